@@ -1,0 +1,113 @@
+"""Frozen dataclasses as plain data, and back: what a recipe file is.
+
+A field that offers a choice is a union of dataclasses; its data carries a `kind:` key. Reading is strict: an
+unknown key, an unknown kind or a value of the wrong type is an `InputError` that says where, and what was meant.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from typing import Any, Literal, TypeVar, get_args, get_origin
+
+from jepatlas.base.errors import InputError, nearest
+
+__all__ = ["choices", "from_plain", "kind_of", "to_plain"]
+
+T = TypeVar("T")
+
+
+def kind_of(cls: type) -> str:
+    """The name of a choice: its `kind` attribute."""
+    return cls.kind  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def choices(annotation: Any) -> dict[str, type]:
+    """The kinds that a field offers; empty for a field without a choice."""
+    members = [m for m in _members(annotation) if dataclasses.is_dataclass(m)]
+    return {kind_of(m): m for m in members if hasattr(m, "kind")}
+
+
+def to_plain(value: Any) -> Any:
+    """Dataclasses to dictionaries, with `kind` first where there is one; tuples to lists."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        kind = {"kind": kind_of(type(value))} if hasattr(value, "kind") else {}
+        return kind | {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    return [to_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def from_plain(cls: type[T], data: Any, where: str = "recipe") -> T:
+    """Build `cls` from plain data, with defaults for what is left out."""
+    if not isinstance(data, dict):
+        raise InputError(f"{where}: expected keys and values, but found {data!r}.")
+    hints = typing.get_type_hints(cls)
+    known = {field.name for field in dataclasses.fields(cls)}  # pyright: ignore[reportArgumentType]
+    values = {key: item for key, item in data.items() if key != "kind"}
+    for key in values:
+        if key not in known:
+            raise InputError(f"{where}: there is no key '{key}'. {nearest(str(key), known)}")
+    built = {key: _value(hints[key], item, f"{where}.{key}") for key, item in values.items()}
+    try:
+        return cls(**built)
+    except TypeError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    if get_origin(annotation) is typing.Annotated:
+        return _members(get_args(annotation)[0])
+    if get_origin(annotation) in (typing.Union, types.UnionType):
+        return tuple(member for part in get_args(annotation) for member in _members(part))
+    return (annotation,)
+
+
+def _value(annotation: Any, data: Any, where: str) -> Any:
+    members = _members(annotation)
+    if kinds := choices(annotation):
+        return _choice(kinds, data, where)
+    for member in members:
+        if dataclasses.is_dataclass(member) and isinstance(member, type):
+            return from_plain(member, data, where)
+    for member in members:
+        fits, value = _scalar(member, data)
+        if fits:
+            return value
+    allowed = " or ".join(_name(member) for member in members)
+    raise InputError(f"{where}: expected {allowed}, but found {data!r}.")
+
+
+def _choice(kinds: dict[str, type], data: Any, where: str) -> Any:
+    data = {"kind": data} if isinstance(data, str) else data
+    if not isinstance(data, dict):
+        raise InputError(f"{where}: expected keys and values, but found {data!r}.")
+    if "kind" not in data:
+        raise InputError(f"{where}: the key 'kind' is missing. Known: {', '.join(sorted(kinds))}.")
+    if data["kind"] not in kinds:
+        raise InputError(f"{where}: there is no kind '{data['kind']}'. {nearest(str(data['kind']), kinds)}")
+    return from_plain(kinds[data["kind"]], data, where)
+
+
+def _scalar(annotation: Any, data: Any) -> tuple[bool, Any]:
+    if get_origin(annotation) is Literal:
+        return data in get_args(annotation), data
+    if get_origin(annotation) is tuple:
+        if not isinstance(data, list | tuple):
+            return False, data
+        items = [_scalar(get_args(annotation)[0], item) for item in data]
+        return all(fits for fits, _ in items), tuple(item for _, item in items)
+    if annotation is float and isinstance(data, int | float) and not isinstance(data, bool):
+        return True, float(data)
+    if annotation is types.NoneType:
+        return data is None, data
+    return type(data) is annotation, data
+
+
+def _name(annotation: Any) -> str:
+    if get_origin(annotation) is Literal:
+        return " or ".join(repr(item) for item in get_args(annotation))
+    if get_origin(annotation) is tuple:
+        return f"a list of {_name(get_args(annotation)[0])}"
+    return {float: "a number", int: "a whole number", bool: "true or false", str: "a text", types.NoneType: "null"}.get(
+        annotation, str(annotation)
+    )

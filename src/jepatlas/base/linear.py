@@ -1,0 +1,88 @@
+"""Every linear fit, defined once, in float64. Fits return a `LinearMap`; scores take other samples than the fit."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import LinearMap
+
+__all__ = ["Split", "hold_out", "least_squares", "orthogonality_error", "procrustes", "r2", "ridge", "whitener"]
+
+
+def least_squares(x: np.ndarray, y: np.ndarray) -> LinearMap:
+    """W = argmin Σ‖y − W x‖² on centred rows; the smallest such W where x is rank deficient."""
+    x, y, x_mean, y_mean = _centred(x, y)
+    solution = scipy.linalg.lstsq(x, y, lapack_driver="gelsd")
+    assert solution is not None  # only other LAPACK drivers return None
+    return LinearMap(solution[0].T, x_mean, y_mean)
+
+
+def ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> LinearMap:
+    """W = YᵀX (XᵀX + λI)⁻¹ on centred rows."""
+    if penalty < 0:
+        raise InputError(f"The ridge penalty must not be negative, but {penalty} was given.")
+    x, y, x_mean, y_mean = _centred(x, y)
+    gram = x.T @ x + penalty * np.eye(x.shape[1])
+    return LinearMap(scipy.linalg.solve(gram, x.T @ y, assume_a="pos").T, x_mean, y_mean)
+
+
+def procrustes(x: np.ndarray, y: np.ndarray, *, scaled: bool = False) -> LinearMap:
+    """The orthogonal (or, `scaled`, similarity) map: Q = UVᵀ where YᵀX = UΣVᵀ on centred rows."""
+    x, y, x_mean, y_mean = _centred(x, y)
+    u, sigma, vt = np.linalg.svd(y.T @ x, full_matrices=False)
+    scale = sigma.sum() / np.square(x).sum() if scaled else 1.0
+    return LinearMap(scale * (u @ vt), x_mean, y_mean)
+
+
+def whitener(x: np.ndarray, floor: float = 1e-12) -> LinearMap:
+    """The symmetric whitening map Cov^{−1/2}(x − mean); directions below `floor`·largest variance become zero."""
+    mean = x.mean(0, dtype=np.float64)
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(x, rowvar=False, dtype=np.float64)))
+    kept = values > floor * max(values[-1], np.finfo(float).tiny)
+    roots = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)
+    return LinearMap((vectors * roots) @ vectors.T, mean, np.zeros_like(mean))
+
+
+def r2(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """1 − Σ‖y − ŷ‖² / Σ‖y − mean‖², pooled over dimensions, so that a constant one does no harm."""
+    weights = np.ones(len(y)) if weights is None else weights
+    mean = np.average(y, axis=0, weights=weights)
+    residual = weights @ np.square(y - predicted).sum(1)
+    total = weights @ np.square(y - mean).sum(1)
+    return float(1 - residual / total) if total > 0 else float("nan")
+
+
+def orthogonality_error(weight: np.ndarray) -> float:
+    """‖WᵀW − I‖_F / ‖I‖_F: zero for a rotation or reflection."""
+    eye = np.eye(weight.shape[1])
+    return float(np.linalg.norm(weight.T @ weight - eye) / np.linalg.norm(eye))
+
+
+class Split(NamedTuple):
+    """Rows to fit on, and other rows to score on."""
+
+    fit: np.ndarray
+    score: np.ndarray
+
+
+def hold_out(n: int, rng: np.random.Generator, *, groups: np.ndarray | None = None, share: float = 0.5) -> Split:
+    """Hold out a share of the groups (of the rows, where there are none); a group is never on both sides."""
+    labels = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    count = int(labels.max()) + 1 if n else 0
+    if count < 2:
+        raise InputError(f"Fitting and scoring need at least 2 groups of samples, but there is only {count}.")
+    held = rng.permutation(count)[: min(count - 1, max(1, round(share * count)))]
+    scored = np.isin(labels, held)
+    return Split(np.flatnonzero(~scored), np.flatnonzero(scored))
+
+
+def _centred(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    if len(x) != len(y):
+        raise InputError(f"A map needs as many rows on both sides, but x has {len(x)} and y has {len(y)}.")
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    x_mean, y_mean = x.mean(0), y.mean(0)
+    return x - x_mean, y - y_mean, x_mean, y_mean

@@ -1,0 +1,143 @@
+"""The records that flow between rooms. All are frozen; none does any work of its own but `LinearMap`.
+
+Shapes, everywhere in jepatlas: `b` rows of a batch, `n` dimensions of the true state z,
+`p` of an observation x, `d` of a latent h. So `h_bd` is a batch of latents. Rows are samples.
+
+This module does not import torch, so that the report can be drawn without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.files import write_bytes
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Estimate", "LinearMap", "Loss", "Pairs", "Verdict"]
+
+Direction = Literal["higher", "lower"]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Two views of one state, or of a state and its successor; z is the truth behind them."""
+
+    x: Tensor  # (b, p)
+    x_next: Tensor  # (b, p)
+    z: Tensor  # (b, n)
+    z_next: Tensor  # (b, n)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What every objective returns: the number to descend, and the terms it is made of."""
+
+    total: Tensor  # ()
+    terms: Mapping[str, Tensor] = field(default_factory=dict)  # each (), detached
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number from n samples, with its 95% confidence interval."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A judged estimate: never a bare number.
+
+    `passed` is decided by the worse end of the interval, so that noise cannot pass a test;
+    it is None where there is no threshold and the number only informs.
+    `null` is what the same statistic gives where there is nothing to find.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    n: int
+    null: float | None
+    threshold: float | None
+    direction: Direction
+    passed: bool | None
+    advice: str
+
+    @classmethod
+    def judge(
+        cls,
+        name: str,
+        estimate: Estimate,
+        *,
+        direction: Direction,
+        good: str,
+        bad: str = "",
+        threshold: float | None = None,
+        null: float | None = None,
+    ) -> Self:
+        """Compare an estimate with its threshold; `good` and `bad` are the advice for either case."""
+        passed = None
+        if threshold is not None:
+            passed = estimate.low >= threshold if direction == "higher" else estimate.high <= threshold
+        advice = bad if passed is False else good
+        return cls(name, **asdict(estimate), null=null, threshold=threshold, direction=direction,
+                   passed=passed, advice=advice)  # fmt: skip
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        numbers = {"value", "low", "high", "null", "threshold"}
+        return cls(**{key: float(v) if key in numbers and v is not None else v for key, v in data.items()})
+
+
+@dataclass(frozen=True)
+class LinearMap:
+    """A fitted affine map y = W (x − x_mean) + y_mean, on rows.
+
+    >>> import numpy as np
+    >>> turn = LinearMap(np.array([[0., -1.], [1., 0.]]), np.zeros(2), np.zeros(2))
+    >>> turn.compose(turn).apply(np.array([[1., 2.]]))
+    array([[-1., -2.]])
+    """
+
+    weight: np.ndarray  # (d_out, d_in)
+    x_mean: np.ndarray  # (d_in,)
+    y_mean: np.ndarray  # (d_out,)
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        return (x - self.x_mean) @ self.weight.T + self.y_mean
+
+    def invert(self) -> LinearMap:
+        """The inverse, or the pseudo-inverse where W is not square or not of full rank."""
+        return LinearMap(np.linalg.pinv(self.weight), self.y_mean, self.x_mean)
+
+    def compose(self, after: LinearMap) -> LinearMap:
+        """This map, then `after`."""
+        y_mean = after.y_mean + after.weight @ (self.y_mean - after.x_mean)
+        return LinearMap(after.weight @ self.weight, self.x_mean, y_mean)
+
+    def save(self, path: Path | str) -> None:
+        tensors = {key: np.ascontiguousarray(getattr(self, key)) for key in ("weight", "x_mean", "y_mean")}
+        write_bytes(Path(path), safetensors.numpy.save(tensors, metadata={"format": "jepatlas.LinearMap"}))
+
+    @classmethod
+    def load(cls, path: Path | str) -> LinearMap:
+        try:
+            return cls(**safetensors.numpy.load_file(path))
+        except (OSError, SafetensorError, TypeError) as error:
+            raise InputError(f"{path} is not a saved LinearMap: {error}") from error
