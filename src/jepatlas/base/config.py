@@ -7,6 +7,7 @@ unknown key, an unknown kind or a value of the wrong type is an `InputError` tha
 from __future__ import annotations
 
 import dataclasses
+import re
 import types
 import typing
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -25,7 +26,7 @@ def kind_of(cls: type) -> str:
 
 def choices(annotation: Any) -> dict[str, type]:
     """The kinds that a field offers; empty for a field without a choice."""
-    members = [m for m in _members(annotation) if dataclasses.is_dataclass(m)]
+    members = [m for m in _members(annotation) if dataclasses.is_dataclass(m) and isinstance(m, type)]
     return {kind_of(m): m for m in members if hasattr(m, "kind")}
 
 
@@ -43,7 +44,9 @@ def from_plain(cls: type[T], data: Any, where: str = "recipe") -> T:
         raise InputError(f"{where}: expected keys and values, but found {data!r}.")
     hints = typing.get_type_hints(cls)
     known = {field.name for field in dataclasses.fields(cls)}  # pyright: ignore[reportArgumentType]
-    values = {key: item for key, item in data.items() if key != "kind"}
+    values = dict(data)
+    if hasattr(cls, "kind") and (kind := values.pop("kind", kind_of(cls))) != kind_of(cls):
+        raise InputError(f"{where}: expected the kind '{kind_of(cls)}', but found '{kind}'.")
     for key in values:
         if key not in known:
             raise InputError(f"{where}: there is no key '{key}'. {nearest(str(key), known)}")
@@ -64,11 +67,15 @@ def _members(annotation: Any) -> tuple[Any, ...]:
 
 def _value(annotation: Any, data: Any, where: str) -> Any:
     members = _members(annotation)
+    if data is None and types.NoneType in members:
+        return None
     if kinds := choices(annotation):
         return _choice(kinds, data, where)
     for member in members:
         if dataclasses.is_dataclass(member) and isinstance(member, type):
             return from_plain(member, data, where)
+        if get_origin(member) is tuple and isinstance(data, list | tuple):
+            return _tuple(member, data, where)
     for member in members:
         fits, value = _scalar(member, data)
         if fits:
@@ -83,31 +90,40 @@ def _choice(kinds: dict[str, type], data: Any, where: str) -> Any:
         raise InputError(f"{where}: expected keys and values, but found {data!r}.")
     if "kind" not in data:
         raise InputError(f"{where}: the key 'kind' is missing. Known: {', '.join(sorted(kinds))}.")
-    if data["kind"] not in kinds:
+    if not isinstance(data["kind"], str) or data["kind"] not in kinds:
         raise InputError(f"{where}: there is no kind '{data['kind']}'. {nearest(str(data['kind']), kinds)}")
     return from_plain(kinds[data["kind"]], data, where)
 
 
+def _tuple(annotation: Any, data: list[Any] | tuple[Any, ...], where: str) -> tuple[Any, ...]:
+    parts = get_args(annotation)
+    parts = parts[:1] * len(data) if parts[-1] is Ellipsis else parts
+    if len(parts) != len(data):
+        raise InputError(f"{where}: expected {_name(annotation)}, but found {data!r}.")
+    return tuple(_value(part, item, f"{where}.{i}") for i, (part, item) in enumerate(zip(parts, data, strict=True)))
+
+
 def _scalar(annotation: Any, data: Any) -> tuple[bool, Any]:
     if get_origin(annotation) is Literal:
-        return data in get_args(annotation), data
-    if get_origin(annotation) is tuple:
-        if not isinstance(data, list | tuple):
-            return False, data
-        items = [_scalar(get_args(annotation)[0], item) for item in data]
-        return all(fits for fits, _ in items), tuple(item for _, item in items)
-    if annotation is float and isinstance(data, int | float) and not isinstance(data, bool):
+        return any(type(data) is type(item) and data == item for item in get_args(annotation)), data
+    if annotation is float and (type(data) in (int, float) or _is_exponent(data)):
         return True, float(data)
-    if annotation is types.NoneType:
-        return data is None, data
     return type(data) is annotation, data
+
+
+def _is_exponent(data: Any) -> bool:
+    """Whether this is a number such as 1e-3, which YAML 1.1 takes for a text because it has no dot."""
+    return isinstance(data, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", data) is not None
 
 
 def _name(annotation: Any) -> str:
     if get_origin(annotation) is Literal:
         return " or ".join(repr(item) for item in get_args(annotation))
     if get_origin(annotation) is tuple:
-        return f"a list of {_name(get_args(annotation)[0])}"
+        first, *others = get_args(annotation)
+        return f"a list of {_name(first)}" if others == [Ellipsis] else f"a list of length {1 + len(others)}"
+    if len(members := _members(annotation)) > 1:
+        return " or ".join(map(_name, members))
     return {float: "a number", int: "a whole number", bool: "true or false", str: "a text", types.NoneType: "null"}.get(
         annotation, str(annotation)
     )

@@ -80,6 +80,6 @@ class Objective(Protocol):
 
 
 class Batches(Protocol):
-    """The batch of a step, the same one whenever it is asked for: so a resumed run sees what the first one would have."""
+    """The batch of a step, the same one whenever it is asked for: so a resumed run sees what the first would have."""
 
     def __call__(self, step: int) -> Any: ...

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-__all__ = ["gather_rows", "mean_over_processes", "process_group", "rank", "world_size"]
+__all__ = ["gather_rows", "leads", "mean_over_processes", "process_group", "rank", "world_size"]
 
 
 def world_size() -> int:
@@ -28,40 +28,46 @@ def rank() -> int:
     return dist.get_rank() if world_size() > 1 else 0
 
 
+def leads() -> bool:
+    """Whether this process speaks for all of them, also before and after there is a process group."""
+    return os.environ.get("RANK", "0") == "0"
+
+
 def mean_over_processes(value: Tensor) -> Tensor:
     """The mean of `value` over the processes, differentiable."""
-    return value if world_size() == 1 else _Mean.apply(value)  # pyright: ignore[reportReturnType]
+    return value if world_size() == 1 else cast(Tensor, _Sum.apply(value)) / world_size()
 
 
 def gather_rows(rows: Tensor) -> Tensor:
     """The rows of all processes, in rank order, differentiable: (b, d) → (W·b, d)."""
-    return rows if world_size() == 1 else _Gather.apply(rows)  # pyright: ignore[reportReturnType]
+    return rows if world_size() == 1 else cast(Tensor, _Gather.apply(rows))
 
 
-class _Mean(torch.autograd.Function):
+class _Sum(torch.autograd.Function):
+    """The sum of a tensor over the processes; by the convention above it is its own adjoint."""
+
     @staticmethod
     def forward(ctx: Any, value: Tensor) -> Tensor:
         total = value.contiguous().clone()
         dist.all_reduce(total)
-        return total / world_size()
+        return total
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        return _Mean.forward(ctx, grads[0])
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return _Sum.apply(grads[0])
 
 
 class _Gather(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, rows: Tensor) -> Tensor:
+        rows = rows.contiguous()
         parts = [torch.empty_like(rows) for _ in range(world_size())]
-        dist.all_gather(parts, rows.contiguous())
+        dist.all_gather(parts, rows)
         return torch.cat(parts)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        total = grads[0].contiguous().clone()
-        dist.all_reduce(total)
-        return total.chunk(world_size())[rank()]
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return cast(Tensor, _Sum.apply(grads[0])).chunk(world_size())[rank()]
 
 
 @contextmanager

@@ -28,13 +28,15 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.split(".", maxsplit=1)[0]
+        missing = isinstance(error, ModuleNotFoundError) and error.name == package
+        reason = "is not installed" if missing else f"does not import here ({error})"
         raise MissingExtra(
-            f"{purpose} needs the package '{package}', which is not installed. Run: pip install 'jepatlas[{extra}]'"
+            f"{purpose} needs the package '{package}', which {reason}. Run: pip install 'jepatlas[{extra}]'"
         ) from error
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A sentence that names the nearest known word, and all of them where they are few."""
+    """A sentence that names the nearest known word, and then all of them."""
     known = sorted(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     hint = f"Did you mean '{close[0]}'? " if close else ""

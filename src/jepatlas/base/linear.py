@@ -16,39 +16,54 @@ __all__ = ["Split", "hold_out", "least_squares", "orthogonality_error", "procrus
 def least_squares(x: np.ndarray, y: np.ndarray) -> LinearMap:
     """W = argmin Σ‖y − W x‖² on centred rows; the smallest such W where x is rank deficient."""
     x, y, x_mean, y_mean = _centred(x, y)
-    solution = scipy.linalg.lstsq(x, y, lapack_driver="gelsd")
+    cutoff = max(x.shape) * np.finfo(np.float64).eps  # scipy's own, without the size, takes rounding for rank
+    solution = scipy.linalg.lstsq(x, y, cond=cutoff, lapack_driver="gelsd")
     assert solution is not None  # only other LAPACK drivers return None
     return LinearMap(solution[0].T, x_mean, y_mean)
 
 
 def ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> LinearMap:
-    """W = YᵀX (XᵀX + λI)⁻¹ on centred rows."""
-    if penalty < 0:
-        raise InputError(f"The ridge penalty must not be negative, but {penalty} was given.")
-    x, y, x_mean, y_mean = _centred(x, y)
-    gram = x.T @ x + penalty * np.eye(x.shape[1])
-    return LinearMap(scipy.linalg.solve(gram, x.T @ y, assume_a="pos").T, x_mean, y_mean)
+    """W = YᵀX (XᵀX + λI)⁻¹ on centred rows; least squares where λ is lost in the rounding of XᵀX."""
+    if not 0 <= penalty < np.inf:
+        raise InputError(f"The ridge penalty must be finite and not negative, but {penalty} was given.")
+    xc, yc, x_mean, y_mean = _centred(x, y)
+    gram = xc.T @ xc
+    if penalty <= len(gram) * np.finfo(np.float64).eps * np.trace(gram):
+        return least_squares(x, y)
+    solution = scipy.linalg.solve(gram + penalty * np.eye(len(gram)), xc.T @ yc, assume_a="pos")
+    return LinearMap(solution.T, x_mean, y_mean)
 
 
 def procrustes(x: np.ndarray, y: np.ndarray, *, scaled: bool = False) -> LinearMap:
-    """The orthogonal (or, `scaled`, similarity) map: Q = UVᵀ where YᵀX = UΣVᵀ on centred rows."""
+    """The orthogonal (or, `scaled`, similarity) map: Q = UVᵀ where YᵀX = UΣVᵀ on centred rows.
+
+    Into a narrower space Q maximises the agreement tr(QXᵀY); the residual there has no closed-form minimum.
+    """
     x, y, x_mean, y_mean = _centred(x, y)
     u, sigma, vt = np.linalg.svd(y.T @ x, full_matrices=False)
-    scale = sigma.sum() / np.square(x).sum() if scaled else 1.0
-    return LinearMap(scale * (u @ vt), x_mean, y_mean)
+    q = u @ vt
+    # ‖XQᵀ‖², not ‖X‖²: a Q into a narrower space drops a part of X. A constant x has scale 0.
+    scale = sigma.sum() / max(np.square(x @ q.T).sum(), np.finfo(np.float64).tiny) if scaled else 1.0
+    return LinearMap(scale * q, x_mean, y_mean)
 
 
 def whitener(x: np.ndarray, floor: float = 1e-12) -> LinearMap:
     """The symmetric whitening map Cov^{−1/2}(x − mean); directions below `floor`·largest variance become zero."""
-    mean = x.mean(0, dtype=np.float64)
-    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(x, rowvar=False, dtype=np.float64)))
+    first = x[0].astype(np.float64)
+    shifted = x - first  # so that a constant column is exactly zero, not rounding to be blown up
+    mean = first + shifted.mean(0)
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(shifted, rowvar=False)))
     kept = values > floor * max(values[-1], np.finfo(float).tiny)
     roots = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)
     return LinearMap((vectors * roots) @ vectors.T, mean, np.zeros_like(mean))
 
 
 def r2(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """1 − Σ‖y − ŷ‖² / Σ‖y − mean‖², pooled over dimensions, so that a constant one does no harm."""
+    """1 − Σ‖y − ŷ‖² / Σ‖y − mean‖², pooled over dimensions, so that a constant one does no harm; NaN if all are."""
+    if y.shape != predicted.shape:
+        raise InputError(f"y and its prediction must have one shape, but they have {y.shape} and {predicted.shape}.")
+    first = y[0].astype(np.float64)
+    y, predicted = y - first, predicted - first  # so that a constant y is exactly zero
     weights = np.ones(len(y)) if weights is None else weights
     mean = np.average(y, axis=0, weights=weights)
     residual = weights @ np.square(y - predicted).sum(1)
@@ -72,6 +87,8 @@ class Split(NamedTuple):
 def hold_out(n: int, rng: np.random.Generator, *, groups: np.ndarray | None = None, share: float = 0.5) -> Split:
     """Hold out a share of the groups (of the rows, where there are none); a group is never on both sides."""
     labels = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    if len(labels) != n:
+        raise InputError(f"There are {n} rows to split, but {len(labels)} group labels.")
     count = int(labels.max()) + 1 if n else 0
     if count < 2:
         raise InputError(f"Fitting and scoring need at least 2 groups of samples, but there is only {count}.")

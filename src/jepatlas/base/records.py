@@ -9,7 +9,7 @@ This module does not import torch, so that the report can be drawn without it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -17,13 +17,14 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
+from jepatlas.base.arrays import write_arrays
 from jepatlas.base.errors import InputError
-from jepatlas.base.files import write_bytes
+from jepatlas.base.files import write_bytes, write_json
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Estimate", "LinearMap", "Loss", "Pairs", "Verdict"]
+__all__ = ["Estimate", "LinearMap", "Loss", "Pairs", "Record", "Verdict"]
 
 Direction = Literal["higher", "lower"]
 
@@ -60,7 +61,7 @@ class Estimate:
 class Verdict:
     """A judged estimate: never a bare number.
 
-    `passed` is decided by the worse end of the interval, so that noise cannot pass a test;
+    `passed` is decided by the worse end of the interval (and the value), so that noise cannot pass a test;
     it is None where there is no threshold and the number only informs.
     `null` is what the same statistic gives where there is nothing to find.
     """
@@ -91,7 +92,9 @@ class Verdict:
         """Compare an estimate with its threshold; `good` and `bad` are the advice for either case."""
         passed = None
         if threshold is not None:
-            passed = estimate.low >= threshold if direction == "higher" else estimate.high <= threshold
+            # numpy's min and max keep a NaN, whichever of the three it is, and NaN passes nothing
+            numbers = [estimate.value, estimate.low, estimate.high]
+            passed = bool(np.min(numbers) >= threshold if direction == "higher" else np.max(numbers) <= threshold)
         advice = bad if passed is False else good
         return cls(name, **asdict(estimate), null=null, threshold=threshold, direction=direction,
                    passed=passed, advice=advice)  # fmt: skip
@@ -102,7 +105,38 @@ class Verdict:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         numbers = {"value", "low", "high", "null", "threshold"}
-        return cls(**{key: float(v) if key in numbers and v is not None else v for key, v in data.items()})
+        try:
+            fields: dict[str, Any] = {k: float(v) if k in numbers and v is not None else v for k, v in data.items()}
+            return cls(**fields)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise InputError(f"This is not a saved verdict: {error}") from error
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is kept of a piece of work, and all that the report is drawn from: `records/NAME.json` and arrays beside it.
+
+    Figures are small declarative specs (see `jepatlas.report.figures`); tables have a title, columns and rows.
+    """
+
+    title: str
+    summary: str
+    provenance: Mapping[str, Any]
+    verdicts: tuple[Verdict, ...] = ()
+    figures: tuple[Mapping[str, Any], ...] = ()
+    tables: tuple[Mapping[str, Any], ...] = ()
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the arrays."""
+        return asdict(replace(self, arrays={})) | {"arrays": None}
+
+    def save(self, folder: Path, name: str) -> None:
+        """Write `folder/records/NAME.json`, after the arrays it refers to."""
+        place = folder / "records"
+        if self.arrays:
+            write_arrays(place / f"{name}.npz", self.arrays)
+        write_json(place / f"{name}.json", self.to_json() | {"arrays": f"{name}.npz" if self.arrays else None})
 
 
 @dataclass(frozen=True)
@@ -138,6 +172,10 @@ class LinearMap:
     @classmethod
     def load(cls, path: Path | str) -> LinearMap:
         try:
-            return cls(**safetensors.numpy.load_file(path))
+            loaded = cls(**safetensors.numpy.load_file(path))
         except (OSError, SafetensorError, TypeError) as error:
             raise InputError(f"{path} is not a saved LinearMap: {error}") from error
+        shapes = [getattr(loaded, key).shape for key in ("weight", "x_mean", "y_mean")]
+        if shapes[0] != shapes[2] + shapes[1] or len(shapes[0]) != 2:
+            raise InputError(f"{path} is not a saved LinearMap: weight, x_mean and y_mean have shapes {shapes}.")
+        return loaded

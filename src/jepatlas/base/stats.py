@@ -12,9 +12,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from jepatlas.base.distributed import mean_over_processes, world_size
+from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate
 
-__all__ = ["Moments", "bootstrap", "characteristic_function", "epps_pulley", "epps_pulley_null"]
+__all__ = ["Moments", "batch_covariance", "bootstrap", "characteristic_function", "epps_pulley", "epps_pulley_null"]
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,14 @@ class Moments:
     @classmethod
     def of(cls, rows: Tensor) -> Moments:
         rows = rows.detach().double()
-        mean = rows.mean(0)
+        mean = rows.sum(0) / max(len(rows), 1)  # no rows are a valid part: they change nothing
         centred = rows - mean
         return cls(len(rows), mean, centred.T @ centred)
 
     def merge(self, other: Moments) -> Moments:
         count = self.count + other.count
+        if count == 0:
+            return self
         shift = other.mean - self.mean
         scatter = self.scatter + other.scatter + torch.outer(shift, shift) * (self.count * other.count / count)
         return Moments(count, self.mean + shift * (other.count / count), scatter)
@@ -60,13 +63,23 @@ class Moments:
         return self.scatter / (self.count - 1)
 
 
+def batch_covariance(h_bd: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and unbiased covariance of the rows of all processes, differentiable; two passes, for float32's sake."""
+    mean = mean_over_processes(h_bd.mean(0))
+    centred = h_bd - mean
+    count = len(h_bd) * world_size()
+    return mean, mean_over_processes(centred.T @ centred / len(h_bd)) * (count / (count - 1))
+
+
 def epps_pulley(samples_bs: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:
     """Distance of each column from N(0, 1):  n ∫ |φ̂(t) − e^{−t²/2}|² e^{−t²/2} dt  over [−limit, limit].
 
     φ̂ is the empirical characteristic function of the rows of *all* processes. It is averaged over them
     before squaring: the mean of squares would be a different, batch-size-dependent statistic.
+    Half precision is raised to float32: it is too coarse for a sum of squares of small gaps.
     """
-    t, weight, target = _quadrature(knots, limit, samples_bs)
+    samples_bs = samples_bs.to(torch.promote_types(samples_bs.dtype, torch.float32))
+    weight, target = _quadrature(knots, limit, samples_bs)
     cosine, sine = characteristic_function(samples_bs, knots, limit)
     gap = (mean_over_processes(cosine) - target).square() + mean_over_processes(sine).square()
     return len(samples_bs) * world_size() * (weight @ gap)
@@ -78,17 +91,17 @@ def epps_pulley_null(knots: int = 17, limit: float = 3.0) -> float:
     >>> round(epps_pulley_null(), 3)
     1.052
     """
-    _, weight, target = _quadrature(knots, limit, torch.empty(0, dtype=torch.float64))
+    weight, target = _quadrature(knots, limit, torch.empty(0, dtype=torch.float64))
     return float(weight @ (1 - target.square()))
 
 
-def _quadrature(knots: int, limit: float, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _quadrature(knots: int, limit: float, like: Tensor) -> tuple[Tensor, Tensor]:
     """Trapezoid rule on [0, limit], doubled by symmetry; its weights include e^{−t²/2}."""
     t = torch.linspace(0, limit, knots, dtype=like.dtype, device=like.device)
     target = torch.exp(-t.square() / 2)
     weight = torch.full_like(t, 2 * limit / (knots - 1))
     weight[0] = weight[-1] = limit / (knots - 1)
-    return t, weight * target, target[:, None]
+    return weight * target, target[:, None]
 
 
 def characteristic_function(samples_bs: Tensor, knots: int, limit: float) -> tuple[Tensor, Tensor]:
@@ -154,7 +167,11 @@ def bootstrap(
     499.5
     """
     labels = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
-    count = labels.max() + 1
+    count = len(np.unique(labels))
+    if len(labels) != n:
+        raise InputError(f"There are {n} rows to draw from, but {len(labels)} group labels.")
+    if count < 2:
+        raise InputError(f"A confidence interval needs at least 2 groups of samples, but there is only {count}.")
     value = statistic(np.ones(n))
     draws: dict[str, list[float]] = {name: [] for name in value}
     for _ in range(replicates):

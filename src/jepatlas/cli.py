@@ -1,0 +1,63 @@
+"""The command line. A verb's module is imported only when that verb is called, so `jepatlas --help` answers at once."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from jepatlas import __version__
+from jepatlas.base.errors import InputError, nearest
+
+__all__ = ["main"]
+
+VERBS = {
+    "tour": "a guided run: two agents, one world, the map between them (two minutes)",
+    "train": "train an agent on a world, or resume one",
+    "certify": "are the latents of a run the world's own coordinates?",
+    "report": "one page that shows what was run and what came out",
+    "sweep": "train and certify many recipes at once",
+    "doctor": "versions, devices, extras, and a five-second self-test",
+}
+
+HELP = f"""jepatlas {__version__}: trust, translate and plan with joint-embedding predictive world models
+
+usage: jepatlas VERB [options]     (jepatlas VERB --help explains a verb and gives an example)
+
+{chr(10).join(f"  {verb:9} {line}" for verb, line in VERBS.items())}
+
+Every verb takes --seed, --out DIR, --json PATH (- for standard output, where nothing else is printed then)
+and --debug (show the traceback of an error). Exit codes: 0 done, 1 a run or check failed, 2 bad input, 130 interrupted.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(HELP, end="")
+        return 0
+    if words[0] in ("-V", "--version"):
+        print(__version__)
+        return 0
+    try:
+        return _run(words[0], words[1:])
+    except (InputError, OSError) as error:
+        if debug:
+            traceback.print_exc()
+        if os.environ.get("RANK", "0") == "0":  # under torchrun every process fails alike: one of them speaks
+            print(f"jepatlas {words[0]}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"jepatlas {words[0]}: interrupted.", file=sys.stderr)
+        return 130
+
+
+def _run(verb: str, words: list[str]) -> int:
+    if verb not in VERBS:
+        raise InputError(f"there is no such verb. {nearest(verb, VERBS)}")
+    return importlib.import_module(f"jepatlas.verbs.{verb}").main(words)

@@ -1,0 +1,28 @@
+"""What is minimised, one file each. An objective is one module that owns everything it trains."""
+
+from jepatlas.objectives.covariance import CovarianceConfig, CovarianceWhitening
+from jepatlas.objectives.infonce import InfoNCE, InfoNCEConfig
+from jepatlas.objectives.lejepa import LeJEPA, LeJEPAConfig
+from jepatlas.objectives.pairwise import PairObjective, Parts
+from jepatlas.objectives.sigreg import SIGReg, SIGRegConfig, draw_slices, sigreg
+from jepatlas.objectives.vicreg import VICReg, VICRegConfig
+from jepatlas.objectives.whitening import ExactWhitening, WhiteningConfig
+
+__all__ = [
+    "CovarianceConfig",
+    "CovarianceWhitening",
+    "ExactWhitening",
+    "InfoNCE",
+    "InfoNCEConfig",
+    "LeJEPA",
+    "LeJEPAConfig",
+    "PairObjective",
+    "Parts",
+    "SIGReg",
+    "SIGRegConfig",
+    "VICReg",
+    "VICRegConfig",
+    "WhiteningConfig",
+    "draw_slices",
+    "sigreg",
+]

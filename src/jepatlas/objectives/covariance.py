@@ -1,0 +1,56 @@
+"""The covariance-whitening loss: λ · mean (Cov h − I)² + (1 − λ) · invariance.
+
+"When Does LeJEPA Learn a World Model?" calls this VICReg. It constrains second moments only, which is
+enough where the world is Gaussian. The paper's own VICReg is in `vicreg.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Loss
+from jepatlas.base.stats import batch_covariance
+from jepatlas.objectives.lejepa import invariance
+from jepatlas.objectives.pairwise import PairObjective, Parts
+
+__all__ = ["CovarianceConfig", "CovarianceWhitening", "covariance_gap"]
+
+
+@dataclass(frozen=True)
+class CovarianceConfig:
+    kind: ClassVar[str] = "covariance"
+
+    weight: float = 0.5
+    """λ, the weight of the covariance term; 1 − λ goes to the invariance."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= 1:
+            raise InputError(f"λ must be in [0, 1], but {self.weight} was given.")
+
+    def build(self, parts: Parts) -> CovarianceWhitening:
+        return CovarianceWhitening(parts.encoder, self, parts.projector)
+
+
+class CovarianceWhitening(PairObjective):
+    def __init__(
+        self, encoder: nn.Module, config: CovarianceConfig | None = None, projector: nn.Module | None = None
+    ) -> None:
+        super().__init__(encoder, projector)
+        self.config = config or CovarianceConfig()
+
+    def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss:
+        align = invariance(h_bd, h_next_bd)
+        gap = covariance_gap(torch.cat([h_bd, h_next_bd]))
+        weight = self.config.weight
+        return Loss((1 - weight) * align + weight * gap, {"invariance": align.detach(), "covariance": gap.detach()})
+
+
+def covariance_gap(h_bd: Tensor) -> Tensor:
+    """mean (Cov h − I)² over all entries. The mean of h is left free, as in the study."""
+    _, cov = batch_covariance(h_bd)
+    return (cov - torch.eye(len(cov), dtype=cov.dtype, device=cov.device)).square().mean()

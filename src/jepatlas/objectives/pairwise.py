@@ -1,0 +1,60 @@
+"""What all objectives on pairs share: one encoder, an optional projector, one pass for both views."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from jepatlas.base.records import Loss, Pairs
+
+__all__ = ["PairObjective", "Parts"]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a recipe has ready when it builds an objective; each takes what it needs."""
+
+    encoder: nn.Module
+    dim: int
+    """Width of the encoder's output."""
+    projector: nn.Module | None = None
+    seed: int = 0
+
+
+class PairObjective(nn.Module, ABC):
+    """Encodes both views together and leaves the loss to its subclass.
+
+    The loss is taken on the projector's output where there is one; `encode` gives the encoder's.
+    Both views go through the encoder as one batch, so its BatchNorm statistics, if any, are pooled.
+    """
+
+    def __init__(self, encoder: nn.Module, projector: nn.Module | None = None) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.projector = nn.Identity() if projector is None else projector
+
+    def forward(self, batch: Pairs, step: int) -> Loss:
+        embedded = self.projector(self.encoder(torch.cat([batch.x, batch.x_next])))
+        h, h_next = _at_least_float32(embedded).chunk(2)
+        # Statistics of a batch are differences of near-equal numbers: never in half precision.
+        with torch.autocast(h.device.type, enabled=False):
+            return self.loss(h, h_next, step)
+
+    @abstractmethod
+    def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss: ...
+
+    def encode(self, x: Tensor) -> Tensor:
+        return self.encoder(x)
+
+    def after_step(self, step: int) -> None:
+        """Nothing to do for most objectives."""
+
+    def smallest_batch(self, dim: int) -> int:
+        return 2
+
+
+def _at_least_float32(h: Tensor) -> Tensor:
+    return h.float() if h.dtype in (torch.bfloat16, torch.float16) else h

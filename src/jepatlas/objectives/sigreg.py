@@ -1,0 +1,95 @@
+"""SIGReg: sketched isotropic Gaussian regularisation.
+
+The latents are projected on unit vectors ("slices") and each projection is held against N(0, 1) by the
+Epps–Pulley statistic; by the Cramér–Wold theorem all projections are standard normal iff h ~ N(0, I).
+
+Reference: "LeJEPA: Provable and Scalable Self-Supervised Learning Without the Heuristics".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Generator, Tensor
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.seeding import torch_generator
+from jepatlas.base.stats import epps_pulley, epps_pulley_null
+
+__all__ = ["SIGReg", "SIGRegConfig", "draw_slices", "sigreg"]
+
+Design = Literal["random", "low-discrepancy"]
+
+
+@dataclass(frozen=True)
+class SIGRegConfig:
+    """The choices on which implementations differ; each is named here."""
+
+    slices: int = 64
+    """Directions that the latents are projected on."""
+    design: Design = "random"
+    """Independent directions, or evenly spread ones (fewer are needed in low dimension)."""
+    fresh: bool = True
+    """Draw new slices at every step, or keep those of step 0."""
+    knots: int = 17
+    """Points of the characteristic function, from 0 to `limit`."""
+    limit: float = 3.0
+    """Largest frequency that is compared."""
+    views: Literal["each", "pooled"] = "each"
+    """Hold each view against the Gaussian and average, or both views pooled."""
+
+    def __post_init__(self) -> None:
+        if self.slices < 1 or self.knots < 2 or self.limit <= 0:
+            raise InputError(
+                "SIGReg needs slices >= 1, knots >= 2 and limit > 0, "
+                f"but {self.slices}, {self.knots} and {self.limit} were given."
+            )
+
+
+class SIGReg:
+    """`sigreg` with its settings, and slices derived from the seed and the step."""
+
+    def __init__(self, config: SIGRegConfig | None = None, seed: int = 0) -> None:
+        self.config, self.seed = config or SIGRegConfig(), seed
+
+    def __call__(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Tensor:
+        """The mean over views, or the value of the pooled views."""
+        c = self.config
+        generator = torch_generator(self.seed, "slices", step if c.fresh else 0)
+        slices = draw_slices(h_bd.shape[1], c.slices, generator, c.design).to(h_bd)
+        if c.views == "pooled":
+            return sigreg(torch.cat([h_bd, h_next_bd]), slices, c.knots, c.limit)
+        # Slices are columns, and columns are judged one by one: so both views go through in one call.
+        columns = torch.cat([h_bd @ slices, h_next_bd @ slices], dim=1)
+        return epps_pulley(columns, c.knots, c.limit).mean()
+
+    @property
+    def null(self) -> float:
+        """The expected value for latents that are exactly N(0, I): the floor of this term."""
+        return epps_pulley_null(self.config.knots, self.config.limit)
+
+
+def sigreg(h_bd: Tensor, slices_ds: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:
+    """The Epps–Pulley statistic of h·a, averaged over the slices a."""
+    return epps_pulley(h_bd @ slices_ds, knots, limit).mean()
+
+
+def draw_slices(dim: int, count: int, generator: Generator, design: Design = "random") -> Tensor:
+    """Unit vectors as columns: (dim, count).
+
+    Low-discrepancy: equal angles on the half circle in 2-D, turned by a random angle; above that a scrambled
+    Sobol sequence through the Gaussian quantile function. (a and −a give the same statistic.)
+    """
+    if design == "low-discrepancy" and dim == 2:
+        angle = (torch.arange(count) + torch.rand(1, generator=generator)) * (math.pi / count)
+        return torch.stack([torch.cos(angle), torch.sin(angle)])
+    if design == "low-discrepancy":
+        seed = int(torch.randint(2**31, (), generator=generator))
+        uniform = torch.quasirandom.SobolEngine(dim, scramble=True, seed=seed).draw(count, dtype=torch.float64)
+        gaussian = torch.special.ndtri(uniform.clamp(1e-9, 1 - 1e-9)).T.float()
+    else:
+        gaussian = torch.randn(dim, count, generator=generator)
+    return gaussian / gaussian.norm(dim=0, keepdim=True).clamp_min(1e-12)

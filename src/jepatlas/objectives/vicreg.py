@@ -1,0 +1,69 @@
+"""VICReg, as its paper has it: invariance, a hinge on each standard deviation, decorrelation.
+
+    λ · mse(h, h') + μ · [v(h) + v(h')] + ν · [c(h) + c(h')]
+    v = mean_j relu(γ − √(Var h_j + ε)),   c = (1/d) Σ_{i≠j} Cov(h)²_ij
+
+Not to be confused with the covariance loss that some studies call by this name: see `covariance.py`.
+Reference: "VICReg: Variance-Invariance-Covariance Regularization for Self-Supervised Learning" (Algorithm 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from jepatlas.base.records import Loss
+from jepatlas.base.stats import batch_covariance
+from jepatlas.objectives.pairwise import PairObjective, Parts
+
+__all__ = ["VICReg", "VICRegConfig", "decorrelation", "variance_hinge"]
+
+
+@dataclass(frozen=True)
+class VICRegConfig:
+    kind: ClassVar[str] = "vicreg"
+
+    invariance: float = 25.0
+    """λ, the weight of the mean squared difference of the views."""
+    variance: float = 25.0
+    """μ, the weight of the hinge on standard deviations."""
+    covariance: float = 1.0
+    """ν, the weight of the squared off-diagonal covariances."""
+    target: float = 1.0
+    """γ, the standard deviation below which the hinge acts."""
+    epsilon: float = 1e-4
+    """ε, under the root of the variance."""
+
+    def build(self, parts: Parts) -> VICReg:
+        return VICReg(parts.encoder, self, parts.projector)
+
+
+class VICReg(PairObjective):
+    def __init__(
+        self, encoder: nn.Module, config: VICRegConfig | None = None, projector: nn.Module | None = None
+    ) -> None:
+        super().__init__(encoder, projector)
+        self.config = config or VICRegConfig()
+
+    def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss:
+        c = self.config
+        covariances = [batch_covariance(view)[1] for view in (h_bd, h_next_bd)]
+        align = F.mse_loss(h_bd, h_next_bd)
+        variance = torch.stack([variance_hinge(cov, c.target, c.epsilon) for cov in covariances]).sum()
+        correlation = torch.stack([decorrelation(cov) for cov in covariances]).sum()
+        total = c.invariance * align + c.variance * variance + c.covariance * correlation
+        terms = {"invariance": align, "variance": variance, "covariance": correlation}
+        return Loss(total, {name: term.detach() for name, term in terms.items()})
+
+
+def variance_hinge(cov_dd: Tensor, target: float, epsilon: float) -> Tensor:
+    return torch.relu(target - torch.sqrt(cov_dd.diagonal() + epsilon)).mean()
+
+
+def decorrelation(cov_dd: Tensor) -> Tensor:
+    off_diagonal = cov_dd - torch.diag(cov_dd.diagonal())
+    return off_diagonal.square().sum() / len(cov_dd)

@@ -1,0 +1,85 @@
+"""Exact whitening: the constraint Cov h = I holds in every batch by construction, and only alignment is left to learn.
+
+    u = L⁻¹ (h − mean),  Cov of both views = LLᵀ,   loss = mean (u − ū)²
+
+The gradient goes through the whitening. Outside training the running mean and covariance take its place.
+Reference: "Whitening for Self-Supervised Representation Learning".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Loss
+from jepatlas.base.stats import batch_covariance
+from jepatlas.objectives.lejepa import invariance
+from jepatlas.objectives.pairwise import PairObjective, Parts
+
+__all__ = ["ExactWhitening", "WhiteningConfig", "whiten"]
+
+
+@dataclass(frozen=True)
+class WhiteningConfig:
+    kind: ClassVar[str] = "whitening"
+
+    momentum: float = 0.99
+    """How slowly the running mean and covariance follow those of the batches."""
+    epsilon: float = 1e-6
+    """Added to the diagonal of the covariance before it is inverted."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.momentum < 1 or self.epsilon < 0:
+            raise InputError(
+                "Whitening needs a momentum in [0, 1) and epsilon >= 0, "
+                f"but {self.momentum} and {self.epsilon} were given."
+            )
+
+    def build(self, parts: Parts) -> ExactWhitening:
+        if parts.projector is not None:
+            raise InputError("Exact whitening acts on the latents themselves: leave the projector out.")
+        return ExactWhitening(parts.encoder, parts.dim, self)
+
+
+class ExactWhitening(PairObjective):
+    """Its latents are the whitened ones: what is constrained is what is used."""
+
+    mean: Tensor
+    covariance: Tensor
+
+    def __init__(self, encoder: nn.Module, dim: int, config: WhiteningConfig | None = None) -> None:
+        super().__init__(encoder)
+        self.config = config or WhiteningConfig()
+        self.register_buffer("mean", torch.zeros(dim))
+        self.register_buffer("covariance", torch.eye(dim))
+
+    def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss:
+        mean, covariance = batch_covariance(torch.cat([h_bd, h_next_bd]))
+        if self.training:
+            self._follow(mean.detach(), covariance.detach())
+        u, u_next = (whiten(h, mean, covariance, self.config.epsilon) for h in (h_bd, h_next_bd))
+        total = invariance(u, u_next)
+        return Loss(total, {"invariance": total.detach()})
+
+    def _follow(self, mean: Tensor, covariance: Tensor) -> None:
+        self.mean.lerp_(mean, 1 - self.config.momentum)
+        self.covariance.lerp_(covariance, 1 - self.config.momentum)
+
+    def encode(self, x: Tensor) -> Tensor:
+        return whiten(self.encoder(x), self.mean, self.covariance, self.config.epsilon)
+
+    def smallest_batch(self, dim: int) -> int:
+        """Both views count, and their pooled covariance must have full rank."""
+        return dim // 2 + 1
+
+
+def whiten(h_bd: Tensor, mean_d: Tensor, cov_dd: Tensor, epsilon: float = 0.0) -> Tensor:
+    """L⁻¹(h − mean) with Cov = LLᵀ; NaN where the covariance is not positive definite, for the loop to notice."""
+    eye = torch.eye(len(cov_dd), dtype=cov_dd.dtype, device=cov_dd.device)
+    root, failed = torch.linalg.cholesky_ex(cov_dd + epsilon * eye)
+    root = torch.where(failed > 0, torch.nan, root)
+    return torch.linalg.solve_triangular(root, (h_bd - mean_d).T, upper=False).T

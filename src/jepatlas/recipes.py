@@ -1,0 +1,121 @@
+"""A recipe: everything that decides what a run will be. And the one place where parts are put together.
+
+A recipe is a tree of frozen dataclasses, each beside its owner. It is saved with the run as plain YAML, can be given
+back with `--recipe`, and is what the command line is made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+import yaml
+from torch import nn
+
+from jepatlas.base.config import from_plain, to_plain
+from jepatlas.base.distributed import rank, world_size
+from jepatlas.base.errors import InputError
+from jepatlas.base.seeding import forked_rng
+from jepatlas.encoders import CouplingConfig, MLPConfig
+from jepatlas.objectives import (
+    CovarianceConfig,
+    InfoNCEConfig,
+    LeJEPAConfig,
+    PairObjective,
+    Parts,
+    VICRegConfig,
+    WhiteningConfig,
+)
+from jepatlas.training import TrainingConfig, fingerprint
+from jepatlas.views import PairStream, Siblings, Transitions
+from jepatlas.worlds import LatentWorld
+
+__all__ = ["Recipe", "build_batches", "build_objective", "load_recipe", "read_recipe", "recipe_id", "recipe_text"]
+
+Unprefixed = tyro.conf.arg(name="")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What is trained, on which world, and how."""
+
+    seed: int = 0
+    """From which everything random is derived."""
+    world: Annotated[LatentWorld, Unprefixed] = field(default_factory=LatentWorld)
+    pairs: Transitions | Siblings = field(default_factory=Transitions)
+    """Which two states a learner sees together."""
+    encoder: MLPConfig | CouplingConfig = field(default_factory=MLPConfig)
+    latent_dim: int | None = None
+    """Width of the latents; the world's own where it is not given."""
+    projector: MLPConfig | None = None
+    """A network between the latents and the loss."""
+    objective: LeJEPAConfig | VICRegConfig | CovarianceConfig | InfoNCEConfig | WhiteningConfig = field(
+        default_factory=LeJEPAConfig
+    )
+    training: Annotated[TrainingConfig, Unprefixed] = field(default_factory=TrainingConfig)
+
+
+def read_recipe(path: Path) -> Recipe:
+    """A recipe file, strictly: what it does not know it refuses."""
+    try:
+        data = yaml.safe_load(path.read_text())
+    except FileNotFoundError as error:
+        raise InputError(f"There is no recipe file {path}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError, IsADirectoryError) as error:
+        raise InputError(f"{path} is not a recipe in YAML: {error}") from error
+    return from_plain(Recipe, {} if data is None else data, where=str(path))
+
+
+def load_recipe(run: Path) -> Recipe:
+    """The recipe of a run folder."""
+    if not (run / "recipe.yaml").is_file():
+        raise InputError(
+            f"{run} is not a run folder: it has no recipe.yaml. Train one with 'jepatlas train --out {run}'."
+        )
+    return read_recipe(run / "recipe.yaml")
+
+
+def recipe_text(recipe: Recipe) -> str:
+    """
+    >>> print(recipe_text(Recipe())[:34])
+    seed: 0
+    world:
+      kind: latent
+      law
+    """
+    return yaml.safe_dump(to_plain(recipe), sort_keys=False, allow_unicode=True)
+
+
+def recipe_id(recipe: Recipe) -> str:
+    """The fingerprint that a run's checkpoints carry.
+
+    Where and how often a run reports does not change what it computes, so it may be resumed elsewhere.
+    """
+    plain: dict[str, Any] = to_plain(recipe)
+    silent = ("device", "parallel", "log_every", "checkpoint_every", "keep", "track")
+    plain["training"] = {key: value for key, value in plain["training"].items() if key not in silent}
+    return fingerprint(plain)
+
+
+def build_objective(recipe: Recipe) -> PairObjective:
+    """The objective with fresh weights, derived from the recipe's seed."""
+    world, dim = recipe.world, recipe.latent_dim or recipe.world.dim
+    with forked_rng(recipe.seed, "weights"):
+        encoder: nn.Module = recipe.encoder.build(world.observed_dim, dim)
+        projector = recipe.projector.build(dim, recipe.projector.width) if recipe.projector else None
+        objective = recipe.objective.build(Parts(encoder, dim, projector, recipe.seed))
+    rows = recipe.training.batch_size // recipe.training.accumulate
+    if rows < objective.smallest_batch(dim):
+        raise InputError(
+            f"A batch of {rows} is too small: the statistics of '{recipe.objective.kind}' over {dim} latent dimensions "
+            f"need at least {objective.smallest_batch(dim)} pairs. Raise --batch-size or lower --accumulate."
+        )
+    return objective
+
+
+def build_batches(recipe: Recipe) -> PairStream:
+    """The stream of this process's share of every (micro-)batch."""
+    rows = recipe.training.batch_size // recipe.training.accumulate
+    return PairStream(recipe.world, recipe.pairs, rows, recipe.seed, recipe.training.device, rank(), world_size())

@@ -1,0 +1,82 @@
+"use strict";
+// Draws every .figure from the JSON beside it, in the colours of the style sheet, and again whenever those change.
+(() => {
+  const divs = [...document.querySelectorAll(".figure")];
+  const specs = new Map(divs.map((div) => [div, document.getElementById(div.dataset.source).textContent]));
+  const touch = matchMedia("(pointer: coarse)").matches;
+  const config = { responsive: true, displaylogo: false, displayModeBar: touch ? false : "hover",
+                   modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"] };
+  const dashes = ["solid", "dash", "dot"];
+
+  // The colour parts that a trace can play; drawing.py names them in `meta`.
+  const parts = {
+    points: (trace, { series }, colour) => {
+      trace.marker.color ??= colour(`--series-${series}`);
+    },
+    line: (trace, { series }, colour) => {
+      trace.line = { color: colour(`--series-${series % 6}`), width: 2, dash: dashes[Math.floor(series / 6) % 3] };
+    },
+    band: (trace, { series }, colour) => {
+      trace.fillcolor = `${colour(`--series-${series % 6}`)}33`;
+    },
+    matrix: (trace, { signed }, colour) => {
+      const names = signed ? ["--matrix-low", "--matrix-zero", "--matrix-high"] : ["--matrix-zero", "--matrix-high"];
+      trace.colorscale = names.map((name, i) => [i / (names.length - 1), colour(name)]);
+    },
+  };
+
+  function themed(text) {
+    const style = getComputedStyle(document.documentElement);
+    const colour = (name) => style.getPropertyValue(name).trim();
+    const { data, layout } = JSON.parse(text);
+    data.forEach((trace) => parts[trace.meta.part](trace, trace.meta, colour));
+    for (const axis of [layout.xaxis, layout.yaxis]) {
+      Object.assign(axis, { gridcolor: colour("--rule"), zerolinecolor: colour("--rule-strong"), linecolor: colour("--rule-strong"),
+                            tickfont: { color: colour("--muted"), size: 11 }, nticks: 6 });
+      Object.assign(axis.title, { font: { color: colour("--muted"), size: 12 } });
+    }
+    return { data, layout: { ...layout,
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", autosize: true, dragmode: touch ? false : "zoom",
+      font: { family: style.getPropertyValue("--sans"), color: colour("--ink"), size: 12 },
+      hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--rule-strong"), namelength: -1,
+                    font: { color: colour("--ink"), size: 12 } },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("--muted"), activecolor: colour("--ink") },
+    } };
+  }
+
+  async function paint(div) {
+    const { data, layout } = themed(specs.get(div));
+    await Plotly.react(div, data, layout, config);
+    div.dataset.drawn = "true";
+  }
+
+  const repaint = () => divs.forEach(paint);
+
+  // A sample under the pointer is shown in every panel of its figure.
+  function link(panels) {
+    let busy = false;
+    const others = (div, then) => {
+      if (busy) return;
+      busy = true;
+      panels.filter((other) => other !== div && other.data[0].x.length === div.data[0].x.length).forEach(then);
+      busy = false;
+    };
+    panels.forEach((div) => {
+      div.on("plotly_hover", ({ points: [{ curveNumber, pointNumber }] }) =>
+        others(div, (other) => Plotly.Fx.hover(other, [{ curveNumber, pointNumber }])));
+      div.on("plotly_unhover", () => others(div, (other) => Plotly.Fx.unhover(other)));
+    });
+  }
+
+  async function start() {
+    for (const div of divs) {
+      await paint(div);
+      await new Promise((resume) => setTimeout(resume)); // the page stays responsive between figures
+    }
+    document.querySelectorAll(".plate.scatter").forEach((plate) => link([...plate.querySelectorAll(".figure")]));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+    matchMedia("print").addEventListener("change", repaint);
+  }
+
+  start();
+})();

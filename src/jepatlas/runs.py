@@ -1,0 +1,156 @@
+"""A run, from recipe to certificate, and the folder it lives in.
+
+recipe.yaml    metrics.jsonl    checkpoints/step-N/    records/*.json    report.html
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from jepatlas.base.arrays import check_finite
+from jepatlas.base.config import from_plain
+from jepatlas.base.distributed import process_group, rank
+from jepatlas.base.errors import InputError
+from jepatlas.base.files import write_text
+from jepatlas.base.linear import hold_out, procrustes
+from jepatlas.base.provenance import provenance
+from jepatlas.base.records import Pairs, Record, Verdict
+from jepatlas.base.seeding import numpy_generator, torch_generator
+from jepatlas.identify import certify
+from jepatlas.objectives import PairObjective
+from jepatlas.recipes import Recipe, build_batches, build_objective, load_recipe, recipe_id, recipe_text
+from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train
+
+__all__ = ["certify_run", "encode_pairs", "load_objective", "resume_run", "run_job", "start_run"]
+
+SHOWN = 1500  # points of a scatter plot
+
+
+def start_run(recipe: Recipe, folder: Path, console: Console | None = None) -> Outcome:
+    """Train a new run in `folder`, which must not hold one already."""
+    if (folder / "recipe.yaml").exists():
+        raise InputError(f"{folder} already holds a run. Resume it with --resume {folder}, or choose another --out.")
+    with process_group(recipe.training.device):
+        objective = build_objective(recipe)  # before anything is written: a recipe that cannot be built leaves no trace
+        if rank() == 0:
+            write_text(folder / "recipe.yaml", recipe_text(recipe))
+        return _train(recipe, objective, folder, console)
+
+
+def resume_run(folder: Path, console: Console | None = None) -> Outcome:
+    """Go on from the newest checkpoint, or from the start where there is none."""
+    recipe = load_recipe(folder)
+    with process_group(recipe.training.device):
+        return _train(recipe, build_objective(recipe), folder, console)
+
+
+def _train(recipe: Recipe, objective: PairObjective, folder: Path, console: Console | None) -> Outcome:
+    outcome = train(
+        objective, build_batches(recipe), recipe.training, folder, recipe=recipe_id(recipe), console=console
+    )
+    if rank() == 0:
+        verdicts = (outcome.verdict,) if outcome.verdict else ()
+        summary = f"The run {outcome.status} after {outcome.step} of {recipe.training.steps} steps."
+        Record("Outcome", summary, provenance(recipe.seed), verdicts).save(folder, "outcome")
+    return outcome
+
+
+def load_objective(folder: Path) -> tuple[Recipe, PairObjective]:
+    """A trained objective, ready for use: averaged weights where the run kept them."""
+    recipe = load_recipe(folder)
+    newest = latest_checkpoint(folder / "checkpoints")
+    if newest is None:
+        raise InputError(f"{folder} has no checkpoint yet. Train it with 'jepatlas train --resume {folder}'.")
+    objective = build_objective(recipe)
+    load_weights(objective, load_checkpoint(newest, recipe_id(recipe)).tensors)
+    return recipe, objective.eval()
+
+
+def encode_pairs(folder: Path, count: int, seed: int) -> tuple[Recipe, Pairs, np.ndarray, np.ndarray]:
+    """Fresh pairs of a run's world, and its latents of both views."""
+    recipe, objective = load_objective(folder)
+    pairs = recipe.pairs.draw(recipe.world, count, torch_generator(seed, "certify"))
+    with torch.no_grad():
+        h, h_next = (objective.encode(x).numpy() for x in (pairs.x, pairs.x_next))
+    check_finite("h", h)
+    return recipe, pairs, h, h_next
+
+
+def certify_run(folder: Path, *, samples: int = 10_000, seed: int = 0, out: Path | None = None) -> Record:
+    """Certify a run on fresh samples of its world, and keep the record as `records/certificate.json`."""
+    recipe, pairs, h, h_next = encode_pairs(folder, samples, seed)
+    z = pairs.z.numpy()
+    rho, reason = _one_rate(recipe, h.shape[1])
+    verdicts = certify(h, h_next, z, rho=rho, seed=seed)
+    record = Record(
+        title=f"Certificate of {folder.name}",
+        summary=f"{_headline(verdicts)} {reason}".strip(),
+        provenance=provenance(seed) | {"trained with seed": recipe.seed, "samples": samples},
+        verdicts=tuple(verdicts),
+        figures=(_charts(z.shape[1], h.shape[1]),) if min(z.shape[1], h.shape[1]) > 1 else (),
+        arrays=_shown(pairs, h, seed),
+    )
+    record.save(out or folder, "certificate")
+    return record
+
+
+def run_job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
+    """One job of a sweep: train (or go on), then certify what was finished."""
+    place = Path(folder)
+    built = from_plain(Recipe, recipe)
+    outcome = resume_run(place) if (place / "recipe.yaml").exists() else start_run(built, place)
+    result: dict[str, Any] = {"status": outcome.status, "step": outcome.step}
+    result["verdicts"] = [outcome.verdict.to_json()] if outcome.verdict else []
+    if outcome.status == "finished":
+        result["verdicts"] += [verdict.to_json() for verdict in certify_run(place, seed=built.seed).verdicts]
+    return result
+
+
+def _one_rate(recipe: Recipe, dim: int) -> tuple[float | None, str]:
+    """The pairs' correlation if the bound applies, else why it does not."""
+    rates = recipe.pairs.correlation(recipe.world)
+    if not recipe.world.gaussian:
+        return None, "No bound is given: it presumes a Gaussian world, and this one is not."
+    if rates is None or max(rates) - min(rates) > 1e-9:
+        return None, "No bound is given: it presumes one rate for all directions, and this world has several."
+    if dim != recipe.world.dim:
+        return (
+            None,
+            f"No bound is given: it presumes as many latent dimensions as states, not {dim} for {recipe.world.dim}.",
+        )
+    if not 0 < rates[0] < 1:
+        return None, "No bound is given: the two views of a pair are not correlated."
+    return rates[0], ""
+
+
+def _headline(verdicts: list[Verdict]) -> str:
+    by_name = {verdict.name: verdict for verdict in verdicts}
+    r2, turn = by_name["r2"], by_name["orthogonality"]
+    judged = [verdict for verdict in verdicts if verdict.passed is not None]
+    failed = [verdict.name for verdict in judged if not verdict.passed]
+    tail = f"Not passed: {', '.join(failed)}." if failed else f"All {len(judged)} judged statements hold."
+    return f"Held-out R² {r2.value:.4f} [{r2.low:.4f}, {r2.high:.4f}], orthogonality error {turn.value:.3f}. {tail}"
+
+
+def _charts(states: int, latents: int) -> dict[str, Any]:
+    panels = [("true state z", "z"), ("observation x", "x"), ("latent h", "h"), ("latent h, rotated to z", "h_rotated")]
+    return {
+        "kind": "scatter",
+        "title": "The same samples in four coordinates",
+        "note": "Colour is the true state: angle as hue. Where the last panel looks like the first, h = Qz.",
+        "panels": [{"title": title, "x": name, "columns": [0, 1], "color": "z", "color_columns": [0, 1]}
+                   for title, name in panels],
+    }  # fmt: skip
+
+
+def _shown(pairs: Pairs, h: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """A few samples to look at; the rotation is fitted on others."""
+    fit, score = hold_out(len(h), numpy_generator(seed, "shown"), share=min(0.5, SHOWN / len(h)))
+    turned = procrustes(h[fit], pairs.z.numpy()[fit]).apply(h[score])
+    arrays = {"z": pairs.z.numpy()[score], "x": pairs.x.numpy()[score], "h": h[score], "h_rotated": turned}
+    return {name: array.astype(np.float32) for name, array in arrays.items()}

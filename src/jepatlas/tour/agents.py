@@ -1,0 +1,49 @@
+"""Chapter: one world, seen through two mixings, and two agents that never meet."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from jepatlas.base.config import to_plain
+from jepatlas.base.errors import InputError
+from jepatlas.base.provenance import provenance
+from jepatlas.base.records import Record
+from jepatlas.recipes import Recipe
+from jepatlas.runs import run_job
+from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
+from jepatlas.training import Job, SweepResult, TrainingConfig, local_processes, sweep
+from jepatlas.worlds import Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
+
+__all__ = ["AGENTS", "recipes"]
+
+
+def recipes(seed: int) -> dict[str, Recipe]:
+    """Ada sees the world through a spiral, Ben through coupling layers; they share its law and nothing else."""
+    law = OrnsteinUhlenbeck(dim=2, rho=0.95)
+    ada = Recipe(seed=2 * seed, world=LatentWorld(law, Spiral()), training=TrainingConfig())
+    ben = replace(ada, seed=2 * seed + 1, world=LatentWorld(law, Coupling(seed=1)))
+    return dict(zip(AGENT_NAMES, (ada, ben), strict=True))
+
+
+def _play(stage: Stage) -> Record:
+    chosen = recipes(stage.seed)
+    stage.console.print("Training two LeJEPA agents, each in a process of its own (about a minute).", highlight=False)
+    jobs = [Job(name, to_plain(recipe)) for name, recipe in chosen.items()]
+    results = sweep(jobs, run_job, stage.folder / "agents", local_processes(stage.workers))
+    rows = [[r.name, chosen[r.name].world.mixing.kind, chosen[r.name].seed, _steps(r)] for r in results]
+    return Record(
+        "Two agents",
+        "One two-dimensional world is seen through two different nonlinear mixings. Each agent is trained on its own "
+        "view alone: no data, no weights and no seeds are shared.",
+        provenance(stage.seed),
+        tables=({"title": "The agents", "columns": ["agent", "sees through", "seed", "steps"], "rows": rows},),
+    )
+
+
+def _steps(result: SweepResult) -> int:
+    if result.status != "finished":
+        raise InputError(f"Agent {result.name} did not finish: {result.record}")
+    return result.record["step"]
+
+
+AGENTS = Chapter("agents", "Two agents that never meet", _play)

@@ -1,0 +1,28 @@
+"""One loop for all objectives, with checkpoints that survive anything, and sweeps over many runs."""
+
+from jepatlas.training.checkpoint import Checkpoint, fingerprint, latest_checkpoint, load_checkpoint, save_checkpoint
+from jepatlas.training.config import TrainingConfig
+from jepatlas.training.loop import Outcome, train
+from jepatlas.training.schedule import ConstantSchedule, CosineSchedule, OneCycleSchedule
+from jepatlas.training.state import load_weights
+from jepatlas.training.sweep import Job, SweepResult, dask_cluster, local_processes, sweep
+
+__all__ = [
+    "Checkpoint",
+    "ConstantSchedule",
+    "CosineSchedule",
+    "Job",
+    "OneCycleSchedule",
+    "Outcome",
+    "SweepResult",
+    "TrainingConfig",
+    "dask_cluster",
+    "fingerprint",
+    "latest_checkpoint",
+    "load_checkpoint",
+    "load_weights",
+    "local_processes",
+    "save_checkpoint",
+    "sweep",
+    "train",
+]

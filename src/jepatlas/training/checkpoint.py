@@ -1,0 +1,75 @@
+"""Checkpoints: a folder `step-N` with tensors (safetensors) and a JSON that names their hash, step and recipe.
+
+A folder takes its name only when it is whole; a kill or a full disk leaves the previous ones as they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from torch import Tensor
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.files import read_json, sha256, write_folder, write_json
+
+__all__ = ["Checkpoint", "fingerprint", "latest_checkpoint", "load_checkpoint", "save_checkpoint"]
+
+TENSORS, META = "state.safetensors", "checkpoint.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    step: int
+    tensors: dict[str, Tensor]
+
+
+def fingerprint(recipe: Any) -> str:
+    """A hash of plain recipe data: a checkpoint fits the recipe it was made by, and no other."""
+    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int) -> Path:
+    """Write `folder/step-N`, then remove all but the `keep` newest."""
+    path = folder / f"step-{checkpoint.step}"
+    with write_folder(path) as part:
+        safetensors.torch.save_file(checkpoint.tensors, part / TENSORS)
+        meta = {"format": 1, "step": checkpoint.step, "recipe": recipe, "sha256": {TENSORS: sha256(part / TENSORS)}}
+        write_json(part / META, meta)
+    for old in _all(folder)[:-keep]:
+        shutil.rmtree(old)
+    return path
+
+
+def latest_checkpoint(folder: Path) -> Path | None:
+    return _all(folder)[-1] if _all(folder) else None
+
+
+def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
+    """Read a checkpoint, or say what is wrong with it."""
+    meta = read_json(path / META)
+    remedy = "Delete that folder to go on from the checkpoint before it."
+    if not isinstance(meta, dict) or not {"step", "recipe", "sha256"} <= meta.keys():
+        raise InputError(f"{path / META} is not a checkpoint's description. {remedy}")
+    if meta["recipe"] != recipe:
+        raise InputError(
+            f"{path} was made by another recipe than the one in this run folder. "
+            "Restore the recipe, or start a new run in another folder."
+        )
+    for name, expected in meta["sha256"].items():
+        if not (path / name).is_file() or sha256(path / name) != expected:
+            raise InputError(
+                f"{path / name} is damaged: its hash is not the one recorded when it was written. {remedy}"
+            )
+    return Checkpoint(int(meta["step"]), safetensors.torch.load_file(path / TENSORS))
+
+
+def _all(folder: Path) -> list[Path]:
+    """Checkpoint folders by step; unfinished ones begin with a dot and do not count."""
+    found = [path for path in folder.glob("step-*") if path.name.removeprefix("step-").isdecimal()]
+    return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))

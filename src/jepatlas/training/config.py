@@ -1,0 +1,59 @@
+"""How a run is trained. Batch sizes are global: over all processes and micro-batches together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from jepatlas.base.errors import InputError
+from jepatlas.training.schedule import CosineSchedule, Schedule
+
+__all__ = ["TrainingConfig"]
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    steps: int = 3000
+    """Optimiser steps."""
+    batch_size: int = 256
+    """Pairs in one step, over all processes."""
+    accumulate: int = 1
+    """Micro-batches that make up one step; batch statistics are those of each micro-batch."""
+    lr: float = 3e-3
+    """Base learning rate of AdamW."""
+    weight_decay: float = 1e-2
+    schedule: Schedule = field(default_factory=CosineSchedule)
+    """How the learning rate goes."""
+    clip: float | None = None
+    """Largest gradient norm."""
+    ema: float | None = None
+    """Decay of a moving average of the weights, which is then what is certified."""
+    precision: Literal["float32", "bfloat16"] = "float32"
+    """bfloat16 is mixed precision; slower than float32 on most CPUs."""
+    device: str = "cpu"
+    """cpu, cuda or cuda:1."""
+    parallel: Literal["ddp", "fsdp"] = "ddp"
+    """How several processes share the work: whole copies, or sharded weights for large models."""
+    log_every: int = 50
+    """Steps between entries in metrics.jsonl; health is checked then, too."""
+    checkpoint_every: int = 1000
+    """Steps between checkpoints."""
+    keep: int = 2
+    """Checkpoints to keep."""
+    collapse: float = 1e-4
+    """Stop when the smallest variance of any latent direction stays below this; 0 never stops."""
+    grace: int = 500
+    """Steps before a collapse is looked for."""
+    track: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    """Where to send metrics besides metrics.jsonl."""
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "accumulate", "log_every", "checkpoint_every", "keep"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")
+        if self.lr <= 0:
+            raise InputError(f"lr must be positive, but {self.lr} was given.")
+        if self.ema is not None and not 0 < self.ema < 1:
+            raise InputError(f"ema must lie between 0 and 1, but {self.ema} was given.")
+        if self.batch_size % self.accumulate:
+            raise InputError(f"batch_size {self.batch_size} does not divide into {self.accumulate} micro-batches.")

@@ -1,0 +1,156 @@
+"""The training loop, the only one.
+
+It trains one module (the objective) on batches that are functions of the step, and knows nothing of worlds,
+encoders or losses. A run that is killed and resumed takes the same steps as one that was not.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from rich.console import Console
+from torch import Tensor, nn
+from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+from torch.nn.parallel import DistributedDataParallel
+
+from jepatlas.base.contracts import Batches, Objective
+from jepatlas.base.distributed import mean_over_processes, rank, world_size
+from jepatlas.base.records import Loss, Verdict
+from jepatlas.training.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
+from jepatlas.training.config import TrainingConfig
+from jepatlas.training.health import Health, refuse_bad_batches
+from jepatlas.training.interruption import Interruption
+from jepatlas.training.journal import Journal
+from jepatlas.training.progress import TrainingProgress
+from jepatlas.training.state import TrainingState
+
+__all__ = ["Outcome", "train"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, after how many steps; a run that failed says why."""
+
+    status: Literal["finished", "interrupted", "failed"]
+    step: int
+    verdict: Verdict | None = None
+
+
+def train(
+    objective: Any,
+    batches: Batches,
+    config: TrainingConfig,
+    folder: Path,
+    *,
+    recipe: str,
+    console: Console | None = None,
+) -> Outcome:
+    """Train, or go on from the newest checkpoint in `folder`; `recipe` is the fingerprint it must carry."""
+    return _Run(objective, batches, config, folder, recipe).train(console)
+
+
+class _Run:
+    def __init__(self, objective: Any, batches: Batches, config: TrainingConfig, folder: Path, recipe: str) -> None:
+        self.config, self.batches, self.folder, self.recipe = config, batches, folder, recipe
+        self.device = torch.device(config.device)
+        self.objective: Objective = objective.to(self.device).train()
+        self.module = _parallel(objective, config.parallel)
+        parameters = [p for p in objective.parameters() if p.requires_grad]
+        # The learning rate is a tensor-free float set at every step, so it needs no place in the checkpoint.
+        self.optimizer = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay, fused=True)
+        self.state = TrainingState(objective, self.optimizer, config.ema)
+        self.health = Health(config.collapse, config.grace)
+
+    def train(self, console: Console | None) -> Outcome:
+        start = self._resume()
+        lead = rank() == 0
+        progress = TrainingProgress(console if lead else None, self.folder.name, start, self.config.steps)
+        journal = Journal(self.folder, start, self.config.track) if lead else nullcontext()
+        with journal, Interruption() as interruption, progress:
+            for step in range(start, self.config.steps):
+                terms, x = self._step(step)
+                done = step + 1
+                progress.advance(done)
+                stop = interruption.requested(self.device)
+                if done % self.config.log_every == 0 or done == self.config.steps or stop:
+                    values = _averaged(terms)
+                    if isinstance(journal, Journal):
+                        journal.write(done, values)
+                    progress.report(done, values)
+                    if verdict := self._examine(done, values["loss"], x):
+                        return Outcome("failed", done, verdict)
+                if done % self.config.checkpoint_every == 0 or done == self.config.steps or stop:
+                    self._save(done)
+                if stop and done < self.config.steps:
+                    return Outcome("interrupted", done)
+        return Outcome("finished", self.config.steps)
+
+    def _step(self, step: int) -> tuple[dict[str, Tensor], Tensor]:
+        """One optimiser step; returns its loss terms and the last micro-batch's observations."""
+        config, parts = self.config, self.config.accumulate
+        for group in self.optimizer.param_groups:
+            group["lr"] = config.lr * config.schedule.factor(step, config.steps)
+        for micro in range(step * parts, (step + 1) * parts - 1):
+            with self._unsynchronised():
+                self._descend(micro)
+        loss, x = self._descend((step + 1) * parts - 1)
+        if config.clip is not None:
+            nn.utils.clip_grad_norm_(self.module.parameters(), config.clip)
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        self.objective.after_step(step)
+        self.state.update_average()
+        return {"loss": loss.total.detach(), **loss.terms}, x
+
+    def _descend(self, micro: int) -> tuple[Loss, Tensor]:
+        """Add one micro-batch's gradient."""
+        batch = self.batches(micro)
+        mixed = self.config.precision == "bfloat16"
+        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=mixed):
+            loss: Loss = self.module(batch, micro)
+        (loss.total / self.config.accumulate).backward()
+        return loss, batch.x
+
+    def _unsynchronised(self) -> AbstractContextManager[Any]:
+        """Gradients are exchanged once a step, with the last micro-batch."""
+        return self.module.no_sync() if isinstance(self.module, DistributedDataParallel) else nullcontext()
+
+    @torch.no_grad()
+    def _examine(self, done: int, loss: float, x: Tensor) -> Verdict | None:
+        verdict = self.health.check(done, loss, self.objective.encode(x))
+        if verdict is not None and verdict.name == "finite_loss":
+            parts = self.config.accumulate
+            refuse_bad_batches(self.batches, max(0, done - self.config.log_every) * parts, done * parts)
+        return verdict
+
+    def _resume(self) -> int:
+        newest = latest_checkpoint(self.folder / "checkpoints")
+        if newest is None:
+            return 0
+        checkpoint = load_checkpoint(newest, self.recipe)
+        self.state.restore(checkpoint.tensors)
+        return checkpoint.step
+
+    def _save(self, step: int) -> None:
+        checkpoint = Checkpoint(step, self.state.tensors())
+        if rank() == 0:
+            save_checkpoint(self.folder / "checkpoints", checkpoint, self.recipe, self.config.keep)
+
+
+def _parallel(objective: nn.Module, how: str) -> nn.Module:
+    if world_size() == 1:
+        return objective
+    if how == "ddp":
+        return DistributedDataParallel(objective)
+    fully_shard(objective)
+    register_fsdp_forward_method(objective, "encode")
+    return objective
+
+
+def _averaged(terms: dict[str, Tensor]) -> dict[str, float]:
+    values = mean_over_processes(torch.stack([term.float() for term in terms.values()]))
+    return dict(zip(terms, values.tolist(), strict=True))

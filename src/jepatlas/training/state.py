@@ -1,0 +1,67 @@
+"""Everything that changes while training: weights, optimiser moments, averaged weights. As one flat set of tensors.
+
+The tensors are always whole: sharded ones are gathered on the way out and split again on the way in, so a
+checkpoint does not know how many processes wrote it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+__all__ = ["TrainingState", "load_weights"]
+
+
+class TrainingState:
+    def __init__(self, objective: nn.Module, optimizer: torch.optim.Optimizer, decay: float | None = None) -> None:
+        self.objective, self.optimizer, self.decay = objective, optimizer, decay
+        self.average = {k: v.detach().clone() for k, v in objective.named_parameters()} if decay else {}
+
+    @torch.no_grad()
+    def update_average(self) -> None:
+        """average ← decay · average + (1 − decay) · weights"""
+        for name, parameter in self.objective.named_parameters():
+            if self.decay:
+                self.average[name].lerp_(parameter, 1 - self.decay)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Keys: `model.<name>`, `optimizer.<parameter>.<moment>`, `average.<name>`."""
+        flat = {f"model.{name}": value for name, value in self.objective.state_dict().items()}
+        flat |= {f"average.{name}": value for name, value in self.average.items()}
+        for name, parameter in self.objective.named_parameters():
+            moments: dict[str, Any] = self.optimizer.state.get(parameter, {})
+            flat |= {f"optimizer.{name}.{key}": value for key, value in moments.items()}
+        return {key: _whole(value) for key, value in flat.items()}
+
+    def restore(self, tensors: dict[str, Tensor]) -> None:
+        model = _under("model.", tensors)
+        current = self.objective.state_dict()
+        self.objective.load_state_dict({k: _like(v, current[k]) for k, v in model.items()})
+        self.average = {k: _like(v, current[k]) for k, v in _under("average.", tensors).items()}
+        for name, parameter in self.objective.named_parameters():
+            moments = _under(f"optimizer.{name}.", tensors)
+            self.optimizer.state[parameter] = {
+                key: value if key == "step" else _like(value, parameter) for key, value in moments.items()
+            }
+
+
+def load_weights(objective: nn.Module, tensors: dict[str, Tensor]) -> None:
+    """Only the weights, for use rather than training: the averaged ones where there are any."""
+    objective.load_state_dict(_under("model.", tensors) | _under("average.", tensors))
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {key.removeprefix(prefix): value for key, value in tensors.items() if key.startswith(prefix)}
+
+
+def _whole(value: Tensor) -> Tensor:
+    value = value.full_tensor() if isinstance(value, DTensor) else value
+    return value.detach().cpu().contiguous().clone()
+
+
+def _like(value: Tensor, target: Tensor) -> Tensor:
+    value = value.to(target.device)
+    return distribute_tensor(value, target.device_mesh, target.placements) if isinstance(target, DTensor) else value

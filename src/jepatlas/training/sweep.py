@@ -1,0 +1,134 @@
+"""Many runs at once, over any `concurrent.futures.Executor`; can be stopped and taken up again.
+
+Each job has a folder of its own and leaves a `result.json` there when it is done. Asked again, a sweep runs only
+what is missing. A job that fails is recorded as failed and run again next time; the others go on.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from jepatlas.base.errors import InputError, require
+from jepatlas.base.files import read_json, write_json
+from jepatlas.training.checkpoint import fingerprint
+
+__all__ = ["Job", "SweepResult", "dask_cluster", "local_processes", "sweep"]
+
+ATTEMPTS = 3  # of a job whose process dies under it
+
+OpenExecutor = Callable[[], AbstractContextManager[Executor]]
+
+
+@dataclass(frozen=True)
+class Job:
+    name: str
+    recipe: dict[str, Any]  # plain data
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    name: str
+    status: str  # what the run returned ("finished", "failed"), or "crashed" with an error
+    record: dict[str, Any]
+
+
+def sweep(
+    jobs: Sequence[Job],
+    run: Callable[[dict[str, Any], str], dict[str, Any]],
+    folder: Path,
+    open_executor: OpenExecutor,
+    tell: Callable[[SweepResult], None] = lambda result: None,
+) -> list[SweepResult]:
+    """Run `run(recipe, folder)` for every job and return the results in the order of the jobs.
+
+    `run` must be importable by the workers; it returns a record with a `status`. Only "finished" and "failed" runs
+    count as done: "interrupted" ones are taken up again.
+    """
+    names = [job.name for job in jobs]
+    if doubles := {name for name in names if names.count(name) > 1}:
+        raise InputError(f"Every job of a sweep needs its own name, but {sorted(doubles)} occur more than once.")
+    done = {job.name: result for job in jobs if (result := _read(folder, job))}
+    for _ in range(ATTEMPTS):
+        waiting = [job for job in jobs if job.name not in done]
+        if not waiting:
+            break
+        with open_executor() as executor:
+            for result in _pass(executor, waiting, run, folder):
+                done[result.name] = result
+                tell(result)
+    lost = [SweepResult(j.name, "crashed", {"error": "its process died"}) for j in jobs if j.name not in done]
+    return [(done | {result.name: result for result in lost})[name] for name in names]
+
+
+def _pass(executor: Executor, jobs: Iterable[Job], run: Callable[..., Any], folder: Path) -> Iterable[SweepResult]:
+    futures: dict[Future[Any], Job] = {}
+    for job in jobs:
+        futures[executor.submit(_on_one_thread, run, job.recipe, str(folder / job.name))] = job
+    try:
+        for future in as_completed(futures):
+            # A dead process breaks the whole pool and all that waited in it; the next pass runs those again.
+            if not isinstance(future.exception(), BrokenExecutor):
+                yield _settle(futures[future], future, folder)
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+
+
+def _settle(job: Job, future: Future[Any], folder: Path) -> SweepResult:
+    if error := future.exception():
+        return SweepResult(job.name, "crashed", {"error": f"{type(error).__name__}: {error}"})
+    record = future.result()
+    result = SweepResult(job.name, record["status"], record)
+    if result.status in ("finished", "failed"):
+        path = folder / job.name / "result.json"
+        write_json(path, {"recipe": fingerprint(job.recipe), "status": result.status, "record": record})
+    return result
+
+
+def _read(folder: Path, job: Job) -> SweepResult | None:
+    path = folder / job.name / "result.json"
+    if not path.exists():
+        return None
+    saved = read_json(path)
+    if saved.get("recipe") != fingerprint(job.recipe):
+        raise InputError(f"{path} belongs to another recipe of the same name. Choose another folder for this sweep.")
+    return SweepResult(job.name, saved["status"], saved["record"])
+
+
+def _on_one_thread(run: Callable[..., Any], recipe: dict[str, Any], folder: str) -> Any:
+    """As many runs as cores, each on one thread: no oversubscription, and the same bits wherever it runs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return run(recipe, folder)
+    finally:
+        torch.set_num_threads(before)
+
+
+def local_processes(workers: int) -> OpenExecutor:
+    """Spawned processes on this machine: forking after torch has started threads can hang."""
+    if workers < 1:
+        raise InputError(f"A sweep needs at least 1 worker, but {workers} was given.")
+    return lambda: ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
+
+
+def dask_cluster(address: str) -> OpenExecutor:
+    """The workers of a dask scheduler: SSH, SLURM (dask-jobqueue), Kubernetes, or another terminal."""
+    distributed: Any = require("distributed", "cluster", "Sweeping over a dask cluster")
+
+    def connect() -> AbstractContextManager[Executor]:
+        try:
+            return distributed.Client(address, set_as_default=False, timeout="10s").get_executor(pure=False)
+        except OSError as error:
+            raise InputError(f"No dask scheduler answers at {address}: {error}") from error
+
+    return connect

@@ -1,0 +1,72 @@
+"""Train an agent on a world, or resume one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from jepatlas.base.distributed import leads
+from jepatlas.base.errors import InputError
+from jepatlas.recipes import Recipe
+from jepatlas.runs import resume_run, start_run
+from jepatlas.verbs.options import choices_help, choose_recipe, console_for, emit, parse
+
+CODES = {"finished": 0, "failed": 1, "interrupted": 130}
+
+
+@dataclass(frozen=True)
+class Train:
+    recipe: Annotated[Recipe, tyro.conf.arg(name="")] = field(default_factory=Recipe)
+    out: Path | None = None
+    """The run folder; by default runs/MIXING-OBJECTIVE-sSEED."""
+    resume: Path | None = None
+    """Go on with the run in this folder; its own recipe is used."""
+    json: str | None = None
+    """Write the outcome as JSON to this file (- for standard output)."""
+
+
+Train.__doc__ = f"""Train an agent on a world with known truth.
+
+Example: jepatlas train --mixing coupling --objective lejepa --objective.weight 0.02 --steps 1000 --out runs/mine
+
+Choices, each with options of its own (--mixing coupling --help shows those of the coupling):
+{choices_help()}
+  --recipe FILE starts from a saved recipe; other options then change it.
+Several processes: torchrun --nproc-per-node 2 -m jepatlas train ..."""
+
+
+def main(words: list[str]) -> int:
+    left, recipe = choose_recipe(words)
+    options = parse(Train, "train", left, Train(recipe))
+    console = console_for(options.json)
+    if options.resume is not None:
+        if options.recipe != Recipe():
+            raise InputError("--resume goes on with the run's own recipe: leave out the options that would change it.")
+        folder, outcome = options.resume, resume_run(options.resume, console)
+    else:
+        folder = options.out or default_folder(options.recipe)
+        outcome = start_run(options.recipe, folder, console)
+    if not leads():
+        return CODES[outcome.status]
+    if outcome.verdict is not None:
+        console.print(f"[red]{outcome.verdict.advice}", highlight=False)
+    else:
+        _say_what_next(console, outcome.status, folder, outcome.step)
+    verdicts = [outcome.verdict.to_json()] if outcome.verdict else []
+    emit(options.json, {"run": str(folder), "status": outcome.status, "step": outcome.step, "verdicts": verdicts})
+    return CODES[outcome.status]
+
+
+def default_folder(recipe: Recipe) -> Path:
+    return Path("runs") / f"{recipe.world.mixing.kind}-{recipe.objective.kind}-s{recipe.seed}"
+
+
+def _say_what_next(console: Console, status: str, folder: Path, step: int) -> None:
+    if status == "interrupted":
+        console.print(f"Saved after step {step}. Go on with: jepatlas train --resume {folder}", highlight=False)
+    else:
+        console.print(f"Trained {step} steps: {folder}. Next: jepatlas certify {folder}", highlight=False)

@@ -1,0 +1,98 @@
+"""Pair laws: which two states of a world a learner sees together; and the stream of batches drawn from one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import torch
+from torch import Generator
+
+from jepatlas.base.contracts import World
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Pairs
+from jepatlas.base.seeding import torch_generator
+
+__all__ = ["AnyPairLaw", "PairStream", "Siblings", "Transitions"]
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """A state and its successor: z' ~ p(· | z). The correlation is the world's, ρ."""
+
+    kind: ClassVar[str] = "transition"
+
+    def draw(self, world: World, count: int, generator: Generator) -> Pairs:
+        z = world.states(count, generator)
+        z_next = world.transition(z, generator)
+        return Pairs(world.observe(z), world.observe(z_next), z, z_next)
+
+    def correlation(self, world: World) -> tuple[float, ...] | None:
+        return world.correlation
+
+
+@dataclass(frozen=True)
+class Siblings:
+    """Two successors of one anchor that is not shown: z, z' ~ p(· | a), independent given a.
+
+    The synthetic runs of "When Does LeJEPA Learn a World Model?" draw their pairs so. The correlation is that of two
+    steps: ρ² for a Gaussian world, and no function of ρ alone for others.
+    """
+
+    kind: ClassVar[str] = "siblings"
+
+    def draw(self, world: World, count: int, generator: Generator) -> Pairs:
+        anchor = world.states(count, generator)
+        z = world.transition(anchor, generator)
+        z_next = world.transition(anchor, generator)
+        return Pairs(world.observe(z), world.observe(z_next), z, z_next)
+
+    def correlation(self, world: World) -> tuple[float, ...] | None:
+        if isinstance(world, _ManySteps):
+            # E[E[z|a]²] = E[z E[z''|z]]: each of our laws is reversible, or linear in a with unit variance.
+            return world.correlation_after(2)
+        if world.gaussian and world.correlation is not None:
+            return tuple(rho**2 for rho in world.correlation)
+        return None
+
+
+AnyPairLaw = Transitions | Siblings
+
+
+@dataclass(frozen=True)
+class PairStream:
+    """The pairs of each step, drawn anew from (seed, step).
+
+    Every process draws the joint batch and takes its part, so W processes together see exactly what one would.
+    """
+
+    world: World
+    pair_law: AnyPairLaw
+    batch_size: int  # of all processes together
+    seed: int
+    device: torch.device | str = "cpu"
+    rank: int = 0
+    world_size: int = 1
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1 or self.batch_size % self.world_size:
+            raise InputError(
+                f"batch_size is {self.batch_size}, but it must be a positive multiple of the {self.world_size} "
+                "processes: it counts the rows of all of them together."
+            )
+        if not 0 <= self.rank < self.world_size:
+            raise InputError(f"rank is {self.rank}, but it must be from 0 to world_size − 1 = {self.world_size - 1}.")
+
+    def __call__(self, step: int) -> Pairs:
+        generator = torch_generator(self.seed, "pairs", step, self.device)
+        joint = self.pair_law.draw(self.world, self.batch_size, generator)
+        share = self.batch_size // self.world_size
+        mine = slice(self.rank * share, (self.rank + 1) * share)
+        return Pairs(joint.x[mine], joint.x_next[mine], joint.z[mine], joint.z_next[mine])
+
+
+@runtime_checkable
+class _ManySteps(Protocol):
+    """A world that knows its correlation over several steps, too."""
+
+    def correlation_after(self, steps: int) -> tuple[float, ...] | None: ...

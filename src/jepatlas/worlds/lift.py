@@ -1,0 +1,71 @@
+"""A lift: states are observed in more dimensions than they have, on a bent sheet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import leaky_relu
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.worlds.checks import check, check_count
+from jepatlas.worlds.random_matrices import semi_orthogonal, tensors, well_conditioned
+
+__all__ = ["Lift"]
+
+
+@dataclass(frozen=True)
+class Lift:
+    """x = B σ(A z), A (p × n) with orthonormal columns, σ the leaky ReLU, B (p × p) well conditioned.
+
+    Injective: each of the three maps is. Its left inverse z = Aᵀ σ⁻¹(B⁻¹ x) is exact on the image.
+    """
+
+    kind: ClassVar[str] = "lift"
+
+    observed: int = 8
+    """Number of observed dimensions p, at least that of the states."""
+    dim: int | None = None
+    """Number of latent dimensions n; only `inverse` needs it, as x does not tell."""
+    slope: float = 0.2
+    """Slope of the leaky ReLU for negative values, in (0, 1]; 1 makes the lift linear."""
+    seed: int = 0
+    """Seed of the random weights."""
+
+    def __post_init__(self) -> None:
+        check_count("observed", self.observed)
+        check("slope", self.slope, 0 < self.slope <= 1, "in (0, 1]: with slope 0 the lift could not be inverted")
+        if self.dim is not None:
+            self.observed_dim(self.dim)
+
+    def observed_dim(self, dim: int) -> int:
+        check_count("dim", dim)
+        if self.dim not in (None, dim):
+            raise InputError(f"The mixing 'lift' was given dim={self.dim}, but the states have dim {dim}.")
+        if self.observed < dim:
+            raise InputError(f"observed is {self.observed}, but states of dim {dim} need at least as many.")
+        return self.observed
+
+    def __call__(self, z: Tensor) -> Tensor:
+        self.observed_dim(z.shape[-1])
+        a, b, _ = _weights(self.observed, self.seed, z.shape[-1], z.dtype, z.device)
+        return leaky_relu(z @ a.T, self.slope) @ b.T
+
+    def inverse(self, x: Tensor) -> Tensor:
+        if self.dim is None:
+            raise InputError("The inverse of 'lift' needs the number of latent dimensions. Give it: Lift(dim=...).")
+        check("x.shape[-1]", x.shape[-1], x.shape[-1] == self.observed, f"observed = {self.observed}")
+        a, _, b_inverse = _weights(self.observed, self.seed, self.dim, x.dtype, x.device)
+        return leaky_relu(x @ b_inverse.T, 1 / self.slope) @ a
+
+
+@lru_cache(maxsize=32)
+def _weights(observed: int, seed: int, dim: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, ...]:
+    """A, B and B⁻¹."""
+    a = semi_orthogonal(observed, dim, numpy_generator(seed, "worlds/lift", 0))
+    b, b_inverse = well_conditioned(observed, numpy_generator(seed, "worlds/lift", 1))
+    return tensors((a, b, b_inverse), dtype, device)

@@ -1,0 +1,73 @@
+"""The Ornstein–Uhlenbeck law of "When Does LeJEPA Learn a World Model?":
+
+z ~ N(0, I),  z' = ρ z + √(1−ρ²) η,  η ~ N(0, I).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Generator, Tensor
+
+from jepatlas.base.errors import InputError
+from jepatlas.worlds.checks import check, check_count
+
+__all__ = ["OrnsteinUhlenbeck", "Rho", "autoregress", "rates"]
+
+Rho = float | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class OrnsteinUhlenbeck:
+    """Gaussian, stationary and reversible: the world in which linear identifiability is proven.
+
+    >>> OrnsteinUhlenbeck(dim=2, rho=(0.9, 0.5)).correlation
+    (0.9, 0.5)
+    """
+
+    kind: ClassVar[str] = "ornstein-uhlenbeck"
+
+    dim: int = 2
+    """Number of latent dimensions."""
+    rho: Rho = 0.95
+    """Correlation of a state and its successor, in [0, 1): one for all dimensions, or one for each."""
+
+    def __post_init__(self) -> None:
+        rates(self.rho, self.dim)
+
+    @property
+    def gaussian(self) -> bool:
+        return True
+
+    @property
+    def correlation(self) -> tuple[float, ...]:
+        return rates(self.rho, self.dim)
+
+    def correlation_after(self, steps: int) -> tuple[float, ...]:
+        return tuple(rho**steps for rho in self.correlation)
+
+    def states(self, count: int, generator: Generator) -> Tensor:
+        return torch.randn(count, self.dim, generator=generator, device=generator.device)
+
+    def transition(self, z: Tensor, generator: Generator) -> Tensor:
+        noise = torch.randn(z.shape, generator=generator, dtype=z.dtype, device=z.device)
+        return autoregress(z, noise, self.rho)
+
+
+def rates(rho: Rho, dim: int) -> tuple[float, ...]:
+    """One ρ for each dimension, or an `InputError`."""
+    check_count("dim", dim)
+    each = rho if isinstance(rho, tuple) else (rho,) * dim
+    if len(each) != dim:
+        raise InputError(f"rho has {len(each)} values, but dim is {dim}. Give one value, or one for each dimension.")
+    check("rho", rho, all(0 <= value < 1 for value in each), "in [0, 1)")
+    return each
+
+
+def autoregress(z: Tensor, noise: Tensor, rho: Rho) -> Tensor:
+    """ρ z + √(1−ρ²) η, with the coefficients taken in float64: near ρ = 1 float32 would cancel in 1−ρ²."""
+    keep = torch.tensor(rho, dtype=torch.float64, device="cpu")
+    renew = (1 - keep.square()).sqrt()
+    return keep.to(z) * z + renew.to(z) * noise

@@ -1,0 +1,71 @@
+"""A law seen through a mixing: z moves, x = g(z) is observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from torch import Generator, Tensor
+
+from jepatlas.worlds.coupling import Coupling
+from jepatlas.worlds.generalised_normal import AdditiveGeneralisedNormal, CopulaGeneralisedNormal
+from jepatlas.worlds.invertible_mlp import InvertibleMLP
+from jepatlas.worlds.lift import Lift
+from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck
+from jepatlas.worlds.shear import ParabolicShear, SinusoidalShear
+from jepatlas.worlds.spiral import Spiral
+from jepatlas.worlds.walks import BoundedWalk, UniformWalk
+
+__all__ = ["AnyLaw", "AnyMixing", "LatentWorld"]
+
+# What recipe files and the command line offer; a new law or mixing is added here.
+AnyLaw = OrnsteinUhlenbeck | AdditiveGeneralisedNormal | CopulaGeneralisedNormal | UniformWalk | BoundedWalk
+AnyMixing = Spiral | SinusoidalShear | ParabolicShear | Coupling | InvertibleMLP | Lift
+
+
+@dataclass(frozen=True)
+class LatentWorld:
+    """States z of a law, observed as x = g(z).
+
+    >>> LatentWorld(OrnsteinUhlenbeck(dim=2), Lift(observed=5)).observed_dim
+    5
+    """
+
+    kind: ClassVar[str] = "latent"
+
+    law: AnyLaw = field(default_factory=OrnsteinUhlenbeck)
+    """How states are distributed and how they move."""
+    mixing: AnyMixing = field(default_factory=Spiral)
+    """How states are observed."""
+
+    def __post_init__(self) -> None:
+        self.mixing.observed_dim(self.law.dim)
+
+    @property
+    def dim(self) -> int:
+        return self.law.dim
+
+    @property
+    def observed_dim(self) -> int:
+        return self.mixing.observed_dim(self.law.dim)
+
+    @property
+    def gaussian(self) -> bool:
+        return self.law.gaussian
+
+    @property
+    def correlation(self) -> tuple[float, ...] | None:
+        return self.law.correlation
+
+    def correlation_after(self, steps: int) -> tuple[float, ...] | None:
+        """Corr(z_i(0), z_i(steps)) for each dimension, where it is known."""
+        return self.law.correlation_after(steps)
+
+    def states(self, count: int, generator: Generator) -> Tensor:
+        return self.law.states(count, generator)
+
+    def transition(self, z: Tensor, generator: Generator) -> Tensor:
+        return self.law.transition(z, generator)
+
+    def observe(self, z: Tensor) -> Tensor:
+        return self.mixing(z)

@@ -1,0 +1,138 @@
+"""The page in a real browser: Debian's chromium, from file://, as a reader opens it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pytest
+
+from jepatlas.base.arrays import write_arrays
+from jepatlas.base.files import write_json
+from jepatlas.report import write_report
+
+pytestmark = pytest.mark.browser
+ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+        "--disable-sync", "--no-first-run"]  # fmt: skip
+UNDRAWN = '.figure:not([data-drawn="true"])'
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skip at home; in CI a missing browser is a failure."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        unavailable("playwright is not installed")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        unavailable("there is no chromium on this machine")
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=chromium, args=ARGS)
+        yield instance
+        instance.close()
+
+
+class Visit:
+    """A page that was opened and drawn, with everything it complained about or asked for."""
+
+    def __init__(self, browser, path: Path, *, width: int = 1280, scheme: str = "light") -> None:
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector(UNDRAWN, state="detached", timeout=60_000)
+
+    def check(self) -> None:
+        assert self.errors == []
+        assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
+        sizes = self.page.evaluate("""() => [...document.querySelectorAll('.figure')].map((div) => {
+            const box = div.querySelector('svg, canvas').getBoundingClientRect(); return [box.width, box.height] })""")
+        assert sizes and all(width > 100 and height > 100 for width, height in sizes)
+        overflow = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert self.page.evaluate(overflow) <= 0
+
+    def background(self) -> str:
+        return self.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+
+    def tick_colour(self) -> str:
+        return self.page.evaluate("() => getComputedStyle(document.querySelector('.xtick text')).fill")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_one_run_is_drawn_in_light_and_dark(browser, run, tmp_path, width):
+    out = write_report([run], tmp_path / "report.html", title="One run")
+    seen = set()
+    for scheme in ("light", "dark"):
+        visit = Visit(browser, out, width=width, scheme=scheme)
+        visit.check()
+        seen.add((visit.background(), visit.tick_colour()))
+        visit.page.close()
+    (paper, ticks), (other_paper, other_ticks) = seen
+    assert paper != other_paper and ticks != other_ticks
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_several_runs_are_drawn(browser, two_runs, tmp_path, width):
+    visit = Visit(browser, write_report(two_runs, tmp_path / "report.html", title="Two runs"), width=width)
+    visit.check()
+    assert visit.page.locator("table.comparison tbody tr").count() == 5
+    visit.page.close()
+
+
+def test_figures_follow_a_change_of_theme_and_the_paper(browser, run, tmp_path):
+    visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
+    before = visit.tick_colour()
+    visit.page.emulate_media(color_scheme="dark")
+    visit.page.wait_for_timeout(1000)
+    dark = visit.tick_colour()
+    visit.page.emulate_media(media="print", color_scheme="dark")
+    visit.page.wait_for_timeout(1000)
+    assert dark != before == visit.tick_colour()
+    visit.check()
+    visit.page.close()
+
+
+def test_a_sample_is_pointed_at_in_every_panel(browser, run, tmp_path):
+    visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
+    plate = visit.page.locator(".plate.scatter.wide")
+    plate.scroll_into_view_if_needed()
+    plate.locator(".figure").first.locator(".nsewdrag").hover()
+    labels = plate.locator(".hovertext")
+    labels.nth(2).wait_for(timeout=10_000)
+    first_lines = labels.evaluate_all("(all) => all.map((label) => label.querySelector('tspan').textContent)")
+    assert len(first_lines) == 3 and len(set(first_lines)) == 1 and first_lines[0].startswith("sample ")
+    visit.check()
+    visit.page.close()
+
+
+def test_text_of_a_record_never_runs(browser, tmp_path):
+    evil = '<img src=x onerror="alert(1)"><script>alert(1)</script><a href="javascript:alert(1)">b</a>'
+    folder = tmp_path / "evil"
+    write_arrays(folder / "records" / "a.csv", {"z": np.eye(3)})
+    series = [{"name": evil, "x": [1, 2], "y": [1, 2]}, {"name": "b", "x": [1], "y": [1]}]
+    figures = [
+        {"kind": "scatter", "title": evil, "panels": [{"title": evil, "x": "z", "color": "z"}]},
+        {"kind": "curves", "title": evil, "x_label": evil, "y_label": evil, "series": series},
+        {"kind": "heatmap", "title": evil, "matrix": [[1, 2]], "x": [evil, "b"], "y": [evil]},
+    ]
+    record = {"title": evil, "summary": evil, "provenance": {evil: evil}, "figures": figures, "arrays": "a.csv"}
+    write_json(folder / "records" / "a.json", record)
+    visit = Visit(browser, write_report([folder], tmp_path / "report.html", title=evil), width=390)
+    visit.check()
+    assert visit.page.locator("img[src=x], a[href^=javascript]").count() == 0
+    assert visit.page.locator(".figure a").count() == 0
+    visit.page.close()

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import colorsys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jepatlas.base.errors import InputError
+from jepatlas.report import draw
+from jepatlas.report.colours import ramp, wheel
+from jepatlas.report.drawing import Drawing
+from jepatlas.report.figures import KINDS
+
+Z = np.random.default_rng(0).standard_normal((5000, 3))
+ARRAYS = {"z": Z, "h": 2 * Z, "energy": Z[:, 0] ** 2, "label": np.array(["a"] * 5000)}
+
+
+def traces(drawing: Drawing, panel: int = 0) -> Any:
+    return drawing.panels[panel].figure.data
+
+
+def scatter(**panel):
+    return {"kind": "scatter", "title": "T", "panels": [{"x": "z", **panel}]}
+
+
+def test_large_arrays_are_thinned_by_the_seed_and_keep_their_index():
+    first, again, other = (draw(scatter(color="z"), ARRAYS, seed=seed) for seed in (0, 0, 1))
+    trace = traces(first)[0]
+    assert len(trace.x) == len(trace.marker.color) == 2000
+    np.testing.assert_allclose(trace.x, Z[trace.customdata, 0], rtol=1e-6)
+    assert first.panels[0].figure == again.panels[0].figure != other.panels[0].figure
+    assert "2,000 of 5,000 samples are drawn, chosen with seed 0." in first.note
+
+
+def test_panels_show_the_same_samples_in_the_same_colours():
+    spec = {"kind": "scatter", "title": "T", "panels": [{"x": "z", "color": "z"}, {"x": "h", "color": "z"}]}
+    drawing = draw(spec, ARRAYS)
+    one, two = traces(drawing)[0], traces(drawing, 1)[0]
+    assert (one.customdata == two.customdata).all() and one.marker.color == two.marker.color
+    assert len(drawing.keys) == 1 and drawing.keys[0].shape == "wheel"
+
+
+def test_one_column_gives_a_ramp_and_no_colour_is_left_to_the_theme():
+    assert draw(scatter(color="energy"), ARRAYS).keys[0].shape == "ramp"
+    assert draw(scatter(color="z", color_columns=[2]), ARRAYS).keys[0].shape == "ramp"
+    assert traces(draw(scatter(), ARRAYS))[0].marker.color is None
+
+
+def test_opposite_directions_have_opposite_hues_and_the_centre_is_pale():
+    circle = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [0, 0]])
+    hls = [colorsys.rgb_to_hls(*(int(c[i : i + 2], 16) / 255 for i in (1, 3, 5))) for c in wheel(circle)]
+    gaps = [abs(hls[i][0] - hls[i + 2][0]) for i in (0, 1)]
+    assert all(0.2 < gap < 0.8 for gap in gaps)
+    assert hls[4][2] < min(h[2] for h in hls[:4])
+    assert len(set(ramp(np.array([0.0, 1.0, 2.0])))) == 3
+    assert len(wheel(np.zeros((4, 2)))) == 4 and len(set(ramp(np.ones(3)))) == 1
+
+
+def test_curves_have_bands_legend_and_gaps():
+    series = [
+        {"name": "a", "x": [1, 2, 3], "y": [1, "nan", 3], "low": [0, "nan", 2], "high": [2, "nan", 4]},
+        {"name": "<b>b</b>", "x": [1, 2], "y": ["-inf", 2]},
+    ]
+    drawing = draw({"kind": "curves", "title": "C", "x_label": "<i>n</i>", "series": series})
+    band, a, b = traces(drawing)
+    assert drawing.legend == ("a", "<b>b</b>")
+    assert [t.meta["part"] for t in (band, a, b)] == ["band", "line", "line"]
+    np.testing.assert_array_equal(band.y, [0, 2, 4, 2])
+    assert np.isnan(a.y[1]) and np.isnan(b.y[0])
+    assert b.name == "&lt;b&gt;b&lt;/b&gt;"
+    assert "a: 1 of 3 values" in drawing.note and "a from 1 to 3" in drawing.panels[0].alt
+
+
+def test_a_logarithmic_axis_says_what_it_cannot_show():
+    series = [{"name": "a", "x": [1, 2], "y": [0.0, 10], "low": [-1, 5], "high": [1, 20]}]
+    drawing = draw({"kind": "curves", "title": "C", "log_y": True, "series": series})
+    assert drawing.panels[0].figure.layout.yaxis.type == "log"
+    assert (traces(drawing)[0].y > 0).all()
+    assert "a: 1 values are not positive" in drawing.note
+
+
+def test_heatmap_is_symmetric_around_zero_only_where_there_are_negatives():
+    signed = draw({"kind": "heatmap", "title": "H", "matrix": [[1, -2], [0, "nan"]], "x": ["<a>", "b"]})
+    trace = traces(signed)[0]
+    assert (trace.zmin, trace.zmax) == (-2, 2)
+    assert signed.panels[0].figure.layout.xaxis.ticktext[0] == "&lt;a&gt;"
+    assert "1 of 4 values" in signed.note
+    positive = traces(draw({"kind": "heatmap", "title": "H", "matrix": [[0, 0]]}))[0]
+    assert (positive.zmin, positive.zmax) == (0, 1)
+
+
+def test_every_kind_says_what_it_lacks():
+    for kind in KINDS:
+        with pytest.raises(InputError, match=f"Figure 'T' of kind '{kind}' needs"):
+            draw({"kind": kind, "title": "T"})
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"kind": "scater", "title": "T"}, "Did you mean 'scatter'"),
+        ({"title": "T"}, "Known: curves, heatmap, scatter"),
+        (scatter(x="zz"), "no array 'zz'. Did you mean 'z'"),
+        (scatter(columns=[0, 3]), "has 3 columns"),
+        (scatter(columns=[0, -1]), "has 3 columns"),
+        (scatter(columns=[0]), "draws two columns"),
+        (scatter(x="label"), "does not hold numbers"),
+        (scatter(color="short"), "same number of rows"),
+        (scatter(color="z", color_columns=[0, 1, 2]), "one or two columns"),
+        ({"kind": "scatter", "title": "T", "panels": [3]}, "cannot be drawn"),
+        ({"kind": "curves", "title": "T", "series": [{"name": "a", "x": [1], "y": [1, 2]}]}, "same number of rows"),
+        ({"kind": "curves", "title": "T", "series": [{"name": "a", "x": [1], "y": ["x"]}]}, "cannot be drawn"),
+        ({"kind": "heatmap", "title": "T", "matrix": [[1, 2], [3]]}, "cannot be drawn"),
+        ({"kind": "heatmap", "title": "T", "matrix": [1, 2]}, "rows and columns"),
+        ({"kind": "heatmap", "title": "T", "matrix": [[1, 2]], "x": ["a"]}, "1 names for 2"),
+    ],
+)
+def test_a_wrong_spec_is_explained(spec, message):
+    with pytest.raises(InputError, match=message):
+        draw(spec, ARRAYS | {"short": Z[:7]})
