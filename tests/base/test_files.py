@@ -262,7 +262,7 @@ def as_text(value):
 
 
 @given(plain)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_json_round_trip(tmp_path_factory: pytest.TempPathFactory, value):
     path = tmp_path_factory.getbasetemp() / "round.json"
     write_json(path, value)

@@ -71,7 +71,7 @@ number = st.floats(allow_nan=True, allow_infinity=True)
 
 
 @given(st.tuples(number, number, number), st.none() | number, st.none() | number, st.sampled_from(["higher", "lower"]))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_json_round_trip(tmp_path_factory: pytest.TempPathFactory, numbers, null, threshold, direction):
     estimate = Estimate(*numbers, 7)
     verdict = Verdict.judge("x", estimate, direction=direction, threshold=threshold, null=null, good="ρ", bad="no")
@@ -135,7 +135,7 @@ def test_invert_where_the_rank_is_not_full():
 
 
 @given(width, width, seed)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_save_and_load_keep_the_bits(tmp_path_factory: pytest.TempPathFactory, d_out, d_in, seed):
     rng = np.random.default_rng(seed)
     saved = replace(random_map(d_out, d_in, rng), weight=rng.normal(size=(d_in, d_out)).T)  # not contiguous

@@ -119,6 +119,20 @@ def test_a_sample_is_pointed_at_in_every_panel(browser, run, tmp_path):
     visit.page.close()
 
 
+def test_a_figure_can_be_saved_and_never_sent_away(browser, run, tmp_path):
+    visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
+    titles = "(all) => all.map((button) => button.dataset.attr + ' ' + button.dataset.title)"
+    buttons = visit.page.locator(".modebar-btn").evaluate_all(titles)
+    assert buttons and not any("cloud" in name.lower() or "plotly.com" in name for name in buttons)
+    figure = visit.page.locator(".figure").first
+    figure.hover()
+    with visit.page.expect_download() as download:
+        figure.locator(".modebar-btn").first.click()
+    assert download.value.suggested_filename.endswith(".png")
+    visit.check()
+    visit.page.close()
+
+
 def test_text_of_a_record_never_runs(browser, tmp_path):
     evil = '<img src=x onerror="alert(1)"><script>alert(1)</script><a href="javascript:alert(1)">b</a>'
     folder = tmp_path / "evil"

@@ -167,7 +167,8 @@ def _is_whole(cell: str) -> bool:
 
 def _column(cells: list[str]) -> np.ndarray:
     if cells and all(map(_is_whole, cells)):  # as floats, long ids would lose their last digits
-        return np.array([int(cell) for cell in cells] if max(map(len, cells)) < 19 else cells)
+        whole = [int(cell) for cell in cells]
+        return np.array(whole) if -(2**63) <= min(whole) and max(whole) < 2**63 else np.array(cells)
     filled = [cell for cell in cells if cell.strip()]
     if not all(map(_is_number, filled)) or (cells and not filled):
         return np.array(cells)
@@ -239,7 +240,8 @@ def _write_parquet(arrays: Arrays) -> bytes:
     pyarrow = require("pyarrow", "interop", "Writing .parquet files")
     parquet = require("pyarrow.parquet", "interop", "Writing .parquet files")
     buffer = io.BytesIO()
-    parquet.write_table(pyarrow.table(_to_table(arrays)), buffer)
+    native = {name: c.astype(c.dtype.newbyteorder("="), copy=False) for name, c in _to_table(arrays).items()}
+    parquet.write_table(pyarrow.table(native), buffer)
     return buffer.getvalue()
 
 

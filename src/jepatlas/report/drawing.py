@@ -64,7 +64,8 @@ def numbers(values: Sequence[Any]) -> np.ndarray:
 
 
 def axis(label: object = "", **settings: Any) -> dict[str, Any]:
-    return {"title": {"text": plain(label), "standoff": 8}, "automargin": True, **settings}
+    title = {"title": {"text": plain(label), "standoff": 8}} if label else {}
+    return {**title, "automargin": True, **settings}
 
 
 def figure(traces: Sequence[Any], **layout: Any) -> go.Figure:

@@ -4,8 +4,9 @@
   const divs = [...document.querySelectorAll(".figure")];
   const specs = new Map(divs.map((div) => [div, document.getElementById(div.dataset.source).textContent]));
   const touch = matchMedia("(pointer: coarse)").matches;
-  const config = { responsive: true, displaylogo: false, displayModeBar: touch ? false : "hover",
-                   modeBarButtonsToRemove: ["select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d"] };
+  // The buttons are listed one by one, because plotly's own choice has one that sends the data to its makers.
+  const config = { responsive: true, displaylogo: false, displayModeBar: touch ? false : "hover", plotlyServerURL: "",
+                   modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]] };
   const dashes = ["solid", "dash", "dot"];
 
   // The colour parts that a trace can play; drawing.py names them in `meta`.
@@ -32,8 +33,8 @@
     data.forEach((trace) => parts[trace.meta.part](trace, trace.meta, colour));
     for (const axis of [layout.xaxis, layout.yaxis]) {
       Object.assign(axis, { gridcolor: colour("--rule"), zerolinecolor: colour("--rule-strong"), linecolor: colour("--rule-strong"),
-                            tickfont: { color: colour("--muted"), size: 11 }, nticks: 6 });
-      Object.assign(axis.title, { font: { color: colour("--muted"), size: 12 } });
+                            tickfont: { color: colour("--muted"), size: 11 }, nticks: 6,
+                            title: { ...axis.title, font: { color: colour("--muted"), size: 12 } } });
     }
     return { data, layout: { ...layout,
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", autosize: true, dragmode: touch ? false : "zoom",

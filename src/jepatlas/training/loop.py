@@ -6,7 +6,7 @@ encoders or losses. A run that is killed and resumed takes the same steps as one
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -14,17 +14,16 @@ from typing import Any, Literal
 import torch
 from rich.console import Console
 from torch import Tensor, nn
-from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
-from torch.nn.parallel import DistributedDataParallel
 
-from jepatlas.base.contracts import Batches, Objective
-from jepatlas.base.distributed import mean_over_processes, rank, world_size
+from jepatlas.base.contracts import Batches
+from jepatlas.base.distributed import rank
 from jepatlas.base.records import Loss, Verdict
 from jepatlas.training.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
 from jepatlas.training.config import TrainingConfig
 from jepatlas.training.health import Health, refuse_bad_batches
 from jepatlas.training.interruption import Interruption
 from jepatlas.training.journal import Journal
+from jepatlas.training.parallel import averaged, parallel, unsynchronised
 from jepatlas.training.progress import TrainingProgress
 from jepatlas.training.state import TrainingState
 
@@ -57,8 +56,8 @@ class _Run:
     def __init__(self, objective: Any, batches: Batches, config: TrainingConfig, folder: Path, recipe: str) -> None:
         self.config, self.batches, self.folder, self.recipe = config, batches, folder, recipe
         self.device = torch.device(config.device)
-        self.objective: Objective = objective.to(self.device).train()
-        self.module = _parallel(objective, config.parallel)
+        self.objective = objective.to(self.device).train()
+        self.module = parallel(objective, config.parallel)
         parameters = [p for p in objective.parameters() if p.requires_grad]
         # The learning rate is a tensor-free float set at every step, so it needs no place in the checkpoint.
         self.optimizer = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay, fused=True)
@@ -76,14 +75,15 @@ class _Run:
                 done = step + 1
                 progress.advance(done)
                 stop = interruption.requested(self.device)
-                if done % self.config.log_every == 0 or done == self.config.steps or stop:
-                    values = _averaged(terms)
+                save = done % self.config.checkpoint_every == 0 or done == self.config.steps or stop
+                if done % self.config.log_every == 0 or save:
+                    values = averaged(terms)
                     if isinstance(journal, Journal):
                         journal.write(done, values)
                     progress.report(done, values)
                     if verdict := self._examine(done, values["loss"], x):
                         return Outcome("failed", done, verdict)
-                if done % self.config.checkpoint_every == 0 or done == self.config.steps or stop:
+                if save:  # only what was examined: a checkpoint never holds a NaN
                     self._save(done)
                 if stop and done < self.config.steps:
                     return Outcome("interrupted", done)
@@ -95,7 +95,7 @@ class _Run:
         for group in self.optimizer.param_groups:
             group["lr"] = config.lr * config.schedule.factor(step, config.steps)
         for micro in range(step * parts, (step + 1) * parts - 1):
-            with self._unsynchronised():
+            with unsynchronised(self.module):
                 self._descend(micro)
         loss, x = self._descend((step + 1) * parts - 1)
         if config.clip is not None:
@@ -115,13 +115,11 @@ class _Run:
         (loss.total / self.config.accumulate).backward()
         return loss, batch.x
 
-    def _unsynchronised(self) -> AbstractContextManager[Any]:
-        """Gradients are exchanged once a step, with the last micro-batch."""
-        return self.module.no_sync() if isinstance(self.module, DistributedDataParallel) else nullcontext()
-
     @torch.no_grad()
     def _examine(self, done: int, loss: float, x: Tensor) -> Verdict | None:
+        self.objective.eval()  # a look must leave no trace, not even in running statistics
         verdict = self.health.check(done, loss, self.objective.encode(x))
+        self.objective.train()
         if verdict is not None and verdict.name == "finite_loss":
             parts = self.config.accumulate
             refuse_bad_batches(self.batches, max(0, done - self.config.log_every) * parts, done * parts)
@@ -139,18 +137,3 @@ class _Run:
         checkpoint = Checkpoint(step, self.state.tensors())
         if rank() == 0:
             save_checkpoint(self.folder / "checkpoints", checkpoint, self.recipe, self.config.keep)
-
-
-def _parallel(objective: nn.Module, how: str) -> nn.Module:
-    if world_size() == 1:
-        return objective
-    if how == "ddp":
-        return DistributedDataParallel(objective)
-    fully_shard(objective)
-    register_fsdp_forward_method(objective, "encode")
-    return objective
-
-
-def _averaged(terms: dict[str, Tensor]) -> dict[str, float]:
-    values = mean_over_processes(torch.stack([term.float() for term in terms.values()]))
-    return dict(zip(terms, values.tolist(), strict=True))

@@ -44,7 +44,8 @@ class TrainingState:
         for name, parameter in self.objective.named_parameters():
             moments = _under(f"optimizer.{name}.", tensors)
             self.optimizer.state[parameter] = {
-                key: value if key == "step" else _like(value, parameter) for key, value in moments.items()
+                key: value.to(parameter.device) if key == "step" else _like(value, parameter)
+                for key, value in moments.items()
             }
 
 

@@ -24,7 +24,7 @@ from jepatlas.recipes import Recipe, read_recipe
 __all__ = ["choices_help", "choose_recipe", "console_for", "emit", "parse", "verdict_table"]
 
 T = TypeVar("T")
-PASSED = {True: "[green]✓ passed", False: "[red]✗ failed", None: "· informs"}
+PASSED = {True: "[green]✓", False: "[red]✗", None: "·"}
 
 
 def parse(cls: type[T], verb: str, words: list[str], default: T | None = None) -> T:

@@ -1,0 +1,37 @@
+"""One module over several processes: torch's own data parallelism, and nothing of ours on top."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+from torch.nn.parallel import DistributedDataParallel
+
+from jepatlas.base.distributed import mean_over_processes, world_size
+
+__all__ = ["averaged", "parallel", "unsynchronised"]
+
+
+def parallel(objective: nn.Module, how: str) -> nn.Module:
+    """Whole copies ("ddp") or sharded weights ("fsdp"); the module itself where there is one process."""
+    if world_size() == 1:
+        return objective
+    if how == "ddp":
+        return DistributedDataParallel(objective)
+    fully_shard(objective)
+    register_fsdp_forward_method(objective, "encode")
+    return objective
+
+
+def unsynchronised(module: nn.Module) -> AbstractContextManager[Any]:
+    """For all micro-batches but the last: gradients are exchanged once a step."""
+    return module.no_sync() if isinstance(module, DistributedDataParallel) else nullcontext()
+
+
+def averaged(terms: dict[str, Tensor]) -> dict[str, float]:
+    """Loss terms of the joint batch, the same on every process; a NaN anywhere is a NaN everywhere."""
+    values = mean_over_processes(torch.stack([term.float() for term in terms.values()]))
+    return dict(zip(terms, values.tolist(), strict=True))
