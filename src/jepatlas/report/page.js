@@ -47,6 +47,7 @@
 
   async function paint(div) {
     const { data, layout } = themed(specs.get(div));
+    if (matchMedia("print").matches) Object.assign(layout, { width: div.clientWidth, height: div.clientHeight });
     await Plotly.react(div, data, layout, config);
     div.dataset.drawn = "true";
   }

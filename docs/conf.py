@@ -1,0 +1,16 @@
+"""Sphinx configuration. Everything is built offline."""
+
+import jepatlas
+
+project = "jepatlas"
+author = "The jepatlas authors"
+release = jepatlas.__version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = f"jepatlas {release}"
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_default_options = {"members": True, "undoc-members": True}
+suppress_warnings = ["docutils", "ref.python"]

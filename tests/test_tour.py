@@ -1,0 +1,57 @@
+"""The tour in miniature: the same chapters, agents and report, a few steps each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from jepatlas.base.records import LinearMap
+from jepatlas.report import read_chapters
+from jepatlas.tour import CHAPTERS, Stage, agents
+from jepatlas.verbs import tour
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer steps; everything else is the tour's own."""
+    full = agents.recipes
+
+    def few(seed: int):
+        return {k: replace(r, training=replace(r.training, steps=30)) for k, r in full(seed).items()}
+
+    monkeypatch.setattr(agents, "recipes", few)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("short")
+def test_the_tour_plays_every_chapter_and_draws_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = tour.main(["--out", str(tmp_path), "--json", "-"])
+    answer = json.loads(capsys.readouterr().out)
+    assert code == 1  # thirty steps cannot pass
+    assert len(answer["chapters"]) == len(CHAPTERS)
+    verdicts = {v["name"]: v for chapter in answer["chapters"] for v in chapter["verdicts"]}
+    assert {"ada.r2", "ben.r2", "map.orthogonality"} <= verdicts.keys()
+    assert Path(answer["report"]).stat().st_size > 1_000_000
+    assert [chapter.source for chapter in read_chapters(tmp_path)] == [
+        f"records/{i:02d}-{chapter.name}.json" for i, chapter in enumerate(CHAPTERS, start=1)
+    ]
+    assert LinearMap.load(tmp_path / "maps" / "ada-ben.safetensors").weight.shape == (2, 2)
+
+
+def test_the_agents_share_the_law_and_nothing_else() -> None:
+    ada, ben = agents.recipes(seed=3).values()
+    assert ada.world.law == ben.world.law
+    assert ada.world.mixing != ben.world.mixing
+    assert ada.seed != ben.seed
+    other = agents.recipes(seed=4)
+    assert not {ada.seed, ben.seed} & {recipe.seed for recipe in other.values()}
+
+
+@pytest.mark.usefixtures("short")
+def test_a_stage_knows_where_its_agents_live(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, 0, 1, Console())
+    assert stage.agent("ada") == tmp_path / "agents" / "ada"
