@@ -17,7 +17,7 @@ __all__ = ["MLPConfig", "mlp"]
 class MLPConfig:
     kind: ClassVar[str] = "mlp"
 
-    width: int = 256
+    width: int = 128
     """Units in each hidden layer."""
     depth: int = 4
     """Hidden layers."""
@@ -30,7 +30,7 @@ class MLPConfig:
         return mlp(in_dim, out_dim, self.width, self.depth)
 
 
-def mlp(in_dim: int, out_dim: int, width: int = 256, depth: int = 4) -> nn.Sequential:
+def mlp(in_dim: int, out_dim: int, width: int = 128, depth: int = 4) -> nn.Sequential:
     """
     >>> [layer.out_features for layer in mlp(2, 3, width=8, depth=2) if hasattr(layer, "out_features")]
     [8, 8, 3]

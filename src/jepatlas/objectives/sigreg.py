@@ -28,9 +28,9 @@ Design = Literal["random", "low-discrepancy"]
 class SIGRegConfig:
     """The choices on which implementations differ; each is named here."""
 
-    slices: int = 64
+    slices: int = 32
     """Directions that the latents are projected on."""
-    design: Design = "random"
+    design: Design = "low-discrepancy"
     """Independent directions, or evenly spread ones (fewer are needed in low dimension)."""
     fresh: bool = True
     """Draw new slices at every step, or keep those of step 0."""

@@ -35,13 +35,13 @@ def fingerprint(recipe: Any) -> str:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int) -> Path:
-    """Write `folder/step-N`, then remove all but the `keep` newest."""
+    """Write `folder/step-N`, then remove all but the `keep` newest, and what a kill left unfinished."""
     path = folder / f"step-{checkpoint.step}"
     with write_folder(path) as part:
         safetensors.torch.save_file(checkpoint.tensors, part / TENSORS)
         meta = {"format": 1, "step": checkpoint.step, "recipe": recipe, "sha256": {TENSORS: sha256(part / TENSORS)}}
         write_json(part / META, meta)
-    for old in _all(folder)[:-keep]:
+    for old in [*_all(folder)[:-keep], *folder.glob(".step-*")]:
         shutil.rmtree(old)
     return path
 

@@ -5,26 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from jepatlas.base.errors import InputError
-from jepatlas.training.schedule import CosineSchedule, Schedule
+import torch
+
+from jepatlas.base.errors import InputError, require
+from jepatlas.training.schedule import OneCycleSchedule, Schedule
 
 __all__ = ["TrainingConfig"]
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    steps: int = 3000
+    steps: int = 4000
     """Optimiser steps."""
     batch_size: int = 256
     """Pairs in one step, over all processes."""
     accumulate: int = 1
     """Micro-batches that make up one step; batch statistics are those of each micro-batch."""
-    lr: float = 3e-3
+    lr: float = 1e-2
     """Base learning rate of AdamW."""
     weight_decay: float = 1e-2
-    schedule: Schedule = field(default_factory=CosineSchedule)
+    schedule: Schedule = field(default_factory=OneCycleSchedule)
     """How the learning rate goes."""
-    clip: float | None = None
+    clip: float | None = 1.0
     """Largest gradient norm."""
     ema: float | None = None
     """Decay of a moving average of the weights, which is then what is certified."""
@@ -51,9 +53,23 @@ class TrainingConfig:
         for name in ("steps", "batch_size", "accumulate", "log_every", "checkpoint_every", "keep"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")
-        if self.lr <= 0:
-            raise InputError(f"lr must be positive, but {self.lr} was given.")
+        for name in ("lr", "clip"):
+            if (value := getattr(self, name)) is not None and not 0 < value < float("inf"):
+                raise InputError(f"{name} must be positive and finite, but {value} was given.")
+        for name in ("weight_decay", "collapse", "grace"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InputError(f"{name} must be finite and not negative, but {getattr(self, name)} was given.")
         if self.ema is not None and not 0 < self.ema < 1:
             raise InputError(f"ema must lie between 0 and 1, but {self.ema} was given.")
         if self.batch_size % self.accumulate:
             raise InputError(f"batch_size {self.batch_size} does not divide into {self.accumulate} micro-batches.")
+
+    def check_machine(self) -> torch.device:
+        """The device; an `InputError` where it, or an extra that is asked for, is not there."""
+        for name in self.track:
+            require(name, "track", f"--track {name}")
+        try:
+            return torch.empty(0, device=self.device).device
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
+            reason = str(error).splitlines()[0]
+            raise InputError(f"device '{self.device}' cannot be used here ({reason}). Try --device cpu.") from error

@@ -37,11 +37,12 @@ class CosineSchedule:
     hold: int = 0
     """Steps at the full rate before the fall begins."""
     floor: float = 0.0
-    """The last factor."""
+    """The factor it falls to, and would have one step after the last."""
 
     def __post_init__(self) -> None:
         _check_not_negative("warmup", self.warmup)
         _check_not_negative("hold", self.hold)
+        _check_not_negative("floor", self.floor)
 
     def factor(self, step: int, steps: int) -> float:
         start = self.warmup + self.hold
@@ -67,6 +68,8 @@ class OneCycleSchedule:
     def __post_init__(self) -> None:
         if not 0 < self.peak < 1:
             raise InputError(f"The peak of a one-cycle schedule lies between 0 and 1, but {self.peak} was given.")
+        _check_not_negative("first", self.first)
+        _check_not_negative("last", self.last)
 
     def factor(self, step: int, steps: int) -> float:
         turn = self.peak * steps

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
+from jepatlas.base.errors import InputError
+
 __all__ = ["TrainingState", "load_weights"]
 
 
