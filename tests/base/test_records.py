@@ -63,7 +63,7 @@ def test_a_value_outside_its_own_interval_decides_too(direction):
 
 
 def test_numpy_numbers_are_judged_as_plain_ones():
-    verdict = judge(Estimate(*map(np.float64, (0.9, 0.8, 0.95)), 5), "higher", 0.85)  # pyright: ignore[reportArgumentType]
+    verdict = judge(Estimate(np.float64(0.9), np.float64(0.8), np.float64(0.95), 5), "higher", 0.85)
     assert verdict.passed is False and verdict.advice == "train longer"
 
 
@@ -73,7 +73,8 @@ number = st.floats(allow_nan=True, allow_infinity=True)
 @given(st.tuples(number, number, number), st.none() | number, st.none() | number, st.sampled_from(["higher", "lower"]))
 @settings(max_examples=50)
 def test_json_round_trip(tmp_path_factory: pytest.TempPathFactory, numbers, null, threshold, direction):
-    estimate = Estimate(*numbers, 7)
+    value, low, high = numbers
+    estimate = Estimate(value, low, high, 7)
     verdict = Verdict.judge("x", estimate, direction=direction, threshold=threshold, null=null, good="ρ", bad="no")
     path = tmp_path_factory.getbasetemp() / "verdict.json"
     write_json(path, verdict.to_json())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -28,10 +26,8 @@ def test_names_that_look_like_other_keys():
     assert len({derive(*key) for key in keys}) == len(keys)
 
 
-def test_derive_is_the_same_in_every_process():
-    code = "from jepatlas.base.seeding import derive; print(derive(3, 'pairs', 5))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) == derive(3, "pairs", 5)
+def test_derive_never_changes():
+    assert derive(3, "pairs", 5) == 6_891_709_955_704_419_788  # another value would change every published run
 
 
 def test_the_low_bits_that_torch_uses_do_not_repeat():

@@ -189,6 +189,7 @@ def statistics_of_my_rows(sizes: list[int]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_statistics_over_processes_are_those_of_the_joint_batch():
     results = run_processes(statistics_of_my_rows, 2, [30, 12])
     x, u = normal(42, 3), normal(20, 4)

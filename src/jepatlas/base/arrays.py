@@ -168,7 +168,7 @@ def _is_whole(cell: str) -> bool:
 def _column(cells: list[str]) -> np.ndarray:
     if cells and all(map(_is_whole, cells)):  # as floats, long ids would lose their last digits
         whole = [int(cell) for cell in cells]
-        return np.array(whole) if -(2**63) <= min(whole) and max(whole) < 2**63 else np.array(cells)
+        return np.array(whole) if min(whole) >= -(2**63) and max(whole) < 2**63 else np.array(cells)
     filled = [cell for cell in cells if cell.strip()]
     if not all(map(_is_number, filled)) or (cells and not filled):
         return np.array(cells)
