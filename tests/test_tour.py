@@ -31,10 +31,11 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_tour_plays_every_chapter_and_draws_its_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = tour.main(["--out", str(tmp_path), "--json", "-"])
     answer = json.loads(capsys.readouterr().out)
-    assert code == 1  # thirty steps cannot pass
+    assert code == 0  # thirty steps cannot pass, but that is a result
     assert len(answer["chapters"]) == len(CHAPTERS)
     verdicts = {v["name"]: v for chapter in answer["chapters"] for v in chapter["verdicts"]}
     assert {"ada.r2", "ben.r2", "map.orthogonality"} <= verdicts.keys()
+    assert verdicts["ada.r2"]["passed"] is False
     assert Path(answer["report"]).stat().st_size > 1_000_000
     assert [chapter.source for chapter in read_chapters(tmp_path)] == [
         f"records/{i:02d}-{chapter.name}.json" for i, chapter in enumerate(CHAPTERS, start=1)

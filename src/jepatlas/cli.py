@@ -46,6 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         return _run(words[0], words[1:])
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the last flush would fail as well
+        return 1
     except (InputError, OSError) as error:
         if debug:
             traceback.print_exc()

@@ -56,6 +56,10 @@ class Recipe:
     )
     training: Annotated[TrainingConfig, Unprefixed] = field(default_factory=TrainingConfig)
 
+    def __post_init__(self) -> None:
+        if self.latent_dim is not None and self.latent_dim < 1:
+            raise InputError(f"latent_dim must be at least 1, but {self.latent_dim} was given.")
+
 
 def read_recipe(path: Path) -> Recipe:
     """A recipe file, strictly: what it does not know it refuses."""

@@ -25,6 +25,7 @@ from jepatlas.identify import certify
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe, build_batches, build_objective, load_recipe, recipe_id, recipe_text
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train
+from jepatlas.views import PairStream
 
 __all__ = ["certify_run", "encode_pairs", "load_objective", "resume_run", "run_job", "start_run"]
 
@@ -33,29 +34,32 @@ SHOWN = 1500  # points of a scatter plot
 
 def start_run(recipe: Recipe, folder: Path, console: Console | None = None) -> Outcome:
     """Train a new run in `folder`, which must not hold one already."""
-    if (folder / "recipe.yaml").exists():
+    if (folder / "recipe.yaml").exists() or (folder / "checkpoints").exists():
         raise InputError(f"{folder} already holds a run. Resume it with --resume {folder}, or choose another --out.")
+    recipe.training.check_machine()
     with process_group(recipe.training.device):
-        objective = build_objective(recipe)  # before anything is written: a recipe that cannot be built leaves no trace
+        # Before anything is written: a recipe that cannot be built leaves no trace.
+        objective, batches = build_objective(recipe), build_batches(recipe)
         if rank() == 0:
             write_text(folder / "recipe.yaml", recipe_text(recipe))
-        return _train(recipe, objective, folder, console)
+        return _train(recipe, objective, batches, folder, console)
 
 
 def resume_run(folder: Path, console: Console | None = None) -> Outcome:
     """Go on from the newest checkpoint, or from the start where there is none."""
     recipe = load_recipe(folder)
     with process_group(recipe.training.device):
-        return _train(recipe, build_objective(recipe), folder, console)
+        return _train(recipe, build_objective(recipe), build_batches(recipe), folder, console)
 
 
-def _train(recipe: Recipe, objective: PairObjective, folder: Path, console: Console | None) -> Outcome:
-    outcome = train(
-        objective, build_batches(recipe), recipe.training, folder, recipe=recipe_id(recipe), console=console
-    )
+def _train(
+    recipe: Recipe, objective: PairObjective, batches: PairStream, folder: Path, console: Console | None
+) -> Outcome:
+    outcome = train(objective, batches, recipe.training, folder, recipe=recipe_id(recipe), console=console)
     if rank() == 0:
         verdicts = (outcome.verdict,) if outcome.verdict else ()
-        summary = f"The run {outcome.status} after {outcome.step} of {recipe.training.steps} steps."
+        how = "was interrupted" if outcome.status == "interrupted" else outcome.status
+        summary = f"The run {how} after {outcome.step} of {recipe.training.steps} steps."
         Record("Outcome", summary, provenance(recipe.seed), verdicts).save(folder, "outcome")
     return outcome
 
@@ -81,7 +85,7 @@ def encode_pairs(folder: Path, count: int, seed: int) -> tuple[Recipe, Pairs, np
     return recipe, pairs, h, h_next
 
 
-def certify_run(folder: Path, *, samples: int = 10_000, seed: int = 0, out: Path | None = None) -> Record:
+def certify_run(folder: Path, *, samples: int = 40_000, seed: int = 0, out: Path | None = None) -> Record:
     """Certify a run on fresh samples of its world, and keep the record as `records/certificate.json`."""
     recipe, pairs, h, h_next = encode_pairs(folder, samples, seed)
     z = pairs.z.numpy()
@@ -101,9 +105,11 @@ def certify_run(folder: Path, *, samples: int = 10_000, seed: int = 0, out: Path
 
 def run_job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     """One job of a sweep: train (or go on), then certify what was finished."""
-    place = Path(folder)
-    built = from_plain(Recipe, recipe)
-    outcome = resume_run(place) if (place / "recipe.yaml").exists() else start_run(built, place)
+    place, built = Path(folder), from_plain(Recipe, recipe)
+    begun = (place / "recipe.yaml").exists()
+    if begun and recipe_id(load_recipe(place)) != recipe_id(built):
+        raise InputError(f"{place} holds a run of another recipe. Choose another folder for this sweep.")
+    outcome = resume_run(place) if begun else start_run(built, place)
     result: dict[str, Any] = {"status": outcome.status, "step": outcome.step}
     result["verdicts"] = [outcome.verdict.to_json()] if outcome.verdict else []
     if outcome.status == "finished":

@@ -1,8 +1,8 @@
 """Tables as named arrays: .csv and .parquet.
 
 The columns of a matrix `h` are called `h.0, h.1, …`; a table of other numeric columns is read as one matrix `h`,
-columns that are not numeric as arrays of their own. An empty cell among numbers is NaN; the row index that pandas writes is
-left out.
+columns that are not numeric as arrays of their own. An empty cell among numbers is NaN; the row index that pandas
+writes is left out.
 """
 
 from __future__ import annotations

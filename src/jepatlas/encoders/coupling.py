@@ -9,7 +9,7 @@ The additive form preserves volume, so it cannot collapse, whatever the loss: co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -44,6 +44,8 @@ class CouplingEncoder(nn.Module):
         super().__init__()
         if dim < 2 or layers < 1:
             raise InputError(f"A coupling needs dim >= 2 and layers >= 1, but {dim} and {layers} were given.")
+        if form not in get_args(Form):
+            raise InputError(f"The form of a coupling must be 'additive' or 'affine', but '{form}' was given.")
         half = dim // 2
         self.sizes = (half, dim - half)
         # The mixing's last layer is undone first.

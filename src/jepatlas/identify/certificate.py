@@ -12,7 +12,7 @@ from jepatlas.base.linear import Split, hold_out, whitener
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.bound import bound, epsilon_null
-from jepatlas.identify.recovery import recovery, recovery_null
+from jepatlas.identify.recovery import recovery, recovery_null, rotation_error
 
 __all__ = ["certify"]
 
@@ -48,39 +48,50 @@ def certify(
     >>> all(verdict.passed is not False for verdict in verdicts)
     True
     """
-    _check(h, h_next, z, groups)
+    _check(h, h_next, z, rho, groups)
     h, h_next = h.astype(np.float64), h_next.astype(np.float64)
     split = hold_out(len(h), numpy_generator(seed, "split"), groups=groups)
+    _check_split(split, h.shape[1] if z is None else max(h.shape[1], z.shape[1]))
     white = whitener(np.concatenate([h[split.fit], h_next[split.fit]]))
     forms = {"": (h, h_next), "_whitened": (white.apply(h), white.apply(h_next))}
-    errors, bounds = {}, {}
-    for form, (a, b) in forms.items():
-        options = {"groups": groups, "replicates": replicates}
-        if z is not None:
-            errors[form] = recovery(a, z.astype(np.float64), split, numpy_generator(seed, "recovery"), **options)
-        if rho is not None:
-            held = split.score
-            options["groups"] = None if groups is None else groups[held]
+    errors, bounds, null = {}, {}, {}
+    if rho is not None:
+        held = split.score
+        options = {"groups": None if groups is None else groups[held], "replicates": replicates}
+        for form, (a, b) in forms.items():
             bounds[form] = bound(a[held], b[held], rho, numpy_generator(seed, "bound"), **options)
-    null = recovery_null(h, z.astype(np.float64), split, numpy_generator(seed, "null")) if z is not None else {}
-    return _recovery_verdicts(errors, null) + _bound_verdicts(bounds, h.shape[1], split) + _theorem(errors, bounds)
+    if z is not None:
+        z = z.astype(np.float64)
+        for (form, (a, _)), measure in zip(forms.items(), (recovery, rotation_error), strict=True):
+            rng = numpy_generator(seed, "recovery")
+            errors[form] = measure(a, z, split, rng, groups=groups, replicates=replicates)
+        null = recovery_null(h, z, split, numpy_generator(seed, "null"))
+    return _recovery_verdicts(errors, null) + _bound_verdicts(bounds, h.shape[1], split, rho) + _theorem(errors, bounds)
 
 
-def _check(h: np.ndarray, h_next: np.ndarray, z: np.ndarray | None, groups: np.ndarray | None) -> None:
-    given = {"h": h, "h_next": h_next, "z": z, "groups": groups}
-    arrays = {name: array for name, array in given.items() if array is not None}
-    check_rows(arrays)
-    for name in arrays.keys() - {"groups"}:
-        if arrays[name].ndim != 2:
-            raise InputError(f"'{name}' must have rows and columns, but its shape is {arrays[name].shape}.")
-        check_finite(name, arrays[name])
+def _check(
+    h: np.ndarray, h_next: np.ndarray, z: np.ndarray | None, rho: float | None, groups: np.ndarray | None
+) -> None:
+    given = {"h": h, "h_next": h_next} | ({} if z is None else {"z": z})
+    for name, array in given.items():
+        if array.ndim != 2 or array.shape[1] == 0:
+            raise InputError(f"'{name}' must have rows and columns, but its shape is {array.shape}.")
+    check_rows(given | ({} if groups is None else {"groups": groups}))
+    for name, array in given.items():
+        check_finite(name, array)
     if h.shape != h_next.shape:
         raise InputError(f"'h' and 'h_next' must have the same shape, but {h.shape} and {h_next.shape} were given.")
-    widest = max(array.shape[1] for name, array in arrays.items() if name != "groups")
-    if len(h) < 2 * (widest + 1):
+    if z is None and rho is None:
+        raise InputError("There is nothing to hold the latents against: give the true states 'z', or 'rho', or both.")
+    if groups is not None and (count := len(np.unique(groups))) < 3:
+        raise InputError(f"A certificate needs at least 3 groups (1 to fit, 2 to score), but there are only {count}.")
+
+
+def _check_split(split: Split, widest: int) -> None:
+    if min(len(split.fit), len(split.score)) <= widest:
         raise InputError(
-            f"A certificate over {widest} dimensions needs at least {2 * (widest + 1)} rows (half of them to fit, half "
-            f"to score), but there are {len(h)}."
+            f"A certificate over {widest} dimensions needs at least {widest + 1} rows to fit and as many to score, "
+            f"but there are {len(split.fit)} and {len(split.score)}."
         )
 
 
@@ -111,13 +122,17 @@ def _recovery_verdicts(errors: Mapping[str, dict[str, Estimate]], null: Mapping[
     ]  # fmt: skip
 
 
-def _bound_verdicts(bounds: Mapping[str, dict[str, Estimate]], dim: int, split: Split) -> list[Verdict]:
+def _bound_verdicts(
+    bounds: Mapping[str, dict[str, Estimate]], dim: int, split: Split, rho: float | None
+) -> list[Verdict]:
     verdicts = []
     for form, terms in bounds.items():
         after = " after whitening" if form else ""
+        # The whitening map was estimated on the other half: its noise comes on top.
+        pairs = 1 / (1 / len(split.score) + (1 / len(split.fit) if form else 0))
         verdicts += [
             Verdict.judge(f"epsilon{form}", terms["epsilon"], direction="lower",
-                          null=epsilon_null(dim, 2 * len(split.score)),
+                          null=epsilon_null(dim, pairs, rho or 0.0),
                           good=f"ε: distance of the latents' covariance from the identity{after}."),
             Verdict.judge(f"delta{form}", terms["delta"], direction="lower", null=0.0,
                           good=f"δ: alignment loss above the least that a linear map could have{after}."),
@@ -136,7 +151,8 @@ def _theorem(errors: Mapping[str, dict[str, Estimate]], bounds: Mapping[str, dic
     verdicts = []
     for form in errors.keys() & bounds.keys():
         error, limit = errors[form]["procrustes"], bounds[form]["bound"]
-        slack = Estimate(error.value / limit.value, error.low / limit.high, error.high / limit.low, error.n)
+        value, low, high = (max(number, np.finfo(float).tiny) for number in (limit.value, limit.low, limit.high))
+        slack = Estimate(error.value / value, error.low / high, error.high / low, error.n)
         verdicts.append(Verdict(
             f"error_to_bound{form}", slack.value, slack.low, slack.high, slack.n, None, 1.0, "lower", slack.low <= 1.0,
             "The measured error keeps to the bound." if slack.low <= 1.0

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.linear import Split, least_squares, orthogonality_error, procrustes, r2
+from jepatlas.base.linear import Split, least_squares, procrustes
 from jepatlas.base.records import Estimate
 from jepatlas.base.stats import bootstrap
+from jepatlas.identify.covariance import WeightedCovariance
 
-__all__ = ["linear_response", "recovery", "recovery_null"]
+__all__ = ["linear_response", "recovery", "recovery_null", "rotation_error"]
 
 
 def recovery(
@@ -31,26 +32,50 @@ def recovery(
     procrustes          E‖h − Qz‖², means removed, for the best orthogonal Q
     orthogonality       ‖WᵀW − I‖/‖I‖ of the map z → h in whitened coordinates (zero for any linear h)
     orthogonality_raw   the same in the latents' own coordinates (zero for h = Qz only)
+
+    WᵀW is estimated by the W of one half against the W of the other: within one half, as many rows as dimensions
+    would fit a perfect map between things that have nothing to do with each other.
     """
     fit, score = split
-    to_z, to_h, turn = least_squares(h[fit], z[fit]), least_squares(z[fit], h[fit]), procrustes(z[fit], h[fit])
-    h_score, z_score = h[score], z[score]
-    z_hat, h_hat = to_z.apply(h_score), to_h.apply(z_score)
-    misfit = np.square(h_score - turn.apply(z_score)).sum(1)
+    h_score, z_score, n = h[score], z[score], z.shape[1]
+    z_hat, h_hat = least_squares(h[fit], z[fit]).apply(h_score), least_squares(z[fit], h[fit]).apply(z_score)
+    residuals = np.stack([_squares(z_score - z_hat), _squares(h_score - h_hat), _misfit(h, z, split)], 1)
+    raw_fit, whitened_fit = linear_response(z[fit], h[fit])
+    covariance = WeightedCovariance(np.concatenate([z_score, h_score], axis=1))
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
-        raw, whitened = linear_response(z_score, h_score, weights)
+        joint = covariance(weights)
+        raw, whitened = _response(joint, n)
+        miss_z, miss_h, misfit = weights @ residuals / weights.sum()
         return {
-            "r2": r2(z_score, z_hat, weights),
-            "r2_inverse": r2(h_score, h_hat, weights),
-            "procrustes": float(weights @ misfit / weights.sum()),
-            "orthogonality": orthogonality_error(whitened),
-            "orthogonality_raw": orthogonality_error(raw),
+            "r2": _explained(miss_z, joint[:n, :n]),
+            "r2_inverse": _explained(miss_h, joint[n:, n:]),
+            "procrustes": float(misfit),
+            "orthogonality": _orthogonality(whitened_fit, whitened),
+            "orthogonality_raw": _orthogonality(raw_fit, raw),
         }
 
-    return bootstrap(
-        statistic, len(score), rng, groups=None if groups is None else groups[score], replicates=replicates
-    )
+    held = None if groups is None else groups[score]
+    return bootstrap(statistic, len(score), rng, groups=held, replicates=replicates)
+
+
+def rotation_error(
+    h: np.ndarray,
+    z: np.ndarray,
+    split: Split,
+    rng: np.random.Generator,
+    *,
+    groups: np.ndarray | None = None,
+    replicates: int = 500,
+) -> dict[str, Estimate]:
+    """`procrustes` alone, where the rest of `recovery` is not asked for."""
+    misfit = _misfit(h, z, split)
+
+    def statistic(weights: np.ndarray) -> dict[str, float]:
+        return {"procrustes": float(weights @ misfit / weights.sum())}
+
+    held = None if groups is None else groups[split.score]
+    return bootstrap(statistic, len(misfit), rng, groups=held, replicates=replicates)
 
 
 def recovery_null(h: np.ndarray, z: np.ndarray, split: Split, rng: np.random.Generator) -> dict[str, float]:
@@ -60,13 +85,14 @@ def recovery_null(h: np.ndarray, z: np.ndarray, split: Split, rng: np.random.Gen
     return {name: estimate.value for name, estimate in estimates.items()}
 
 
-def linear_response(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The least-squares map x → y on weighted rows: raw Σ_yx Σ_xx⁻¹, and whitened Σ_yy^{−½} Σ_yx Σ_xx^{−½}."""
-    joint = np.concatenate([x, y], axis=1)
-    centred = joint - np.average(joint, axis=0, weights=weights)
-    covariance = (centred * weights[:, None]).T @ centred / weights.sum()
-    n = x.shape[1]
-    xx, yx, yy = covariance[:n, :n], covariance[n:, :n], covariance[n:, n:]
+def linear_response(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The least-squares map x → y on (weighted) rows: raw Σ_yx Σ_xx⁻¹, and whitened Σ_yy^{−½} Σ_yx Σ_xx^{−½}."""
+    covariance = WeightedCovariance(np.concatenate([x, y], axis=1))
+    return _response(covariance(np.ones(len(x)) if weights is None else weights), x.shape[1])
+
+
+def _response(joint: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    xx, yx, yy = joint[:n, :n], joint[n:, :n], joint[n:, n:]
     return yx @ _power(xx, -1.0), _power(yy, -0.5) @ yx @ _power(xx, -0.5)
 
 
@@ -75,3 +101,25 @@ def _power(matrix: np.ndarray, exponent: float, floor: float = 1e-12) -> np.ndar
     values, vectors = np.linalg.eigh(matrix)
     kept = values > floor * max(values[-1], np.finfo(float).tiny)
     return (vectors * np.where(kept, np.where(kept, values, 1.0) ** exponent, 0.0)) @ vectors.T
+
+
+def _orthogonality(one: np.ndarray, other: np.ndarray) -> float:
+    """‖WᵀW − I‖_F / ‖I‖_F from two independent estimates of W."""
+    product, eye = one.T @ other, np.eye(one.shape[1])
+    return float(np.linalg.norm((product + product.T) / 2 - eye) / np.linalg.norm(eye))
+
+
+def _misfit(h: np.ndarray, z: np.ndarray, split: Split) -> np.ndarray:
+    """‖h − Qz‖² of each held-out row."""
+    turn = procrustes(z[split.fit], h[split.fit])
+    return _squares(h[split.score] - turn.apply(z[split.score]))
+
+
+def _explained(residual: float, covariance: np.ndarray) -> float:
+    """R², pooled over dimensions; NaN where there was nothing to explain."""
+    total = np.trace(covariance)
+    return float(1 - residual / total) if total > 0 else float("nan")
+
+
+def _squares(rows: np.ndarray) -> np.ndarray:
+    return np.square(rows).sum(1)

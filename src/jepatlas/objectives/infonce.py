@@ -63,6 +63,8 @@ class InfoNCE(PairObjective):
 
 def gaussian_similarity(u_bd: Tensor, v_bd: Tensor, width: Tensor) -> Tensor:
     """−‖u_i − v_j‖² / 2σ² for all pairs (i, j)."""
+    centre = v_bd.detach().mean(0)  # the squares below cancel badly where the mean is large
+    u_bd, v_bd = u_bd - centre, v_bd - centre
     squares = u_bd.square().sum(1)[:, None] + v_bd.square().sum(1)[None, :] - 2 * u_bd @ v_bd.T
     return -squares.clamp_min(0) / (2 * width.square())
 

@@ -57,7 +57,7 @@ class LeJEPA(PairObjective):
         gauss = self.sigreg(h_bd, h_next_bd, step)
         weight = self.config.weight
         keep = 1 - weight if self.config.form == "convex" else 1
-        floor = gauss.new_tensor(self.sigreg.null)
+        floor = self.sigreg.null(h_bd, h_next_bd)
         return Loss(
             keep * align + weight * gauss,
             {"invariance": align.detach(), "sigreg": gauss.detach(), "sigreg_null": floor},

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from jepatlas.base.errors import InputError
 from jepatlas.base.records import Loss, Pairs
 
-__all__ = ["PairObjective", "Parts"]
+__all__ = ["PairObjective", "Parts", "at_least_float32"]
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,10 @@ class PairObjective(nn.Module, ABC):
         self.projector = nn.Identity() if projector is None else projector
 
     def forward(self, batch: Pairs, step: int) -> Loss:
+        if batch.x.shape != batch.x_next.shape:
+            raise InputError(f"Both views need one shape, but they have {batch.x.shape} and {batch.x_next.shape}.")
         embedded = self.projector(self.encoder(torch.cat([batch.x, batch.x_next])))
-        h, h_next = _at_least_float32(embedded).chunk(2)
+        h, h_next = at_least_float32(embedded).chunk(2)
         # Statistics of a batch are differences of near-equal numbers: never in half precision.
         with torch.autocast(h.device.type, enabled=False):
             return self.loss(h, h_next, step)
@@ -56,5 +59,5 @@ class PairObjective(nn.Module, ABC):
         return 2
 
 
-def _at_least_float32(h: Tensor) -> Tensor:
+def at_least_float32(h: Tensor) -> Tensor:
     return h.float() if h.dtype in (torch.bfloat16, torch.float16) else h

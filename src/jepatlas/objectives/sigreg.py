@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor
 
+from jepatlas.base.distributed import mean_over_processes
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import torch_generator
 from jepatlas.base.stats import epps_pulley, epps_pulley_null
@@ -66,10 +67,19 @@ class SIGReg:
         columns = torch.cat([h_bd @ slices, h_next_bd @ slices], dim=1)
         return epps_pulley(columns, c.knots, c.limit).mean()
 
-    @property
-    def null(self) -> float:
-        """The expected value for latents that are exactly N(0, I): the floor of this term."""
-        return epps_pulley_null(self.config.knots, self.config.limit)
+    def null(self, h_bd: Tensor, h_next_bd: Tensor) -> Tensor:
+        """The expected value for latents that are exactly N(0, I), views as far apart as these: the floor of this term.
+
+        Pooled views are not independent rows: each pair adds Cov(e^{itu}, e^{itu'}) = e^{−t²(1−ρ)} − e^{−t²}.
+        """
+        c = self.config
+        floor = h_bd.new_tensor(epps_pulley_null(c.knots, c.limit))
+        if c.views == "each":
+            return floor
+        square = torch.linspace(0, c.limit, c.knots).to(h_bd).square()
+        unlike = mean_over_processes((h_bd - h_next_bd).detach().square().mean()) / 2  # 1 − ρ
+        paired = (torch.exp(-square * unlike) - torch.exp(-square)) * torch.exp(-square / 2)
+        return floor + 2 * torch.trapezoid(paired, square.sqrt())
 
 
 def sigreg(h_bd: Tensor, slices_ds: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:

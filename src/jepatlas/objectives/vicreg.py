@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from jepatlas.base.errors import InputError
 from jepatlas.base.records import Loss
 from jepatlas.base.stats import batch_covariance
 from jepatlas.objectives.pairwise import PairObjective, Parts
@@ -37,6 +38,10 @@ class VICRegConfig:
     """γ, the standard deviation below which the hinge acts."""
     epsilon: float = 1e-4
     """ε, under the root of the variance."""
+
+    def __post_init__(self) -> None:
+        if min(self.invariance, self.variance, self.covariance, self.target, self.epsilon) < 0:
+            raise InputError(f"VICReg's weights, target and epsilon must not be negative, but {self} was given.")
 
     def build(self, parts: Parts) -> VICReg:
         return VICReg(parts.encoder, self, parts.projector)

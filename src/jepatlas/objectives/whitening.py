@@ -18,7 +18,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.records import Loss
 from jepatlas.base.stats import batch_covariance
 from jepatlas.objectives.lejepa import invariance
-from jepatlas.objectives.pairwise import PairObjective, Parts
+from jepatlas.objectives.pairwise import PairObjective, Parts, at_least_float32
 
 __all__ = ["ExactWhitening", "WhiteningConfig", "whiten"]
 
@@ -60,17 +60,20 @@ class ExactWhitening(PairObjective):
     def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss:
         mean, covariance = batch_covariance(torch.cat([h_bd, h_next_bd]))
         if self.training:
-            self._follow(mean.detach(), covariance.detach())
+            self._follow(mean.detach(), covariance.detach(), step)
         u, u_next = (whiten(h, mean, covariance, self.config.epsilon) for h in (h_bd, h_next_bd))
         total = invariance(u, u_next)
         return Loss(total, {"invariance": total.detach()})
 
-    def _follow(self, mean: Tensor, covariance: Tensor) -> None:
-        self.mean.lerp_(mean, 1 - self.config.momentum)
-        self.covariance.lerp_(covariance, 1 - self.config.momentum)
+    def _follow(self, mean: Tensor, covariance: Tensor, step: int) -> None:
+        """The plain average of the first batches, then the moving one: the initial identity is no batch to remember."""
+        share = max(1 - self.config.momentum, 1 / (step + 1))
+        self.mean.lerp_(mean.to(self.mean), share)
+        self.covariance.lerp_(covariance.to(self.covariance), share)
 
     def encode(self, x: Tensor) -> Tensor:
-        return whiten(self.encoder(x), self.mean, self.covariance, self.config.epsilon)
+        h = at_least_float32(self.encoder(x))
+        return whiten(h, self.mean.to(h), self.covariance.to(h), self.config.epsilon)
 
     def smallest_batch(self, dim: int) -> int:
         """Both views count, and their pooled covariance must have full rank."""

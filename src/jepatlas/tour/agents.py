@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 from jepatlas.base.config import to_plain
 from jepatlas.base.errors import InputError
@@ -20,7 +22,7 @@ __all__ = ["AGENTS", "recipes"]
 def recipes(seed: int) -> dict[str, Recipe]:
     """Ada sees the world through a spiral, Ben through coupling layers; they share its law and nothing else."""
     law = OrnsteinUhlenbeck(dim=2, rho=0.95)
-    ada = Recipe(seed=2 * seed, world=LatentWorld(law, Spiral()), training=TrainingConfig())
+    ada = Recipe(seed=2 * seed, world=LatentWorld(law, Spiral()), training=TrainingConfig(steps=6000))
     ben = replace(ada, seed=2 * seed + 1, world=LatentWorld(law, Coupling(seed=1)))
     return dict(zip(AGENT_NAMES, (ada, ben), strict=True))
 
@@ -36,8 +38,18 @@ def _play(stage: Stage) -> Record:
         "One two-dimensional world is seen through two different nonlinear mixings. Each agent is trained on its own "
         "view alone: no data, no weights and no seeds are shared.",
         provenance(stage.seed),
+        figures=(_losses(stage),),
         tables=({"title": "The agents", "columns": ["agent", "sees through", "seed", "steps"], "rows": rows},),
     )
+
+
+def _losses(stage: Stage) -> dict[str, Any]:
+    series = []
+    for name in AGENT_NAMES:
+        lines = [json.loads(line) for line in (stage.agent(name) / "metrics.jsonl").read_text().splitlines()]
+        series.append({"name": name, "x": [line["step"] for line in lines], "y": [line["loss"] for line in lines]})
+    return {"kind": "curves", "title": "Training loss of both agents", "x_label": "step", "y_label": "loss",
+            "series": series, "log_y": True}  # fmt: skip
 
 
 def _steps(result: SweepResult) -> int:

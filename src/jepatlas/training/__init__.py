@@ -2,10 +2,11 @@
 
 from jepatlas.training.checkpoint import Checkpoint, fingerprint, latest_checkpoint, load_checkpoint, save_checkpoint
 from jepatlas.training.config import TrainingConfig
+from jepatlas.training.executors import dask_cluster, local_processes
 from jepatlas.training.loop import Outcome, train
 from jepatlas.training.schedule import ConstantSchedule, CosineSchedule, OneCycleSchedule
 from jepatlas.training.state import load_weights
-from jepatlas.training.sweep import Job, SweepResult, dask_cluster, local_processes, sweep
+from jepatlas.training.sweep import Job, SweepResult, sweep
 
 __all__ = [
     "Checkpoint",

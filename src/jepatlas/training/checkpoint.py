@@ -37,10 +37,13 @@ def fingerprint(recipe: Any) -> str:
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int) -> Path:
     """Write `folder/step-N`, then remove all but the `keep` newest, and what a kill left unfinished."""
     path = folder / f"step-{checkpoint.step}"
-    with write_folder(path) as part:
-        safetensors.torch.save_file(checkpoint.tensors, part / TENSORS)
-        meta = {"format": 1, "step": checkpoint.step, "recipe": recipe, "sha256": {TENSORS: sha256(part / TENSORS)}}
-        write_json(part / META, meta)
+    try:
+        with write_folder(path) as part:
+            safetensors.torch.save_file(checkpoint.tensors, part / TENSORS)
+            meta = {"format": 1, "step": checkpoint.step, "recipe": recipe, "sha256": {TENSORS: sha256(part / TENSORS)}}
+            write_json(part / META, meta)
+    except InputError as error:
+        raise InputError(f"{error} Then go on with: jepatlas train --resume {folder.parent}") from error
     for old in [*_all(folder)[:-keep], *folder.glob(".step-*")]:
         shutil.rmtree(old)
     return path
@@ -54,7 +57,7 @@ def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
     """Read a checkpoint, or say what is wrong with it."""
     meta = read_json(path / META)
     remedy = "Delete that folder to go on from the checkpoint before it."
-    if not isinstance(meta, dict) or not {"step", "recipe", "sha256"} <= meta.keys():
+    if not _describes(meta):
         raise InputError(f"{path / META} is not a checkpoint's description. {remedy}")
     if meta["recipe"] != recipe:
         raise InputError(
@@ -66,7 +69,14 @@ def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
             raise InputError(
                 f"{path / name} is damaged: its hash is not the one recorded when it was written. {remedy}"
             )
-    return Checkpoint(int(meta["step"]), safetensors.torch.load_file(path / TENSORS))
+    return Checkpoint(meta["step"], safetensors.torch.load_file(path / TENSORS))
+
+
+def _describes(meta: Any) -> bool:
+    match meta:
+        case {"step": int(), "recipe": str(), "sha256": {"state.safetensors": str()}}:
+            return True
+    return False
 
 
 def _all(folder: Path) -> list[Path]:

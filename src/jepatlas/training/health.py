@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
+from jepatlas.base.contracts import Batches
+from jepatlas.base.distributed import rank, world_size
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import Moments
 
-__all__ = ["Health", "smallest_variance"]
+__all__ = ["Health", "refuse_bad_batches"]
 
 PATIENCE = 3  # collapsed checks in a row, so that a passing dip does not stop a run
 
@@ -26,46 +29,59 @@ class Health:
         self.flat = 0
 
     def check(self, step: int, loss: float, h_bd: Tensor) -> Verdict | None:
-        """A failing verdict, or None. `h_bd` are the latents of the current batch."""
-        if not math.isfinite(loss):
+        """A failing verdict, or None. `h_bd` are the latents of the current batch, after the step: so a loss that was
+        still finite does not hide weights that no longer are."""
+        moments = Moments.of(h_bd).over_processes()
+        if not math.isfinite(loss) or not moments.covariance.isfinite().all():
             return _not_finite(step, loss)
         if self.tolerance == 0 or step < self.grace:
             return None
-        variance, scale = smallest_variance(h_bd)
-        self.flat = self.flat + 1 if variance < self.tolerance * max(1.0, scale) else 0
-        return _collapsed(step, variance, len(h_bd), self.tolerance) if self.flat >= PATIENCE else None
+        variances = torch.linalg.eigvalsh(moments.covariance)
+        smallest, threshold = float(variances[0]), self.tolerance * max(1.0, float(variances.mean()))
+        self.flat = self.flat + 1 if smallest < threshold else 0
+        return _collapsed(step, smallest, moments.count, threshold) if self.flat >= PATIENCE else None
 
 
-def smallest_variance(h_bd: Tensor) -> tuple[float, float]:
-    """Smallest and mean eigenvalue of Cov h over the joint batch of all processes."""
-    values = torch.linalg.eigvalsh(Moments.of(h_bd).over_processes().covariance)
-    return float(values[0]), float(values.mean())
+def refuse_bad_batches(batches: Batches, numbers: range, accumulate: int) -> None:
+    """After a loss that is not finite: was it the data? Batches can be asked for again, so look, on all processes."""
+    flaw = next(filter(None, (_flaw(batches(number), number, accumulate) for number in numbers)), None)
+    for found in _of_all_processes(flaw):
+        if found is not None:
+            raise InputError(found)
 
 
-def refuse_bad_batches(batches: Callable[[int], Any], first: int, last: int) -> None:
-    """After a loss that is not finite: was it the data? Batches can be asked for again, so look."""
-    for step in range(first, last):
-        x = batches(step).x
-        bad = ~torch.isfinite(x)
-        if bad.any():
-            raise InputError(
-                f"The data of step {step} have {int(bad.sum())} values that are NaN or infinite in 'x' "
-                f"(the first in row {int(bad.flatten(1).any(1).nonzero()[0])}). Clean them and resume."
+def _flaw(batch: Any, number: int, accumulate: int) -> str | None:
+    for name in ("x", "x_next"):
+        value = getattr(batch, name, None)
+        if value is not None and not (fine := torch.isfinite(value)).all():
+            row = int((~fine).flatten(1).any(1).nonzero()[0]) + rank() * len(value)
+            return (
+                f"The data have {int((~fine).sum())} values that are NaN or infinite in '{name}' of batch {number} "
+                f"(step {number // accumulate + 1}), the first in row {row}. Clean them and resume."
             )
+    return None
+
+
+def _of_all_processes(value: Any) -> Iterable[Any]:
+    values = [value] * world_size()
+    if len(values) > 1:
+        dist.all_gather_object(values, value)
+    return values
 
 
 def _not_finite(step: int, loss: float) -> Verdict:
+    value = loss if not math.isfinite(loss) else math.nan
     advice = (
-        f"The loss became {loss} by step {step}. Try a lower lr, gradient clipping (--clip 1), a longer warm-up, "
-        "or float32 instead of bfloat16. The last checkpoint is from before."
+        f"By step {step} the loss or the latents were no longer finite (loss {loss:.3g}). Try a lower lr, gradient "
+        "clipping (--clip 1), a longer warm-up, or float32 instead of bfloat16. The last checkpoint is from before."
     )
-    return Verdict("finite_loss", loss, loss, loss, step, None, None, "lower", False, advice)
+    return Verdict("finite_loss", value, value, value, step, None, None, "lower", False, advice)
 
 
-def _collapsed(step: int, variance: float, n: int, tolerance: float) -> Verdict:
+def _collapsed(step: int, variance: float, n: int, threshold: float) -> Verdict:
     estimate = Estimate(variance, variance, variance, n)
     advice = (
         f"The latents collapsed: by step {step} one direction has variance {variance:.2g}. Try a larger weight of the "
         "regulariser (LeJEPA: --objective.weight), a larger batch, a lower lr, or fewer latent dimensions."
     )
-    return Verdict.judge("variance", estimate, direction="higher", threshold=tolerance, good="", bad=advice)
+    return Verdict.judge("variance", estimate, direction="higher", threshold=threshold, good="", bad=advice)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from jepatlas.base.errors import require
+from jepatlas.base.errors import InputError, require
 from jepatlas.base.files import write_text
 
 __all__ = ["Journal"]
@@ -21,10 +22,10 @@ class Journal:
         self.path = folder / "metrics.jsonl"
         kept = [line for line in _lines(self.path) if line["step"] <= start]
         write_text(self.path, "".join(_dump(line) for line in kept))
-        self.sinks = [_SINKS[name](folder) for name in track]
+        self.sinks = [_SINKS[name](folder, start) for name in track]
 
     def __enter__(self) -> Self:
-        self.file = open(self.path, "a")
+        self.file = open(self.path, "ab", buffering=0)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -33,17 +34,26 @@ class Journal:
             sink.close()
 
     def write(self, step: int, values: dict[str, float]) -> None:
-        self.file.write(_dump({"step": step} | values))
-        self.file.flush()
-        for sink in self.sinks:
-            sink.write(step, values)
+        try:
+            self._append(_dump({"step": step} | values).encode())
+            for sink in self.sinks:
+                sink.write(step, values)
+        except OSError as error:
+            raise InputError(
+                f"Could not write metrics to {self.path.parent}: {error.strerror or error}. The checkpoints are whole: "
+                f"free some space, then go on with: jepatlas train --resume {self.path.parent}"
+            ) from error
+
+    def _append(self, line: bytes) -> None:
+        while line:  # a disk that is nearly full takes a part and refuses the rest
+            line = line[self.file.write(line) :]
 
 
 class _TensorBoard:
-    def __init__(self, folder: Path) -> None:
-        require("tensorboard", "track", "Tracking with TensorBoard")
+    def __init__(self, folder: Path, start: int) -> None:
         module: Any = require("torch.utils.tensorboard", "track", "Tracking with TensorBoard")
-        self.writer = module.SummaryWriter(str(folder / "tensorboard"))
+        # What a killed run has written beyond its checkpoint is not to be shown twice.
+        self.writer = module.SummaryWriter(str(folder / "tensorboard"), purge_step=start + 1 if start else None)
 
     def write(self, step: int, values: dict[str, float]) -> None:
         for name, value in values.items():
@@ -54,15 +64,29 @@ class _TensorBoard:
 
 
 class _WandB:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, start: int) -> None:
         wandb: Any = require("wandb", "track", "Tracking with Weights & Biases")
-        self.run = wandb.init(project="jepatlas", name=folder.name, dir=str(folder), resume="allow", id=folder.name)
+        try:
+            self.run = wandb.init(
+                project="jepatlas", name=folder.name, dir=str(folder), id=_own_id(folder / "wandb-id"), resume="allow"
+            )
+        except wandb.Error as error:
+            raise InputError(
+                f"Weights & Biases: {str(error).rstrip('.')}. To track without its server set WANDB_MODE=offline."
+            ) from error
 
     def write(self, step: int, values: dict[str, float]) -> None:
         self.run.log(values, step=step)
 
     def close(self) -> None:
         self.run.finish()
+
+
+def _own_id(path: Path) -> str:
+    """One id for a run folder, however often it is resumed; folder names need not differ between projects."""
+    if not path.exists():
+        write_text(path, uuid.uuid4().hex)
+    return path.read_text()
 
 
 _SINKS = {"tensorboard": _TensorBoard, "wandb": _WandB}

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from jepatlas.base.contracts import Batches
 from jepatlas.base.distributed import rank
 from jepatlas.base.records import Loss, Verdict
+from jepatlas.base.seeding import derive
 from jepatlas.training.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
 from jepatlas.training.config import TrainingConfig
 from jepatlas.training.health import Health, refuse_bad_batches
@@ -55,7 +56,7 @@ def train(
 class _Run:
     def __init__(self, objective: Any, batches: Batches, config: TrainingConfig, folder: Path, recipe: str) -> None:
         self.config, self.batches, self.folder, self.recipe = config, batches, folder, recipe
-        self.device = torch.device(config.device)
+        self.device = config.check_machine()
         self.objective = objective.to(self.device).train()
         self.module = parallel(objective, config.parallel)
         parameters = [p for p in objective.parameters() if p.requires_grad]
@@ -69,7 +70,7 @@ class _Run:
         lead = rank() == 0
         progress = TrainingProgress(console if lead else None, self.folder.name, start, self.config.steps)
         journal = Journal(self.folder, start, self.config.track) if lead else nullcontext()
-        with journal, Interruption() as interruption, progress:
+        with journal, Interruption() as interruption, progress, torch.random.fork_rng():
             for step in range(start, self.config.steps):
                 terms, x = self._step(step)
                 done = step + 1
@@ -108,6 +109,7 @@ class _Run:
 
     def _descend(self, micro: int) -> tuple[Loss, Tensor]:
         """Add one micro-batch's gradient."""
+        self._reseed(micro)
         batch = self.batches(micro)
         mixed = self.config.precision == "bfloat16"
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=mixed):
@@ -115,14 +117,21 @@ class _Run:
         (loss.total / self.config.accumulate).backward()
         return loss, batch.x
 
+    def _reseed(self, micro: int) -> None:
+        """The dropout of a user's own encoder draws from the global generator, which must not tell a resumed run."""
+        seed = derive(rank(), self.recipe, micro)
+        torch.default_generator.manual_seed(seed)
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+
     @torch.no_grad()
     def _examine(self, done: int, loss: float, x: Tensor) -> Verdict | None:
         self.objective.eval()  # a look must leave no trace, not even in running statistics
         verdict = self.health.check(done, loss, self.objective.encode(x))
         self.objective.train()
         if verdict is not None and verdict.name == "finite_loss":
-            parts = self.config.accumulate
-            refuse_bad_batches(self.batches, max(0, done - self.config.log_every) * parts, done * parts)
+            parts, first = self.config.accumulate, max(0, done - self.config.log_every)
+            refuse_bad_batches(self.batches, range(first * parts, done * parts), parts)
         return verdict
 
     def _resume(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Self
 
@@ -23,7 +24,7 @@ class TrainingProgress:
             self.task = self.bar.add_task(title, total=steps, completed=start, status="")
 
     def __enter__(self) -> Self:
-        self.began = self.spoke = time.monotonic()
+        self.began, self.spoke = time.monotonic(), -math.inf  # the first report is shown at once
         if self.bar is not None:
             self.bar.start()
         return self
@@ -46,6 +47,5 @@ class TrainingProgress:
         elif self.console is not None and time.monotonic() - self.spoke > SECONDS_BETWEEN_LINES:
             self.spoke = time.monotonic()
             left = (self.steps - step) / max(1e-9, rate)
-            self.console.print(
-                f"{self.title}: step {step}/{self.steps} · {status} · {left:.0f} s left", highlight=False
-            )
+            line = f"{self.title}: step {step}/{self.steps} · {status} · {left:.0f} s left"
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -20,13 +20,15 @@ __all__ = ["TrainingState", "load_weights"]
 class TrainingState:
     def __init__(self, objective: nn.Module, optimizer: torch.optim.Optimizer, decay: float | None = None) -> None:
         self.objective, self.optimizer, self.decay = objective, optimizer, decay
-        self.average = {k: v.detach().clone() for k, v in objective.named_parameters()} if decay else {}
+        # A parameter with two names is averaged under both, or loading one would undo the other.
+        named = objective.named_parameters(remove_duplicate=False)
+        self.average = {k: v.detach().clone() for k, v in named} if decay else {}
 
     @torch.no_grad()
     def update_average(self) -> None:
         """average ← decay · average + (1 − decay) · weights"""
-        for name, parameter in self.objective.named_parameters():
-            if self.decay:
+        if self.decay:
+            for name, parameter in self.objective.named_parameters(remove_duplicate=False):
                 self.average[name].lerp_(parameter, 1 - self.decay)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -41,6 +43,7 @@ class TrainingState:
     def restore(self, tensors: dict[str, Tensor]) -> None:
         model = _under("model.", tensors)
         current = self.objective.state_dict()
+        _check_fits(model, current)
         self.objective.load_state_dict({k: _like(v, current[k]) for k, v in model.items()})
         self.average = {k: _like(v, current[k]) for k, v in _under("average.", tensors).items()}
         for name, parameter in self.objective.named_parameters():
@@ -53,7 +56,19 @@ class TrainingState:
 
 def load_weights(objective: nn.Module, tensors: dict[str, Tensor]) -> None:
     """Only the weights, for use rather than training: the averaged ones where there are any."""
-    objective.load_state_dict(_under("model.", tensors) | _under("average.", tensors))
+    weights = _under("model.", tensors) | _under("average.", tensors)
+    _check_fits(weights, objective.state_dict())
+    objective.load_state_dict(weights)
+
+
+def _check_fits(saved: dict[str, Tensor], current: dict[str, Tensor]) -> None:
+    """A user's own module has no recipe to tell that it is not the one that was trained."""
+    shapes = ({name: tuple(value.shape) for name, value in tensors.items()} for tensors in (saved, current))
+    if differing := sorted({name for name, _ in set.symmetric_difference(*(set(s.items()) for s in shapes))}):
+        raise InputError(
+            f"The checkpoint holds other weights than this module: {', '.join(differing[:3])} differ in name or shape. "
+            "Use the module that was trained, or another folder."
+        )
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,30 +1,28 @@
 """Many runs at once, over any `concurrent.futures.Executor`; can be stopped and taken up again.
 
 Each job has a folder of its own and leaves a `result.json` there when it is done. Asked again, a sweep runs only
-what is missing. A job that fails is recorded as failed and run again next time; the others go on.
+what is missing: a run that came to a verdict is done, one that crashed or was interrupted is not. Whatever becomes
+of a job, the others go on.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
-from contextlib import AbstractContextManager
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from jepatlas.base.errors import InputError, require
+from jepatlas.base.errors import InputError
 from jepatlas.base.files import read_json, write_json
 from jepatlas.training.checkpoint import fingerprint
+from jepatlas.training.executors import OpenExecutor
 
-__all__ = ["Job", "SweepResult", "dask_cluster", "local_processes", "sweep"]
+__all__ = ["Job", "SweepResult", "sweep"]
 
 ATTEMPTS = 3  # of a job whose process dies under it
-
-OpenExecutor = Callable[[], AbstractContextManager[Executor]]
 
 
 @dataclass(frozen=True)
@@ -74,8 +72,8 @@ def _pass(executor: Executor, jobs: Iterable[Job], run: Callable[..., Any], fold
         futures[executor.submit(_on_one_thread, run, job.recipe, str(folder / job.name))] = job
     try:
         for future in as_completed(futures):
-            # A dead process breaks the whole pool and all that waited in it; the next pass runs those again.
-            if not isinstance(future.exception(), BrokenExecutor):
+            # What was lost with its process or its scheduler is run again by the next pass.
+            if not future.cancelled() and not isinstance(future.exception(), BrokenExecutor):
                 yield _settle(futures[future], future, folder)
     except BaseException:
         for future in futures:
@@ -99,7 +97,9 @@ def _read(folder: Path, job: Job) -> SweepResult | None:
     if not path.exists():
         return None
     saved = read_json(path)
-    if saved.get("recipe") != fingerprint(job.recipe):
+    if not isinstance(saved, dict) or not {"recipe", "status", "record"} <= saved.keys():
+        raise InputError(f"{path} is not the result of a run. Delete it, and the run is taken up again.")
+    if saved["recipe"] != fingerprint(job.recipe):
         raise InputError(f"{path} belongs to another recipe of the same name. Choose another folder for this sweep.")
     return SweepResult(job.name, saved["status"], saved["record"])
 
@@ -112,23 +112,3 @@ def _on_one_thread(run: Callable[..., Any], recipe: dict[str, Any], folder: str)
         return run(recipe, folder)
     finally:
         torch.set_num_threads(before)
-
-
-def local_processes(workers: int) -> OpenExecutor:
-    """Spawned processes on this machine: forking after torch has started threads can hang."""
-    if workers < 1:
-        raise InputError(f"A sweep needs at least 1 worker, but {workers} was given.")
-    return lambda: ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))
-
-
-def dask_cluster(address: str) -> OpenExecutor:
-    """The workers of a dask scheduler: SSH, SLURM (dask-jobqueue), Kubernetes, or another terminal."""
-    distributed: Any = require("distributed", "cluster", "Sweeping over a dask cluster")
-
-    def connect() -> AbstractContextManager[Executor]:
-        try:
-            return distributed.Client(address, set_as_default=False, timeout="10s").get_executor(pure=False)
-        except OSError as error:
-            raise InputError(f"No dask scheduler answers at {address}: {error}") from error
-
-    return connect

@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from jepatlas.runs import certify_run
-from jepatlas.verbs.options import console_for, emit, parse, verdict_table
+from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Certify:
 
     run: tyro.conf.Positional[Path]
     """A run folder."""
-    samples: int = 10_000
+    samples: int = 40_000
     """Fresh pairs; half of them to fit maps, half to score them."""
     seed: int = 0
     """Which samples are drawn, split and resampled."""
@@ -35,6 +35,6 @@ def main(words: list[str]) -> int:
     console = console_for(options.json)
     record = certify_run(options.run, samples=options.samples, seed=options.seed, out=options.out)
     console.print(verdict_table(record.title, record.verdicts))
-    console.print(record.summary, highlight=False)
+    say(console, record.summary)
     emit(options.json, {"run": str(options.run)} | record.to_json())
     return 0

@@ -21,7 +21,7 @@ from jepatlas.base.files import finite, write_json
 from jepatlas.base.records import Verdict
 from jepatlas.recipes import Recipe, read_recipe
 
-__all__ = ["choices_help", "choose_recipe", "console_for", "emit", "parse", "verdict_table"]
+__all__ = ["choices_help", "choose_recipe", "console_for", "emit", "parse", "say", "verdict_table"]
 
 T = TypeVar("T")
 PASSED = {True: "[green]✓", False: "[red]✗", None: "·"}
@@ -111,6 +111,11 @@ def _take(flag: str, words: list[str]) -> tuple[list[str], list[str]]:
 def console_for(json_path: str | None) -> Console:
     """Standard output for people, unless JSON goes there."""
     return Console(stderr=json_path == "-")
+
+
+def say(console: Console, text: str) -> None:
+    """One line as it is: a path in it is neither broken nor taken for markup."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
 def emit(json_path: str | None, answer: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import tyro
 
 from jepatlas.base.errors import InputError
 from jepatlas.report import write_report
-from jepatlas.verbs.options import console_for, emit, parse
+from jepatlas.verbs.options import console_for, emit, parse, say
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,6 @@ def main(words: list[str]) -> int:
     folder = options.out or (options.runs[0] if len(options.runs) == 1 else Path())
     title = options.title or ", ".join(run.name for run in options.runs)
     page = write_report(options.runs, folder / "report.html", title=title, seed=options.seed)
-    console_for(options.json).print(f"Report: {page}", highlight=False)
+    say(console_for(options.json), f"Report: {page}")
     emit(options.json, {"report": str(page)})
     return 0

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from jepatlas.base.config import to_plain
@@ -17,7 +18,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.recipes import Recipe
 from jepatlas.runs import run_job
 from jepatlas.training import Job, SweepResult, dask_cluster, local_processes, sweep
-from jepatlas.verbs.options import choices_help, choose_recipe, console_for, emit, parse
+from jepatlas.verbs.options import choices_help, choose_recipe, console_for, emit, parse, say
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def main(words: list[str]) -> int:
     console = console_for(options.json)
     jobs = make_jobs(options.recipe, options.vary)
     open_executor = dask_cluster(options.dask) if options.dask else local_processes(options.workers)
-    console.print(f"{len(jobs)} runs in {options.out}", highlight=False)
+    say(console, f"{len(jobs)} runs in {options.out}")
     results = sweep(jobs, run_job, options.out.absolute(), open_executor, tell=lambda r: _tell(console, r))
     console.print(_table(results))
     emit(options.json, {"runs": [{"name": r.name, "status": r.status} | r.record for r in results]})
@@ -87,7 +88,7 @@ def _apply(recipe: Recipe, words: list[str]) -> Recipe:
 
 
 def _tell(console: Console, result: SweepResult) -> None:
-    console.print(f"{result.name}: {result.status} {_shown(result)}", highlight=False)
+    say(console, f"{result.name}: {result.status} {_shown(result)}")
 
 
 def _shown(result: SweepResult) -> str:
@@ -101,5 +102,5 @@ def _shown(result: SweepResult) -> str:
 def _table(results: list[SweepResult]) -> Table:
     table = Table("run", "status", "result", title="Sweep", title_justify="left")
     for result in results:
-        table.add_row(result.name, result.status, _shown(result))
+        table.add_row(escape(result.name), result.status, escape(_shown(result)))
     return table

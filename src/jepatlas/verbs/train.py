@@ -13,7 +13,7 @@ from jepatlas.base.distributed import leads
 from jepatlas.base.errors import InputError
 from jepatlas.recipes import Recipe
 from jepatlas.runs import resume_run, start_run
-from jepatlas.verbs.options import choices_help, choose_recipe, console_for, emit, parse
+from jepatlas.verbs.options import choices_help, choose_recipe, console_for, emit, parse, say
 
 CODES = {"finished": 0, "failed": 1, "interrupted": 130}
 
@@ -36,6 +36,7 @@ Example: jepatlas train --mixing coupling --objective lejepa --objective.weight 
 Choices, each with options of its own (--mixing coupling --help shows those of the coupling):
 {choices_help()}
   --recipe FILE starts from a saved recipe; other options then change it.
+
 Several processes: torchrun --nproc-per-node 2 -m jepatlas train ..."""
 
 
@@ -44,8 +45,8 @@ def main(words: list[str]) -> int:
     options = parse(Train, "train", left, Train(recipe))
     console = console_for(options.json)
     if options.resume is not None:
-        if options.recipe != Recipe():
-            raise InputError("--resume goes on with the run's own recipe: leave out the options that would change it.")
+        if options.recipe != Recipe() or options.out is not None:
+            raise InputError("--resume goes on with the run's own recipe and folder: leave out what would change them.")
         folder, outcome = options.resume, resume_run(options.resume, console)
     else:
         folder = options.out or default_folder(options.recipe)
@@ -67,6 +68,6 @@ def default_folder(recipe: Recipe) -> Path:
 
 def _say_what_next(console: Console, status: str, folder: Path, step: int) -> None:
     if status == "interrupted":
-        console.print(f"Saved after step {step}. Go on with: jepatlas train --resume {folder}", highlight=False)
+        say(console, f"Saved after step {step}. Go on with: jepatlas train --resume {folder}")
     else:
-        console.print(f"Trained {step} steps: {folder}. Next: jepatlas certify {folder}", highlight=False)
+        say(console, f"Trained {step} steps: {folder}. Next: jepatlas certify {folder}")

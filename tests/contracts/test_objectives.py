@@ -1,0 +1,388 @@
+"""The contract of every objective; above all: W processes take the step that one would take on the joint batch."""
+
+from __future__ import annotations
+
+import copy
+import math
+import typing
+from typing import Any
+
+import pytest
+import torch
+import yaml
+from processes import run_processes
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from jepatlas.base.config import choices, from_plain, to_plain
+from jepatlas.base.distributed import rank, world_size
+from jepatlas.base.errors import InputError
+from jepatlas.base.linear import least_squares, r2
+from jepatlas.base.records import Loss, Pairs
+from jepatlas.base.seeding import forked_rng
+from jepatlas.encoders import mlp
+from jepatlas.objectives import (
+    CovarianceConfig,
+    InfoNCEConfig,
+    LeJEPAConfig,
+    PairObjective,
+    Parts,
+    SIGRegConfig,
+    VICRegConfig,
+    WhiteningConfig,
+)
+from jepatlas.recipes import Recipe
+from jepatlas.views import PairStream, Transitions
+from jepatlas.worlds import Coupling, LatentWorld, OrnsteinUhlenbeck, ParabolicShear
+
+# A new objective is one line here.
+OBJECTIVES = [
+    LeJEPAConfig(),
+    LeJEPAConfig(0.3, "additive"),
+    LeJEPAConfig(1.0),
+    LeJEPAConfig(0.1, sigreg=SIGRegConfig(views="pooled")),
+    LeJEPAConfig(0.1, sigreg=SIGRegConfig(slices=16, design="low-discrepancy", knots=9, limit=2.0, fresh=False)),
+    VICRegConfig(),
+    VICRegConfig(invariance=1.0, variance=3.0, covariance=2.0, target=2.0, epsilon=0.01),
+    CovarianceConfig(),
+    InfoNCEConfig(),
+    InfoNCEConfig(width=0.7, adaptive=True),
+    InfoNCEConfig("cosine", width=0.2),
+    InfoNCEConfig("cosine", width=0.2, adaptive=True),
+    WhiteningConfig(),
+]
+every_objective = pytest.mark.parametrize("config", OBJECTIVES, ids=[f"{i}-{c.kind}" for i, c in enumerate(OBJECTIVES)])
+
+DIM = 3
+WORLD = LatentWorld(OrnsteinUhlenbeck(dim=DIM, rho=0.9), Coupling(layers=4))
+
+
+def encoder(seed: int = 0, dim: int = DIM, out: int = DIM) -> nn.Module:
+    with forked_rng(seed, "encoder"):
+        return mlp(dim, out, width=16, depth=2)
+
+
+def build(config: Any, network: nn.Module | None = None, seed: int = 0, *, projector: bool = False) -> PairObjective:
+    network = encoder(seed) if network is None else network
+    parts = Parts(network, DIM, encoder(seed + 1, out=5) if projector else None, seed)
+    return config.build(parts)
+
+
+def batches(count: int = 32) -> PairStream:
+    return PairStream(WORLD, Transitions(), count, seed=0)
+
+
+def to_double(batch: Pairs) -> Pairs:
+    return Pairs(batch.x.double(), batch.x_next.double(), batch.z.double(), batch.z_next.double())
+
+
+def gradients(objective: nn.Module) -> dict[str, Tensor]:
+    found = {name: p.grad for name, p in objective.named_parameters() if p.grad is not None}
+    return {name: grad.clone() for name, grad in found.items()}
+
+
+def descend(objective: PairObjective, steps: int, batch_size: int = 64, lr: float = 3e-3) -> None:
+    stream = batches(batch_size)
+    optimizer = torch.optim.AdamW([p for p in objective.parameters() if p.requires_grad], lr=lr)
+    for step in range(steps):
+        optimizer.zero_grad()
+        objective(stream(step), step).total.backward()
+        optimizer.step()
+        objective.after_step(step)
+
+
+def test_the_list_has_every_objective_of_a_recipe():
+    offered = choices(typing.get_type_hints(Recipe, include_extras=True)["objective"])
+    assert {config.kind for config in OBJECTIVES} == set(offered)
+
+
+@every_objective
+def test_one_kind_of_answer(config: Any):
+    objective = build(config)
+    loss = objective(batches()(0), 0)
+    assert isinstance(loss, Loss) and loss.terms
+    assert loss.total.shape == () and loss.total.isfinite() and loss.total.requires_grad
+    for name, term in loss.terms.items():
+        assert term.shape == () and term.isfinite() and not term.requires_grad, name
+    loss.total.backward()
+    trained = {name for name, p in objective.named_parameters() if p.requires_grad}
+    assert set(gradients(objective)) == trained
+    assert all(g.isfinite().all() for g in gradients(objective).values())
+    assert sum(float(g.abs().sum()) for g in gradients(objective).values()) > 0
+
+
+@every_objective
+def test_gradients_are_those_of_finite_differences(config: Any):
+    objective = build(config).double()
+    pairs = to_double(batches(8)(0))
+    h, h_next = (objective.encoder(x).detach() * 2 + 0.1 for x in (pairs.x, pairs.x_next))
+    inputs = (h.requires_grad_(), h_next.requires_grad_())
+    assert torch.autograd.gradcheck(lambda a, b: objective.loss(a, b, 3).total, inputs)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
+def test_the_gradient_of_a_learned_width(kernel: Any):
+    objective = build(InfoNCEConfig(kernel, width=0.7, adaptive=True)).double()
+    batch = to_double(batches(8)(0))
+    objective(batch, 0).total.backward()
+
+    def value(shift: float) -> float:
+        shifted = build(InfoNCEConfig(kernel, width=0.7 * math.exp(shift))).double()
+        return float(shifted(batch, 0).total.detach())
+
+    slope = (value(1e-3) - value(-1e-3)) / 2e-3
+    assert float(gradients(objective)["log_width"]) == pytest.approx(slope, rel=1e-3)
+
+
+@every_objective
+def test_training_lowers_the_loss(config: Any):
+    objective = build(config)
+    held = PairStream(WORLD, Transitions(), 256, seed=99)(0)
+    before = float(objective(held, 0).total.detach())
+    descend(objective, 120)
+    after = float(objective(held, 0).total.detach())
+    assert after < before - 0.02 * abs(before)
+
+
+@every_objective
+def test_any_module_can_be_the_encoder(config: Any):
+    with forked_rng(0, "encoder"):
+        network = nn.Sequential(nn.Linear(DIM, 8), nn.BatchNorm1d(8), nn.GELU(), nn.Linear(8, DIM))
+    objective = build(config, network)
+    batch = batches()(0)
+    objective(batch, 0).total.backward()
+    assert all(f"encoder.{name}" in gradients(objective) for name, _ in network.named_parameters())
+    # Both views pass as one batch: BatchNorm's running mean is that of the pooled views.
+    pooled = network[0](torch.cat([batch.x, batch.x_next])).mean(0).detach()
+    torch.testing.assert_close(network[1].running_mean, 0.1 * pooled)
+    objective.eval()
+    assert objective.encode(batch.x).shape == (32, DIM)
+
+
+@every_objective
+def test_encode_gives_one_latent_per_row(config: Any):
+    objective = build(config).eval()
+    x = batches(10)(0).x
+    h = objective.encode(x)
+    assert h.shape == (10, DIM) and h.isfinite().all()
+    torch.testing.assert_close(objective.encode(x[3:5]), h[3:5])
+
+
+@every_objective
+def test_the_loss_is_taken_behind_the_projector_and_encode_before_it(config: Any):
+    if config.kind == "whitening":
+        with pytest.raises(InputError, match="projector"):
+            build(config, projector=True)
+        return
+    plain, projected = build(config), build(config, projector=True)
+    batch = batches()(0)
+    assert torch.equal(plain.encode(batch.x), projected.encode(batch.x))
+    h, h_next = (projected.projector(plain.encode(x)) for x in (batch.x, batch.x_next))
+    assert h.shape == (32, 5)
+    torch.testing.assert_close(projected(batch, 2).total, plain.loss(h, h_next, 2).total)
+
+
+@every_objective
+def test_a_saved_state_gives_the_same_outputs(config: Any):
+    first, second = build(config), build(config, encoder(seed=5))
+    descend(first, 5)
+    batch = batches()(7)
+    assert not torch.equal(first.encode(batch.x), second.encode(batch.x))
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    assert torch.equal(first.encode(batch.x), second.encode(batch.x))
+    one, other = first(batch, 7), second(batch, 7)
+    assert torch.equal(one.total, other.total)
+    assert {k: float(v) for k, v in one.terms.items()} == {k: float(v) for k, v in other.terms.items()}
+
+
+@every_objective
+def test_randomness_comes_from_the_seed_and_the_step_alone(config: Any):
+    batch = batches()(0)
+    network = encoder()
+    values = {}
+    for seed, step in [(0, 1), (0, 2), (1, 1), (0, 1)]:
+        torch.manual_seed(torch.seed())  # the global generator has no say
+        value = float(build(config, network, seed)(batch, step).total.detach())
+        assert values.setdefault((seed, step), value) == value
+    random = config.kind == "lejepa"
+    assert (values[0, 1] != values[1, 1]) == random
+    assert (values[0, 1] != values[0, 2]) == (random and config.sigreg.fresh)
+
+
+@every_objective
+def test_float64(config: Any):
+    batch = batches()(0)
+    single, double = build(config), build(config).double()
+    with_double_encoder = build(config, encoder().double())  # the objective itself was left as it is
+    expected = double(to_double(batch), 0)
+    assert expected.total.dtype == torch.float64
+    torch.testing.assert_close(single(batch, 0).total.double(), expected.total, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(with_double_encoder(to_double(batch), 0).total, expected.total, rtol=1e-6, atol=0)
+    assert with_double_encoder.encode(batch.x.double()).dtype == torch.float64
+
+
+@every_objective
+def test_half_precision_stops_at_the_latents(config: Any):
+    batch = batches()(0)
+    exact = build(config)(batch, 0)
+    mixed = build(config)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert mixed.encoder(batch.x).dtype == torch.bfloat16
+        loss = mixed(batch, 0)
+        assert mixed.encode(batch.x).isfinite().all()
+    assert loss.total.dtype == torch.float32 and all(term.dtype == torch.float32 for term in loss.terms.values())
+    torch.testing.assert_close(loss.total, exact.total, rtol=0.1, atol=0.05)
+    loss.total.backward()
+    assert all(g.isfinite().all() for g in gradients(mixed).values())
+
+
+@every_objective
+@pytest.mark.parametrize("dim", [1, 2, 5, 6])
+def test_the_smallest_batch_is_enough(config: Any, dim: int):
+    network = nn.Linear(dim, dim, bias=False).double()
+    objective = config.build(Parts(network, dim)).double()
+    rows = objective.smallest_batch(dim)
+    x, x_next = (
+        torch.randn(rows, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(i)) for i in (0, 1)
+    )
+    loss = objective(Pairs(x, x_next, x, x_next), 0)
+    loss.total.backward()
+    assert loss.total.isfinite() and network.weight.grad is not None and network.weight.grad.isfinite().all()
+
+
+@every_objective
+def test_configs_survive_a_recipe_file(config: Any):
+    text = yaml.safe_dump(to_plain(config))
+    assert from_plain(type(config), yaml.safe_load(text)) == config
+
+
+@every_objective
+def test_views_of_different_length_are_refused(config: Any):
+    batch = batches(8)(0)
+    with pytest.raises(InputError, match=r"Both views need one shape.*8, 3.*6, 3"):
+        build(config)(Pairs(batch.x, batch.x_next[:6], batch.z, batch.z_next), 0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: LeJEPAConfig(weight=1.5), r"λ must be in \[0, 1\].*1\.5"),
+        (lambda: LeJEPAConfig(weight=-0.1, form="additive"), "not negative.*-0.1"),
+        (lambda: SIGRegConfig(slices=0), "slices >= 1.*0"),
+        (lambda: SIGRegConfig(knots=1), "knots >= 2"),
+        (lambda: SIGRegConfig(limit=0.0), "limit > 0"),
+        (lambda: CovarianceConfig(weight=2.0), r"\[0, 1\].*2\.0"),
+        (lambda: InfoNCEConfig(width=0.0), r"positive.*0\.0"),
+        (lambda: VICRegConfig(variance=-1.0), "must not be negative"),
+        (lambda: WhiteningConfig(momentum=1.0), r"momentum in \[0, 1\)"),
+        (lambda: WhiteningConfig(epsilon=-1.0), "epsilon >= 0"),
+    ],
+)
+def test_refusals_name_the_argument(wrong: Any, message: str):
+    with pytest.raises(InputError, match=message):
+        wrong()
+
+
+def test_lejepa_undoes_a_moderate_mixing():
+    world = LatentWorld(OrnsteinUhlenbeck(dim=2, rho=0.95), ParabolicShear())
+    stream = PairStream(world, Transitions(), 256, seed=0)
+    with forked_rng(0, "encoder"):
+        objective = LeJEPAConfig(0.01, sigreg=SIGRegConfig(slices=16)).build(Parts(mlp(2, 2, width=48, depth=2), 2))
+    optimizer = torch.optim.AdamW(objective.parameters(), lr=5e-3)
+    for step in range(500):
+        optimizer.zero_grad()
+        objective(stream(step), step).total.backward()
+        optimizer.step()
+    held = PairStream(world, Transitions(), 8000, seed=1)(0)
+    z, h = held.z.numpy(), objective.encode(held.x).detach().numpy()
+
+    def recovered(h: Any) -> float:
+        return r2(z[4000:], least_squares(h[:4000], z[:4000]).apply(h[4000:]))
+
+    raw, learned = recovered(held.x.numpy()), recovered(h)
+    assert raw < 0.75 and learned > 0.9
+
+
+# Several processes. Each case once in float32, as it is used, and once in float64, where nothing hides in rounding.
+
+ROWS = 12  # divisible by the numbers of processes
+TOLERANCE = {torch.float32: 2e-6, torch.float64: 1e-12}
+CASES = [(index, dtype) for index in range(len(OBJECTIVES)) for dtype in TOLERANCE]
+
+
+def one_step(config: Any, dtype: torch.dtype, part: int = 0, parts: int = 1) -> dict[str, Any]:
+    """Value, terms, gradients and buffers after one pass over a part of the joint batch."""
+    objective = build(config, projector=config.kind != "whitening").to(dtype)
+    with torch.no_grad():  # latents of a trained size: those of an untrained network hardly differ from a point
+        for network in (objective.encoder, objective.projector):
+            for parameter in network.parameters():
+                parameter.mul_(2)
+    module = DistributedDataParallel(objective) if world_size() > 1 else objective
+    joint = to_double(batches(ROWS)(0))
+    x, x_next = (v.to(dtype).chunk(parts)[part] for v in (joint.x, joint.x_next))
+    loss: Loss = module(Pairs(x, x_next, x, x_next), 3)
+    loss.total.backward()
+    return {
+        "total": loss.total.detach(),
+        "terms": dict(loss.terms),
+        "gradients": gradients(objective),
+        "buffers": {name: buffer.clone() for name, buffer in objective.named_buffers()},
+    }
+
+
+def all_steps(cases: list[tuple[int, torch.dtype]]) -> list[dict[str, Any]]:
+    return [one_step(OBJECTIVES[index], dtype, rank(), world_size()) for index, dtype in cases]
+
+
+@pytest.fixture(scope="module")
+def two_processes() -> list[list[dict[str, Any]]]:
+    return run_processes(all_steps, 2, CASES)
+
+
+def assert_near(ours: Tensor, joint: Tensor, scale: float) -> None:
+    assert ours.dtype == joint.dtype
+    tolerance = TOLERANCE[joint.dtype]
+    torch.testing.assert_close(ours, joint, rtol=tolerance, atol=tolerance * scale)
+
+
+def assert_joint(results: list[dict[str, Any]], joint: dict[str, Any]) -> None:
+    assert_near(torch.stack([result["total"] for result in results]).mean(), joint["total"], 1e-3)
+    for name, term in joint["terms"].items():
+        assert_near(torch.stack([result["terms"][name] for result in results]).mean(), term, 1e-3)
+    # Some gradients are zero (a shift of all latents changes nothing), so rounding is measured against the largest.
+    scale = max(float(gradient.abs().max()) for gradient in joint["gradients"].values())
+    for result in results:
+        assert result["gradients"].keys() == joint["gradients"].keys()
+        for name, gradient in joint["gradients"].items():
+            assert_near(result["gradients"][name], gradient, scale)
+        for name, buffer in joint["buffers"].items():
+            assert_near(result["buffers"][name], buffer, 1.0)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
+@every_objective
+def test_two_processes_take_the_step_of_one(two_processes: list[list[dict[str, Any]]], config: Any, dtype: torch.dtype):
+    assert world_size() == 1
+    case = CASES.index((OBJECTIVES.index(config), dtype))
+    joint = one_step(config, dtype)
+    assert_joint([results[case] for results in two_processes], joint)
+    if config.kind == "infonce" and config.adaptive:  # a parameter that acts after the rows were gathered
+        assert abs(joint["gradients"]["log_width"]) > 0.01
+
+
+@every_objective
+def test_statistics_of_each_part_alone_would_give_another_step(config: Any):
+    """What the test above guards against: it must be able to see the difference."""
+    parts = [one_step(config, torch.float64, part, 2) for part in range(2)]
+    with pytest.raises(AssertionError):
+        assert_joint(parts, one_step(config, torch.float64))
+    mean = {name: (parts[0]["gradients"][name] + parts[1]["gradients"][name]) / 2 for name in parts[0]["gradients"]}
+    joint = one_step(config, torch.float64)["gradients"]
+    assert max(float((mean[name] - joint[name]).abs().max() / joint[name].abs().max()) for name in joint) > 1e-3
+
+
+@pytest.mark.slow
+def test_three_processes_take_the_step_of_one():
+    results = run_processes(all_steps, 3, CASES)
+    for case, (index, dtype) in enumerate(CASES):
+        assert_joint([result[case] for result in results], one_step(OBJECTIVES[index], dtype))

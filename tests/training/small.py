@@ -1,0 +1,75 @@
+"""Small runs, and the command line as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from jepatlas.cli import main
+from jepatlas.encoders import MLPConfig
+from jepatlas.recipes import Recipe
+from jepatlas.training import ConstantSchedule, TrainingConfig, latest_checkpoint
+
+__all__ = ["WORDS", "call", "command", "metrics", "recipe", "same", "tensors", "until"]
+
+WORDS = ["--encoder.width", "16", "--encoder.depth", "1", "--batch-size", "32", "--schedule", "constant"]
+ENV = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "COLUMNS": "80"}
+
+
+def recipe(seed: int = 0, **training: Any) -> Recipe:
+    """What `WORDS` describe."""
+    config = replace(TrainingConfig(batch_size=32, schedule=ConstantSchedule()), **training)
+    return Recipe(seed=seed, encoder=MLPConfig(width=16, depth=1), training=config)
+
+
+def call(*words: str | Path) -> int:
+    """The command line in this process; its exit code."""
+    try:
+        return main([str(word) for word in words])
+    except SystemExit as end:
+        assert isinstance(end.code, int)
+        return end.code
+
+
+def command(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    line = [sys.executable, "-m", "jepatlas", *map(str, words)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENV}
+    return subprocess.Popen(line, **(pipes | options))
+
+
+def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
+    """Wait for a condition, and return its value."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, "This never happened."
+        time.sleep(0.001)
+    return value
+
+
+def tensors(run: Path) -> dict[str, Tensor]:
+    """All that the newest checkpoint holds."""
+    newest = latest_checkpoint(run / "checkpoints")
+    assert newest is not None
+    return safetensors.torch.load_file(newest / "state.safetensors")
+
+
+def same(first: Path, second: Path) -> bool:
+    """Whether two runs ended with the same bits: weights, moments, averages."""
+    a, b = tensors(first), tensors(second)
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def metrics(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

@@ -1,0 +1,234 @@
+"""Checkpoints that are damaged, foreign or half-written; and a disk that is full."""
+
+from __future__ import annotations
+
+import json
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from training.small import WORDS, call, command, metrics, recipe, same, until
+
+from jepatlas.base.errors import InputError
+from jepatlas.runs import resume_run, start_run
+from jepatlas.training import Checkpoint, fingerprint, latest_checkpoint, load_checkpoint, save_checkpoint
+
+
+def save(folder: Path, step: int, keep: int = 2) -> Path:
+    return save_checkpoint(folder, Checkpoint(step, {"w": torch.full((50,), float(step))}), "recipe", keep)
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path):
+    path = save(tmp_path, 7)
+    assert path == tmp_path / "step-7"
+    loaded = load_checkpoint(path, "recipe")
+    assert loaded.step == 7
+    assert torch.equal(loaded.tensors["w"], torch.full((50,), 7.0))
+    meta = json.loads((path / "checkpoint.json").read_text())
+    assert meta.keys() == {"format", "step", "recipe", "sha256"}
+
+
+def test_the_newest_are_kept_by_number_not_by_name(tmp_path: Path):
+    for step in (8, 9, 10, 100):
+        save(tmp_path, step, keep=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["step-10", "step-100"]
+    assert latest_checkpoint(tmp_path) == tmp_path / "step-100"
+
+
+def test_what_a_kill_left_unfinished_is_ignored_then_removed(tmp_path: Path):
+    save(tmp_path, 5)
+    unfinished = tmp_path / ".step-6.4711.part"
+    unfinished.mkdir()
+    (unfinished / "state.safetensors").write_bytes(b"half")
+    (tmp_path / "step-notes").mkdir()  # a user's own
+    assert latest_checkpoint(tmp_path) == tmp_path / "step-5"
+    save(tmp_path, 7)
+    assert not unfinished.exists()
+    assert (tmp_path / "step-notes").exists()
+
+
+def test_no_checkpoint_yet(tmp_path: Path):
+    assert latest_checkpoint(tmp_path / "nowhere") is None
+
+
+def truncate(path: Path) -> None:
+    data = (path / "state.safetensors").read_bytes()
+    (path / "state.safetensors").write_bytes(data[: len(data) // 2])
+
+
+def flip_a_bit(path: Path) -> None:
+    data = bytearray((path / "state.safetensors").read_bytes())
+    data[-3] ^= 1
+    (path / "state.safetensors").write_bytes(data)
+
+
+def remove_the_tensors(path: Path) -> None:
+    (path / "state.safetensors").unlink()
+
+
+def remove_the_description(path: Path) -> None:
+    (path / "checkpoint.json").unlink()
+
+
+def cut_the_description(path: Path) -> None:
+    (path / "checkpoint.json").write_text('{"format": 1, "st')
+
+
+def another_description(path: Path) -> None:
+    (path / "checkpoint.json").write_text('["step", 5]')
+
+
+def odd_numbers(path: Path) -> None:
+    meta = json.loads((path / "checkpoint.json").read_text())
+    (path / "checkpoint.json").write_text(json.dumps(meta | {"step": "five"}))
+
+
+def odd_hashes(path: Path) -> None:
+    meta = json.loads((path / "checkpoint.json").read_text())
+    (path / "checkpoint.json").write_text(json.dumps(meta | {"sha256": {}}))
+
+
+DAMAGES = [
+    (truncate, r"state\.safetensors is damaged: its hash"),
+    (flip_a_bit, r"state\.safetensors is damaged: its hash"),
+    (remove_the_tensors, r"state\.safetensors is damaged"),
+    (remove_the_description, r"There is no file .*checkpoint\.json"),
+    (cut_the_description, r"checkpoint\.json is not valid JSON"),
+    (another_description, r"checkpoint\.json is not a checkpoint's description"),
+    (odd_numbers, r"checkpoint\.json is not a checkpoint's description"),
+    (odd_hashes, r"checkpoint\.json is not a checkpoint's description"),
+]
+
+
+@pytest.mark.parametrize(("damage", "message"), DAMAGES, ids=[damage.__name__ for damage, _ in DAMAGES])
+def test_a_damaged_checkpoint_is_refused(damage: Any, message: str, tmp_path: Path):
+    path = save(tmp_path, 5)
+    damage(path)
+    with pytest.raises(InputError, match=message):
+        load_checkpoint(path, "recipe")
+
+
+def test_going_on_before_a_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    run = tmp_path / "run"
+    start_run(recipe(steps=20, checkpoint_every=10), run)
+    shutil.copytree(run, tmp_path / "whole")
+    flip_a_bit(run / "checkpoints" / "step-20")
+    assert call("train", "--resume", run) == 2
+    err = capsys.readouterr().err
+    assert "damaged" in err
+    assert "Delete that folder to go on from the checkpoint before it" in err
+    assert "Traceback" not in err
+    shutil.rmtree(run / "checkpoints" / "step-20")
+    assert call("train", "--resume", run) == 0
+    assert same(run, tmp_path / "whole")
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    run = tmp_path / "run"
+    start_run(recipe(steps=10), run)
+    text = (run / "recipe.yaml").read_text()
+    (run / "recipe.yaml").write_text(text.replace("width: 16", "width: 17"))
+    for words in (("train", "--resume", run), ("certify", run)):
+        assert call(*words) == 2
+        assert "was made by another recipe" in capsys.readouterr().err
+    (run / "recipe.yaml").write_text(text.replace("log_every: 50", "log_every: 5"))
+    assert call("train", "--resume", run) == 0  # how often it reports is no part of what it computes
+
+
+def test_a_fingerprint_does_not_depend_on_the_order_of_keys():
+    assert fingerprint({"a": 1, "b": [2, 3]}) == fingerprint({"b": [2, 3], "a": 1})
+    assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of one megabyte; needs the right to mount."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", place], capture_output=True
+    )
+    if not mounted or mounted.returncode:
+        pytest.skip("only root may mount a small disk")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+def test_a_full_disk_while_saving(small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """A checkpoint is about 200 kB: when 300 kB are left the first fits and the second does not."""
+    words = ["train", "--encoder.width", "128", "--encoder.depth", "2", "--batch-size", "32", "--steps", "20"]
+    words += ["--checkpoint-every", "10"]
+    assert call(*words, "--out", tmp_path / "whole") == 0
+    (small_disk / "filler").write_bytes(bytes(700_000))
+    capsys.readouterr()
+    assert call(*words, "--out", small_disk / "run") == 2
+    err = capsys.readouterr().err
+    assert "No space left on device" in err
+    assert f"jepatlas train --resume {small_disk / 'run'}" in err
+    assert "Traceback" not in err
+    assert [path.name for path in (small_disk / "run" / "checkpoints").iterdir()] == ["step-10"]
+    (small_disk / "filler").unlink()
+    assert call("train", "--resume", small_disk / "run") == 0
+    assert same(small_disk / "run", tmp_path / "whole")
+
+
+def test_a_disk_that_fills_up_under_the_metrics(small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Seven pages: one for the recipe, two for the checkpoint of step 100, four for 150 lines of metrics."""
+    words = ["train", *WORDS, "--steps", "200", "--log-every", "1", "--checkpoint-every", "100"]
+    assert call(*words, "--out", tmp_path / "whole") == 0
+    (small_disk / "filler").write_bytes(bytes(1_048_576 - 7 * 4096))
+    capsys.readouterr()
+    assert call(*words, "--out", small_disk / "run") == 2
+    err = capsys.readouterr().err
+    assert "Could not write metrics" in err
+    assert "No space left on device" in err
+    assert f"jepatlas train --resume {small_disk / 'run'}" in err
+    assert "Traceback" not in err
+    (small_disk / "filler").unlink()
+    assert call("train", "--resume", small_disk / "run") == 0
+    assert same(small_disk / "run", tmp_path / "whole")
+    assert [line["step"] for line in metrics(small_disk / "run")] == list(range(1, 201))
+
+
+def test_a_file_that_may_not_grow_is_reported_like_a_full_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """For machines on which nobody may mount: the limit on the size of files gives the same kind of error."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    words = ["--encoder.width", "128", "--encoder.depth", "2", "--batch-size", "32", "--steps", "20"]
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+        code = call("train", *words, "--out", tmp_path / "run")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert code == 2
+    err = capsys.readouterr().err
+    assert "File too large" in err
+    assert "Traceback" not in err
+    assert not list((tmp_path / "run" / "checkpoints").iterdir())
+    assert resume_run(tmp_path / "run").status == "finished"
+
+
+@pytest.mark.slow
+def test_a_kill_in_the_middle_of_saving(tmp_path: Path):
+    """With a checkpoint at every step most of the time is spent saving."""
+    words = ["--encoder.width", "256", "--encoder.depth", "3", "--batch-size", "8", "--steps", "40"]
+    words += ["--checkpoint-every", "1", "--log-every", "1"]
+    assert call("train", *words, "--out", tmp_path / "whole") == 0
+    run = tmp_path / "run"
+    process = command("train", *words, "--out", run)
+    until(lambda: (run / "checkpoints" / "step-12").exists())
+    until(lambda: list((run / "checkpoints").glob(".step-*.part/state.safetensors")))
+    process.kill()
+    process.communicate()
+    assert list((run / "checkpoints").glob(".step-*.part")), "the kill came too late"
+    assert call("train", "--resume", run) == 0
+    assert same(run, tmp_path / "whole")
+    assert not list((run / "checkpoints").glob(".*"))
+    assert [line["step"] for line in metrics(run)] == list(range(1, 41))

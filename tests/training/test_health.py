@@ -1,0 +1,151 @@
+"""Runs that turn NaN or collapse are stopped and say so; healthy ones are not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from training.small import WORDS, call, metrics, recipe, tensors
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Pairs
+from jepatlas.encoders import MLPConfig
+from jepatlas.objectives import (
+    CovarianceConfig,
+    InfoNCEConfig,
+    LeJEPA,
+    LeJEPAConfig,
+    VICRegConfig,
+    WhiteningConfig,
+)
+from jepatlas.recipes import build_batches
+from jepatlas.runs import start_run
+from jepatlas.training import TrainingConfig, train
+from jepatlas.training.health import Health
+
+
+def with_nan(name: str, at: int, row: int) -> Callable[[int], Any]:
+    clean = build_batches(recipe())
+
+    def batches(step: int) -> Pairs:
+        batch = clean(step)
+        if step == at:
+            getattr(batch, name)[row, 1] = torch.nan
+        return batch
+
+    return batches
+
+
+@pytest.mark.parametrize("name", ["x", "x_next"])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_nan_in_the_data_is_found(name: str, accumulate: int, tmp_path: Path):
+    config = TrainingConfig(steps=40, batch_size=32 * accumulate, accumulate=accumulate, log_every=10)
+    config = replace(config, checkpoint_every=7)
+    message = rf"1 values that are NaN or infinite in '{name}' of batch 24 \(step {24 // accumulate + 1}\).* row 5\. "
+    with pytest.raises(InputError, match=message + "Clean them and resume"):
+        train(LeJEPA(nn.Linear(2, 2)), with_nan(name, 24, 5), config, tmp_path, recipe="mine")
+    newest = tensors(tmp_path)
+    assert all(value.isfinite().all() for value in newest.values())
+    assert [path.name for path in (tmp_path / "checkpoints").glob("step-*")][0] in ("step-7", "step-14", "step-21")
+    outcome = train(LeJEPA(nn.Linear(2, 2)), build_batches(recipe()), config, tmp_path, recipe="mine")
+    assert outcome.status == "finished"  # once they are clean
+    steps = [line["step"] for line in metrics(tmp_path)]
+    assert steps == sorted(set(steps))
+
+
+def test_weights_that_break_behind_a_finite_loss_are_not_saved(tmp_path: Path):
+    """The loss of a step is that of the weights before it."""
+    fine = Pairs(*(torch.ones(8, 2) * torch.arange(8.0)[:, None] for _ in range(4)))
+    objective = LeJEPA(nn.Linear(2, 2))
+    weight: nn.Parameter = objective.encoder.weight  # pyright: ignore[reportAssignmentType]
+    weight.register_hook(lambda grad: torch.full_like(grad, torch.inf))
+    outcome = train(objective, lambda step: fine, TrainingConfig(steps=1, grace=0), tmp_path, recipe="mine")
+    assert outcome.status == "failed"
+    assert outcome.verdict is not None
+    assert outcome.verdict.name == "finite_loss"
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_a_run_that_diverges_says_what_to_try(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    words = ["--encoder.width", "16", "--encoder.depth", "3", "--lr", "1e15", "--schedule", "constant"]
+    code = call("train", *words, "--steps", "60", "--log-every", "5", "--out", tmp_path / "run", "--json", "-")
+    out, err = capsys.readouterr()
+    answer = json.loads(out)
+    assert code == 1
+    assert answer["status"] == "failed"
+    assert answer["verdicts"][0]["name"] == "finite_loss"
+    assert answer["verdicts"][0]["passed"] is False
+    assert "Try a lower lr" in " ".join(err.split())
+    assert "Traceback" not in err
+    outcome = json.loads((tmp_path / "run" / "records" / "outcome.json").read_text())
+    assert outcome["verdicts"][0]["name"] == "finite_loss"
+    assert "failed after 5 of 60 steps" in outcome["summary"]
+
+
+@pytest.mark.slow
+def test_alignment_alone_collapses_and_is_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    words = [*WORDS, "--objective.weight", "0", "--steps", "3000", "--log-every", "10", "--grace", "50"]
+    assert call("train", *words, "--out", tmp_path / "run") == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "The latents collapsed" in out
+    assert "--objective.weight" in out
+    outcome = json.loads((tmp_path / "run" / "records" / "outcome.json").read_text())
+    (verdict,) = outcome["verdicts"]
+    assert verdict["name"] == "variance"
+    assert verdict["passed"] is False
+    assert verdict["value"] < verdict["threshold"]
+    assert metrics(tmp_path / "run")[-1]["step"] < 3000
+
+
+def test_a_collapse_is_not_looked_for_where_it_is_not_wanted(tmp_path: Path):
+    given = replace(recipe(steps=60, grace=0, log_every=5, collapse=0.0), objective=LeJEPAConfig(weight=0.0))
+    assert start_run(given, tmp_path / "never").status == "finished"
+    patient = replace(given, training=replace(given.training, collapse=1e6, grace=45))
+    outcome = start_run(patient, tmp_path / "late")
+    assert (outcome.status, outcome.step) == ("failed", 55)  # the third look in a row: 45, 50, 55
+
+
+def test_a_passing_dip_does_not_stop_a_run():
+    health = Health(tolerance=1e-4, grace=0)
+    flat, round_ = torch.zeros(20, 2), torch.randn(20, 2)
+    verdicts = [health.check(step, 0.1, h) for step, h in enumerate([flat, flat, round_, flat, flat])]
+    assert verdicts == [None] * 5
+    last = health.check(5, 0.1, flat)
+    assert last is not None
+    assert last.n == 20
+
+
+def test_one_flat_direction_among_wide_ones_is_a_collapse_with_advice():
+    """A variance above the tolerance, but nothing beside the others: the verdict must not call that passed."""
+    h = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0)) * torch.tensor([100.0, 0.02])
+    health = Health(tolerance=1e-4, grace=0)
+    verdict = [health.check(step, 0.1, h) for step in range(3)][-1]
+    assert verdict is not None
+    assert verdict.value > 1e-4
+    assert verdict.passed is False
+    assert "collapsed" in verdict.advice
+
+
+HEALTHY = [
+    LeJEPAConfig(),
+    VICRegConfig(),
+    CovarianceConfig(),
+    InfoNCEConfig(),
+    InfoNCEConfig(kernel="cosine"),
+    WhiteningConfig(),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("objective", HEALTHY, ids=lambda o: f"{o.kind}-{getattr(o, 'kernel', '')}")
+def test_a_healthy_run_is_never_stopped(objective, tmp_path: Path):
+    """From the second step on, not only after the default grace."""
+    given = replace(recipe(steps=150, grace=2, log_every=1, checkpoint_every=1000), objective=objective)
+    given = replace(given, encoder=MLPConfig(width=64, depth=2))
+    assert start_run(given, tmp_path / "run").status == "finished"

@@ -1,0 +1,121 @@
+"""metrics.jsonl, TensorBoard and Weights & Biases: real files, read by their own readers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from training.small import ENV, command, metrics, recipe, until
+
+from jepatlas.recipes import build_batches, build_objective
+from jepatlas.training import train
+from jepatlas.training.journal import Journal
+
+
+def write(folder: Path, start: int, steps: range) -> None:
+    with Journal(folder, start) as journal:
+        for step in steps:
+            journal.write(step, {"loss": step / 10})
+
+
+def test_a_resumed_journal_is_cut_back_to_its_checkpoint(tmp_path: Path):
+    write(tmp_path, 0, range(1, 8))
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write('{"step": 8, "lo')  # a kill
+    write(tmp_path, 5, range(6, 10))
+    assert metrics(tmp_path) == [{"step": step, "loss": step / 10} for step in range(1, 10)]
+
+
+def test_numbers_that_json_does_not_know(tmp_path: Path):
+    with Journal(tmp_path, 0) as journal:
+        journal.write(1, {"a": float("nan"), "b": float("-inf"), "c": 1.5})
+    assert json.loads((tmp_path / "metrics.jsonl").read_text()) == {"step": 1, "a": "nan", "b": "-inf", "c": 1.5}
+
+
+def test_every_line_is_on_disk_at_once(tmp_path: Path):
+    with Journal(tmp_path, 0) as journal:
+        journal.write(1, {"loss": 1.0})
+        assert len(metrics(tmp_path)) == 1
+
+
+def run(folder: Path, steps: int, *track: str) -> None:
+    """The same run, first for some steps and then for more."""
+    given = recipe(steps=steps, log_every=2, checkpoint_every=5, track=track)
+    train(build_objective(given), build_batches(given), given.training, folder, recipe="mine")
+
+
+@pytest.mark.slow
+def test_tensorboard_reads_every_step_once(tmp_path: Path):
+    reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    run(tmp_path, 6, "tensorboard")
+    run(tmp_path, 8, "tensorboard")
+    with Journal(tmp_path, 4, ["tensorboard"]) as journal:  # as after a kill: steps 5, 6 and 8 are to be taken anew
+        for step in (5, 6, 8):
+            journal.write(step, {"loss": -1.0})
+    events = reader.EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert {"loss", "invariance", "sigreg"} <= set(events.Tags()["scalars"])
+    shown = {event.step: event.value for event in events.Scalars("loss")}
+    assert len(shown) == len(events.Scalars("loss"))
+    lines = {line["step"]: line["loss"] for line in metrics(tmp_path)}
+    assert sorted(lines) == [2, 4, 5, 6, 8]
+    assert shown == pytest.approx(lines)
+    assert lines[8] == -1.0
+
+
+@pytest.mark.slow
+def test_wandb_writes_a_run_without_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    for name in ("WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    run(tmp_path / "spiral", 4, "wandb")
+    (written,) = (tmp_path / "spiral" / "wandb").glob("offline-run-*/run-*.wandb")
+    until(lambda: b"invariance" in written.read_bytes(), seconds=10)  # its own process writes it
+    own = (tmp_path / "spiral" / "wandb-id").read_text()
+    assert own in written.name
+    run(tmp_path / "spiral", 8, "wandb")
+    assert (tmp_path / "spiral" / "wandb-id").read_text() == own
+    run(tmp_path / "elsewhere" / "spiral", 4, "wandb")
+    assert (tmp_path / "elsewhere" / "spiral" / "wandb-id").read_text() != own
+    assert own.encode() in written.read_bytes()
+
+
+@pytest.mark.slow
+def test_wandb_without_a_login_is_no_traceback(tmp_path: Path):
+    pytest.importorskip("wandb")
+    home = {name: str(tmp_path) for name in ("HOME", "WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR")}
+    env = {name: value for name, value in ENV.items() if not name.startswith("WANDB")} | home
+    words = ["train", "--track", "wandb", "--steps", "3", "--out", "run"]
+    process = command(*words, env=env | {"WANDB_API_KEY": "too short"}, cwd=tmp_path)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "Weights & Biases: WANDB_API_KEY invalid" in err
+    assert "set WANDB_MODE=offline" in err
+    assert "Traceback" not in err
+
+
+BLOCKED = """
+import sys
+sys.modules[sys.argv[1]] = None  # as if it were not installed
+from jepatlas.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("package", ["tensorboard", "wandb"])
+def test_a_missing_extra_says_what_to_install(package: str, tmp_path: Path):
+    words = ["train", "--track", package, "--steps", "3", "--out", "run"]
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKED, package, *words], cwd=tmp_path, env=ENV, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "pip install 'jepatlas[track]'" in done.stderr
+    assert package in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.iterdir())  # so that the same command works once it is installed

@@ -1,0 +1,72 @@
+"""kill -9 and Ctrl-C, for real: a resumed run ends with the bits of one that was left alone."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from training.small import WORDS, call, command, metrics, same, until
+
+RUN = ["train", *WORDS, "--steps", "1500", "--log-every", "10", "--checkpoint-every", "50", "--ema", "0.9"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run as it is when nothing happens."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    assert call(*RUN, "--out", folder) == 0
+    return folder
+
+
+def lines(run: Path) -> int:
+    return (run / "metrics.jsonl").read_bytes().count(b"\n") if (run / "metrics.jsonl").exists() else 0
+
+
+@pytest.mark.slow
+def test_five_kills_at_random_moments(whole: Path, tmp_path: Path):
+    chance = random.Random()
+    run = tmp_path / "run"
+    words, before = [*RUN, "--out", run], 0
+    for kill in range(5):
+        process = command(*words)
+        until(lambda before=before: lines(run) > before or process.poll() is not None)
+        time.sleep(chance.uniform(0, 0.2))
+        process.kill()
+        _, err = process.communicate()
+        assert process.returncode in (-signal.SIGKILL, 0), err
+        assert (run / "recipe.yaml").exists()
+        words, before = ["train", "--resume", run], 10 * (kill + 1)
+    assert call("train", "--resume", run) == 0
+    assert same(run, whole)
+    assert metrics(run) == metrics(whole)
+
+
+@pytest.mark.slow
+def test_ctrl_c_saves_and_says_how_to_go_on(whole: Path, tmp_path: Path):
+    run = tmp_path / "a folder whose name is so long that no terminal would show it in one line of eighty columns"
+    process = command(*RUN, "--out", run, "--json", tmp_path / "answer.json")
+    until(lambda: lines(run) >= 3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert f"Go on with: jepatlas train --resume '{run}'" in out
+    assert err == ""
+    assert (tmp_path / "answer.json").exists()
+    assert not metrics(run)[-1]["step"] == 1500
+    assert call("train", "--resume", run) == 0
+    assert same(run, whole)
+    steps = [line["step"] for line in metrics(run)]
+    assert steps == sorted(set(steps))
+
+
+@pytest.mark.slow
+def test_ctrl_c_before_the_first_step_is_no_traceback(tmp_path: Path):
+    process = command("train", *WORDS, "--out", tmp_path / "run")
+    time.sleep(0.7)  # while it imports
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert "Traceback" not in err

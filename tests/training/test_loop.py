@@ -1,0 +1,305 @@
+"""The loop against plain training, written out in a few lines; and everything it promises about going on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from training.small import metrics, recipe, same, tensors
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Pairs
+from jepatlas.objectives import ExactWhitening, LeJEPA, PairObjective
+from jepatlas.recipes import Recipe, build_batches, build_objective
+from jepatlas.runs import load_objective, resume_run, start_run
+from jepatlas.training import (
+    ConstantSchedule,
+    CosineSchedule,
+    OneCycleSchedule,
+    Outcome,
+    TrainingConfig,
+    latest_checkpoint,
+    load_checkpoint,
+    load_weights,
+    train,
+)
+
+
+def plain_loop(given: Recipe) -> PairObjective:
+    """What the loop must amount to."""
+    objective, batches, config = build_objective(given), build_batches(given), given.training
+    optimizer = torch.optim.AdamW(objective.parameters(), config.lr, weight_decay=config.weight_decay, fused=True)
+    for step in range(config.steps):
+        optimizer.param_groups[0]["lr"] = config.lr * config.schedule.factor(step, config.steps)
+        optimizer.zero_grad()
+        objective(batches(step), step).total.backward()
+        if config.clip:
+            nn.utils.clip_grad_norm_(objective.parameters(), config.clip)
+        optimizer.step()
+    return objective
+
+
+def equal(run: Path, objective: nn.Module) -> bool:
+    ours = tensors(run)
+    return all(torch.equal(ours[f"model.{name}"], value) for name, value in objective.state_dict().items())
+
+
+@pytest.mark.parametrize("schedule", [ConstantSchedule(warmup=5), CosineSchedule(warmup=5, hold=3), OneCycleSchedule()])
+def test_training_is_a_plain_loop_under_each_schedule(schedule, tmp_path: Path):
+    given = recipe(steps=30, schedule=schedule)
+    assert start_run(given, tmp_path / "run") == Outcome("finished", 30)
+    assert equal(tmp_path / "run", plain_loop(given))
+    assert not equal(tmp_path / "run", build_objective(given))
+
+
+def test_clipping_bounds_the_gradient(tmp_path: Path):
+    given = recipe(steps=20, clip=0.01)
+    start_run(given, tmp_path / "run")
+    assert equal(tmp_path / "run", plain_loop(given))
+    assert not equal(tmp_path / "run", plain_loop(replace(given, training=replace(given.training, clip=None))))
+
+
+def test_accumulation_is_the_mean_of_the_micro_batches(tmp_path: Path):
+    given = recipe(steps=5, batch_size=96, accumulate=3)
+    objective, batches = build_objective(given), build_batches(given)
+    optimizer = torch.optim.AdamW(objective.parameters(), given.training.lr, weight_decay=given.training.weight_decay)
+    for step in range(5):
+        gradients = []
+        for micro in range(3 * step, 3 * step + 3):
+            batch = batches(micro)
+            assert len(batch.x) == 32
+            total = objective(batch, micro).total
+            gradients.append(torch.autograd.grad(total, list(objective.parameters())))
+        for parameter, *parts in zip(objective.parameters(), *gradients, strict=True):
+            parameter.grad = torch.stack(parts).mean(0)
+        optimizer.step()
+    start_run(given, tmp_path / "run")
+    ours = tensors(tmp_path / "run")
+    for name, value in objective.state_dict().items():
+        torch.testing.assert_close(ours[f"model.{name}"], value, rtol=1e-4, atol=1e-5)
+
+
+@dataclass
+class Watched:
+    """A loop's batches, with a look at the weights whenever one is asked for."""
+
+    batches: Callable[[int], Any]
+    look: Callable[[int], Any]
+
+    def __call__(self, step: int) -> Any:
+        self.look(step)
+        return self.batches(step)
+
+
+def test_the_average_is_that_of_the_weights_and_is_what_is_loaded(tmp_path: Path):
+    given = recipe(steps=12, ema=0.8)
+    objective = build_objective(given)
+    seen: list[Tensor] = []
+    look = Watched(build_batches(given), lambda step: seen.append(objective.encoder[0].weight.detach().clone()))  # pyright: ignore[reportIndexIssue]
+    train(objective, look, given.training, tmp_path / "run", recipe="mine")
+    seen.append(objective.encoder[0].weight.detach())  # pyright: ignore[reportIndexIssue]
+    by_hand = seen[0]
+    for weight in seen[1:]:
+        by_hand = 0.8 * by_hand + 0.2 * weight
+    torch.testing.assert_close(tensors(tmp_path / "run")["average.encoder.0.weight"], by_hand)
+    start_run(given, tmp_path / "again")
+    _, loaded = load_objective(tmp_path / "again")
+    torch.testing.assert_close(loaded.encoder[0].weight, by_hand)  # pyright: ignore[reportIndexIssue]
+    assert not torch.allclose(by_hand, seen[-1])
+
+
+class Tied(nn.Module):
+    """A weight with two names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(2, 2)
+        self.second = nn.Linear(2, 2)
+        self.second.weight = self.first.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.second(self.first(x).tanh())
+
+
+def test_a_weight_with_two_names_is_averaged_under_both(tmp_path: Path):
+    given = recipe(steps=10, ema=0.9)
+    train(LeJEPA(Tied()), build_batches(given), given.training, tmp_path, recipe="tied")
+    saved = tensors(tmp_path)
+    fresh = LeJEPA(Tied())
+    load_weights(fresh, saved)
+    assert torch.equal(fresh.encoder.first.weight, saved["average.encoder.first.weight"])  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType]
+    assert not torch.equal(saved["average.encoder.first.weight"], saved["model.encoder.first.weight"])
+
+
+class Unruly(nn.Module):
+    """A user's own encoder: dropout draws from the global generator, BatchNorm keeps statistics, one layer is frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(2, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 2))
+        self.layers[0].requires_grad_(False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+def unruly() -> PairObjective:
+    torch.manual_seed(0)
+    return LeJEPA(Unruly())
+
+
+def test_a_users_own_module_trains_and_is_resumed_bit_for_bit(tmp_path: Path):
+    given = recipe()
+    batches, config = build_batches(given), replace(given.training, steps=40, checkpoint_every=10, log_every=7)
+    whole = unruly()
+    before = whole.encoder.layers[0].weight.clone()  # pyright: ignore[reportAttributeAccessIssue, reportIndexIssue]
+    state = torch.get_rng_state()
+    assert train(whole, batches, config, tmp_path / "whole", recipe="mine").status == "finished"
+    assert torch.equal(torch.get_rng_state(), state)  # the caller's generator is left alone
+    assert torch.equal(whole.encoder.layers[0].weight, before)  # pyright: ignore[reportAttributeAccessIssue, reportIndexIssue]
+    assert len(metrics(tmp_path / "whole")) == 9  # 7 14 21 28 35, 10 20 30, 40
+
+    def interrupt(step: int) -> None:
+        if step == 13:
+            signal.raise_signal(signal.SIGINT)
+
+    stopped = train(unruly(), Watched(batches, interrupt), config, tmp_path / "parts", recipe="mine")
+    assert stopped == Outcome("interrupted", 14)
+    torch.manual_seed(123)
+    assert train(unruly(), batches, config, tmp_path / "parts", recipe="mine") == Outcome("finished", 40)
+    assert same(tmp_path / "whole", tmp_path / "parts")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_acted_on_between_two_steps(number: signal.Signals, tmp_path: Path):
+    given = recipe(steps=30, ema=0.9, accumulate=2)
+    start_run(given, tmp_path / "whole")
+    run = tmp_path / "parts"
+
+    def interrupt(micro: int) -> None:
+        if micro == 24:  # the first half of step 13
+            signal.raise_signal(number)
+
+    before = signal.getsignal(number)
+    batches = Watched(build_batches(given), interrupt)
+    assert train(build_objective(given), batches, given.training, run, recipe="mine") == Outcome("interrupted", 13)
+    assert signal.getsignal(number) == before
+    assert latest_checkpoint(run / "checkpoints") == run / "checkpoints" / "step-13"
+    outcome = train(build_objective(given), build_batches(given), given.training, run, recipe="mine")
+    assert outcome == Outcome("finished", 30)
+    assert same(tmp_path / "whole", run)
+
+
+def test_a_second_ctrl_c_is_not_waited_for(tmp_path: Path):
+    given = recipe(steps=10)
+
+    def insist(step: int) -> None:
+        if step == 3:
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(build_objective(given), Watched(build_batches(given), insist), given.training, tmp_path, recipe="mine")
+    assert latest_checkpoint(tmp_path / "checkpoints") is None
+
+
+def test_a_signal_during_the_last_step_finds_a_finished_run(tmp_path: Path):
+    given = recipe(steps=4)
+    last = Watched(build_batches(given), lambda step: step == 3 and signal.raise_signal(signal.SIGTERM))
+    outcome = train(build_objective(given), last, given.training, tmp_path, recipe="mine")
+    assert outcome == Outcome("finished", 4)
+
+
+def test_metrics_are_the_terms_of_their_step(tmp_path: Path):
+    given = recipe(steps=25, log_every=10)
+    start_run(given, tmp_path / "run")
+    lines = metrics(tmp_path / "run")
+    assert [line["step"] for line in lines] == [10, 20, 25]
+    objective = plain_loop(replace(given, training=replace(given.training, steps=9)))  # constant rate: the same start
+    loss = objective(build_batches(given)(9), 9)
+    assert lines[0]["loss"] == pytest.approx(loss.total.item(), rel=1e-6)
+    assert lines[0].keys() == {"step", "loss", *loss.terms}
+
+
+def test_bfloat16_trains_and_keeps_statistics_in_float32(tmp_path: Path):
+    given = recipe(steps=20, precision="bfloat16")
+    kinds = set()
+    objective = build_objective(given)
+    objective.encoder.register_forward_hook(lambda module, inputs, output: kinds.add(output.dtype))
+    outcome = train(objective, build_batches(given), given.training, tmp_path, recipe="mine")
+    assert outcome.status == "finished"
+    assert torch.bfloat16 in kinds
+    assert {value.dtype for value in tensors(tmp_path).values()} == {torch.float32}
+    objective_in_full = plain_loop(given)
+    assert not equal(tmp_path, objective_in_full)
+    for name, value in objective_in_full.state_dict().items():
+        torch.testing.assert_close(tensors(tmp_path)[f"model.{name}"], value, rtol=0.1, atol=0.05)
+
+
+def test_running_statistics_of_an_objective_are_saved(tmp_path: Path):
+    given = recipe(steps=10)
+    objective = ExactWhitening(nn.Linear(2, 2), 2)
+    train(objective, build_batches(given), given.training, tmp_path, recipe="mine")
+    assert torch.equal(tensors(tmp_path)["model.covariance"], objective.covariance)
+    assert not torch.equal(objective.covariance, torch.eye(2))
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path: Path):
+    start_run(recipe(steps=5), tmp_path / "run")
+    before = (tmp_path / "run" / "metrics.jsonl").read_text()
+    assert resume_run(tmp_path / "run") == Outcome("finished", 5)
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
+
+
+def test_another_module_is_not_filled_with_these_weights(tmp_path: Path):
+    given = recipe(steps=3)
+    train(LeJEPA(nn.Linear(2, 2)), build_batches(given), given.training, tmp_path, recipe="mine")
+    other = LeJEPA(nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 2)))
+    with pytest.raises(InputError, match=r"other weights than this module: encoder\.0\.bias"):
+        train(other, build_batches(given), given.training, tmp_path, recipe="mine")
+    newest = latest_checkpoint(tmp_path / "checkpoints")
+    assert newest is not None
+    with pytest.raises(InputError, match="other weights"):
+        load_weights(LeJEPA(nn.Linear(2, 3)), load_checkpoint(newest, "mine").tensors)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"steps": 0}, "steps must be at least 1, but 0"),
+        ({"lr": 0.0}, "lr must be positive and finite, but 0.0"),
+        ({"lr": float("nan")}, "lr must be positive and finite, but nan"),
+        ({"clip": -1.0}, "clip must be positive"),
+        ({"weight_decay": -1.0}, "weight_decay must be finite and not negative"),
+        ({"collapse": float("nan")}, "collapse must be finite"),
+        ({"ema": 1.0}, "ema must lie between 0 and 1"),
+        ({"batch_size": 10, "accumulate": 3}, "batch_size 10 does not divide into 3"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(values: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        TrainingConfig(**values)
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "gpu", "meta:x"])
+def test_a_device_that_is_not_there_is_named_and_nothing_is_written(device: str, tmp_path: Path):
+    with pytest.raises(InputError, match=f"device '{device}' cannot be used here .*--device cpu"):
+        start_run(recipe(device=device), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_kind_of_pair_without_truth_is_trained_as_well(tmp_path: Path):
+    """The loop asks nothing of a batch but its observations."""
+    x = torch.randn(64, 2, generator=torch.Generator().manual_seed(0))
+    nothing = torch.empty(64, 0)
+    outcome = train(
+        LeJEPA(nn.Linear(2, 2)), lambda step: Pairs(x, x + 0.1, nothing, nothing), TrainingConfig(steps=5), tmp_path,
+        recipe="mine",
+    )  # fmt: skip
+    assert outcome.status == "finished"

@@ -1,0 +1,58 @@
+"""A bar in a real terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import threading
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from training.small import recipe
+
+from jepatlas.runs import start_run
+
+
+def test_plain_lines_where_there_is_no_terminal(tmp_path: Path):
+    file = io.StringIO()
+    start_run(recipe(steps=30, log_every=10), tmp_path / "a[b]c", Console(file=file, width=40))
+    (line,) = file.getvalue().splitlines()  # the next would come after some seconds
+    assert line.startswith("a[b]c: step 10/30 · loss ")
+    assert re.search(r" invariance [\d.e-]+ .*· \d+ steps/s · \d+ s left$", line)
+    assert "\x1b" not in line
+
+
+@pytest.mark.slow
+def test_a_bar_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    leader, follower = pty.openpty()
+    seen = bytearray()
+
+    def read() -> None:
+        try:
+            while data := os.read(leader, 4096):
+                seen.extend(data)
+        except OSError:  # Linux says so when the other side is closed
+            pass
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    with os.fdopen(follower, "w") as terminal:
+        start_run(recipe(steps=400, log_every=10), tmp_path / "run", Console(file=terminal, width=160))
+    reader.join(10)
+    os.close(leader)
+    text = seen.decode()
+    assert "━" in text
+    assert re.search(r"\d+/400", text)
+    assert re.search(r"loss [\d.e-]+", text)
+    assert re.search(r"\d+ steps/s", text)
+    assert re.search(r"\d:\d\d:\d\d", text)  # the time left
+    assert "\x1b[2K" in text  # it is wiped at the end
+
+
+def test_without_a_console_nothing_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    start_run(recipe(steps=3), tmp_path / "run")
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,161 @@
+"""Several processes: real torchrun, real gloo."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from processes import run_processes
+from torch import nn
+from training.small import ENV, WORDS, metrics, recipe, same, tensors, until
+
+from jepatlas.base.distributed import rank, world_size
+from jepatlas.base.errors import InputError
+from jepatlas.objectives import LeJEPA
+from jepatlas.recipes import build_batches
+from jepatlas.runs import resume_run, start_run
+from jepatlas.training import TrainingConfig, train
+
+STEPS = 200
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "jepatlas"]
+RUN = ["train", *WORDS, "--steps", str(STEPS), "--log-every", "10", "--checkpoint-every", "20", "--ema", "0.9"]
+GIVEN = recipe(steps=STEPS, log_every=10, checkpoint_every=20, ema=0.9)
+
+
+def close(first: Path, second: Path) -> None:
+    ours, expected = tensors(first), tensors(second)
+    assert ours.keys() == expected.keys()
+    for name, value in expected.items():
+        torch.testing.assert_close(ours[name], value, rtol=1e-4, atol=1e-4)
+
+
+def two_processes(folder: Path) -> dict[str, Any]:
+    """Every case in one group of processes: to start one takes seconds."""
+    torch.set_num_threads(1)
+    parts = replace(GIVEN, training=replace(GIVEN.training, accumulate=2, clip=0.05))
+    sharded = replace(parts, training=replace(parts.training, parallel="fsdp"))
+    return {
+        "ddp": start_run(GIVEN, folder / "ddp").status,
+        "parts": start_run(parts, folder / "parts").status,
+        "fsdp": start_run(sharded, folder / "fsdp").status,
+        "stopped": stop_and_resume(folder / "stopped", "ddp"),
+        "stopped fsdp": stop_and_resume(folder / "stopped-fsdp", "fsdp"),
+        "nan": nan_on_the_last_process(folder / "nan"),
+        "odd": refused(lambda: start_run(recipe(batch_size=33), folder / "odd")),
+    }
+
+
+def stop_and_resume(folder: Path, how: str) -> list[str]:
+    """A signal that reaches one process stops both after the same step."""
+    training = replace(GIVEN.training, parallel=how)  # pyright: ignore[reportArgumentType]
+    batches = build_batches(GIVEN)
+
+    def interrupted(step: int) -> Any:
+        if step == 37 and rank() == 1:
+            signal.raise_signal(signal.SIGTERM)
+        return batches(step)
+
+    torch.manual_seed(0)
+    objectives = [LeJEPA(nn.Linear(2, 2)) for _ in range(3)]
+    whole = train(objectives[0], batches, training, folder / "whole", recipe="mine")
+    first = train(objectives[1], interrupted, training, folder / "parts", recipe="mine")
+    second = train(objectives[2], batches, training, folder / "parts", recipe="mine")
+    return [whole.status, f"{first.status} {first.step}", second.status]
+
+
+def nan_on_the_last_process(folder: Path) -> str:
+    batches = build_batches(GIVEN)
+
+    def with_nan(step: int) -> Any:
+        batch = batches(step)
+        if step == 3 and rank() == world_size() - 1:
+            batch.x_next[2, 0] = torch.nan
+        return batch
+
+    config = TrainingConfig(steps=10, batch_size=32, log_every=5)
+    return refused(lambda: train(LeJEPA(nn.Linear(2, 2)), with_nan, config, folder, recipe="mine"))
+
+
+def refused(act: Any) -> str:
+    try:
+        act()
+    except InputError as error:
+        return str(error)
+    return "nothing was refused"
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one(tmp_path: Path):
+    first, second = run_processes(two_processes, 2, tmp_path)
+    assert first == second
+    assert [first[name] for name in ("ddp", "parts", "fsdp")] == ["finished"] * 3
+    start_run(GIVEN, tmp_path / "one")
+    close(tmp_path / "ddp", tmp_path / "one")
+    assert [line["step"] for line in metrics(tmp_path / "ddp")] == list(range(10, STEPS + 1, 10))
+    for ours, expected in zip(metrics(tmp_path / "ddp"), metrics(tmp_path / "one"), strict=True):
+        assert ours == pytest.approx(expected, rel=1e-3, abs=1e-4)
+    clipped = replace(GIVEN, training=replace(GIVEN.training, accumulate=2, clip=0.05))
+    start_run(clipped, tmp_path / "one-parts")
+    close(tmp_path / "parts", tmp_path / "one-parts")
+    close(tmp_path / "fsdp", tmp_path / "one-parts")
+    for name in ("stopped", "stopped-fsdp"):
+        assert same(tmp_path / name / "whole", tmp_path / name / "parts")
+    assert first["stopped"] == first["stopped fsdp"] == ["finished", "interrupted 38", "finished"]
+    assert "'x_next' of batch 3 (step 4), the first in row 18" in first["nan"]
+    assert "multiple of the 2 processes" in first["odd"]
+    assert not (tmp_path / "odd").exists()
+    # A checkpoint does not know how many processes wrote it.
+    assert resume_run(tmp_path / "fsdp").status == "finished"
+
+
+def torchrun(*words: str | Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*TORCHRUN, *map(str, words)], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the processes of torchrun through /proc")
+def test_torchrun_interrupted_killed_and_resumed(tmp_path: Path):
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    run_processes(start_and_say, 2, whole)
+    saved = run / "checkpoints"
+
+    process = torchrun(*RUN, "--out", run)
+    until(lambda: (saved / "step-20").exists())
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=90)
+    assert f"Go on with: jepatlas train --resume {run}" in out, err
+    interrupted = max(int(path.name.removeprefix("step-")) for path in saved.glob("step-*"))
+    assert 20 <= interrupted < STEPS
+
+    process = torchrun("train", "--resume", run)
+    until(lambda: len(list(saved.glob("step-*"))) == 2 and not (saved / "step-20").exists())
+    pids = [process.pid, *children(process.pid)]
+    assert len(pids) == 3
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+
+    process = torchrun("train", "--resume", run)
+    out, err = process.communicate(timeout=90)
+    assert process.returncode == 0, err
+    assert out.count("Trained 200 steps") == 1
+    assert same(run, whole)
+    steps = [line["step"] for line in metrics(run)]
+    assert steps == sorted({*range(10, STEPS + 1, 10), interrupted})
+
+
+def start_and_say(folder: Path) -> str:
+    return start_run(GIVEN, folder).status
