@@ -6,15 +6,17 @@ recipe.yaml    metrics.jsonl    checkpoints/step-N/    records/*.json    report.
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from rich.console import Console
 
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.config import from_plain
-from jepatlas.base.distributed import process_group, rank
+from jepatlas.base.distributed import process_group, rank, world_size
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_text
 from jepatlas.base.linear import hold_out, procrustes
@@ -35,11 +37,15 @@ SHOWN = 1500  # points of a scatter plot
 def start_run(recipe: Recipe, folder: Path, console: Console | None = None) -> Outcome:
     """Train a new run in `folder`, which must not hold one already."""
     if (folder / "recipe.yaml").exists() or (folder / "checkpoints").exists():
-        raise InputError(f"{folder} already holds a run. Resume it with --resume {folder}, or choose another --out.")
+        raise InputError(
+            f"{folder} already holds a run. Resume it with --resume {quote(str(folder))}, or choose another --out."
+        )
     recipe.training.check_machine()
     with process_group(recipe.training.device):
         # Before anything is written: a recipe that cannot be built leaves no trace.
         objective, batches = build_objective(recipe), build_batches(recipe)
+        if world_size() > 1:
+            dist.barrier()  # until all have looked, or one would find what another has just written
         if rank() == 0:
             write_text(folder / "recipe.yaml", recipe_text(recipe))
         return _train(recipe, objective, batches, folder, console)

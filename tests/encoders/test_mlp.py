@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -19,7 +20,7 @@ def test_shapes(width: int, depth: int):
     network = MLPConfig(width, depth).build(3, 6)
     linear = [layer for layer in network.modules() if isinstance(layer, nn.Linear)]
     widths = [3, *[width] * depth, 6]
-    assert [(layer.in_features, layer.out_features) for layer in linear] == list(zip(widths, widths[1:], strict=False))
+    assert [(layer.in_features, layer.out_features) for layer in linear] == list(itertools.pairwise(widths))
     assert network(torch.zeros(4, 3)).shape == (4, 6)
 
 

@@ -23,7 +23,7 @@ def algorithm_1(z_a: np.ndarray, z_b: np.ndarray, c: VICRegConfig) -> tuple[floa
         for i in range(d):
             for j in range(d):
                 cov_loss += cov[i, j] ** 2 / d if i != j else 0.0
-    return sim_loss, std_loss, cov_loss
+    return float(sim_loss), float(std_loss), float(cov_loss)
 
 
 @pytest.mark.parametrize("config", [VICRegConfig(), VICRegConfig(1.0, 3.0, 2.0, target=1.7, epsilon=0.02)])

@@ -53,6 +53,7 @@ def test_no_linear_change_of_the_latents_changes_the_loss():
 def test_running_statistics_are_a_plain_average_first_and_a_moving_one_later():
     objective = build(momentum=0.75)
     means, covariances = [], []
+    mean, covariance = np.zeros(3), np.eye(3)
     for step in range(6):
         h, h_next = views(seed=step)
         objective.loss(h, h_next, step)

@@ -7,6 +7,7 @@ from jepatlas.training.loop import Outcome, train
 from jepatlas.training.schedule import ConstantSchedule, CosineSchedule, OneCycleSchedule
 from jepatlas.training.state import load_weights
 from jepatlas.training.sweep import Job, SweepResult, sweep
+from jepatlas.training.watch import Watch
 
 __all__ = [
     "Checkpoint",
@@ -17,6 +18,7 @@ __all__ = [
     "Outcome",
     "SweepResult",
     "TrainingConfig",
+    "Watch",
     "dask_cluster",
     "fingerprint",
     "latest_checkpoint",

@@ -10,6 +10,7 @@ import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import safetensors.torch
@@ -43,7 +44,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int
             meta = {"format": 1, "step": checkpoint.step, "recipe": recipe, "sha256": {TENSORS: sha256(part / TENSORS)}}
             write_json(part / META, meta)
     except InputError as error:
-        raise InputError(f"{error} Then go on with: jepatlas train --resume {folder.parent}") from error
+        raise InputError(f"{error} Then go on with: jepatlas train --resume {quote(str(folder.parent))}") from error
     for old in [*_all(folder)[:-keep], *folder.glob(".step-*")]:
         shutil.rmtree(old)
     return path

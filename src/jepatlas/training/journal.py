@@ -7,6 +7,7 @@ import math
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import quote
 from typing import Any, Self
 
 from jepatlas.base.errors import InputError, require
@@ -41,7 +42,7 @@ class Journal:
         except OSError as error:
             raise InputError(
                 f"Could not write metrics to {self.path.parent}: {error.strerror or error}. The checkpoints are whole: "
-                f"free some space, then go on with: jepatlas train --resume {self.path.parent}"
+                f"free some space, then go on with: jepatlas train --resume {quote(str(self.path.parent))}"
             ) from error
 
     def _append(self, line: bytes) -> None:

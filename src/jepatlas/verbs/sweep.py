@@ -17,7 +17,7 @@ from jepatlas.base.config import to_plain
 from jepatlas.base.errors import InputError
 from jepatlas.recipes import Recipe
 from jepatlas.runs import run_job
-from jepatlas.training import Job, SweepResult, dask_cluster, local_processes, sweep
+from jepatlas.training import Job, SweepResult, Watch, dask_cluster, local_processes, sweep
 from jepatlas.verbs.options import choices_help, choose_recipe, console_for, emit, parse, say
 
 
@@ -51,7 +51,9 @@ def main(words: list[str]) -> int:
     jobs = make_jobs(options.recipe, options.vary)
     open_executor = dask_cluster(options.dask) if options.dask else local_processes(options.workers)
     say(console, f"{len(jobs)} runs in {options.out}")
-    results = sweep(jobs, run_job, options.out.absolute(), open_executor, tell=lambda r: _tell(console, r))
+    out = options.out.absolute()
+    with Watch(console, {out / job.name: job.recipe["training"]["steps"] for job in jobs}):
+        results = sweep(jobs, run_job, out, open_executor, tell=lambda r: _tell(console, r))
     console.print(_table(results))
     emit(options.json, {"runs": [{"name": r.name, "status": r.status} | r.record for r in results]})
     return 0 if all(r.status == "finished" for r in results) else 1

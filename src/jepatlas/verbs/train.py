@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import tyro
@@ -68,6 +69,6 @@ def default_folder(recipe: Recipe) -> Path:
 
 def _say_what_next(console: Console, status: str, folder: Path, step: int) -> None:
     if status == "interrupted":
-        say(console, f"Saved after step {step}. Go on with: jepatlas train --resume {folder}")
+        say(console, f"Saved after step {step}. Go on with: jepatlas train --resume {quote(str(folder))}")
     else:
-        say(console, f"Trained {step} steps: {folder}. Next: jepatlas certify {folder}")
+        say(console, f"Trained {step} steps: {folder}. Next: jepatlas certify {quote(str(folder))}")

@@ -21,11 +21,7 @@ Rho = float | tuple[float, ...]
 
 @dataclass(frozen=True)
 class OrnsteinUhlenbeck:
-    """Gaussian, stationary and reversible: the world in which linear identifiability is proven.
-
-    >>> OrnsteinUhlenbeck(dim=2, rho=(0.9, 0.5)).correlation
-    (0.9, 0.5)
-    """
+    """Gaussian, stationary and reversible: the world in which linear identifiability is proven."""
 
     kind: ClassVar[str] = "ornstein-uhlenbeck"
 
@@ -43,6 +39,10 @@ class OrnsteinUhlenbeck:
 
     @property
     def correlation(self) -> tuple[float, ...]:
+        """
+        >>> OrnsteinUhlenbeck(dim=2, rho=(0.9, 0.5)).correlation
+        (0.9, 0.5)
+        """
         return rates(self.rho, self.dim)
 
     def correlation_after(self, steps: int) -> tuple[float, ...]:

@@ -19,11 +19,7 @@ __all__ = ["ParabolicShear", "SinusoidalShear"]
 
 @dataclass(frozen=True)
 class SinusoidalShear:
-    """x = (z₀ + sin(ω z₁), z₁).
-
-    >>> SinusoidalShear(frequency=0.0)(torch.tensor([[1.0, 2.0]]))
-    tensor([[1., 2.]])
-    """
+    """x = (z₀ + sin(ω z₁), z₁)."""
 
     kind: ClassVar[str] = "sinusoidal-shear"
 
@@ -37,6 +33,10 @@ class SinusoidalShear:
         return check_plane(self.kind, dim)
 
     def __call__(self, z: Tensor) -> Tensor:
+        """
+        >>> SinusoidalShear(frequency=0.0)(torch.tensor([[1.0, 2.0]]))
+        tensor([[1., 2.]])
+        """
         self.observed_dim(z.shape[-1])
         return torch.stack([z[..., 0] + (self.frequency * z[..., 1]).sin(), z[..., 1]], -1)
 
@@ -47,11 +47,7 @@ class SinusoidalShear:
 
 @dataclass(frozen=True)
 class ParabolicShear:
-    """x = (z₀, z₁ + z₀²).
-
-    >>> ParabolicShear()(torch.tensor([[3.0, 1.0]]))
-    tensor([[ 3., 10.]])
-    """
+    """x = (z₀, z₁ + z₀²)."""
 
     kind: ClassVar[str] = "parabolic-shear"
 
@@ -59,6 +55,10 @@ class ParabolicShear:
         return check_plane(self.kind, dim)
 
     def __call__(self, z: Tensor) -> Tensor:
+        """
+        >>> ParabolicShear()(torch.tensor([[3.0, 1.0]]))
+        tensor([[ 3., 10.]])
+        """
         self.observed_dim(z.shape[-1])
         return torch.stack([z[..., 0], z[..., 1] + z[..., 0].square()], -1)
 

@@ -19,9 +19,6 @@ class Spiral:
     """x = R(ω‖z‖) z in the plane, R(θ) the rotation by θ.
 
     It preserves volume and every isotropic density: x is as Gaussian as z, so Gaussianity alone cannot undo it.
-
-    >>> Spiral()(torch.tensor([[1.0, 0.0]])).round(decimals=6) + 0.0
-    tensor([[-1.,  0.]])
     """
 
     kind: ClassVar[str] = "spiral"
@@ -36,6 +33,10 @@ class Spiral:
         return check_plane(self.kind, dim)
 
     def __call__(self, z: Tensor) -> Tensor:
+        """
+        >>> Spiral()(torch.tensor([[1.0, 0.0]])).round(decimals=6) + 0.0
+        tensor([[-1.,  0.]])
+        """
         return self._turn(z, self.twist)
 
     def inverse(self, x: Tensor) -> Tensor:

@@ -1,0 +1,61 @@
+"""Several runs at once, as a person watches them: their steps are read from the metrics they write."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+__all__ = ["Watch"]
+
+SECONDS = 1.0
+SECONDS_BETWEEN_LINES = 15.0
+
+
+class Watch:
+    """A bar per run while the block lasts; without a terminal, a line now and then."""
+
+    def __init__(self, console: Console, runs: Mapping[Path, int]) -> None:
+        self.console, self.runs = console, runs
+        columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[loss]}"))
+        self.bars = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+        self.tasks = {run: self.bars.add_task(run.name, total=steps, loss="") for run, steps in runs.items()}
+        self.over = threading.Event()
+
+    def __enter__(self) -> Self:
+        self.thread = threading.Thread(target=self._bars if self.console.is_terminal else self._lines, daemon=True)
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def _bars(self) -> None:
+        with self.bars:
+            while not self.over.wait(SECONDS):
+                for run, task in self.tasks.items():
+                    step, loss = latest(run)
+                    self.bars.update(task, completed=step, loss=loss)
+
+    def _lines(self) -> None:
+        while not self.over.wait(SECONDS_BETWEEN_LINES):
+            states = [
+                f"{run.name} {latest(run)[0]}/{steps}" for run, steps in self.runs.items() if latest(run)[0] < steps
+            ]
+            self.console.print(f"steps: {', '.join(states)}", highlight=False, markup=False, soft_wrap=True)
+
+
+def latest(run: Path) -> tuple[int, str]:
+    """The newest step of a run and its loss, as far as it has written any."""
+    try:
+        lines = (run / "metrics.jsonl").read_bytes().rsplit(b"\n", 2)
+        entry = json.loads(lines[-2])
+        return int(entry["step"]), f"loss {float(entry['loss']):.4g}"
+    except (OSError, IndexError, ValueError):
+        return 0, ""
