@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed as dist
 from rich.console import Console
 
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.config import from_plain
-from jepatlas.base.distributed import process_group, rank, world_size
+from jepatlas.base.distributed import process_group, rank
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_text
 from jepatlas.base.linear import hold_out, procrustes
@@ -27,6 +26,7 @@ from jepatlas.identify import certify
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe, build_batches, build_objective, load_recipe, recipe_id, recipe_text
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train
+from jepatlas.training.parallel import wait_for_all
 from jepatlas.views import PairStream
 
 __all__ = ["certify_run", "encode_pairs", "load_objective", "resume_run", "run_job", "start_run"]
@@ -44,8 +44,7 @@ def start_run(recipe: Recipe, folder: Path, console: Console | None = None) -> O
     with process_group(recipe.training.device):
         # Before anything is written: a recipe that cannot be built leaves no trace.
         objective, batches = build_objective(recipe), build_batches(recipe)
-        if world_size() > 1:
-            dist.barrier()  # until all have looked, or one would find what another has just written
+        wait_for_all()  # to look, or one would find what another has just written
         if rank() == 0:
             write_text(folder / "recipe.yaml", recipe_text(recipe))
         return _train(recipe, objective, batches, folder, console)

@@ -28,8 +28,8 @@ def test_terms_from_their_definitions():
     h, h_next = pairs(50, 3, 0.7)
     h, h_next = h**2 + h, h_next**2 + h_next
     both = [*h, *h_next]
-    mean = sum(both) / 100
-    covariance = sum(np.outer(row - mean, row - mean) for row in both) / 100
+    mean = np.sum(both, axis=0) / 100
+    covariance = np.sum([np.outer(row - mean, row - mean) for row in both], axis=0) / 100
     epsilon = math.sqrt(sum((covariance[i, j] - (i == j)) ** 2 for i in range(3) for j in range(3)))
     loss = sum(float(np.sum((a - b) ** 2)) for a, b in zip(h, h_next, strict=True)) / 50
     delta = loss - 2 * 0.3 * sum(covariance[i, i] for i in range(3))
@@ -49,8 +49,9 @@ def test_a_negative_gap_counts_as_zero():
     assert terms["delta"] < 0 and terms["gap"] < 0 and terms["bound"] == pytest.approx(terms["epsilon"] ** 2)
 
 
-# Exact moments: h has coefficients in normalised Hermite polynomials He_a(z1) He_b(z2) / √(a! b!), which are orthonormal
-# under the Gaussian and keep correlation ρ^(a+b). Five Gauss–Hermite nodes integrate up to degree 9; we need 6.
+# Exact moments: h has coefficients in normalised Hermite polynomials He_a(z1) He_b(z2) / √(a! b!), which are
+# orthonormal under the Gaussian and keep correlation ρ^(a+b). Five Gauss–Hermite nodes integrate up to degree 9; we
+# need 6.
 
 DEGREES = [(a, b) for a, b in itertools.product(range(4), repeat=2) if a + b <= 3]
 NODES, NODE_WEIGHTS = hermegauss(5)
@@ -129,14 +130,14 @@ def test_scaling_is_seen_by_epsilon():
 
 
 def test_intervals_cover_the_truth():
-    """h = He₂/√2: δ = 2(1 − ρ²) − 2(1 − ρ) = 2ρ(1 − ρ), D = 1. The binomial's 99.9% range is 83 to 100 of 100 at 93%."""
+    """h = He₂/√2: δ = 2(1 − ρ²) − 2(1 − ρ) = 2ρ(1 − ρ), D = 1. Of 60 intervals at 95%, 57 ± 1.7 should cover."""
     rho, covered = 0.6, 0
-    for seed in range(100):
+    for seed in range(60):
         h, h_next = ((v**2 - 1) / math.sqrt(2) for v in pairs(1500, 1, rho, seed))
         gap = bound(h, h_next, rho, np.random.default_rng(seed), replicates=150)["gap"]
         assert gap.n == 1500
         covered += gap.low <= 1 <= gap.high
-    assert covered >= 83
+    assert covered >= 50
 
 
 def test_groups_widen_the_interval():

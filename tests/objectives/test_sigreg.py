@@ -171,7 +171,7 @@ def test_gradients(views):
 
 
 def test_descending_sigreg_alone_makes_latents_gaussian():
-    h = (1.5 * normal(200, 2).abs()).requires_grad_()
+    h = torch.rand(200, 2, dtype=torch.float64, generator=torch_generator(0, "h")).requires_grad_()
     optimizer = torch.optim.Adam([h], lr=0.1)
     regulariser = SIGReg(SIGRegConfig(slices=16))
     for step in range(300):

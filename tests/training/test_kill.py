@@ -32,12 +32,11 @@ def test_five_kills_at_random_moments(whole: Path, tmp_path: Path):
     words, before = [*RUN, "--out", run], 0
     for kill in range(5):
         process = command(*words)
-        until(lambda before=before: lines(run) > before or process.poll() is not None)
+        until(lambda before=before: lines(run) > before)
         time.sleep(chance.uniform(0, 0.2))
         process.kill()
         _, err = process.communicate()
-        assert process.returncode in (-signal.SIGKILL, 0), err
-        assert (run / "recipe.yaml").exists()
+        assert process.returncode == -signal.SIGKILL, err
         words, before = ["train", "--resume", run], 10 * (kill + 1)
     assert call("train", "--resume", run) == 0
     assert same(run, whole)
@@ -55,7 +54,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(whole: Path, tmp_path: Path):
     assert f"Go on with: jepatlas train --resume '{run}'" in out
     assert err == ""
     assert (tmp_path / "answer.json").exists()
-    assert not metrics(run)[-1]["step"] == 1500
+    assert metrics(run)[-1]["step"] < 1500
     assert call("train", "--resume", run) == 0
     assert same(run, whole)
     steps = [line["step"] for line in metrics(run)]

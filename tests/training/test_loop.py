@@ -138,7 +138,7 @@ def test_a_weight_with_two_names_is_averaged_under_both(tmp_path: Path):
 
 
 class Unruly(nn.Module):
-    """A user's own encoder: dropout draws from the global generator, BatchNorm keeps statistics, one layer is frozen."""
+    """A user's own encoder: dropout draws from the global generator, BatchNorm remembers, one layer is frozen."""
 
     def __init__(self) -> None:
         super().__init__()

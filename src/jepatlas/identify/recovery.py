@@ -34,24 +34,25 @@ def recovery(
     orthogonality_raw   the same in the latents' own coordinates (zero for h = Qz only)
 
     WᵀW is estimated by the W of one half against the W of the other: within one half, as many rows as dimensions
-    would fit a perfect map between things that have nothing to do with each other.
+    would fit a perfect map between things that have nothing to do with each other. Both are whitened by the first.
     """
     fit, score = split
     h_score, z_score, n = h[score], z[score], z.shape[1]
     z_hat, h_hat = least_squares(h[fit], z[fit]).apply(h_score), least_squares(z[fit], h[fit]).apply(z_score)
     residuals = np.stack([_squares(z_score - z_hat), _squares(h_score - h_hat), _misfit(h, z, split)], 1)
-    raw_fit, whitened_fit = linear_response(z[fit], h[fit])
+    fitted = WeightedCovariance(np.concatenate([z[fit], h[fit]], axis=1))(np.ones(len(fit)))
+    raw_fit, z_root, h_root = _response(fitted, n), _power(fitted[:n, :n], 0.5), _power(fitted[n:, n:], -0.5)
     covariance = WeightedCovariance(np.concatenate([z_score, h_score], axis=1))
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
         joint = covariance(weights)
-        raw, whitened = _response(joint, n)
+        raw = _response(joint, n)
         miss_z, miss_h, misfit = weights @ residuals / weights.sum()
         return {
             "r2": _explained(miss_z, joint[:n, :n]),
             "r2_inverse": _explained(miss_h, joint[n:, n:]),
             "procrustes": float(misfit),
-            "orthogonality": _orthogonality(whitened_fit, whitened),
+            "orthogonality": _orthogonality(h_root @ raw_fit @ z_root, h_root @ raw @ z_root),
             "orthogonality_raw": _orthogonality(raw_fit, raw),
         }
 
@@ -87,13 +88,14 @@ def recovery_null(h: np.ndarray, z: np.ndarray, split: Split, rng: np.random.Gen
 
 def linear_response(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The least-squares map x → y on (weighted) rows: raw Σ_yx Σ_xx⁻¹, and whitened Σ_yy^{−½} Σ_yx Σ_xx^{−½}."""
-    covariance = WeightedCovariance(np.concatenate([x, y], axis=1))
-    return _response(covariance(np.ones(len(x)) if weights is None else weights), x.shape[1])
+    n, weights = x.shape[1], np.ones(len(x)) if weights is None else weights
+    joint = WeightedCovariance(np.concatenate([x, y], axis=1))(weights)
+    raw = _response(joint, n)
+    return raw, _power(joint[n:, n:], -0.5) @ raw @ _power(joint[:n, :n], 0.5)
 
 
-def _response(joint: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    xx, yx, yy = joint[:n, :n], joint[n:, :n], joint[n:, n:]
-    return yx @ _power(xx, -1.0), _power(yy, -0.5) @ yx @ _power(xx, -0.5)
+def _response(joint: np.ndarray, n: int) -> np.ndarray:
+    return joint[n:, :n] @ _power(joint[:n, :n], -1.0)
 
 
 def _power(matrix: np.ndarray, exponent: float, floor: float = 1e-12) -> np.ndarray:

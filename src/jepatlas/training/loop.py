@@ -24,7 +24,7 @@ from jepatlas.training.config import TrainingConfig
 from jepatlas.training.health import Health, refuse_bad_batches
 from jepatlas.training.interruption import Interruption
 from jepatlas.training.journal import Journal
-from jepatlas.training.parallel import averaged, parallel, unsynchronised
+from jepatlas.training.parallel import averaged, parallel, unsynchronised, wait_for_all
 from jepatlas.training.progress import TrainingProgress
 from jepatlas.training.state import TrainingState
 
@@ -146,3 +146,4 @@ class _Run:
         checkpoint = Checkpoint(step, self.state.tensors())
         if rank() == 0:
             save_checkpoint(self.folder / "checkpoints", checkpoint, self.recipe, self.config.keep)
+        wait_for_all()

@@ -6,13 +6,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.nn.parallel import DistributedDataParallel
 
 from jepatlas.base.distributed import mean_over_processes, world_size
 
-__all__ = ["averaged", "parallel", "unsynchronised"]
+__all__ = ["averaged", "parallel", "unsynchronised", "wait_for_all"]
 
 
 def parallel(objective: nn.Module, how: str) -> nn.Module:
@@ -35,3 +36,9 @@ def averaged(terms: dict[str, Tensor]) -> dict[str, float]:
     """Loss terms of the joint batch, the same on every process; a NaN anywhere is a NaN everywhere."""
     values = mean_over_processes(torch.stack([term.float() for term in terms.values()]))
     return dict(zip(terms, values.tolist(), strict=True))
+
+
+def wait_for_all() -> None:
+    """So that what one process has written is there for the others."""
+    if world_size() > 1:
+        dist.barrier()

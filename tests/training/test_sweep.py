@@ -1,0 +1,217 @@
+"""Sweeps over real processes and a real dask cluster: the same records, whatever dies on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from training.jobs import job
+from training.small import WORDS, call, command, recipe, same, until
+
+from jepatlas.base.config import to_plain
+from jepatlas.base.errors import InputError
+from jepatlas.recipes import Recipe, read_recipe
+from jepatlas.runs import run_job, start_run
+from jepatlas.training import Job, dask_cluster, local_processes, sweep
+from jepatlas.verbs.sweep import make_jobs
+from jepatlas.worlds import LatentWorld, ParabolicShear
+
+MIXED = ["fine", "raise", "die", "fine", "die once", "fail", "stop", "fine"]
+
+
+def jobs(*kinds: str) -> list[Job]:
+    return [Job(f"{i}-{kind.replace(' ', '-')}", {"do": kind, "value": i}) for i, kind in enumerate(kinds)]
+
+
+def calls(folder: Path) -> dict[str, int]:
+    return {path.parent.name: len(path.read_text().splitlines()) for path in sorted(folder.glob("*/calls"))}
+
+
+def threads() -> AbstractContextManager[Any]:
+    return ThreadPoolExecutor(2)
+
+
+@pytest.mark.slow
+def test_whatever_becomes_of_a_job_the_others_go_on(tmp_path: Path):
+    told = []
+    results = sweep(jobs(*MIXED), job, tmp_path, local_processes(2), tell=told.append)
+    assert [result.status for result in results] == [
+        "finished", "crashed", "crashed", "finished", "finished", "failed", "interrupted", "finished",
+    ]  # fmt: skip
+    assert [result.name for result in results] == [j.name for j in jobs(*MIXED)]
+    assert results[1].record == {"error": "ZeroDivisionError: on purpose"}
+    assert results[2].record == {"error": "its process died"}
+    assert results[7].record["value"] == 14
+    assert {result.name for result in told} == {result.name for result in results} - {"2-die"}
+    assert calls(tmp_path) == {
+        "0-fine": 1, "1-raise": 1, "2-die": 3, "3-fine": 1, "4-die-once": 2, "5-fail": 1, "6-stop": 1, "7-fine": 1,
+    }  # fmt: skip
+    assert {path.parent.name for path in tmp_path.glob("*/result.json")} == {
+        "0-fine", "3-fine", "4-die-once", "5-fail", "7-fine",
+    }  # fmt: skip
+
+
+def test_only_what_is_missing_is_run_again(tmp_path: Path):
+    first = sweep(jobs("fine", "raise", "fail", "stop"), job, tmp_path, threads)
+    again = sweep(jobs("fine", "raise", "fail", "stop"), job, tmp_path, threads)
+    assert first == again
+    assert calls(tmp_path) == {"0-fine": 1, "1-raise": 2, "2-fail": 1, "3-stop": 2}
+    written = json.loads((tmp_path / "0-fine" / "result.json").read_text())
+    assert written["record"] == {"status": "finished", "value": 0}
+
+
+def test_nothing_is_opened_when_all_is_done(tmp_path: Path):
+    sweep(jobs("fine"), job, tmp_path, threads)
+
+    def never() -> AbstractContextManager[Any]:
+        raise AssertionError("there is nothing to do")
+
+    assert sweep(jobs("fine"), job, tmp_path, never)[0].status == "finished"
+
+
+def test_names_and_results_must_fit(tmp_path: Path):
+    with pytest.raises(InputError, match=r"\['a'\] occur more than once"):
+        sweep([Job("a", {}), Job("a", {}), Job("b", {})], job, tmp_path, threads)
+    sweep(jobs("fine"), job, tmp_path, threads)
+    with pytest.raises(InputError, match="belongs to another recipe of the same name"):
+        sweep([Job("0-fine", {"do": "fine", "value": 9})], job, tmp_path, threads)
+    (tmp_path / "0-fine" / "result.json").write_text("[]")
+    with pytest.raises(InputError, match="is not the result of a run"):
+        sweep(jobs("fine"), job, tmp_path, threads)
+    with pytest.raises(InputError, match="at least 1 worker, but 0"):
+        local_processes(0)
+
+
+def test_a_begun_run_of_another_recipe_is_not_taken_up(tmp_path: Path):
+    start_run(recipe(steps=5), tmp_path / "run")
+    with pytest.raises(InputError, match="another recipe"):
+        run_job(to_plain(recipe(steps=6)), str(tmp_path / "run"))
+    assert run_job(to_plain(recipe(steps=5)), str(tmp_path / "run"))["status"] == "finished"
+
+
+def twelve() -> list[Job]:
+    grid = make_jobs(recipe(steps=40), ("mixing=spiral,coupling,sinusoidal-shear", "seed=0,1", "lr=1e-3,1e-2"))
+    assert len({str(j.recipe) for j in grid}) == len({j.name for j in grid}) == 12
+    return grid
+
+
+@pytest.mark.slow
+def test_processes_and_dask_give_the_same_records(tmp_path: Path):
+    distributed = pytest.importorskip("distributed")
+    pool = sweep(twelve(), run_job, tmp_path / "pool", local_processes(2))
+    assert [result.status for result in pool] == ["finished"] * 12
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster:
+        address = cluster.scheduler_address
+        dask = sweep(twelve(), run_job, tmp_path / "dask", dask_cluster(address))
+        assert dask == pool
+        assert len({r.record["verdicts"][0]["value"] for r in pool}) == 12  # and each is its own
+        files = [path.relative_to(tmp_path / "pool") for path in (tmp_path / "pool").rglob("*") if path.is_file()]
+        assert len(files) >= 12 * 6
+        for file in files:
+            assert (tmp_path / "pool" / file).read_bytes() == (tmp_path / "dask" / file).read_bytes(), file
+        mixed = sweep(jobs("fine", "raise", "die once", "fine"), job, tmp_path / "mixed", dask_cluster(address))
+        assert [result.status for result in mixed] == ["finished", "crashed", "finished", "finished"]
+        until(lambda: not clients(cluster.scheduler), seconds=10)
+    assert distributed.Client._instances is not None
+    assert not [client for client in distributed.Client._instances if client.status != "closed"]
+
+
+def clients(scheduler: Any) -> list[str]:
+    return [name for name in scheduler.clients if not name.startswith("fire-and-forget")]
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    pytest.importorskip("distributed")
+    for address, message in [("127.0.0.1:1", "No dask scheduler answers at 127.0.0.1:1"), ("what://x", "No dask")]:
+        assert call("sweep", *WORDS, "--steps", "3", "--dask", address, "--out", tmp_path / "sweep") == 2
+        err = capsys.readouterr().err
+        assert message in err
+        assert "Traceback" not in err
+
+
+SWEEP = ["sweep", *WORDS, "--vary", "seed=0,1,2", "--steps", "400", "--checkpoint-every", "50", "--workers", "1"]
+
+
+def workers(pid: int) -> list[int]:
+    """The processes below a process."""
+    found = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found += [int(child), *workers(int(child))]
+    return found
+
+
+def gone(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return not status.exists() or "\nState:\tZ" in status.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the workers through /proc")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_sweep_that_is_stopped_goes_on_with_what_is_missing(number: signal.Signals, tmp_path: Path):
+    out = tmp_path / "grid"
+    process = command(*SWEEP, "--out", out, start_new_session=True)
+    until((out / "seed=0" / "result.json").exists)
+    below = [pid for child in (process.pid, *threads_of(process.pid)) for pid in below_thread(process.pid, child)]
+    assert below
+    os.kill(process.pid, number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else -number), err
+    assert "Traceback" not in err
+    until(lambda: all(gone(pid) for pid in below), seconds=20)
+    assert not (out / "seed=2" / "result.json").exists()
+    first = (out / "seed=0" / "result.json").stat().st_mtime_ns
+    assert call(*SWEEP, "--out", out) == 0
+    assert (out / "seed=0" / "result.json").stat().st_mtime_ns == first
+    for seed in range(3):
+        start_run(recipe(seed, steps=400, checkpoint_every=50), tmp_path / str(seed))
+        assert same(tmp_path / str(seed), out / f"seed={seed}")
+
+
+def threads_of(pid: int) -> list[int]:
+    return [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]
+
+
+def below_thread(pid: int, thread: int) -> list[int]:
+    path = Path(f"/proc/{pid}/task/{thread}/children")
+    return [int(word) for word in path.read_text().split()] if path.exists() else []
+
+
+@pytest.mark.slow
+def test_a_pool_leaves_no_process_behind():
+    with local_processes(2)() as executor:
+        pids = {future.result() for future in [executor.submit(os.getpid) for _ in range(8)]}
+        assert os.getpid() not in pids
+        assert 1 <= len(pids) <= 2
+        start = time.monotonic()
+    assert time.monotonic() - start < 10
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_grid_is_every_combination(tmp_path: Path):
+    base = replace(Recipe(), seed=5)
+    grid = make_jobs(base, ("mixing=spiral,parabolic-shear", "objective.weight=0.1,1e-3"))
+    assert [j.name for j in grid] == [
+        "mixing=spiral_objective.weight=0.1",
+        "mixing=spiral_objective.weight=1e-3",
+        "mixing=parabolic-shear_objective.weight=0.1",
+        "mixing=parabolic-shear_objective.weight=1e-3",
+    ]
+    (tmp_path / "recipe.yaml").write_text(json.dumps(grid[3].recipe))  # JSON is YAML
+    read = read_recipe(tmp_path / "recipe.yaml")
+    assert read.seed == 5
+    assert read.world == LatentWorld(base.world.law, ParabolicShear())
+    assert getattr(read.objective, "weight", None) == 1e-3
+    assert [j.name for j in make_jobs(base, ())] == ["run"]
