@@ -21,7 +21,7 @@ from jepatlas.encoders import MLPConfig
 from jepatlas.recipes import Recipe
 from jepatlas.training import ConstantSchedule, TrainingConfig, latest_checkpoint
 
-__all__ = ["WORDS", "call", "command", "metrics", "recipe", "same", "tensors", "until"]
+__all__ = ["ENV", "WORDS", "call", "children", "command", "gone", "metrics", "recipe", "same", "tensors", "until"]
 
 WORDS = ["--encoder.width", "16", "--encoder.depth", "1", "--batch-size", "32", "--schedule", "constant"]
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "COLUMNS": "80"}
@@ -56,6 +56,18 @@ def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
         assert time.monotonic() < end, "This never happened."
         time.sleep(0.001)
     return value
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started, on Linux."""
+    return [
+        int(word) for file in Path("/proc", str(pid), "task").glob("*/children") for word in file.read_text().split()
+    ]
+
+
+def gone(pid: int) -> bool:
+    status = Path("/proc", str(pid), "status")
+    return not status.exists() or "\nState:\tZ" in status.read_text()
 
 
 def tensors(run: Path) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ import pytest
 import torch
 from processes import run_processes
 from torch import nn
-from training.small import ENV, WORDS, metrics, recipe, same, tensors, until
+from training.small import ENV, WORDS, children, metrics, recipe, same, tensors, until
 
 from jepatlas.base.distributed import rank, world_size
 from jepatlas.base.errors import InputError
@@ -94,9 +94,16 @@ def refused(act: Any) -> str:
     return "nothing was refused"
 
 
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
+    """What `two_processes` left, and what each process returned."""
+    folder = tmp_path_factory.mktemp("two")
+    return folder, run_processes(two_processes, 2, folder)
+
+
 @pytest.mark.slow
-def test_two_processes_train_as_one(tmp_path: Path):
-    first, second = run_processes(two_processes, 2, tmp_path)
+def test_two_processes_train_as_one(two: tuple[Path, list[dict[str, Any]]]):
+    tmp_path, (first, second) = two
     assert first == second
     assert [first[name] for name in ("ddp", "parts", "fsdp")] == ["finished"] * 3
     start_run(GIVEN, tmp_path / "one")
@@ -124,15 +131,10 @@ def torchrun(*words: str | Path) -> subprocess.Popen[str]:
     )
 
 
-def children(pid: int) -> list[int]:
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the processes of torchrun through /proc")
-def test_torchrun_interrupted_killed_and_resumed(tmp_path: Path):
-    whole, run = tmp_path / "whole", tmp_path / "run"
-    run_processes(start_and_say, 2, whole)
+def test_torchrun_interrupted_killed_and_resumed(two: tuple[Path, list[dict[str, Any]]], tmp_path: Path):
+    run = tmp_path / "run"
     saved = run / "checkpoints"
 
     process = torchrun(*RUN, "--out", run)
@@ -155,10 +157,6 @@ def test_torchrun_interrupted_killed_and_resumed(tmp_path: Path):
     out, err = process.communicate(timeout=90)
     assert process.returncode == 0, err
     assert out.count(f"Trained {STEPS} steps") == 1
-    assert same(run, whole)
+    assert same(run, two[0] / "ddp")
     steps = [line["step"] for line in metrics(run)]
     assert steps == sorted({*range(10, STEPS + 1, 10), interrupted})
-
-
-def start_and_say(folder: Path) -> str:
-    return start_run(GIVEN, folder).status

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
@@ -16,6 +16,9 @@ from jepatlas.base.errors import InputError, require
 __all__ = ["LocalProcesses", "OpenExecutor", "dask_cluster", "local_processes"]
 
 OpenExecutor = Callable[[], AbstractContextManager[Executor]]
+
+# numpy's own threads are counted when it is loaded; torch's are set by the sweep.
+ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
 
 
 def local_processes(workers: int) -> OpenExecutor:
@@ -35,6 +38,7 @@ class LocalProcesses(Executor):
     def __init__(self, workers: int) -> None:
         self._threads = ThreadPoolExecutor(workers, initializer=_block_interrupts)
         self._own = threading.local()
+        self._starting = threading.Lock()
         self._pools: dict[int, ProcessPoolExecutor] = {}  # by the id of their process
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -53,7 +57,8 @@ class LocalProcesses(Executor):
     def _start(self) -> int:
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(1, mp_context=context, initializer=_end_with_parent)
-        self._own.pid = pool.submit(os.getpid).result()
+        with self._starting, _environment(ONE_THREAD):
+            self._own.pid = pool.submit(os.getpid).result()
         self._pools[self._own.pid] = pool
         return self._own.pid
 
@@ -68,6 +73,18 @@ class LocalProcesses(Executor):
 
     def __exit__(self, *error: object) -> None:
         self.shutdown(cancel_futures=error[0] is not None)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """What processes started here find in their environment."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 def _block_interrupts() -> None:
