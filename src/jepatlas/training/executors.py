@@ -58,7 +58,8 @@ class LocalProcesses(Executor):
         context = multiprocessing.get_context("spawn")
         pool = ProcessPoolExecutor(1, mp_context=context, initializer=_end_with_parent)
         with self._starting, _environment(ONE_THREAD):
-            self._own.pid = pool.submit(os.getpid).result()
+            pid = pool.submit(os.getpid)  # starts the process; others need not wait until it is up
+        self._own.pid = pid.result()
         self._pools[self._own.pid] = pool
         return self._own.pid
 

@@ -1,0 +1,268 @@
+"""The command line: help, exit codes, bad input, and what goes where."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from training.small import ENV, WORDS, call, command
+
+from jepatlas import __version__
+from jepatlas.cli import VERBS
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], env=ENV, capture_output=True, text=True, check=False)
+
+
+def test_help_comes_at_once_and_loads_nothing_heavy():
+    code = (
+        "import sys; from jepatlas.cli import main; assert main(['--help']) == 0; print(*sys.modules, file=sys.stderr)"
+    )
+    began = time.monotonic()
+    done = python(code)
+    assert time.monotonic() - began < 1.0
+    assert all(verb in done.stdout for verb in VERBS)
+    assert not {"torch", "numpy", "scipy", "tyro", "rich", "yaml", "sklearn"} & set(done.stderr.split())
+
+
+@pytest.mark.parametrize("words", [(), ("-h",), ("help",)])
+def test_other_ways_to_ask_for_help(words: tuple[str, ...], capsys: Captured):
+    assert call(*words) == 0
+    assert "usage: jepatlas VERB" in capsys.readouterr().out
+
+
+def test_the_version(capsys: Captured):
+    assert call("--version") == 0
+    assert capsys.readouterr().out.strip() == __version__
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_explains_itself_with_an_example(verb: str, capsys: Captured):
+    assert call(verb, "--help") == 0
+    out, err = capsys.readouterr()
+    assert f"Example: jepatlas {verb} " in out
+    assert all(option in out for option in ("--seed", "--out", "--json"))
+    assert err == ""
+
+
+def test_the_examples_of_the_help_are_valid(capsys: Captured):
+    """Each is parsed as it stands; those that could run at once are only asked for help."""
+    for verb in VERBS:
+        assert call(verb, "--help") == 0
+        (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Example: jepatlas ")]
+        assert call(*line.removeprefix("Example: jepatlas ").split(), "--help") == 0
+        capsys.readouterr()
+
+
+def test_the_help_of_a_choice_shows_its_options(capsys: Captured):
+    assert call("train", "--mixing", "lift", "--objective", "vicreg", "--help") == 0
+    out = capsys.readouterr().out
+    assert "--mixing.observed" in out
+    assert "--objective.invariance" in out
+    assert "--objective.weight" not in out
+
+
+BAD = [
+    (["tran"], "Did you mean 'train'?"),
+    (["--josn", "-"], "there is no such verb"),
+    (["train", "--stesp", "5"], "--steps"),
+    (["train", "--encoder.wdth", "5"], "--encoder.width"),
+    (["train", "--steps", "five"], "--steps"),
+    (["train", "--steps", "0"], "steps must be at least 1, but 0 was given"),
+    (["train", "--lr=-1"], "lr must be positive"),
+    (["train", "--mixing", "spirl"], "--mixing: there is no kind 'spirl'. Did you mean 'spiral'?"),
+    (["train", "--mixing=spirl"], "Did you mean 'spiral'?"),
+    (["train", "--mixing"], "--mixing needs a value"),
+    (["train", "--objective", "lejepa", "--objective.invariance", "3"], "--objective"),
+    (["train", "--recipe", "missing.yaml"], "There is no recipe file missing.yaml"),
+    (["train", "--resume", "nowhere"], "nowhere is not a run folder"),
+    (["train", "--resume", "nowhere", "--seed", "1"], "--resume goes on with the run's own recipe"),
+    (["train", "--resume", "nowhere", "--out", "here"], "--resume goes on with the run's own recipe"),
+    (["train", "--device", "cuda:99"], "device 'cuda:99' cannot be used here"),
+    (["train", "--law.dim", "3"], "The mixing 'spiral' takes states of dim 2"),
+    (["train", "--latent-dim", "-1"], "latent_dim must be at least 1, but -1"),
+    (["train", "--objective", "whitening", "--latent-dim", "8", "--batch-size", "4"], "A batch of 4 is too small"),
+    (["train", "--objective.weight", "2"], "must be in [0, 1]"),
+    (["certify"], "PATH"),
+    (["certify", "nowhere"], "nowhere is not a run folder"),
+    (["certify", "nowhere", "--sampels", "5"], "--samples"),
+    (["report"], "name at least one run folder"),
+    (["report", "nowhere"], "nowhere"),
+    (["sweep", "--vary", "seed"], "expected NAME=VALUE,VALUE"),
+    (["sweep", "--vary", "seed=0,0"], "['seed=0'] occur more than once"),
+    (["sweep", "--vary", "mixing=spiral,spirl"], "Did you mean 'spiral'?"),
+    (["sweep", "--vary", "sede=1"], "--seed"),
+    (["sweep", "--workers", "0"], "at least 1 worker, but 0"),
+    (["doctor", "--sed", "1"], "--seed"),
+    (["tour", "--wrokers", "1"], "--workers"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"), BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
+)
+def test_bad_input_is_one_message_and_leaves_nothing(words: list[str], message: str, capsys: Captured, elsewhere: Path):
+    assert call(*words) == 2
+    out, err = capsys.readouterr()
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert not list(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("trainning: {}", "Did you mean 'training'?"),
+        ("training: {steps: five}", "training.steps: expected a whole number, but found 'five'"),
+        ("{", "is not a recipe in YAML"),
+    ],
+)
+def test_a_bad_recipe_file_is_named(text: str, message: str, capsys: Captured, elsewhere: Path):
+    Path("mine.yaml").write_text(text)
+    assert call("train", "--recipe", "mine.yaml") == 2
+    err = capsys.readouterr().err
+    assert "mine.yaml" in err
+    assert message in err
+    assert [path.name for path in elsewhere.iterdir()] == ["mine.yaml"]
+
+
+def test_debug_shows_the_traceback(capsys: Captured):
+    assert call("certify", "nowhere", "--debug") == 2
+    err = capsys.readouterr().err
+    assert "Traceback" in err
+    assert err.endswith("Train one with 'jepatlas train --out nowhere'.\n")
+
+
+def test_one_process_of_many_speaks(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RANK", "1")
+    assert call("certify", "nowhere") == 2
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_seen_enough_is_no_error():
+    line = f"{sys.executable} -m jepatlas train --help | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], env=ENV, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("usage: jepatlas train")
+    assert done.stderr == ""
+
+
+@pytest.fixture
+def run(elsewhere: Path, capsys: Captured) -> Path:
+    assert call("train", *WORDS, "--steps", "5", "--out", "run") == 0
+    assert "Next: jepatlas certify run" in capsys.readouterr().out
+    return elsewhere / "run"
+
+
+def test_json_on_standard_output_stands_alone(run: Path, capsys: Captured):
+    answers = {}
+    for words in (
+        ["train", *WORDS, "--steps", "5", "--out", "other"],
+        ["certify", run, "--samples", "600"],
+        ["report", run],
+    ):
+        assert call(*words, "--json", "-") == 0
+        answers[words[0]] = json.loads(capsys.readouterr().out)
+    assert answers["train"] == {"run": "other", "status": "finished", "step": 5, "verdicts": []}
+    assert {"run", "verdicts", "provenance"} <= answers["certify"].keys()
+    assert Path(answers["report"]["report"]).stat().st_size > 1000
+
+
+def test_json_in_a_file_and_a_place_of_ones_own(run: Path, capsys: Captured):
+    assert call("certify", run, "--samples", "600", "--seed", "3", "--out", "kept", "--json", "kept/answer.json") == 0
+    assert "r2" in capsys.readouterr().out
+    answer = json.loads(Path("kept/answer.json").read_text())
+    assert answer["provenance"]["seed"] == 3
+    assert Path("kept/records/certificate.json").exists()
+    assert not (run / "records" / "certificate.json").exists()
+    assert call("report", run, "kept", "--out", "page") == 0
+    assert Path("page/report.html").exists()
+
+
+def test_a_run_goes_where_its_recipe_says_by_default(capsys: Captured):
+    words = ["--mixing", "coupling", "--objective", "vicreg", "--encoder.width", "8", "--steps", "2", "--seed", "7"]
+    assert call("train", *words) == 0
+    assert Path("runs/coupling-vicreg-s7/recipe.yaml").exists()
+    capsys.readouterr()
+    assert call("train", *words) == 2
+    assert "already holds a run" in capsys.readouterr().err
+
+
+def test_a_recipe_given_back_gives_the_same_weights(run: Path):
+    assert call("train", "--recipe", run / "recipe.yaml", "--out", "again") == 0
+    assert call("train", "--recipe", run / "recipe.yaml", "--seed", "1", "--out", "other") == 0
+    states = [Path(name, "checkpoints/step-5/state.safetensors").read_bytes() for name in ("run", "again", "other")]
+    assert states[0] == states[1] != states[2]
+    assert Path("again/recipe.yaml").read_text() == (run / "recipe.yaml").read_text()
+
+
+def test_options_change_a_recipe_that_was_given(run: Path):
+    words = ["--recipe", run / "recipe.yaml", "--objective", "infonce", "--objective.width", "0.5", "--track"]
+    assert call("train", *words, "--out", "changed") == 0
+    text = Path("changed/recipe.yaml").read_text()
+    assert "kind: infonce" in text
+    assert "width: 0.5" in text
+    assert "steps: 5" in text  # as it was
+
+
+def test_a_run_without_a_checkpoint_cannot_be_certified(capsys: Captured, run: Path):
+    (run / "checkpoints" / "step-5").rename(run / "checkpoints" / ".step-5.1.part")
+    assert call("certify", run) == 2
+    assert f"{run} has no checkpoint yet. Train it with 'jepatlas train --resume {run}'" in capsys.readouterr().err
+
+
+def test_an_answer_that_cannot_be_written_is_no_traceback(run: Path, capsys: Captured):
+    Path("file").touch()
+    assert call("certify", run, "--samples", "600", "--json", "file/answer.json") == 2
+    err = capsys.readouterr().err
+    assert "Could not write" in err
+    assert call("train", *WORDS, "--steps", "2", "--out", "file/run") == 2
+    assert "Could not write" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_json_of_a_sweep_and_of_a_crash_in_it(capsys: Captured):
+    """A leftover run of another recipe makes one of the two crash; the other is kept."""
+    assert call("train", *WORDS, "--steps", "2", "--out", "grid/lr=0.01") == 0
+    capsys.readouterr()
+    words = ["sweep", *WORDS, "--vary", "lr=0.01,0.001", "--steps", "3", "--workers", "1", "--out", "grid"]
+    assert call(*words, "--json", "-") == 1
+    out, err = capsys.readouterr()
+    crashed, finished = json.loads(out)["runs"]
+    assert (crashed["name"], crashed["status"]) == ("lr=0.01", "crashed")
+    assert "holds a run of another recipe" in crashed["error"]
+    assert (finished["name"], finished["status"]) == ("lr=0.001", "finished")
+    assert "r2" in {verdict["name"] for verdict in finished["verdicts"]}
+    assert "lr=0.001: finished R²" in err
+
+
+@pytest.mark.slow
+def test_the_doctor_passes_as_a_process(elsewhere: Path):
+    process = command("doctor", "--json", "-", "--out", elsewhere / "kept", cwd=elsewhere)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    answer = json.loads(out)
+    assert answer["jepatlas"] == __version__
+    assert answer["self_test"]["passed"] is True
+    assert "cpu" in answer["devices"]
+    assert all(answer["requirements"].values())
+    assert {"track", "cluster", "vision"} <= answer["extras"].keys()
+    assert "distributed" in answer["extras"]["cluster"]
+    assert json.loads((elsewhere / "kept" / "doctor.json").read_text()) == answer
+    assert [path.name for path in elsewhere.iterdir()] == ["kept"]
+    assert "self-test" in err
