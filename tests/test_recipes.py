@@ -67,7 +67,7 @@ def test_what_is_left_out_takes_its_default(tmp_path: Path):
     [
         ("sede: 1", r"recipe\.yaml: there is no key 'sede'\. Did you mean 'seed'\?"),
         ("training: {stesp: 5}", r"training: there is no key 'stesp'\. Did you mean 'steps'\?"),
-        ("world: {kind: latent, mixing: {kind: spirl}}", r"world\.mixing: there is no kind 'spirl'\. Did you mean 'spiral'\?"),
+        ("world: {kind: latent, mixing: spirl}", r"world\.mixing: there is no kind 'spirl'\. Did you mean 'spiral'\?"),
         ("objective: {kind: lejepa, sigreg: {slises: 3}}", r"objective\.sigreg: .* Did you mean 'slices'\?"),
         ("training: {steps: five}", r"training\.steps: expected a whole number, but found 'five'"),
         ("training: {steps: 5.5}", r"training\.steps: expected a whole number, but found 5\.5"),
@@ -82,7 +82,7 @@ def test_what_is_left_out_takes_its_default(tmp_path: Path):
         ("seed: !!python/object/apply:os.getcwd []", r"is not a recipe in YAML"),
         ("training: {steps: 0}", r"steps must be at least 1, but 0"),
         ("latent_dim: 0", r"latent_dim must be at least 1, but 0"),
-        ("world: {kind: latent, law: {kind: ornstein-uhlenbeck, dim: 3}}", r"'spiral' takes states of dim 2, but dim is 3"),
+        ("world: {kind: latent, law: {kind: ornstein-uhlenbeck, dim: 3}}", r"takes states of dim 2, but dim is 3"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(text: str, message: str, tmp_path: Path):

@@ -175,7 +175,7 @@ def bootstrap(
     value = statistic(np.ones(n))
     draws: dict[str, list[float]] = {name: [] for name in value}
     for _ in range(replicates):
-        weights = rng.multinomial(count, np.full(count, 1 / count))[labels]
+        weights = np.bincount(rng.integers(count, size=count), minlength=count)[labels]
         for name, drawn in statistic(weights * (n / weights.sum())).items():
             draws[name].append(drawn)
     tail = (1 - level) / 2

@@ -17,11 +17,10 @@ class WeightedCovariance:
 
     def __init__(self, rows: np.ndarray) -> None:
         shifted = rows - rows[0]  # so that a constant column is exactly zero, not rounding
-        self.rows = shifted - shifted.mean(0)
+        self.columns = np.ascontiguousarray((shifted - shifted.mean(0)).T)
 
     def __call__(self, weights: np.ndarray) -> np.ndarray:
         share = weights / weights.sum()
-        drawn = np.flatnonzero(share)  # about two thirds of the rows
-        mean = share @ self.rows
-        scaled = self.rows[drawn] * np.sqrt(share[drawn])[:, None]
-        return scaled.T @ scaled - np.outer(mean, mean)
+        mean = self.columns @ share
+        scaled = self.columns * np.sqrt(share)
+        return scaled @ scaled.T - np.outer(mean, mean)

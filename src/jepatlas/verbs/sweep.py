@@ -62,11 +62,13 @@ def main(words: list[str]) -> int:
 def make_jobs(recipe: Recipe, vary: tuple[str, ...]) -> list[Job]:
     """The grid of all combinations, each applied as `train` would apply it."""
     axes = [_axis(text) for text in vary]
+    if len({name for name, _ in axes}) < len(axes):
+        raise InputError(f"Each --vary names another option, but these were given: {' '.join(vary)}")
     jobs = []
     for values in itertools.product(*(axis for _, axis in axes)):
         words = [word for (name, _), value in zip(axes, values, strict=True) for word in (f"--{name}", value)]
         name = "_".join(f"{name}={value}" for (name, _), value in zip(axes, values, strict=True)) or "run"
-        jobs.append(Job(name, to_plain(_apply(recipe, words))))
+        jobs.append(Job(name.replace("/", "-"), to_plain(_apply(recipe, words))))
     return jobs
 
 
@@ -74,6 +76,8 @@ def _axis(text: str) -> tuple[str, list[str]]:
     name, equals, values = text.partition("=")
     if not equals or not name or not all(values.split(",")):
         raise InputError(f"--vary {text}: expected NAME=VALUE,VALUE,... as in --vary seed=0,1,2")
+    if len(set(values.split(","))) < len(values.split(",")):
+        raise InputError(f"--vary {text}: each value may stand there once.")
     return name.removeprefix("--"), values.split(",")
 
 
