@@ -9,29 +9,24 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-import numpy as np
 import torch
 from rich.console import Console
 
-from jepatlas.base.arrays import check_finite
 from jepatlas.base.config import from_plain
 from jepatlas.base.distributed import process_group, rank
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_text
-from jepatlas.base.linear import hold_out, procrustes
 from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Pairs, Record, Verdict
-from jepatlas.base.seeding import numpy_generator, torch_generator
-from jepatlas.identify import certify
+from jepatlas.base.records import Record
+from jepatlas.base.seeding import torch_generator
+from jepatlas.certificates import certificate
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe, build_batches, build_objective, load_recipe, recipe_id, recipe_text
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train
 from jepatlas.training.parallel import wait_for_all
 from jepatlas.views import PairStream
 
-__all__ = ["certify_run", "encode_pairs", "load_objective", "resume_run", "run_job", "start_run"]
-
-SHOWN = 1500  # points of a scatter plot
+__all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run"]
 
 
 def start_run(recipe: Recipe, folder: Path, console: Console | None = None) -> Outcome:
@@ -80,30 +75,16 @@ def load_objective(folder: Path) -> tuple[Recipe, PairObjective]:
     return recipe, objective.eval()
 
 
-def encode_pairs(folder: Path, count: int, seed: int) -> tuple[Recipe, Pairs, np.ndarray, np.ndarray]:
-    """Fresh pairs of a run's world, and its latents of both views."""
-    recipe, objective = load_objective(folder)
-    pairs = recipe.pairs.draw(recipe.world, count, torch_generator(seed, "certify"))
-    with torch.no_grad():
-        h, h_next = (objective.encode(x).numpy() for x in (pairs.x, pairs.x_next))
-    check_finite("h", h)
-    return recipe, pairs, h, h_next
-
-
 def certify_run(folder: Path, *, samples: int = 40_000, seed: int = 0, out: Path | None = None) -> Record:
     """Certify a run on fresh samples of its world, and keep the record as `records/certificate.json`."""
-    recipe, pairs, h, h_next = encode_pairs(folder, samples, seed)
-    z = pairs.z.numpy()
-    rho, reason = _one_rate(recipe, h.shape[1])
-    verdicts = certify(h, h_next, z, rho=rho, seed=seed)
-    record = Record(
-        title=f"Certificate of {folder.name}",
-        summary=f"{_headline(verdicts)} {reason}".strip(),
-        provenance=provenance(seed) | {"trained with seed": recipe.seed, "samples": samples},
-        verdicts=tuple(verdicts),
-        figures=(_charts(z.shape[1], h.shape[1]),) if min(z.shape[1], h.shape[1]) > 1 else (),
-        arrays=_shown(pairs, h, seed),
-    )
+    recipe, objective = load_objective(folder)
+    pairs = recipe.pairs.draw(recipe.world, samples, torch_generator(seed, "certify"))
+    with torch.no_grad():
+        latents = {"h": objective.encode(pairs.x), "h_next": objective.encode(pairs.x_next)}
+    arrays = {name: value.numpy() for name, value in (latents | {"z": pairs.z, "x": pairs.x}).items()}
+    rho, note = _one_rate(recipe, arrays["h"].shape[1])
+    about = {"trained with seed": recipe.seed}
+    record = certificate(f"Certificate of {folder.name}", arrays, rho=rho, seed=seed, note=note, about=about)
     record.save(out or folder, "certificate")
     return record
 
@@ -130,38 +111,7 @@ def _one_rate(recipe: Recipe, dim: int) -> tuple[float | None, str]:
     if rates is None or max(rates) - min(rates) > 1e-9:
         return None, "No bound is given: it presumes one rate for all directions, and this world has several."
     if dim != recipe.world.dim:
-        return (
-            None,
-            f"No bound is given: it presumes as many latent dimensions as states, not {dim} for {recipe.world.dim}.",
-        )
+        return None, f"No bound is given: it presumes as many latents as states, not {dim} for {recipe.world.dim}."
     if not 0 < rates[0] < 1:
         return None, "No bound is given: the two views of a pair are not correlated."
     return rates[0], ""
-
-
-def _headline(verdicts: list[Verdict]) -> str:
-    by_name = {verdict.name: verdict for verdict in verdicts}
-    r2, turn = by_name["r2"], by_name["orthogonality"]
-    judged = [verdict for verdict in verdicts if verdict.passed is not None]
-    failed = [verdict.name for verdict in judged if not verdict.passed]
-    tail = f"Not passed: {', '.join(failed)}." if failed else f"All {len(judged)} judged statements hold."
-    return f"Held-out R² {r2.value:.4f} [{r2.low:.4f}, {r2.high:.4f}], orthogonality error {turn.value:.3f}. {tail}"
-
-
-def _charts(states: int, latents: int) -> dict[str, Any]:
-    panels = [("true state z", "z"), ("observation x", "x"), ("latent h", "h"), ("latent h, rotated to z", "h_rotated")]
-    return {
-        "kind": "scatter",
-        "title": "The same samples in four coordinates",
-        "note": "Colour is the true state: angle as hue. Where the last panel looks like the first, h = Qz.",
-        "panels": [{"title": title, "x": name, "columns": [0, 1], "color": "z", "color_columns": [0, 1]}
-                   for title, name in panels],
-    }  # fmt: skip
-
-
-def _shown(pairs: Pairs, h: np.ndarray, seed: int) -> dict[str, np.ndarray]:
-    """A few samples to look at; the rotation is fitted on others."""
-    fit, score = hold_out(len(h), numpy_generator(seed, "shown"), share=min(0.5, SHOWN / len(h)))
-    turned = procrustes(h[fit], pairs.z.numpy()[fit]).apply(h[score])
-    arrays = {"z": pairs.z.numpy()[score], "x": pairs.x.numpy()[score], "h": h[score], "h_rotated": turned}
-    return {name: array.astype(np.float32) for name, array in arrays.items()}

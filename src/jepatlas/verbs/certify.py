@@ -1,4 +1,4 @@
-"""Are the latents of a run the world's own coordinates?"""
+"""Are these latents the world's own coordinates?"""
 
 from __future__ import annotations
 
@@ -7,25 +7,33 @@ from pathlib import Path
 
 import tyro
 
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Record
+from jepatlas.certificates import certify_file
 from jepatlas.runs import certify_run
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 
 
 @dataclass(frozen=True)
 class Certify:
-    """Hold a run's latents against the true states of its world, on fresh samples.
+    """Hold latents against the true states of a world, and against what theory says of them.
 
-    Example: jepatlas certify runs/spiral-lejepa-s0 --samples 20000
+    Of a run, on fresh samples of its world:     jepatlas certify runs/spiral-lejepa-s0
+    Of anybody's latents, with the truth or not: jepatlas certify latents.npz --rho 0.9
     """
 
-    run: tyro.conf.Positional[Path]
-    """A run folder."""
-    samples: int = 40_000
-    """Fresh pairs; half of them to fit maps, half to score them."""
+    subject: tyro.conf.Positional[Path]
+    """A run folder; or a file (npz, safetensors, csv, parquet) of arrays h, h_next and, if known, z and groups."""
+    samples: int | None = None
+    """Fresh pairs to draw for a run (40,000): half of them to fit maps, half to score them."""
+    rho: float | None = None
+    """Correlation of the pairs in a file, for the bound; a run knows its own."""
+    require: bool = False
+    """Exit with code 1 where a statement does not hold, for scripts."""
     seed: int = 0
     """Which samples are drawn, split and resampled."""
     out: Path | None = None
-    """Where to keep the record; by default in the run folder."""
+    """Where to keep the record; by default in the run folder, and for a file nowhere."""
     json: str | None = None
     """Write the record as JSON to this file (- for standard output)."""
 
@@ -33,8 +41,23 @@ class Certify:
 def main(words: list[str]) -> int:
     options = parse(Certify, "certify", words)
     console = console_for(options.json)
-    record = certify_run(options.run, samples=options.samples, seed=options.seed, out=options.out)
+    record = _of_run(options) if options.subject.is_dir() else _of_file(options)
     console.print(verdict_table(record.title, record.verdicts))
     say(console, record.summary)
-    emit(options.json, {"run": str(options.run)} | record.to_json())
-    return 0
+    emit(options.json, {"subject": str(options.subject)} | record.to_json())
+    return 1 if options.require and any(verdict.passed is False for verdict in record.verdicts) else 0
+
+
+def _of_run(options: Certify) -> Record:
+    if options.rho is not None:
+        raise InputError("--rho is for files of latents: a run knows the correlation of its own pairs.")
+    return certify_run(options.subject, samples=options.samples or 40_000, seed=options.seed, out=options.out)
+
+
+def _of_file(options: Certify) -> Record:
+    if options.samples is not None:
+        raise InputError("--samples is for runs: of a file, all rows are used.")
+    record = certify_file(options.subject, rho=options.rho, seed=options.seed)
+    if options.out is not None:
+        record.save(options.out, "certificate")
+    return record
