@@ -21,7 +21,6 @@ from jepatlas.base.stats import (
     Moments,
     batch_covariance,
     bootstrap,
-    characteristic_function,
     epps_pulley,
     epps_pulley_null,
 )
@@ -110,14 +109,6 @@ def test_epps_pulley_is_its_definition(knots: int, limit: float):
     expected = slow_epps_pulley(samples.numpy(), knots, limit)
     np.testing.assert_allclose(epps_pulley(samples, knots, limit), expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(plain_epps_pulley(samples, knots, limit), expected, rtol=1e-10, atol=1e-12)
-
-
-def test_characteristic_function():
-    samples = normal(11, 2)
-    cosine, sine = characteristic_function(samples, 5, 2.0)
-    for k, t in enumerate((0.0, 0.5, 1.0, 1.5, 2.0)):
-        np.testing.assert_allclose(cosine[k], np.cos(t * samples.numpy()).mean(0), atol=1e-14)
-        np.testing.assert_allclose(sine[k], np.sin(t * samples.numpy()).mean(0), atol=1e-14)
 
 
 def test_epps_pulley_gradient():

@@ -11,11 +11,12 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from jepatlas.base.characteristic import characteristic_function
 from jepatlas.base.distributed import mean_over_processes, world_size
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate
 
-__all__ = ["Moments", "batch_covariance", "bootstrap", "characteristic_function", "epps_pulley", "epps_pulley_null"]
+__all__ = ["Moments", "batch_covariance", "bootstrap", "epps_pulley", "epps_pulley_null"]
 
 
 @dataclass(frozen=True)
@@ -102,47 +103,6 @@ def _quadrature(knots: int, limit: float, like: Tensor) -> tuple[Tensor, Tensor]
     weight = torch.full_like(t, 2 * limit / (knots - 1))
     weight[0] = weight[-1] = limit / (knots - 1)
     return weight * target, target[:, None]
-
-
-def characteristic_function(samples_bs: Tensor, knots: int, limit: float) -> tuple[Tensor, Tensor]:
-    """Column means of cos(t_k u) and sin(t_k u) at equally spaced knots on [0, limit]: two (knots, s) tensors."""
-    return _CharacteristicFunction.apply(samples_bs, knots, limit)  # pyright: ignore[reportReturnType]
-
-
-class _CharacteristicFunction(torch.autograd.Function):
-    """One sine and one cosine per sample; the other knots follow by the Chebyshev recurrence
-
-    cos (k+1)θ = 2 cos θ cos kθ − cos (k−1)θ,  and the same for the sine.
-
-    The backward pass runs it again rather than keep a (b, s, knots) tensor.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, samples: Tensor, knots: int, limit: float) -> tuple[Tensor, Tensor]:
-        ctx.save_for_backward(samples)
-        ctx.knots, ctx.step = knots, limit / (knots - 1)
-        means = [(c.mean(0), s.mean(0)) for c, s in _harmonics(samples * ctx.step, knots)]
-        cosine, sine = zip(*means, strict=True)
-        return torch.stack(cosine), torch.stack(sine)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        (samples,) = ctx.saved_tensors
-        grad_cosine, grad_sine = grads
-        total = torch.zeros_like(samples)
-        for k, (c, s) in enumerate(_harmonics(samples * ctx.step, ctx.knots)):
-            total.addcmul_(c, k * grad_sine[k]).addcmul_(s, -k * grad_cosine[k])
-        return total * (ctx.step / len(samples)), None, None
-
-
-def _harmonics(theta: Tensor, count: int):
-    c, s = torch.cos(theta), torch.sin(theta)
-    double = 2 * c
-    before = (torch.ones_like(c), torch.zeros_like(c))
-    now = (c, s)
-    for _ in range(count):
-        yield before
-        before, now = now, (double * now[0] - before[0], double * now[1] - before[1])
 
 
 Statistic = Callable[[np.ndarray], Mapping[str, float]]
