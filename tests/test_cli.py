@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -63,8 +64,8 @@ def test_the_examples_of_the_help_are_valid(capsys: Captured):
     """Each is parsed as it stands; those that could run at once are only asked for help."""
     for verb in VERBS:
         assert call(verb, "--help") == 0
-        (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Example: jepatlas ")]
-        assert call(*line.removeprefix("Example: jepatlas ").split(), "--help") == 0
+        lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Example: jepatlas ")]
+        assert all(call(*line.removeprefix("Example: jepatlas ").split(), "--help") == 0 for line in lines)
         capsys.readouterr()
 
 
@@ -98,7 +99,9 @@ BAD = [
     (["train", "--objective", "whitening", "--latent-dim", "8", "--batch-size", "4"], "A batch of 4 is too small"),
     (["train", "--objective.weight", "2"], "must be in [0, 1]"),
     (["certify"], "PATH"),
-    (["certify", "nowhere"], "nowhere is not a run folder"),
+    (["certify", "nowhere"], "There is no run folder and no file nowhere"),
+    (["certify", "."], ". is not a run folder: it has no recipe.yaml. Train one with"),
+    (["certify", ".", "--rho", "0.9"], "--rho is for files of latents"),
     (["certify", "nowhere", "--sampels", "5"], "--samples"),
     (["report"], "name at least one run folder"),
     (["report", "nowhere"], "nowhere"),
@@ -146,7 +149,7 @@ def test_debug_shows_the_traceback(capsys: Captured):
     assert call("certify", "nowhere", "--debug") == 2
     err = capsys.readouterr().err
     assert "Traceback" in err
-    assert err.endswith("Train one with 'jepatlas train --out nowhere'.\n")
+    assert err.endswith("jepatlas certify: There is no run folder and no file nowhere.\n")
 
 
 def test_one_process_of_many_speaks(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
@@ -180,7 +183,7 @@ def test_json_on_standard_output_stands_alone(run: Path, capsys: Captured):
         assert call(*words, "--json", "-") == 0
         answers[words[0]] = json.loads(capsys.readouterr().out)
     assert answers["train"] == {"run": "other", "status": "finished", "step": 5, "verdicts": []}
-    assert {"run", "verdicts", "provenance"} <= answers["certify"].keys()
+    assert {"subject", "verdicts", "provenance"} <= answers["certify"].keys()
     assert Path(answers["report"]["report"]).stat().st_size > 1000
 
 
@@ -227,6 +230,18 @@ def test_a_run_without_a_checkpoint_cannot_be_certified(capsys: Captured, run: P
     assert f"{run} has no checkpoint yet. Train it with 'jepatlas train --resume {run}'" in capsys.readouterr().err
 
 
+def test_too_few_samples_are_refused(capsys: Captured, run: Path):
+    for samples in ("0", "3"):
+        assert call("certify", run, "--samples", samples) == 2
+        assert re.search(r"samples|rows", capsys.readouterr().err)
+    assert not (run / "records" / "certificate.json").exists()
+
+
+def test_a_certificate_can_be_required(run: Path):
+    assert call("certify", run, "--samples", "600") == 0
+    assert call("certify", run, "--samples", "600", "--require") == 1  # five steps cannot pass
+
+
 def test_an_answer_that_cannot_be_written_is_no_traceback(run: Path, capsys: Captured):
     Path("file").touch()
     assert call("certify", run, "--samples", "600", "--json", "file/answer.json") == 2
@@ -255,7 +270,7 @@ def test_json_of_a_sweep_and_of_a_crash_in_it(capsys: Captured):
 @pytest.mark.slow
 def test_the_doctor_passes_as_a_process(elsewhere: Path):
     process = command("doctor", "--json", "-", "--out", elsewhere / "kept", cwd=elsewhere)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     answer = json.loads(out)
     assert answer["jepatlas"] == __version__

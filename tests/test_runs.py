@@ -15,8 +15,8 @@ from jepatlas.base.arrays import read_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.encoders import MLPConfig
 from jepatlas.objectives import CovarianceConfig, InfoNCEConfig, LeJEPAConfig, VICRegConfig, WhiteningConfig
-from jepatlas.recipes import Recipe, load_recipe
-from jepatlas.runs import certify_run, encode_pairs, load_objective, resume_run, start_run
+from jepatlas.recipes import Recipe, build_batches, load_recipe
+from jepatlas.runs import certify_run, load_objective, resume_run, start_run
 from jepatlas.training import Outcome
 from jepatlas.views import Siblings
 from jepatlas.worlds import (
@@ -94,7 +94,8 @@ def test_each_objective_trains(objective, tmp_path: Path):
 def test_a_projector_and_another_width_train(tmp_path: Path):
     given = replace(SHORT, latent_dim=3, projector=MLPConfig(width=8, depth=1))
     trains(given, tmp_path / "run")
-    assert encode_pairs(tmp_path / "run", 10, 0)[2].shape == (10, 3)
+    recipe, objective = load_objective(tmp_path / "run")
+    assert objective.encode(build_batches(recipe)(0).x).shape == (128, 3)
 
 
 def test_a_run_folder_has_what_it_says(tmp_path: Path):
@@ -178,11 +179,13 @@ def test_a_certificate_needs_samples(samples: int, tmp_path: Path):
     assert not (tmp_path / "run" / "records" / "certificate.json").exists()
 
 
-def test_latents_are_those_of_the_loaded_weights(tmp_path: Path):
+def test_what_is_certified_are_the_averaged_weights(tmp_path: Path):
     start_run(recipe(steps=10, ema=0.9), tmp_path / "run")
-    _, pairs, h, h_next = encode_pairs(tmp_path / "run", 50, seed=3)
     _, objective = load_objective(tmp_path / "run")
     assert not objective.training
+    arrays = certify_run(tmp_path / "run", samples=600).arrays
     with torch.no_grad():
-        np.testing.assert_array_equal(h, objective.encode(pairs.x).numpy())
-        np.testing.assert_array_equal(h_next, objective.encode(pairs.x_next).numpy())
+        h = objective.encode(torch.from_numpy(arrays["x"])).numpy()
+    np.testing.assert_allclose(arrays["h"], h, rtol=1e-5, atol=1e-6)
+    saved = tensors(tmp_path / "run")
+    assert not torch.equal(saved["average.encoder.0.weight"], saved["model.encoder.0.weight"])

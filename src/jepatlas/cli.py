@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from jepatlas import __version__
 from jepatlas.base.errors import InputError, nearest
@@ -63,4 +65,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(verb: str, words: list[str]) -> int:
     if verb not in VERBS:
         raise InputError(f"there is no such verb. {nearest(verb, VERBS)}")
-    return importlib.import_module(f"jepatlas.verbs.{verb}").main(words)
+    with _ctrl_c_waits():
+        module = importlib.import_module(f"jepatlas.verbs.{verb}")
+    return module.main(words)
+
+
+@contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Until all is imported: libraries that are interrupted while they load fail in ways of their own."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -7,15 +7,15 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from jepatlas.base.config import from_plain
-from jepatlas.recipes import Recipe
-from jepatlas.runs import certify_run, start_run
-
 __all__ = ["job", "small_run"]
 
 
 def small_run(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     """As `run_job`, but certified on few samples."""
+    from jepatlas.base.config import from_plain
+    from jepatlas.recipes import Recipe
+    from jepatlas.runs import certify_run, start_run
+
     built = from_plain(Recipe, recipe)
     outcome = start_run(built, Path(folder))
     record = certify_run(Path(folder), samples=1000, seed=built.seed)

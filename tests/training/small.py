@@ -49,7 +49,7 @@ def command(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(line, **(pipes | options))
 
 
-def until(condition: Callable[[], Any], seconds: float = 60) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 120) -> Any:
     """Wait for a condition, and return its value."""
     end = time.monotonic() + seconds
     while not (value := condition()):

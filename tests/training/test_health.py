@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch import nn
 from training.small import WORDS, call, metrics, recipe, tensors
 
+from jepatlas.base.contracts import Batches
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Pairs
 from jepatlas.encoders import MLPConfig
@@ -30,7 +29,7 @@ from jepatlas.training import TrainingConfig, train
 from jepatlas.training.health import Health
 
 
-def with_nan(name: str, at: int, row: int) -> Callable[[int], Any]:
+def with_nan(name: str, at: int, row: int) -> Batches:
     clean = build_batches(recipe())
 
     def batches(step: int) -> Pairs:

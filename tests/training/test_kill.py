@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from training.small import WORDS, call, command, metrics, same, until
 
-RUN = ["train", *WORDS, "--steps", "1500", "--log-every", "10", "--checkpoint-every", "50", "--ema", "0.9"]
+RUN = ["train", *WORDS, "--steps", "800", "--log-every", "10", "--checkpoint-every", "50", "--ema", "0.9"]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_five_kills_at_random_moments(whole: Path, tmp_path: Path):
     for kill in range(5):
         process = command(*words)
         until(lambda before=before: lines(run) > before)
-        time.sleep(chance.uniform(0, 0.2))
+        time.sleep(chance.uniform(0, 0.1))
         process.kill()
         _, err = process.communicate()
         assert process.returncode == -signal.SIGKILL, err
@@ -49,12 +49,12 @@ def test_ctrl_c_saves_and_says_how_to_go_on(whole: Path, tmp_path: Path):
     process = command(*RUN, "--out", run, "--json", tmp_path / "answer.json")
     until(lambda: lines(run) >= 3)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert f"Go on with: jepatlas train --resume '{run}'" in out
     assert err == ""
     assert (tmp_path / "answer.json").exists()
-    assert metrics(run)[-1]["step"] < 1500
+    assert metrics(run)[-1]["step"] < 800
     assert call("train", "--resume", run) == 0
     assert same(run, whole)
     steps = [line["step"] for line in metrics(run)]
@@ -62,10 +62,12 @@ def test_ctrl_c_saves_and_says_how_to_go_on(whole: Path, tmp_path: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="sees through /proc that torch is being loaded")
 def test_ctrl_c_before_the_first_step_is_no_traceback(tmp_path: Path):
     process = command("train", *WORDS, "--out", tmp_path / "run")
-    time.sleep(0.7)  # while it imports
+    libraries = Path("/proc", str(process.pid), "maps")
+    until(lambda: "libtorch" in libraries.read_text())  # while it imports
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode in (130, -signal.SIGINT)
-    assert "Traceback" not in err
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (130, "jepatlas train: interrupted.\n")
+    assert not (tmp_path / "run").exists()

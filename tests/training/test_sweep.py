@@ -156,7 +156,7 @@ def test_a_sweep_that_is_stopped_goes_on_with_what_is_missing(tmp_path: Path):
     workers = children(process.pid)
     assert workers
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
     assert "Traceback" not in err
     until(lambda: all(gone(pid) for pid in workers), seconds=20)

@@ -23,7 +23,7 @@ from jepatlas.recipes import build_batches
 from jepatlas.runs import resume_run, start_run
 from jepatlas.training import TrainingConfig, train
 
-STEPS = 60
+STEPS = 40
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "jepatlas"]
 RUN = ["train", *WORDS, "--steps", str(STEPS), "--log-every", "10", "--checkpoint-every", "10", "--ema", "0.9"]
 GIVEN = recipe(steps=STEPS, log_every=10, checkpoint_every=10, ema=0.9)
@@ -140,7 +140,7 @@ def test_torchrun_interrupted_killed_and_resumed(two: tuple[Path, list[dict[str,
     process = torchrun(*RUN, "--out", run)
     until((saved / "step-10").exists)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=120)
     assert f"Go on with: jepatlas train --resume {run}" in out, err
     interrupted = max(int(path.name.removeprefix("step-")) for path in saved.glob("step-*"))
     assert 10 <= interrupted < STEPS
@@ -154,7 +154,7 @@ def test_torchrun_interrupted_killed_and_resumed(two: tuple[Path, list[dict[str,
     process.communicate()
 
     process = torchrun("train", "--resume", run)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert out.count(f"Trained {STEPS} steps") == 1
     assert same(run, two[0] / "ddp")

@@ -18,8 +18,11 @@ from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 class Certify:
     """Hold latents against the true states of a world, and against what theory says of them.
 
-    Of a run, on fresh samples of its world:     jepatlas certify runs/spiral-lejepa-s0
-    Of anybody's latents, with the truth or not: jepatlas certify latents.npz --rho 0.9
+    Example: jepatlas certify runs/spiral-lejepa-s0
+
+    Example: jepatlas certify latents.npz --rho 0.9
+
+    The first is of a run, on fresh samples of its world; the second of anybody's latents, with the truth or without.
     """
 
     subject: tyro.conf.Positional[Path]
@@ -41,6 +44,8 @@ class Certify:
 def main(words: list[str]) -> int:
     options = parse(Certify, "certify", words)
     console = console_for(options.json)
+    if not options.subject.exists():
+        raise InputError(f"There is no run folder and no file {options.subject}.")
     record = _of_run(options) if options.subject.is_dir() else _of_file(options)
     console.print(verdict_table(record.title, record.verdicts))
     say(console, record.summary)
@@ -51,7 +56,8 @@ def main(words: list[str]) -> int:
 def _of_run(options: Certify) -> Record:
     if options.rho is not None:
         raise InputError("--rho is for files of latents: a run knows the correlation of its own pairs.")
-    return certify_run(options.subject, samples=options.samples or 40_000, seed=options.seed, out=options.out)
+    samples = 40_000 if options.samples is None else options.samples
+    return certify_run(options.subject, samples=samples, seed=options.seed, out=options.out)
 
 
 def _of_file(options: Certify) -> Record:

@@ -1,0 +1,56 @@
+"""Refusals that the measurements of this room share; each names the array, what was given and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jepatlas.base.arrays import check_finite, check_rows
+from jepatlas.base.errors import InputError
+
+__all__ = ["check_matrices", "check_same_shape", "check_standard", "rates"]
+
+
+def check_matrices(groups: np.ndarray | None = None, **arrays: np.ndarray) -> None:
+    """Rows and columns, equally many rows, no NaN or infinity; a group label for every row."""
+    for name, array in arrays.items():
+        if array.ndim != 2 or 0 in array.shape:
+            raise InputError(f"'{name}' must have rows and columns, but its shape is {array.shape}.")
+    check_rows(arrays | ({} if groups is None else {"groups": groups}))
+    for name, array in arrays.items():
+        check_finite(name, array)
+
+
+def check_same_shape(**arrays: np.ndarray) -> None:
+    if len({array.shape for array in arrays.values()}) > 1:
+        shapes = ", ".join(f"'{name}' has {array.shape}" for name, array in arrays.items())
+        raise InputError(f"These arrays must have the same shape, but {shapes}.")
+
+
+def check_standard(name: str, z: np.ndarray) -> None:
+    """Refuse states that are grossly not N(0, I), where Hermite polynomials are not orthonormal.
+
+    The slack is wide: states are refused for their units, not for the noise of a few samples.
+    """
+    moments = np.cov(z, rowvar=False, bias=True).reshape(z.shape[1], z.shape[1])
+    worst = max(np.abs(z.mean(0)).max(), np.abs(moments - np.eye(len(moments))).max())
+    if not worst <= 0.5 + 4 / np.sqrt(len(z)):
+        raise InputError(
+            f"'{name}' must have mean 0 and covariance I, but is off by {worst:.3g}. Standardise it (a Gaussian state "
+            "stays one), or use the Gaussian coordinates behind it."
+        )
+
+
+def rates(rho: float | Sequence[float] | np.ndarray, n: int) -> np.ndarray:
+    """ρ of each of n dimensions, from one for all or one for each.
+
+    >>> rates(0.9, 2)
+    array([0.9, 0.9])
+    """
+    given = np.atleast_1d(np.asarray(rho, dtype=np.float64))
+    if not np.all((given > 0) & (given < 1)):
+        raise InputError(f"The correlation ρ of a pair must lie between 0 and 1, but {rho} was given.")
+    if given.shape not in ((1,), (n,)):
+        raise InputError(f"There must be one ρ, or one for each of {n} dimensions, but {given.size} were given.")
+    return np.broadcast_to(given, n).copy()

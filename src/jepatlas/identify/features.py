@@ -1,0 +1,80 @@
+"""Functions of x in which eigenfunctions are sought: linear and quadratic terms, and random Fourier features.
+
+    φ(x) = (u, (u_i u_j)_{i<j}, (u_i² − 1)/√2, f^{−1/2} cos(Ωu/ℓ), f^{−1/2} sin(Ωu/ℓ)),   u = whitened x
+
+The f rows of Ω are N(0, I), orthogonal in blocks (Rahimi & Recht 2007; Yu et al. 2016). Every linear and quadratic term
+has the variance of *all* Fourier features together. So a ridge pushes toward the polynomials that the ladder of a
+Gaussian world is made of, and the Fourier features add what those cannot say; alone they fail from about 5 dimensions on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import LinearMap
+from jepatlas.base.stats import Moments
+
+__all__ = ["Features", "principal_whitener", "random_frequencies"]
+
+FLOOR = 1e-8  # variance, relative to the largest, below which a direction is rounding and not data
+
+
+@dataclass(frozen=True)
+class Features:
+    """φ for rows x; without frequencies (0 rows) these are the polynomial features alone.
+
+    >>> u = LinearMap(np.eye(2), np.zeros(2), np.zeros(2))
+    >>> Features(u, np.zeros((0, 2)), quadratic=True)(np.array([[2.0, 3.0]])).round(2)
+    array([[2.  , 3.  , 6.  , 2.12, 5.66]])
+    """
+
+    whitening: LinearMap
+    frequencies: np.ndarray  # (f, d), divided by the length scale
+    quadratic: bool = True
+
+    @property
+    def count(self) -> int:
+        d = len(self.whitening.weight)
+        return d + (d * (d + 1) // 2 if self.quadratic else 0) + 2 * len(self.frequencies)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        if x.ndim != 2 or x.shape[1] != len(self.whitening.x_mean):
+            raise InputError(f"x must have {len(self.whitening.x_mean)} columns, but its shape is {x.shape}.")
+        u = self.whitening.apply(x.astype(np.float64))
+        parts = [u, *(_products(u) if self.quadratic else ()), *_waves(u, self.frequencies)]
+        return np.concatenate(parts, axis=1)
+
+
+def _products(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    i, j = np.triu_indices(u.shape[1], 1)
+    return u[:, i] * u[:, j], (np.square(u) - 1) / np.sqrt(2)
+
+
+def _waves(u: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    # torch's sine and cosine are five times faster than numpy's in float64
+    angle = torch.from_numpy(u @ frequencies.T)
+    scale = max(len(frequencies), 1) ** -0.5
+    return (angle.cos() * scale).numpy(), (angle.sin() * scale).numpy()
+
+
+def random_frequencies(count: int, dim: int, rng: np.random.Generator) -> np.ndarray:
+    """Rows from N(0, I), orthogonal within each block of `dim`: less variance in the kernel that they approximate."""
+    blocks = rng.standard_normal((-(-count // dim), dim, dim))
+    lengths = np.linalg.norm(rng.standard_normal(blocks.shape), axis=2, keepdims=True)
+    return (np.linalg.qr(blocks)[0] * lengths).reshape(-1, dim)[:count]
+
+
+def principal_whitener(moments: Moments, components: int | None = None) -> LinearMap:
+    """Onto the leading principal components, each with variance one; constant directions are left out."""
+    values, vectors = np.linalg.eigh(moments.covariance.numpy())
+    varies = values > FLOOR * max(values[-1], np.finfo(float).tiny)
+    kept = np.flatnonzero(varies)[::-1][:components]
+    mean = moments.mean.numpy()
+    # a constant column leaves rounding of the size of its mean: that is no variance either
+    if len(kept) == 0 or values[-1] <= np.square(np.finfo(float).eps * np.abs(mean).max(initial=0)) * moments.count:
+        raise InputError("x does not vary: all rows are the same, so there is nothing to find.")
+    return LinearMap((vectors[:, kept] / np.sqrt(values[kept])).T, mean, np.zeros(len(kept)))

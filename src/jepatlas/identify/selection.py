@@ -1,0 +1,92 @@
+"""Length scale and ridge by what they are worth on other pairs, never by the fitted eigenvalues.
+
+Too little ridge gives functions that remember the sample: fitted eigenvalues near one, held-out ones near zero. The
+generalised Rayleigh quotient of the m leading functions on other pairs (`rayleigh_trace`) is at most λ₁ + … + λ_m, so
+such functions lose by it. The best choice depends on m: few functions want a smaller ridge than many.
+
+First a pilot: every length scale and ridge, on a sample and with a part of the features. Then all pairs of the fit,
+at the pilot's length scale, with ridges around the pilot's, as more pairs want less of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from jepatlas.base.records import LinearMap
+from jepatlas.identify.features import Features
+from jepatlas.identify.pair_chunks import Places
+from jepatlas.identify.transfer import TransferMoments, eigenfunctions, rayleigh_trace
+
+__all__ = ["SCORE", "SELECT", "Candidate", "Family", "best", "candidates", "moments_of"]
+
+SELECT, SCORE = 0.6, 0.75
+"""Places of rows: below SELECT to fit, then to select, from SCORE on to score."""
+
+BLOCKS = 4
+QUADRATIC_UP_TO = 16  # components; 136 products, and as many again would outnumber the Fourier features
+
+
+@dataclass(frozen=True)
+class Family:
+    """The features of every length scale: one whitening, one set of frequencies."""
+
+    whitening: LinearMap
+    frequencies: np.ndarray  # (f, d)
+
+    @property
+    def dim(self) -> int:
+        return len(self.whitening.weight)
+
+    def at(self, length_scale: float, count: int | None = None) -> Features:
+        """A length scale is relative to √d, as distances of whitened rows are."""
+        scaled = self.frequencies[:count] / (length_scale * np.sqrt(self.dim))
+        return Features(self.whitening, scaled, quadratic=self.dim <= QUADRATIC_UP_TO)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Functions fitted with one length scale and ridge, and their moments on the pairs to select by."""
+
+    length_scale: float
+    ridge: float
+    covariances: np.ndarray  # (blocks, m, m)
+    lagged: np.ndarray  # (blocks, m, m)
+
+    def score(self, leading: int) -> float:
+        """The mean over blocks, not the value of all rows: a function that lives on a few far rows can be right there
+        by luck, but not in every block."""
+        blocks = zip(self.covariances[:, :leading, :leading], self.lagged[:, :leading, :leading], strict=True)
+        return float(np.mean([rayleigh_trace(*block) for block in blocks]))
+
+
+def candidates(
+    fit: TransferMoments, select: Sequence[TransferMoments], scale: float, ridges: Sequence[float], count: int
+) -> list[Candidate]:
+    """One for each ridge: `count` functions of the pairs to fit on, seen on the blocks of pairs to select by."""
+    matrices = [(block.covariance, block.lagged) for block in select]
+    tried = []
+    for ridge, found in zip(ridges, eigenfunctions(fit, ridges, count), strict=True):
+        v = found.vectors
+        covariances, lagged = (np.stack([v.T @ block[i] @ v for block in matrices]) for i in (0, 1))
+        tried.append(Candidate(scale, ridge, covariances, lagged))
+    return tried
+
+
+def best(tried: Iterable[Candidate], leading: int) -> Candidate:
+    return max(tried, key=lambda candidate: candidate.score(leading))
+
+
+def moments_of(features: Features, pairs: Iterable[Places]) -> tuple[TransferMoments, list[TransferMoments]]:
+    """Those of the rows to fit on, and of each block of the rows to select by."""
+    edges = [0.0, *np.linspace(SELECT, SCORE, BLOCKS + 1)]
+    sums = [TransferMoments.none(features.count) for _ in edges[1:]]
+    for chunk in pairs:
+        for part, (low, high) in enumerate(pairwise(edges)):
+            rows = chunk.within(low, high)
+            if len(rows.x):
+                sums[part] = sums[part].merge(TransferMoments.of(features(rows.x), features(rows.x_next)))
+    return sums[0], sums[1:]

@@ -1,0 +1,100 @@
+"""The spectral solver: from pairs to the m best functions, with length scale and ridge chosen for that m."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import torch
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.base.stats import Moments
+from jepatlas.identify.features import principal_whitener, random_frequencies
+from jepatlas.identify.pair_chunks import PairChunks
+from jepatlas.identify.selection import SCORE, Candidate, Family, best, candidates, moments_of
+from jepatlas.identify.spectral_encoder import SpectralEncoder
+from jepatlas.identify.transfer import TransferMoments, eigenfunctions
+
+__all__ = ["Solution", "SpectralSolver", "SpectrumSettings"]
+
+AROUND = (0.03, 0.1, 0.3, 1.0, 3.0)
+"""Ridges to try on all pairs, relative to the pilot's: more pairs want less."""
+PILOT_FEATURES = 256
+
+
+@dataclass(frozen=True)
+class SpectrumSettings:
+    """How a spectrum is computed."""
+
+    functions: int = 16
+    """Eigenfunctions to compute: more than the dimensions to be found, or the ladder stays undecided."""
+    features: int = 512
+    """Random Fourier features, beside the linear and quadratic ones."""
+    components: int = 32
+    """Principal components of x to look at, at most."""
+    length_scales: tuple[float, ...] = (0.18, 0.25, 0.35, 0.5, 0.7, 1.0, 1.6, 2.5)
+    """To choose from: in whitened x, times the root of the number of components."""
+    ridges: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-1)
+    """To choose from: each linear feature has variance one, the Fourier features have it together."""
+    pilot: int = 6000
+    """Pairs on which all combinations are tried."""
+    replicates: int = 500
+    """Of the bootstrap."""
+
+    def __post_init__(self) -> None:
+        for name in ("functions", "features", "components", "pilot", "replicates"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")
+        for name in ("length_scales", "ridges"):
+            values = getattr(self, name)
+            if not values or not all(0 < value < np.inf for value in values):
+                raise InputError(f"{name} must be positive numbers, at least one, but {values} was given.")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The functions, and what was chosen for them."""
+
+    encoder: SpectralEncoder
+    length_scale: float
+    ridge: float
+
+
+class SpectralSolver:
+    """Tries every length scale and ridge on a sample once; then `fit(m)` reads all pairs at the one that suits m."""
+
+    def __init__(self, pairs: PairChunks, settings: SpectrumSettings, seed: int) -> None:
+        self.pairs, self.settings = pairs, settings
+        parts = (Moments.of(torch.from_numpy(view)) for rows in pairs for view in _views(rows.within(0, SCORE)))
+        whitening = principal_whitener(reduce(Moments.merge, parts), settings.components)
+        rng = numpy_generator(seed, "spectrum/frequencies")
+        frequencies = random_frequencies(-(-settings.features // 2), len(whitening.weight), rng)
+        self.family = Family(whitening, frequencies)
+        self.pilot = self._pilot()
+        self.read: dict[float, tuple[TransferMoments, list[TransferMoments]]] = {}
+
+    def _pilot(self) -> list[Candidate]:
+        settings, rows = self.settings, self.pairs.sample(self.settings.pilot, 0.0, SCORE).cut()
+        tried = []
+        for scale in settings.length_scales:
+            fit, select = moments_of(self.family.at(scale, PILOT_FEATURES // 2), rows)
+            tried += candidates(fit, select, scale, settings.ridges, settings.functions)
+        return tried
+
+    def fit(self, count: int) -> Solution:
+        """The `count` leading functions, fitted on all pairs but those to score on."""
+        pilot = best(self.pilot, count)
+        scale, features = pilot.length_scale, self.family.at(pilot.length_scale)
+        if scale not in self.read:
+            self.read[scale] = moments_of(features, self.pairs)
+        fit, select = self.read[scale]
+        tried = candidates(fit, select, scale, [factor * pilot.ridge for factor in AROUND], count)
+        ridge, whole = best(tried, count).ridge, reduce(TransferMoments.merge, select, fit)
+        (found,) = eigenfunctions(whole, [ridge], count)
+        return Solution(SpectralEncoder(features, found.vectors.T, whole.mean, found.values), scale, ridge)
+
+
+def _views(rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    return rows[0], rows[1]
