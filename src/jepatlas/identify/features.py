@@ -4,7 +4,7 @@
 
 The f rows of Ω are N(0, I), orthogonal in blocks (Rahimi & Recht 2007; Yu et al. 2016). Every linear and quadratic term
 has the variance of *all* Fourier features together. So a ridge pushes toward the polynomials that the ladder of a
-Gaussian world is made of, and the Fourier features add what those cannot say; alone they fail from about 5 dimensions on.
+Gaussian world is made of, and the Fourier features add what those cannot say. FOURIERALONE
 """
 
 from __future__ import annotations

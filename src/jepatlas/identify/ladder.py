@@ -4,8 +4,8 @@ In a Gaussian world with rates ρ₁ ≥ … ≥ ρ_n the eigenvalues are all pr
 - *value*: no harmonic is above ρ₁². What is above it is a direction; if ρ_n > ρ₁² (the window), that finds all of them.
 - *function*: a harmonic is a polynomial in the directions before it, a direction is independent of them. The held-out
   R² of a function on polynomials of them tells, outside the window too (compare Dsilva et al. 2018).
-Where the two disagree, or a function is a mixture, the ladder is undecided, and says so. Below ρ₁^2.75, between the second
-and the third degree, no direction is looked for: functions there are too rough for most samples.
+Where the two disagree, or a function is a mixture, the ladder is undecided, and says so. Below ρ₁^2.75, between the
+second and the third degree, no direction is looked for: functions there are too rough for most samples.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def read_ladder(
 ) -> Ladder:
     """From held-out eigenvalues, fitted ones, and the functions' values (b, m) on held-out rows.
 
-    `leading` is a better estimate of ρ₁, where there is one: the first of few functions is more exact than that of many.
+    `leading` is a better estimate of ρ₁, where there is one: few functions are fitted more exactly than many.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.standard_normal((2000, 2))
@@ -134,7 +134,7 @@ def _conclude(steps: Sequence[Step], found: int, reach: float) -> tuple[int | No
         )
     if "harmonic" not in kinds:
         return None, (
-            f"Undecided: {found} functions look like directions, but no harmonic of them was seen, so there may be more. "
-            "Compute more functions, or give more pairs or features."
+            f"Undecided: {found} functions look like directions, but no harmonic of them was seen, so there may be "
+            "more. Compute more functions, or give more pairs or features."
         )
     return found, f"{found} directions with ρ above {reach:.2f}; faster ones were not looked for."

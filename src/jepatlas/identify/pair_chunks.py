@@ -6,8 +6,8 @@ of the bootstrap are ranges of u, so they do not depend on how the rows were cut
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from jepatlas.base.arrays import check_finite, check_rows
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import derive, numpy_generator
 
-__all__ = ["ROWS", "Chunk", "PairArrays", "PairChunks", "Places"]
+__all__ = ["ROWS", "Chunk", "Chunks", "PairArrays", "PairChunks", "Places"]
 
 ROWS = 4096  # features of so many rows are small enough for the allocator to use their memory again: three times faster
 FEWEST_PAIRS, FEWEST_GROUPS = 200, 8  # below these a part could be empty, and no interval would mean anything
@@ -27,6 +27,9 @@ class Chunk(NamedTuple):
     x: np.ndarray
     x_next: np.ndarray
     groups: np.ndarray | None = None
+
+
+Chunks = Iterable[tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray | None]]
 
 
 class PairArrays:
@@ -59,8 +62,9 @@ class Places(NamedTuple):
 
 
 class PairChunks:
-    """Checked chunks with their places, in [0, below). `chunks` is gone through several times: give a list, or an object
-    whose `__iter__` starts anew.
+    """Checked chunks with their places, in [0, below).
+
+    `chunks` is gone through several times: give a list, or an object whose `__iter__` starts anew.
 
     >>> x = np.random.default_rng(0).standard_normal((1000, 2))
     >>> pairs = PairChunks(PairArrays(x, x, rows=300))
@@ -68,7 +72,7 @@ class PairChunks:
     (1000, 2, True)
     """
 
-    def __init__(self, chunks: Iterable[Sequence[np.ndarray | None]], seed: int = 0, below: float = 1.0) -> None:
+    def __init__(self, chunks: Chunks, seed: int = 0, below: float = 1.0) -> None:
         if iter(chunks) is chunks:
             raise InputError(
                 "The chunks can be read only once, but the solver goes through them several times. "
@@ -104,15 +108,19 @@ class PairChunks:
         return Places(*(np.concatenate(arrays) for arrays in zip(*drawn, strict=True)))
 
 
-def _checked(chunks: Iterable[Sequence[np.ndarray | None]]) -> Iterator[Chunk]:
+def _checked(chunks: Chunks) -> Iterator[Chunk]:
     width = None
     for given in chunks:
+        if len(given) not in (2, 3):
+            raise InputError(f"A chunk is (x, x_next) or (x, x_next, groups), but one has {len(given)} parts.")
         chunk = Chunk(*given)
         named = {"x": chunk.x, "x_next": chunk.x_next}
         for name, array in named.items():
             if array.ndim != 2 or array.shape[1] == 0:
                 raise InputError(f"'{name}' must have rows and columns, but its shape is {array.shape}.")
         check_rows(named | ({} if chunk.groups is None else {"groups": chunk.groups}))
+        if chunk.groups is not None and chunk.groups.ndim != 1:
+            raise InputError(f"'groups' must hold one label a row, but its shape is {chunk.groups.shape}.")
         for name, array in named.items():
             check_finite(name, array)
         width = width or chunk.x.shape[1]
@@ -124,7 +132,7 @@ def _checked(chunks: Iterable[Sequence[np.ndarray | None]]) -> Iterator[Chunk]:
         yield chunk
 
 
-def _survey(chunks: Iterable[Chunk]) -> tuple[int, int, set[object] | None]:
+def _survey(chunks: Iterable[Chunk]) -> tuple[int, int, set[Any] | None]:
     """Number of pairs, width, and all labels."""
     count, width, labels, labelled = 0, 0, set(), set()
     for chunk in chunks:

@@ -171,12 +171,15 @@ def _rate_window(pairs: _Pairs) -> Verdict:
         rho = rates(weights)
         return float(rho[0] - max(rho[-1], 0.0) ** 2)
 
-    return Verdict.judge(
-        "rate_window", pairs.estimate("rate_window", window), direction="higher", threshold=0.0,
-        good="The slowest and the fastest direction are close enough to be recovered together.",
-        bad="The fastest direction decays faster than the slowest one's square: a nonlinear function of the slow one "
-            "takes its place. Use a shorter stride between views, or treat slow and fast parts apart.",
-    )  # fmt: skip
+    estimate = pairs.estimate("rate_window", window)
+    passed = bool(estimate.high >= 0)
+    numbers = (estimate.value, estimate.low, estimate.high, estimate.n)
+    return Verdict("rate_window", *numbers, None, 0.0, "higher", passed, (
+        "The slowest and the fastest direction are close enough to be recovered together."
+        if passed else
+        "The fastest direction decays faster than the slowest one's square: a nonlinear function of the slow one takes "
+        "its place. Use a shorter stride between views, or treat slow and fast parts apart."
+    ))  # fmt: skip
 
 
 def _isotropy(pairs: _Pairs) -> Verdict:
@@ -187,11 +190,10 @@ def _isotropy(pairs: _Pairs) -> Verdict:
         rho = np.clip(rates(weights), 1e-6, 1 - 1e-6)
         return float(np.log(rho[0]) / np.log(rho[-1]))
 
-    return Verdict.judge(
-        "isotropy", pairs.estimate("isotropy", ratio), direction="lower", threshold=RATES, null=1.0,
-        good="All directions decay at about one rate, as the bound presumes.",
-        bad="Directions decay at different rates: the bound, which presumes one ρ, does not apply as it stands.",
-    )  # fmt: skip
+    return _judge("isotropy", pairs.estimate("isotropy", ratio), (1.0, 1.0), RATES, (
+        "All directions decay at about one rate, as the bound presumes.",
+        "Directions decay at different rates: the bound, which presumes one ρ, does not apply as it stands.",
+    ))  # fmt: skip
 
 
 def _residuals(pairs: _Pairs) -> np.ndarray:

@@ -33,15 +33,15 @@ def nonlinear_rho(
     determines the state, the functions of h are all functions of the state, and in the theorem's world their largest
     correlation is ρ itself, reached by a nonlinear function of h exactly where h is a nonlinear function of the state.
 
-    `value` is the held-out correlation of the slowest function found: in expectation not above ρ, so alone it would make
-    the bound too small. D grows with ρ, so the bound needs an upper limit. Two are at hand, and `high` is the larger:
+    `value` is the held-out correlation of the slowest function found: in expectation not above ρ, so alone it would
+    make the bound too small. D grows with ρ, so the bound needs an upper limit. Two are at hand; `high` is the larger:
     - the held-out correlation's upper limit, which knows the noise of the sample but not that the fit fell short;
     - the fitted correlation, a maximum over functions on their own sample: in expectation not below the best function
       of the family. Where the fit is poor (many dimensions, few pairs) it is far above, and the bound is vacuous, as
       it should be.
 
-    The features contain the linear functions, so it is exact where it matters, near h = Qz. From scrambled latents it fell
-    short of ρ by up to .004 in our trials (8 dimensions, 20,000 pairs), where δ was larger by far.
+    The features contain the linear functions, so it is exact where it matters, near h = Qz. From scrambled latents it
+    fell short of ρ by up to .004 in our trials (8 dimensions, 20,000 pairs), where δ was larger by far.
 
     What it cannot know: a slow function outside the features, and whatever h has lost. From h = z² − 1 nothing but ρ²
     can be seen, and the bound then certifies in vain (the slowest function is not Gaussian there: look at it). If the

@@ -27,7 +27,7 @@ __all__ = ["linear_sfa", "quadratic_sfa"]
 
 
 def linear_sfa(x: np.ndarray, x_next: np.ndarray, dim: int | None = None) -> SpectralEncoder:
-    """The `dim` slowest linear functions of x (all of them, where None); directions of x that are constant are left out.
+    """The `dim` slowest linear functions of x (all of them, where None); constant directions of x are left out.
 
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 5000, 2))

@@ -85,6 +85,8 @@ class SpectralSolver:
 
     def fit(self, count: int) -> Solution:
         """The `count` leading functions, fitted on all pairs but those to score on."""
+        if not 1 <= count <= self.family.at(1.0).count:
+            raise InputError(f"{count} functions were asked for, but x gives from 1 to {self.family.at(1.0).count}.")
         pilot = best(self.pilot, count)
         scale, features = pilot.length_scale, self.family.at(pilot.length_scale)
         if scale not in self.read:

@@ -11,7 +11,6 @@ Pairs are in three parts: to fit, to select length scale and ridge, and to score
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy as np
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.identify.held_out import BlockMoments
 from jepatlas.identify.ladder import Ladder, read_ladder
-from jepatlas.identify.pair_chunks import PairArrays, PairChunks
+from jepatlas.identify.pair_chunks import Chunks, PairArrays, PairChunks
 from jepatlas.identify.selection import SCORE
 from jepatlas.identify.solver import Solution, SpectralSolver, SpectrumSettings
 from jepatlas.identify.spectral_encoder import SpectralEncoder
@@ -68,7 +67,7 @@ def spectrum(
 
 
 def spectrum_of_chunks(
-    chunks: Iterable[Sequence[np.ndarray | None]],
+    chunks: Chunks,
     *,
     dim: int | None = None,
     settings: SpectrumSettings | None = None,
@@ -95,7 +94,7 @@ def spectrum_of_chunks(
 def _narrow(solver: SpectralSolver, wide: Solution, ladder: Ladder, dim: int | None) -> Solution:
     """The encoder's functions: fewer of them want another ridge than the whole ladder.
 
-    Where harmonics stand between the directions, a new fit would bring them in another order: keep those that were read.
+    Where harmonics stand between the directions, a new fit could change their order: keep those that were read.
     """
     kept = list(ladder.directions or [0]) if dim is None else list(range(dim))
     if kept == list(range(len(kept))):
@@ -113,7 +112,7 @@ def fit_spectral_encoder(
     settings: SpectrumSettings | None = None,
     seed: int = 0,
 ) -> SpectralEncoder:
-    """The encoder alone, from all pairs, where the dimension is known: the quick baseline. No pair is left to score on."""
+    """The encoder alone, where the dimension is known: the quick baseline. All pairs go into it, none is left to score."""
     settings = replace(settings or SpectrumSettings(), functions=dim)
     pairs = PairChunks(PairArrays(x, x_next, groups), seed, below=SCORE)
     return SpectralSolver(pairs, settings, seed).fit(dim).encoder
