@@ -62,12 +62,18 @@ def test_corruptions_fail_and_only_require_makes_it_an_error(
     assert answer([path, "--require"], capsys)[0] == 1
 
 
-def test_without_truth_there_is_the_bound_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_truth_there_is_the_bound_and_without_both_the_audit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     z, z_next = world()
     write_arrays(tmp_path / "h.npz", {"h": rotate(z), "h_next": rotate(z_next)})
     _, found = answer([str(tmp_path / "h.npz"), "--rho", str(RHO)], capsys)
     assert "r2" not in found["by_name"]
     assert found["by_name"]["bound"]["passed"] is True
+    _, alone = answer([str(tmp_path / "h.npz")], capsys)
+    assert alone["by_name"].keys() == found["by_name"].keys() - {name for name in found["by_name"] if "bound" in name
+        or name.split("_")[0] in ("epsilon", "delta", "gap")}  # fmt: skip
+    assert "stays open" in alone["summary"]
 
 
 def test_the_record_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,13 +88,12 @@ def test_the_record_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: pytest
     ("arrays", "words", "message"),
     [
         ({"h": np.ones((9, 2))}, [], "h_next is missing"),
-        ({"h": np.ones((9, 2)), "h_next": np.ones((9, 2))}, [], "--rho"),
         ({"h": np.ones((9, 2)), "h_next": np.ones((9, 2))}, ["--rho", "1.5"], "1.5"),
         ({"h": np.ones((9, 2)), "h_next": np.ones((8, 2))}, ["--rho", "0.5"], "same number of rows"),
         ({"h": np.full((9, 2), np.nan), "h_next": np.ones((9, 2))}, ["--rho", "0.5"], "18 values that are NaN"),
         ({"h": np.ones((9, 2)), "h_next": np.ones((9, 2))}, ["--samples", "5"], "--samples is for runs"),
     ],
-    ids=["missing", "no truth, no rho", "rho", "rows", "nan", "samples"],
+    ids=["missing", "rho", "rows", "nan", "samples"],
 )
 def test_bad_files_are_refused_in_one_message(
     arrays: Arrays, words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -14,7 +14,7 @@ from jepatlas.base.linear import hold_out, procrustes
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record, Verdict
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.identify import certify
+from jepatlas.identify import audit, certify
 
 __all__ = ["certificate", "certify_file"]
 
@@ -28,12 +28,19 @@ def certificate(
     *,
     rho: float | None,
     seed: int,
+    audited: bool = False,
     note: str = "",
     about: Mapping[str, Any] | None = None,
 ) -> Record:
-    """Judge the arrays `h` and `h_next`, with the truth `z`, the observations `x` and `groups` where they are given."""
-    z, groups = arrays.get("z"), arrays.get("groups")
-    verdicts = certify(arrays["h"], arrays["h_next"], z, rho=rho, groups=groups, seed=seed)
+    """Judge the arrays `h` and `h_next`, with the truth `z`, the observations `x` and `groups` where they are given.
+
+    `audited` asks first whether the pairs look like the world that the theorems speak of.
+    """
+    h, h_next, z, groups = (arrays.get(name) for name in ("h", "h_next", "z", "groups"))
+    assert h is not None and h_next is not None
+    verdicts = audit(h, h_next, groups=groups, seed=seed) if audited else []
+    if z is not None or rho is not None:
+        verdicts += certify(h, h_next, z, rho=rho, groups=groups, seed=seed)
     shown = {} if z is None else _shown(arrays, seed)
     return Record(
         title=title,
@@ -53,11 +60,11 @@ def certify_file(path: Path, *, rho: float | None, seed: int) -> Record:
             f"{path}: a certificate needs the arrays 'h' and 'h_next' (latents of paired views, row by row), but "
             f"{' and '.join(sorted(missing))} is missing. Found: {', '.join(arrays)}."
         )
-    if rho is None and "z" not in arrays:
-        raise InputError(
-            f"{path} has no true states 'z': give the pairs' correlation with --rho for a bound without them."
-        )
-    return certificate(f"Certificate of {path.name}", arrays, rho=rho, seed=seed)
+    note = "" if "z" in arrays or rho is not None else (
+        "Without the truth 'z' or the pairs' correlation (--rho) no more can be said: whether the latents are the "
+        "world's coordinates, and whether they miss a dimension, stays open."
+    )  # fmt: skip
+    return certificate(f"Certificate of {path.name}", arrays, rho=rho, seed=seed, audited=True, note=note)
 
 
 def _headline(verdicts: list[Verdict]) -> str:
@@ -66,7 +73,8 @@ def _headline(verdicts: list[Verdict]) -> str:
     failed = [verdict.name for verdict in judged if not verdict.passed]
     tail = f"Not passed: {', '.join(failed)}." if failed else f"All {len(judged)} judged statements hold."
     if "r2" not in by_name:
-        return f"Without the truth: bound {by_name['bound_whitened'].value:.3f} after whitening. {tail}"
+        bound = by_name.get("bound_whitened")
+        return tail if bound is None else f"Without the truth: bound {bound.value:.3f} after whitening. {tail}"
     r2, turn = by_name["r2"], by_name["orthogonality"]
     return f"Held-out R² {r2.value:.4f} [{r2.low:.4f}, {r2.high:.4f}], orthogonality error {turn.value:.3f}. {tail}"
 

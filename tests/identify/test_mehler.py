@@ -119,6 +119,15 @@ def test_ladder_against_plain_correlations():
         assert found[f"gap_{d}"].value == pytest.approx(expected - 0.8**d, rel=1e-6)
 
 
+def test_ladder_weighs_each_dimension_by_its_share_of_h():
+    """h = 3z₁ + z₂ + e with rates .9 and .5: 9 parts of .9 and 1 of .5, whatever the noise."""
+    z, z_next = pairs(8000, 2, np.array([0.9, 0.5]))
+    h = (3 * z[:, 0] + z[:, 1] + np.random.default_rng(9).standard_normal(8000))[:, None]
+    found = mehler_ladder(h, z, z_next, [0.9, 0.5], np.random.default_rng(0), degree=1, replicates=50)
+    assert found["correlation_1"].value == pytest.approx(0.86, abs=0.01)
+    assert abs(found["gap_1"].value) < 0.01
+
+
 def test_a_degree_that_is_not_there_has_no_correlation():
     z, z_next = pairs(600, 2, 0.8)
     h, h_next = z @ rotation(2), z_next @ rotation(2)

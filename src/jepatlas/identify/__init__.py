@@ -9,6 +9,7 @@ from jepatlas.identify.hermite import HermiteFit, degree_variances, hermite_basi
 from jepatlas.identify.ladder import Ladder, read_ladder
 from jepatlas.identify.mehler import decays, loss_decomposition, mehler_ladder, mehler_verdicts
 from jepatlas.identify.monotone import Monotone, fit_monotone
+from jepatlas.identify.preconditions import audit
 from jepatlas.identify.recovery import linear_response, recovery, recovery_null, rotation_error
 from jepatlas.identify.rho import nonlinear_rho
 from jepatlas.identify.sfa import linear_sfa, quadratic_sfa
@@ -27,6 +28,7 @@ __all__ = [
     "SpectrumSettings",
     "SturmLiouville",
     "WarpFit",
+    "audit",
     "bound",
     "bound_terms",
     "certify",

@@ -70,14 +70,12 @@ class _Basis:
         knots = np.unique(np.quantile(x, np.r_[0, levels, 1]))
         if len(knots) < 2:
             raise InputError("A curve needs at least two different values of x, but all are the same.")
-        self.size, self._ends = len(knots) + ORDER - 1, (knots[0], knots[-1])
+        self.size = len(knots) + ORDER - 1
         padded = np.r_[[knots[0]] * ORDER, knots, [knots[-1]] * ORDER]
         self._spline = BSpline(padded, np.tri(self.size), ORDER)  # I_l has ones from l on; I_0 is the constant
-        self._slope = self._spline.derivative()
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        inside = np.clip(x, *self._ends)
-        return self._spline(inside) + self._slope(inside) * (x - inside)[:, None]
+        return self._spline(x)
 
 
 def _non_negative(gram: np.ndarray, moment: np.ndarray) -> np.ndarray:
