@@ -113,7 +113,7 @@ def _checked(chunks: Chunks) -> Iterator[Chunk]:
     for given in chunks:
         if len(given) not in (2, 3):
             raise InputError(f"A chunk is (x, x_next) or (x, x_next, groups), but one has {len(given)} parts.")
-        chunk = Chunk(*given)
+        chunk = Chunk(given[0], given[1], given[2] if len(given) == 3 else None)
         named = {"x": chunk.x, "x_next": chunk.x_next}
         for name, array in named.items():
             if array.ndim != 2 or array.shape[1] == 0:

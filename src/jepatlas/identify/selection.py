@@ -27,6 +27,7 @@ SELECT, SCORE = 0.6, 0.75
 """Places of rows: below SELECT to fit, then to select, from SCORE on to score."""
 
 BLOCKS = 4
+QUADRATIC = 0.1
 QUADRATIC_UP_TO = 16  # components; 136 products, and as many again would outnumber the Fourier features
 
 
@@ -44,7 +45,7 @@ class Family:
     def at(self, length_scale: float, count: int | None = None) -> Features:
         """A length scale is relative to √d, as distances of whitened rows are."""
         scaled = self.frequencies[:count] / (length_scale * np.sqrt(self.dim))
-        return Features(self.whitening, scaled, quadratic=self.dim <= QUADRATIC_UP_TO)
+        return Features(self.whitening, scaled, QUADRATIC if self.dim <= QUADRATIC_UP_TO else 0.0)
 
 
 @dataclass(frozen=True)

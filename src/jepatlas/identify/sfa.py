@@ -36,16 +36,16 @@ def linear_sfa(x: np.ndarray, x_next: np.ndarray, dim: int | None = None) -> Spe
     >>> linear_sfa(x, x_next).rates.round(1)
     array([0.9, 0.5])
     """
-    return _sfa(x, x_next, dim, components=None, quadratic=False)
+    return _sfa(x, x_next, dim, components=None, quadratic=0.0)
 
 
 def quadratic_sfa(x: np.ndarray, x_next: np.ndarray, dim: int, components: int = 32) -> SpectralEncoder:
     """The `dim` slowest functions among all polynomials of degree two in the leading principal components of x."""
-    return _sfa(x, x_next, dim, components, quadratic=True)
+    return _sfa(x, x_next, dim, components, quadratic=1.0)
 
 
 def _sfa(
-    x: np.ndarray, x_next: np.ndarray, dim: int | None, components: int | None, *, quadratic: bool
+    x: np.ndarray, x_next: np.ndarray, dim: int | None, components: int | None, *, quadratic: float
 ) -> SpectralEncoder:
     pairs = PairChunks(PairArrays(x, x_next))
     views = (torch.from_numpy(view) for rows in pairs for view in (rows.x, rows.x_next))

@@ -49,7 +49,7 @@ class SpectralEncoder:
             "whitening": whitening.weight,
             "x_mean": whitening.x_mean,
             "frequencies": features.frequencies,
-            "quadratic": np.array([features.quadratic]),
+            "quadratic": np.array([features.quadratic], np.float64),
             "weight": self.weight,
             "mean": self.mean,
             "rates": self.rates,
@@ -60,7 +60,7 @@ class SpectralEncoder:
         try:
             arrays = safetensors.numpy.load_file(path)
             whitening = LinearMap(arrays["whitening"], arrays["x_mean"], np.zeros(len(arrays["whitening"])))
-            features = Features(whitening, arrays["frequencies"], bool(arrays["quadratic"].item()))
+            features = Features(whitening, arrays["frequencies"], float(arrays["quadratic"].item()))
             loaded = cls(features, arrays["weight"], arrays["mean"], arrays["rates"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved SpectralEncoder: {error}") from error

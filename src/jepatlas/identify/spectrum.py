@@ -112,7 +112,7 @@ def fit_spectral_encoder(
     settings: SpectrumSettings | None = None,
     seed: int = 0,
 ) -> SpectralEncoder:
-    """The encoder alone, where the dimension is known: the quick baseline. All pairs go into it, none is left to score."""
+    """The encoder alone, for a known dimension: the quick baseline. All pairs go into it; none is left to score on."""
     settings = replace(settings or SpectrumSettings(), functions=dim)
     pairs = PairChunks(PairArrays(x, x_next, groups), seed, below=SCORE)
     return SpectralSolver(pairs, settings, seed).fit(dim).encoder
