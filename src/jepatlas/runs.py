@@ -26,7 +26,9 @@ from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_
 from jepatlas.training.parallel import wait_for_all
 from jepatlas.views import PairStream
 
-__all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run"]
+__all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run", "train_job"]
+
+SMALLEST = 100  # samples of a certificate: fewer say nothing
 
 
 def start_run(recipe: Recipe, folder: Path, console: Console | None = None) -> Outcome:
@@ -69,7 +71,10 @@ def load_objective(folder: Path) -> tuple[Recipe, PairObjective]:
     recipe = load_recipe(folder)
     newest = latest_checkpoint(folder / "checkpoints")
     if newest is None:
-        raise InputError(f"{folder} has no checkpoint yet. Train it with 'jepatlas train --resume {folder}'.")
+        raise InputError(
+            f"{folder} has no checkpoint: it has not come far enough, or it failed before one was due (see its "
+            f"records/outcome.json). Go on with 'jepatlas train --resume {folder}', or train anew with other settings."
+        )
     objective = build_objective(recipe)
     load_weights(objective, load_checkpoint(newest, recipe_id(recipe)).tensors)
     return recipe, objective.eval()
@@ -77,20 +82,22 @@ def load_objective(folder: Path) -> tuple[Recipe, PairObjective]:
 
 def certify_run(folder: Path, *, samples: int = 40_000, seed: int = 0, out: Path | None = None) -> Record:
     """Certify a run on fresh samples of its world, and keep the record as `records/certificate.json`."""
+    if samples < SMALLEST:
+        raise InputError(f"A certificate needs at least {SMALLEST} samples, but {samples} were asked for.")
     recipe, objective = load_objective(folder)
     pairs = recipe.pairs.draw(recipe.world, samples, torch_generator(seed, "certify"))
     with torch.no_grad():
         latents = {"h": objective.encode(pairs.x), "h_next": objective.encode(pairs.x_next)}
     arrays = {name: value.numpy() for name, value in (latents | {"z": pairs.z, "x": pairs.x}).items()}
     rho, note = _one_rate(recipe, arrays["h"].shape[1])
-    about = {"trained with seed": recipe.seed}
+    about = {"trained with seed": recipe.seed, "step": _step(folder)}
     record = certificate(f"Certificate of {folder.name}", arrays, rho=rho, seed=seed, note=note, about=about)
     record.save(out or folder, "certificate")
     return record
 
 
-def run_job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
-    """One job of a sweep: train (or go on), then certify what was finished."""
+def train_job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
+    """One job of a sweep: train, or go on."""
     place, built = Path(folder), from_plain(Recipe, recipe)
     begun = (place / "recipe.yaml").exists()
     if begun and recipe_id(load_recipe(place)) != recipe_id(built):
@@ -98,9 +105,22 @@ def run_job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     outcome = resume_run(place) if begun else start_run(built, place)
     result: dict[str, Any] = {"status": outcome.status, "step": outcome.step}
     result["verdicts"] = [outcome.verdict.to_json()] if outcome.verdict else []
-    if outcome.status == "finished":
-        result["verdicts"] += [verdict.to_json() for verdict in certify_run(place, seed=built.seed).verdicts]
     return result
+
+
+def run_job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
+    """One job of a sweep: train (or go on), then certify what was finished."""
+    result = train_job(recipe, folder)
+    if result["status"] == "finished":
+        record = certify_run(Path(folder), seed=recipe["seed"])
+        result["verdicts"] += [verdict.to_json() for verdict in record.verdicts]
+    return result
+
+
+def _step(folder: Path) -> int:
+    newest = latest_checkpoint(folder / "checkpoints")
+    assert newest is not None  # it was loaded
+    return int(newest.name.removeprefix("step-"))
 
 
 def _one_rate(recipe: Recipe, dim: int) -> tuple[float | None, str]:

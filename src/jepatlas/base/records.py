@@ -61,7 +61,8 @@ class Estimate:
 class Verdict:
     """A judged estimate: never a bare number.
 
-    `passed` is decided by the worse end of the interval (and the value), so that noise cannot pass a test;
+    `passed` is decided by the worse end of the interval (and the value), so that noise cannot pass a test
+    (an assumption that is audited fails only on evidence against it);
     it is None where there is no threshold and the number only informs.
     `null` is what the same statistic gives where there is nothing to find.
     """

@@ -147,15 +147,20 @@ def _bound_verdicts(
 
 
 def _theorem(errors: Mapping[str, dict[str, Estimate]], bounds: Mapping[str, dict[str, Estimate]]) -> list[Verdict]:
-    """Whether the error's lower limit is below the bound's upper one: noise must not refute a theorem."""
+    """The error against the bound: it informs, and fails only where the error's lower limit is above the bound's upper.
+
+    Noise must not refute a theorem.
+    """
     verdicts = []
     for form in errors.keys() & bounds.keys():
         error, limit = errors[form]["procrustes"], bounds[form]["bound"]
         value, low, high = (max(number, np.finfo(float).tiny) for number in (limit.value, limit.low, limit.high))
         slack = Estimate(error.value / value, error.low / high, error.high / low, error.n)
+        broken = slack.low > 1.0
         verdicts.append(Verdict(
-            f"error_to_bound{form}", slack.value, slack.low, slack.high, slack.n, None, 1.0, "lower", slack.low <= 1.0,
-            "The measured error keeps to the bound." if slack.low <= 1.0
-            else "The measured error exceeds the bound: an assumption of the theorem does not hold here.",
+            f"error_to_bound{form}", slack.value, slack.low, slack.high, slack.n, None,
+            1.0 if broken else None, "lower", False if broken else None,
+            "The measured error exceeds the bound: an assumption of the theorem does not hold here."
+            if broken else "The measured error over the bound; nothing speaks against the theorem here.",
         ))  # fmt: skip
     return sorted(verdicts, key=lambda verdict: verdict.name)

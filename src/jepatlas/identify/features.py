@@ -2,10 +2,10 @@
 
     φ(x) = (u, q·u_i u_j, q·(u_i² − 1)/√2, f^{−1/2} cos(Ωu/ℓ), f^{−1/2} sin(Ωu/ℓ)),      u = whitened x,  i < j
 
-The f rows of Ω are N(0, I), orthogonal in blocks (Rahimi & Recht 2007; Yu et al. 2016). A ridge weighs features by their
-variance: 1 for each linear one, q² for each quadratic one, 1 for all Fourier features together. So q orders the degrees:
-with q = 1 the many products drown the linear functions (R² .986 where x is a rotation of 8 Gaussian latents, .9999 with
-q = .1); Fourier features alone do it, too (.9995), but fall behind where x is mixed nonlinearly.
+The f rows of Ω are N(0, I), orthogonal in blocks (Rahimi & Recht 2007; Yu et al. 2016). A ridge weighs features by
+their variance: 1 for each linear one, q² for each quadratic one, 1 for all Fourier features together. So q orders the
+degrees: with q = 1 the many products drown the linear functions (R² .986 where x is a rotation of 8 Gaussian latents,
+.9999 with q = .1). Fourier features alone do that, too (.9995), but fall behind where x is mixed nonlinearly.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ def read_ladder(
 def _kind(value: Estimate, fitted: float, explained: float, window: float) -> Kind:
     if explained >= HARMONIC and value.low <= window:
         return "harmonic"
-    if explained >= CERTAINLY_HARMONIC or 1 - value.high > OVERFIT * (1 - fitted):
+    if explained >= CERTAINLY_HARMONIC or 1 - value.value > OVERFIT * (1 - fitted):
         return "undecided"
     return "direction" if explained <= DIRECTION or value.low > window else "undecided"
 
@@ -124,13 +124,13 @@ def polynomials(h: np.ndarray, degree: int) -> np.ndarray:
 
 def _conclude(steps: Sequence[Step], found: int, reach: float) -> tuple[int | None, str]:
     kinds = [step.kind for step in steps]
-    if found == 0:
+    if kinds[0] == "unread":
         return None, "No function keeps a correlation from x to x': there is nothing slow here, or too few pairs."
     if "undecided" in kinds:
         where = kinds.index("undecided")
         return None, (
             f"Undecided: function {where + 1} is neither clearly a direction of its own nor a harmonic of those before "
-            "it. More pairs or features may tell; rates near ρ_min = ρ_max² cannot be told apart."
+            "it, or it has learned the sample. Give more pairs, or more features."
         )
     if "harmonic" not in kinds:
         return None, (

@@ -38,7 +38,7 @@ class SpectrumSettings:
     """To choose from: in whitened x, times the root of the number of components."""
     ridges: tuple[float, ...] = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-1)
     """To choose from: each linear feature has variance one, the Fourier features have it together."""
-    pilot: int = 6000
+    pilot: int = 10_000
     """Pairs on which all combinations are tried."""
     replicates: int = 500
     """Of the bootstrap."""
@@ -87,15 +87,23 @@ class SpectralSolver:
         """The `count` leading functions, fitted on all pairs but those to score on."""
         if not 1 <= count <= self.family.at(1.0).count:
             raise InputError(f"{count} functions were asked for, but x gives from 1 to {self.family.at(1.0).count}.")
-        pilot = best(self.pilot, count)
-        scale, features = pilot.length_scale, self.family.at(pilot.length_scale)
+        chosen = best((candidate for scale in self._scales(count) for candidate in self._tried(scale, count)), count)
+        scale, (fit, select) = chosen.length_scale, self.read[chosen.length_scale]
+        whole = reduce(TransferMoments.merge, select, fit)
+        (found,) = eigenfunctions(whole, [chosen.ridge], count)
+        encoder = SpectralEncoder(self.family.at(scale), found.vectors.T, whole.mean, found.values)
+        return Solution(encoder, scale, chosen.ridge)
+
+    def _scales(self, count: int) -> list[float]:
+        """The pilot's length scale, and any that was read before: all pairs may prefer it after all."""
+        scale = best(self.pilot, count).length_scale
         if scale not in self.read:
-            self.read[scale] = moments_of(features, self.pairs)
-        fit, select = self.read[scale]
-        tried = candidates(fit, select, scale, [factor * pilot.ridge for factor in AROUND], count)
-        ridge, whole = best(tried, count).ridge, reduce(TransferMoments.merge, select, fit)
-        (found,) = eigenfunctions(whole, [ridge], count)
-        return Solution(SpectralEncoder(features, found.vectors.T, whole.mean, found.values), scale, ridge)
+            self.read[scale] = moments_of(self.family.at(scale), self.pairs)
+        return list(self.read)
+
+    def _tried(self, scale: float, count: int) -> list[Candidate]:
+        pilot = best((candidate for candidate in self.pilot if candidate.length_scale == scale), count)
+        return candidates(*self.read[scale], scale, [factor * pilot.ridge for factor in AROUND], count)
 
 
 def _views(rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

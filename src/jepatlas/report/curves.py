@@ -35,7 +35,7 @@ def draw_curves(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
             traces += _traces(str(series["name"]), number, data, log)
             ranges.append(f"{series['name']} {_course(data['y'])}")
             notes += [missing(series["name"], data["y"]), _hidden(series["name"], data["y"]) if log else ""]
-        y_axis = axis(spec.get("y_label", ""), type="log" if log else "linear", **({"dtick": 1} if log else {}))
+        y_axis = axis(spec.get("y_label", ""), type="log" if log else "linear")
         plot = figure(traces, xaxis=axis(spec.get("x_label", "")), yaxis=y_axis, hovermode="x unified")
         title = "" if part is spec else str(part.get("title", ""))
         panels.append(Panel(title, f"Line chart: {'; '.join(ranges)}.", plot))

@@ -50,12 +50,15 @@ def outline(x: np.ndarray, y: np.ndarray, points: int = POINTS) -> tuple[np.ndar
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:
     rows = []
-    for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
+    lines = path.read_text(errors="replace").splitlines()
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
+            if number == len(lines):  # a run that was killed, or is still at it; resuming mends it
+                break
             raise InputError(f"{path}, line {number}, is not valid JSON ({error}). Was it cut short?") from error
         if not isinstance(row, dict) or not isinstance(row.get("step"), int):
             raise InputError(f"{path}, line {number}, must be an object with a whole number 'step': {line:.80}")

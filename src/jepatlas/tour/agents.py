@@ -11,7 +11,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
 from jepatlas.recipes import Recipe
-from jepatlas.runs import run_job
+from jepatlas.runs import train_job
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.training import Job, SweepResult, TrainingConfig, Watch, local_processes, sweep
 from jepatlas.worlds import Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
@@ -32,7 +32,7 @@ def _play(stage: Stage) -> Record:
     stage.console.print("Training two LeJEPA agents, each in a process of its own (about a minute).", highlight=False)
     jobs = [Job(name, to_plain(recipe)) for name, recipe in chosen.items()]
     with Watch(stage.console, {stage.agent(name): recipe.training.steps for name, recipe in chosen.items()}):
-        results = sweep(jobs, run_job, stage.folder / "agents", local_processes(stage.workers))
+        results = sweep(jobs, train_job, stage.folder / "agents", local_processes(stage.workers))
     rows = [[r.name, chosen[r.name].world.mixing.kind, chosen[r.name].seed, _steps(r)] for r in results]
     return Record(
         "Two agents",

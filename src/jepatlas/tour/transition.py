@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from jepatlas.base.linear import hold_out, least_squares
+from jepatlas.base.linear import Split, hold_out, least_squares
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record, Verdict
 from jepatlas.base.seeding import numpy_generator, torch_generator
 from jepatlas.identify import linear_response, recovery, recovery_null
+from jepatlas.identify.certificate import ORTHOGONALITY, R2
+from jepatlas.recipes import build_objective
 from jepatlas.runs import load_objective
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 
@@ -25,7 +27,8 @@ SHOWN = 1500
 
 
 def _play(stage: Stage) -> Record:
-    z, (ada, ben) = _same_states(stage)
+    z, charts = _same_states(stage)
+    ada, ben = charts["trained"]
     split = hold_out(STATES, numpy_generator(stage.seed, "map split"))
     estimates = recovery(ben, ada, split, numpy_generator(stage.seed, "map"))
     null = recovery_null(ben, ada, split, numpy_generator(stage.seed, "map null"))
@@ -34,10 +37,10 @@ def _play(stage: Stage) -> Record:
     _, whitened = linear_response(ada[split.score], ben[split.score], np.ones(len(split.score)))
     shown = split.score[:SHOWN]
     verdicts = (
-        Verdict.judge("map.r2", estimates["r2_inverse"], direction="higher", threshold=0.97, null=null["r2_inverse"],
+        Verdict.judge("map.r2", estimates["r2_inverse"], direction="higher", threshold=R2, null=null["r2_inverse"],
                       good="Ben's latents are a linear function of Ada's.",
                       bad="Ben's latents are not a linear function of Ada's: see their certificates."),
-        Verdict.judge("map.orthogonality", estimates["orthogonality"], direction="lower", threshold=0.1,
+        Verdict.judge("map.orthogonality", estimates["orthogonality"], direction="lower", threshold=ORTHOGONALITY,
                       null=null["orthogonality"],
                       good="In whitened coordinates the map is a rotation, as theory says of identified charts.",
                       bad="The map is no rotation: at least one chart is not identified."),
@@ -52,17 +55,34 @@ def _play(stage: Stage) -> Record:
         provenance(stage.seed) | {"states": STATES},
         verdicts,
         _figures(whitened),
+        tables=(_controls(stage, charts, split),),
         arrays={"z": z[shown], "ada": ada[shown], "ben": ben[shown], "ada_mapped": to_ben.apply(ada[shown])},
     )
 
 
-def _same_states(stage: Stage) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Both agents look at the same fresh states, each through its own mixing."""
+def _same_states(stage: Stage) -> tuple[np.ndarray, dict[str, list[np.ndarray]]]:
+    """Both agents look at the same fresh states, each through its own mixing; and so do the controls."""
     loaded = [load_objective(stage.agent(name)) for name in AGENT_NAMES]
     z = loaded[0][0].world.states(STATES, torch_generator(stage.seed, "map states"))
-    with torch.no_grad():
-        latents = [objective.encode(recipe.world.observe(z)).double().numpy() for recipe, objective in loaded]
-    return z.numpy(), latents
+    charts: dict[str, list[np.ndarray]] = {"trained": [], "raw observations": [], "untrained encoders": []}
+    for recipe, objective in loaded:
+        x = recipe.world.observe(z)
+        with torch.no_grad():
+            latents = (objective.encode(x), x, build_objective(recipe).eval().encode(x))
+        for chart, latent in zip(charts.values(), latents, strict=True):
+            chart.append(latent.double().numpy())
+    return z.numpy(), charts
+
+
+def _controls(stage: Stage, charts: dict[str, list[np.ndarray]], split: Split) -> dict[str, Any]:
+    """The same map between what was not trained: what agreement there is without any learning."""
+    rows = []
+    for name, (ada, ben) in charts.items():
+        found = recovery(ben, ada, split, numpy_generator(stage.seed, "map"))
+        r2, turn = found["r2_inverse"], found["orthogonality"]
+        rows.append([name, *(f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in (r2, turn))])
+    columns = ["coordinates", "R² of Ben's from Ada's", "orthogonality error"]
+    return {"title": "The map, beside its controls", "columns": columns, "rows": rows}
 
 
 def _figures(whitened: np.ndarray) -> tuple[dict[str, Any], ...]:

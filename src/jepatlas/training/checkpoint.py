@@ -42,7 +42,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int
         with write_folder(path) as part:
             safetensors.torch.save_file(checkpoint.tensors, part / TENSORS)
             meta = {"format": 1, "step": checkpoint.step, "recipe": recipe, "sha256": {TENSORS: sha256(part / TENSORS)}}
-            write_json(part / META, meta)
+            write_json(part / META, meta | {"seal": fingerprint(meta)})
     except InputError as error:
         raise InputError(f"{error} Then go on with: jepatlas train --resume {quote(str(folder.parent))}") from error
     for old in [*_all(folder)[:-keep], *folder.glob(".step-*")]:
@@ -60,6 +60,9 @@ def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
     remedy = "Delete that folder to go on from the checkpoint before it."
     if not _describes(meta):
         raise InputError(f"{path / META} is not a checkpoint's description. {remedy}")
+    seal = meta.pop("seal")
+    if seal != fingerprint(meta) or path.name != f"step-{meta['step']}":
+        raise InputError(f"{path} was edited or renamed: it no longer says what was written there. {remedy}")
     if meta["recipe"] != recipe:
         raise InputError(
             f"{path} was made by another recipe than the one in this run folder. "
@@ -75,7 +78,7 @@ def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
 
 def _describes(meta: Any) -> bool:
     match meta:
-        case {"step": int(), "recipe": str(), "sha256": {"state.safetensors": str()}}:
+        case {"step": int(), "recipe": str(), "seal": str(), "sha256": {"state.safetensors": str()}}:
             return True
     return False
 

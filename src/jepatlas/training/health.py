@@ -73,7 +73,8 @@ def _not_finite(step: int, loss: float) -> Verdict:
     value = loss if not math.isfinite(loss) else math.nan
     advice = (
         f"By step {step} the loss or the latents were no longer finite (loss {loss:.3g}). Try a lower lr, gradient "
-        "clipping (--clip 1), a longer warm-up, or float32 instead of bfloat16. The last checkpoint is from before."
+        "clipping (--clip 1), a longer warm-up, or float32 instead of bfloat16. "
+        "A checkpoint, if there is one, is from before."
     )
     return Verdict("finite_loss", value, value, value, step, None, None, "lower", False, advice)
 

@@ -104,7 +104,7 @@ class _Run:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.objective.after_step(step)
-        self.state.update_average()
+        self.state.update_average(step)
         return {"loss": loss.total.detach(), **loss.terms}, x
 
     def _descend(self, micro: int) -> tuple[Loss, Tensor]:

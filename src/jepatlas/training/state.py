@@ -22,14 +22,20 @@ class TrainingState:
         self.objective, self.optimizer, self.decay = objective, optimizer, decay
         # A parameter with two names is averaged under both, or loading one would undo the other.
         named = objective.named_parameters(remove_duplicate=False)
+        if decay:
+            _refuse_running_statistics(objective)
         self.average = {k: v.detach().clone() for k, v in named} if decay else {}
 
     @torch.no_grad()
-    def update_average(self) -> None:
-        """average ← decay · average + (1 − decay) · weights"""
+    def update_average(self, step: int) -> None:
+        """average ← β · average + (1 − β) · weights, with β = min(decay, (1 + step)/(10 + step)).
+
+        The ramp lets the average forget the weights that training began with.
+        """
         if self.decay:
+            beta = min(self.decay, (1 + step) / (10 + step))
             for name, parameter in self.objective.named_parameters(remove_duplicate=False):
-                self.average[name].lerp_(parameter, 1 - self.decay)
+                self.average[name].lerp_(parameter, 1 - beta)
 
     def tensors(self) -> dict[str, Tensor]:
         """Keys: `model.<name>`, `optimizer.<parameter>.<moment>`, `average.<name>`."""
@@ -52,6 +58,16 @@ class TrainingState:
                 key: value.to(parameter.device) if key == "step" else _like(value, parameter)
                 for key, value in moments.items()
             }
+
+
+def _refuse_running_statistics(objective: nn.Module) -> None:
+    """Averaged weights with the running statistics of others would be a model that was never trained."""
+    for name, buffer in objective.named_buffers():
+        if buffer.is_floating_point():
+            raise InputError(
+                f"ema averages weights, but '{name}' is a running statistic of the weights that are not averaged "
+                "(exact whitening and batch normalisation keep such). Leave ema out here."
+            )
 
 
 def load_weights(objective: nn.Module, tensors: dict[str, Tensor]) -> None:

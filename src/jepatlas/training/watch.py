@@ -45,10 +45,11 @@ class Watch:
 
     def _lines(self) -> None:
         while not self.over.wait(SECONDS_BETWEEN_LINES):
-            states = [
-                f"{run.name} {latest(run)[0]}/{steps}" for run, steps in self.runs.items() if latest(run)[0] < steps
-            ]
-            self.console.print(f"steps: {', '.join(states)}", highlight=False, markup=False, soft_wrap=True)
+            steps = {run.name: (latest(run)[0], total) for run, total in self.runs.items()}
+            going = [f"{name} {step}/{total}" for name, (step, total) in steps.items() if 0 < step < total]
+            done = sum(step >= total for step, total in steps.values())
+            line = f"trained {done} of {len(steps)}; under way: {', '.join(going) or 'none'}"
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def latest(run: Path) -> tuple[int, str]:

@@ -18,7 +18,8 @@ from jepatlas.base.errors import InputError
 from jepatlas.recipes import Recipe
 from jepatlas.runs import run_job
 from jepatlas.training import Job, SweepResult, Watch, dask_cluster, local_processes, sweep
-from jepatlas.verbs.options import choices_help, choose_recipe, console_for, emit, parse, say
+from jepatlas.verbs.options import console_for, emit, parse, say
+from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,12 @@ def main(words: list[str]) -> int:
     open_executor = dask_cluster(options.dask) if options.dask else local_processes(options.workers)
     say(console, f"{len(jobs)} runs in {options.out}")
     out = options.out.absolute()
-    with Watch(console, {out / job.name: job.recipe["training"]["steps"] for job in jobs}):
-        results = sweep(jobs, run_job, out, open_executor, tell=lambda r: _tell(console, r))
+    try:
+        with Watch(console, {out / job.name: job.recipe["training"]["steps"] for job in jobs}):
+            results = sweep(jobs, run_job, out, open_executor, tell=lambda r: _tell(console, r))
+    except KeyboardInterrupt:
+        say(console, "Stopped; what was running has saved itself. The same command goes on.")
+        raise
     console.print(_table(results))
     emit(options.json, {"runs": [{"name": r.name, "status": r.status} | r.record for r in results]})
     return 0 if all(r.status == "finished" for r in results) else 1
@@ -100,7 +105,11 @@ def _tell(console: Console, result: SweepResult) -> None:
 def _shown(result: SweepResult) -> str:
     by_name: dict[str, Any] = {verdict["name"]: verdict for verdict in result.record.get("verdicts", [])}
     if "r2" in by_name:
-        return f"R² {float(by_name['r2']['value']):.4f}"
+        r2 = {key: float(by_name["r2"][key]) for key in ("value", "low", "high")}
+        failed = [name for name, verdict in by_name.items() if verdict["passed"] is False]
+        return f"R² {r2['value']:.4f} [{r2['low']:.4f}, {r2['high']:.4f}]" + (
+            f" ✗ {', '.join(failed)}" if failed else " ✓"
+        )
     reasons = [str(verdict["advice"]) for verdict in by_name.values()]
     return str(result.record.get("error", reasons[0] if reasons else ""))
 

@@ -14,7 +14,8 @@ from jepatlas.base.distributed import leads
 from jepatlas.base.errors import InputError
 from jepatlas.recipes import Recipe
 from jepatlas.runs import resume_run, start_run
-from jepatlas.verbs.options import choices_help, choose_recipe, console_for, emit, parse, say
+from jepatlas.verbs.options import console_for, emit, parse, say
+from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 
 CODES = {"finished": 0, "failed": 1, "interrupted": 130}
 
@@ -32,7 +33,7 @@ class Train:
 
 Train.__doc__ = f"""Train an agent on a world with known truth.
 
-Example: jepatlas train --mixing coupling --objective lejepa --objective.weight 0.02 --steps 1000 --out runs/mine
+Example: jepatlas train --mixing coupling --encoder.width 64 --steps 1000 --out runs/mine
 
 Choices, each with options of its own (--mixing coupling --help shows those of the coupling):
 {choices_help()}

@@ -1,0 +1,89 @@
+"""Recipes from the command line: a file, choices of kind (`--mixing coupling`), and the options of the kinds chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+
+from jepatlas.base.config import choices, from_plain, to_plain
+from jepatlas.base.errors import InputError, nearest
+from jepatlas.recipes import Recipe, read_recipe
+
+__all__ = ["choices_help", "choose_recipe"]
+
+
+def choose_recipe(words: list[str], recipe: Recipe | None = None) -> tuple[list[str], Recipe]:
+    """Take `--recipe FILE` and every choice of kind (`--mixing coupling`) out of the words.
+
+    What is left are options of the kinds that were chosen, for `parse` with the returned recipe as default.
+    """
+    files, words = _take("--recipe", words)
+    recipe = read_recipe(Path(files[-1])) if files else recipe or Recipe()
+    for choice in _choices(Recipe):
+        kinds, words = _take(choice.flag, words)
+        if kinds:
+            recipe = choice.set(recipe, kinds[-1])
+    return words, recipe
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A field of the recipe that offers several kinds."""
+
+    path: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.path[-1].replace('_', '-')}"
+
+    def set(self, recipe: Recipe, kind: str) -> Recipe:
+        if kind not in self.kinds:
+            raise InputError(f"{self.flag}: there is no kind '{kind}'. {nearest(kind, self.kinds)}")
+        plain = to_plain(recipe)
+        owner = plain
+        for name in self.path[:-1]:
+            owner = owner[name]
+        now = owner[self.path[-1]]
+        if kind == "none":
+            owner[self.path[-1]] = None
+        elif now is None or now["kind"] != kind:
+            owner[self.path[-1]] = {"kind": kind}
+        return from_plain(Recipe, plain)
+
+
+def _choices(cls: type, path: tuple[str, ...] = ()) -> list[_Choice]:
+    found = []
+    hints = typing.get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        here = (*path, field.name)
+        kinds = choices(hints[field.name])
+        optional = type(None) in typing.get_args(hints[field.name])
+        if len(kinds) > 1 or (kinds and optional):
+            found.append(_Choice(here, (*kinds, "none") if optional else tuple(kinds)))
+        elif dataclasses.is_dataclass(hints[field.name]):
+            found += _choices(typing.cast(type, hints[field.name]), here)
+    return found
+
+
+def choices_help() -> str:
+    """One line a choice, for the help of verbs that take a recipe."""
+    return "\n".join(f"  {choice.flag} {{{','.join(choice.kinds)}}}" for choice in _choices(Recipe))
+
+
+def _take(flag: str, words: list[str]) -> tuple[list[str], list[str]]:
+    """Pull `flag VALUE` and `flag=VALUE` out of the words."""
+    taken, left, queue = [], [], list(words)
+    while queue:
+        word = queue.pop(0)
+        if word == flag:
+            if not queue:
+                raise InputError(f"{flag} needs a value.")
+            taken.append(queue.pop(0))
+        elif word.startswith(f"{flag}="):
+            taken.append(word.removeprefix(f"{flag}="))
+        else:
+            left.append(word)
+    return taken, left
