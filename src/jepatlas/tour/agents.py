@@ -55,7 +55,8 @@ def _losses(stage: Stage) -> dict[str, Any]:
 
 def _steps(result: SweepResult) -> int:
     if result.status != "finished":
-        raise InputError(f"Agent {result.name} did not finish: {result.record}")
+        reasons = [result.record.get("error"), *(verdict["advice"] for verdict in result.record.get("verdicts", []))]
+        raise InputError(f"Agent {result.name} did not finish. {' '.join(filter(None, reasons))}")
     return result.record["step"]
 
 
