@@ -227,7 +227,8 @@ def test_options_change_a_recipe_that_was_given(run: Path):
 def test_a_run_without_a_checkpoint_cannot_be_certified(capsys: Captured, run: Path):
     (run / "checkpoints" / "step-5").rename(run / "checkpoints" / ".step-5.1.part")
     assert call("certify", run) == 2
-    assert f"{run} has no checkpoint yet. Train it with 'jepatlas train --resume {run}'" in capsys.readouterr().err
+    assert f"{run} has no checkpoint: it has not come far enough" in (error := capsys.readouterr().err)
+    assert f"jepatlas train --resume {run}" in error
 
 
 def test_too_few_samples_are_refused(capsys: Captured, run: Path):

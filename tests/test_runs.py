@@ -153,7 +153,7 @@ def test_a_run_that_was_never_checkpointed_is_resumed_from_its_start(tmp_path: P
         path.unlink()
     for path in (tmp_path / "run" / "checkpoints").glob("*"):
         path.rmdir()
-    with pytest.raises(InputError, match=r"has no checkpoint yet\. Train it with 'jepatlas train --resume"):
+    with pytest.raises(InputError, match=r"has no checkpoint: .* Go on with 'jepatlas train --resume"):
         load_objective(tmp_path / "run")
     assert resume_run(tmp_path / "run").status == "finished"
     assert same(tmp_path / "run", tmp_path / "whole")

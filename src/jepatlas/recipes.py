@@ -28,7 +28,7 @@ from jepatlas.objectives import (
     VICRegConfig,
     WhiteningConfig,
 )
-from jepatlas.training import TrainingConfig, fingerprint
+from jepatlas.training import TrainingConfig, fingerprint, refuse_running_statistics
 from jepatlas.views import PairStream, Siblings, Transitions
 from jepatlas.worlds import LatentWorld
 
@@ -107,6 +107,8 @@ def build_objective(recipe: Recipe) -> PairObjective:
         encoder: nn.Module = recipe.encoder.build(world.observed_dim, dim)
         projector = recipe.projector.build(dim, recipe.projector.width) if recipe.projector else None
         objective = recipe.objective.build(Parts(encoder, dim, projector, recipe.seed))
+    if recipe.training.ema:
+        refuse_running_statistics(objective)
     rows = recipe.training.batch_size // recipe.training.accumulate
     if rows < objective.smallest_batch(dim):
         raise InputError(

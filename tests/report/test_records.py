@@ -61,9 +61,15 @@ def test_a_broken_record_is_named(tmp_path, text):
 
 @pytest.mark.parametrize("line", ['{"step": 1, "lo', "3", '{"loss": 1.0}', '{"step": "one"}'])
 def test_a_broken_metrics_line_is_named(tmp_path, line):
-    write_text(tmp_path / "metrics.jsonl", '{"step": 0, "loss": 1.0}\n' + line)
+    write_text(tmp_path / "metrics.jsonl", '{"step": 0, "loss": 1.0}\n' + line + '\n{"step": 9, "loss": 1.0}\n')
     with pytest.raises(InputError, match=r"metrics\.jsonl, line 2"):
         read_chapters(tmp_path)
+
+
+def test_a_last_metrics_line_that_was_cut_short_is_left_out(tmp_path):
+    write_text(tmp_path / "metrics.jsonl", '{"step": 5, "loss": 1.0}\n{"step": 6, "lo')
+    (training,) = read_chapters(tmp_path)
+    assert "step 5" in training.summary
 
 
 def test_a_broken_recipe_is_named(tmp_path):

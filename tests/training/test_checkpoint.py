@@ -31,7 +31,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path):
     assert loaded.step == 7
     assert torch.equal(loaded.tensors["w"], torch.full((50,), 7.0))
     meta = json.loads((path / "checkpoint.json").read_text())
-    assert meta.keys() == {"format", "step", "recipe", "sha256"}
+    assert meta.keys() == {"format", "step", "recipe", "sha256", "seal"}
 
 
 def test_the_newest_are_kept_by_number_not_by_name(tmp_path: Path):
@@ -94,7 +94,13 @@ def odd_hashes(path: Path) -> None:
     (path / "checkpoint.json").write_text(json.dumps(meta | {"sha256": {}}))
 
 
+def another_step(path: Path) -> None:
+    meta = json.loads((path / "checkpoint.json").read_text())
+    (path / "checkpoint.json").write_text(json.dumps(meta | {"step": 3}))
+
+
 DAMAGES = [
+    (another_step, r"step-5 was edited or renamed"),
     (truncate, r"state\.safetensors is damaged: its hash"),
     (flip_a_bit, r"state\.safetensors is damaged: its hash"),
     (remove_the_tensors, r"state\.safetensors is damaged"),
@@ -112,6 +118,12 @@ def test_a_damaged_checkpoint_is_refused(damage: Any, message: str, tmp_path: Pa
     damage(path)
     with pytest.raises(InputError, match=message):
         load_checkpoint(path, "recipe")
+
+
+def test_a_renamed_checkpoint_is_refused(tmp_path: Path):
+    renamed = save(tmp_path, 5).rename(tmp_path / "step-6")
+    with pytest.raises(InputError, match="step-6 was edited or renamed"):
+        load_checkpoint(renamed, "recipe")
 
 
 def test_going_on_before_a_damaged_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

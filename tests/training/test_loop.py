@@ -15,7 +15,7 @@ from training.small import metrics, recipe, same, tensors
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Pairs
-from jepatlas.objectives import ExactWhitening, LeJEPA, PairObjective
+from jepatlas.objectives import ExactWhitening, LeJEPA, PairObjective, WhiteningConfig
 from jepatlas.recipes import Recipe, build_batches, build_objective
 from jepatlas.runs import load_objective, resume_run, start_run
 from jepatlas.training import (
@@ -108,13 +108,21 @@ def test_the_average_is_that_of_the_weights_and_is_what_is_loaded(tmp_path: Path
     train(objective, look, given.training, tmp_path / "run", recipe="mine")
     seen.append(objective.encoder[0].weight.detach())  # pyright: ignore[reportIndexIssue]
     by_hand = seen[0]
-    for weight in seen[1:]:
-        by_hand = 0.8 * by_hand + 0.2 * weight
+    for step, weight in enumerate(seen[1:]):
+        decay = min(0.8, (1 + step) / (10 + step))
+        by_hand = decay * by_hand + (1 - decay) * weight
     torch.testing.assert_close(tensors(tmp_path / "run")["average.encoder.0.weight"], by_hand)
     start_run(given, tmp_path / "again")
     _, loaded = load_objective(tmp_path / "again")
     torch.testing.assert_close(loaded.encoder[0].weight, by_hand)  # pyright: ignore[reportIndexIssue]
     assert not torch.allclose(by_hand, seen[-1])
+
+
+def test_averaged_weights_do_not_go_with_running_statistics_of_others(tmp_path: Path):
+    given = replace(recipe(steps=2, ema=0.8), objective=WhiteningConfig())
+    with pytest.raises(InputError, match="'mean' is a running statistic"):
+        start_run(given, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
 
 class Tied(nn.Module):

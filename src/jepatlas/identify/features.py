@@ -1,6 +1,6 @@
 """Functions of x in which eigenfunctions are sought: linear and quadratic terms, and random Fourier features.
 
-    φ(x) = (u, q·u_i u_j, q·(u_i² − 1)/√2, f^{−1/2} cos(Ωu/ℓ), f^{−1/2} sin(Ωu/ℓ)),      u = whitened x,  i < j
+    φ(x) = (u, q·u_i u_j, q·(u_i² − 1)/√2, f^{−1/2} cos(Ωu/ℓ), f^{−1/2} sin(Ωu/ℓ)),      u = scores of whitened x,  i < j
 
 The f rows of Ω are N(0, I), orthogonal in blocks (Rahimi & Recht 2007; Yu et al. 2016). A ridge weighs features by
 their variance: 1 for each linear one, q² for each quadratic one, 1 for all Fourier features together. So q orders the
@@ -13,15 +13,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.special
 import torch
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import LinearMap
 from jepatlas.base.stats import Moments
 
-__all__ = ["Features", "principal_whitener", "random_frequencies"]
+__all__ = ["Features", "normal_quantiles", "principal_whitener", "random_frequencies"]
 
 FLOOR = 1e-8  # variance, relative to the largest, below which a direction is rounding and not data
+KNOTS = np.linspace(-3.3, 3.3, 101)
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ class Features:
     whitening: LinearMap
     frequencies: np.ndarray  # (f, d), divided by the length scale
     quadratic: float = 0.0  # q; zero for no products
+    quantiles: np.ndarray | None = (
+        None  # (knots, d) of the whitened x, for its normal scores; None to leave it as it is
+    )
 
     @property
     def count(self) -> int:
@@ -46,8 +51,26 @@ class Features:
         if x.ndim != 2 or x.shape[1] != len(self.whitening.x_mean):
             raise InputError(f"x must have {len(self.whitening.x_mean)} columns, but its shape is {x.shape}.")
         u = self.whitening.apply(x.astype(np.float64))
+        u = u if self.quantiles is None else _normal_scores(u, self.quantiles)
         parts = [u, *(_products(u, self.quadratic) if self.quadratic else ()), *_waves(u, self.frequencies)]
         return np.concatenate(parts, axis=1)
+
+
+def normal_quantiles(u: np.ndarray) -> np.ndarray:
+    """The (knots, d) values of u at which a standard normal would have the equally spaced values −3.3 … 3.3."""
+    return np.quantile(u, scipy.special.ndtr(KNOTS), axis=0)
+
+
+def _normal_scores(u: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
+    """Each column by the increasing map that makes it N(0, 1); the identity where it is so already.
+
+    It undoes warps of single components, and it bounds u: a few far rows of a heavy-tailed x would decide everything.
+    """
+    columns = []
+    for column, knots in zip(u.T, quantiles.T, strict=True):
+        values, place, count = np.unique(knots, return_inverse=True, return_counts=True)
+        columns.append(np.interp(column, values, np.bincount(place, KNOTS) / count))  # ties share their mean score
+    return np.stack(columns, axis=1)
 
 
 def _products(u: np.ndarray, weight: float) -> tuple[np.ndarray, np.ndarray]:

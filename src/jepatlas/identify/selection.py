@@ -33,9 +33,10 @@ QUADRATIC_UP_TO = 16  # components; 136 products, and as many again would outnum
 
 @dataclass(frozen=True)
 class Family:
-    """The features of every length scale: one whitening, one set of frequencies."""
+    """The features of every length scale: one whitening, one set of scores and frequencies."""
 
     whitening: LinearMap
+    quantiles: np.ndarray  # (knots, d)
     frequencies: np.ndarray  # (f, d)
 
     @property
@@ -45,7 +46,7 @@ class Family:
     def at(self, length_scale: float, count: int | None = None) -> Features:
         """A length scale is relative to √d, as distances of whitened rows are."""
         scaled = self.frequencies[:count] / (length_scale * np.sqrt(self.dim))
-        return Features(self.whitening, scaled, QUADRATIC if self.dim <= QUADRATIC_UP_TO else 0.0)
+        return Features(self.whitening, scaled, QUADRATIC if self.dim <= QUADRATIC_UP_TO else 0.0, self.quantiles)
 
 
 @dataclass(frozen=True)

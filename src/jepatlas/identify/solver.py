@@ -11,8 +11,8 @@ import torch
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import Moments
-from jepatlas.identify.features import principal_whitener, random_frequencies
-from jepatlas.identify.pair_chunks import PairChunks
+from jepatlas.identify.features import normal_quantiles, principal_whitener, random_frequencies
+from jepatlas.identify.pair_chunks import PairChunks, Places
 from jepatlas.identify.selection import SCORE, Candidate, Family, best, candidates, moments_of
 from jepatlas.identify.spectral_encoder import SpectralEncoder
 from jepatlas.identify.transfer import TransferMoments, eigenfunctions
@@ -71,13 +71,14 @@ class SpectralSolver:
         whitening = principal_whitener(reduce(Moments.merge, parts), settings.components)
         rng = numpy_generator(seed, "spectrum/frequencies")
         frequencies = random_frequencies(-(-settings.features // 2), len(whitening.weight), rng)
-        self.family = Family(whitening, frequencies)
-        self.pilot = self._pilot()
+        sample = pairs.sample(settings.pilot, 0.0, SCORE)
+        quantiles = normal_quantiles(whitening.apply(np.concatenate(_views(sample))))
+        self.family = Family(whitening, quantiles, frequencies)
+        self.pilot = self._pilot(sample.cut())
         self.read: dict[float, tuple[TransferMoments, list[TransferMoments]]] = {}
 
-    def _pilot(self) -> list[Candidate]:
-        settings, rows = self.settings, self.pairs.sample(self.settings.pilot, 0.0, SCORE).cut()
-        tried = []
+    def _pilot(self, rows: list[Places]) -> list[Candidate]:
+        settings, tried = self.settings, []
         for scale in settings.length_scales:
             fit, select = moments_of(self.family.at(scale, PILOT_FEATURES // 2), rows)
             tried += candidates(fit, select, scale, settings.ridges, settings.functions)

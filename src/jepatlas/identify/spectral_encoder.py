@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_bytes
 from jepatlas.base.records import LinearMap
-from jepatlas.identify.features import Features
+from jepatlas.identify.features import KNOTS, Features
 from jepatlas.identify.pair_chunks import ROWS
 
 __all__ = ["SpectralEncoder"]
@@ -50,6 +50,7 @@ class SpectralEncoder:
             "x_mean": whitening.x_mean,
             "frequencies": features.frequencies,
             "quadratic": np.array([features.quadratic], np.float64),
+            "quantiles": np.zeros((0, len(whitening.weight))) if features.quantiles is None else features.quantiles,
             "weight": self.weight,
             "mean": self.mean,
             "rates": self.rates,
@@ -61,12 +62,18 @@ class SpectralEncoder:
             arrays = safetensors.numpy.load_file(path)
             whitening = LinearMap(arrays["whitening"], arrays["x_mean"], np.zeros(len(arrays["whitening"])))
             features = Features(whitening, arrays["frequencies"], float(arrays["quadratic"].item()))
+            features = replace(features, quantiles=arrays["quantiles"] if len(arrays["quantiles"]) else None)
             loaded = cls(features, arrays["weight"], arrays["mean"], arrays["rates"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved SpectralEncoder: {error}") from error
         d, k, p = len(loaded.rates), len(loaded.mean), len(whitening.x_mean)
         u = len(whitening.weight)
-        wanted = {"weight": (d, k), "whitening": (u, p), "frequencies": (len(features.frequencies), u)}
-        if features.count != k or any(arrays[name].shape != shape for name, shape in wanted.items()):
+        wanted = {"weight": (d, k), "whitening": (u, p), "frequencies": (len(features.frequencies), u),
+                  "quantiles": (len(arrays["quantiles"]), u)}  # fmt: skip
+        if (
+            features.count != k
+            or len(arrays["quantiles"]) not in (0, len(KNOTS))
+            or any(arrays[name].shape != shape for name, shape in wanted.items())
+        ):
             raise InputError(f"{path} is not a saved SpectralEncoder: the shapes of its arrays do not fit together.")
         return loaded

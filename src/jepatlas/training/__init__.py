@@ -5,7 +5,7 @@ from jepatlas.training.config import TrainingConfig
 from jepatlas.training.executors import dask_cluster, local_processes
 from jepatlas.training.loop import Outcome, train
 from jepatlas.training.schedule import ConstantSchedule, CosineSchedule, OneCycleSchedule
-from jepatlas.training.state import load_weights
+from jepatlas.training.state import load_weights, refuse_running_statistics
 from jepatlas.training.sweep import Job, SweepResult, sweep
 from jepatlas.training.watch import Watch
 
@@ -25,6 +25,7 @@ __all__ = [
     "load_checkpoint",
     "load_weights",
     "local_processes",
+    "refuse_running_statistics",
     "save_checkpoint",
     "sweep",
     "train",

@@ -14,7 +14,7 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 
 from jepatlas.base.errors import InputError
 
-__all__ = ["TrainingState", "load_weights"]
+__all__ = ["TrainingState", "load_weights", "refuse_running_statistics"]
 
 
 class TrainingState:
@@ -23,7 +23,7 @@ class TrainingState:
         # A parameter with two names is averaged under both, or loading one would undo the other.
         named = objective.named_parameters(remove_duplicate=False)
         if decay:
-            _refuse_running_statistics(objective)
+            refuse_running_statistics(objective)
         self.average = {k: v.detach().clone() for k, v in named} if decay else {}
 
     @torch.no_grad()
@@ -60,7 +60,7 @@ class TrainingState:
             }
 
 
-def _refuse_running_statistics(objective: nn.Module) -> None:
+def refuse_running_statistics(objective: nn.Module) -> None:
     """Averaged weights with the running statistics of others would be a model that was never trained."""
     for name, buffer in objective.named_buffers():
         if buffer.is_floating_point():
