@@ -9,8 +9,10 @@ import pytest
 import scipy.linalg
 import scipy.special
 
-from jepatlas.identify.selection import Candidate, best, candidates
+from jepatlas.identify.selection import Candidate, Kernel, best, candidates
 from jepatlas.identify.transfer import TransferMoments, eigenfunctions, rayleigh_trace
+
+PLAIN = Kernel(1.0, scored=False)
 
 
 def pairs(rows: int = 400, width: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -120,8 +122,8 @@ def test_rayleigh_trace():
 
 
 def test_a_function_right_on_one_block_only_is_not_chosen():
-    lucky = Candidate(1.0, 1e-9, np.array([[[100.0]], [[1.0]], [[1.0]]]), np.array([[[99.0]], [[0.1]], [[0.1]]]))
-    honest = Candidate(1.0, 1e-3, np.array([[[1.0]]] * 3), np.array([[[0.8]]] * 3))
+    lucky = Candidate(PLAIN, 1e-9, np.array([[[100.0]], [[1.0]], [[1.0]]]), np.array([[[99.0]], [[0.1]], [[0.1]]]))
+    honest = Candidate(PLAIN, 1e-3, np.array([[[1.0]]] * 3), np.array([[[0.8]]] * 3))
     assert rayleigh_trace(lucky.covariances.sum(0), lucky.lagged.sum(0)) > 0.95  # as one block it would have won
     assert best([lucky, honest], 1) is honest
 
@@ -137,7 +139,7 @@ def test_selection_refuses_functions_that_remember_the_sample():
         return TransferMoments.of(*views)
 
     fit, select = moments(slice(0, 400)), [moments(slice(400 + 400 * i, 800 + 400 * i)) for i in range(4)]
-    spurious, sane = candidates(fit, select, 1.0, [1e-9, 1.0], 1)
+    spurious, sane = candidates(fit, select, PLAIN, [1e-9, 1.0], 1)
     greedy, _ = eigenfunctions(fit, [1e-9, 1.0], 1)
     assert greedy.values[0] > 0.9  # far above ρ on its own sample
     assert spurious.score(1) < 0.5

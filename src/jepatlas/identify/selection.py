@@ -1,11 +1,11 @@
-"""Length scale and ridge by what they are worth on other pairs, never by the fitted eigenvalues.
+"""Kernel (length scale, scores or not) and ridge by what they are worth on other pairs, never by the fitted eigenvalues.
 
 Too little ridge gives functions that remember the sample: fitted eigenvalues near one, held-out ones near zero. The
 generalised Rayleigh quotient of the m leading functions on other pairs (`rayleigh_trace`) is at most λ₁ + … + λ_m, so
 such functions lose by it. The best choice depends on m: few functions want a smaller ridge than many.
 
-First a pilot: every length scale and ridge, on a sample and with a part of the features. Then all pairs of the fit,
-at the pilot's length scale, with ridges around the pilot's, as more pairs want less of it.
+First a pilot: every kernel and ridge, on a sample and with a part of the features. Then all pairs of the fit,
+with the pilot's kernel and ridges around the pilot's, as more pairs want less of it.
 """
 
 from __future__ import annotations
@@ -13,27 +13,36 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from jepatlas.base.records import LinearMap
-from jepatlas.identify.features import Features
+from jepatlas.identify.features import KNOTS, Features
 from jepatlas.identify.pair_chunks import Places
 from jepatlas.identify.transfer import TransferMoments, eigenfunctions, rayleigh_trace
 
-__all__ = ["SCORE", "SELECT", "Candidate", "Family", "best", "candidates", "moments_of"]
+__all__ = ["SCORE", "SELECT", "Candidate", "Family", "Kernel", "best", "candidates", "moments_of"]
 
 SELECT, SCORE = 0.6, 0.75
 """Places of rows: below SELECT to fit, then to select, from SCORE on to score."""
 
 BLOCKS = 4
+NEARLY_GAUSSIAN = 0.15  # largest distance of quantiles, in standard deviations
 QUADRATIC = 0.1
 QUADRATIC_UP_TO = 16  # components; 136 products, and as many again would outnumber the Fourier features
 
 
+class Kernel(NamedTuple):
+    """Which functions are smooth: those of whitened x or of its normal scores, at one length scale."""
+
+    length_scale: float
+    scored: bool
+
+
 @dataclass(frozen=True)
 class Family:
-    """The features of every length scale: one whitening, one set of scores and frequencies."""
+    """The features of every kernel: one whitening, one set of quantiles and frequencies."""
 
     whitening: LinearMap
     quantiles: np.ndarray  # (knots, d)
@@ -43,17 +52,26 @@ class Family:
     def dim(self) -> int:
         return len(self.whitening.weight)
 
-    def at(self, length_scale: float, count: int | None = None) -> Features:
+    def kernels(self, length_scales: Sequence[float]) -> list[Kernel]:
+        """Scores are tried only where x is not Gaussian: where it is, they are x itself and noise."""
+        middle = np.abs(KNOTS) < 2.5
+        gaussian = np.abs(self.quantiles - KNOTS[:, None])[middle].max() < NEARLY_GAUSSIAN
+        return [
+            Kernel(scale, scored) for scored in ((False,) if gaussian else (False, True)) for scale in length_scales
+        ]
+
+    def at(self, kernel: Kernel, count: int | None = None) -> Features:
         """A length scale is relative to √d, as distances of whitened rows are."""
-        scaled = self.frequencies[:count] / (length_scale * np.sqrt(self.dim))
-        return Features(self.whitening, scaled, QUADRATIC if self.dim <= QUADRATIC_UP_TO else 0.0, self.quantiles)
+        frequencies = self.frequencies[:count] / (kernel.length_scale * np.sqrt(self.dim))
+        quadratic = QUADRATIC if self.dim <= QUADRATIC_UP_TO else 0.0
+        return Features(self.whitening, frequencies, quadratic, self.quantiles if kernel.scored else None)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Functions fitted with one length scale and ridge, and their moments on the pairs to select by."""
+    """Functions fitted with one kernel and ridge: their moments on the blocks of pairs to select by."""
 
-    length_scale: float
+    kernel: Kernel
     ridge: float
     covariances: np.ndarray  # (blocks, m, m)
     lagged: np.ndarray  # (blocks, m, m)
@@ -66,7 +84,7 @@ class Candidate:
 
 
 def candidates(
-    fit: TransferMoments, select: Sequence[TransferMoments], scale: float, ridges: Sequence[float], count: int
+    fit: TransferMoments, select: Sequence[TransferMoments], kernel: Kernel, ridges: Sequence[float], count: int
 ) -> list[Candidate]:
     """One for each ridge: `count` functions of the pairs to fit on, seen on the blocks of pairs to select by."""
     matrices = [(block.covariance, block.lagged) for block in select]
@@ -74,7 +92,7 @@ def candidates(
     for ridge, found in zip(ridges, eigenfunctions(fit, ridges, count), strict=True):
         v = found.vectors
         covariances, lagged = (np.stack([v.T @ block[i] @ v for block in matrices]) for i in (0, 1))
-        tried.append(Candidate(scale, ridge, covariances, lagged))
+        tried.append(Candidate(kernel, ridge, covariances, lagged))
     return tried
 
 

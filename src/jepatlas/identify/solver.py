@@ -1,4 +1,4 @@
-"""The spectral solver: from pairs to the m best functions, with length scale and ridge chosen for that m."""
+"""The spectral solver: from pairs to the m best functions, with kernel and ridge chosen for that m."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import Moments
 from jepatlas.identify.features import normal_quantiles, principal_whitener, random_frequencies
 from jepatlas.identify.pair_chunks import PairChunks, Places
-from jepatlas.identify.selection import SCORE, Candidate, Family, best, candidates, moments_of
+from jepatlas.identify.selection import SCORE, Candidate, Family, Kernel, best, candidates, moments_of
 from jepatlas.identify.spectral_encoder import SpectralEncoder
 from jepatlas.identify.transfer import TransferMoments, eigenfunctions
 
@@ -63,7 +63,7 @@ class Solution:
 
 
 class SpectralSolver:
-    """Tries every length scale and ridge on a sample once; then `fit(m)` reads all pairs at the one that suits m."""
+    """Tries every kernel and ridge on a sample once; then `fit(m)` reads all pairs at the one that suits m."""
 
     def __init__(self, pairs: PairChunks, settings: SpectrumSettings, seed: int) -> None:
         self.pairs, self.settings = pairs, settings
@@ -75,36 +75,36 @@ class SpectralSolver:
         quantiles = normal_quantiles(whitening.apply(np.concatenate(_views(sample))))
         self.family = Family(whitening, quantiles, frequencies)
         self.pilot = self._pilot(sample.cut())
-        self.read: dict[float, tuple[TransferMoments, list[TransferMoments]]] = {}
+        self.read: dict[Kernel, tuple[TransferMoments, list[TransferMoments]]] = {}
 
     def _pilot(self, rows: list[Places]) -> list[Candidate]:
         settings, tried = self.settings, []
-        for scale in settings.length_scales:
-            fit, select = moments_of(self.family.at(scale, PILOT_FEATURES // 2), rows)
-            tried += candidates(fit, select, scale, settings.ridges, settings.functions)
+        for kernel in self.family.kernels(settings.length_scales):
+            fit, select = moments_of(self.family.at(kernel, PILOT_FEATURES // 2), rows)
+            tried += candidates(fit, select, kernel, settings.ridges, settings.functions)
         return tried
 
     def fit(self, count: int) -> Solution:
         """The `count` leading functions, fitted on all pairs but those to score on."""
-        if not 1 <= count <= self.family.at(1.0).count:
-            raise InputError(f"{count} functions were asked for, but x gives from 1 to {self.family.at(1.0).count}.")
-        chosen = best((candidate for scale in self._scales(count) for candidate in self._tried(scale, count)), count)
-        scale, (fit, select) = chosen.length_scale, self.read[chosen.length_scale]
+        if not 1 <= count <= (most := self.family.at(self.pilot[0].kernel).count):
+            raise InputError(f"{count} functions were asked for, but x gives from 1 to {most}.")
+        chosen = best((candidate for kernel in self._kernels(count) for candidate in self._tried(kernel, count)), count)
+        fit, select = self.read[chosen.kernel]
         whole = reduce(TransferMoments.merge, select, fit)
         (found,) = eigenfunctions(whole, [chosen.ridge], count)
-        encoder = SpectralEncoder(self.family.at(scale), found.vectors.T, whole.mean, found.values)
-        return Solution(encoder, scale, chosen.ridge)
+        encoder = SpectralEncoder(self.family.at(chosen.kernel), found.vectors.T, whole.mean, found.values)
+        return Solution(encoder, chosen.kernel.length_scale, chosen.ridge)
 
-    def _scales(self, count: int) -> list[float]:
-        """The pilot's length scale, and any that was read before: all pairs may prefer it after all."""
-        scale = best(self.pilot, count).length_scale
-        if scale not in self.read:
-            self.read[scale] = moments_of(self.family.at(scale), self.pairs)
+    def _kernels(self, count: int) -> list[Kernel]:
+        """The pilot's kernel, and any that was read before: all pairs may prefer it after all."""
+        kernel = best(self.pilot, count).kernel
+        if kernel not in self.read:
+            self.read[kernel] = moments_of(self.family.at(kernel), self.pairs)
         return list(self.read)
 
-    def _tried(self, scale: float, count: int) -> list[Candidate]:
-        pilot = best((candidate for candidate in self.pilot if candidate.length_scale == scale), count)
-        return candidates(*self.read[scale], scale, [factor * pilot.ridge for factor in AROUND], count)
+    def _tried(self, kernel: Kernel, count: int) -> list[Candidate]:
+        pilot = best((candidate for candidate in self.pilot if candidate.kernel == kernel), count)
+        return candidates(*self.read[kernel], kernel, [factor * pilot.ridge for factor in AROUND], count)
 
 
 def _views(rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
