@@ -9,7 +9,7 @@ import torch
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import LinearMap
 from jepatlas.base.stats import Moments
-from jepatlas.identify.features import Features, principal_whitener, random_frequencies
+from jepatlas.identify.features import Features, normal_quantiles, principal_whitener, random_frequencies
 
 
 def plain(dim: int) -> LinearMap:
@@ -84,6 +84,29 @@ def test_leading_components_are_kept():
 def test_rows_that_are_all_the_same_are_refused(value: float):
     with pytest.raises(InputError, match="does not vary"):
         whitened(np.full((300, 2), value))
+
+
+def scores(u: np.ndarray, like: np.ndarray) -> np.ndarray:
+    return Features(plain(u.shape[1]), np.zeros((0, u.shape[1])), quantiles=normal_quantiles(like))(u)
+
+
+def test_normal_scores_undo_a_warp_of_each_column():
+    z = np.random.default_rng(0).standard_normal((50_000, 3))
+    warped = np.stack([np.exp(z[:, 0]), z[:, 1] ** 3, np.tanh(z[:, 2])], axis=1)
+    given = scores(warped, warped)
+    inside = np.abs(z).max(1) < 3
+    np.testing.assert_allclose(given[inside], z[inside], atol=0.15)
+    for column in range(3):  # increasing, beyond the knots too
+        assert np.diff(given[np.argsort(z[:, column]), column]).min() >= 0
+    far = scores(np.array([[1e3, 1e3, 1.0], [0.0, -1e3, -1.0]]), warped)
+    assert np.isfinite(far).all() and (far[0] > 3).all() and (far[1] < -3).all()
+
+
+def test_normal_scores_of_few_distinct_values_are_finite_and_ordered():
+    u = np.random.default_rng(0).integers(0, 3, (1000, 1)).astype(float)
+    given = scores(np.array([[0.0], [1.0], [2.0]]), u)[:, 0]
+    assert given[0] < given[1] < given[2]
+    np.testing.assert_allclose(given[1], 0, atol=0.1)
 
 
 def test_a_wrong_width_is_refused():

@@ -11,13 +11,18 @@ import safetensors.numpy
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import LinearMap
 from jepatlas.identify import SpectralEncoder
-from jepatlas.identify.features import Features
+from jepatlas.identify.features import Features, normal_quantiles
 
 
-def encoder() -> SpectralEncoder:
+def encoder(*, scored: bool = True) -> SpectralEncoder:
     rng = np.random.default_rng(0)
     whitening = LinearMap(rng.standard_normal((2, 3)), rng.standard_normal(3), np.zeros(2))
-    features = Features(whitening, rng.standard_normal((5, 2)), quadratic=0.1)
+    features = Features(
+        whitening,
+        rng.standard_normal((5, 2)),
+        quadratic=0.1,
+        quantiles=normal_quantiles(rng.standard_normal((99, 2))) if scored else None,
+    )
     return SpectralEncoder(
         features, rng.standard_normal((4, 15)), rng.standard_normal(15), np.array([0.9, 0.8, 0.7, 0.6])
     )
@@ -36,13 +41,15 @@ def test_no_rows_give_no_latents():
     assert encoder().apply(np.zeros((0, 3))).shape == (0, 4)
 
 
-def test_save_and_load(tmp_path: Path):
-    given, x = encoder(), np.random.default_rng(1).standard_normal((50, 3))
+@pytest.mark.parametrize("scored", [False, True])
+def test_save_and_load(tmp_path: Path, *, scored: bool):
+    given, x = encoder(scored=scored), np.random.default_rng(1).standard_normal((50, 3))
     given.save(tmp_path / "encoder.safetensors")
     loaded = SpectralEncoder.load(tmp_path / "encoder.safetensors")
     np.testing.assert_array_equal(loaded.apply(x), given.apply(x))
     np.testing.assert_array_equal(loaded.rates, given.rates)
     assert loaded.features.quadratic == 0.1
+    assert (loaded.features.quantiles is not None) is scored
 
 
 def test_other_files_are_refused(tmp_path: Path):
@@ -57,7 +64,9 @@ def test_other_files_are_refused(tmp_path: Path):
         SpectralEncoder.load(path)
 
 
-@pytest.mark.parametrize("name", ["weight", "mean", "rates", "frequencies", "whitening", "x_mean", "quadratic"])
+@pytest.mark.parametrize(
+    "name", ["weight", "mean", "rates", "frequencies", "whitening", "x_mean", "quadratic", "quantiles"]
+)
 def test_arrays_that_do_not_fit_together_are_refused(name: str, tmp_path: Path):
     path = tmp_path / "encoder.safetensors"
     encoder().save(path)

@@ -157,6 +157,17 @@ def test_noise_that_is_new_in_every_view_is_ignored():
     assert spectrum(*views, settings=QUICK).ladder.dim == 2
 
 
+def test_heavy_tails_do_not_decide():
+    """Without normal scores, a few far rows of exp(2z) would be all that a function looks at."""
+    z, z_next = gaussian(6000, [0.9])
+    found = spectrum(np.exp(2 * z), np.exp(2 * z_next), settings=QUICK)
+    assert found.ladder.dim == 1
+    assert found.encoder.features.quantiles is not None
+    assert found.rates[0].value == pytest.approx(0.9, abs=0.015)
+    assert recovered(found.encoder.apply, lambda z: np.exp(2 * z), 1) > 0.99
+    assert spectrum(z, z_next, settings=QUICK).encoder.features.quantiles is None  # Gaussian already
+
+
 def test_few_pairs_stay_undecided():
     z, z_next = gaussian(200, [0.95, 0.95])
     assert spectrum(spiral(z), spiral(z_next), settings=QUICK).ladder.dim is None

@@ -1,4 +1,4 @@
-"""Kernel (length scale, scores or not) and ridge by what they are worth on other pairs, never by the fitted eigenvalues.
+"""Kernel (length scale, scores or not) and ridge by what they are worth on other pairs, never by fitted eigenvalues.
 
 Too little ridge gives functions that remember the sample: fitted eigenvalues near one, held-out ones near zero. The
 generalised Rayleigh quotient of the m leading functions on other pairs (`rayleigh_trace`) is at most λ₁ + … + λ_m, so

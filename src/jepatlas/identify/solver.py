@@ -86,7 +86,8 @@ class SpectralSolver:
 
     def fit(self, count: int) -> Solution:
         """The `count` leading functions, fitted on all pairs but those to score on."""
-        if not 1 <= count <= (most := self.family.at(self.pilot[0].kernel).count):
+        most = self.family.at(self.pilot[0].kernel).count
+        if not 1 <= count <= most:
             raise InputError(f"{count} functions were asked for, but x gives from 1 to {most}.")
         chosen = best((candidate for kernel in self._kernels(count) for candidate in self._tried(kernel, count)), count)
         fit, select = self.read[chosen.kernel]

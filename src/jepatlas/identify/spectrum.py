@@ -6,7 +6,7 @@ In a Gaussian world with rates ρ_i the eigenvalues are all products Π ρ_i^{k_
 world's coordinates. So the ladder of eigenvalues shows how many coordinates there are and how fast each is, and the
 functions at ρ are an encoder: the global optimum within the features, with no gradient descent.
 
-Pairs are in three parts: to fit, to select length scale and ridge, and to score. Every reported number is of the last.
+Pairs are in three parts: to fit, to select kernel and ridge, and to score. Every reported number is of the last.
 """
 
 from __future__ import annotations
