@@ -1,12 +1,18 @@
 """One thread everywhere: the same bits in every process, and no more threads than cores. In CI, a skip is a failure."""
 
 import os
+import signal
+import threading
 from collections.abc import Generator
 
 import pytest
 
 for library in ("OMP", "OPENBLAS", "MKL"):  # read when numpy and torch are loaded: here, and in every process we start
     os.environ[f"{library}_NUM_THREADS"] = "1"
+
+# Whatever started the tests may ignore Ctrl-C (a shell's background job does), and children would inherit that.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
