@@ -21,6 +21,7 @@ VERBS = {
     "certify": "are the latents of a run the world's own coordinates?",
     "report": "one page that shows what was run and what came out",
     "sweep": "train and certify many recipes at once",
+    "reproduce": "a claim of a paper, tested: what was claimed, what comes out here",
     "doctor": "versions, devices, extras, and a five-second self-test",
 }
 

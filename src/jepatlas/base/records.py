@@ -127,6 +127,8 @@ class Record:
     figures: tuple[Mapping[str, Any], ...] = ()
     tables: tuple[Mapping[str, Any], ...] = ()
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+    """What further readers want to know, for example the claim that an experiment tests."""
 
     def to_json(self) -> dict[str, Any]:
         """All but the arrays."""

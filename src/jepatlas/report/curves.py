@@ -1,8 +1,10 @@
 """Curves over a common axis, each with its interval as a band where `low` and `high` are given.
 
-    {"kind": "curves", "title", "note", "x_label", "y_label", "log_y", "series": [{"name", "x", "y", "low", "high"}]}
+    {"kind": "curves", "title", "note", "x_label", "y_label", "log_x", "log_y",
+     "series": [{"name", "x", "y", "low", "high", "points", "dash"}]}
 
-In place of `series` there may be `panels`, each with its own title, series and log_y.
+`points` leaves out the line, `dash` breaks it. In place of `series` there may be `panels`, each with its own title,
+series, log_x and log_y.
 """
 
 from __future__ import annotations
@@ -26,29 +28,31 @@ def draw_curves(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
     legend = names if any(len(part["series"]) > 1 for part in parts) else []
     panels, notes = [], [spec.get("note")]
     for part in parts:
-        log = bool(part.get("log_y", spec.get("log_y", False)))
+        log, log_x = (bool(part.get(key, spec.get(key, False))) for key in ("log_y", "log_x"))
         traces, ranges = [], []
         for series in part["series"]:
             data = {key: numbers(series[key]) for key in ("x", "y", "low", "high") if series.get(key) is not None}
             check_rows(data)
             number = legend.index(str(series["name"])) if legend else 0
-            traces += _traces(str(series["name"]), number, data, log)
+            traces += _traces(series, number, data, log)
             ranges.append(f"{series['name']} {_course(data['y'])}")
             notes += [missing(series["name"], data["y"]), _hidden(series["name"], data["y"]) if log else ""]
         y_axis = axis(spec.get("y_label", ""), type="log" if log else "linear")
-        plot = figure(traces, xaxis=axis(spec.get("x_label", "")), yaxis=y_axis, hovermode="x unified")
+        x_axis = axis(spec.get("x_label", ""), type="log" if log_x else "linear")
+        plot = figure(traces, xaxis=x_axis, yaxis=y_axis, hovermode="x unified")
         title = "" if part is spec else str(part.get("title", ""))
         panels.append(Panel(title, f"Line chart: {'; '.join(ranges)}.", plot))
     return Drawing("curves", str(spec.get("title", "")), join(notes), tuple(panels), legend=tuple(legend))
 
 
-def _traces(name: str, number: int, data: dict[str, np.ndarray], log: bool) -> list[go.Scatter]:
+def _traces(series: Spec, number: int, data: dict[str, np.ndarray], log: bool) -> list[go.Scatter]:
     x, y = data["x"], np.where(np.isfinite(data["y"]), data["y"], np.nan)
     line = go.Scatter(
         x=x,
         y=y,
-        name=plain(name),
-        mode="lines+markers" if len(x) <= 12 else "lines",
+        name=plain(series["name"]),
+        mode="markers" if series.get("points") else "lines+markers" if len(x) <= 12 else "lines",
+        line={"dash": "dash"} if series.get("dash") else None,
         meta={"part": "line", "series": number},
         hovertemplate="%{y:.4g}",
     )

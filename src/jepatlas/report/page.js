@@ -15,7 +15,8 @@
       trace.marker.color ??= colour(`--series-${series}`);
     },
     line: (trace, { series }, colour) => {
-      trace.line = { color: colour(`--series-${series % 6}`), width: 2, dash: dashes[Math.floor(series / 6) % 3] };
+      const dash = trace.line?.dash ?? dashes[Math.floor(series / 6) % 3];
+      trace.line = { color: colour(`--series-${series % 6}`), width: 2, dash };
     },
     band: (trace, { series }, colour) => {
       trace.fillcolor = `${colour(`--series-${series % 6}`)}33`;

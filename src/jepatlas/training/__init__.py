@@ -2,7 +2,7 @@
 
 from jepatlas.training.checkpoint import Checkpoint, fingerprint, latest_checkpoint, load_checkpoint, save_checkpoint
 from jepatlas.training.config import TrainingConfig
-from jepatlas.training.executors import dask_cluster, local_processes
+from jepatlas.training.executors import OpenExecutor, dask_cluster, local_processes
 from jepatlas.training.loop import Outcome, train
 from jepatlas.training.schedule import ConstantSchedule, CosineSchedule, OneCycleSchedule
 from jepatlas.training.state import load_weights, refuse_running_statistics
@@ -15,6 +15,7 @@ __all__ = [
     "CosineSchedule",
     "Job",
     "OneCycleSchedule",
+    "OpenExecutor",
     "Outcome",
     "SweepResult",
     "TrainingConfig",

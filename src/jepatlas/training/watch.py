@@ -18,13 +18,16 @@ SECONDS_BETWEEN_LINES = 15.0
 
 
 class Watch:
-    """A bar per run while the block lasts; without a terminal, a line now and then."""
+    """A bar for all and one for each run under way while the block lasts; without a terminal, a line now and then."""
 
     def __init__(self, console: Console, runs: Mapping[Path, int]) -> None:
         self.console, self.runs = console, runs
         columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[loss]}"))
         self.bars = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
-        self.tasks = {run: self.bars.add_task(run.name, total=steps, loss="") for run, steps in runs.items()}
+        self.all = self.bars.add_task("runs", total=len(runs), loss="")
+        self.tasks = {
+            run: self.bars.add_task(run.name, total=steps, loss="", visible=False) for run, steps in runs.items()
+        }
         self.over = threading.Event()
 
     def __enter__(self) -> Self:
@@ -41,15 +44,19 @@ class Watch:
             while not self.over.wait(SECONDS):
                 for run, task in self.tasks.items():
                     step, loss = latest(run)
-                    self.bars.update(task, completed=step, loss=loss)
+                    self.bars.update(task, completed=step, loss=loss, visible=step > 0 and not _done(run))
+                self.bars.update(self.all, completed=sum(map(_done, self.runs)))
 
     def _lines(self) -> None:
         while not self.over.wait(SECONDS_BETWEEN_LINES):
-            steps = {run.name: (latest(run)[0], total) for run, total in self.runs.items()}
-            going = [f"{name} {step}/{total}" for name, (step, total) in steps.items() if 0 < step < total]
-            done = sum(step >= total for step, total in steps.values())
-            line = f"trained {done} of {len(steps)}; under way: {', '.join(going) or 'none'}"
+            steps = {run: latest(run)[0] for run in self.runs if not _done(run)}
+            going = [f"{run.name} {step}/{self.runs[run]}" for run, step in steps.items() if step > 0]
+            line = f"done {len(self.runs) - len(steps)} of {len(self.runs)}; training: {', '.join(going) or 'none'}"
             self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _done(run: Path) -> bool:
+    return (run / "result.json").exists()
 
 
 def latest(run: Path) -> tuple[int, str]:

@@ -1,0 +1,28 @@
+"""One file per claim of the papers: what is claimed, how it is tested, what came out.
+
+A new experiment is a file with an `Experiment` in it, and a line here.
+"""
+
+from jepatlas.experiments import identify_2d
+from jepatlas.experiments.claims import claims_page, read_results
+from jepatlas.experiments.experiment import SCALES, Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.reproduce import last_record, publish, reproduce, shipped_results
+
+__all__ = [
+    "EXPERIMENTS",
+    "SCALES",
+    "Claim",
+    "Experiment",
+    "Finding",
+    "Result",
+    "Scale",
+    "Trial",
+    "claims_page",
+    "last_record",
+    "publish",
+    "read_results",
+    "reproduce",
+    "shipped_results",
+]
+
+EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in (identify_2d,)}

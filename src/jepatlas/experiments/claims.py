@@ -1,0 +1,80 @@
+"""The claims page: for every experiment what a paper says, what it offers for it, and what came out here.
+
+It is written from the published records alone, so that no number on it was typed by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jepatlas.base.files import read_json
+
+__all__ = ["SYMBOLS", "claims_page", "read_results"]
+
+SYMBOLS = {"holds": "✓", "holds in part": "◐", "does not hold": "✗", "undecided": "?"}
+
+HEAD = """# Claims, and what became of them
+
+What the papers say of joint-embedding predictive models, tested here. This page is made from the records in
+`docs/results` by `jepatlas reproduce NAME --publish docs`; nothing in it is written by hand. A claim *holds* when the
+rule that its experiment names is met, *holds in part* when some of it is, and *does not hold* otherwise. All scores
+are held out; runs that failed or collapsed are counted and kept.
+"""
+
+
+def read_results(folder: Path) -> list[dict[str, Any]]:
+    return [read_json(path) for path in sorted(folder.glob("*.json"))]
+
+
+def claims_page(records: Sequence[Mapping[str, Any]], order: Sequence[str]) -> str:
+    """The page in Markdown, experiments in the given order."""
+    known = {record["about"]["name"]: record for record in records}
+    chosen = [known[name] for name in order if name in known]
+    return "\n".join([HEAD, *_overview(chosen), *(line for record in chosen for line in _section(record))])
+
+
+def _overview(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [
+        f"| [{about['name']}](#{about['name']}) | {about['claim']['statement']} "
+        f"| {_offered(about['claim'])} | {SYMBOLS[about['outcome']]} {about['outcome']} |"
+        for about in (record["about"] for record in records)
+    ]
+    return ["| experiment | claim | the paper offers | here |", "|---|---|---|---|", *rows, ""]
+
+
+def _offered(claim: Mapping[str, str]) -> str:
+    return ", ".join(kind for kind in ("proven", "assumed", "measured") if claim[kind]) or "stated"
+
+
+def _section(record: Mapping[str, Any]) -> list[str]:
+    about, made = record["about"], record["provenance"]
+    claim = about["claim"]
+    offers = [f"- {kind.capitalize()}: {claim[kind]}" for kind in ("proven", "assumed", "measured") if claim[kind]]
+    failed = f", of which {about['failed']} did not finish" if about["failed"] else ""
+    return [
+        f"({about['name']})=",
+        f"## {record['title']}",
+        "",
+        f"**Claim.** {claim['statement']} ({claim['source']})",
+        "",
+        *offers,
+        "",
+        f"**Here: {about['outcome']}.** {about['sentence']}",
+        "",
+        *([f"![{record['title']}](results/{about['name']}.png)", ""] if record["figures"] else []),
+        *(line for table in record["tables"] for line in _table(table)),
+        f"`jepatlas reproduce {about['name']} --scale {about['scale']} --seed {made['seed']}`: "
+        f"{about['runs']} runs{failed}; jepatlas {made['version']}, commit {made['commit']}.",
+        "",
+    ]
+
+
+def _table(table: Mapping[str, Any]) -> list[str]:
+    lines = [table["columns"], ["---"] * len(table["columns"]), *table["rows"]]
+    return [f"{table['title']}:", "", *("| " + " | ".join(map(_cell, line)) + " |" for line in lines), ""]
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ")

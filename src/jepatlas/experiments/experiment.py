@@ -1,0 +1,105 @@
+"""What an experiment is: a claim of a paper, the trials that test it, and what is found.
+
+An experiment is one file with an `Experiment` in it. `trials` lays out the grid for a scale, `conclude` reads the
+results; everything between (processes, resuming, records, figures, the claims page) is the same for all.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from jepatlas.base.records import Estimate, Verdict
+from jepatlas.training import Job, fingerprint
+
+__all__ = ["SCALES", "Claim", "Experiment", "Finding", "Outcome", "Result", "Scale", "Trial", "run_trial"]
+
+Scale = Literal["tiny", "small", "paper"]
+SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
+Outcome = Literal["holds", "holds in part", "does not hold", "undecided"]
+Run = Callable[[dict[str, Any], str], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, and what it offers for it."""
+
+    statement: str
+    source: str
+    proven: str = ""
+    assumed: str = ""
+    """What its proof rests on: conditions, and axioms where the proof was checked in Lean."""
+    measured: str = ""
+    """The published figures."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One point of an experiment's grid. `run(settings, folder)` must be a function that workers can import."""
+
+    at: Mapping[str, str | int | float]
+    run: Run
+    settings: dict[str, Any]
+
+    @property
+    def job(self) -> Job:
+        recipe = {"run": f"{self.run.__module__}:{self.run.__qualname__}", "settings": self.settings}
+        where = "_".join(f"{name}={value}" for name, value in self.at.items())
+        return Job(f"{where}-{fingerprint(recipe)[:8]}", recipe)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a trial; failed ones are results, too."""
+
+    trial: Trial
+    folder: Path
+    status: str
+    record: Mapping[str, Any]
+
+    @property
+    def at(self) -> Mapping[str, Any]:
+        return self.trial.at
+
+    def estimate(self, name: str) -> Estimate:
+        """A measured number by the name of its verdict; undefined where the run did not come to it."""
+        for verdict in map(Verdict.from_json, self.record.get("verdicts", [])):
+            if verdict.name == name:
+                return Estimate(verdict.value, verdict.low, verdict.high, verdict.n)
+        return Estimate(np.nan, np.nan, np.nan, 0)
+
+    def value(self, name: str) -> float:
+        return self.estimate(name).value
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an experiment comes to. Figures are specs, as records keep them."""
+
+    outcome: Outcome
+    sentence: str
+    verdicts: tuple[Verdict, ...] = ()
+    figures: tuple[Mapping[str, Any], ...] = ()
+    tables: tuple[Mapping[str, Any], ...] = ()
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    title: str
+    claim: Claim
+    trials: Callable[[Scale, int], list[Trial]]
+    """The grid of a scale, with seeds from the given one on."""
+    conclude: Callable[[Sequence[Result], Scale], Finding]
+
+
+def run_trial(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
+    """What a worker does: find the trial's function, and call it."""
+    module, _, name = recipe["run"].partition(":")
+    return getattr(importlib.import_module(module), name)(recipe["settings"], folder)

@@ -1,0 +1,109 @@
+"""Carrying an experiment out: its trials as a sweep, its finding as a record and a figure.
+
+OUT/SCALE/runs/TRIAL/result.json    OUT/SCALE/records/NAME.json    OUT/SCALE/figures/NAME.png
+
+All experiments of a scale share the runs, so a trial that two of them ask for is carried out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from jepatlas.base.files import read_json, write_bytes, write_json
+from jepatlas.base.provenance import provenance
+from jepatlas.base.records import Record
+from jepatlas.experiments.experiment import Experiment, Finding, Result, Scale, run_trial
+from jepatlas.report.paper import paper_figure
+from jepatlas.training import OpenExecutor, SweepResult, sweep
+
+__all__ = ["last_record", "publish", "reproduce", "shipped_results"]
+
+TINY = "A tiny run shows that the experiment works, and nothing about the claim."
+
+
+def reproduce(
+    experiment: Experiment,
+    scale: Scale,
+    out: Path,
+    open_executor: OpenExecutor,
+    *,
+    seed: int = 0,
+    tell: Callable[[SweepResult], None] = lambda result: None,
+) -> Record:
+    """Run what is missing, conclude, and keep the record and its figure."""
+    trials, place = experiment.trials(scale, seed), out / scale
+    done = sweep([trial.job for trial in trials], run_trial, place / "runs", open_executor, tell)
+    results = [
+        Result(trial, place / "runs" / trial.job.name, result.status, result.record)
+        for trial, result in zip(trials, done, strict=True)
+    ]
+    finding = experiment.conclude(results, scale)
+    if scale == "tiny":
+        finding = replace(finding, outcome="undecided", sentence=f"{TINY} {finding.sentence}")
+    record = _record(experiment, finding, scale, seed, results)
+    record.save(place, experiment.name)
+    if record.figures:
+        paper_figure(record.figures, record.arrays, place / "figures" / f"{experiment.name}.png", _caption(record))
+    return record
+
+
+def _record(experiment: Experiment, finding: Finding, scale: Scale, seed: int, results: list[Result]) -> Record:
+    failed = sum(result.status != "finished" for result in results)
+    about = {"name": experiment.name, "scale": scale, "claim": asdict(experiment.claim)}
+    about |= {"outcome": finding.outcome, "sentence": finding.sentence, "runs": len(results), "failed": failed}
+    return Record(
+        title=experiment.title,
+        summary=f"{finding.outcome.capitalize()}. {finding.sentence}",
+        provenance=provenance(seed) | {"scale": scale, "runs": len(results)},
+        verdicts=finding.verdicts,
+        figures=finding.figures,
+        tables=(*finding.tables, *_failures(results)),
+        arrays=finding.arrays,
+        about=about,
+    )
+
+
+def _caption(record: Record) -> str:
+    made = record.provenance
+    command = f"jepatlas reproduce {record.about['name']} --scale {made['scale']} --seed {made['seed']}"
+    return f"{command}   jepatlas {made['version']}, commit {made['commit'] or 'unknown'}"
+
+
+def _failures(results: list[Result]) -> list[dict[str, Any]]:
+    """Runs that were stopped or crashed are kept in sight."""
+    rows = [
+        [result.trial.job.name, result.status, _reason(result)] for result in results if result.status != "finished"
+    ]
+    return [{"title": "Runs that did not finish", "columns": ["run", "status", "why"], "rows": rows}] if rows else []
+
+
+def _reason(result: Result) -> str:
+    verdicts = [str(verdict["advice"]) for verdict in result.record.get("verdicts", [])]
+    return str(result.record.get("error", verdicts[0] if verdicts else ""))
+
+
+def publish(record: Record, out: Path, docs: Path) -> None:
+    """Copy a record without its arrays, and its figure, to DOCS/results."""
+    name = record.about["name"]
+    write_json(docs / "results" / f"{name}.json", record.to_json())
+    if record.figures:
+        drawn = out / record.about["scale"] / "figures" / f"{name}.png"
+        write_bytes(docs / "results" / f"{name}.png", drawn.read_bytes())
+
+
+def shipped_results() -> Path:
+    """The published records: inside an installed package, or in the docs of a checkout."""
+    inside = Path(__file__).parent / "results"
+    return inside if inside.is_dir() else Path(__file__).parents[3] / "docs" / "results"
+
+
+def last_record(name: str, out: Path) -> dict[str, Any] | None:
+    """The user's own record of an experiment, of the largest scale, where there is one; else the published one."""
+    own = [out / scale / "records" / f"{name}.json" for scale in ("paper", "small")]
+    for path in [*own, shipped_results() / f"{name}.json"]:
+        if path.is_file():
+            return read_json(path)
+    return None

@@ -1,0 +1,50 @@
+"""Numbers of many runs, gathered: cells, means over seeds, curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from jepatlas.base.records import Estimate
+from jepatlas.experiments.experiment import Result
+
+__all__ = ["at", "cell", "curve", "over_seeds"]
+
+
+def cell(estimate: Estimate) -> str:
+    """
+    >>> cell(Estimate(0.99, 0.985, 0.995, 100))
+    '0.990 [0.985, 0.995]'
+    """
+    if np.isnan(estimate.value):
+        return "–"
+    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+
+
+def at(results: Sequence[Result], **where: Any) -> list[Result]:
+    """The results of one place in the grid."""
+    return [result for result in results if all(result.at[name] == value for name, value in where.items())]
+
+
+def over_seeds(results: Sequence[Result], name: str) -> Estimate:
+    """Mean over runs with Student's interval for the mean; runs that came to no number count as undefined.
+
+    With fewer than two runs there is no interval, and the limits are infinite: one seed claims nothing.
+    """
+    values = np.array([result.value(name) for result in results])
+    values = values[np.isfinite(values)]
+    if len(values) < 2:
+        return Estimate(float(values.mean()) if len(values) else np.nan, -np.inf, np.inf, len(values))
+    reach = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    return Estimate(float(values.mean()), float(values.mean()) - reach, float(values.mean()) + reach, len(values))
+
+
+def curve(name: str, x: Sequence[float], estimates: Sequence[Estimate], **style: Any) -> dict[str, Any]:
+    """A series of a figure; a band where every point has an interval."""
+    series: dict[str, Any] = {"name": name, "x": list(x), "y": [estimate.value for estimate in estimates]}
+    if all(np.isfinite([estimate.low, estimate.high]).all() for estimate in estimates):
+        series |= {"low": [e.low for e in estimates], "high": [e.high for e in estimates]}
+    return series | style

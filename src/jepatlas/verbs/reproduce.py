@@ -1,0 +1,149 @@
+"""A claim of a paper, tested: what was claimed, what comes out here."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from jepatlas.base.errors import InputError, nearest
+from jepatlas.base.files import write_text
+from jepatlas.experiments import (
+    EXPERIMENTS,
+    Experiment,
+    Scale,
+    claims_page,
+    last_record,
+    publish,
+    read_results,
+    reproduce,
+)
+from jepatlas.experiments.claims import SYMBOLS
+from jepatlas.training import SweepResult, Watch, dask_cluster, local_processes
+from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Test claims of the papers. Stop it with Ctrl-C; the same command goes on where it was.
+
+    Example: jepatlas reproduce --list
+
+    Example: jepatlas reproduce identify-2d --scale small
+    """
+
+    names: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Experiments to carry out; `all` for all of them."""
+    list_: Annotated[bool, tyro.conf.arg(name="list")] = False
+    """Show every experiment: the claim, the published figure and what was last measured here."""
+    scale: Scale = "small"
+    """tiny: seconds, to see that it runs. small: about ten minutes on 2 cores. paper: the published settings."""
+    workers: int = os.cpu_count() or 1
+    """Processes on this machine, one thread each."""
+    dask: str | None = None
+    """Address of a dask scheduler whose workers are to be used instead."""
+    seed: int = 0
+    """The first of the seeds."""
+    out: Path = Path("runs/reproduce")
+    """Runs, records and figures are kept in here, by scale; finished runs are not repeated."""
+    publish: Path | None = None
+    """A documentation folder whose results/ and claims.md are to be brought up to date."""
+    json: str | None = None
+    """Write the records as JSON to this file (- for standard output)."""
+
+
+def main(words: list[str]) -> int:
+    options = parse(Reproduce, "reproduce", words)
+    console = console_for(options.json)
+    if options.list_:
+        console.print(_listed(options.out))
+        emit(options.json, {"experiments": [_entry(e, options.out) for e in EXPERIMENTS.values()]})
+        return 0
+    records, crashed = [], 0
+    for experiment in _chosen(options.names):
+        record, lost = _carry_out(experiment, options, console)
+        records.append(record)
+        crashed += lost
+    emit(options.json, {"records": [record.to_json() for record in records]})
+    return 1 if crashed else 0
+
+
+def _chosen(names: tuple[str, ...]) -> list[Experiment]:
+    if not names:
+        raise InputError("Which experiment? Name one or more, or `all`; --list shows them.")
+    if names == ("all",):
+        return list(EXPERIMENTS.values())
+    for name in names:
+        if name not in EXPERIMENTS:
+            raise InputError(f"There is no experiment '{name}'. {nearest(name, EXPERIMENTS)}")
+    return [EXPERIMENTS[name] for name in dict.fromkeys(names)]
+
+
+def _carry_out(experiment: Experiment, options: Reproduce, console: Console) -> tuple[Any, int]:
+    out, crashed = options.out.absolute(), []
+    open_executor = dask_cluster(options.dask) if options.dask else local_processes(options.workers)
+    jobs = [trial.job for trial in experiment.trials(options.scale, options.seed)]
+    say(console, f"{experiment.name} ({options.scale}, {len(jobs)} runs): {experiment.claim.statement}")
+
+    def tell(result: SweepResult) -> None:
+        if result.status != "finished":
+            say(console, f"{result.name}: {result.status} {result.record.get('error', '')}")
+        crashed.extend([result] if result.status == "crashed" else [])
+
+    runs = {out / options.scale / "runs" / job.name: _steps(job.recipe["settings"]) for job in jobs}
+    try:
+        with Watch(console, runs):
+            record = reproduce(experiment, options.scale, out, open_executor, seed=options.seed, tell=tell)
+    except KeyboardInterrupt:
+        say(console, "Stopped; what was finished is kept. The same command goes on.")
+        raise
+    for table in record.tables:
+        console.print(_table(table))
+    if record.verdicts:
+        console.print(verdict_table(record.title, record.verdicts))
+    say(console, f"{SYMBOLS[record.about['outcome']]} {record.summary}")
+    say(console, f"Record and figure: {options.out / options.scale / 'records' / experiment.name}.json, "
+                 f"{options.out / options.scale / 'figures' / experiment.name}.png")  # fmt: skip
+    if options.publish is not None:
+        publish(record, out, options.publish)
+        page = claims_page(read_results(options.publish / "results"), list(EXPERIMENTS))
+        write_text(options.publish / "claims.md", page)
+    return record, len(crashed)
+
+
+def _steps(settings: dict[str, Any]) -> int:
+    """Of a run that trains; others are watched only for being done."""
+    training = settings.get("training") or settings.get("recipe", {}).get("training", {})
+    return int(training.get("steps", 1))
+
+
+def _table(table: Any) -> Table:
+    shown = Table(*map(str, table["columns"]), title=table["title"], title_justify="left", box=SIMPLE_HEAD)
+    for row in table["rows"]:
+        shown.add_row(*map(str, row))
+    return shown
+
+
+def _entry(experiment: Experiment, out: Path) -> dict[str, Any]:
+    record = last_record(experiment.name, out)
+    about = record["about"] if record else {}
+    last = {key: about.get(key) for key in ("outcome", "sentence", "scale")}
+    return {"name": experiment.name, "claim": experiment.claim.statement, "published": experiment.claim.measured} | last
+
+
+def _listed(out: Path) -> Table:
+    table = Table("experiment", "claim", "published", "last measured here", title="Experiments", title_justify="left",
+                  show_lines=True)  # fmt: skip
+    for experiment in EXPERIMENTS.values():
+        entry = _entry(experiment, out)
+        here = "not yet" if entry["outcome"] is None else (
+            f"{SYMBOLS[entry['outcome']]} {entry['outcome']} ({entry['scale']}): {entry['sentence']}"
+        )  # fmt: skip
+        table.add_row(entry["name"], entry["claim"], entry["published"] or "–", here)
+    return table
