@@ -46,6 +46,8 @@ class Recipe:
     world: Annotated[LatentWorld, Unprefixed] = field(default_factory=LatentWorld)
     pairs: Transitions | Siblings = field(default_factory=Transitions)
     """Which two states a learner sees together."""
+    pool: int | None = None
+    """Distinct pairs to learn from; where it is not given, every step draws fresh ones."""
     encoder: MLPConfig | CouplingConfig = field(default_factory=MLPConfig)
     latent_dim: int | None = None
     """Width of the latents; the world's own where it is not given."""
@@ -59,6 +61,11 @@ class Recipe:
     def __post_init__(self) -> None:
         if self.latent_dim is not None and self.latent_dim < 1:
             raise InputError(f"latent_dim must be at least 1, but {self.latent_dim} was given.")
+        if self.pool is not None and self.pool < self.training.batch_size:
+            raise InputError(
+                f"A pool of {self.pool} pairs is smaller than one batch of {self.training.batch_size}. Raise --pool, "
+                "or lower --batch-size."
+            )
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -121,4 +128,6 @@ def build_objective(recipe: Recipe) -> PairObjective:
 def build_batches(recipe: Recipe) -> PairStream:
     """The stream of this process's share of every (micro-)batch."""
     rows = recipe.training.batch_size // recipe.training.accumulate
-    return PairStream(recipe.world, recipe.pairs, rows, recipe.seed, recipe.training.device, rank(), world_size())
+    return PairStream(
+        recipe.world, recipe.pairs, rows, recipe.seed, recipe.training.device, rank(), world_size(), recipe.pool
+    )

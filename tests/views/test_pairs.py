@@ -91,12 +91,28 @@ def test_a_step_can_be_asked_for_again():
     assert not torch.equal(first.x, PairStream(LatentWorld(), Transitions(), 8, seed=1)(3).x)
 
 
+def test_a_pool_is_a_fixed_set_of_pairs_and_a_batch_takes_each_at_most_once():
+    stream = PairStream(LatentWorld(), Transitions(), 8, seed=0, pool=20)
+    batches = [stream(step) for step in range(30)]
+    rows = {tuple(row) for batch in batches for row in torch.cat([batch.x, batch.x_next], 1).tolist()}
+    assert len(rows) == 20
+    assert all(len({tuple(row) for row in batch.x.tolist()}) == 8 for batch in batches)
+    assert torch.equal(stream(3).x, PairStream(LatentWorld(), Transitions(), 8, seed=0, pool=20)(3).x)
+
+
+def test_processes_share_the_batches_of_a_pool():
+    joint = PairStream(LatentWorld(), Transitions(), 8, seed=0, pool=20)(5)
+    parts = [PairStream(LatentWorld(), Transitions(), 8, seed=0, rank=r, world_size=2, pool=20)(5).x for r in (0, 1)]
+    assert torch.equal(torch.cat(parts), joint.x)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"batch_size": 10, "world_size": 4}, "batch_size is 10, but it must be a positive multiple of the 4"),
         ({"batch_size": 0}, "batch_size is 0"),
         ({"batch_size": 8, "world_size": 2, "rank": 2}, "rank is 2"),
+        ({"batch_size": 8, "pool": 7}, "A pool of 7 pairs is smaller than one batch of 8"),
     ],
 )
 def test_refusals_name_the_argument(options: dict, message: str):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Protocol, runtime_checkable
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from jepatlas.base.contracts import World
 from jepatlas.base.errors import InputError
@@ -61,7 +62,7 @@ AnyPairLaw = Transitions | Siblings
 
 @dataclass(frozen=True)
 class PairStream:
-    """The pairs of each step, drawn anew from (seed, step).
+    """The pairs of each step: drawn anew from (seed, step), or with a `pool` from that many pairs, drawn once.
 
     Every process draws the joint batch and takes its part, so W processes together see exactly what one would.
     """
@@ -73,6 +74,7 @@ class PairStream:
     device: torch.device | str = "cpu"
     rank: int = 0
     world_size: int = 1
+    pool: int | None = None
 
     def __post_init__(self) -> None:
         if self.batch_size < 1 or self.batch_size % self.world_size:
@@ -82,13 +84,26 @@ class PairStream:
             )
         if not 0 <= self.rank < self.world_size:
             raise InputError(f"rank is {self.rank}, but it must be from 0 to world_size − 1 = {self.world_size - 1}.")
+        if self.pool is not None and self.pool < self.batch_size:
+            raise InputError(f"A pool of {self.pool} pairs is smaller than one batch of {self.batch_size}.")
 
     def __call__(self, step: int) -> Pairs:
         generator = torch_generator(self.seed, "pairs", step, self.device)
-        joint = self.pair_law.draw(self.world, self.batch_size, generator)
         share = self.batch_size // self.world_size
         mine = slice(self.rank * share, (self.rank + 1) * share)
-        return Pairs(joint.x[mine], joint.x_next[mine], joint.z[mine], joint.z_next[mine])
+        if self.pool is not None:
+            chosen = torch.randperm(self.pool, generator=generator, device=self.device)[: self.batch_size]
+            return _rows(self._pooled, chosen[mine])
+        return _rows(self.pair_law.draw(self.world, self.batch_size, generator), mine)
+
+    @cached_property
+    def _pooled(self) -> Pairs:
+        assert self.pool is not None
+        return self.pair_law.draw(self.world, self.pool, torch_generator(self.seed, "pool", device=self.device))
+
+
+def _rows(pairs: Pairs, rows: slice | Tensor) -> Pairs:
+    return Pairs(pairs.x[rows], pairs.x_next[rows], pairs.z[rows], pairs.z_next[rows])
 
 
 @runtime_checkable
