@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from jepatlas.base.stats import (
     bootstrap,
     epps_pulley,
     epps_pulley_null,
+    spearman,
 )
 
 
@@ -266,3 +268,31 @@ def test_bootstrap_refuses_what_says_nothing_about_spread():
         bootstrap(mean_of(np.ones(4)), 4, np.random.default_rng(0), groups=np.zeros(4))
     with pytest.raises(InputError, match="4 rows to draw from, but 3 group labels"):
         bootstrap(mean_of(np.ones(4)), 4, np.random.default_rng(0), groups=np.arange(3))
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_spearman_is_that_of_scipy(ties: bool):
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 40))
+    y = x + y
+    if ties:
+        x, y = x.round(), y.round()
+    assert spearman(x, y).value == pytest.approx(scipy.stats.spearmanr(x, y)[0], abs=1e-10)
+
+
+def test_the_interval_of_a_rank_correlation_covers_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    correlation = 0.6
+    truth = 6 / np.pi * np.arcsin(correlation / 2)  # Spearman's, of a Gaussian pair
+    covered = 0
+    for _ in range(400):
+        x, noise = rng.standard_normal((2, 30))
+        found = spearman(x, correlation * x + np.sqrt(1 - correlation**2) * noise)
+        covered += found.low <= truth <= found.high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_spearman_refuses_what_has_no_order():
+    assert np.isnan(spearman(np.ones(5), np.arange(5.0)).value)
+    with pytest.raises(InputError, match="at least 2 pairs"):
+        spearman(np.ones(1), np.ones(1))

@@ -3,7 +3,15 @@
 A new experiment is a file with an `Experiment` in it, and a line here.
 """
 
-from jepatlas.experiments import identify_2d
+from jepatlas.experiments import (
+    anisotropic,
+    bound_check,
+    hermite_degrees,
+    identify_2d,
+    lambda_rho,
+    sample_complexity,
+    spectral_solver,
+)
 from jepatlas.experiments.claims import claims_page, read_results
 from jepatlas.experiments.experiment import SCALES, Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.reproduce import last_record, publish, reproduce, shipped_results
@@ -25,4 +33,13 @@ __all__ = [
     "shipped_results",
 ]
 
-EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in (identify_2d,)}
+_MODULES = (
+    identify_2d,
+    lambda_rho,
+    bound_check,
+    hermite_degrees,
+    anisotropic,
+    sample_complexity,
+    spectral_solver,
+)
+EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in _MODULES}
