@@ -96,6 +96,15 @@ def test_every_kind_says_what_it_lacks():
             draw({"kind": kind, "title": "T"})
 
 
+def test_panels_with_one_range_have_the_same_limits():
+    panels = [{"x": "z", "range": "one"}, {"x": "h", "range": "one", "label": "latent"}, {"x": "h"}]
+    first, second, alone = (panel.figure for panel in draw({"kind": "scatter", "panels": panels}, ARRAYS).panels)
+    reach = 1.05 * max(np.abs(ARRAYS[name][:, :2]).max() for name in ("z", "h"))
+    assert first.layout.xaxis.range == second.layout.yaxis.range == pytest.approx((-reach, reach))
+    assert second.layout.xaxis.title.text == "latent[0]"
+    assert alone.layout.xaxis.range is None
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

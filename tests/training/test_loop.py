@@ -65,6 +65,16 @@ def test_clipping_bounds_the_gradient(tmp_path: Path):
     assert not equal(tmp_path / "run", plain_loop(replace(given, training=replace(given.training, clip=None))))
 
 
+def test_what_is_logged_is_the_mean_over_the_micro_batches(tmp_path: Path):
+    given = recipe(steps=1, batch_size=96, accumulate=3, log_every=1)
+    start_run(given, tmp_path / "run")
+    objective, batches = build_objective(given), build_batches(given)
+    losses = [objective(batches(micro), micro) for micro in range(3)]
+    (entry,) = metrics(tmp_path / "run")
+    assert entry["loss"] == pytest.approx(sum(loss.total.item() for loss in losses) / 3, rel=1e-5)
+    assert entry["sigreg"] == pytest.approx(sum(loss.terms["sigreg"].item() for loss in losses) / 3, rel=1e-5)
+
+
 def test_accumulation_is_the_mean_of_the_micro_batches(tmp_path: Path):
     given = recipe(steps=5, batch_size=96, accumulate=3)
     objective, batches = build_objective(given), build_batches(given)

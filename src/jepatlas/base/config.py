@@ -88,6 +88,8 @@ def _choice(kinds: dict[str, type], data: Any, where: str) -> Any:
     data = {"kind": data} if isinstance(data, str) else data
     if not isinstance(data, dict):
         raise InputError(f"{where}: expected keys and values, but found {data!r}.")
+    if len(kinds) == 1:  # nothing to choose, so nothing to name
+        data = {"kind": next(iter(kinds))} | data
     if "kind" not in data:
         raise InputError(f"{where}: the key 'kind' is missing. Known: {', '.join(sorted(kinds))}.")
     if not isinstance(data["kind"], str) or data["kind"] not in kinds:

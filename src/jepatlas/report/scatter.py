@@ -1,9 +1,10 @@
 """Scatter panels: latents beside the truth, the same samples in the same colours.
 
-    {"kind": "scatter", "title", "note", "panels": [{"title", "x": array, "columns": [0, 1],
-                                                     "color": array or null, "color_columns": [0, 1]}]}
+    {"kind": "scatter", "title", "note", "panels": [{"title", "x": array, "columns": [0, 1], "label", "range",
+                                                     "color": array or null, "color_columns": [0, 1], "color_label"}]}
 
-Both axes of a panel have one scale, so that a rotation looks like a rotation and a stretch like a stretch.
+Both axes of a panel have one scale, so that a rotation looks like a rotation and a stretch like a stretch. Panels with
+the same `range` (any name) have the same limits, so that they can be compared.
 """
 
 from __future__ import annotations
@@ -26,22 +27,40 @@ POINTS = 2000
 def draw_scatter(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
     """One point per sample; `color` gives the coordinates that its colour stands for."""
     panels, keys, notes = [], [], [spec.get("note")]
-    for part in spec["panels"]:
-        columns = part.get("columns", [0, 1])
-        points = _pick(arrays, part["x"], columns)
-        if points.shape[1] != 2:
-            raise InputError(f"a panel draws two columns, but 'columns' is {columns}.")
+    drawn = [_points(part, arrays) for part in spec["panels"]]
+    for part, points in zip(spec["panels"], drawn, strict=True):
         index = choose(len(points), seed)
         colours, key = _colours(part, arrays, points)
-        labels = _labels(part["x"], columns)
+        labels = _labels(str(part.get("label", part["x"])), part.get("columns", [0, 1]))
         alt = f"Scatter plot of {len(index):,} samples, {labels[0]} across and {labels[1]} up."
-        plot = _plot(points[index], index, colours and [colours[i] for i in index], labels)
+        together = [
+            other for near, other in zip(spec["panels"], drawn, strict=True) if near is part or _alike(near, part)
+        ]
+        plot = _plot(points[index], index, colours and [colours[i] for i in index], labels, _reach(together))
         panels.append(Panel(str(part.get("title", part["x"])), alt, plot))
         keys.extend(key)
         if len(index) < len(points):
             notes.append(f"{len(index):,} of {len(points):,} samples are drawn, chosen with seed {seed}.")
         notes.append(missing(part["x"], points))
     return Drawing("scatter", str(spec.get("title", "")), join(notes), tuple(panels), keys=tuple(dict.fromkeys(keys)))
+
+
+def _points(part: Spec, arrays: Arrays) -> np.ndarray:
+    columns = part.get("columns", [0, 1])
+    points = _pick(arrays, part["x"], columns)
+    if points.shape[1] != 2:
+        raise InputError(f"a panel draws two columns, but 'columns' is {columns}.")
+    return points
+
+
+def _alike(one: Spec, other: Spec) -> bool:
+    return one.get("range") is not None and one.get("range") == other.get("range")
+
+
+def _reach(panels: list[np.ndarray]) -> float | None:
+    """What every axis of panels with one range must show on both sides of zero; one panel alone chooses for itself."""
+    finite = [np.abs(points[np.isfinite(points)]) for points in panels]
+    return 1.05 * max(part.max() for part in finite if part.size) if len(panels) > 1 and any(map(len, finite)) else None
 
 
 def choose(rows: int, seed: int) -> np.ndarray:
@@ -70,7 +89,8 @@ def _colours(part: Spec, arrays: Arrays, points: np.ndarray) -> tuple[list[str] 
     columns = part.get("color_columns", [0] if flat else [0, 1])
     truth = _pick(arrays, name, columns)
     check_rows({part["x"]: points, name: truth})
-    labels = [str(name)] if flat else _labels(name, columns)
+    label = str(part.get("color_label", name))
+    labels = [label] if flat else _labels(label, columns)
     if truth.shape[1] == 2:
         text = f"Colour: direction and distance of ({labels[0]}, {labels[1]}) from the mean."
         return wheel(truth), [ColourKey("wheel", text)]
@@ -84,7 +104,9 @@ def _labels(name: str, columns: list[int]) -> list[str]:
     return [f"{name}[{column}]" for column in columns]
 
 
-def _plot(points: np.ndarray, index: np.ndarray, colours: list[str] | None, labels: list[str]) -> go.Figure:
+def _plot(
+    points: np.ndarray, index: np.ndarray, colours: list[str] | None, labels: list[str], reach: float | None
+) -> go.Figure:
     finite = np.where(np.isfinite(points), points, np.nan).astype(np.float32)
     marker: dict[str, Any] = {"size": 5 if len(points) > 500 else 7, "opacity": 0.85, "line": {"width": 0}}
     if colours:
@@ -98,4 +120,6 @@ def _plot(points: np.ndarray, index: np.ndarray, colours: list[str] | None, labe
         meta={"part": "points", "series": 0},
         hovertemplate="sample %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>",
     )
-    return figure([trace], xaxis=axis(labels[0]), yaxis=axis(labels[1], scaleanchor="x"), hovermode="closest")
+    limits = {} if reach is None else {"range": [-reach, reach]}
+    x_axis, y_axis = axis(labels[0], **limits), axis(labels[1], scaleanchor="x", **limits)
+    return figure([trace], xaxis=x_axis, yaxis=y_axis, hovermode="closest")

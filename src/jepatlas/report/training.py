@@ -98,8 +98,11 @@ def _figure(rows: list[dict[str, Any]]) -> dict[str, Any]:
             first = int(steps[~finite][0])
             notes.append(f"{key} was not finite at {(~finite).sum():,} recorded steps, first at step {first:,}.")
         x, y = outline(steps[finite], values[finite])
-        series = [{"name": key, "x": x.tolist(), "y": y.tolist()}]
-        panels.append({"title": key, "series": series, "log_y": _wide(y)})
+        series = {"name": key, "x": x.tolist(), "y": y.tolist()}
+        if panels and key == f"{panels[-1]['title']}_null":  # what the term before would be where nothing is wrong
+            panels[-1]["series"].append(series | {"dash": True})
+        else:
+            panels.append({"title": key, "series": [series], "log_y": _wide(y)})
     return {"kind": "curves", "title": "Loss and its terms", "x_label": "step", "panels": panels,
             "note": " ".join(notes)}  # fmt: skip
 

@@ -87,12 +87,12 @@ def _controls(stage: Stage, charts: dict[str, list[np.ndarray]], split: Split) -
 
 def _figures(whitened: np.ndarray) -> tuple[dict[str, Any], ...]:
     panels = [("Ada's latents", "ada"), ("Ben's latents", "ben"), ("Ada's, taken to Ben's", "ada_mapped")]
+    look = {"columns": [0, 1], "range": "latents", "label": "h", "color": "z", "color_columns": [0, 1]}
     gram = whitened.T @ whitened
     labels = [str(i) for i in range(len(gram))]
     return (
         {"kind": "scatter", "title": "The same states, in both agents' coordinates",
-         "panels": [{"title": title, "x": name, "columns": [0, 1], "color": "z", "color_columns": [0, 1]}
-                    for title, name in panels],
+         "panels": [{"title": title, "x": name} | look for title, name in panels],
          "note": "Colour is the true state, which neither agent has seen. The map was fitted on other states."},
         {"kind": "heatmap", "title": "WᵀW of the map in whitened coordinates: the identity, for a rotation",
          "matrix": gram.tolist(), "x": labels, "y": labels},

@@ -24,6 +24,7 @@ class TrainingConfig:
     lr: float = 1e-2
     """Base learning rate of AdamW."""
     weight_decay: float = 1e-2
+    """Decoupled decay of all weights, as AdamW has it."""
     schedule: Schedule = field(default_factory=OneCycleSchedule)
     """How the learning rate goes."""
     clip: float | None = 1.0

@@ -91,23 +91,24 @@ class _Run:
         return Outcome("finished", self.config.steps)
 
     def _step(self, step: int) -> tuple[dict[str, Tensor], Tensor]:
-        """One optimiser step; returns its loss terms and the last micro-batch's observations."""
+        """One optimiser step; returns its loss terms, means over micro-batches, and the last one's observations."""
         config, parts = self.config, self.config.accumulate
         for group in self.optimizer.param_groups:
             group["lr"] = config.lr * config.schedule.factor(step, config.steps)
-        for micro in range(step * parts, (step + 1) * parts - 1):
+        last, before = (step + 1) * parts - 1, []
+        for micro in range(step * parts, last):
             with unsynchronised(self.module):
-                self._descend(micro)
-        loss, x = self._descend((step + 1) * parts - 1)
+                before.append(self._descend(micro)[0])
+        terms, x = self._descend(last)
         if config.clip is not None:
             nn.utils.clip_grad_norm_(self.module.parameters(), config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.objective.after_step(step)
         self.state.update_average(step)
-        return {"loss": loss.total.detach(), **loss.terms}, x
+        return {name: sum((part[name] for part in before), term) / parts for name, term in terms.items()}, x
 
-    def _descend(self, micro: int) -> tuple[Loss, Tensor]:
+    def _descend(self, micro: int) -> tuple[dict[str, Tensor], Tensor]:
         """Add one micro-batch's gradient."""
         self._reseed(micro)
         batch = self.batches(micro)
@@ -115,7 +116,7 @@ class _Run:
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=mixed):
             loss: Loss = self.module(batch, micro)
         (loss.total / self.config.accumulate).backward()
-        return loss, batch.x
+        return {"loss": loss.total.detach(), **loss.terms}, batch.x
 
     def _reseed(self, micro: int) -> None:
         """The dropout of a user's own encoder draws from the global generator, which must not tell a resumed run."""
