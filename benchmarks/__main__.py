@@ -9,19 +9,21 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import sigreg
+from benchmarks import recovery, sigreg
 from jepatlas.base.files import write_json
 from jepatlas.base.provenance import provenance
 
-SUITES = (sigreg,)
+SUITES = (sigreg, recovery)
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    table = Table("", "baseline", "ours", "times faster", title="CPU time, one thread", title_justify="left")
+    table = Table(
+        "", "baseline", "ours", "times less", title="CPU time on one thread, and memory", title_justify="left"
+    )
     rows = [row for suite in SUITES for row in suite.run()]
     for row in rows:
-        table.add_row(row.name, f"{row.baseline_ms:.2f} ms", f"{row.ours_ms:.2f} ms", f"{row.ratio:.1f}")
+        table.add_row(row.name, f"{row.baseline:.4g} {row.unit}", f"{row.ours:.4g} {row.unit}", f"{row.ratio:.3g}")
     Console().print(table)
     write_json(Path(__file__).with_name("results.json"), provenance(0) | {"rows": [asdict(row) for row in rows]})
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -14,6 +17,8 @@ from jepatlas.objectives import draw_slices, sigreg
 __all__ = ["run", "straightforward"]
 
 SIZES = ((256, 2, 64), (256, 64, 256), (1024, 64, 1024))  # rows, dimensions, slices
+LARGEST = SIZES[-1]
+FLOPS = 100  # of the recurrence and its gradient, for each sample and slice, besides one sincos
 
 
 def straightforward(h_bd: Tensor, slices_ds: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:
@@ -26,12 +31,55 @@ def straightforward(h_bd: Tensor, slices_ds: Tensor, knots: int = 17, limit: flo
 
 
 def run() -> Iterator[Comparison]:
-    for rows, dim, count in SIZES:
-        slices = draw_slices(dim, count, torch_generator(0, "slices"))
-        h = torch.randn(rows, dim, generator=torch_generator(0, "h"), requires_grad=True)
-        name = f"sigreg {rows}×{dim}, {count} slices"
-        yield compare(name, _both_ways(straightforward, h, slices), _both_ways(sigreg, h, slices))
+    for size in SIZES:
+        yield compare(f"sigreg {_named(size)}", both_ways(straightforward, size), both_ways(sigreg, size))
+    memory = [_peak_in_own_process(loss) for loss in ("straightforward", "sigreg")]
+    yield Comparison.of(f"peak memory of sigreg {_named(LARGEST)}", memory[:1], memory[1:], "MB")
+    yield compare(
+        f"sigreg {_named(LARGEST)}: ours, and one sincos and {FLOPS} flops", both_ways(sigreg, LARGEST), _limit()
+    )
 
 
-def _both_ways(loss: Callable[[Tensor, Tensor], Tensor], h: Tensor, slices: Tensor) -> Callable[[], object]:
+def both_ways(loss: Callable[[Tensor, Tensor], Tensor], size: tuple[int, int, int]) -> Callable[[], object]:
+    rows, dim, count = size
+    slices = draw_slices(dim, count, torch_generator(0, "slices"))
+    h = torch.randn(rows, dim, generator=torch_generator(0, "h"), requires_grad=True)
     return lambda: torch.autograd.grad(loss(h, slices), h)
+
+
+def _named(size: tuple[int, int, int]) -> str:
+    return "{}×{}, {} slices".format(*size)
+
+
+def _peak_in_own_process(loss: str) -> float:
+    """Megabytes that a process grows by; each is measured in a fresh one, because a peak is never given back."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_growth, loss).result()
+
+
+def _growth(loss: str) -> float:
+    torch.set_num_threads(1)
+    work = {"straightforward": straightforward, "sigreg": sigreg}[loss]
+    both_ways(work, SIZES[0])()  # loads and compiles what is needed
+    task = both_ways(work, LARGEST)
+    Path("/proc/self/clear_refs").write_text("5")  # Linux: forget the peak of loading and compiling
+    before = _status("VmRSS")
+    task()
+    return _status("VmHWM") - before
+
+
+def _status(name: str) -> float:
+    """A field of this process's status, in megabytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+
+
+def _limit() -> Callable[[], object]:
+    """The least that the recurrence could take here: torch's own sine and cosine, and flops at the rate of a matmul."""
+    rows, dim, count = LARGEST
+    angles = torch.randn(rows, count, generator=torch_generator(0, "angles"))
+    inner = FLOPS // 2  # a multiplication and an addition each
+    left, right = torch.randn(rows, inner), torch.randn(inner, count)
+    projections = torch.randn(rows, dim), torch.randn(dim, count)
+
+    return lambda: (torch.sin(angles), torch.cos(angles), left @ right, projections[0] @ projections[1])
