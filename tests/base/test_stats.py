@@ -296,3 +296,12 @@ def test_spearman_refuses_what_has_no_order():
     assert np.isnan(spearman(np.ones(5), np.arange(5.0)).value)
     with pytest.raises(InputError, match="at least 2 pairs"):
         spearman(np.ones(1), np.ones(1))
+
+
+def test_a_statistic_first_taken_in_inference_mode_can_be_differentiated_later():
+    knots = 29  # asked for nowhere else
+    with torch.inference_mode():
+        epps_pulley(torch.randn(50, 2), knots)
+    samples = torch.randn(50, 2, requires_grad=True)
+    epps_pulley(samples, knots).sum().backward()
+    assert samples.grad is not None and samples.grad.isfinite().all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -81,25 +82,28 @@ def epps_pulley(samples_bs: Tensor, knots: int = 17, limit: float = 3.0) -> Tens
     Half precision is raised to float32: it is too coarse for a sum of squares of small gaps.
     """
     samples_bs = samples_bs.to(torch.promote_types(samples_bs.dtype, torch.float32))
-    weight, target = _quadrature(knots, limit, samples_bs)
+    weight, target = _quadrature(knots, limit, samples_bs.dtype, samples_bs.device)
     cosine, sine = characteristic_function(samples_bs, knots, limit)
     gap = (mean_over_processes(cosine) - target).square() + mean_over_processes(sine).square()
     return len(samples_bs) * world_size() * (weight @ gap)
 
 
+@cache
 def epps_pulley_null(knots: int = 17, limit: float = 3.0) -> float:
     """Expected value of `epps_pulley` for standard normal samples, ∫ (1 − e^{−t²}) e^{−t²/2} dt, whatever n is.
 
     >>> round(epps_pulley_null(), 3)
     1.052
     """
-    weight, target = _quadrature(knots, limit, torch.empty(0, dtype=torch.float64))
+    weight, target = _quadrature(knots, limit, torch.float64, torch.device("cpu"))
     return float(weight @ (1 - target.square()))
 
 
-def _quadrature(knots: int, limit: float, like: Tensor) -> tuple[Tensor, Tensor]:
+@cache  # asked for at every step, always the same
+@torch.inference_mode(False)  # so that what was first asked for without gradients serves later ones, too
+def _quadrature(knots: int, limit: float, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
     """Trapezoid rule on [0, limit], doubled by symmetry; its weights include e^{−t²/2}."""
-    t = torch.linspace(0, limit, knots, dtype=like.dtype, device=like.device)
+    t = torch.linspace(0, limit, knots, dtype=dtype, device=device)
     target = torch.exp(-t.square() / 2)
     weight = torch.full_like(t, 2 * limit / (knots - 1))
     weight[0] = weight[-1] = limit / (knots - 1)

@@ -59,9 +59,9 @@ class _Run:
         self.device = config.check_machine()
         self.objective = objective.to(self.device).train()
         self.module = parallel(objective, config.parallel)
-        parameters = [p for p in objective.parameters() if p.requires_grad]
+        self.parameters = [p for p in objective.parameters() if p.requires_grad]
         # The learning rate is a tensor-free float set at every step, so it needs no place in the checkpoint.
-        self.optimizer = torch.optim.AdamW(parameters, lr=config.lr, weight_decay=config.weight_decay, fused=True)
+        self.optimizer = torch.optim.AdamW(self.parameters, lr=config.lr, weight_decay=config.weight_decay, fused=True)
         self.state = TrainingState(objective, self.optimizer, config.ema)
         self.health = Health(config.collapse, config.grace)
 
@@ -101,7 +101,7 @@ class _Run:
                 before.append(self._descend(micro)[0])
         terms, x = self._descend(last)
         if config.clip is not None:
-            nn.utils.clip_grad_norm_(self.module.parameters(), config.clip)
+            nn.utils.clip_grad_norm_(self.parameters, config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.objective.after_step(step)
