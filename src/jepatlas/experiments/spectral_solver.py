@@ -107,10 +107,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         "holds" if all(good) else "holds in part" if any(good) else "does not hold",
         f"The eigenproblem is within {CLOSE} of LeJEPA's R², or better, in {sum(as_good)} of {len(rows)} worlds, and "
         f"takes {min(times):.0f} to {max(times):.0f} times less CPU time ({plan.steps} steps of SGD, {plan.pairs:,} "
-        f"pairs for the eigenproblem). It falls behind as dimension grows: "
-        + ", ".join(
-            f"{r['dim']}-D {r['mixing']} {r['spectral'].value:.3f} against {r['LeJEPA'].value:.3f}" for r in rows
-        )
+        f"pairs for the eigenproblem). R² of the one and of the other: "
+        + ", ".join(f"{r['dim']}-D {r['mixing']} {r['spectral'].value:.3f} and {r['LeJEPA'].value:.3f}" for r in rows)
         + ".",
         verdicts=tuple(_verdict(row) for row in rows),
         figures=(_figure(rows),),

@@ -29,12 +29,13 @@ def at(results: Sequence[Result], **where: Any) -> list[Result]:
     return [result for result in results if all(result.at[name] == value for name, value in where.items())]
 
 
-def over_seeds(results: Sequence[Result], name: str) -> Estimate:
-    """Mean over runs with Student's interval for the mean; runs that came to no number count as undefined.
+def over_seeds(results: Sequence[Result], name: str, stopped: float = np.nan) -> Estimate:
+    """Mean over runs with Student's interval for the mean. A run that was stopped because its latents had collapsed
+    counts as `stopped`; others that came to no number are left out, and n tells.
 
     With fewer than two runs there is no interval, and the limits are infinite: one seed claims nothing.
     """
-    values = np.array([result.value(name) for result in results])
+    values = np.array([stopped if result.status == "failed" else result.value(name) for result in results])
     values = values[np.isfinite(values)]
     if len(values) < 2:
         return Estimate(float(values.mean()) if len(values) else np.nan, -np.inf, np.inf, len(values))
