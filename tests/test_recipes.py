@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +18,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.encoders import CouplingConfig, MLPConfig
 from jepatlas.objectives import InfoNCEConfig, LeJEPAConfig, WhiteningConfig
 from jepatlas.recipes import Recipe, build_batches, build_objective, load_recipe, read_recipe, recipe_id, recipe_text
-from jepatlas.training import TrainingConfig
+from jepatlas.training import OneCycleSchedule, TrainingConfig
 from jepatlas.worlds import Coupling, LatentWorld, Lift, OrnsteinUhlenbeck
 
 
@@ -29,6 +30,54 @@ def kinds(cls: type = Recipe, path: tuple[str, ...] = ()) -> Iterator[tuple[tupl
             yield from (((*path, name), kind) for kind in found)
             if dataclasses.is_dataclass(hint):
                 yield from kinds(typing.cast(type, hint), (*path, name))
+
+
+def settings(hint: Any) -> Iterator[type]:
+    """Every dataclass that a field of a recipe can lead to."""
+    plain = [hint] if isinstance(hint, type) and dataclasses.is_dataclass(hint) else []
+    for cls in (*choices(hint).values(), *plain):
+        yield cls
+        for inner in typing.get_type_hints(cls).values():
+            yield from settings(inner)
+
+
+def fields(of: type) -> list[tuple[type, str, Any]]:
+    """The fields of objectives, training and schedules that take values of this type, or some `Literal`."""
+    hints = typing.get_type_hints(Recipe)
+    owners = {cls for name in ("objective", "training") for cls in settings(hints[name])}
+    every = [(cls, f.name, typing.get_type_hints(cls)[f.name]) for cls in owners for f in dataclasses.fields(cls)]
+    found = [
+        (cls, name, hint) for cls, name, hint in every if of in (hint, typing.get_origin(hint), *typing.get_args(hint))
+    ]
+    return sorted(found, key=lambda field: (field[0].__name__, field[1]))
+
+
+def name_of(value: Any) -> str:
+    return getattr(value, "__name__", value if isinstance(value, str) else "")
+
+
+@pytest.mark.parametrize(("cls", "name", "hint"), [*fields(float), *fields(int)], ids=name_of)
+def test_no_number_of_a_recipe_may_be_nan(cls: type, name: str, hint: Any):
+    with pytest.raises(InputError):
+        cls(**{name: math.nan})
+    if hint is not int:
+        with pytest.raises(InputError):
+            cls(**{name: math.inf})
+
+
+@pytest.mark.parametrize(("cls", "name", "hint"), fields(typing.cast(type, typing.Literal)), ids=name_of)
+def test_no_text_of_a_recipe_may_be_one_that_is_not_offered(cls: type, name: str, hint: Any):
+    word = typing.get_args(hint)[0]
+    with pytest.raises(InputError, match=f"{name}: there is no '{word}x'. Did you mean '{word}'?"):
+        cls(**{name: f"{word}x"})
+
+
+def test_every_setting_is_found():
+    numbers = {(cls, name) for cls, name, _ in [*fields(float), *fields(int)]}
+    assert {(LeJEPAConfig, "weight"), (TrainingConfig, "ema"), (OneCycleSchedule, "first")} <= numbers
+    assert len(numbers) >= 34
+    texts = {name for _, name, _ in fields(typing.cast(type, typing.Literal))}
+    assert texts >= {"kernel", "form", "views", "design", "precision", "parallel"}
 
 
 def test_every_choice_is_found():
@@ -105,6 +154,7 @@ def test_files_that_are_no_recipe(tmp_path: Path):
 
 SILENT = {
     "device": "cuda",
+    "threads": 2,
     "parallel": "fsdp",
     "log_every": 7,
     "checkpoint_every": 7,
@@ -165,7 +215,7 @@ def test_widths_follow_the_world_and_the_recipe():
     [
         (
             Recipe(objective=WhiteningConfig(), latent_dim=8, training=TrainingConfig(batch_size=4)),
-            r"A batch of 4 is too small: .* 'whitening' over 8 latent dimensions need at least 5 pairs.*--batch-size",
+            r"A batch of 4 is too small: .* ExactWhitening over 8 latent dim.* need at least 5 pairs.*--batch-size",
         ),
         (
             Recipe(objective=WhiteningConfig(), latent_dim=8, training=TrainingConfig(batch_size=8, accumulate=2)),

@@ -28,7 +28,7 @@ from jepatlas.objectives import (
     VICRegConfig,
     WhiteningConfig,
 )
-from jepatlas.training import TrainingConfig, fingerprint, refuse_running_statistics
+from jepatlas.training import TrainingConfig, fingerprint, refuse_running_statistics, refuse_small_batch
 from jepatlas.views import PairStream, Siblings, Transitions
 from jepatlas.worlds import LatentWorld
 
@@ -59,9 +59,9 @@ class Recipe:
     training: Annotated[TrainingConfig, Unprefixed] = field(default_factory=TrainingConfig)
 
     def __post_init__(self) -> None:
-        if self.latent_dim is not None and self.latent_dim < 1:
+        if self.latent_dim is not None and not self.latent_dim >= 1:
             raise InputError(f"latent_dim must be at least 1, but {self.latent_dim} was given.")
-        if self.pool is not None and self.pool < self.training.batch_size:
+        if self.pool is not None and not self.pool >= self.training.batch_size:
             raise InputError(
                 f"A pool of {self.pool} pairs is smaller than one batch of {self.training.batch_size}. Raise --pool, "
                 "or lower --batch-size."
@@ -102,7 +102,7 @@ def recipe_id(recipe: Recipe) -> str:
     Where and how often a run reports does not change what it computes, so it may be resumed elsewhere.
     """
     plain: dict[str, Any] = to_plain(recipe)
-    silent = ("device", "parallel", "log_every", "checkpoint_every", "keep", "track")
+    silent = ("device", "threads", "parallel", "log_every", "checkpoint_every", "keep", "track")
     plain["training"] = {key: value for key, value in plain["training"].items() if key not in silent}
     return fingerprint(plain)
 
@@ -116,12 +116,7 @@ def build_objective(recipe: Recipe) -> PairObjective:
         objective = recipe.objective.build(Parts(encoder, dim, projector, recipe.seed))
     if recipe.training.ema:
         refuse_running_statistics(objective)
-    rows = recipe.training.batch_size // recipe.training.accumulate
-    if rows < objective.smallest_batch(dim):
-        raise InputError(
-            f"A batch of {rows} is too small: the statistics of '{recipe.objective.kind}' over {dim} latent dimensions "
-            f"need at least {objective.smallest_batch(dim)} pairs. Raise --batch-size or lower --accumulate."
-        )
+    refuse_small_batch(objective, recipe.training.batch_size // recipe.training.accumulate, dim)
     return objective
 
 

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jepatlas.base.arrays import check_finite, check_rows, read_arrays, write_arrays
+from jepatlas.base.arrays import check_finite, check_latents, check_rows, read_arrays, write_arrays
 from jepatlas.base.errors import InputError
 
 TABLES = [".csv", ".parquet"]
@@ -316,6 +316,19 @@ def test_check_finite_names_count_and_row():
         check_finite("z", np.array([0, np.nan]))
     with pytest.raises(InputError, match="'h' must hold numbers"):
         check_finite("h", np.array([["1.0", "x"]]))
+
+
+def test_check_finite_refuses_complex_numbers():
+    with pytest.raises(InputError, match=r"'h' must hold real numbers, but it holds complex128\. Give real and imag"):
+        check_finite("h", np.ones((4, 2), complex))
+
+
+@pytest.mark.parametrize("shape", [(4,), (), (4, 3, 2), (3, 2), (4, 0)])
+def test_check_latents_names_the_shape(shape: tuple[int, ...]):
+    check_latents((4, 1), 4)
+    with pytest.raises(InputError) as caught:
+        check_latents(shape, 4)
+    assert "(4, d) here, but the encoder (or projector) gave " + str(shape) in str(caught.value)
 
 
 def test_check_rows():

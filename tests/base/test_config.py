@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jepatlas.base.config import choices, from_plain, kind_of, to_plain
+from jepatlas.base.config import check_literals, choices, from_plain, kind_of, to_plain
 from jepatlas.base.errors import InputError
 
 
@@ -177,3 +177,41 @@ def test_choices():
     assert choices(Spiral | Coupling) == {"spiral": Spiral, "coupling": Coupling}
     assert choices(Clip) == choices(int | None) == {}
     assert kind_of(Coupling) == "coupling"
+
+
+@dataclass(frozen=True)
+class Picky:
+    precision: Literal["float32", "bfloat16"] = "float32"
+    level: Annotated[Literal[1, 2], "of detail"] = 1
+    share: float | Literal["auto"] = "auto"
+    track: tuple[Literal["tensorboard", "wandb"], ...] = ()
+    pair: tuple[int, str] = (3, "square")
+
+    def __post_init__(self) -> None:
+        check_literals(self)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"precision": "bfloat"},
+            "precision: there is no 'bfloat'. Did you mean 'bfloat16'? Known: bfloat16, float32.",
+        ),
+        ({"precision": None}, "precision: there is no 'None'"),
+        ({"precision": ("float32",)}, "precision: there is no '('float32',)'"),
+        ({"precision": ["float32"]}, "precision: there is no '['float32']'"),
+        ({"level": 3}, "level: there is no '3'. Known: 1, 2."),
+        ({"track": ("wandb", "tensorbord")}, "track: there is no 'tensorbord'. Did you mean 'tensorboard'?"),
+        ({"track": "wandb"}, "track must be a tuple such as ('tensorboard',), but 'wandb' was given"),
+    ],
+)
+def test_what_a_literal_does_not_offer_is_refused_in_python_too(values: dict[str, Any], message: str):
+    with pytest.raises(InputError) as caught:
+        Picky(**values)
+    assert message in str(caught.value)
+
+
+def test_what_a_literal_offers_is_taken_and_other_fields_are_left_alone():
+    Picky("bfloat16", 2, 0.5, ("wandb", "tensorboard"), (1, "round"))
+    Picky(share="all")  # pyright: ignore[reportArgumentType]  # a field that takes numbers as well has checks of its own

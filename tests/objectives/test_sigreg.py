@@ -13,7 +13,7 @@ from torch import Tensor
 
 from jepatlas.base.seeding import torch_generator
 from jepatlas.objectives import LeJEPA, SIGReg, SIGRegConfig, draw_slices, sigreg
-from jepatlas.objectives.sigreg import Design
+from jepatlas.objectives.sigreg import SPREAD, Design
 
 DESIGNS: tuple[Design, ...] = ("random", "low-discrepancy")
 
@@ -127,6 +127,15 @@ def test_low_discrepancy_in_the_plane_is_equal_angles_on_the_half_circle():
     angles = torch.atan2(a[1], a[0])
     torch.testing.assert_close(angles.diff(), torch.full((9,), math.pi / 10).double(), atol=1e-6, rtol=0)
     assert 0 <= float(angles[0]) <= math.pi / 10
+
+
+def test_spread_slices_are_independent_ones_where_spreading_does_not_help():
+    def drawn(dim: int, design: Design) -> Tensor:
+        return draw_slices(dim, 6, torch_generator(0, "slices"), design)
+
+    assert not torch.equal(drawn(SPREAD, "low-discrepancy"), drawn(SPREAD, "random"))
+    for dim in (SPREAD + 1, 30_000):  # a Sobol sequence has at most 21,201 dimensions
+        assert torch.equal(drawn(dim, "low-discrepancy"), drawn(dim, "random"))
 
 
 @pytest.mark.parametrize(("dim", "least"), [(2, 100.0), (8, 1.5)])

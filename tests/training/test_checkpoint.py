@@ -31,7 +31,12 @@ def test_what_is_saved_is_loaded(tmp_path: Path):
     assert loaded.step == 7
     assert torch.equal(loaded.tensors["w"], torch.full((50,), 7.0))
     meta = json.loads((path / "checkpoint.json").read_text())
-    assert meta.keys() == {"format", "step", "recipe", "sha256", "seal"}
+    assert meta.keys() == {"format", "step", "flat", "recipe", "sha256", "seal"}
+
+
+def test_how_long_latents_have_been_flat_is_kept(tmp_path: Path):
+    path = save_checkpoint(tmp_path, Checkpoint(3, {"w": torch.zeros(2)}, flat=2), "recipe", 2)
+    assert load_checkpoint(path, "recipe").flat == 2
 
 
 def test_the_newest_are_kept_by_number_not_by_name(tmp_path: Path):
@@ -116,7 +121,7 @@ DAMAGES = [
 def test_a_damaged_checkpoint_is_refused(damage: Any, message: str, tmp_path: Path):
     path = save(tmp_path, 5)
     damage(path)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=f"{message}.*Delete that folder to go on from the checkpoint before it"):
         load_checkpoint(path, "recipe")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from jepatlas.objectives import (
     VICRegConfig,
     WhiteningConfig,
 )
-from jepatlas.recipes import build_batches
+from jepatlas.recipes import build_batches, build_objective
 from jepatlas.runs import start_run
 from jepatlas.training import TrainingConfig, train
 from jepatlas.training.health import Health
@@ -64,7 +65,9 @@ def test_weights_that_break_behind_a_finite_loss_are_not_saved(tmp_path: Path):
     objective = LeJEPA(nn.Linear(2, 2))
     weight: nn.Parameter = objective.encoder.weight  # pyright: ignore[reportAssignmentType]
     weight.register_hook(lambda grad: torch.full_like(grad, torch.inf))
-    outcome = train(objective, lambda step: fine, TrainingConfig(steps=1, grace=0), tmp_path, recipe="mine")
+    outcome = train(
+        objective, lambda step: fine, TrainingConfig(steps=1, batch_size=8, grace=0), tmp_path, recipe="mine"
+    )
     assert outcome.status == "failed"
     assert outcome.verdict is not None
     assert outcome.verdict.name == "finite_loss"
@@ -108,6 +111,35 @@ def test_a_collapse_is_not_looked_for_where_it_is_not_wanted(tmp_path: Path):
     patient = replace(given, training=replace(given.training, collapse=1e6, grace=45))
     outcome = start_run(patient, tmp_path / "late")
     assert (outcome.status, outcome.step) == ("failed", 55)  # the third look in a row: 45, 50, 55
+
+
+@pytest.mark.parametrize("interrupted", [6, 10, 12, 14])
+def test_an_interrupted_run_is_stopped_where_it_would_have_been_anyway(interrupted: int, tmp_path: Path):
+    """At 5, 10 and 15. The look before an interrupted run is saved is not one of them, and none is forgotten."""
+    given = recipe(steps=60, grace=0, log_every=5, collapse=1e6)
+    batches = build_batches(given)
+    whole = train(build_objective(given), batches, given.training, tmp_path / "whole", recipe="mine")
+    assert (whole.status, whole.step) == ("failed", 15)
+
+    def stopped(step: int) -> Pairs:
+        if step == interrupted - 1:
+            signal.raise_signal(signal.SIGINT)
+        return batches(step)
+
+    run = tmp_path / "parts"
+    assert train(build_objective(given), stopped, given.training, run, recipe="mine").step == interrupted
+    resumed = train(build_objective(given), batches, given.training, run, recipe="mine")
+    assert (resumed.status, resumed.step) == ("failed", 15)
+    assert resumed.verdict == whole.verdict
+
+
+def test_a_look_that_was_not_due_still_sees_what_is_not_finite():
+    health = Health(tolerance=1e-4, grace=0)
+    verdicts = [health.check(step, 0.1, torch.zeros(20, 2), due=False) for step in range(5)]
+    assert verdicts == [None] * 5
+    broken = health.check(5, 0.1, torch.full((20, 2), torch.nan), due=False)
+    assert broken is not None
+    assert broken.name == "finite_loss"
 
 
 def test_a_passing_dip_does_not_stop_a_run():

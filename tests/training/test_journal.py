@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from training.small import ENV, command, metrics, recipe, until
+from training.small import ENV, call, command, metrics, recipe, until
 
+from jepatlas.base.errors import InputError
 from jepatlas.recipes import build_batches, build_objective
+from jepatlas.runs import start_run
 from jepatlas.training import train
 from jepatlas.training.journal import Journal
 
@@ -27,6 +30,46 @@ def test_a_resumed_journal_is_cut_back_to_its_checkpoint(tmp_path: Path):
         file.write('{"step": 8, "lo')  # a kill
     write(tmp_path, 5, range(6, 10))
     assert metrics(tmp_path) == [{"step": step, "loss": step / 10} for step in range(1, 10)]
+
+
+def test_a_whole_line_without_its_end_is_kept(tmp_path: Path):
+    write(tmp_path, 0, range(1, 4))
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(path.read_text().rstrip("\n"))
+    write(tmp_path, 3, range(4, 6))
+    assert [line["step"] for line in metrics(tmp_path)] == [1, 2, 3, 4, 5]
+
+
+ODD = [b'{"a": 1}', b"[1]", b'{"step": 2, "lo', b"", b'{"step": "2"}', b'{"step": true}', b"\xff\xfe", b"null"]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("number", [2, 5])
+def test_a_line_that_is_no_entry_is_named_and_nothing_is_lost(odd: bytes, number: int, tmp_path: Path):
+    write(tmp_path, 0, range(1, 6))
+    path = tmp_path / "metrics.jsonl"
+    lines = path.read_bytes().splitlines()
+    lines[number - 1] = odd
+    path.write_bytes(text := b"\n".join(lines) + b"\n")
+    with pytest.raises(InputError, match=rf"metrics\.jsonl, line {number}: this is no entry.*remove that line"):
+        Journal(tmp_path, 5)
+    assert path.read_bytes() == text
+
+
+def test_a_run_is_not_resumed_over_metrics_that_are_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    start_run(recipe(steps=4, log_every=1, checkpoint_every=2), tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-4")
+    path = tmp_path / "run" / "metrics.jsonl"
+    whole = path.read_text()
+    for odd in ('{"a":1}', "[1]", "garbled"):
+        path.write_text(whole.replace(whole.splitlines()[1], odd))
+        assert call("train", "--resume", tmp_path / "run") == 2
+        err = capsys.readouterr().err
+        assert f"{path}, line 2" in err
+        assert "Traceback" not in err
+    path.write_text(whole)
+    assert call("train", "--resume", tmp_path / "run") == 0
+    assert path.read_text() == whole
 
 
 def test_numbers_that_json_does_not_know(tmp_path: Path):

@@ -15,7 +15,7 @@ from training.small import metrics, recipe, same, tensors
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Pairs
-from jepatlas.objectives import ExactWhitening, LeJEPA, PairObjective, WhiteningConfig
+from jepatlas.objectives import ExactWhitening, LeJEPA, PairObjective, VICReg, WhiteningConfig
 from jepatlas.recipes import Recipe, build_batches, build_objective
 from jepatlas.runs import load_objective, resume_run, start_run
 from jepatlas.training import (
@@ -113,10 +113,11 @@ class Watched:
 def test_the_average_is_that_of_the_weights_and_is_what_is_loaded(tmp_path: Path):
     given = recipe(steps=12, ema=0.8)
     objective = build_objective(given)
-    seen: list[Tensor] = []
-    look = Watched(build_batches(given), lambda step: seen.append(objective.encoder[0].weight.detach().clone()))  # pyright: ignore[reportIndexIssue]
+    weight: Tensor = objective.encoder[0].weight  # pyright: ignore[reportIndexIssue, reportAssignmentType]
+    at: dict[int, Tensor] = {}
+    look = Watched(build_batches(given), lambda step: at.update({step: weight.detach().clone()}))
     train(objective, look, given.training, tmp_path / "run", recipe="mine")
-    seen.append(objective.encoder[0].weight.detach())  # pyright: ignore[reportIndexIssue]
+    seen = [*at.values(), weight.detach()]
     by_hand = seen[0]
     for step, weight in enumerate(seen[1:]):
         decay = min(0.8, (1 + step) / (10 + step))
@@ -308,10 +309,11 @@ def test_settings_that_make_no_sense_are_refused(values: dict[str, Any], message
         TrainingConfig(**values)
 
 
-@pytest.mark.parametrize("device", ["cuda:99", "gpu", "meta:x"])
+@pytest.mark.parametrize("device", ["cuda:99", "gpu", "meta:x", "meta", "ipu", "hpu"])
 def test_a_device_that_is_not_there_is_named_and_nothing_is_written(device: str, tmp_path: Path):
-    with pytest.raises(InputError, match=f"device '{device}' cannot be used here .*--device cpu"):
+    with pytest.raises(InputError, match=f"device '{device}' cannot be used here .*--device cpu") as caught:
         start_run(recipe(device=device), tmp_path / "run")
+    assert len(str(caught.value)) < 180  # torch has a thousand characters to say about some
     assert not (tmp_path / "run").exists()
 
 
@@ -320,7 +322,107 @@ def test_a_kind_of_pair_without_truth_is_trained_as_well(tmp_path: Path):
     x = torch.randn(64, 2, generator=torch.Generator().manual_seed(0))
     nothing = torch.empty(64, 0)
     outcome = train(
-        LeJEPA(nn.Linear(2, 2)), lambda step: Pairs(x, x + 0.1, nothing, nothing), TrainingConfig(steps=5), tmp_path,
-        recipe="mine",
+        LeJEPA(nn.Linear(2, 2)), lambda step: Pairs(x, x + 0.1, nothing, nothing),
+        TrainingConfig(steps=5, batch_size=64), tmp_path, recipe="mine",
     )  # fmt: skip
     assert outcome.status == "finished"
+
+
+def gaussian(rows: int, dim: int) -> Callable[[int], Pairs]:
+    """Batches of a user's own."""
+
+    def batch(step: int) -> Pairs:
+        x = torch.randn(4, rows, dim, generator=torch.Generator().manual_seed(step))
+        return Pairs(*x)
+
+    return batch
+
+
+@pytest.mark.parametrize(
+    ("objective", "rows", "message"),
+    [
+        (VICReg, 1, "A batch of 1 is too small: the statistics of VICReg over 8 latent .* need at least 2 pairs"),
+        (lambda net: ExactWhitening(net, 8), 4, "ExactWhitening over 8 latent dimensions need at least 5 pairs"),
+    ],
+)
+@pytest.mark.parametrize("accumulate", [1, 4])
+def test_a_batch_that_is_too_small_is_refused_for_a_users_own_module(
+    objective: Any, rows: int, message: str, accumulate: int, tmp_path: Path
+):
+    config = TrainingConfig(steps=3, batch_size=rows * accumulate, accumulate=accumulate)
+    with pytest.raises(InputError, match=message):
+        train(objective(nn.Linear(8, 8)), gaussian(rows, 8), config, tmp_path / "run", recipe="mine")
+    assert not (tmp_path / "run").exists()
+    more = replace(config, batch_size=5 * accumulate)
+    assert train(objective(nn.Linear(8, 8)), gaussian(5, 8), more, tmp_path / "run", recipe="mine").step == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch_size", "accumulate", "message"),
+    [
+        (64, 256, 1, "every batch should have 256 rows, but it has 64"),
+        (64, 32, 1, "should have 32 rows, but it has 64"),
+        (64, 64, 2, "should have 32 rows, but it has 64"),
+        (0, 64, 1, "should have 64 rows, but it has 0"),
+    ],
+)
+def test_batches_of_another_size_than_the_settings_say_are_refused(
+    rows: int, batch_size: int, accumulate: int, message: str, tmp_path: Path
+):
+    config = TrainingConfig(steps=3, batch_size=batch_size, accumulate=accumulate)
+    with pytest.raises(InputError, match=message):
+        train(LeJEPA(nn.Linear(2, 2)), gaussian(rows, 2), config, tmp_path / "run", recipe="mine")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_finished_run_needs_no_more_batches(tmp_path: Path):
+    """Those of a user may end with the run."""
+    few = [gaussian(8, 2)(step) for step in range(3)]
+    config = TrainingConfig(steps=3, batch_size=8)
+    for _ in range(2):
+        assert train(LeJEPA(nn.Linear(2, 2)), lambda step: few[step], config, tmp_path, recipe="mine").step == 3
+
+
+def test_latents_of_a_users_own_objective_must_be_vectors(tmp_path: Path):
+    class Odd(LeJEPA):
+        def encode(self, x: Tensor) -> Tensor:
+            return x.sum(1)
+
+    with pytest.raises(InputError, match=r"\(8, d\) here, but the encoder \(or projector\) gave \(8,\)"):
+        train(Odd(nn.Linear(2, 2)), gaussian(8, 2), TrainingConfig(batch_size=8), tmp_path, recipe="mine")
+
+
+def test_nothing_to_train_is_refused(tmp_path: Path):
+    for module in (nn.Identity(), nn.Linear(2, 2).requires_grad_(False)):
+        with pytest.raises(InputError, match="There is nothing to train"):
+            train(LeJEPA(module), gaussian(8, 2), TrainingConfig(batch_size=8), tmp_path / "run", recipe="mine")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_may_be_given_as_a_text(tmp_path: Path):
+    config = TrainingConfig(steps=2, batch_size=8)
+    assert train(LeJEPA(nn.Linear(2, 2)), gaussian(8, 2), config, str(tmp_path), recipe="mine").status == "finished"
+    assert latest_checkpoint(tmp_path / "checkpoints") == tmp_path / "checkpoints" / "step-2"
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, 0.9), (0.9, None)])
+def test_averages_cannot_be_switched_on_or_off_under_way(before: float | None, after: float | None, tmp_path: Path):
+    config = TrainingConfig(steps=2, batch_size=8, ema=before)
+    train(LeJEPA(nn.Linear(2, 2)), gaussian(8, 2), config, tmp_path, recipe="mine")
+    saved, module = tensors(tmp_path), LeJEPA(nn.Linear(2, 2))
+    first = module.encoder.weight.clone()  # pyright: ignore[reportCallIssue]
+    with pytest.raises(InputError, match=r"averaged weights \(ema\), but is to be resumed with.*Set ema as it was"):
+        train(module, gaussian(8, 2), replace(config, steps=4, ema=after), tmp_path, recipe="mine")
+    assert torch.equal(module.encoder.weight, first)  # pyright: ignore[reportArgumentType]
+    assert tensors(tmp_path).keys() == saved.keys()
+    more = replace(config, steps=4)
+    assert train(LeJEPA(nn.Linear(2, 2)), gaussian(8, 2), more, tmp_path, recipe="mine").status == "finished"
+
+
+def test_a_run_uses_the_threads_it_was_given_and_leaves_the_rest_as_it_was(tmp_path: Path):
+    given = recipe(steps=2, threads=2)
+    seen: list[int] = []
+    batches = Watched(build_batches(given), lambda step: seen.append(torch.get_num_threads()))
+    before = torch.get_num_threads()
+    train(build_objective(given), batches, given.training, tmp_path / "run", recipe="any")
+    assert set(seen) == {2} and torch.get_num_threads() == before

@@ -14,6 +14,7 @@ from rich.console import Console
 from training.small import recipe
 
 from jepatlas.runs import start_run
+from jepatlas.training.watch import latest
 
 
 def test_plain_lines_where_there_is_no_terminal(tmp_path: Path):
@@ -56,3 +57,12 @@ def test_a_bar_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_without_a_console_nothing_is_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
     start_run(recipe(steps=3), tmp_path / "run")
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("line", ["", "[1]", '{"a": 1}', '{"step": 7}', '{"step": null, "loss": 1}', "garbled", "\xff"])
+def test_who_watches_a_run_is_not_stopped_by_a_damaged_line(line: str, tmp_path: Path):
+    assert latest(tmp_path) == (0, "")
+    (tmp_path / "metrics.jsonl").write_text(f"{line}\n", encoding="latin-1")
+    assert latest(tmp_path) == (0, "")
+    (tmp_path / "metrics.jsonl").write_text(f'{line}\n{{"step": 8, "loss": 0.25}}\n{{"st', encoding="latin-1")
+    assert latest(tmp_path) == (8, "loss 0.25")

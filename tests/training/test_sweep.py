@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -200,8 +199,6 @@ def test_a_pool_leaves_no_process_behind():
         pids = {future.result() for future in [executor.submit(os.getpid) for _ in range(8)]}
         assert os.getpid() not in pids
         assert 1 <= len(pids) <= 2
-        start = time.monotonic()
-    assert time.monotonic() - start < 10
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

@@ -18,7 +18,8 @@ from training.small import ENV, WORDS, children, metrics, recipe, same, tensors,
 
 from jepatlas.base.distributed import rank, world_size
 from jepatlas.base.errors import InputError
-from jepatlas.objectives import LeJEPA
+from jepatlas.base.records import Pairs
+from jepatlas.objectives import ExactWhitening, LeJEPA
 from jepatlas.recipes import build_batches
 from jepatlas.runs import resume_run, start_run
 from jepatlas.training import TrainingConfig, train
@@ -49,7 +50,24 @@ def two_processes(folder: Path) -> dict[str, Any]:
         "stopped fsdp": stop_and_resume(folder / "stopped-fsdp", "fsdp"),
         "nan": nan_on_the_last_process(folder / "nan"),
         "odd": refused(lambda: start_run(recipe(batch_size=33), folder / "odd")),
+        "undivided": refused(lambda: own(LeJEPA, (32, 32), 32, folder / "none")),
+        "unequal": refused(lambda: own(LeJEPA, (12, 20), 32, folder / "none")),
+        "too few": refused(lambda: own(whitening, (2, 2), 4, folder / "none")),
+        "frozen": refused(lambda: own(lambda net: LeJEPA(net.requires_grad_(False)), (4, 4), 8, folder / "none")),
+        "enough together": own(whitening, (3, 3), 6, folder / "together"),
     }
+
+
+def own(objective: Any, rows: tuple[int, int], batch_size: int, folder: Path) -> str:
+    """Batches of a user's own: so many rows on each process."""
+    x = torch.randn(4, rows[rank()], 8, generator=torch.Generator().manual_seed(rank()))
+    torch.manual_seed(0)
+    config = TrainingConfig(steps=2, batch_size=batch_size)
+    return train(objective(nn.Linear(8, 8)), lambda step: Pairs(*x), config, folder, recipe="mine").status
+
+
+def whitening(encoder: nn.Module) -> ExactWhitening:
+    return ExactWhitening(encoder, 8)
 
 
 def stop_and_resume(folder: Path, how: str) -> list[str]:
@@ -121,6 +139,15 @@ def test_two_processes_train_as_one(two: tuple[Path, list[dict[str, Any]]]):
     assert "'x_next' of batch 3 (step 4), the first in row 18" in first["nan"]
     assert "multiple of the 2 processes" in first["odd"]
     assert not (tmp_path / "odd").exists()
+    assert (
+        "2 process(es) with 1 micro-batch(es) each, so every batch should have 16 rows, but it has 32"
+        in first["undivided"]
+    )
+    assert "should have 16 rows, but it has 12 or 20" in first["unequal"]
+    assert "A batch of 4 is too small" in first["too few"]
+    assert "There is nothing to train" in first["frozen"]
+    assert not (tmp_path / "none").exists()
+    assert first["enough together"] == "finished"  # three rows each would be too few: statistics are those of all six
     # A checkpoint does not know how many processes wrote it.
     assert resume_run(tmp_path / "fsdp").status == "finished"
 

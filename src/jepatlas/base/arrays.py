@@ -10,7 +10,7 @@ import importlib
 import io
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +21,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_bytes
 from jepatlas.base.tables import read_csv, read_parquet, without_objects, write_csv, write_parquet
 
-__all__ = ["check_finite", "check_rows", "read_arrays", "write_arrays"]
+__all__ = ["check_finite", "check_latents", "check_rows", "read_arrays", "write_arrays"]
 
 Arrays = dict[str, np.ndarray]
 
@@ -57,7 +57,12 @@ def write_arrays(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
 
 def check_finite(name: str, array: np.ndarray) -> None:
     """Refuse NaN and infinity, and say how many there are and where the first one is."""
-    if array.dtype.kind not in "fiubc":
+    if array.dtype.kind == "c":
+        raise InputError(
+            f"'{name}' must hold real numbers, but it holds {array.dtype}. "
+            "Give real and imaginary parts as columns of their own."
+        )
+    if array.dtype.kind not in "fiub":
         raise InputError(
             f"'{name}' must hold numbers, but it holds {array.dtype}. Is there a text in one of its columns?"
         )
@@ -67,6 +72,15 @@ def check_finite(name: str, array: np.ndarray) -> None:
         raise InputError(
             f"'{name}' has {int(bad.sum())} values that are NaN or infinite (the first in row {row}). "
             "Remove those rows, or find out what produced them."
+        )
+
+
+def check_latents(shape: Sequence[int], rows: int) -> None:
+    """Refuse latents that are not (b, d), one row for each of the `rows` observations."""
+    if len(shape) != 2 or shape[0] != rows or shape[1] < 1:
+        raise InputError(
+            f"Latents must have the shape (b, d), one row for each observation: ({rows}, d) here, but the encoder (or "
+            f"projector) gave {tuple(shape)}. Flatten or average what is more, so that each row is one vector."
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from jepatlas.base.errors import InputError, nearest
 
-__all__ = ["choices", "from_plain", "kind_of", "to_plain"]
+__all__ = ["check_literals", "choices", "from_plain", "kind_of", "to_plain"]
 
 T = TypeVar("T")
 
@@ -55,6 +55,28 @@ def from_plain(cls: type[T], data: Any, where: str = "recipe") -> T:
         return cls(**built)
     except TypeError as error:
         raise InputError(f"{where}: {error}") from error
+
+
+def check_literals(config: Any) -> None:
+    """Refuse what a `Literal` field of a dataclass does not offer: in Python nothing else does. For `__post_init__`."""
+    hints = typing.get_type_hints(type(config))
+    for field in dataclasses.fields(config):
+        hint, value = hints[field.name], getattr(config, field.name)
+        if get_origin(hint) is tuple:
+            offered = _literals(get_args(hint)[0])
+            if offered and not isinstance(value, tuple):
+                raise InputError(f"{field.name} must be a tuple such as ({offered[0]!r},), but {value!r} was given.")
+        else:
+            offered, value = _literals(hint), (value,)
+        for item in value if offered else ():
+            if item not in offered:
+                raise InputError(f"{field.name}: there is no '{item}'. {nearest(str(item), map(str, offered))}")
+
+
+def _literals(annotation: Any) -> tuple[Any, ...]:
+    """What a field that takes nothing else offers; empty where it takes other things, too."""
+    members = _members(annotation)
+    return get_args(members[0]) if len(members) == 1 and get_origin(members[0]) is Literal else ()
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:

@@ -9,11 +9,13 @@ Reference: "LeJEPA: Provable and Scalable Self-Supervised Learning Without the H
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
+from jepatlas.base.config import check_literals
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Loss
 from jepatlas.objectives.pairwise import PairObjective, Parts
@@ -33,8 +35,10 @@ class LeJEPAConfig:
     sigreg: SIGRegConfig = field(default_factory=SIGRegConfig)
 
     def __post_init__(self) -> None:
-        if self.weight < 0 or (self.form == "convex" and self.weight > 1):
-            raise InputError(f"λ must be in [0, 1] (additive form: not negative), but {self.weight} was given.")
+        check_literals(self)
+        if not 0 <= self.weight < math.inf or (self.form == "convex" and self.weight > 1):
+            allowed = "in [0, 1]" if self.form == "convex" else "finite and not negative"
+            raise InputError(f"λ must be {allowed} in the {self.form} form, but {self.weight} was given.")
 
     def build(self, parts: Parts) -> LeJEPA:
         return LeJEPA(parts.encoder, self, parts.projector, parts.seed)

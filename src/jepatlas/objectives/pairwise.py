@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from jepatlas.base.arrays import check_latents
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Loss, Pairs
 
@@ -41,6 +42,7 @@ class PairObjective(nn.Module, ABC):
         if batch.x.shape != batch.x_next.shape:
             raise InputError(f"Both views need one shape, but they have {batch.x.shape} and {batch.x_next.shape}.")
         embedded = self.projector(self.encoder(torch.cat([batch.x, batch.x_next])))
+        check_latents(embedded.shape, 2 * len(batch.x))
         h, h_next = at_least_float32(embedded).chunk(2)
         # Statistics of a batch are differences of near-equal numbers: never in half precision.
         with torch.autocast(h.device.type, enabled=False):
@@ -50,7 +52,9 @@ class PairObjective(nn.Module, ABC):
     def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss: ...
 
     def encode(self, x: Tensor) -> Tensor:
-        return self.encoder(x)
+        h = self.encoder(x)
+        check_latents(h.shape, len(x))
+        return h
 
     def after_step(self, step: int) -> None:
         """Nothing to do for most objectives."""

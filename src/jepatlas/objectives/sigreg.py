@@ -15,6 +15,7 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor
 
+from jepatlas.base.config import check_literals
 from jepatlas.base.distributed import mean_over_processes
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import torch_generator
@@ -24,6 +25,11 @@ __all__ = ["SIGReg", "SIGRegConfig", "draw_slices", "sigreg"]
 
 Design = Literal["random", "low-discrepancy"]
 
+# Evenly spread slices are drawn up to this dimension. Measured with 32 of them: the variance of the statistic from draw
+# to draw is 2.2 times smaller than with independent ones in 8 dimensions, 1.5 times in 16, and no smaller from 20 on;
+# a Sobol sequence takes 0.5 ms in 16 dimensions and 90 in 1024, independent slices 0.02 and 0.2; and it ends at 21,201.
+SPREAD = 16
+
 
 @dataclass(frozen=True)
 class SIGRegConfig:
@@ -32,7 +38,8 @@ class SIGRegConfig:
     slices: int = 32
     """Directions that the latents are projected on."""
     design: Design = "low-discrepancy"
-    """Independent directions, or evenly spread ones (fewer are needed in low dimension)."""
+    """Independent directions, or evenly spread ones: fewer are needed then, but only up to 16 dimensions. Above that
+    the directions are independent in either case."""
     fresh: bool = True
     """Draw new slices at every step, or keep those of step 0."""
     knots: int = 17
@@ -43,9 +50,10 @@ class SIGRegConfig:
     """Hold each view against the Gaussian and average, or both views pooled."""
 
     def __post_init__(self) -> None:
-        if self.slices < 1 or self.knots < 2 or self.limit <= 0:
+        check_literals(self)
+        if not (self.slices >= 1 and self.knots >= 2 and 0 < self.limit < math.inf):
             raise InputError(
-                "SIGReg needs slices >= 1, knots >= 2 and limit > 0, "
+                "SIGReg needs slices >= 1, knots >= 2 and a finite limit > 0, "
                 f"but {self.slices}, {self.knots} and {self.limit} were given."
             )
 
@@ -90,13 +98,14 @@ def sigreg(h_bd: Tensor, slices_ds: Tensor, knots: int = 17, limit: float = 3.0)
 def draw_slices(dim: int, count: int, generator: Generator, design: Design = "random") -> Tensor:
     """Unit vectors as columns: (dim, count).
 
-    Low-discrepancy: equal angles on the half circle in 2-D, turned by a random angle; above that a scrambled
-    Sobol sequence through the Gaussian quantile function. (a and −a give the same statistic.)
+    Low-discrepancy: equal angles on the half circle in 2-D, turned by a random angle; above that a scrambled Sobol
+    sequence through the Gaussian quantile function; above 16-D the same as random. (a and −a give one statistic.)
     """
-    if design == "low-discrepancy" and dim == 2:
+    spread = design == "low-discrepancy" and dim <= SPREAD
+    if spread and dim == 2:
         angle = (torch.arange(count) + torch.rand(1, generator=generator)) * (math.pi / count)
         return torch.stack([torch.cos(angle), torch.sin(angle)])
-    if design == "low-discrepancy":
+    if spread:
         seed = int(torch.randint(2**31, (), generator=generator))
         uniform = torch.quasirandom.SobolEngine(dim, scramble=True, seed=seed).draw(count, dtype=torch.float64)
         gaussian = torch.special.ndtri(uniform.clamp(1e-9, 1 - 1e-9)).T.float()

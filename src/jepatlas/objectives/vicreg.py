@@ -9,6 +9,7 @@ Reference: "VICReg: Variance-Invariance-Covariance Regularization for Self-Super
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -40,8 +41,9 @@ class VICRegConfig:
     """ε, under the root of the variance."""
 
     def __post_init__(self) -> None:
-        if min(self.invariance, self.variance, self.covariance, self.target, self.epsilon) < 0:
-            raise InputError(f"VICReg's weights, target and epsilon must not be negative, but {self} was given.")
+        for name in ("invariance", "variance", "covariance", "target", "epsilon"):
+            if not 0 <= (value := getattr(self, name)) < math.inf:
+                raise InputError(f"VICReg's {name} must be finite and not negative, but {value} was given.")
 
     def build(self, parts: Parts) -> VICReg:
         return VICReg(parts.encoder, self, parts.projector)

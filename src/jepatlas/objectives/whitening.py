@@ -8,6 +8,7 @@ Reference: "Whitening for Self-Supervised Representation Learning".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -33,9 +34,9 @@ class WhiteningConfig:
     """Added to the diagonal of the covariance before it is inverted."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.momentum < 1 or self.epsilon < 0:
+        if not (0 <= self.momentum < 1 and 0 <= self.epsilon < math.inf):
             raise InputError(
-                "Whitening needs a momentum in [0, 1) and epsilon >= 0, "
+                "Whitening needs a momentum in [0, 1) and a finite epsilon >= 0, "
                 f"but {self.momentum} and {self.epsilon} were given."
             )
 
@@ -72,7 +73,7 @@ class ExactWhitening(PairObjective):
         self.covariance.lerp_(covariance.to(self.covariance), share)
 
     def encode(self, x: Tensor) -> Tensor:
-        h = at_least_float32(self.encoder(x))
+        h = at_least_float32(super().encode(x))
         return whiten(h, self.mean.to(h), self.covariance.to(h), self.config.epsilon)
 
     def smallest_batch(self, dim: int) -> int:

@@ -27,7 +27,8 @@ def paper_figure(figures: Sequence[Spec], arrays: Arrays, path: Path, caption: s
     panels = [(spec, part) for spec in figures for part in spec.get("panels", [spec])]
     columns = min(ACROSS, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(SIZE * 1.2 * columns, SIZE * rows + 0.3), layout="constrained")
+    width = max(SIZE * 1.2 * columns, 2 * SIZE)  # room for the caption
+    figure = Figure(figsize=(width, SIZE * rows + 0.3), layout="constrained")
     canvas = FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for ax, (spec, part) in zip(axes, panels, strict=False):

@@ -54,6 +54,7 @@ def read_record(path: Path) -> Chapter:
         figures=tuple(_expect(item, dict, f"{path}: a figure") for item in part("figures", list, [])),
         tables=tuple(_table(path, item) for item in part("tables", list, [])),
         arrays=_arrays(path, part("arrays", str, None)),
+        recipe=_expect(part("about", dict, {}).get("recipe", ""), str, f"{path}: the recipe"),
     )
 
 

@@ -10,7 +10,7 @@ from jepatlas.base.config import to_plain
 from jepatlas.base.errors import InputError
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
-from jepatlas.recipes import Recipe
+from jepatlas.recipes import Recipe, recipe_text
 from jepatlas.runs import train_job
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.training import Job, SweepResult, TrainingConfig, Watch, local_processes, sweep
@@ -40,6 +40,7 @@ def _play(stage: Stage) -> Record:
         "view alone: no data, no weights and no seeds are shared.",
         provenance(stage.seed),
         figures=(_losses(stage),),
+        about={"recipe": "\n".join(f"# {name}\n{recipe_text(recipe)}" for name, recipe in chosen.items())},
         tables=({"title": "The agents", "columns": ["agent", "sees through", "seed", "steps"], "rows": rows},),
     )
 

@@ -1,5 +1,6 @@
 """One loop for all objectives, with checkpoints that survive anything, and sweeps over many runs."""
 
+from jepatlas.training.batch_size import refuse_small_batch
 from jepatlas.training.checkpoint import Checkpoint, fingerprint, latest_checkpoint, load_checkpoint, save_checkpoint
 from jepatlas.training.config import TrainingConfig
 from jepatlas.training.executors import OpenExecutor, dask_cluster, local_processes
@@ -27,6 +28,7 @@ __all__ = [
     "load_weights",
     "local_processes",
     "refuse_running_statistics",
+    "refuse_small_batch",
     "save_checkpoint",
     "sweep",
     "train",

@@ -28,6 +28,8 @@ TENSORS, META = "state.safetensors", "checkpoint.json"
 class Checkpoint:
     step: int
     tensors: dict[str, Tensor]
+    flat: int = 0
+    """Looks in a row, up to this step, that found the latents flat."""
 
 
 def fingerprint(recipe: Any) -> str:
@@ -41,7 +43,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int
     try:
         with write_folder(path) as part:
             safetensors.torch.save_file(checkpoint.tensors, part / TENSORS)
-            meta = {"format": 1, "step": checkpoint.step, "recipe": recipe, "sha256": {TENSORS: sha256(part / TENSORS)}}
+            meta = {"format": 1, "step": checkpoint.step, "flat": checkpoint.flat, "recipe": recipe}
+            meta |= {"sha256": {TENSORS: sha256(part / TENSORS)}}
             write_json(part / META, meta | {"seal": fingerprint(meta)})
     except InputError as error:
         raise InputError(f"{error} Then go on with: jepatlas train --resume {quote(str(folder.parent))}") from error
@@ -56,8 +59,11 @@ def latest_checkpoint(folder: Path) -> Path | None:
 
 def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
     """Read a checkpoint, or say what is wrong with it."""
-    meta = read_json(path / META)
     remedy = "Delete that folder to go on from the checkpoint before it."
+    try:
+        meta = read_json(path / META)
+    except InputError as error:
+        raise InputError(f"{error} {remedy}") from error
     if not _describes(meta):
         raise InputError(f"{path / META} is not a checkpoint's description. {remedy}")
     seal = meta.pop("seal")
@@ -73,7 +79,7 @@ def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
             raise InputError(
                 f"{path / name} is damaged: its hash is not the one recorded when it was written. {remedy}"
             )
-    return Checkpoint(meta["step"], safetensors.torch.load_file(path / TENSORS))
+    return Checkpoint(meta["step"], safetensors.torch.load_file(path / TENSORS), meta.get("flat", 0))
 
 
 def _describes(meta: Any) -> bool:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import Literal
 
 import torch
 
+from jepatlas.base.config import check_literals
 from jepatlas.base.errors import InputError, require
 from jepatlas.training.schedule import OneCycleSchedule, Schedule
 
 __all__ = ["TrainingConfig"]
+
+REASON = 100  # characters of torch's own words, of which there may be a thousand
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,8 @@ class TrainingConfig:
     """bfloat16 is mixed precision; slower than float32 on most CPUs."""
     device: str = "cpu"
     """cpu, cuda or cuda:1."""
+    threads: int = 1
+    """CPU threads of one process. A small network takes longer with several; give a large one more."""
     parallel: Literal["ddp", "fsdp"] = "ddp"
     """How several processes share the work: whole copies, or sharded weights for large models."""
     log_every: int = 50
@@ -51,14 +58,15 @@ class TrainingConfig:
     """Where to send metrics besides metrics.jsonl."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "accumulate", "log_every", "checkpoint_every", "keep"):
-            if getattr(self, name) < 1:
+        check_literals(self)
+        for name in ("steps", "batch_size", "accumulate", "threads", "log_every", "checkpoint_every", "keep"):
+            if not 1 <= getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")
         for name in ("lr", "clip"):
-            if (value := getattr(self, name)) is not None and not 0 < value < float("inf"):
+            if (value := getattr(self, name)) is not None and not 0 < value < math.inf:
                 raise InputError(f"{name} must be positive and finite, but {value} was given.")
         for name in ("weight_decay", "collapse", "grace"):
-            if not 0 <= getattr(self, name) < float("inf"):
+            if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be finite and not negative, but {getattr(self, name)} was given.")
         if self.ema is not None and not 0 < self.ema < 1:
             raise InputError(f"ema must lie between 0 and 1, but {self.ema} was given.")
@@ -70,7 +78,9 @@ class TrainingConfig:
         for name in self.track:
             require(name, "track", f"--track {name}")
         try:
-            return torch.empty(0, device=self.device).device
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            reason = str(error).splitlines()[0]
+            number = torch.zeros((), device=self.device)
+            number.item()  # a "meta" tensor is made, but holds nothing
+        except (RuntimeError, AssertionError, ImportError) as error:
+            reason = shorten(str(error).split(". ")[0], REASON, placeholder=" ...")
             raise InputError(f"device '{self.device}' cannot be used here ({reason}). Try --device cpu.") from error
+        return number.device

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from jepatlas.base.contracts import Batches
-from jepatlas.base.distributed import rank, world_size
+from jepatlas.base.distributed import rank
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import Moments
+from jepatlas.training.parallel import of_all_processes
 
 __all__ = ["Health", "refuse_bad_batches"]
 
@@ -22,19 +21,23 @@ PATIENCE = 3  # collapsed checks in a row, so that a passing dip does not stop a
 
 
 class Health:
-    """Looks at the loss and the latents now and then; remembers only how long they have been flat."""
+    """Looks at the loss and the latents now and then; remembers only how many looks in a row found them flat.
+
+    A checkpoint keeps that number, so a run that was interrupted is stopped where it would have been anyway.
+    """
 
     def __init__(self, tolerance: float, grace: int) -> None:
         self.tolerance, self.grace = tolerance, grace
         self.flat = 0
 
-    def check(self, step: int, loss: float, h_bd: Tensor) -> Verdict | None:
+    def check(self, step: int, loss: float, h_bd: Tensor, *, due: bool = True) -> Verdict | None:
         """A failing verdict, or None. `h_bd` are the latents of the current batch, after the step: so a loss that was
-        still finite does not hide weights that no longer are."""
+        still finite does not hide weights that no longer are. A look that was not `due`, before an interrupted run is
+        saved, sees only that: a run that went on would not have taken it."""
         moments = Moments.of(h_bd).over_processes()
         if not math.isfinite(loss) or not moments.covariance.isfinite().all():
             return _not_finite(step, loss)
-        if self.tolerance == 0 or step < self.grace:
+        if self.tolerance == 0 or step < self.grace or not due:
             return None
         variances = torch.linalg.eigvalsh(moments.covariance)
         smallest, threshold = float(variances[0]), self.tolerance * max(1.0, float(variances.mean()))
@@ -45,7 +48,7 @@ class Health:
 def refuse_bad_batches(batches: Batches, numbers: range, accumulate: int) -> None:
     """After a loss that is not finite: was it the data? Batches can be asked for again, so look, on all processes."""
     flaw = next(filter(None, (_flaw(batches(number), number, accumulate) for number in numbers)), None)
-    for found in _of_all_processes(flaw):
+    for found in of_all_processes(flaw):
         if found is not None:
             raise InputError(found)
 
@@ -60,13 +63,6 @@ def _flaw(batch: Any, number: int, accumulate: int) -> str | None:
                 f"(step {number // accumulate + 1}), the first in row {row}. Clean them and resume."
             )
     return None
-
-
-def _of_all_processes(value: Any) -> Iterable[Any]:
-    values = [value] * world_size()
-    if len(values) > 1:
-        dist.all_gather_object(values, value)
-    return values
 
 
 def _not_finite(step: int, loss: float) -> Verdict:

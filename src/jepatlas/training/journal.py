@@ -99,11 +99,24 @@ def _dump(line: dict[str, Any]) -> str:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """The whole lines; one that a kill cut short is dropped."""
-    lines = []
-    for text in path.read_text().splitlines() if path.exists() else []:
-        try:
-            lines.append(json.loads(text))
-        except json.JSONDecodeError:
-            break
-    return lines
+    """The entries; one that a kill cut short is dropped."""
+    *whole, last = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    lines = [_entry(path, number, line) for number, line in enumerate(whole, start=1)]
+    try:
+        json.loads(last)
+    except ValueError:  # the end of the line is missing, and more
+        return lines
+    return [*lines, _entry(path, len(lines) + 1, last)]
+
+
+def _entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        entry = None
+    if not isinstance(entry, dict) or type(entry.get("step")) is not int:
+        raise InputError(
+            f"{path}, line {number}: this is no entry of the metrics, which is an object with a whole number 'step'. "
+            "Mend or remove that line, then resume."
+        )
+    return entry

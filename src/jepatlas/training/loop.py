@@ -17,8 +17,10 @@ from torch import Tensor, nn
 
 from jepatlas.base.contracts import Batches
 from jepatlas.base.distributed import rank
+from jepatlas.base.errors import InputError
 from jepatlas.base.records import Loss, Verdict
 from jepatlas.base.seeding import derive
+from jepatlas.training.batch_size import check_batch
 from jepatlas.training.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
 from jepatlas.training.config import TrainingConfig
 from jepatlas.training.health import Health, refuse_bad_batches
@@ -27,6 +29,7 @@ from jepatlas.training.journal import Journal
 from jepatlas.training.parallel import averaged, parallel, unsynchronised, wait_for_all
 from jepatlas.training.progress import TrainingProgress
 from jepatlas.training.state import TrainingState
+from jepatlas.training.threads import threads
 
 __all__ = ["Outcome", "train"]
 
@@ -44,19 +47,22 @@ def train(
     objective: Any,
     batches: Batches,
     config: TrainingConfig,
-    folder: Path,
+    folder: Path | str,
     *,
     recipe: str,
     console: Console | None = None,
 ) -> Outcome:
     """Train, or go on from the newest checkpoint in `folder`; `recipe` is the fingerprint it must carry."""
-    return _Run(objective, batches, config, folder, recipe).train(console)
+    with threads(config.threads):
+        return _Run(objective, batches, config, Path(folder), recipe).train(console)
 
 
 class _Run:
     def __init__(self, objective: Any, batches: Batches, config: TrainingConfig, folder: Path, recipe: str) -> None:
         self.config, self.batches, self.folder, self.recipe = config, batches, folder, recipe
         self.device = config.check_machine()
+        if not any(p.requires_grad for p in objective.parameters()):
+            raise InputError("There is nothing to train: no parameter of the objective requires a gradient.")
         self.objective = objective.to(self.device).train()
         self.module = parallel(objective, config.parallel)
         self.parameters = [p for p in objective.parameters() if p.requires_grad]
@@ -67,6 +73,8 @@ class _Run:
 
     def train(self, console: Console | None) -> Outcome:
         start = self._resume()
+        if start < self.config.steps:
+            self._look_at_batch(start * self.config.accumulate)  # before anything is written
         lead = rank() == 0
         progress = TrainingProgress(console if lead else None, self.folder.name, start, self.config.steps)
         journal = Journal(self.folder, start, self.config.track) if lead else nullcontext()
@@ -76,15 +84,16 @@ class _Run:
                 done = step + 1
                 progress.advance(done)
                 stop = interruption.requested(self.device)
-                save = done % self.config.checkpoint_every == 0 or done == self.config.steps or stop
-                if done % self.config.log_every == 0 or save:
+                save = done % self.config.checkpoint_every == 0 or done == self.config.steps
+                due = done % self.config.log_every == 0 or save
+                if due or stop:
                     values = averaged(terms)
                     if isinstance(journal, Journal):
                         journal.write(done, values)
                     progress.report(done, values)
-                    if verdict := self._examine(done, values["loss"], x):
+                    if verdict := self._examine(done, values["loss"], x, due):
                         return Outcome("failed", done, verdict)
-                if save:  # only what was examined: a checkpoint never holds a NaN
+                if save or stop:  # only what was examined: a checkpoint never holds a NaN
                     self._save(done)
                 if stop and done < self.config.steps:
                     return Outcome("interrupted", done)
@@ -125,11 +134,19 @@ class _Run:
         if self.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
+    def _look_at_batch(self, micro: int) -> None:
+        with torch.random.fork_rng():
+            check_batch(self.objective, self.batches(micro).x, self._encode, self.config)
+
     @torch.no_grad()
-    def _examine(self, done: int, loss: float, x: Tensor) -> Verdict | None:
+    def _encode(self, x: Tensor) -> Tensor:
         self.objective.eval()  # a look must leave no trace, not even in running statistics
-        verdict = self.health.check(done, loss, self.objective.encode(x))
+        h = self.objective.encode(x)
         self.objective.train()
+        return h
+
+    def _examine(self, done: int, loss: float, x: Tensor, due: bool) -> Verdict | None:
+        verdict = self.health.check(done, loss, self._encode(x), due=due)
         if verdict is not None and verdict.name == "finite_loss":
             parts, first = self.config.accumulate, max(0, done - self.config.log_every)
             refuse_bad_batches(self.batches, range(first * parts, done * parts), parts)
@@ -141,10 +158,11 @@ class _Run:
             return 0
         checkpoint = load_checkpoint(newest, self.recipe)
         self.state.restore(checkpoint.tensors)
+        self.health.flat = checkpoint.flat
         return checkpoint.step
 
     def _save(self, step: int) -> None:
-        checkpoint = Checkpoint(step, self.state.tensors())
+        checkpoint = Checkpoint(step, self.state.tensors(), self.health.flat)
         if rank() == 0:
             save_checkpoint(self.folder / "checkpoints", checkpoint, self.recipe, self.config.keep)
         wait_for_all()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -13,7 +13,9 @@ from torch.nn.parallel import DistributedDataParallel
 
 from jepatlas.base.distributed import mean_over_processes, world_size
 
-__all__ = ["averaged", "parallel", "unsynchronised", "wait_for_all"]
+__all__ = ["averaged", "of_all_processes", "parallel", "unsynchronised", "wait_for_all"]
+
+T = TypeVar("T")
 
 
 def parallel(objective: nn.Module, how: str) -> nn.Module:
@@ -36,6 +38,14 @@ def averaged(terms: dict[str, Tensor]) -> dict[str, float]:
     """Loss terms of the joint batch, the same on every process; a NaN anywhere is a NaN everywhere."""
     values = mean_over_processes(torch.stack([term.float() for term in terms.values()]))
     return dict(zip(terms, values.tolist(), strict=True))
+
+
+def of_all_processes(value: T) -> list[T]:
+    """What each process has, by rank: so that all of them can refuse what one has found."""
+    values = [value] * world_size()
+    if len(values) > 1:
+        dist.all_gather_object(values, value)
+    return values
 
 
 def wait_for_all() -> None:

@@ -90,5 +90,5 @@ def _between(start: float, end: float, progress: float) -> float:
 
 
 def _check_not_negative(name: str, value: float) -> None:
-    if value < 0:
-        raise InputError(f"A schedule's {name} must not be negative, but {value} was given.")
+    if not 0 <= value < math.inf:
+        raise InputError(f"A schedule's {name} must be finite and not negative, but {value} was given.")

@@ -50,8 +50,15 @@ class TrainingState:
         model = _under("model.", tensors)
         current = self.objective.state_dict()
         _check_fits(model, current)
+        average = _under("average.", tensors)
+        if bool(average) != bool(self.decay):
+            made, now = ("with", "without") if average else ("without", "with")
+            raise InputError(
+                f"The checkpoint was made {made} averaged weights (ema), but is to be resumed {now} them. "
+                "Set ema as it was, or start a new run in another folder."
+            )
         self.objective.load_state_dict({k: _like(v, current[k]) for k, v in model.items()})
-        self.average = {k: _like(v, current[k]) for k, v in _under("average.", tensors).items()}
+        self.average = {k: _like(v, current[k]) for k, v in average.items()}
         for name, parameter in self.objective.named_parameters():
             moments = _under(f"optimizer.{name}.", tensors)
             self.optimizer.state[parameter] = {

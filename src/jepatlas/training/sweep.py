@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import read_json, write_json
 from jepatlas.training.checkpoint import fingerprint
 from jepatlas.training.executors import OpenExecutor
+from jepatlas.training.threads import threads
 
 __all__ = ["Job", "SweepResult", "sweep"]
 
@@ -106,9 +105,5 @@ def _read(folder: Path, job: Job) -> SweepResult | None:
 
 def _on_one_thread(run: Callable[..., Any], recipe: dict[str, Any], folder: str) -> Any:
     """As many runs as cores, each on one thread: no oversubscription, and the same bits wherever it runs."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with threads(1):
         return run(recipe, folder)
-    finally:
-        torch.set_num_threads(before)

@@ -65,5 +65,5 @@ def latest(run: Path) -> tuple[int, str]:
         lines = (run / "metrics.jsonl").read_bytes().rsplit(b"\n", 2)
         entry = json.loads(lines[-2])
         return int(entry["step"]), f"loss {float(entry['loss']):.4g}"
-    except (OSError, IndexError, ValueError):
+    except (OSError, LookupError, TypeError, ValueError):  # whatever a line holds: who watches only looks
         return 0, ""

@@ -96,7 +96,7 @@ def self_test(seed: int) -> dict[str, Any]:
 
 
 def _lines(answer: dict[str, Any]) -> list[tuple[str, str]]:
-    lines = [("python", answer["python"]), ("devices", f"{', '.join(answer['devices'])} (threads: {answer['threads']})")]
+    lines = [("python", answer["python"]), ("devices", f"{', '.join(answer['devices'])}; threads {answer['threads']}")]
     lines.append(("requirements", ", ".join(f"{name} {version}" for name, version in answer["requirements"].items())))
     for extra, packages in answer["extras"].items():
         missing = [name for name, version in packages.items() if version is None]

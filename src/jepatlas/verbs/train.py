@@ -17,6 +17,7 @@ from jepatlas.runs import resume_run, start_run
 from jepatlas.verbs.options import console_for, emit, parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 
+BESIDE_RESUME = ("--resume", "--json")
 CODES = {"finished": 0, "failed": 1, "interrupted": 130}
 
 
@@ -47,8 +48,7 @@ def main(words: list[str]) -> int:
     options = parse(Train, "train", left, Train(recipe))
     console = console_for(options.json)
     if options.resume is not None:
-        if options.recipe != Recipe() or options.out is not None:
-            raise InputError("--resume goes on with the run's own recipe and folder: leave out what would change them.")
+        refuse_changes(words, options.resume)
         folder, outcome = options.resume, resume_run(options.resume, console)
     else:
         folder = options.out or default_folder(options.recipe)
@@ -62,6 +62,16 @@ def main(words: list[str]) -> int:
     verdicts = [outcome.verdict.to_json()] if outcome.verdict else []
     emit(options.json, {"run": str(folder), "status": outcome.status, "step": outcome.step, "verdicts": verdicts})
     return CODES[outcome.status]
+
+
+def refuse_changes(words: list[str], run: Path) -> None:
+    """What was typed counts, not what came of it: an option that asks for a default asks for something, too."""
+    typed = [flag for word in words if word.startswith("--") and (flag := word.split("=")[0]) not in BESIDE_RESUME]
+    if typed:
+        raise InputError(
+            f"--resume goes on with the run's own recipe and folder: leave out {', '.join(typed)}. To train otherwise, "
+            f"begin a new run with those options: jepatlas train --recipe {quote(str(run / 'recipe.yaml'))} --out ..."
+        )
 
 
 def default_folder(recipe: Recipe) -> Path:
