@@ -49,6 +49,9 @@ OBJECTIVES = [
     InfoNCEConfig(width=0.7, adaptive=True),
     InfoNCEConfig("cosine", width=0.2),
     InfoNCEConfig("cosine", width=0.2, adaptive=True),
+    InfoNCEConfig("anisotropic"),
+    InfoNCEConfig("anisotropic", width=0.7, adaptive=True, dose=0.5),
+    InfoNCEConfig("anisotropic", width=0.7, adaptive=True, dose=0.0),
     WhiteningConfig(),
 ]
 every_objective = pytest.mark.parametrize("config", OBJECTIVES, ids=[f"{i}-{c.kind}" for i, c in enumerate(OBJECTIVES)])
@@ -66,6 +69,11 @@ def build(config: Any, network: nn.Module | None = None, seed: int = 0, *, proje
     network = encoder(seed) if network is None else network
     parts = Parts(network, DIM, encoder(seed + 1, out=5) if projector else None, seed)
     return config.build(parts)
+
+
+def takes_projector(config: Any) -> bool:
+    """Not where the objective constrains the latents themselves."""
+    return config.kind != "whitening" and getattr(config, "kernel", None) != "anisotropic"
 
 
 def batches(count: int = 32) -> PairStream:
@@ -170,7 +178,7 @@ def test_encode_gives_one_latent_per_row(config: Any):
 
 @every_objective
 def test_the_loss_is_taken_behind_the_projector_and_encode_before_it(config: Any):
-    if config.kind == "whitening":
+    if not takes_projector(config):
         with pytest.raises(InputError, match="projector"):
             build(config, projector=True)
         return
@@ -263,6 +271,22 @@ def test_views_of_different_length_are_refused(config: Any):
         build(config)(Pairs(batch.x, batch.x_next[:6], batch.z, batch.z_next), 0)
 
 
+@every_objective
+@pytest.mark.parametrize("shape", [(), (DIM, 2)], ids=["one number", "a matrix"])
+def test_latents_that_are_no_vectors_are_refused(config: Any, shape: tuple[int, ...]):
+    class Wrong(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.sum(1).reshape(-1, *(1 for _ in shape)).expand(-1, *shape)
+
+    batch = batches(8)(0)
+    objective = build(config, Wrong())
+    with pytest.raises(InputError) as caught:
+        objective(batch, 0)
+    assert f"(16, d) here, but the encoder (or projector) gave {(16, *shape)}" in str(caught.value)
+    with pytest.raises(InputError, match=r"\(8, d\) here"):
+        objective.encode(batch.x)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -273,7 +297,10 @@ def test_views_of_different_length_are_refused(config: Any):
         (lambda: SIGRegConfig(limit=0.0), "limit > 0"),
         (lambda: CovarianceConfig(weight=2.0), r"\[0, 1\].*2\.0"),
         (lambda: InfoNCEConfig(width=0.0), r"positive.*0\.0"),
-        (lambda: VICRegConfig(variance=-1.0), "must not be negative"),
+        (lambda: InfoNCEConfig("anisotropic", dose=1.5), "dose.*between 0 and 1.*1.5"),
+        (lambda: InfoNCEConfig("gaussian", dose=0.5), "dose belongs to the anisotropic kernel"),
+        (lambda: InfoNCEConfig("anisotropic", dose=math.nan), "dose.*between 0 and 1.*nan"),
+        (lambda: VICRegConfig(variance=-1.0), r"VICReg's variance must be .*not negative.*-1\.0"),
         (lambda: WhiteningConfig(momentum=1.0), r"momentum in \[0, 1\)"),
         (lambda: WhiteningConfig(epsilon=-1.0), "epsilon >= 0"),
     ],
@@ -312,7 +339,7 @@ CASES = [(index, dtype) for index in range(len(OBJECTIVES)) for dtype in TOLERAN
 
 def one_step(config: Any, dtype: torch.dtype, part: int = 0, parts: int = 1) -> dict[str, Any]:
     """Value, terms, gradients and buffers after one pass over a part of the joint batch."""
-    objective = build(config, projector=config.kind != "whitening").to(dtype)
+    objective = build(config, projector=takes_projector(config)).to(dtype)
     with torch.no_grad():  # latents of a trained size: those of an untrained network hardly differ from a point
         for network in (objective.encoder, objective.projector):
             for parameter in network.parameters():
@@ -368,6 +395,8 @@ def test_two_processes_take_the_step_of_one(two_processes: list[list[dict[str, A
     assert_joint([results[case] for results in two_processes], joint)
     if config.kind == "infonce" and config.adaptive:  # a parameter that acts after the rows were gathered
         assert abs(joint["gradients"]["log_width"]) > 0.01
+    if config.kind == "infonce" and config.kernel == "anisotropic":
+        assert joint["gradients"]["log_precision"].abs().max() > 0.001
 
 
 @every_objective

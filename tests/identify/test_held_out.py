@@ -81,3 +81,40 @@ def test_a_turning_process_is_reported_with_its_size():
 def test_reversible_pairs_pass_as_often_as_they_should():
     passed = [moments(*turning(600, 0.0, seed), seed).reversibility(seed, 200).passed for seed in range(80)]
     assert 69 <= passed.count(True) < 80
+
+
+def test_weights_count_in_every_correlation():
+    x, x_next = turning(2000, 0.3)
+    weights = np.exp(x[:, 0] / 2)
+    found = held_out_rates(identity(2), x, x_next, weights=weights)
+    mean = np.average(np.concatenate([x, x_next]), axis=0, weights=np.tile(weights, 2))
+    a, b = x - mean, x_next - mean
+    expected = 2 * weights @ (a * b) / (weights @ (a**2 + b**2))
+    np.testing.assert_allclose([rate.value for rate in found], expected, rtol=1e-9)
+    assert all(rate.n == 2000 for rate in found)
+
+
+def test_equal_weights_change_no_bit_but_the_rounding():
+    x, x_next = turning(2000, 0.3)
+    plain, weighed = (held_out_rates(identity(2), x, x_next, weights=w) for w in (None, np.full(2000, 4.0)))
+    for one, other in zip(plain, weighed, strict=True):
+        np.testing.assert_allclose([one.value, one.low, one.high], [other.value, other.low, other.high], rtol=1e-12)
+
+
+def test_weights_of_one_direction_of_time_break_reversibility_and_symmetric_ones_do_not():
+    """W(s, s') = W(s', s) keeps the law of pairs symmetric; w(s) alone pulls from the unlikely to the likely."""
+    x, x_next = turning(8000, 0.0)
+    one_sided = np.exp(-np.square(x - [1.0, -1.0]).sum(1))
+    both = np.sqrt(one_sided * np.exp(-np.square(x_next - [1.0, -1.0]).sum(1)))
+
+    def drift(weights: np.ndarray) -> np.ndarray:
+        return np.average(x_next - x, axis=0, weights=weights)
+
+    assert np.abs(drift(both)).max() < 0.02
+    assert np.abs(drift(one_sided)).min() > 0.05
+    functions = [np.c_[v, v**2] for v in (x, x_next)]
+    passed = [
+        BlockMoments.of(identity(4), PairChunks(PairArrays(*functions, weights=w))).reversibility(0).passed
+        for w in (both, one_sided)
+    ]
+    assert passed == [True, False]

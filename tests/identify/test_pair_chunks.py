@@ -77,6 +77,12 @@ def bad_chunks() -> dict[str, tuple[object, str]]:
         "parts": ([(x,)], "one has 1 parts"),
         "one-shot": (iter([(x, x)]), "only once"),
         "text": ([(x.astype(str), x)], "must hold numbers"),
+        "some weights": ([(x, x, None, np.ones(1000)), (x, x)], "Weigh all of them"),
+        "few weights": ([(x, x, None, np.ones(999))], "one number a row.*999.*1000 rows"),
+        "negative weights": ([(x, x, None, -np.ones(1000))], "must not be negative, but 1000"),
+        "nan weights": ([(x, x, None, hole[:, 1])], "'weights' has 1 values that are NaN"),
+        "one heavy row": ([(x, x, None, np.eye(1000)[0])], r"1000 pairs are worth 1, \(Σw\)²/Σw²"),
+        "no weight": ([(x, x, None, np.zeros(1000))], "worth 0"),
     }
 
 
@@ -90,3 +96,14 @@ def test_bad_input_is_named(case: str):
 def test_arrays_of_different_length_are_refused_as_a_whole():
     with pytest.raises(InputError, match="same number of rows"):
         PairChunks(PairArrays(rows(5000), rows(4097)))
+
+
+def test_weights_stay_with_their_rows():
+    x, weights = np.arange(2000.0)[:, None], np.linspace(1, 2, 2000)
+    pairs = PairChunks(PairArrays(x, x, weights=weights, rows=300))
+    parts = [*pairs, *(rows.within(0.2, 0.6) for rows in pairs), pairs.sample(500, 0.0, 1.0)]
+    parts += pairs.sample(10**6, 0.0, 1.0).cut()
+    for part in parts:
+        assert part.weights is not None
+        np.testing.assert_allclose(part.weights, np.interp(part.x[:, 0], x[:, 0], weights))
+    assert all(part.weights is None for part in PairChunks(PairArrays(x, x)))

@@ -11,6 +11,7 @@ import torch
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import least_squares, r2
 from jepatlas.identify import Spectrum, SpectrumSettings, fit_spectral_encoder, spectrum, spectrum_of_chunks
+from jepatlas.identify.pair_chunks import PairArrays, PairChunks
 from jepatlas.worlds import Spiral
 
 QUICK = SpectrumSettings(features=64, functions=6, length_scales=(0.5, 1.0, 2.5), ridges=(1e-5, 1e-3, 1e-1), pilot=3000,
@@ -227,3 +228,34 @@ def test_nan_is_refused():
 def test_bad_settings_are_refused(bad: dict):
     with pytest.raises(InputError, match=next(iter(bad))):
         SpectrumSettings(**bad)
+
+
+def test_weights_give_the_spectrum_of_the_weighted_world():
+    """Pairs of two worlds in one array, told apart by weights alone."""
+    slow, fast = gaussian(4000, [0.9]), gaussian(4000, [0.5], seed=1)
+    x, x_next = (np.concatenate(views) for views in zip(slow, fast, strict=True))
+    for weights, rho in ((np.repeat([1.0, 1e-9], 4000), 0.9), (np.repeat([1e-9, 1.0], 4000), 0.5)):
+        found = spectrum(x, x_next, weights=weights, settings=QUICK)
+        assert found.rates[0].value == pytest.approx(rho, abs=0.03)
+        encoder = fit_spectral_encoder(x, x_next, 1, weights=weights, settings=QUICK)
+        assert encoder.rates[0] == pytest.approx(rho, abs=0.03)
+
+
+def test_equal_weights_are_none():
+    x, x_next = gaussian(2000, [0.9, 0.8])
+    plain, weighed = (fit_spectral_encoder(x, x_next, 2, weights=w, settings=QUICK) for w in (None, np.full(2000, 3.0)))
+    np.testing.assert_allclose(plain.rates, weighed.rates, rtol=1e-9)
+    np.testing.assert_allclose(plain.apply(x), weighed.apply(x), atol=1e-6)
+
+
+def test_as_few_groups_as_are_allowed():
+    """Most blocks of the rows to select by have no group then."""
+    x, x_next = gaussian(4000, [0.9, 0.9])
+    assert spectrum(x, x_next, groups=np.arange(4000) // 500, settings=QUICK).ladder.dim == 2
+
+
+def test_weights_that_leave_nothing_to_fit_are_refused():
+    x, x_next = gaussian(2000, [0.9])
+    places = np.concatenate([rows.place for rows in PairChunks(PairArrays(x, x_next))])
+    with pytest.raises(InputError, match="weight zero"):
+        spectrum(x, x_next, weights=(places > 0.75).astype(float), settings=QUICK)

@@ -145,3 +145,14 @@ def test_selection_refuses_functions_that_remember_the_sample():
     assert spurious.score(1) < 0.5
     assert best([spurious, sane], 1) is sane
     assert sane.score(1) == pytest.approx(0.7, abs=0.05)
+
+
+def test_integer_weights_are_repetitions():
+    phi, phi_next = pairs()
+    weights = np.random.default_rng(2).integers(0, 4, len(phi))
+    weighted = TransferMoments.of(phi, phi_next, weights.astype(float))
+    repeated = TransferMoments.of(np.repeat(phi, weights, axis=0), np.repeat(phi_next, weights, axis=0))
+    assert weighted.count == repeated.count == weights.sum()
+    for name in ("mean", "covariance", "lagged"):
+        np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(TransferMoments.of(phi, phi_next).plus, TransferMoments.of(phi, phi_next, None).plus)

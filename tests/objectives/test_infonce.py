@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import torch_generator
-from jepatlas.objectives import InfoNCE, InfoNCEConfig
+from jepatlas.objectives import AnInfoNCE, InfoNCE, InfoNCEConfig, Parts
 from jepatlas.objectives.infonce import contrast, gaussian_similarity
 
 H, H_NEXT = torch.randn(2, 10, 3, dtype=torch.float64, generator=torch_generator(0, "h"))
@@ -77,3 +78,74 @@ def test_cosine_does_not_see_lengths():
     objective = InfoNCE(nn.Identity(), InfoNCEConfig("cosine", 0.1)).double()
     lengths = torch.linspace(0.1, 9, 10, dtype=torch.float64)[:, None]
     torch.testing.assert_close(objective.loss(H, H_NEXT, 0).total, objective.loss(H * lengths, H_NEXT, 0).total)
+
+
+LOG_PRECISION = torch.tensor([1.5, -0.5, 0.2], dtype=torch.float64)
+
+
+def anisotropic(dose: float | None, width: float = 0.7) -> AnInfoNCE:
+    objective = InfoNCEConfig("anisotropic", width, adaptive=True, dose=dose).build(Parts(nn.Identity(), 3)).double()
+    assert isinstance(objective, AnInfoNCE)
+    objective.log_precision.data.copy_(LOG_PRECISION)
+    return objective
+
+
+def slow_anisotropic(h: Tensor, h_next: Tensor, log_precision: np.ndarray, width: float) -> float:
+    """Whitened by the Cholesky factor of the pooled covariance, stretched by √Λ, and then as with one width."""
+    both = torch.cat([h, h_next]).numpy()
+    root = np.linalg.cholesky(np.cov(both.T) + 1e-6 * np.eye(3))
+    stretch = np.exp((log_precision - log_precision.mean()) / 2)
+    u, v = (torch.from_numpy(np.linalg.solve(root, (x.numpy() - both.mean(0)).T).T * stretch) for x in (h, h_next))
+    return slow_infonce(u, v, "gaussian", width)
+
+
+@pytest.mark.parametrize("dose", [None, 1.0, 0.3, 0.0])
+def test_the_anisotropic_kernel(dose: float | None):
+    loss = anisotropic(dose).loss(H, H_NEXT, 0)
+    share = 1.0 if dose is None else dose
+    assert float(loss.total.detach()) == pytest.approx(slow_anisotropic(H, H_NEXT, share * LOG_PRECISION.numpy(), 0.7))
+    assert float(loss.terms["infonce"]) == float(loss.total.detach())
+    assert float(loss.terms["anisotropy"]) == pytest.approx(math.exp((1.5 + 0.5) / 2))
+
+
+@pytest.mark.parametrize("dose", [1.0, 0.3, 0.0])
+def test_precisions_descend_the_loss_at_full_dose(dose: float):
+    objective = anisotropic(dose)
+    objective.loss(H, H_NEXT, 0).total.backward()
+    found = objective.log_precision.grad
+    assert found is not None
+    for i in range(3):
+        step = 1e-5 * np.eye(3)[i]
+        up, down = (slow_anisotropic(H, H_NEXT, LOG_PRECISION.numpy() + sign * step, 0.7) for sign in (1, -1))
+        assert float(found[i]) == pytest.approx((up - down) / 2e-5, abs=1e-7)
+
+
+def test_any_linear_map_of_the_latents_has_the_same_loss_with_one_width():
+    """What whitening is for: scaling and mixing latents cannot stand in for Λ."""
+    mix = torch.randn(3, 3, dtype=torch.float64, generator=torch_generator(1, "mix"))
+    objective = anisotropic(0.0)
+    torch.testing.assert_close(
+        objective.loss(H @ mix + 3, H_NEXT @ mix + 3, 0).total, objective.loss(H, H_NEXT, 0).total, rtol=1e-4, atol=0
+    )
+
+
+def test_precisions_find_the_rates():
+    """Gaussian pairs with two rates: the slow dimension gets the narrow width."""
+    rho = torch.tensor([0.95, 0.6])
+    z, noise = torch.randn(2, 256, 2, generator=torch_generator(0, "pairs"))
+    z_next = rho * z + (1 - rho.square()).sqrt() * noise
+    objective = AnInfoNCE(nn.Identity(), 2, InfoNCEConfig("anisotropic", adaptive=True))
+    optimizer = torch.optim.Adam(objective.parameters(), lr=0.1)
+    for step in range(80):
+        optimizer.zero_grad()
+        objective.loss(z, z_next, step).total.backward()
+        optimizer.step()
+    slow, fast = objective.log_precision.detach()
+    # the kernel's exponent is ρ/(1 − ρ²) of each dimension: .95/.0975 against .6/.64
+    assert float(slow - fast) == pytest.approx(math.log(0.95 / 0.0975 / (0.6 / 0.64)), rel=0.2)
+
+
+def test_fewer_rows_than_the_covariance_needs_are_named_beforehand():
+    assert anisotropic(None).smallest_batch(7) == 4
+    with pytest.raises(InputError, match="leave the projector out"):
+        InfoNCEConfig("anisotropic").build(Parts(nn.Identity(), 3, nn.Identity()))

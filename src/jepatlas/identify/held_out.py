@@ -25,7 +25,8 @@ BLOCKS = 200
 class BlockMoments:
     """Sums of m functions h over the pairs of each block."""
 
-    counts: np.ndarray  # (blocks,)
+    rows: int  # pairs in all of them
+    counts: np.ndarray  # (blocks,) of pairs, or the sums of their weights
     total: np.ndarray  # (blocks, m)  Σ (h + h')
     squares: np.ndarray  # (blocks, m)  Σ (h² + h'²)
     cross: np.ndarray  # (blocks, m, m)  Σ h h'ᵀ
@@ -33,20 +34,21 @@ class BlockMoments:
     @classmethod
     def of(cls, encoder: SpectralEncoder, rows: Iterable[Places], low: float = 0.0) -> BlockMoments:
         """The rows with places in [low, 1), in equal ranges of places; empty blocks are dropped."""
-        counts, m = np.zeros(BLOCKS, int), encoder.dim
+        counts, m, count = np.zeros(BLOCKS), encoder.dim, 0
         total, squares, cross = np.zeros((BLOCKS, m)), np.zeros((BLOCKS, m)), np.zeros((BLOCKS, m, m))
         for chunk in rows:
-            x, x_next, place = chunk.within(low, 1.0)
-            blocks = ((place - low) / (1 - low) * BLOCKS).astype(int)
+            x, x_next, place, weights = chunk.within(low, 1.0)
+            blocks, count = ((place - low) / (1 - low) * BLOCKS).astype(int), count + len(x)
             h, h_next = encoder.apply(x), encoder.apply(x_next)
-            counts += np.bincount(blocks, minlength=BLOCKS)
+            counts += np.bincount(blocks, weights, minlength=BLOCKS)
             for block in np.unique(blocks):
                 a, b = h[blocks == block], h_next[blocks == block]
-                total[block] += (a + b).sum(0)
-                squares[block] += (a**2 + b**2).sum(0)
-                cross[block] += a.T @ b
+                w = np.ones((len(a), 1)) if weights is None else weights[blocks == block][:, None]
+                total[block] += (w * (a + b)).sum(0)
+                squares[block] += (w * (a**2 + b**2)).sum(0)
+                cross[block] += (w * a).T @ b
         kept = counts > 0
-        return cls(counts[kept], total[kept], squares[kept], cross[kept])
+        return cls(count, counts[kept], total[kept], squares[kept], cross[kept])
 
     def correlations(self, weights: np.ndarray) -> np.ndarray:
         """E[h h'] / E[h²] for each function, about the common mean; NaN for a constant one."""
@@ -62,7 +64,7 @@ class BlockMoments:
 
         rng = numpy_generator(seed, "spectrum/bootstrap")
         drawn = bootstrap(statistic, len(self.counts), rng, replicates=replicates)
-        return tuple(replace(estimate, n=int(self.counts.sum())) for estimate in drawn.values())
+        return tuple(replace(estimate, n=self.rows) for estimate in drawn.values())
 
     def reversibility(self, seed: int, replicates: int = 500) -> Verdict:
         """‖A‖/‖S‖ for the antisymmetric and symmetric part of E[h h'ᵀ]: zero for a reversible process.
@@ -70,7 +72,7 @@ class BlockMoments:
         The null is exact: if (x, x') and (x', x) have one law, exchanging the views of any block changes nothing, and
         that turns the sign of the block's antisymmetric part. The threshold is the null's 95% quantile.
         """
-        parts, n = (self.cross - self.cross.transpose(0, 2, 1)) / 2, int(self.counts.sum())
+        parts, n = (self.cross - self.cross.transpose(0, 2, 1)) / 2, float(self.counts.sum())
         mean = self.total.sum(0) / (2 * n)
         whole = self.cross.sum(0) / n
         scale = np.linalg.norm((whole + whole.T) / 2 - np.outer(mean, mean)) * n
@@ -84,7 +86,8 @@ class BlockMoments:
         value, limit = float(norms(np.ones((1, len(parts))))[0]), float(np.quantile(null, 0.95))
         low, high = np.quantile(spread, [0.025, 0.975])
         return Verdict(
-            "reversibility", value, float(low), float(high), n, float(null.mean()), limit, "lower", value <= limit,
+            "reversibility", value, float(low), float(high), self.rows, float(null.mean()), limit, "lower",
+            value <= limit,
             "Pairs look the same in both orders: the eigenfunctions of the symmetric part are those of the process."
             if value <= limit else
             "Pairs tell the direction of time: the symmetric part's eigenvalues are correlations, not decay rates, and "
@@ -98,6 +101,7 @@ def held_out_rates(
     x_next: np.ndarray,
     *,
     groups: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
     seed: int = 0,
     replicates: int = 500,
 ) -> tuple[Estimate, ...]:
@@ -105,4 +109,5 @@ def held_out_rates(
 
     In expectation the first is at most the true leading eigenvalue, whatever the encoder: an honest lower estimate.
     """
-    return BlockMoments.of(encoder, PairChunks(PairArrays(x, x_next, groups), seed)).rates(seed, replicates)
+    pairs = PairChunks(PairArrays(x, x_next, groups, weights=weights), seed)
+    return BlockMoments.of(encoder, pairs).rates(seed, replicates)

@@ -6,37 +6,35 @@ of the bootstrap are ranges of u, so they do not depend on how the rows were cut
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from jepatlas.base.arrays import check_finite, check_rows
+from jepatlas.base.arrays import check_rows
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import derive, numpy_generator
+from jepatlas.identify.chunk_checks import Chunk, Chunks, checked, survey
 
 __all__ = ["ROWS", "Chunk", "Chunks", "PairArrays", "PairChunks", "Places"]
 
 ROWS = 4096  # features of so many rows are small enough for the allocator to use their memory again: three times faster
-FEWEST_PAIRS, FEWEST_GROUPS = 200, 8  # below these a part could be empty, and no interval would mean anything
-
-
-class Chunk(NamedTuple):
-    """Rows (b, p) and their partners (b, p), with one label a row; without labels each row is a group of its own."""
-
-    x: np.ndarray
-    x_next: np.ndarray
-    groups: np.ndarray | None = None
-
-
-Chunks = Iterable[tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray | None]]
+FEWEST_GROUPS = 8  # below this a part could be empty, and no interval would mean anything
 
 
 class PairArrays:
     """Whole arrays as chunks."""
 
-    def __init__(self, x: np.ndarray, x_next: np.ndarray, groups: np.ndarray | None = None, rows: int = ROWS) -> None:
-        self.given = {"x": x, "x_next": x_next} | ({} if groups is None else {"groups": groups})
+    def __init__(
+        self,
+        x: np.ndarray,
+        x_next: np.ndarray,
+        groups: np.ndarray | None = None,
+        rows: int = ROWS,
+        weights: np.ndarray | None = None,
+    ) -> None:
+        optional = {"groups": groups, "weights": weights}
+        self.given = {"x": x, "x_next": x_next} | {name: a for name, a in optional.items() if a is not None}
         self.rows = rows
 
     def __iter__(self) -> Iterator[Chunk]:
@@ -46,19 +44,29 @@ class PairArrays:
 
 
 class Places(NamedTuple):
-    """Rows as the solver takes them: float64, each with its place u."""
+    """Rows as the solver takes them: float64, each with its place u, and its weight where there are any."""
 
     x: np.ndarray
     x_next: np.ndarray
     place: np.ndarray
+    weights: np.ndarray | None = None
 
     def within(self, low: float, high: float) -> Places:
-        kept = (low <= self.place) & (self.place < high)
-        return Places(*(array[kept] for array in self))
+        return self.rows((low <= self.place) & (self.place < high))
+
+    def rows(self, kept: np.ndarray | slice) -> Places:
+        weights = None if self.weights is None else self.weights[kept]
+        return Places(self.x[kept], self.x_next[kept], self.place[kept], weights)
 
     def cut(self) -> list[Places]:
-        starts = range(0, len(self.x), ROWS)
-        return [Places(*(array[start : start + ROWS] for array in self)) for start in starts]
+        return [self.rows(slice(start, start + ROWS)) for start in range(0, len(self.x), ROWS)]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Places]) -> Places:
+        weights = [part.weights for part in parts if part.weights is not None]
+        columns = ([part.x for part in parts], [part.x_next for part in parts], [part.place for part in parts])
+        x, x_next, place = map(np.concatenate, columns)
+        return cls(x, x_next, place, np.concatenate(weights) if weights else None)
 
 
 class PairChunks:
@@ -79,7 +87,7 @@ class PairChunks:
                 "Give a list, or an object whose __iter__ starts anew."
             )
         self.chunks, self.salt, self.below = chunks, derive(seed, "spectrum/places"), below
-        self.count, self.width, labels = _survey(_checked(chunks))
+        self.count, self.width, labels = survey(checked(chunks))
         self.labels = None if labels is None else np.array(sorted(labels))
         if self.labels is not None:
             if len(labels or ()) < FEWEST_GROUPS:
@@ -89,12 +97,13 @@ class PairChunks:
 
     def __iter__(self) -> Iterator[Places]:
         start = 0
-        for x, x_next, groups in _checked(self.chunks):
+        for x, x_next, groups, weights in checked(self.chunks):
             if self.labels is None or groups is None:
                 place = _uniform(np.arange(start, start + len(x), dtype=np.uint64), self.salt)
             else:
                 place = self.ranks[np.searchsorted(self.labels, groups)]
-            yield Places(x.astype(np.float64), x_next.astype(np.float64), place * self.below)
+            weighed = None if weights is None else weights.astype(np.float64)
+            yield Places(x.astype(np.float64), x_next.astype(np.float64), place * self.below, weighed)
             start += len(x)
 
     def sample(self, pairs: int, low: float, high: float) -> Places:
@@ -103,47 +112,9 @@ class PairChunks:
         for rows in self:
             luck = _uniform(np.arange(start, start + len(rows.x), dtype=np.uint64), self.salt + 1)
             kept = (luck < share) & (low <= rows.place) & (rows.place < high)
-            drawn.append([array[kept] for array in rows])
+            drawn.append(rows.rows(kept))
             start += len(rows.x)
-        return Places(*(np.concatenate(arrays) for arrays in zip(*drawn, strict=True)))
-
-
-def _checked(chunks: Chunks) -> Iterator[Chunk]:
-    width = None
-    for given in chunks:
-        if len(given) not in (2, 3):
-            raise InputError(f"A chunk is (x, x_next) or (x, x_next, groups), but one has {len(given)} parts.")
-        chunk = Chunk(given[0], given[1], given[2] if len(given) == 3 else None)
-        named = {"x": chunk.x, "x_next": chunk.x_next}
-        for name, array in named.items():
-            if array.ndim != 2 or array.shape[1] == 0:
-                raise InputError(f"'{name}' must have rows and columns, but its shape is {array.shape}.")
-        check_rows(named | ({} if chunk.groups is None else {"groups": chunk.groups}))
-        if chunk.groups is not None and chunk.groups.ndim != 1:
-            raise InputError(f"'groups' must hold one label a row, but its shape is {chunk.groups.shape}.")
-        for name, array in named.items():
-            check_finite(name, array)
-        width = width or chunk.x.shape[1]
-        if not width == chunk.x.shape[1] == chunk.x_next.shape[1]:
-            raise InputError(
-                f"x and x_next must have the same width in every chunk, but {chunk.x.shape[1]} and "
-                f"{chunk.x_next.shape[1]} columns were given where {width} were expected."
-            )
-        yield chunk
-
-
-def _survey(chunks: Iterable[Chunk]) -> tuple[int, int, set[Any] | None]:
-    """Number of pairs, width, and all labels."""
-    count, width, labels, labelled = 0, 0, set(), set()
-    for chunk in chunks:
-        count, width = count + len(chunk.x), chunk.x.shape[1]
-        labelled.add(chunk.groups is not None)
-        labels |= set() if chunk.groups is None else set(np.unique(chunk.groups).tolist())
-    if count < FEWEST_PAIRS:
-        raise InputError(f"A spectrum needs at least {FEWEST_PAIRS} pairs, but {count} were given.")
-    if len(labelled) > 1:
-        raise InputError("Some chunks have groups and some have none. Label all of them, or none.")
-    return count, width, labels if True in labelled else None
+        return Places.joined(drawn)
 
 
 def _uniform(index: np.ndarray, salt: int) -> np.ndarray:

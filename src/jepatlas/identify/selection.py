@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jepatlas.base.errors import InputError
 from jepatlas.base.records import LinearMap
 from jepatlas.identify.features import KNOTS, Features
 from jepatlas.identify.pair_chunks import Places
@@ -108,5 +109,9 @@ def moments_of(features: Features, pairs: Iterable[Places]) -> tuple[TransferMom
         for part, (low, high) in enumerate(pairwise(edges)):
             rows = chunk.within(low, high)
             if len(rows.x):
-                sums[part] = sums[part].merge(TransferMoments.of(features(rows.x), features(rows.x_next)))
-    return sums[0], sums[1:]
+                found = TransferMoments.of(features(rows.x), features(rows.x_next), rows.weights)
+                sums[part] = sums[part].merge(found)
+    select = [block for block in sums[1:] if block.count > 0]  # of few groups, not every block has one
+    if sums[0].count == 0 or not select:
+        raise InputError("All pairs to fit on, or all to select by, have weight zero: weigh more evenly.")
+    return sums[0], select

@@ -63,7 +63,11 @@ class Solution:
 
 
 class SpectralSolver:
-    """Tries every kernel and ridge on a sample once; then `fit(m)` reads all pairs at the one that suits m."""
+    """Tries every kernel and ridge on a sample once; then `fit(m)` reads all pairs at the one that suits m.
+
+    Weights of pairs enter every moment, fitted or held out. The features' own units, whitening and quantiles, are
+    those of the rows as they are: they only say in which functions to look.
+    """
 
     def __init__(self, pairs: PairChunks, settings: SpectrumSettings, seed: int) -> None:
         self.pairs, self.settings = pairs, settings
@@ -108,5 +112,5 @@ class SpectralSolver:
         return candidates(*self.read[kernel], kernel, [factor * pilot.ridge for factor in AROUND], count)
 
 
-def _views(rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    return rows[0], rows[1]
+def _views(rows: Places) -> tuple[np.ndarray, np.ndarray]:
+    return rows.x, rows.x_next

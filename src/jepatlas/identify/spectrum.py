@@ -47,6 +47,7 @@ def spectrum(
     x_next: np.ndarray,
     *,
     groups: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
     dim: int | None = None,
     settings: SpectrumSettings | None = None,
     seed: int = 0,
@@ -54,7 +55,7 @@ def spectrum(
     """The spectrum of pairs (b, p), and an encoder of width `dim` (where None: as many as the ladder shows).
 
     Rows of one group (an episode, an object) stay together in every split and resample; without groups the rows must
-    be independent pairs.
+    be independent pairs. With weights (b,) it is the spectrum of the reweighted pairs, fitted and held out.
 
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 4000, 2))
@@ -63,7 +64,7 @@ def spectrum(
     >>> found.ladder.dim, [round(rate.value, 1) for rate in found.rates]
     (2, [0.9, 0.9])
     """
-    return spectrum_of_chunks(PairArrays(x, x_next, groups), dim=dim, settings=settings, seed=seed)
+    return spectrum_of_chunks(PairArrays(x, x_next, groups, weights=weights), dim=dim, settings=settings, seed=seed)
 
 
 def spectrum_of_chunks(
@@ -73,7 +74,7 @@ def spectrum_of_chunks(
     settings: SpectrumSettings | None = None,
     seed: int = 0,
 ) -> Spectrum:
-    """The same from chunks (x, x_next) or (x, x_next, groups), of which one at a time is in memory.
+    """The same from chunks (x, x_next[, groups[, weights]]), of which one at a time is in memory.
 
     They are read several times: give a list, or an object whose `__iter__` starts anew.
     """
@@ -109,10 +110,11 @@ def fit_spectral_encoder(
     dim: int,
     *,
     groups: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
     settings: SpectrumSettings | None = None,
     seed: int = 0,
 ) -> SpectralEncoder:
     """The encoder alone, for a known dimension: the quick baseline. All pairs go into it; none is left to score on."""
     settings = replace(settings or SpectrumSettings(), functions=dim)
-    pairs = PairChunks(PairArrays(x, x_next, groups), seed, below=SCORE)
+    pairs = PairChunks(PairArrays(x, x_next, groups, weights=weights), seed, below=SCORE)
     return SpectralSolver(pairs, settings, seed).fit(dim).encoder

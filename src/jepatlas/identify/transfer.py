@@ -25,15 +25,20 @@ RANK = 1e-12
 class TransferMoments:
     """Sums over pairs; sums of parts merge to those of the whole. Two symmetric products are all that a chunk costs."""
 
-    count: int
+    count: float  # of pairs, or the sum of their weights
     total: np.ndarray  # (k,)  Σ (φ + φ')
     plus: np.ndarray  # (k, k)  Σ (φ + φ')(φ + φ')ᵀ
     minus: np.ndarray  # (k, k)  Σ (φ − φ')(φ − φ')ᵀ
 
     @classmethod
-    def of(cls, phi: np.ndarray, phi_next: np.ndarray) -> Self:
+    def of(cls, phi: np.ndarray, phi_next: np.ndarray, weights: np.ndarray | None = None) -> Self:
+        """With weights (b,) a pair counts as often as its weight says."""
         both, step = phi + phi_next, phi - phi_next
-        return cls(len(phi), both.sum(0), both.T @ both, step.T @ step)
+        if weights is None:
+            return cls(len(phi), both.sum(0), both.T @ both, step.T @ step)
+        total, root = weights @ both, np.sqrt(weights)[:, None]
+        both, step = root * both, root * step
+        return cls(float(weights.sum()), total, both.T @ both, step.T @ step)
 
     @classmethod
     def none(cls, features: int) -> Self:

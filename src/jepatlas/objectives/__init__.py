@@ -1,7 +1,7 @@
 """What is minimised, one file each. An objective is one module that owns everything it trains."""
 
 from jepatlas.objectives.covariance import CovarianceConfig, CovarianceWhitening
-from jepatlas.objectives.infonce import InfoNCE, InfoNCEConfig
+from jepatlas.objectives.infonce import AnInfoNCE, InfoNCE, InfoNCEConfig
 from jepatlas.objectives.lejepa import LeJEPA, LeJEPAConfig
 from jepatlas.objectives.pairwise import PairObjective, Parts
 from jepatlas.objectives.sigreg import SIGReg, SIGRegConfig, draw_slices, sigreg
@@ -9,6 +9,7 @@ from jepatlas.objectives.vicreg import VICReg, VICRegConfig
 from jepatlas.objectives.whitening import ExactWhitening, WhiteningConfig
 
 __all__ = [
+    "AnInfoNCE",
     "CovarianceConfig",
     "CovarianceWhitening",
     "ExactWhitening",
