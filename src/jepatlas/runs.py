@@ -19,7 +19,7 @@ from jepatlas.base.files import write_text
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
 from jepatlas.base.seeding import torch_generator
-from jepatlas.certificates import certificate
+from jepatlas.certificates import Certificate, certificate
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe, build_batches, build_objective, load_recipe, recipe_id, recipe_text
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train
@@ -80,18 +80,26 @@ def load_objective(folder: Path) -> tuple[Recipe, PairObjective]:
     return recipe, objective.eval()
 
 
-def certify_run(folder: Path, *, samples: int = 40_000, seed: int = 0, out: Path | None = None) -> Record:
-    """Certify a run on fresh samples of its world, and keep the record as `records/certificate.json`."""
+def certify_run(
+    folder: Path, *, samples: int = 40_000, seed: int = 0, out: Path | None = None, audited: bool = False
+) -> Certificate:
+    """Certify a run on fresh samples of its world, and keep the record as `records/certificate.json`.
+
+    `audited` also reads the ladder of the observations and audits the latents, which takes longer than the rest.
+    """
     if samples < SMALLEST:
         raise InputError(f"A certificate needs at least {SMALLEST} samples, but {samples} were asked for.")
     recipe, objective = load_objective(folder)
     pairs = recipe.pairs.draw(recipe.world, samples, torch_generator(seed, "certify"))
     with torch.no_grad():
         latents = {"h": objective.encode(pairs.x), "h_next": objective.encode(pairs.x_next)}
-    arrays = {name: value.numpy() for name, value in (latents | {"z": pairs.z, "x": pairs.x}).items()}
+    arrays = {
+        name: value.numpy() for name, value in (latents | {"z": pairs.z, "x": pairs.x, "x_next": pairs.x_next}).items()
+    }
     rho, note = _one_rate(recipe, arrays["h"].shape[1])
     about = {"trained with seed": recipe.seed, "step": _step(folder)}
-    record = certificate(f"Certificate of {folder.name}", arrays, rho=rho, seed=seed, note=note, about=about)
+    title = f"Certificate of {folder.name}"
+    record = certificate(title, arrays, rho=rho, seed=seed, audited=audited, note=note, about=about)
     record.save(out or folder, "certificate")
     return record
 

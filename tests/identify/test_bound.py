@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermegauss, hermeval
 
 from jepatlas.base.errors import InputError
+from jepatlas.base.records import Estimate
 from jepatlas.identify import bound, bound_terms, epsilon_null
+from jepatlas.identify.bound import bound_verdicts
 
 
 def pairs(rows: int, dim: int, rho: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -163,3 +165,27 @@ def test_a_rate_outside_zero_and_one_is_refused(rho: float):
     z, z_next = pairs(10, 2, 0.5)
     with pytest.raises(InputError, match=rf"between 0 and 1, but {rho}"):
         bound(z, z_next, rho, np.random.default_rng(0))
+
+
+def test_an_estimated_rho_is_taken_at_its_limits():
+    z, z_next = pairs(4000, 2, 0.9)
+    rho = Estimate(0.9, 0.88, 0.92, 1000)
+    found = bound(z, z_next, rho, np.random.default_rng(0), replicates=100)
+    high, low = (bound(z, z_next, rate, np.random.default_rng(0), replicates=100) for rate in (0.92, 0.88))
+    for name in ("delta", "gap", "bound"):
+        assert found[name].value == high[name].value == bound_terms(z, z_next, 0.92)[name]
+        assert found[name].high == pytest.approx(high[name].high, rel=0.1)
+        assert found[name].low == pytest.approx(low[name].low, rel=0.3, abs=2e-3) and found[name].low < high[name].low
+
+
+def test_a_bound_that_is_loose_for_want_of_rho_is_undecided():
+    def judged(low: float, high: float, estimated: str) -> bool | None:
+        terms = {name: Estimate(high, low, high, 100) for name in ("epsilon", "delta", "gap", "bound")}
+        (verdict,) = (v for v in bound_verdicts(terms, 2, 0.0, estimated=estimated) if v.name == "bound")
+        assert verdict.threshold == 0.2 and estimated in verdict.advice
+        return verdict.passed
+
+    assert judged(0.1, 0.15, " estimated") is judged(0.1, 0.15, "") is True
+    assert judged(0.1, 0.3, "") is False  # with a given ρ the worse end decides
+    assert judged(0.1, 0.3, " estimated") is None
+    assert judged(0.25, 0.3, " estimated") is False

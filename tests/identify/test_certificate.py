@@ -13,11 +13,17 @@ import numpy as np
 import pytest
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Verdict
-from jepatlas.identify import certify
+from jepatlas.base.records import Estimate, Verdict
+from jepatlas.identify import certify, nonlinear_rho
 
 RHO = 0.9
-WITH_TRUTH = {"r2", "r2_inverse", "orthogonality", "orthogonality_raw", "procrustes", "procrustes_whitened"}
+JUDGED = {"diagnosis", "r2", "r2_inverse", "orthogonality", "stretch", "effective_rank", "coverage"}
+SHARES = {f"share_{name}" for name in ("linear", "warp", "shear", "bend", "noise")}
+WITH_TRUTH = JUDGED | SHARES | {
+    "orthogonality_raw", "procrustes", "procrustes_whitened", "r2_adjusted", "r2_nonlinear", "mcc", "mcc_linear",
+    "repeated_coordinates", "degree_1",
+}  # fmt: skip
+DEGREES = {f"degree_{d}" for d in ("2", "3", "4", "5", "beyond")}
 WITHOUT = {f"{name}{form}" for name in ("epsilon", "delta", "gap", "bound") for form in ("", "_whitened")}
 THEOREM = {"error_to_bound", "error_to_bound_whitened"}
 
@@ -42,9 +48,9 @@ def accepted(verdicts: dict[str, Verdict]) -> bool:
 
 def test_a_rotation_is_accepted():
     verdicts = verdicts_of(lambda z: z @ TURN)
-    assert accepted(verdicts) and verdicts.keys() == WITH_TRUTH | WITHOUT | THEOREM
+    assert accepted(verdicts) and verdicts.keys() == WITH_TRUTH | DEGREES | WITHOUT | THEOREM
     judged = {name for name, verdict in verdicts.items() if verdict.passed}
-    assert judged == {"r2", "r2_inverse", "orthogonality", "bound", "bound_whitened"}
+    assert judged == JUDGED | {"bound", "bound_whitened"}
     assert verdicts["r2"].value == pytest.approx(1) and verdicts["orthogonality"].value < 1e-9
     assert verdicts["r2"].null is not None and abs(verdicts["r2"].null) < 0.05
     assert verdicts["r2"].n == 1500
@@ -52,8 +58,9 @@ def test_a_rotation_is_accepted():
 
 
 def test_what_is_given_decides_what_is_judged():
-    assert verdicts_of(lambda z: z, rho=None).keys() == WITH_TRUTH
+    assert verdicts_of(lambda z: z, rho=None).keys() == WITH_TRUTH | DEGREES
     assert verdicts_of(lambda z: z, z=None).keys() == WITHOUT
+    assert verdicts_of(lambda z: z, z=None, rho=None).keys() == WITHOUT
 
 
 def scramble(z: np.ndarray) -> np.ndarray:
@@ -96,6 +103,21 @@ def test_a_wrong_rate_breaks_the_theorem_and_the_certificate_says_so():
     verdicts = {v.name: v for v in certify(h, h_next, z, rho=0.5, replicates=60)}
     assert verdicts["error_to_bound_whitened"].passed is False
     assert "assumption" in verdicts["error_to_bound_whitened"].advice
+
+
+def test_an_estimated_rho_is_used_at_its_upper_limit_and_said():
+    z, z_next = pairs()
+    rho = Estimate(0.9, 0.88, 0.91, 800)
+    verdicts = {v.name: v for v in certify(z, z_next, rho=rho, replicates=60)}
+    plain = {v.name: v for v in certify(z, z_next, rho=0.91, replicates=60)}
+    assert (
+        verdicts["bound"].value == plain["bound"].value
+        and "0.9100 was used, the upper limit" in verdicts["bound"].advice
+    )
+    assert "ρ was not given" not in plain["bound"].advice
+    own = {v.name: v for v in certify(z, z_next, replicates=20)}["bound"]
+    found = nonlinear_rho(z, z_next)
+    assert found.high > 0.9 and f"{found.high:.4f} was used" in own.advice
 
 
 def test_the_nulls_of_epsilon_are_what_a_rotation_shows():

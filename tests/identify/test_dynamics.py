@@ -133,7 +133,7 @@ def test_bad_input():
     h, h_next = pairs(50, 2, 0.5)
     split, rng = Split(np.arange(25), np.arange(25, 50)), np.random.default_rng(0)
     for a, b, rho, message in [
-        (h, h_next[:, :1], 0.5, r"same shape, but 'h' has \(50, 2\)"),
+        (h, h_next[:, :1], 0.5, r"same shape, but \(50, 2\) and \(50, 1\)"),
         (h, h_next[:-1], 0.5, "'h_next' has 49"),
         (h, np.where(h > 1, np.inf, h), 0.5, "'h_next' has .* NaN or infinite"),
         (h, h_next, 1.0, "between 0 and 1, but 1.0"),

@@ -201,9 +201,9 @@ def test_bad_input():
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="one for each of 2 dimensions, but 3"):
         mehler_ladder(z, z, z_next, [0.5, 0.5, 0.5], rng, degree=1)
-    with pytest.raises(InputError, match=r"same shape, but 'z' has \(90, 2\), 'z_next' has \(90, 1\)"):
+    with pytest.raises(InputError, match=r"'z' and 'z_next' must have the same shape, but \(90, 2\) and \(90, 1\)"):
         mehler_ladder(z, z, z_next[:, :1], 0.5, rng, degree=1)
-    with pytest.raises(InputError, match="same shape, but 'h' has"):
+    with pytest.raises(InputError, match="'h' and 'h_next' must have the same shape, but"):
         loss_decomposition(z, z_next[:, :1], z, 0.5, rng, degree=1)
     with pytest.raises(InputError, match="'h_next' has 89"):
         loss_decomposition(z, z_next[:-1], z, 0.5, rng, degree=1)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 import scipy.linalg
 
-from jepatlas.base.linear import Split, hold_out
-from jepatlas.identify import linear_response, recovery, recovery_null, rotation_error
+from jepatlas.base.linear import Split, hold_out, whitener
+from jepatlas.identify import adjusted, linear_response, recovery, recovery_null
 
 
 def gaussian(rows: int, dim: int, seed: int = 0) -> np.ndarray:
@@ -49,16 +50,46 @@ def slow_recovery(h: np.ndarray, z: np.ndarray, split: Split) -> dict[str, float
         gram = (one.T @ other + other.T @ one) / 2
         return float(np.linalg.norm(gram - np.eye(len(gram))) / math.sqrt(len(gram)))
 
+    def correlations(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return np.corrcoef(one.T, other.T)[: one.shape[1], one.shape[1] :]
+
+    def best_matched() -> float:
+        """All assignments are tried."""
+        before, after = (correlations(z[rows], h[rows]) for rows in split)
+        places = np.arange(z.shape[1])
+        chosen = max(itertools.permutations(places), key=lambda p: np.abs(before[places, p]).sum())
+        return float(np.mean(np.sign(before[places, chosen]) * after[places, chosen]))
+
+    def stretched(*units: np.ndarray) -> float:
+        """In those of the units in which the first half finds it less."""
+        first, second = (response(z, h, rows) for rows in split)
+
+        def spread(one: np.ndarray, other: np.ndarray) -> float:
+            values = np.linalg.eigvalsh((one.T @ other + other.T @ one) / 2)
+            return float(np.abs(values / np.abs(values).mean() - 1).max())
+
+        within = [spread(first @ unit, first @ unit) for unit in units]
+        unit = units[int(np.argmin(within))]
+        return spread(first @ unit, second @ unit)
+
     z_mean, h_mean = z[split.fit].mean(0), h[split.fit].mean(0)
     turn, _ = scipy.linalg.orthogonal_procrustes(z[split.fit] - z_mean, h[split.fit] - h_mean)
     misfit = (h[split.score] - h_mean) - (z[split.score] - z_mean) @ turn
     white_z, white_h = z @ whitening(z), h @ whitening(h)
+    linear, rows = predicted(h, z), len(split.fit)
+    price = (1 + 1 / rows) * (1 + h.shape[1] / (rows - h.shape[1] - 2))  # of an intercept, and of the coefficients
     return {
         "r2": explained(h, z),
+        "r2_adjusted": 1 - (1 - explained(h, z)) / price,
         "r2_inverse": explained(z, h),
+        "mcc": best_matched(),
+        "mcc_linear": float(
+            np.mean([np.corrcoef(a, b)[0, 1] for a, b in zip(linear.T, z[split.score].T, strict=True)])
+        ),
         "procrustes": float(np.mean(np.sum(misfit**2, axis=1))),
         "orthogonality": far_from_orthogonal(*(response(white_z, white_h, rows) for rows in split)),
         "orthogonality_raw": far_from_orthogonal(*(response(z, h, rows) for rows in split)),
+        "stretch": stretched(np.eye(z.shape[1]), np.linalg.inv(whitening(z))),
     }
 
 
@@ -72,9 +103,11 @@ def test_against_plain_computations(dim: int):
     assert {name: estimate.value for name, estimate in estimates.items()} == pytest.approx(expected, rel=1e-8)
     for estimate in estimates.values():
         assert estimate.low < estimate.high and estimate.n == len(split.score)
-    alone = rotation_error(h, z, split, np.random.default_rng(0), replicates=50)
-    assert alone["procrustes"].value == pytest.approx(expected["procrustes"])
-    assert alone.keys() == {"procrustes"}
+    white = whitener(h)
+    both = recovery(h, z, split, np.random.default_rng(0), white=white, replicates=2)
+    alone = recovery(white.apply(h), z, split, np.random.default_rng(0), replicates=2)
+    assert both["procrustes_whitened"].value == pytest.approx(alone["procrustes"].value, rel=1e-9)
+    assert both["procrustes"].value == pytest.approx(expected["procrustes"])
 
 
 def test_linear_response_of_weighted_rows():
@@ -103,12 +136,47 @@ def test_a_scaling_is_a_rotation_only_when_whitened():
     assert found["r2"] == pytest.approx(1) and found["orthogonality"] < 1e-9
     assert found["orthogonality_raw"] == pytest.approx(8)  # ‖9I − I‖/‖I‖
     assert found["procrustes"] == pytest.approx(12, rel=0.15)  # ‖3z − z‖² = 4·3
+    assert found["stretch"] < 1e-9
+
+
+def test_states_in_other_units_are_not_stretched_whether_latents_keep_the_units_or_are_white():
+    z = gaussian(400, 3) * np.array([0.1, 1.0, 30.0]) @ rotation(3, seed=4)
+    white = np.linalg.inv(np.real(scipy.linalg.sqrtm(np.cov(z.T))))
+    assert values(z @ rotation(3), z)["stretch"] < 1e-9
+    assert values(z @ white @ rotation(3), z)["stretch"] < 0.4  # the whitening is not that of the half
+    assert values(np.array([1.0, 1.0, 3.0]) * z, z)["stretch"] > 0.7
+
+
+def test_mcc_sees_permutations_and_signs_but_not_rotations():
+    z = gaussian(4000, 3)
+    assert values(-z[:, [2, 0, 1]], z)["mcc"] == pytest.approx(1)
+    turned = values(z @ rotation(3, seed=2), z)
+    assert turned["mcc"] < 0.95 and turned["mcc_linear"] == pytest.approx(1)
+    fewer = values(z[:, :2], z)
+    assert fewer["mcc"] == pytest.approx(2 / 3, abs=0.01)  # a state without a latent counts zero
+    assert abs(values(gaussian(4000, 3, seed=9), z)["mcc"]) < 0.05
+
+
+def test_the_adjusted_r2_is_that_of_the_best_map_however_few_the_rows():
+    """z = (h₀ + e)/√2 with nine latents that have nothing to do with it: the best linear map has R² 0.5."""
+    split = Split(np.arange(35), np.arange(35, 1500))
+    errors = {"r2": [], "r2_adjusted": []}
+    for seed in range(200):
+        h, e = gaussian(1500, 10, seed=2 * seed), gaussian(1500, 1, seed=2 * seed + 1)
+        found = recovery(h, (h[:, :1] + e) / math.sqrt(2), split, np.random.default_rng(0), replicates=1)
+        for name, values_ in errors.items():
+            values_.append(1 - found[name].value)
+    assert np.mean(errors["r2_adjusted"]) == pytest.approx(0.5, abs=0.02)
+    assert np.mean(errors["r2"]) > 0.68
+    assert math.isnan(adjusted(0.5, 12, 10))
 
 
 def test_a_shear_is_linear_but_no_rotation():
     z = gaussian(4000, 2)
     found = values(z @ np.array([[1.0, 1.5], [0.0, 1.0]]), z)
     assert found["r2"] == pytest.approx(1) and found["orthogonality"] < 1e-9 and found["orthogonality_raw"] > 0.5
+    # WᵀW has the eigenvalues (17 ± 15)/8, with mean 17/8
+    assert found["stretch"] == pytest.approx(15 / 17, abs=0.03)
 
 
 def test_a_cubic_warp():

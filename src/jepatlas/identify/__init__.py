@@ -1,17 +1,31 @@
 """Are these latents the world's own coordinates? Takes plain arrays, so it judges anyone's model."""
 
 from jepatlas.identify.bound import bound, bound_terms, epsilon_null
+from jepatlas.identify.captured import Captured, captured, name_direction
 from jepatlas.identify.certificate import certify
+from jepatlas.identify.diagnosis import Diagnosis, diagnose
+from jepatlas.identify.dimension import dimension_verdicts
+from jepatlas.identify.dose_response import DoseResponse, dose_response, dosed_encoder, state_recovery
 from jepatlas.identify.dynamics import latent_dynamics
 from jepatlas.identify.geometry import dirichlet_floor, jacobian_geometry, jacobians, singular_values
 from jepatlas.identify.held_out import held_out_rates
 from jepatlas.identify.hermite import HermiteFit, degree_variances, hermite_basis, largest_degree, multi_indices
+from jepatlas.identify.isotropise import (
+    Isotropised,
+    Isotropy,
+    fit_isotropy,
+    isotropic_resample,
+    isotropic_weights,
+)
 from jepatlas.identify.ladder import Ladder, read_ladder
 from jepatlas.identify.mehler import decays, loss_decomposition, mehler_ladder, mehler_verdicts
+from jepatlas.identify.minimal import minimal_recovery
 from jepatlas.identify.monotone import Monotone, fit_monotone
+from jepatlas.identify.own_ladder import OwnLadder, own_ladder
 from jepatlas.identify.preconditions import audit
-from jepatlas.identify.recovery import linear_response, recovery, recovery_null, rotation_error
-from jepatlas.identify.rho import nonlinear_rho
+from jepatlas.identify.recovery import adjusted, linear_response, recovery, recovery_null
+from jepatlas.identify.redundancy import Redundancy, linear_rank, redundancy
+from jepatlas.identify.rho import nonlinear_rho, rho_of_spectrum
 from jepatlas.identify.sfa import linear_sfa, quadratic_sfa
 from jepatlas.identify.solver import SpectrumSettings
 from jepatlas.identify.spectral_encoder import SpectralEncoder
@@ -20,46 +34,68 @@ from jepatlas.identify.sturm_liouville import SturmLiouville, sturm_liouville, s
 from jepatlas.identify.warp import WarpFit, fit_warp, warp_band, warp_recovery
 
 __all__ = [
+    "Captured",
+    "Diagnosis",
+    "DoseResponse",
     "HermiteFit",
+    "Isotropised",
+    "Isotropy",
     "Ladder",
     "Monotone",
+    "OwnLadder",
+    "Redundancy",
     "SpectralEncoder",
     "Spectrum",
     "SpectrumSettings",
     "SturmLiouville",
     "WarpFit",
+    "adjusted",
     "audit",
     "bound",
     "bound_terms",
+    "captured",
     "certify",
     "decays",
     "degree_variances",
+    "diagnose",
+    "dimension_verdicts",
     "dirichlet_floor",
+    "dose_response",
+    "dosed_encoder",
     "epsilon_null",
+    "fit_isotropy",
     "fit_monotone",
     "fit_spectral_encoder",
     "fit_warp",
     "held_out_rates",
     "hermite_basis",
+    "isotropic_resample",
+    "isotropic_weights",
     "jacobian_geometry",
     "jacobians",
     "largest_degree",
     "latent_dynamics",
+    "linear_rank",
     "linear_response",
     "linear_sfa",
     "loss_decomposition",
     "mehler_ladder",
     "mehler_verdicts",
+    "minimal_recovery",
     "multi_indices",
+    "name_direction",
     "nonlinear_rho",
+    "own_ladder",
     "quadratic_sfa",
     "read_ladder",
     "recovery",
     "recovery_null",
-    "rotation_error",
+    "redundancy",
+    "rho_of_spectrum",
     "singular_values",
     "spectrum",
     "spectrum_of_chunks",
+    "state_recovery",
     "sturm_liouville",
     "sturm_liouville_generalised_normal",
     "warp_band",

@@ -9,30 +9,42 @@ can be negative; D counts as zero then.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import bootstrap
+from jepatlas.identify.checks import rates
 from jepatlas.identify.covariance import WeightedCovariance
 
-__all__ = ["bound", "bound_terms", "epsilon_null"]
+__all__ = ["bound", "bound_terms", "bound_verdicts", "epsilon_null", "theorem_verdicts"]
+
+UNEXPLAINED = 0.1
+"""Share of the state's variance that a bound may leave open and still certify."""
+Terms = Mapping[str, Estimate]
 
 
 def bound(
     h: np.ndarray,
     h_next: np.ndarray,
-    rho: float,
+    rho: float | Estimate,
     rng: np.random.Generator,
     *,
     groups: np.ndarray | None = None,
     replicates: int = 500,
 ) -> dict[str, Estimate]:
-    """Estimates of `epsilon`, `delta`, `gap` (D) and `bound`, with intervals."""
-    if not 0 < rho < 1:
-        raise InputError(f"The correlation ρ of a pair must lie between 0 and 1, but {rho} was given.")
-    statistic = _Terms(h, h_next, rho)
-    return bootstrap(statistic, len(h), rng, groups=groups, replicates=replicates)
+    """Estimates of `epsilon`, `delta`, `gap` (D) and `bound`, with intervals.
+
+    All but ε grow with ρ. Where that is an estimate, values and upper ends are taken at its upper limit, lower ends at
+    its lower one.
+    """
+    if isinstance(rho, Estimate):
+        low = bound(h, h_next, float(np.clip(rho.low, 1e-3, rho.high)), rng, groups=groups, replicates=replicates)
+        high = bound(h, h_next, rho.high, rng, groups=groups, replicates=replicates)
+        return {name: replace(term, low=min(term.low, low[name].low)) for name, term in high.items()}
+    return bootstrap(_Terms(h, h_next, float(rates(rho, 1)[0])), len(h), rng, groups=groups, replicates=replicates)
 
 
 def bound_terms(h: np.ndarray, h_next: np.ndarray, rho: float, weights: np.ndarray | None = None) -> dict[str, float]:
@@ -62,3 +74,48 @@ def epsilon_null(dim: int, pairs: float, rho: float = 0.0) -> float:
     The two rows of a pair are worth 2/(1+ρ²) independent ones, because their products correlate by ρ².
     """
     return float(np.sqrt(dim * (dim + 1) * (1 + rho**2) / (2 * pairs)))
+
+
+def bound_verdicts(terms: Terms, dim: int, null: float, *, form: str = "", estimated: str = "") -> list[Verdict]:
+    """Verdicts on ε, δ, D and the bound of latents as they are, or (`form` "_whitened") after whitening.
+
+    `null` is what sampling alone makes of ε. `estimated` says where ρ is from, if nobody gave it: then a bound that is
+    too loose only because ρ is not known well enough speaks neither for the latents nor against them.
+    """
+    after, limit = " after whitening" if form else "", UNEXPLAINED * dim
+    remedy = ": alignment is not good enough yet." if form else "; whitening may tighten it."
+    certified = Verdict.judge(
+        f"bound{form}", terms["bound"], direction="lower", threshold=limit,
+        good=f"Theorem 3 certifies the latents{after}, without looking at the truth.{estimated}",
+        bad=f"The bound is too loose to certify anything{after}{remedy}{estimated}",
+    )  # fmt: skip
+    if estimated and certified.passed is False and certified.low <= limit:
+        advice = f"Undecided: give ρ, or more pairs to estimate it from.{estimated}"
+        certified = replace(certified, passed=None, advice=advice)
+    return [
+        Verdict.judge(f"epsilon{form}", terms["epsilon"], direction="lower", null=null,
+                      good=f"ε: distance of the latents' covariance from the identity{after}."),
+        Verdict.judge(f"delta{form}", terms["delta"], direction="lower", null=0.0,
+                      good=f"δ: alignment loss above the least that a linear map could have{after}."),
+        Verdict.judge(f"gap{form}", terms["gap"], direction="lower", null=0.0,
+                      good=f"D = δ/2ρ(1−ρ): bounds the nonlinear share of the latents{after}."),
+        certified,
+    ]  # fmt: skip
+
+
+def theorem_verdicts(errors: Mapping[str, Estimate], bounds: Mapping[str, Terms]) -> list[Verdict]:
+    """The error against the bound, by form: it informs, and fails only where the error's lower limit is above the
+    bound's upper. Noise must not refute a theorem."""
+    verdicts = []
+    for form in errors.keys() & bounds.keys():
+        error, limit = errors[form], bounds[form]["bound"]
+        value, low, high = (max(number, np.finfo(float).tiny) for number in (limit.value, limit.low, limit.high))
+        slack = Estimate(error.value / value, error.low / high, error.high / low, error.n)
+        broken = slack.low > 1.0
+        verdicts.append(Verdict(
+            f"error_to_bound{form}", slack.value, slack.low, slack.high, slack.n, None,
+            1.0 if broken else None, "lower", False if broken else None,
+            "The measured error exceeds the bound: an assumption of the theorem does not hold here."
+            if broken else "The measured error over the bound; nothing speaks against the theorem here.",
+        ))  # fmt: skip
+    return sorted(verdicts, key=lambda verdict: verdict.name)

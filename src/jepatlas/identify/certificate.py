@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.arrays import check_finite, check_rows
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out, whitener
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.base.records import Estimate, LinearMap, Verdict
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.identify.bound import bound, epsilon_null
-from jepatlas.identify.recovery import recovery, recovery_null, rotation_error
+from jepatlas.identify.bound import bound, bound_verdicts, epsilon_null, theorem_verdicts
+from jepatlas.identify.checks import check_halves, check_pairs
+from jepatlas.identify.composition import composition, explain, nonlinear_r2
+from jepatlas.identify.coverage import coverage
+from jepatlas.identify.degrees import degree_verdicts
+from jepatlas.identify.diagnosis import diagnosis_verdict
+from jepatlas.identify.halves import Halves
+from jepatlas.identify.rank import effective_rank, repeated_coordinates
+from jepatlas.identify.recovery import recovery, recovery_null
+from jepatlas.identify.recovery_verdicts import ORTHOGONALITY, R2, recovery_verdicts
+from jepatlas.identify.rho import nonlinear_rho
 
-__all__ = ["certify"]
-
-R2 = 0.98
-"""Held-out R² from which latents count as linearly recovered."""
-ORTHOGONALITY = 0.1
-"""Relative distance from an orthogonal map up to which one counts as a rotation."""
-UNEXPLAINED = 0.1
-"""Share of the state's variance that a bound may leave open and still certify."""
+__all__ = ["ORTHOGONALITY", "R2", "certify"]
 
 
 def certify(
@@ -29,138 +30,98 @@ def certify(
     h_next: np.ndarray,
     z: np.ndarray | None = None,
     *,
-    rho: float | None = None,
+    rho: float | Estimate | None = None,
     groups: np.ndarray | None = None,
     seed: int = 0,
     replicates: int = 500,
 ) -> list[Verdict]:
     """Verdicts on latents `h` and those of the paired views, `h_next`; rows are samples.
 
-    With the true states `z`: held-out recovery. With the pairs' correlation `rho`: the bound of Theorem 3, before and
-    after whitening. With both: whether the measured error keeps to the bound. Rows of one group (an episode, an
-    object) are split and resampled together.
+    With the true states `z`: held-out recovery, and a diagnosis that names what is wrong. With the pairs' correlation
+    `rho`: the bound of Theorem 3, before and after whitening; of an estimate (see `nonlinear_rho`) the upper limit is
+    taken. With both: whether the measured error keeps to the bound. With neither, rho is estimated. Rows of one group
+    (an episode, an object) are split and resampled together.
 
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 4000, 2))
     >>> z_next = 0.9 * z + np.sqrt(1 - 0.9**2) * noise
     >>> turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     >>> verdicts = certify(z @ turn.T, z_next @ turn.T, z, rho=0.9)
-    >>> all(verdict.passed is not False for verdict in verdicts)
-    True
+    >>> verdicts[0].name, all(verdict.passed is not False for verdict in verdicts)
+    ('diagnosis', True)
     """
-    _check(h, h_next, z, rho, groups)
+    check_pairs(h, h_next, z, groups)
     h, h_next = h.astype(np.float64), h_next.astype(np.float64)
     split = hold_out(len(h), numpy_generator(seed, "split"), groups=groups)
-    _check_split(split, h.shape[1] if z is None else max(h.shape[1], z.shape[1]))
+    check_halves(split, h.shape[1] if z is None else max(h.shape[1], z.shape[1]))
     white = whitener(np.concatenate([h[split.fit], h_next[split.fit]]))
-    forms = {"": (h, h_next), "_whitened": (white.apply(h), white.apply(h_next))}
-    errors, bounds, null = {}, {}, {}
-    if rho is not None:
-        held = split.score
-        options = {"groups": None if groups is None else groups[held], "replicates": replicates}
-        for form, (a, b) in forms.items():
-            bounds[form] = bound(a[held], b[held], rho, numpy_generator(seed, "bound"), **options)
-    if z is not None:
-        z = z.astype(np.float64)
-        for (form, (a, _)), measure in zip(forms.items(), (recovery, rotation_error), strict=True):
-            rng = numpy_generator(seed, "recovery")
-            errors[form] = measure(a, z, split, rng, groups=groups, replicates=replicates)
-        null = recovery_null(h, z, split, numpy_generator(seed, "null"))
-    return _recovery_verdicts(errors, null) + _bound_verdicts(bounds, h.shape[1], split, rho) + _theorem(errors, bounds)
-
-
-def _check(
-    h: np.ndarray, h_next: np.ndarray, z: np.ndarray | None, rho: float | None, groups: np.ndarray | None
-) -> None:
-    given = {"h": h, "h_next": h_next} | ({} if z is None else {"z": z})
-    for name, array in given.items():
-        if array.ndim != 2 or array.shape[1] == 0:
-            raise InputError(f"'{name}' must have rows and columns, but its shape is {array.shape}.")
-    check_rows(given | ({} if groups is None else {"groups": groups}))
-    for name, array in given.items():
-        check_finite(name, array)
-    if h.shape != h_next.shape:
-        raise InputError(f"'h' and 'h_next' must have the same shape, but {h.shape} and {h_next.shape} were given.")
+    sample = _Sample(h, h_next, white, split, groups, seed, replicates)
     if z is None and rho is None:
-        raise InputError("There is nothing to hold the latents against: give the true states 'z', or 'rho', or both.")
-    if groups is not None and (count := len(np.unique(groups))) < 3:
-        raise InputError(f"A certificate needs at least 3 groups (1 to fit, 2 to score), but there are only {count}.")
+        rho = sample.rho()
+    terms, bounded = ({}, []) if rho is None else sample.bounds(rho)
+    if z is None:
+        return bounded
+    errors, recovered = sample.recovered(z.astype(np.float64))
+    return [diagnosis_verdict(recovered), *recovered, *bounded, *theorem_verdicts(errors, terms)]
 
 
-def _check_split(split: Split, widest: int) -> None:
-    if min(len(split.fit), len(split.score)) <= widest:
-        raise InputError(
-            f"A certificate over {widest} dimensions needs at least {widest + 1} rows to fit and as many to score, "
-            f"but there are {len(split.fit)} and {len(split.score)}."
-        )
+@dataclass(frozen=True)
+class _Sample:
+    """Pairs of latents in halves, and the map that whitens them, from the half to fit on."""
+
+    h: np.ndarray
+    h_next: np.ndarray
+    white: LinearMap
+    split: Split
+    groups: np.ndarray | None
+    seed: int
+    replicates: int
+
+    def rng(self, name: str) -> np.random.Generator:
+        return numpy_generator(self.seed, name)
+
+    def rho(self) -> Estimate:
+        try:
+            return nonlinear_rho(self.h, self.h_next, groups=self.groups, seed=self.seed)
+        except InputError as refusal:
+            raise InputError(f"ρ cannot be estimated: {refusal} Else give the true states 'z', or 'rho'.") from refusal
+
+    def bounds(self, rho: float | Estimate) -> tuple[dict[str, dict[str, Estimate]], list[Verdict]]:
+        """Theorem 3's terms by form, and the verdicts on them."""
+        rate, source = (rho.high, _source(rho)) if isinstance(rho, Estimate) else (rho, "")
+        (fit, held), dim, terms, verdicts = self.split, self.h.shape[1], {}, []
+        groups = None if self.groups is None else self.groups[held]
+        h, h_next, white = self.h[held], self.h_next[held], self.white
+        for form, (a, b) in {"": (h, h_next), "_whitened": (white.apply(h), white.apply(h_next))}.items():
+            terms[form] = bound(a, b, rho, self.rng("bound"), groups=groups, replicates=self.replicates)
+            # The whitening map was estimated on the other half: its noise comes on top.
+            pairs = 1 / (1 / len(held) + (1 / len(fit) if form else 0))
+            verdicts += bound_verdicts(terms[form], dim, epsilon_null(dim, pairs, rate), form=form, estimated=source)
+        return terms, verdicts
+
+    def recovered(self, z: np.ndarray) -> tuple[dict[str, Estimate], list[Verdict]]:
+        """The rotation error by form, and all verdicts that the truth allows but the diagnosis."""
+        replicates, halves = self.replicates, Halves(self.h, z, self.split, self.groups)
+        found = recovery(self.h, z, self.split, self.rng("recovery"), white=self.white, groups=self.groups,
+                         replicates=replicates)  # fmt: skip
+        null = recovery_null(self.h, z, self.split, self.rng("null"))
+        explained = explain(halves, self.rng("functions"))
+        covered = coverage(explained, self.rng("coverage"), replicates)
+        complete = covered.value == covered.threshold
+        verdicts = [
+            *recovery_verdicts(found, null),
+            effective_rank(self.h, self.h_next),
+            repeated_coordinates(self.h, self.h_next),
+            covered,
+            nonlinear_r2(explained, self.rng("nonlinear"), replicates),
+            *composition(explained, self.rng("composition"), complete=complete, replicates=replicates),
+            *degree_verdicts(halves, self.seed, replicates),
+        ]
+        return {"": found["procrustes"], "_whitened": found["procrustes_whitened"]}, verdicts
 
 
-def _recovery_verdicts(errors: Mapping[str, dict[str, Estimate]], null: Mapping[str, float]) -> list[Verdict]:
-    if not errors:
-        return []
-    raw, whitened = errors[""], errors["_whitened"]
-    return [
-        Verdict.judge("r2", raw["r2"], direction="higher", threshold=R2, null=null["r2"],
-                      good="The true state is a linear function of the latents.",
-                      bad="The latents do not determine the state linearly: train longer, or check the world's "
-                          "assumptions (Gaussian, one rate, enough latent dimensions)."),
-        Verdict.judge("r2_inverse", raw["r2_inverse"], direction="higher", threshold=R2, null=null["r2_inverse"],
-                      good="The latents carry nothing but the state, linearly.",
-                      bad="The latents carry more than a linear function of the state: nonlinear terms, or too many "
-                          "dimensions."),
-        Verdict.judge("orthogonality", raw["orthogonality"], direction="lower", threshold=ORTHOGONALITY,
-                      null=null["orthogonality"],
-                      good="In whitened coordinates the map from state to latent is a rotation.",
-                      bad="Even in whitened coordinates the map from state to latent is no rotation."),
-        Verdict.judge("orthogonality_raw", raw["orthogonality_raw"], direction="lower",
-                      null=null["orthogonality_raw"],
-                      good="The same without whitening: it shows how far the training was from Cov h = I."),
-        Verdict.judge("procrustes", raw["procrustes"], direction="lower", null=null["procrustes"],
-                      good="E‖h − Qz‖² for the best rotation Q: what the bound speaks of."),
-        Verdict.judge("procrustes_whitened", whitened["procrustes"], direction="lower",
-                      good="The same after whitening the latents."),
-    ]  # fmt: skip
-
-
-def _bound_verdicts(
-    bounds: Mapping[str, dict[str, Estimate]], dim: int, split: Split, rho: float | None
-) -> list[Verdict]:
-    verdicts = []
-    for form, terms in bounds.items():
-        after = " after whitening" if form else ""
-        # The whitening map was estimated on the other half: its noise comes on top.
-        pairs = 1 / (1 / len(split.score) + (1 / len(split.fit) if form else 0))
-        verdicts += [
-            Verdict.judge(f"epsilon{form}", terms["epsilon"], direction="lower",
-                          null=epsilon_null(dim, pairs, rho or 0.0),
-                          good=f"ε: distance of the latents' covariance from the identity{after}."),
-            Verdict.judge(f"delta{form}", terms["delta"], direction="lower", null=0.0,
-                          good=f"δ: alignment loss above the least that a linear map could have{after}."),
-            Verdict.judge(f"gap{form}", terms["gap"], direction="lower", null=0.0,
-                          good=f"D = δ/2ρ(1−ρ): bounds the nonlinear share of the latents{after}."),
-            Verdict.judge(f"bound{form}", terms["bound"], direction="lower", threshold=UNEXPLAINED * dim,
-                          good=f"Theorem 3 certifies the latents{after}, without looking at the truth.",
-                          bad=f"The bound is too loose to certify anything{after}"
-                              + (": alignment is not good enough yet." if form else "; whitening may tighten it.")),
-        ]  # fmt: skip
-    return verdicts
-
-
-def _theorem(errors: Mapping[str, dict[str, Estimate]], bounds: Mapping[str, dict[str, Estimate]]) -> list[Verdict]:
-    """The error against the bound: it informs, and fails only where the error's lower limit is above the bound's upper.
-
-    Noise must not refute a theorem.
-    """
-    verdicts = []
-    for form in errors.keys() & bounds.keys():
-        error, limit = errors[form]["procrustes"], bounds[form]["bound"]
-        value, low, high = (max(number, np.finfo(float).tiny) for number in (limit.value, limit.low, limit.high))
-        slack = Estimate(error.value / value, error.low / high, error.high / low, error.n)
-        broken = slack.low > 1.0
-        verdicts.append(Verdict(
-            f"error_to_bound{form}", slack.value, slack.low, slack.high, slack.n, None,
-            1.0 if broken else None, "lower", False if broken else None,
-            "The measured error exceeds the bound: an assumption of the theorem does not hold here."
-            if broken else "The measured error over the bound; nothing speaks against the theorem here.",
-        ))  # fmt: skip
-    return sorted(verdicts, key=lambda verdict: verdict.name)
+def _source(rho: Estimate) -> str:
+    return (
+        f" ρ was not given: {rho.high:.4f} was used, the upper limit of the correlation ({rho.value:.4f}) that the "
+        "slowest function, linear or not, keeps over a pair."
+    )

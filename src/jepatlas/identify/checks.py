@@ -8,15 +8,22 @@ import numpy as np
 
 from jepatlas.base.arrays import check_finite, check_rows
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear import Split
 
-__all__ = ["check_matrices", "check_same_shape", "check_standard", "rates"]
+__all__ = ["check_halves", "check_matrices", "check_pairs", "check_same_shape", "check_standard", "rates"]
+
+FEWEST_GROUPS = 3
 
 
 def check_matrices(groups: np.ndarray | None = None, **arrays: np.ndarray) -> None:
     """Rows and columns, equally many rows, no NaN or infinity; a group label for every row."""
     for name, array in arrays.items():
-        if array.ndim != 2 or 0 in array.shape:
+        if array.ndim != 2 or array.shape[1] == 0:
             raise InputError(f"'{name}' must have rows and columns, but its shape is {array.shape}.")
+        if len(array) == 0:
+            raise InputError(f"'{name}' must have rows, one for each sample, but there are only 0.")
+    if groups is not None and groups.ndim != 1:
+        raise InputError(f"'groups' must hold one label for each row, but its shape is {groups.shape}.")
     check_rows(arrays | ({} if groups is None else {"groups": groups}))
     for name, array in arrays.items():
         check_finite(name, array)
@@ -24,8 +31,33 @@ def check_matrices(groups: np.ndarray | None = None, **arrays: np.ndarray) -> No
 
 def check_same_shape(**arrays: np.ndarray) -> None:
     if len({array.shape for array in arrays.values()}) > 1:
-        shapes = ", ".join(f"'{name}' has {array.shape}" for name, array in arrays.items())
-        raise InputError(f"These arrays must have the same shape, but {shapes}.")
+        names, shapes = (" and ".join(words) for words in (map(repr, arrays), (str(a.shape) for a in arrays.values())))
+        raise InputError(f"{names} must have the same shape, but {shapes} were given.")
+
+
+def check_pairs(h: np.ndarray, h_next: np.ndarray, z: np.ndarray | None, groups: np.ndarray | None) -> None:
+    """What a certificate is made from: latents of both views, the states behind the first if known, and labels."""
+    check_matrices(groups, h=h, h_next=h_next, **({} if z is None else {"z": z}))
+    check_same_shape(h=h, h_next=h_next)
+    if groups is not None and (count := len(np.unique(groups))) < FEWEST_GROUPS:
+        raise InputError(
+            f"A certificate needs at least {FEWEST_GROUPS} groups (1 to fit, 2 to score), but there are only {count}."
+        )
+    widest = max(array.shape[1] for array in (h, z) if array is not None)
+    if len(h) <= widest:
+        raise InputError(
+            f"There must be more samples than dimensions, but there are {len(h)} rows of {widest} columns. "
+            "Rows are samples: are the arrays transposed?"
+        )
+
+
+def check_halves(split: Split, widest: int) -> None:
+    """Each half must be able to determine a linear map."""
+    if min(len(split.fit), len(split.score)) <= widest:
+        raise InputError(
+            f"A certificate over {widest} dimensions needs at least {widest + 1} rows to fit and as many to score, "
+            f"but there are {len(split.fit)} and {len(split.score)}."
+        )
 
 
 def check_standard(name: str, z: np.ndarray) -> None:

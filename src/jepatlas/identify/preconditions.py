@@ -19,13 +19,14 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
 from jepatlas.identify.checks import check_matrices, check_same_shape
 from jepatlas.identify.covariance import WeightedCovariance
+from jepatlas.identify.gaussianity import distance_from_gaussian, gaussian_null
+from jepatlas.identify.rank import effective_rank, principal_axes
 from jepatlas.identify.sliced import GroupDistance, SlicedFeatures
 
 __all__ = ["audit"]
 
 DRAWS = 200
 ROWS = 4000  # as many as the sliced distances and dependences are taken over
-DEAD = 1e-3  # share of the mean variance below which a direction counts as unused
 DISTANCE, DEPENDENCE, TURNING, RATES = 0.05, 0.05, 0.05, 1.25  # violations that matter
 
 
@@ -40,11 +41,9 @@ def audit(h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None
     check_matrices(groups, h=h, h_next=h_next)
     check_same_shape(h=h, h_next=h_next)
     h, h_next = h.astype(np.float64), h_next.astype(np.float64)
-    variances, axes = np.linalg.eigh(np.atleast_2d(np.cov(np.concatenate([h, h_next]), rowvar=False)))
-    alive = variances > DEAD * variances.mean()
-    rank = _effective_rank(int(alive.sum()), len(alive), len(h))
+    variances, axes, alive = principal_axes(h, h_next)
     if not alive.any():
-        return [rank]
+        return [effective_rank(h, h_next)]
     labels = np.arange(len(h)) if groups is None else np.unique(groups, return_inverse=True)[1]
     scale = axes[:, alive] / np.sqrt(variances[alive])
     scale = scale @ axes.T if alive.all() else scale  # symmetric: coordinates stay as near to the given ones as can be
@@ -52,7 +51,7 @@ def audit(h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None
     pairs = _Pairs((h - mean) @ scale, (h_next - mean) @ scale, labels, seed)
     some = pairs.some(ROWS)
     return [
-        rank,
+        effective_rank(h, h_next),
         _stationarity(some),
         _gaussianity(some),
         _rate_window(pairs),
@@ -109,15 +108,6 @@ def _quantiles(null: list[float]) -> tuple[float, float]:
     return float(np.mean(null)), float(np.quantile(null, 0.99))
 
 
-def _effective_rank(alive: int, dim: int, rows: int) -> Verdict:
-    return Verdict.judge(
-        "effective_rank", Estimate(alive, alive, alive, rows), direction="higher", threshold=dim,
-        good="Every latent direction varies. Whether the world has more dimensions than that, latents cannot tell.",
-        bad=f"Only {alive} of {dim} latent directions vary: the others collapsed, or repeat them. If the world has "
-            "fewer dimensions than the latents, use fewer.",
-    )  # fmt: skip
-
-
 def _stationarity(pairs: _Pairs) -> Verdict:
     """Distance between the distributions of h and h'; exchanging the views of a group turns the sign of its gap."""
     features = SlicedFeatures(pairs.h.shape[1], pairs.rng("slices"))
@@ -134,16 +124,8 @@ def _stationarity(pairs: _Pairs) -> Verdict:
 
 def _gaussianity(pairs: _Pairs) -> Verdict:
     """Distance of the whitened latents from N(0, I), and of Gaussian samples that were whitened likewise."""
-    n, dim = pairs.h.shape
-    features, rng = SlicedFeatures(dim, pairs.rng("slices")), pairs.rng("gaussianity null")
-    rows = min(n, max(500, 4 * dim))  # the null shrinks as 1/√n, so that of fewer samples will do
-    draws = (rng.standard_normal((rows, dim)) for _ in range(DRAWS))
-    one, each = np.ones(rows), np.arange(rows)
-    null = [GroupDistance(features(whitener(x).apply(x)) - features.gaussian, each)(one) for x in draws]
-    mean, high = _quantiles(null)
-    estimate = pairs.estimate("gaussianity", GroupDistance(features(pairs.h) - features.gaussian, pairs.labels))
-    shrink = np.sqrt(rows / n)
-    return _judge("gaussianity", estimate, (mean * shrink, high * shrink), DISTANCE, (
+    estimate = pairs.estimate("gaussianity", distance_from_gaussian(pairs.h, pairs.labels, pairs.seed))
+    return _judge("gaussianity", estimate, gaussian_null(*pairs.h.shape, pairs.seed), DISTANCE, (
         "The latents look Gaussian in every direction tried.",
         "The latents are not Gaussian, and linear identifiability is proven for Gaussian worlds only: expect recovery "
         "up to a monotone warp at best, or explore more isotropically.",

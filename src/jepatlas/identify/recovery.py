@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from jepatlas.base.linear import Split, least_squares, procrustes
-from jepatlas.base.records import Estimate
+from jepatlas.base.records import Estimate, LinearMap
 from jepatlas.base.stats import bootstrap
 from jepatlas.identify.covariance import WeightedCovariance
+from jepatlas.identify.mcc import Matching, correlations
 
-__all__ = ["linear_response", "recovery", "recovery_null", "rotation_error"]
+__all__ = ["adjusted", "linear_response", "recovery", "recovery_null"]
 
 
 def recovery(
@@ -22,61 +23,60 @@ def recovery(
     split: Split,
     rng: np.random.Generator,
     *,
+    white: LinearMap | None = None,
     groups: np.ndarray | None = None,
     replicates: int = 500,
 ) -> dict[str, Estimate]:
     """Held-out estimates with group-bootstrap intervals:
 
-    r2                  R² of z from h by least squares
-    r2_inverse          R² of h from z
-    procrustes          E‖h − Qz‖², means removed, for the best orthogonal Q
-    orthogonality       ‖WᵀW − I‖/‖I‖ of the map z → h in whitened coordinates (zero for any linear h)
-    orthogonality_raw   the same in the latents' own coordinates (zero for h = Qz only)
+    r2                    R² of z from h by least squares
+    r2_adjusted           the same for the best linear map of all: the price of fitting one is given back
+    r2_inverse            R² of h from z
+    mcc                   mean |correlation| of states with latents, matched one to one
+    mcc_linear            the same with the latents mapped by least squares
+    procrustes            E‖h − Qz‖², means removed, for the best orthogonal Q
+    procrustes_whitened   the same of `white` latents, where the whitening map is given
+    orthogonality         ‖WᵀW − I‖/‖I‖ of the map z → h in whitened coordinates (zero for any linear h)
+    orthogonality_raw     the same in the latents' own coordinates (zero for h = Qz only)
+    stretch               max |λ/λ̄ − 1| over the eigenvalues λ of WᵀW (zero for h = cQz only)
 
     WᵀW is estimated by the W of one half against the W of the other: within one half, as many rows as dimensions
     would fit a perfect map between things that have nothing to do with each other. Both are whitened by the first.
+    `stretch` is that of W for z as it is, or whitened, whichever is less: h = QΣ^{−½}z is as good a chart as h = Qz.
     """
     fit, score = split
     h_score, z_score, n = h[score], z[score], z.shape[1]
-    z_hat, h_hat = least_squares(h[fit], z[fit]).apply(h_score), least_squares(z[fit], h[fit]).apply(z_score)
-    residuals = np.stack([_squares(z_score - z_hat), _squares(h_score - h_hat), _misfit(h, z, split)], 1)
+    decode, encode = least_squares(h[fit], z[fit]), least_squares(z[fit], h[fit])
+    forms = {"procrustes": h} | ({} if white is None else {"procrustes_whitened": white.apply(h)})
+    misses = {name: _misfit(form, z, split) for name, form in forms.items()}
+    misses |= {"z": _squares(z_score - decode.apply(h_score)), "h": _squares(h_score - encode.apply(z_score))}
+    residuals = np.stack(list(misses.values()), axis=1)
     fitted = WeightedCovariance(np.concatenate([z[fit], h[fit]], axis=1))(np.ones(len(fit)))
     raw_fit, z_root, h_root = _response(fitted, n), _power(fitted[:n, :n], 0.5), _power(fitted[n:, n:], -0.5)
+    units = min(
+        (np.eye(n), _range_root(fitted[:n, :n])), key=lambda root: np.nan_to_num(_stretch(*[raw_fit @ root] * 2))
+    )
     covariance = WeightedCovariance(np.concatenate([z_score, h_score], axis=1))
+    matching = Matching(fitted, n)
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
         joint = covariance(weights)
-        raw = _response(joint, n)
-        miss_z, miss_h, misfit = weights @ residuals / weights.sum()
+        raw, missed = _response(joint, n), dict(zip(misses, weights @ residuals / weights.sum(), strict=True))
+        r2 = _explained(missed["z"], joint[:n, :n])
         return {
-            "r2": _explained(miss_z, joint[:n, :n]),
-            "r2_inverse": _explained(miss_h, joint[n:, n:]),
-            "procrustes": float(misfit),
+            "r2": r2,
+            "r2_adjusted": adjusted(r2, len(fit), h.shape[1]),
+            "r2_inverse": _explained(missed["h"], joint[n:, n:]),
+            "mcc": matching(joint),
+            "mcc_linear": _mapped_correlation(joint, decode.weight),
+            **{name: float(missed[name]) for name in forms},
             "orthogonality": _orthogonality(h_root @ raw_fit @ z_root, h_root @ raw @ z_root),
             "orthogonality_raw": _orthogonality(raw_fit, raw),
+            "stretch": _stretch(raw_fit @ units, raw @ units),
         }
 
     held = None if groups is None else groups[score]
     return bootstrap(statistic, len(score), rng, groups=held, replicates=replicates)
-
-
-def rotation_error(
-    h: np.ndarray,
-    z: np.ndarray,
-    split: Split,
-    rng: np.random.Generator,
-    *,
-    groups: np.ndarray | None = None,
-    replicates: int = 500,
-) -> dict[str, Estimate]:
-    """`procrustes` alone, where the rest of `recovery` is not asked for."""
-    misfit = _misfit(h, z, split)
-
-    def statistic(weights: np.ndarray) -> dict[str, float]:
-        return {"procrustes": float(weights @ misfit / weights.sum())}
-
-    held = None if groups is None else groups[split.score]
-    return bootstrap(statistic, len(misfit), rng, groups=held, replicates=replicates)
 
 
 def recovery_null(h: np.ndarray, z: np.ndarray, split: Split, rng: np.random.Generator) -> dict[str, float]:
@@ -84,6 +84,22 @@ def recovery_null(h: np.ndarray, z: np.ndarray, split: Split, rng: np.random.Gen
     dealt = z[rng.permutation(len(z))]
     estimates = recovery(h, dealt, split, rng, replicates=1)
     return {name: estimate.value for name, estimate in estimates.items()}
+
+
+def adjusted(r2: float, rows: int, predictors: int) -> float:
+    """R² of the best linear map, from the held-out R² of one that was fitted on so many rows.
+
+    In-sample R² is adjusted downwards for the number of predictors. Held out it is the other way round: more predictors
+    earn nothing by themselves, and the noise of the p fitted coefficients costs a factor in the error, for Gaussian
+    predictors (N+1)(N−2) / N(N−p−2). Without it, charts of different width, or certificates from different numbers of
+    samples, could not be compared. NaN where the rows are too few to say.
+
+    >>> round(adjusted(0.98, 20_000, 2), 4), round(adjusted(0.5, 100, 48), 4)
+    (0.98, 0.7474)
+    """
+    if rows <= predictors + 2:
+        return float("nan")
+    return 1 - (1 - r2) * rows * (rows - predictors - 2) / ((rows + 1) * (rows - 2))
 
 
 def linear_response(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -98,17 +114,48 @@ def _response(joint: np.ndarray, n: int) -> np.ndarray:
     return joint[n:, :n] @ _power(joint[:n, :n], -1.0)
 
 
-def _power(matrix: np.ndarray, exponent: float, floor: float = 1e-12) -> np.ndarray:
+def _power(matrix: np.ndarray, exponent: float) -> np.ndarray:
     """A power of a symmetric matrix on its range; dead directions stay dead."""
+    values, vectors = _range(matrix)
+    return (vectors * values**exponent) @ vectors.T
+
+
+def _range_root(matrix: np.ndarray) -> np.ndarray:
+    """R with RRᵀ = matrix, and a column for each direction that varies."""
+    values, vectors = _range(matrix)
+    return vectors * np.sqrt(values)
+
+
+def _range(matrix: np.ndarray, floor: float = 1e-12) -> tuple[np.ndarray, np.ndarray]:
     values, vectors = np.linalg.eigh(matrix)
     kept = values > floor * max(values[-1], np.finfo(float).tiny)
-    return (vectors * np.where(kept, np.where(kept, values, 1.0) ** exponent, 0.0)) @ vectors.T
+    return values[kept], vectors[:, kept]
+
+
+def _gram(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """WᵀW from two independent estimates of W."""
+    product = one.T @ other
+    return (product + product.T) / 2
 
 
 def _orthogonality(one: np.ndarray, other: np.ndarray) -> float:
-    """‖WᵀW − I‖_F / ‖I‖_F from two independent estimates of W."""
-    product, eye = one.T @ other, np.eye(one.shape[1])
-    return float(np.linalg.norm((product + product.T) / 2 - eye) / np.linalg.norm(eye))
+    """‖WᵀW − I‖_F / ‖I‖_F."""
+    eye = np.eye(one.shape[1])
+    return float(np.linalg.norm(_gram(one, other) - eye) / np.linalg.norm(eye))
+
+
+def _stretch(one: np.ndarray, other: np.ndarray) -> float:
+    """max |λ/λ̄ − 1|; NaN where there is no map. Of unrelated halves some λ are negative: their size counts for λ̄."""
+    values = np.linalg.eigvalsh(_gram(one, other))
+    mean = np.abs(values).mean() if len(values) else 0.0
+    return float(np.abs(values / mean - 1).max()) if mean > 0 else float("nan")
+
+
+def _mapped_correlation(joint: np.ndarray, weight: np.ndarray) -> float:
+    """Mean Corr(ẑ_i, z_i) for ẑ = weight·h."""
+    n = len(weight)
+    both = np.block([[np.eye(n), np.zeros_like(weight)], [np.zeros((n, n)), weight]])
+    return float(np.mean(np.diag(correlations(both @ joint @ both.T, n))))
 
 
 def _misfit(h: np.ndarray, z: np.ndarray, split: Split) -> np.ndarray:

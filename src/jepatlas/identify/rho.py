@@ -11,8 +11,9 @@ from jepatlas.identify.held_out import BlockMoments
 from jepatlas.identify.pair_chunks import PairArrays, PairChunks
 from jepatlas.identify.selection import SCORE
 from jepatlas.identify.solver import SpectralSolver, SpectrumSettings
+from jepatlas.identify.spectrum import Spectrum
 
-__all__ = ["nonlinear_rho"]
+__all__ = ["nonlinear_rho", "rho_of_spectrum"]
 
 MOST = 8
 """Functions to fit at once, at most: as many as h has dimensions share the rate ρ in the theorem's world."""
@@ -59,4 +60,13 @@ def nonlinear_rho(
     solver = SpectralSolver(PairChunks(PairArrays(h, h_next, groups), seed), settings, seed)
     encoder = solver.fit(settings.functions).encoder
     rate = BlockMoments.of(encoder, solver.pairs, SCORE).rates(seed, settings.replicates)[0]
-    return replace(rate, high=min(max(rate.high, float(encoder.rates[0])), np.nextafter(1.0, 0.0)))
+    return _with_upper_limit(rate, float(encoder.rates[0]))
+
+
+def rho_of_spectrum(found: Spectrum) -> Estimate:
+    """The same from a spectrum that is at hand: of the first of its encoder's functions."""
+    return _with_upper_limit(found.rates[0], float(found.encoder.rates[0]))
+
+
+def _with_upper_limit(rate: Estimate, fitted: float) -> Estimate:
+    return replace(rate, high=min(max(rate.high, fitted), np.nextafter(1.0, 0.0)))

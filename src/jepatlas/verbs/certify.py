@@ -8,8 +8,7 @@ from pathlib import Path
 import tyro
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Record
-from jepatlas.certificates import certify_file
+from jepatlas.certificates import Certificate, certify_file
 from jepatlas.runs import certify_run
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 
@@ -26,13 +25,15 @@ class Certify:
     """
 
     subject: tyro.conf.Positional[Path]
-    """A run folder; or a file (npz, safetensors, csv, parquet) of arrays h, h_next and, if known, z and groups."""
+    """A run folder; or a file (npz, safetensors, csv, parquet) of h, h_next and, if known, z, groups, x, x_next."""
     samples: int | None = None
     """Fresh pairs to draw for a run (40,000): half of them to fit maps, half to score them."""
     rho: float | None = None
-    """Correlation of the pairs in a file, for the bound; a run knows its own."""
+    """Correlation of the pairs in a file, for the bound (estimated if not given); a run knows its own."""
     require: bool = False
     """Exit with code 1 where a statement does not hold, for scripts."""
+    full: bool = False
+    """Show every number, not only those with a threshold."""
     seed: int = 0
     """Which samples are drawn, split and resampled."""
     out: Path | None = None
@@ -47,20 +48,25 @@ def main(words: list[str]) -> int:
     if not options.subject.exists():
         raise InputError(f"There is no run folder and no file {options.subject}.")
     record = _of_run(options) if options.subject.is_dir() else _of_file(options)
-    console.print(verdict_table(record.title, record.verdicts))
-    say(console, record.summary)
+    decided = [verdict for verdict in record.verdicts if options.full or verdict.threshold is not None]
+    found = record.diagnosis.sentence if record.diagnosis else ""
+    console.print(found, style="bold", highlight=False, markup=False, soft_wrap=True) if found else None
+    say(console, record.summary.removeprefix(found).strip())
+    console.print(verdict_table(record.title, decided))
+    if hidden := len(record.verdicts) - len(decided):
+        say(console, f"{hidden} more numbers inform: --full shows them.")
     emit(options.json, {"subject": str(options.subject)} | record.to_json())
     return 1 if options.require and any(verdict.passed is False for verdict in record.verdicts) else 0
 
 
-def _of_run(options: Certify) -> Record:
+def _of_run(options: Certify) -> Certificate:
     if options.rho is not None:
         raise InputError("--rho is for files of latents: a run knows the correlation of its own pairs.")
     samples = 40_000 if options.samples is None else options.samples
-    return certify_run(options.subject, samples=samples, seed=options.seed, out=options.out)
+    return certify_run(options.subject, samples=samples, seed=options.seed, out=options.out, audited=True)
 
 
-def _of_file(options: Certify) -> Record:
+def _of_file(options: Certify) -> Certificate:
     if options.samples is not None:
         raise InputError("--samples is for runs: of a file, all rows are used.")
     record = certify_file(options.subject, rho=options.rho, seed=options.seed)

@@ -1,0 +1,135 @@
+"""The diagnosis: which corruption latents suffer from, read off the verdicts of a certificate with the truth at hand.
+
+    collapsed   latent directions that do not vary        missing   directions of the state that h tells nothing of
+    scramble    no linear relation with the state         warp      coordinates curved, each along its own axis
+    shear       coordinates added to one another          bend      nonlinear in another way
+    noise       latents that are no function of z         surplus   all of the state, and more
+
+They are looked for from the most basic on: what has collapsed need not be blamed for being bent. Nothing but verdicts
+is needed, so that a saved certificate can be diagnosed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from jepatlas.base.records import Estimate, Verdict
+from jepatlas.identify.symptoms import Symptoms
+
+__all__ = ["Diagnosis", "Kind", "diagnose", "diagnosis_verdict"]
+
+Kind = Literal["rotation", "undecided", "collapsed", "scramble", "missing", "warp", "shear", "bend", "noise", "surplus"]
+NOTABLE = 0.02
+"""Share of the variance from which a corruption is mentioned: what R² may lack."""
+
+NAMES: dict[Kind, str] = {
+    "collapsed": "a collapsed dimension", "scramble": "a scramble", "missing": "a missing dimension", "warp": "a warp",
+    "shear": "a shear", "bend": "a bend", "noise": "noise", "surplus": "a surplus dimension",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was found; `also` are further corruptions beside it."""
+
+    kind: Kind
+    sentence: str
+    also: tuple[Kind, ...] = ()
+
+
+def diagnose(verdicts: Iterable[Verdict]) -> Diagnosis | None:
+    """What the verdicts of `certify` say together; None where there was no truth to say it of."""
+    by_name = {verdict.name: verdict for verdict in verdicts}
+    if "coverage" not in by_name:
+        return None
+    symptoms = Symptoms(by_name)
+    kind, *also = _kinds(symptoms)
+    besides = f" Besides: {', '.join(NAMES[other] for other in also)}." if also else ""
+    return Diagnosis(kind, _sentence(kind, symptoms) + besides, tuple(also))
+
+
+def diagnosis_verdict(verdicts: Iterable[Verdict]) -> Verdict:
+    """The diagnosis as a verdict: the share of variance, or of directions, that the corruption takes; 0 for none."""
+    by_name = {verdict.name: verdict for verdict in verdicts}
+    found, share = diagnose(by_name.values()), Estimate(0.0, 0.0, 0.0, by_name["r2"].n)
+    assert found is not None
+    if found.kind != "rotation":
+        share = _share(found.kind, Symptoms(by_name))
+    numbers = (share.value, share.low, share.high, share.n)
+    return Verdict("diagnosis", *numbers, None, 0.0, "lower", found.kind == "rotation", found.sentence)
+
+
+def _kinds(s: Symptoms) -> list[Kind]:
+    if not s.failed:
+        return ["rotation"]
+    if not s.failed_by_value:
+        return ["undecided"]
+    scrambled = s.live > 0 and (s.found == 0 or (s.unrelated and s.curve not in ("warp", "shear")))
+    incomplete = bool(s.collapsed or scrambled or s.lost)
+    surplus = s.width > s.states and not incomplete and s.passed("r2") and not s.passed("r2_inverse")
+    shaped = not scrambled and not surplus
+    curved = shaped and s.nonlinear > NOTABLE
+    leaning = not s.passed("stretch") and not (incomplete or s.copies or (curved and s.curve != "warp"))
+    rules: list[tuple[Kind, bool]] = [
+        ("collapsed", s.collapsed > 0),
+        ("scramble", scrambled),
+        ("missing", s.lost > s.collapsed and not scrambled),
+        (s.curve, curved),
+        ("noise", shaped and s.noise > NOTABLE),
+        ("shear", leaning),
+        ("surplus", surplus or (s.copies > 0 and not incomplete)),
+    ]
+    return [kind for kind, holds in rules if holds] or [s.curve if s.nonlinear >= s.noise else "noise"]
+
+
+def _share(kind: Kind, s: Symptoms) -> Estimate:
+    if kind == "collapsed":
+        return s.counted("effective_rank")
+    if kind == "missing":
+        return s.counted("coverage")
+    if kind == "surplus":
+        return Estimate(*[1 - s.states / s.width] * 3, n=s.verdicts["r2"].n)
+    if kind == "shear" and not s.bent:
+        return s.estimate("stretch")
+    if kind in ("warp", "shear", "noise"):
+        return s.estimate(f"share_{kind}")
+    return s.without("share_linear" if kind == "bend" else "r2")
+
+
+def _sentence(kind: Kind, s: Symptoms) -> str:
+    """What it is, in plain words, and what to do."""
+    share = f"{_share(kind, s).value:.1%}" if kind != "rotation" else ""
+    return {
+        "rotation": "Rotation: the latents are the world's coordinates, turned"
+                    + (" and scaled by a common factor; whitening undoes that." if s.scaled else "."),
+        "undecided": "Undecided: the values are those of a rotation, but the intervals are too wide to be sure. Give "
+                     "more samples.",
+        "collapsed": f"Collapsed dimension: {s.collapsed} of {s.width} latent directions without variance"
+                     + (f", and {s.lost} of {s.states} directions of the state lost with it. Strengthen what keeps the "
+                        "latents spread (SIGReg, a variance term), or learn more slowly."
+                        if s.lost else "; the others hold the whole state. Use fewer latents."),
+        "scramble": "Scramble: the latents have little or no linear relation with the state"
+                    + (", and no function of them that was tried finds it. Do rows of h and z belong together? If so, "
+                       "the encoder has learned something else." if s.found == 0 else
+                       f", though a nonlinear function of them finds it (R² {s.value('r2_nonlinear'):.2f}). Train "
+                       "longer, or check that views are aligned."),
+        "missing": f"Missing dimension: {s.advice('coverage')[0].lower()}{s.advice('coverage')[1:]}"
+                   + (f" {s.advice('repeated_coordinates')}" if s.copies else "")
+                   + " Use more latents, or show the encoder what it does not see.",
+        "warp": f"Warp: {share} of the variance is each coordinate curved along its own axis, as a cube does. In a "
+                "world that is not Gaussian this is to be expected, and fit_warp undoes it; in a Gaussian one, train "
+                "longer.",
+        "shear": f"Shear: {share} of the variance is coordinates bent into the directions of others. Train longer, or "
+                 "check that views are aligned." if s.bent else
+                 "Shear: the latents are linear in the state, but stretch some directions more than others (by "
+                 f"{share} of the mean variance). Whitening the latents undoes it.",
+        "bend": f"Bend: {share} of the variance is not linear, and neither a warp nor a shear explains it. Train "
+                "longer, or check the world's assumptions (Gaussian, one rate).",
+        "noise": f"Noise: {share} of the variance is no function of the state that was tried. Average it out, or find "
+                 "what else the latents follow.",
+        "surplus": f"Surplus dimension: {s.width} latents hold all {s.states} directions of the state, and more: "
+                   f"{1 - s.value('r2_inverse'):.1%} of their variance is not linear in it."
+                   + (f" {s.advice('repeated_coordinates')}" if s.copies else "") + " Use fewer latents.",
+    }[kind]  # fmt: skip

@@ -1,0 +1,93 @@
+"""What the verdicts of a certificate say, in the terms that a diagnosis reasons in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from jepatlas.base.records import Estimate, Verdict
+
+__all__ = ["Symptoms"]
+
+JUDGED = ("effective_rank", "coverage", "r2", "r2_inverse", "orthogonality", "stretch")
+RELATED, SMALL = 0.25, 0.5
+"""The linear R² of what is there, and its share of the nonlinear R², below which there is no linear relation."""
+DOMINANT, MOST = 0.9, 0.5
+"""A warp or a shear must explain so much of what is nonlinear, and of all that is not linear, to be the one."""
+
+
+class Symptoms:
+    """Numbers of verdicts by name; where something does not vary at all, its undefined shares count as zero."""
+
+    def __init__(self, verdicts: Mapping[str, Verdict]) -> None:
+        self.verdicts = verdicts
+        self.failed = [name for name in JUDGED if not self.passed(name)]
+        rank, coverage = verdicts["effective_rank"], verdicts["coverage"]
+        self.width, self.live = int(rank.threshold or 0), int(rank.value)
+        self.states, self.found = int(coverage.threshold or 0), int(coverage.value)
+        self.copies = int(self.value("repeated_coordinates"))
+        self.collapsed = max(self.width - self.live - self.copies, 0)
+        self.lost = self.states - self.found
+        self.nonlinear = sum(self.value(f"share_{name}") for name in ("warp", "shear", "bend"))
+        self.noise = self.value("share_noise")
+
+    def value(self, name: str) -> float:
+        return float(np.nan_to_num(self.verdicts[name].value))
+
+    def passed(self, name: str) -> bool:
+        return self.verdicts[name].passed is True
+
+    def advice(self, name: str) -> str:
+        return self.verdicts[name].advice
+
+    def estimate(self, name: str) -> Estimate:
+        verdict = self.verdicts[name]
+        return Estimate(verdict.value, verdict.low, verdict.high, verdict.n)
+
+    def without(self, name: str) -> Estimate:
+        """What is left of 1."""
+        verdict = self.verdicts[name]
+        return Estimate(1 - verdict.value, 1 - verdict.high, 1 - verdict.low, verdict.n)
+
+    def counted(self, name: str) -> Estimate:
+        """The share of directions that a count falls short of its threshold by."""
+        verdict, all_of_them = self.verdicts[name], self.verdicts[name].threshold or 1.0
+        value, low, high = (1 - count / all_of_them for count in (verdict.value, verdict.high, verdict.low))
+        return Estimate(value, low, high, verdict.n)
+
+    @property
+    def failed_by_value(self) -> bool:
+        """Whether something fails by more than the width of its interval; NaN does."""
+        return any(not _meets(self.verdicts[name]) for name in self.failed)
+
+    @property
+    def unrelated(self) -> bool:
+        """Whether a linear map recovers next to nothing, or much less than some other function does."""
+        return self.value("r2") < max(RELATED * self.found / self.states, SMALL * self.value("r2_nonlinear"))
+
+    @property
+    def bent(self) -> bool:
+        """Whether a shear is one of curves, and not of a linear map."""
+        linear = all(self.passed(name) for name in ("r2", "r2_inverse", "orthogonality"))
+        return self.curve == "shear" and not linear
+
+    @property
+    def scaled(self) -> bool:
+        """Whether the map is a multiple of a rotation: far from one, with all directions stretched alike."""
+        return self.value("orthogonality_raw") > (self.verdicts["stretch"].threshold or 0.0)
+
+    @property
+    def curve(self) -> Literal["warp", "shear", "bend"]:
+        """The kind of map that explains what is nonlinear."""
+        along, across = self.value("share_warp"), self.value("share_shear")
+        needed = max(DOMINANT * self.nonlinear, MOST * (self.nonlinear + self.noise))
+        if along >= needed:
+            return "warp"
+        return "shear" if along + across >= needed else "bend"
+
+
+def _meets(verdict: Verdict) -> bool:
+    limit = verdict.threshold or 0.0
+    return verdict.value >= limit if verdict.direction == "higher" else verdict.value <= limit
