@@ -6,10 +6,15 @@ A new experiment is a file with an `Experiment` in it, and a line here.
 from jepatlas.experiments import (
     anisotropic,
     bound_check,
+    dimension_mismatch,
+    generalised_normal,
+    greedy_sfa,
     hermite_degrees,
     identify_2d,
+    isotropisation,
     lambda_rho,
     sample_complexity,
+    scaling,
     spectral_solver,
 )
 from jepatlas.experiments.claims import claims_page, read_results
@@ -35,10 +40,15 @@ __all__ = [
 
 _MODULES = (
     identify_2d,
+    scaling,
+    generalised_normal,
     lambda_rho,
     bound_check,
     hermite_degrees,
     anisotropic,
+    greedy_sfa,
+    dimension_mismatch,
+    isotropisation,
     sample_complexity,
     spectral_solver,
 )

@@ -14,14 +14,15 @@ from jepatlas.experiments.experiment import Result
 __all__ = ["at", "cell", "curve", "over_seeds"]
 
 
-def cell(estimate: Estimate) -> str:
+def cell(estimate: Estimate, digits: int = 3) -> str:
     """
     >>> cell(Estimate(0.99, 0.985, 0.995, 100))
     '0.990 [0.985, 0.995]'
     """
     if np.isnan(estimate.value):
         return "–"
-    return f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"
+    value, low, high = (f"{number:.{digits}f}" for number in (estimate.value, estimate.low, estimate.high))
+    return f"{value} [{low}, {high}]"
 
 
 def at(results: Sequence[Result], **where: Any) -> list[Result]:
