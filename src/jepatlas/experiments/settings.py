@@ -19,7 +19,7 @@ __all__ = ["STUDIED", "recipe_for", "trained"]
 PAPER_TRAINING = TrainingConfig(
     steps=20_000, lr=3e-3, schedule=CosineSchedule(warmup=0, hold=10_000), clip=None, checkpoint_every=5000
 )
-PAPER_SIGREG = SIGRegConfig(slices=256, design="random")
+PAPER_SIGREG = SIGRegConfig(slices=256, design="random", views="pooled")  # as in the authors' code
 
 STUDIED = {
     "SIGReg": LeJEPAConfig(),
