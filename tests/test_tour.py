@@ -40,6 +40,8 @@ def test_the_tour_plays_every_chapter_and_draws_its_report(tmp_path: Path, capsy
     assert [chapter.source for chapter in read_chapters(tmp_path)] == [
         f"records/{i:02d}-{chapter.name}.json" for i, chapter in enumerate(CHAPTERS, start=1)
     ]
+    page = Path(answer["report"]).read_text()
+    assert all(text in page for text in ("# ada", "# ben", "kind: ornstein-uhlenbeck", "kind: lejepa"))
     assert LinearMap.load(tmp_path / "maps" / "ada-ben.safetensors").weight.shape == (2, 2)
 
 

@@ -1,7 +1,8 @@
 """A run folder, read into chapters: training first, then `records/*.json` in the order of their names.
 
 A record is `{"title", "summary", "provenance", "verdicts", "figures", "tables", "arrays"}`; all but the title are
-optional, and further keys belong to whoever wrote them. `arrays` names a file beside the record.
+optional, and further keys belong to whoever wrote them. `arrays` names a file beside the record; where `about` has a
+`recipe`, it is shown as text.
 """
 
 from __future__ import annotations

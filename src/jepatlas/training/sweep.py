@@ -104,6 +104,6 @@ def _read(folder: Path, job: Job) -> SweepResult | None:
 
 
 def _on_one_thread(run: Callable[..., Any], recipe: dict[str, Any], folder: str) -> Any:
-    """As many runs as cores, each on one thread: no oversubscription, and the same bits wherever it runs."""
+    """As many runs as cores, each on one thread unless its recipe asks for more: the cores are not oversubscribed."""
     with threads(1):
         return run(recipe, folder)

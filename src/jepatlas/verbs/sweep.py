@@ -28,7 +28,7 @@ class Sweep:
     """NAME=VALUE,VALUE,...: an option of `train` and its values. Repeat for a grid."""
     recipe: Annotated[Recipe, tyro.conf.arg(name="")] = field(default_factory=Recipe)
     workers: int = os.cpu_count() or 1
-    """Processes on this machine, one thread each."""
+    """Processes on this machine, one thread each; more where a recipe asks for them (--threads)."""
     dask: str | None = None
     """Address of a dask scheduler whose workers are to be used instead."""
     out: Path = Path("runs/sweep")
