@@ -62,8 +62,7 @@ class Straightforward(Watched):
 
     def begin(self, recipe: Recipe) -> None:
         super().begin(recipe)
-        count, self.slices_seed = self.config.sigreg.slices, recipe.seed
-        self.sigreg = _Definition(count, recipe.seed)  # type: ignore[assignment]
+        self.sigreg = _Definition(self.config.sigreg.slices, recipe.seed)  # type: ignore[assignment]
 
 
 class _Definition:

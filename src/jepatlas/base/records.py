@@ -24,7 +24,7 @@ from jepatlas.base.files import write_bytes, write_json
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Estimate", "LinearMap", "Loss", "Pairs", "Record", "Verdict"]
+__all__ = ["Direction", "Estimate", "LinearMap", "Loss", "Pairs", "Record", "Verdict"]
 
 Direction = Literal["higher", "lower"]
 

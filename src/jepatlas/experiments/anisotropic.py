@@ -9,22 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import torch_generator
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.latents import inform, r2_of_each_state, sample
+from jepatlas.experiments.latents import fit_spectral, fresh, inform, r2_of_each_state, train_and_measure
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.experiments.tables import at, cell, curve, over_seeds
-from jepatlas.identify import fit_spectral_encoder
 from jepatlas.objectives import CovarianceConfig
 from jepatlas.recipes import Recipe
-from jepatlas.runs import load_objective, train_job
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, SinusoidalShear
 
 __all__ = ["EXPERIMENT", "run_spectral", "run_trained"]
@@ -74,28 +70,21 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    record = train_job(settings["recipe"], folder)
-    if record["status"] != "finished":
-        return record
-    recipe, objective = load_objective(Path(folder))
-    drawn = sample(recipe, objective, 20_000)
-    return record | {"verdicts": inform(_measured(drawn.h, drawn.z, recipe.seed), "held-out R² by state")}
+    return train_and_measure(settings["recipe"], folder, 20_000, lambda recipe, _, s: _measured(s.h, s.z, recipe.seed))
 
 
 def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     del folder
     recipe = from_plain(Recipe, settings["recipe"])
-    pairs = recipe.pairs.draw(recipe.world, settings["pairs"], torch_generator(recipe.seed, "spectral"))
-    encoder = fit_spectral_encoder(pairs.x.double().numpy(), pairs.x_next.double().numpy(), 2, seed=recipe.seed)
-    fresh = recipe.pairs.draw(recipe.world, 20_000, torch_generator(recipe.seed, "fresh"))
-    found = _measured(encoder.apply(fresh.x.double().numpy()), fresh.z.double().numpy(), recipe.seed)
-    return {"status": "finished", "verdicts": inform(found, "held-out R² by state")}
+    encoder = fit_spectral(recipe, settings["pairs"])
+    x, z = fresh(recipe, 20_000)
+    return {"status": "finished", "verdicts": _measured(encoder.apply(x), z, recipe.seed)}
 
 
-def _measured(h: np.ndarray, z: np.ndarray, seed: int) -> dict[str, Estimate]:
+def _measured(h: np.ndarray, z: np.ndarray, seed: int) -> list[dict[str, Any]]:
     """R² of the slow state (0), the fast state (1), and the slow state's second harmonic (2)."""
     targets = np.column_stack([z, (np.square(z[:, 0]) - 1) / np.sqrt(2)])
-    return r2_of_each_state(h, targets, seed)
+    return inform(r2_of_each_state(h, targets, seed), "held-out R² by state")
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,12 @@ import numpy as np
 from jepatlas.base.config import to_plain
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.latents import inform, r2_of_each_state, sample
+from jepatlas.experiments.latents import Sample, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.experiments.tables import at, cell, curve, over_seeds
 from jepatlas.identify import dimension_verdicts
+from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
-from jepatlas.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 
 __all__ = ["EXPERIMENT", "run"]
@@ -64,14 +63,14 @@ def _recipe(scale: Scale, n: int, m: int, steps: int, seed: int) -> Recipe:
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    record = train_job(settings["recipe"], folder)
-    if record["status"] != "finished":
-        return record
-    recipe, objective = load_objective(Path(folder))
-    drawn = sample(recipe, objective, settings["samples"])
+    return train_and_measure(settings["recipe"], folder, settings["samples"], _measured)
+
+
+def _measured(recipe: Recipe, objective: PairObjective, drawn: Sample) -> list[dict[str, Any]]:
+    del objective
     found = dimension_verdicts(drawn.h, drawn.h_next, drawn.z, seed=recipe.seed, replicates=200)
-    whole = {"r2": r2_of_each_state(drawn.h, drawn.z, recipe.seed)["r2"]}
-    return record | {"verdicts": inform(whole, "held-out R²") + [verdict.to_json() for verdict in found]}
+    whole = {"r2": r2_of_state(drawn.h, drawn.z, recipe.seed)}
+    return inform(whole, "held-out R²") + [verdict.to_json() for verdict in found]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

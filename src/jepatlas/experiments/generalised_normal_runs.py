@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,11 @@ from jepatlas.base.linear import hold_out, whitener
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Scale, Trial
-from jepatlas.experiments.latents import inform, r2_of_state, sample
+from jepatlas.experiments.latents import Sample, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import STUDIED, recipe_for
 from jepatlas.identify import sturm_liouville_generalised_normal, warp_recovery
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
-from jepatlas.runs import load_objective, train_job
 from jepatlas.views import Siblings
 from jepatlas.worlds import AdditiveGeneralisedNormal, CopulaGeneralisedNormal, LatentWorld, Spiral
 from jepatlas.worlds.normal_scores import to_gaussian
@@ -78,17 +76,16 @@ def _recipe(scale: Scale, sampler: str, alpha: float, objective: str, seed: int)
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    record = train_job(settings["recipe"], folder)
-    if record["status"] != "finished":
-        return record
-    recipe, objective = load_objective(Path(folder))
-    drawn = sample(recipe, objective, settings["samples"])
+    return train_and_measure(settings["recipe"], folder, settings["samples"], _measured)
+
+
+def _measured(recipe: Recipe, objective: PairObjective, drawn: Sample) -> list[dict[str, Any]]:
     split = hold_out(len(drawn.z), numpy_generator(recipe.seed, "split"))
     white = whitener(drawn.h[split.fit]).apply(drawn.h)  # a warp has one scale for all latents
     rng, warp = numpy_generator(recipe.seed, "warp"), _predicted_warp(recipe)
     found = warp_recovery(white, drawn.z, split, rng, predicted=warp, replicates=200)
     found["r2_grid"] = _r2_on_a_grid(recipe, objective)
-    return record | {"verdicts": inform(found, "held out, on fresh states of the world; r2_grid on an even grid")}
+    return inform(found, "held out, on fresh states of the world; r2_grid on an even grid")
 
 
 def _predicted_warp(recipe: Recipe) -> Callable[[np.ndarray], np.ndarray] | None:

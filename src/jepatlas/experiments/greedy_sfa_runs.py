@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,14 +19,15 @@ from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator, torch_generator
 from jepatlas.base.stats import bootstrap
 from jepatlas.experiments.experiment import Scale, Trial
-from jepatlas.experiments.latents import inform, sample
+from jepatlas.experiments.latents import Sample, inform, train_and_measure
 from jepatlas.experiments.sequential import one_by_one
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.identify import SpectrumSettings, linear_sfa, recovery
 from jepatlas.identify.pair_chunks import PairArrays, PairChunks
 from jepatlas.identify.selection import SCORE
 from jepatlas.identify.solver import SpectralSolver
-from jepatlas.runs import load_objective, train_job
+from jepatlas.objectives import PairObjective
+from jepatlas.recipes import Recipe
 from jepatlas.views import Transitions
 from jepatlas.worlds import InvertibleMLP, LatentWorld, OrnsteinUhlenbeck
 
@@ -98,15 +98,15 @@ def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 
 
 def run_lejepa(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    record = train_job(settings["recipe"], folder)
-    if record["status"] != "finished":
-        return record
-    recipe, objective = load_objective(Path(folder))
-    drawn, rest = sample(recipe, objective, 2 * HELD_OUT), slice(HELD_OUT, None)
-    turn = linear_sfa(drawn.h[:HELD_OUT], drawn.h_next[:HELD_OUT])
+    return train_and_measure(settings["recipe"], folder, 2 * HELD_OUT, _measured)
+
+
+def _measured(recipe: Recipe, objective: PairObjective, drawn: Sample) -> list[dict[str, Any]]:
+    del objective
+    rest, turn = slice(HELD_OUT, None), linear_sfa(drawn.h[:HELD_OUT], drawn.h_next[:HELD_OUT])
     found = _scores("lejepa", drawn.h[rest], drawn.z[rest], recipe.seed)
     found |= _scores("turned", turn.apply(drawn.h[rest]), drawn.z[rest], recipe.seed)
-    return record | {"verdicts": inform(found, "held out; MCC: latents and states matched one to one")}
+    return inform(found, "held out; MCC: latents and states matched one to one")
 
 
 def _scores(method: str, h: np.ndarray, z: np.ndarray, seed: int) -> dict[str, Estimate]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,12 @@ from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import torch_generator
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.latents import inform, r2_of_each_state, sample
+from jepatlas.experiments.latents import Sample, fresh, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.experiments.tables import at, cell, curve, over_seeds
 from jepatlas.identify import dose_response
-from jepatlas.objectives import InfoNCEConfig
+from jepatlas.objectives import InfoNCEConfig, PairObjective
 from jepatlas.recipes import Recipe
-from jepatlas.runs import load_objective, train_job
 from jepatlas.worlds import BoundedWalk, LatentWorld, OrnsteinUhlenbeck, SinusoidalShear, Spiral
 
 __all__ = ["EXPERIMENT", "run_corrected", "run_weighted"]
@@ -81,28 +79,23 @@ def run_weighted(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     del folder
     recipe = from_plain(Recipe, settings["recipe"])
     drawn = recipe.pairs.draw(recipe.world, settings["pairs"], torch_generator(recipe.seed, "isotropise"))
-    fresh = recipe.pairs.draw(recipe.world, 20_000, torch_generator(recipe.seed, "fresh"))
-    x, x_next, z, z_next, x_test, z_test = (
-        tensor.double().numpy() for tensor in (drawn.x, drawn.x_next, drawn.z, drawn.z_next, fresh.x, fresh.z)
-    )
-    curve_ = dose_response(
-        x, x_next, z, z_next, {"own": (x_test, z_test)}, dim=recipe.world.dim, doses=DOSES,
+    x, x_next, z, z_next = (tensor.double().numpy() for tensor in (drawn.x, drawn.x_next, drawn.z, drawn.z_next))
+    points = dose_response(
+        x, x_next, z, z_next, {"own": fresh(recipe, 20_000)}, dim=recipe.world.dim, doses=DOSES,
         method=settings["method"], seed=recipe.seed,
     )  # fmt: skip
-    found = {f"r2_{point.dose:g}": point.recovery["own"] for point in curve_}
-    spent = {f"ess_{p.dose:g}": Estimate(p.share, p.share, p.share, settings["pairs"]) for p in curve_}
+    found = {f"r2_{point.dose:g}": point.recovery["own"] for point in points}
+    spent = {f"ess_{p.dose:g}": Estimate(p.share, p.share, p.share, settings["pairs"]) for p in points}
     return {"status": "finished", "verdicts": inform(found | spent, "at this dose")}
 
 
 def run_corrected(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    record = train_job(settings["recipe"], folder)
-    if record["status"] != "finished":
-        return record
-    recipe, objective = load_objective(Path(folder))
-    drawn = sample(recipe, objective, 20_000)
-    dose = settings["recipe"]["objective"]["dose"]
-    found = {f"r2_{dose:g}": r2_of_each_state(drawn.h, drawn.z, recipe.seed)["r2"]}
-    return record | {"verdicts": inform(found, "at this dose")}
+    name = f"r2_{settings['recipe']['objective']['dose']:g}"
+
+    def measure(recipe: Recipe, _: PairObjective, drawn: Sample) -> list[dict[str, Any]]:
+        return inform({name: r2_of_state(drawn.h, drawn.z, recipe.seed)}, "at this dose")
+
+    return train_and_measure(settings["recipe"], folder, 20_000, measure)
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
 from jepatlas.base.linear import hold_out, least_squares
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.base.records import Direction, Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator, torch_generator
 from jepatlas.base.stats import bootstrap
+from jepatlas.identify import SpectralEncoder, fit_spectral_encoder
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
+from jepatlas.runs import load_objective, train_job
 
-__all__ = ["Sample", "inform", "r2_of_each_state", "r2_of_state", "sample"]
+__all__ = [
+    "Sample",
+    "fit_spectral",
+    "fresh",
+    "inform",
+    "r2_of_each_state",
+    "r2_of_state",
+    "sample",
+    "train_and_measure",
+]
+
+Measured = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -26,6 +42,30 @@ class Sample:
     z: np.ndarray
     h: np.ndarray
     h_next: np.ndarray
+
+
+def train_and_measure(
+    recipe: dict[str, Any], folder: str, count: int, measure: Callable[[Recipe, PairObjective, Sample], Measured]
+) -> dict[str, Any]:
+    """What most trials do: train (or go on), then measure a finished run on so many fresh pairs."""
+    record = train_job(recipe, folder)
+    if record["status"] != "finished":
+        return record
+    built, objective = load_objective(Path(folder))
+    return record | {"verdicts": measure(built, objective, sample(built, objective, count))}
+
+
+def fit_spectral(recipe: Recipe, pairs: int) -> SpectralEncoder:
+    """The spectral encoder of so many pairs of a recipe's world, as wide as its state."""
+    drawn = recipe.pairs.draw(recipe.world, pairs, torch_generator(recipe.seed, "spectral"))
+    x, x_next = drawn.x.double().numpy(), drawn.x_next.double().numpy()
+    return fit_spectral_encoder(x, x_next, recipe.world.dim, seed=recipe.seed)
+
+
+def fresh(recipe: Recipe, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Observations and true states that no fit has seen."""
+    drawn = recipe.pairs.draw(recipe.world, count, torch_generator(recipe.seed, "fresh"))
+    return drawn.x.double().numpy(), drawn.z.double().numpy()
 
 
 def sample(recipe: Recipe, objective: PairObjective, count: int) -> Sample:
@@ -61,7 +101,6 @@ def r2_of_state(h: np.ndarray, z: np.ndarray, seed: int, replicates: int = 200) 
     return bootstrap(statistic, len(score), numpy_generator(seed, "rows"), replicates=replicates)["r2"]
 
 
-def inform(estimates: dict[str, Estimate], meaning: str, direction: str = "higher") -> list[dict[str, object]]:
+def inform(estimates: dict[str, Estimate], meaning: str, direction: Direction = "higher") -> Measured:
     """Estimates as a trial reports them: verdicts that only inform."""
-    assert direction in ("higher", "lower")
     return [Verdict.judge(n, e, direction=direction, good=meaning).to_json() for n, e in estimates.items()]

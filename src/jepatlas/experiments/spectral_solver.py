@@ -12,12 +12,10 @@ import numpy as np
 
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import torch_generator
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.latents import inform, r2_of_each_state, sample
+from jepatlas.experiments.latents import fit_spectral, fresh, inform, r2_of_state, sample
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.experiments.tables import at, cell, over_seeds
-from jepatlas.identify import fit_spectral_encoder
 from jepatlas.recipes import Recipe
 from jepatlas.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
@@ -80,18 +78,14 @@ def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     del folder
     recipe = from_plain(Recipe, settings["recipe"])
     before = time.process_time()
-    pairs = recipe.pairs.draw(recipe.world, settings["pairs"], torch_generator(recipe.seed, "spectral"))
-    encoder = fit_spectral_encoder(
-        pairs.x.double().numpy(), pairs.x_next.double().numpy(), recipe.world.dim, seed=recipe.seed
-    )
+    encoder = fit_spectral(recipe, settings["pairs"])
     seconds = time.process_time() - before
-    fresh = recipe.pairs.draw(recipe.world, 20_000, torch_generator(recipe.seed, "fresh"))
-    latents = encoder.apply(fresh.x.double().numpy())
-    return {"status": "finished"} | _scored(latents, fresh.z.double().numpy(), seconds, recipe.seed)
+    x, z = fresh(recipe, 20_000)
+    return {"status": "finished"} | _scored(encoder.apply(x), z, seconds, recipe.seed)
 
 
 def _scored(h: np.ndarray, z: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
-    found = {"r2": r2_of_each_state(h, z, seed)["r2"]}
+    found = {"r2": r2_of_state(h, z, seed)}
     spent = {"cpu_seconds": Estimate(seconds, seconds, seconds, 1)}
     return {"verdicts": inform(found, "held-out R²") + inform(spent, "CPU time", "lower")}
 
