@@ -9,7 +9,7 @@ This module does not import torch, so that the report can be drawn without it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -144,7 +144,9 @@ class Record:
 
 @dataclass(frozen=True)
 class LinearMap:
-    """A fitted affine map y = W (x − x_mean) + y_mean, on rows.
+    """A fitted affine map on rows: y = y_mean + y_scale · W ((x − x_mean) / x_scale).
+
+    The scales are those of the standardisers that W was fitted between, and ones where there were none.
 
     >>> import numpy as np
     >>> turn = LinearMap(np.array([[0., -1.], [1., 0.]]), np.zeros(2), np.zeros(2))
@@ -155,28 +157,45 @@ class LinearMap:
     weight: np.ndarray  # (d_out, d_in)
     x_mean: np.ndarray  # (d_in,)
     y_mean: np.ndarray  # (d_out,)
+    x_scale: np.ndarray = field(default_factory=lambda: np.ones(1))  # (d_in,)
+    y_scale: np.ndarray = field(default_factory=lambda: np.ones(1))  # (d_out,)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "x_scale", np.broadcast_to(self.x_scale, np.shape(self.x_mean)))
+        object.__setattr__(self, "y_scale", np.broadcast_to(self.y_scale, np.shape(self.y_mean)))
+
+    @property
+    def raw_weight(self) -> np.ndarray:
+        """The matrix between the coordinates themselves, with both scales in it."""
+        return self.y_scale[:, None] * self.weight / self.x_scale
 
     def apply(self, x: np.ndarray) -> np.ndarray:
-        return (x - self.x_mean) @ self.weight.T + self.y_mean
+        return (x - self.x_mean) @ self.raw_weight.T + self.y_mean
 
-    def invert(self) -> LinearMap:
-        """The inverse, or the pseudo-inverse where W is not square or not of full rank."""
-        return LinearMap(np.linalg.pinv(self.weight), self.y_mean, self.x_mean)
+    def invert(self, limit: float | None = None) -> LinearMap:
+        """The inverse, or the pseudo-inverse where W is not square or not of full rank.
+
+        Where W's condition number is above `limit`, singular values below σ_max / limit are left out: what the map
+        hardly carries is not blown up on the way back.
+        """
+        cut = {} if limit is None else {"rcond": 1 / limit}
+        return LinearMap(np.linalg.pinv(self.weight, **cut), self.y_mean, self.x_mean, self.y_scale, self.x_scale)
 
     def compose(self, after: LinearMap) -> LinearMap:
         """This map, then `after`."""
-        y_mean = after.y_mean + after.weight @ (self.y_mean - after.x_mean)
-        return LinearMap(after.weight @ self.weight, self.x_mean, y_mean)
+        between = self.y_scale / after.x_scale
+        y_mean = after.apply(self.y_mean[None])[0]
+        return LinearMap((after.weight * between) @ self.weight, self.x_mean, y_mean, self.x_scale, after.y_scale)
 
     def save(self, path: Path | str) -> None:
-        tensors = {key: np.ascontiguousarray(getattr(self, key)) for key in ("weight", "x_mean", "y_mean")}
+        tensors = {part.name: np.ascontiguousarray(getattr(self, part.name)) for part in fields(self)}
         write_bytes(Path(path), safetensors.numpy.save(tensors, metadata={"format": "jepatlas.LinearMap"}))
 
     @classmethod
     def load(cls, path: Path | str) -> LinearMap:
         try:
             loaded = cls(**safetensors.numpy.load_file(path))
-        except (OSError, SafetensorError, TypeError) as error:
+        except (OSError, SafetensorError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved LinearMap: {error}") from error
         shapes = [getattr(loaded, key).shape for key in ("weight", "x_mean", "y_mean")]
         if shapes[0] != shapes[2] + shapes[1] or len(shapes[0]) != 2:
