@@ -1,0 +1,93 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from jepatlas.base.errors import InputError
+from jepatlas.views import MultiViewTable
+
+HEAD = "path,state,view,label,group"
+
+
+def write_table(folder: Path, lines: list[str], head: str = HEAD) -> Path:
+    (folder / "views.csv").write_text("\n".join([head, *lines]) + "\n")
+    return folder
+
+
+def two_views(folder: Path) -> Path:
+    """Three states; the last one is seen from the left only. The image of state s is s everywhere, +100 at right."""
+    lines = []
+    for state, views in enumerate([("left", "right"), ("right", "left"), ("left",)]):
+        for view in views:
+            name = f"{state}-{view}.png"
+            Image.fromarray(np.full((4, 6), state + 100 * (view == "right"), np.uint8)).save(folder / name)
+            lines.append(f"{name},s{state},{view},class{state % 2},g{state}")
+    return write_table(folder, lines)
+
+
+def test_pairs_are_the_states_that_both_views_show(tmp_path: Path):
+    table = MultiViewTable.read(two_views(tmp_path))
+    left, right = table.pairs("left", "right")
+    assert table.column("state")[left].tolist() == table.column("state")[right].tolist() == ["s0", "s1"]
+    grey = table.images(left, mode="grey")
+    assert grey.shape == (2, 4, 6) and grey[:, 0, 0].tolist() == [0, 1]
+    assert table.images(right, mode="rgb", size=(3, 2)).shape == (2, 2, 3, 3)
+    assert (table.images(right, mode="grey")[:, 0, 0] == grey[:, 0, 0] + 100).all()
+
+
+def test_images_of_different_sizes_need_one(tmp_path: Path):
+    folder = two_views(tmp_path)
+    Image.fromarray(np.zeros((5, 5), np.uint8)).save(folder / "0-left.png")
+    table = MultiViewTable.read(folder)
+    with pytest.raises(InputError, match="2 different sizes"):
+        table.images(np.arange(3))
+    assert table.images(np.arange(3), size=(4, 4)).shape == (3, 4, 4, 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "head", "message"),
+    [
+        ([], HEAD, "no rows"),
+        (["a.png,s"], "path,state", "view is missing"),
+        (["a.png,s,left,c"], HEAD, "line 2 has not as many cells"),
+        (["a.png,s,left,c,g", "b.png,s,left,c,g"], HEAD, "lines 2 and 3 both show state 's' from view 'left'"),
+    ],
+)
+def test_broken_tables_are_refused(tmp_path: Path, lines: list[str], head: str, message: str):
+    with pytest.raises(InputError, match=message):
+        MultiViewTable.read(write_table(tmp_path, lines, head))
+
+
+def test_missing_broken_and_outside_images_are_refused(tmp_path: Path):
+    inside = tmp_path / "data"
+    inside.mkdir()
+    (inside / "broken.png").write_bytes(b"not an image")
+    Image.fromarray(np.zeros((2, 2), np.uint8)).save(tmp_path / "secret.png")
+    lines = ["gone.png,a,left,c,g", "broken.png,b,left,c,g", "../secret.png,c,left,c,g"]
+    table = MultiViewTable.read(write_table(inside, lines))
+    for row, message in enumerate(["no such image", "could not be read", "outside"]):
+        with pytest.raises(InputError, match=message):
+            table.images(np.array([row]))
+
+
+def test_views_without_a_common_state_and_misspelt_ones_are_refused(tmp_path: Path):
+    table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left,c,g", "b.png,t,right,c,g"]))
+    with pytest.raises(InputError, match="no state in common"):
+        table.pairs("left", "right")
+    with pytest.raises(InputError, match="Did you mean 'left'"):
+        table.pairs("letf", "right")
+    with pytest.raises(InputError, match="no column 'lable'"):
+        table.column("lable")
+
+
+@pytest.mark.data
+def test_real_tables():
+    data = Path(os.environ["JEPATLAS_DATA"])
+    driving = MultiViewTable.read(data / "driving")
+    left, _ = driving.pairs("left", "right")
+    assert len(left) == 3000 and driving.images(left[:5], mode="grey").shape == (5, 32, 112)
+    objects = MultiViewTable.read(data / "eth80" / "views.csv")
+    first, second = objects.pairs("0", "90")
+    assert (objects.column("group")[first] == objects.column("group")[second]).all()
