@@ -9,11 +9,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import recovery, sigreg
+from benchmarks import maps, recovery, sigreg, similarity
 from jepatlas.base.files import write_json
 from jepatlas.base.provenance import provenance
 
-SUITES = (sigreg, recovery)
+SUITES = (sigreg, similarity, maps, recovery)
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""Every linear fit, defined once, in float64. Fits return a `LinearMap`; scores take other samples than the fit."""
+"""Every linear fit on rows, defined once, in float64. Fits are `LinearMap`s; scores take other samples than the fit.
+
+Ridge and Procrustes are those of `linear_moments`; least squares is solved on the rows, which sees finer directions.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 import scipy.linalg
 
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear_moments import PairMoments, is_lost, procrustes_of, ridge_of
 from jepatlas.base.records import LinearMap
 
 __all__ = ["Split", "hold_out", "least_squares", "orthogonality_error", "procrustes", "r2", "ridge", "whitener"]
@@ -15,36 +19,25 @@ __all__ = ["Split", "hold_out", "least_squares", "orthogonality_error", "procrus
 
 def least_squares(x: np.ndarray, y: np.ndarray) -> LinearMap:
     """W = argmin Σ‖y − W x‖² on centred rows; the smallest such W where x is rank deficient."""
-    x, y, x_mean, y_mean = _centred(x, y)
+    if len(x) != len(y):
+        raise InputError(f"A map needs as many rows on both sides, but x has {len(x)} and y has {len(y)}.")
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    x_mean, y_mean = x.mean(0), y.mean(0)
     cutoff = max(x.shape) * np.finfo(np.float64).eps  # scipy's own, without the size, takes rounding for rank
-    solution = scipy.linalg.lstsq(x, y, cond=cutoff, lapack_driver="gelsd")
+    solution = scipy.linalg.lstsq(x - x_mean, y - y_mean, cond=cutoff, lapack_driver="gelsd")
     assert solution is not None  # only other LAPACK drivers return None
     return LinearMap(solution[0].T, x_mean, y_mean)
 
 
 def ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> LinearMap:
     """W = YᵀX (XᵀX + λI)⁻¹ on centred rows; least squares where λ is lost in the rounding of XᵀX."""
-    if not 0 <= penalty < np.inf:
-        raise InputError(f"The ridge penalty must be finite and not negative, but {penalty} was given.")
-    xc, yc, x_mean, y_mean = _centred(x, y)
-    gram = xc.T @ xc
-    if penalty <= len(gram) * np.finfo(np.float64).eps * np.trace(gram):
-        return least_squares(x, y)
-    solution = scipy.linalg.solve(gram + penalty * np.eye(len(gram)), xc.T @ yc, assume_a="pos")
-    return LinearMap(solution.T, x_mean, y_mean)
+    moments = PairMoments.of(x, y)
+    return least_squares(x, y) if is_lost(moments, penalty) else ridge_of(moments, penalty)
 
 
 def procrustes(x: np.ndarray, y: np.ndarray, *, scaled: bool = False) -> LinearMap:
-    """The orthogonal (or, `scaled`, similarity) map: Q = UVᵀ where YᵀX = UΣVᵀ on centred rows.
-
-    Into a narrower space Q maximises the agreement tr(QXᵀY); the residual there has no closed-form minimum.
-    """
-    x, y, x_mean, y_mean = _centred(x, y)
-    u, sigma, vt = np.linalg.svd(y.T @ x, full_matrices=False)
-    q = u @ vt
-    # ‖XQᵀ‖², not ‖X‖²: a Q into a narrower space drops a part of X. A constant x has scale 0.
-    scale = sigma.sum() / max(np.square(x @ q.T).sum(), np.finfo(np.float64).tiny) if scaled else 1.0
-    return LinearMap(scale * q, x_mean, y_mean)
+    """The orthogonal (or, `scaled`, similarity) map: Q = UVᵀ where YᵀX = UΣVᵀ on centred rows; see `procrustes_of`."""
+    return procrustes_of(PairMoments.of(x, y), scaled=scaled)
 
 
 def whitener(x: np.ndarray, floor: float = 1e-12) -> LinearMap:
@@ -95,11 +88,3 @@ def hold_out(n: int, rng: np.random.Generator, *, groups: np.ndarray | None = No
     held = rng.permutation(count)[: min(count - 1, max(1, round(share * count)))]
     scored = np.isin(labels, held)
     return Split(np.flatnonzero(~scored), np.flatnonzero(scored))
-
-
-def _centred(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    if len(x) != len(y):
-        raise InputError(f"A map needs as many rows on both sides, but x has {len(x)} and y has {len(y)}.")
-    x, y = x.astype(np.float64), y.astype(np.float64)
-    x_mean, y_mean = x.mean(0), y.mean(0)
-    return x - x_mean, y - y_mean, x_mean, y_mean

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import sys
 import typing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 
 from jepatlas.base.files import finite, write_json
 from jepatlas.base.records import Verdict
 
-__all__ = ["console_for", "emit", "parse", "say", "verdict_table"]
+__all__ = ["console_for", "emit", "parse", "progress_bar", "say", "verdict_table"]
 
 T = TypeVar("T")
 PASSED = {True: "[green]✓", False: "[red]✗", None: "·"}
@@ -45,6 +48,14 @@ def emit(json_path: str | None, answer: dict[str, Any]) -> None:
         print()
     elif json_path is not None:
         write_json(Path(json_path), answer)
+
+
+@contextmanager
+def progress_bar(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar in a terminal, nothing anywhere else; what it yields moves it by one."""
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)
 
 
 def verdict_table(title: str, verdicts: typing.Iterable[Verdict]) -> Table:

@@ -1,0 +1,106 @@
+"""What an alignment withstands: mismatched pairs, and few of them.
+
+What to expect of least squares on n Gaussian pairs, R²₀ being that of the best map W*:
+
+    a share s mismatched    W → (1 − s) W*,   R² → (1 − s²) R²₀
+    few pairs               E (1 − R²) = (1 − R²₀) (1 + 1/n) (n − 2) / (n − d_a − 2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jepatlas.align.maps import ProcrustesMap, RidgeMap
+from jepatlas.align.stress.curve import StressCurve
+from jepatlas.align.stress.runs import FITS, Case, Protocol, divider, run_cases
+from jepatlas.align.stress.trial import Fits, LatentPairs, Trial
+from jepatlas.base.errors import InputError
+from jepatlas.base.linear import Split
+
+__all__ = ["BUDGETS", "PRIORS", "SHARES", "pair_budget", "pair_noise"]
+
+PRIORS: Fits = {**FITS, "ridge": RidgeMap(), "Procrustes": ProcrustesMap(scaled=True)}
+"""With fits that expect something of the map, for when pairs are few."""
+SHARES = (0.0, 0.1, 0.2, 0.3)
+BUDGETS = (50, 100, 500, 1000, 5000, 20_000)
+
+
+def pair_noise(
+    a: np.ndarray,
+    b: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    shares: Sequence[float] = SHARES,
+    fits: Fits = FITS,
+    labels: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+    split: Split | None = None,
+    protocol: Protocol | None = None,
+) -> StressCurve:
+    """A share of the fitted pairs gets the partner of another group's row; scores are those of right pairs.
+
+    With a `split`, seeds differ by the mismatched pairs alone. `labels` add the accuracy of migrated probes.
+    """
+    latents, protocol = LatentPairs.of(a, b, labels, groups), protocol or Protocol()
+    if strange := [share for share in shares if not 0 <= share <= 1]:
+        raise InputError(f"A share of mismatched pairs lies between 0 and 1, but {strange[0]} was given.")
+    divide = divider(latents, split, protocol)
+
+    def trials(share: float, own: np.random.Generator) -> dict[str, Trial]:
+        rows = divide(own)
+        chosen = own.permutation(len(rows.fit))[: round(share * len(rows.fit))]
+        partners = rows.fit.copy()
+        partners[chosen] = _strangers(rows.fit, latents.groups[rows.fit], chosen, own)
+        return {"": Trial(latents, rows, partners, rows.fit)}
+
+    cases = [Case(share, f"{share:g}", lambda own, share=share: trials(share, own)) for share in shares]
+    points = run_cases(cases, fits, protocol, protocol.draw(rng))
+    return StressCurve("Mismatched pairs", "share of mismatched pairs", points, protocol.seeds)
+
+
+def pair_budget(
+    a: np.ndarray,
+    b: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    budgets: Sequence[int] = BUDGETS,
+    fits: Fits = PRIORS,
+    labels: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+    split: Split | None = None,
+    protocol: Protocol | None = None,
+) -> StressCurve:
+    """Only so many of the pairs to fit on, drawn at random; budgets that are more than there are, are left out.
+
+    The source's probe has all rows: labels are not what is short.
+    """
+    latents, protocol = LatentPairs.of(a, b, labels, groups), protocol or Protocol()
+    divide, seeds = divider(latents, split, protocol), protocol.draw(rng)
+    most = min(len(divide(np.random.default_rng(seed)).fit) for seed in seeds)
+    within = sorted({budget for budget in budgets if 2 <= budget <= most})
+    if not within:
+        raise InputError(
+            f"There are {most} pairs to fit on, and none of the budgets {list(budgets)} is from 2 to {most}."
+        )
+
+    def trials(budget: int, own: np.random.Generator) -> dict[str, Trial]:
+        rows = divide(own)
+        few = own.permutation(rows.fit)[:budget]
+        return {"": Trial(latents, Split(few, rows.score), few, rows.fit)}
+
+    cases = [Case(budget, str(budget), lambda own, budget=budget: trials(budget, own)) for budget in within]
+    points = run_cases(cases, fits, protocol, seeds)
+    return StressCurve("Pair budget", "pairs to fit on", points, protocol.seeds, log_x=True)
+
+
+def _strangers(rows: np.ndarray, groups: np.ndarray, chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """For each chosen place a row of another group, all equally likely."""
+    labels = np.unique(groups, return_inverse=True)[1]
+    sizes, order = np.bincount(labels), np.argsort(labels, kind="stable")
+    if len(sizes) < 2:
+        raise InputError("Pairs are mismatched between groups, but all rows to fit on are of one group.")
+    own, starts = labels[chosen], np.cumsum(sizes) - sizes
+    place = rng.integers(len(rows) - sizes[own])
+    return rows[order[place + np.where(place >= starts[own], sizes[own], 0)]]

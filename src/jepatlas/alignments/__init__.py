@@ -1,0 +1,31 @@
+"""Two models' latents, from files to a record: what is aligned, beyond chance and beyond the raw input."""
+
+from jepatlas.alignments.alignment import Alignment, MapKind, align, fit_map
+from jepatlas.alignments.atlases import add_verdicts, build_verdicts, read_charts
+from jepatlas.alignments.charts import certificate_summary, chart_latents, read_certificate
+from jepatlas.alignments.evidence import BRIEF, Evidence, Study, gather
+from jepatlas.alignments.latents import Latents, Matched, match, read_latents
+from jepatlas.alignments.migration import Migration, migrate_between
+
+__all__ = [
+    "BRIEF",
+    "Alignment",
+    "Evidence",
+    "Latents",
+    "MapKind",
+    "Matched",
+    "Migration",
+    "Study",
+    "add_verdicts",
+    "align",
+    "build_verdicts",
+    "certificate_summary",
+    "chart_latents",
+    "fit_map",
+    "gather",
+    "match",
+    "migrate_between",
+    "read_certificate",
+    "read_charts",
+    "read_latents",
+]

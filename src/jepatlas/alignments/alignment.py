@@ -1,0 +1,153 @@
+"""An alignment as a record: can one model be told from the other, beyond chance and beyond its raw input?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from jepatlas.align import (
+    METRICS,
+    FittedMap,
+    LeastSquaresMap,
+    ProcrustesMap,
+    RidgeMap,
+    RobustMap,
+    StreamedMap,
+    pca_control,
+    untrained_control,
+)
+from jepatlas.alignments.evidence import BRIEF, Evidence, Study, gather
+from jepatlas.alignments.figures import layers_figure, projections, spectrum_figure
+from jepatlas.alignments.latents import Matched
+from jepatlas.base.provenance import provenance
+from jepatlas.base.records import Estimate, LinearMap, Record, Verdict
+from jepatlas.base.seeding import numpy_generator
+
+__all__ = ["Alignment", "MapKind", "align", "fit_map"]
+
+MapKind = Literal["ridge", "least-squares", "procrustes", "similarity", "robust"]
+_MAPS: dict[MapKind, Callable[[], StreamedMap | RobustMap]] = {
+    "ridge": partial(RidgeMap, standardise=True),
+    "least-squares": LeastSquaresMap,
+    "procrustes": ProcrustesMap,
+    "similarity": partial(ProcrustesMap, scaled=True),
+    "robust": partial(RobustMap, RidgeMap(standardise=True)),
+}
+
+MISMATCHED = 0.05
+"""Share of distrusted pairs from which on they are more than the tail of the noise."""
+NAMED = 8
+
+
+def fit_map(kind: MapKind, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None = None) -> FittedMap:
+    """A fitted map a → b; `groups` are of rows that are alike, which a held-out choice must keep together."""
+    found = _MAPS[kind]()
+    return found.fit(a, b, groups) if isinstance(found, RidgeMap) else found.fit(a, b)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The fitted map, and the record of what it is worth."""
+
+    map: LinearMap
+    record: Record
+
+
+def align(matched: Matched, kind: MapKind, study: Study, *, umap: bool = False) -> Alignment:
+    """Fit the map from a to b, and hold it against shuffled pairs and, where raw inputs are given, against controls."""
+    a, b, rows = matched.a.h, matched.b.h, study.split.fit
+    fitted = fit_map(kind, a[rows], b[rows], None if study.groups is None else study.groups[rows])
+    found = gather(a, b, partial(fit_map, kind), study)
+    controls = _controls(matched, kind, study)
+    shown = matched.rows(study.scored)
+    figures, arrays = projections(shown, fitted.map_.apply(shown.a.h), umap=umap, seed=study.seed)
+    layers = layers_figure(shown)
+    verdicts = [
+        *(one.verdict for one in found.values()),
+        *_beyond_controls(found["r2"], controls),
+        *fitted.conditioning_.verdicts(len(rows)),
+        *_distrusted(fitted, len(rows)),
+    ]
+    record = Record(
+        title=f"{matched.a.name} → {matched.b.name}",
+        summary=_summary(matched, found["r2"], controls),
+        provenance=provenance(study.seed) | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(shown.a.h)},
+        verdicts=tuple(verdicts),
+        figures=(*figures, spectrum_figure(fitted.map_), *([layers] if layers else [])),
+        tables=(_table({"the models": found} | controls),),
+        arrays=arrays,
+    )
+    return Alignment(fitted.map_, record)
+
+
+Controls = Mapping[str, Mapping[str, Evidence]]
+
+
+def _controls(matched: Matched, kind: MapKind, study: Study) -> dict[str, dict[str, Evidence]]:
+    """The same map between what was not trained on anything."""
+    if matched.a.raw is None or matched.b.raw is None:
+        return {}
+    a, b = matched.a.h, matched.b.h
+    sides = {"untrained a": (matched.a.raw, a.shape[1]), "untrained b": (matched.b.raw, b.shape[1])}
+    made = {
+        "PCA of the raw input": [pca_control(raw, width, study.split.fit) for raw, width in sides.values()],
+        "an untrained encoder": [
+            untrained_control(raw, width, numpy_generator(study.seed, name)) for name, (raw, width) in sides.items()
+        ],
+    }
+    return {name: gather(x, y, partial(fit_map, kind), study, BRIEF) for name, (x, y) in made.items()}
+
+
+def _beyond_controls(r2: Evidence, controls: Controls) -> list[Verdict]:
+    """Whether R² is higher than each control's."""
+    names = {"PCA of the raw input": "r2_beyond_pca", "an untrained encoder": "r2_beyond_untrained"}
+    return [
+        Verdict.judge(
+            names[name], r2.estimate, direction="higher", null=r2.null.mean, threshold=control["r2"].estimate.high,
+            good=f"The models align better than {name} does (R² {control['r2'].estimate.value:.3f}).",
+            bad=f"The models align no better than {name} does (R² {control['r2'].estimate.value:.3f}): what they agree "
+                "on may come from the input alone.",
+        )
+        for name, control in controls.items()
+    ]  # fmt: skip
+
+
+def _distrusted(fitted: FittedMap, pairs: int) -> list[Verdict]:
+    """The share of pairs that a robust fit takes for mismatched."""
+    if not isinstance(fitted, RobustMap):
+        return []
+    rows = fitted.distrusted_
+    share = len(rows) / pairs
+    named = ", ".join(map(str, rows[:NAMED])) + (", …" if len(rows) > NAMED else "")
+    return [
+        Verdict.judge(
+            "distrusted", Estimate(share, share, share, pairs), direction="lower", threshold=MISMATCHED,
+            good="Share of pairs that do not fit the others, and count little; so few may be chance.",
+            bad=f"Share of pairs that do not fit the others, and count little: look at rows {named} of those fitted.",
+        )
+    ]  # fmt: skip
+
+
+def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
+    told = f"{matched.b.name} from {matched.a.name}"
+    if not r2.verdict.passed:
+        return f"Nothing is aligned: a linear map tells {told} no better than chance (held-out R² {r2.cell})."
+    parts = [f"A linear map tells {told} with held-out R² {r2.cell}."]
+    for name, control in controls.items():
+        beaten = r2.estimate.low > control["r2"].estimate.high
+        parts.append(f"{name[0].upper()}{name[1:]} {'gives less' if beaten else 'gives as much'}: "
+                     f"{control['r2'].cell}.")  # fmt: skip
+    if not controls:
+        parts.append("What the raw input alone would give is not known: --raw-a and --raw-b tell.")
+    return " ".join([*parts, "That models agree does not show that they are right."])
+
+
+def _table(rows: Mapping[str, Mapping[str, Evidence]]) -> dict[str, Any]:
+    """The models beside their controls."""
+    columns = ["coordinates", *(f"{name} ({METRICS[name].direction} is better)" for name in BRIEF)]
+    cells = [[name, *(found[key].cell for key in BRIEF)] for name, found in rows.items()]
+    return {"title": "Beside the controls", "columns": columns, "rows": cells}

@@ -1,0 +1,78 @@
+"""What an atlas is worth, judged on states that its maps have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from jepatlas.align import (
+    Atlas,
+    ChartLatents,
+    certified_transition,
+    cycle_verdicts,
+    split_states,
+    translation_verdicts,
+)
+from jepatlas.alignments.charts import chart_latents, read_certificate
+from jepatlas.alignments.latents import read_latents
+from jepatlas.base.errors import InputError
+from jepatlas.base.linear import r2
+from jepatlas.base.records import Verdict
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.base.stats import bootstrap
+
+__all__ = ["add_verdicts", "build_verdicts", "read_charts"]
+
+
+def read_charts(paths: Sequence[Path], certificates: Sequence[Path] = ()) -> list[ChartLatents]:
+    """Charts from files of latents, with a certificate for each or for none."""
+    if certificates and len(certificates) != len(paths):
+        raise InputError(f"There are {len(paths)} charts, but {len(certificates)} certificates: give one for each.")
+    latents = [read_latents(path) for path in paths]
+    if any(one.ids is None for one in latents) and len({len(one.h) for one in latents}) > 1:
+        rows = ", ".join(f"{one.name} has {len(one.h)} rows" for one in latents)
+        raise InputError(f"{rows}, and not all have ids: which rows show the same state? Store their ids as 'ids'.")
+    known = [read_certificate(path) for path in certificates] or [None] * len(paths)
+    return [chart_latents(one, summary) for one, summary in zip(latents, known, strict=True)]
+
+
+def build_verdicts(charts: Sequence[ChartLatents], *, seed: int) -> list[Verdict]:
+    """Of an atlas of a part of the states, scored on the others: translations, cycles, certified limits."""
+    fitted, held = split_states(charts, numpy_generator(seed, "atlas split"))
+    atlas, rng = Atlas.build(fitted), numpy_generator(seed, "atlas")
+    verdicts = translation_verdicts(atlas, held, rng)
+    if len(charts) > 2 and len(held[0].ids) > 1:
+        verdicts += cycle_verdicts(atlas, fitted, held[0], rng)
+    return [*verdicts, *_certified(atlas, held, rng)]
+
+
+def add_verdicts(atlas: Atlas, newcomer: ChartLatents, *, seed: int) -> list[Verdict]:
+    """Of a newcomer fitted on a part of the anchors: how well its latents of the others fall on their places."""
+    seen = newcomer.take(np.flatnonzero(np.isin(newcomer.ids, atlas.anchors.ids)))
+    if len(seen.ids) < 4:  # too few to leave some out; `Atlas.add` says whether they are enough at all
+        return []
+    (fitted,), (held,) = split_states([seen], numpy_generator(seed, "newcomer split"))
+    order = np.argsort(atlas.anchors.ids)
+    places = atlas.anchors.coordinates[order[np.searchsorted(atlas.anchors.ids, held.ids, sorter=order)]]
+    told, rng = atlas.add(fitted).chart(newcomer.name).into.apply(held.latents), numpy_generator(seed, "newcomer")
+    dealt = told[rng.permutation(len(told))]
+    estimate = bootstrap(lambda w: {"r2": r2(places, told, w)}, len(told), rng, groups=held.groups)["r2"]
+    advice = (f"Held-out R² of the anchors' places in the frame from '{newcomer.name}'. Directions that it does not "
+              "see count against it.")  # fmt: skip
+    return [Verdict.judge(f"joins.{newcomer.name}", estimate, direction="higher", null=r2(places, dealt), good=advice)]
+
+
+def _certified(atlas: Atlas, held: Sequence[ChartLatents], rng: np.random.Generator) -> list[Verdict]:
+    """Prediction beside measurement for every pair of certified charts."""
+    identified = [chart for chart in held if chart.certificate is not None and chart.certificate.identified]
+    verdicts = []
+    for number, a in enumerate(identified):
+        for b in identified[number + 1 :]:
+            _, rows_a, rows_b = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
+            if len(rows_a) > 2 and a.latents.shape[1] == b.latents.shape[1]:
+                found = certified_transition(atlas, (a.name, a.latents[rows_a]), (b.name, b.latents[rows_b]), rng)
+                verdicts += [replace(one, name=f"{one.name}.{a.name}.{b.name}") for one in found]
+    return verdicts

@@ -1,0 +1,108 @@
+"""Evidence: a measure on held-out rows, with its interval and with what shuffled pairs give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from jepatlas.align import METRICS, FittedMap, Metric, Null, half_sample_intervals, measure, permutation_null
+from jepatlas.base.linear import Split
+from jepatlas.base.records import Estimate, Verdict
+from jepatlas.base.seeding import numpy_generator
+
+__all__ = ["BRIEF", "Evidence", "Fit", "Study", "gather"]
+
+Fit = Callable[[np.ndarray, np.ndarray, np.ndarray | None], FittedMap]
+"""A map from pairs of rows (b, d_a), (b, d_b), and the groups of rows that are alike."""
+
+BRIEF = ("r2", "cka_debiased", "dsc_common", "nos_10_common")
+"""What controls are compared by."""
+
+SIGNIFICANT = 1.645
+"""One-sided 5% of a normal null, in its standard deviations."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """How evidence is gathered: which rows are fitted and scored, how often pairs are shuffled and halves are drawn."""
+
+    split: Split
+    groups: np.ndarray | None = None
+    block: int | None = None
+    """Rows of a time block: pairs are then shifted in time, not shuffled."""
+    seed: int = 0
+    permutations: int = 99
+    replicates: int = 100
+    rows: int = 1000
+    """Held-out rows at most: many metrics compare every row with every other one."""
+    advance: Callable[[], object] = lambda: None
+    """Called after each of the `rounds` of measurements, for a progress bar."""
+
+    @property
+    def rounds(self) -> int:
+        """Measurements for one alignment: all shuffles and halves, and twice the true pairs."""
+        return self.permutations + self.replicates + 2
+
+    @property
+    def scored(self) -> np.ndarray:
+        """The held-out rows, or an even choice of them."""
+        held = np.sort(self.split.score)
+        return held[np.linspace(0, len(held) - 1, min(self.rows, len(held))).round().astype(int)]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One metric of one alignment."""
+
+    metric: Metric
+    estimate: Estimate
+    null: Null
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether it is better than with shuffled pairs, at the level of 5%."""
+        sign = 1 if self.metric.direction == "higher" else -1
+        what = f"{self.metric.meaning[0].upper()}{self.metric.meaning[1:]}; {self.metric.direction} is better."
+        chance = (f"shuffled pairs {self.null.mean:.3f} ± {self.null.std:.3f}, p = {self.null.p:.2g}, "
+                  f"{self.null.effect:.1f} standard deviations")  # fmt: skip
+        return Verdict.judge(
+            self.metric.name, self.estimate, direction=self.metric.direction, null=self.null.mean,
+            threshold=self.null.mean + sign * SIGNIFICANT * self.null.std,
+            good=f"{what} Better than chance ({chance}).", bad=f"{what} No better than chance ({chance}).",
+        )  # fmt: skip
+
+    @property
+    def cell(self) -> str:
+        """As tables show it: never without its null."""
+        one = self.estimate
+        return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]; shuffled {self.null.mean:.3f}, p {self.null.p:.2g}"
+
+
+def gather(
+    a: np.ndarray, b: np.ndarray, fit: Fit, study: Study, names: Iterable[str] = tuple(METRICS)
+) -> dict[str, Evidence]:
+    """Fit on some rows, measure on others; and the same with every shuffle, the map fitted anew."""
+    rows, score, names = study.split.fit, study.scored, list(names)
+    alike = None if study.groups is None else study.groups[rows]
+
+    def taken(a: np.ndarray, b: np.ndarray, found: FittedMap) -> dict[str, float]:
+        study.advance()
+        return measure(a, b, found.map_, names=names, limit=found.limit)
+
+    def shuffled(order: np.ndarray) -> dict[str, float]:
+        return taken(a[score], b[order[score]], fit(a[rows], b[order[rows]], alike))
+
+    true = fit(a[rows], b[rows], alike)
+    intervals = half_sample_intervals(
+        lambda part: taken(a[score[part]], b[score[part]], true), len(score), numpy_generator(study.seed, "intervals"),
+        groups=None if study.groups is None else study.groups[score], replicates=study.replicates,
+    )  # fmt: skip
+    by_groups = study.groups if study.block is None else None
+    nulls = permutation_null(
+        shuffled, len(a), numpy_generator(study.seed, "nulls"),
+        directions={name: METRICS[name].direction for name in names}, groups=by_groups, block=study.block,
+        permutations=study.permutations,
+    )  # fmt: skip
+    return {name: Evidence(METRICS[name], intervals[name], nulls[name]) for name in names}

@@ -1,0 +1,148 @@
+"""What a person brings to be aligned: files of latents, ids that say which rows belong together, groups, raw inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from jepatlas.align import match_ids
+from jepatlas.base.arrays import check_finite, read_arrays
+from jepatlas.base.errors import InputError
+
+__all__ = ["Latents", "Matched", "match", "read_latents", "read_one"]
+
+EXTRA = ("ids", "groups", "labels", "raw")
+
+
+@dataclass(frozen=True)
+class Latents:
+    """One model's latents, with whatever else was given of the same rows."""
+
+    name: str
+    h: np.ndarray  # (b, d)
+    ids: np.ndarray | None = None  # (b,)
+    groups: np.ndarray | None = None  # (b,)
+    labels: np.ndarray | None = None  # (b,)
+    raw: np.ndarray | None = None  # (b, ...)
+    layers: Mapping[str, np.ndarray] = field(default_factory=dict)  # each (b, d_l), first layer first
+
+    def __post_init__(self) -> None:
+        if self.h.ndim != 2 or not self.h.size:
+            raise InputError(f"{self.name}: latents must be a matrix with one row per state, not {self.h.shape}.")
+        check_finite(f"{self.name}: h", self.h)
+        for kind, array in {"ids": self.ids, "groups": self.groups, "labels": self.labels, "raw": self.raw,
+                            **self.layers}.items():  # fmt: skip
+            if array is not None and len(array) != len(self.h):
+                raise InputError(f"{self.name}: there are {len(self.h)} latents, but {len(array)} rows of {kind}.")
+
+    def rows(self, rows: np.ndarray) -> Latents:
+        """Some of the rows, in this order."""
+        parts = {kind: None if (array := getattr(self, kind)) is None else array[rows] for kind in EXTRA}
+        layers = {name: layer[rows] for name, layer in self.layers.items()}
+        return replace(self, h=self.h[rows], layers=layers, **parts)
+
+
+def read_latents(
+    path: Path,
+    *,
+    ids: Path | None = None,
+    groups: Path | None = None,
+    labels: Path | None = None,
+    raw: Path | None = None,
+) -> Latents:
+    """Latents from a file in any format; what it does not hold itself may come from files of their own.
+
+    Arrays called `layer…` are a model's layers, in the order of their names; without an `h` the last one is it.
+    """
+    arrays = read_arrays(path)
+    layers = {name: arrays[name] for name in sorted(arrays, key=_in_order) if name.startswith("layer")}
+    h = arrays.get("h", next(reversed(layers.values()), None))
+    if h is None:
+        raise InputError(f"{path} has no array 'h' (the latents). Found: {', '.join(arrays)}.")
+    given = {"ids": ids, "groups": groups, "labels": labels, "raw": raw}
+    extra = {kind: arrays.get(kind) if file is None else read_one(file) for kind, file in given.items()}
+    for kind in ("ids", "groups", "labels"):
+        if (array := extra[kind]) is not None:
+            extra[kind] = _column(array, f"{given[kind] or path}: {kind}")
+    return Latents(path.stem, h, layers=layers, **extra)
+
+
+def read_one(path: Path) -> np.ndarray:
+    """The one array of a file; a text file with one value a line will do."""
+    if path.suffix.lower() == ".txt":
+        if not path.is_file():
+            raise InputError(f"There is no file {path}.")
+        return np.array(path.read_text(encoding="utf-8").splitlines())
+    arrays = read_arrays(path)
+    if len(arrays) != 1:
+        raise InputError(f"{path} must hold one array, but it holds {', '.join(arrays)}.")
+    return next(iter(arrays.values()))
+
+
+def _column(array: np.ndarray, what: str) -> np.ndarray:
+    """One value per row; a table of one column has one, too."""
+    if array.ndim == 0 or array.size != len(array):
+        raise InputError(f"{what} must be one value per row, but its shape is {array.shape}.")
+    return array.reshape(len(array))
+
+
+def _in_order(name: str) -> tuple[str, int]:
+    """`layer2` before `layer10`."""
+    digits = name.rstrip("0123456789")
+    return digits, int(name[len(digits) :] or 0)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Two models' latents, row by row of the same states."""
+
+    a: Latents
+    b: Latents
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        return self.a.groups if self.a.groups is not None else self.b.groups
+
+    @property
+    def has_raw(self) -> bool:
+        """Whether there is something for controls to be made of."""
+        return self.a.raw is not None and self.b.raw is not None
+
+    def rows(self, rows: np.ndarray) -> Matched:
+        return Matched(self.a.rows(rows), self.b.rows(rows))
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        return self.a.labels if self.a.labels is not None else self.b.labels
+
+
+def match(a: Latents, b: Latents) -> Matched:
+    """Bring the rows of the same state together, by ids where there are any; else row i belongs to row i."""
+    if (a.ids is None) != (b.ids is None):
+        with_ids, without = (a, b) if b.ids is None else (b, a)
+        raise InputError(f"{with_ids.name} has ids, but {without.name} has none: give ids for both, or for neither.")
+    if a.ids is None or b.ids is None:
+        if len(a.h) != len(b.h):
+            raise InputError(
+                f"{a.name} has {len(a.h)} rows and {b.name} has {len(b.h)}: which belong together? "
+                "Give the rows of both the ids of their states (--ids A_IDS B_IDS)."
+            )
+        return _agree(a, b)
+    rows_a, rows_b = match_ids(a.ids, b.ids)
+    return _agree(a.rows(rows_a), b.rows(rows_b))
+
+
+def _agree(a: Latents, b: Latents) -> Matched:
+    """What both files say of a state must be the same."""
+    for kind in ("groups", "labels"):
+        first, second = getattr(a, kind), getattr(b, kind)
+        if first is not None and second is not None and (wrong := np.flatnonzero(first != second)).size:
+            row = int(wrong[0])
+            raise InputError(
+                f"{a.name} and {b.name} disagree on the {kind} of {wrong.size} of {len(first)} states (the first in "
+                f"row {row}: '{first[row]}' and '{second[row]}'). Are their rows in the same order?"
+            )
+    return Matched(a, b)

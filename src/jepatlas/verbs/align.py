@@ -1,0 +1,109 @@
+"""Can one model's latents be translated into another's?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import tyro
+
+from jepatlas.align import split_rows, time_blocks
+from jepatlas.alignments import MapKind, Matched, Study, align, match, read_latents
+from jepatlas.base.errors import InputError
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.report import write_report
+from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say, verdict_table
+
+MAIN = ("r2", "mse_per_dim", "cka_debiased", "dsc_common", "nos_10_common", "r2_beyond_pca", "r2_beyond_untrained",
+        "pairs_per_dimension", "condition", "orthogonality", "distrusted")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Align:
+    """Fit a linear map between two models' latents of the same states, and say what it is worth.
+
+    Example: jepatlas align ada.npy ben.npy
+
+    Example: jepatlas align left.npz right.npz --raw-a left_pixels.npy --raw-b right_pixels.npy --blocks 100
+
+    Every number is of held-out rows and stands beside what shuffled pairs give. With the raw inputs, so do the two
+    controls: their principal components, and an encoder that was never trained.
+    """
+
+    a: tyro.conf.Positional[Path]
+    """The source: latents h in npy, npz, safetensors, csv or parquet; perhaps with ids, groups, labels, raw, layer0…"""
+    b: tyro.conf.Positional[Path]
+    """The target, in the same way."""
+    ids: tuple[Path, ...] = ()
+    """Two files with the ids of the rows of A and of B, which then need not be in the same order."""
+    groups: Path | None = None
+    """File with a group for each row of A (an object, an episode): never split, drawn and shuffled as a whole."""
+    blocks: int | None = None
+    """Rows are a series in time: split into blocks of so many rows, and shift pairs in time instead of shuffling."""
+    labels: Path | None = None
+    """File with a label for each row of A, for the colours of the figures."""
+    raw_a: Path | None = None
+    """Raw inputs of A, one for each row: plain rows or images, for the controls."""
+    raw_b: Path | None = None
+    """Raw inputs of B."""
+    map: MapKind = "ridge"
+    """How the map is fitted; ridge and robust standardise both sides and choose their penalty by held-out score."""
+    permutations: int = 99
+    """How often pairs are shuffled; p-values cannot be below 1 / (permutations + 1)."""
+    rows: int = 1000
+    """Held-out rows at most that are measured: many metrics compare every row with every other one."""
+    umap: bool = False
+    """Show UMAP projections, too (needs jepatlas[interop])."""
+    full: bool = False
+    """Show every metric, not only the main ones."""
+    seed: int = 0
+    """Which rows are held out, shuffled and drawn."""
+    out: Path = Path("runs/align")
+    """Where map.safetensors, the record and report.html go."""
+    json: str | None = None
+    """Write the record as JSON to this file (- for standard output)."""
+
+
+def main(words: list[str]) -> int:
+    options = parse(Align, "align", words)
+    console = console_for(options.json)
+    matched = _read(options)
+    study = _study(matched, options)
+    alignments = 3 if matched.has_raw else 1
+    with progress_bar(console, "shuffling pairs, drawing halves", alignments * study.rounds) as advance:
+        found = align(matched, options.map, replace(study, advance=advance), umap=options.umap)
+    found.map.save(place := options.out / "map.safetensors")
+    found.record.save(options.out, "align")
+    page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
+    say(console, found.record.summary)
+    shown = [verdict for verdict in found.record.verdicts if options.full or verdict.name in MAIN]
+    console.print(verdict_table(found.record.title, shown))
+    if hidden := len(found.record.verdicts) - len(shown):
+        say(console, f"{hidden} more numbers inform: --full shows them, and the report.")
+    say(console, f"Map ({place.stat().st_size / 1e6:.2f} MB): {place}\nReport: {page}")
+    emit(options.json, {"map": str(place), "report": str(page)} | found.record.to_json())
+    return 0
+
+
+def _read(options: Align) -> Matched:
+    if len(options.ids) not in (0, 2):
+        raise InputError(f"--ids takes two files, of A and of B, but {len(options.ids)} was given.")
+    if (options.raw_a is None) != (options.raw_b is None):
+        raise InputError("The controls need the raw input of both models: give --raw-a and --raw-b.")
+    ids = options.ids or (None, None)
+    a = read_latents(options.a, ids=ids[0], groups=options.groups, labels=options.labels, raw=options.raw_a)
+    b = read_latents(options.b, ids=ids[1], raw=options.raw_b)
+    return match(a, b)
+
+
+def _study(matched: Matched, options: Align) -> Study:
+    n, rng = len(matched.a.h), numpy_generator(options.seed, "align split")
+    if options.blocks is not None:
+        if matched.groups is not None:
+            raise InputError(
+                "Rows are split by groups or by time blocks, not by both: leave out --blocks or the groups."
+            )
+        split, groups = split_rows(n, rng, blocks=options.blocks), time_blocks(n, options.blocks)
+    else:
+        split, groups = split_rows(n, rng, groups=matched.groups), matched.groups
+    return Study(split, groups, options.blocks, options.seed, options.permutations, rows=options.rows)

@@ -1,0 +1,57 @@
+"""Let one more model join an atlas, without changing the others; or give its models probes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from jepatlas.align import LinearProbe, attach_probe, load_atlas, save_atlas
+from jepatlas.alignments import add_verdicts, read_charts
+from jepatlas.base.errors import InputError
+from jepatlas.verbs.atlas.show import present
+from jepatlas.verbs.options import parse
+
+
+@dataclass(frozen=True)
+class Add:
+    """Fit one more model to the frame of an atlas, on the anchor states that it has seen; or give models probes.
+
+    Example: jepatlas atlas add runs/atlas dora.npz
+
+    Example: jepatlas atlas add runs/atlas --probes ada=colour.safetensors
+    """
+
+    atlas: tyro.conf.Positional[Path]
+    """The atlas; it is exchanged for the new one in one step."""
+    chart: tyro.conf.Positional[tuple[Path, ...]] = ()
+    """Latents h of the new model, with the ids of its states."""
+    certificate: tuple[Path, ...] = ()
+    """Its certificate, if it has one."""
+    probes: tuple[str, ...] = ()
+    """Probes for charts of the atlas, as CHART=FILE; they take the names of their files."""
+    seed: int = 0
+    """Which anchors are held out to score the newcomer."""
+    out: Path | None = None
+    """Another folder to write; by default the atlas itself."""
+    json: str | None = None
+    """Write what the atlas holds as JSON to this file (- for standard output)."""
+
+
+def main(words: list[str]) -> int:
+    options = parse(Add, "atlas add", words)
+    if not options.chart and not options.probes:
+        raise InputError("name a file of latents to add, or probes with --probes CHART=FILE.")
+    atlas, verdicts = load_atlas(options.atlas), []
+    for newcomer in read_charts(options.chart, options.certificate):
+        verdicts += add_verdicts(atlas, newcomer, seed=options.seed)
+        atlas = atlas.add(newcomer)
+    for text in options.probes:
+        name, equals, path = text.partition("=")
+        if not equals:
+            raise InputError(f"--probes takes CHART=FILE, but '{text}' was given.")
+        atlas = attach_probe(atlas, name, Path(path).stem, LinearProbe.load(path))
+    seal = save_atlas(atlas, place := options.out or options.atlas)
+    present(atlas, place, json=options.json, seal=seal, verdicts=verdicts)
+    return 0

@@ -1,0 +1,81 @@
+"""Which models and probes an atlas holds, and how large it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from jepatlas.align import Atlas, Chart, exchanged, load_atlas
+from jepatlas.base.records import Verdict
+from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
+
+__all__ = ["present"]
+
+
+@dataclass(frozen=True)
+class Show:
+    """Check every file of an atlas against its hash, and say what the atlas holds.
+
+    Example: jepatlas atlas show runs/atlas
+    """
+
+    atlas: tyro.conf.Positional[Path]
+    """The folder of an atlas."""
+    seal: str | None = None
+    """What the sender says the seal is: another one is refused."""
+    json: str | None = None
+    """Write it as JSON to this file (- for standard output)."""
+
+
+def main(words: list[str]) -> int:
+    options = parse(Show, "atlas show", words)
+    atlas = load_atlas(options.atlas, seal=options.seal)
+    present(atlas, options.atlas, json=options.json, seal=options.seal)
+    return 0
+
+
+def present(
+    atlas: Atlas, place: Path, *, json: str | None, seal: str | None = None, verdicts: Sequence[Verdict] = ()
+) -> None:
+    """A table of charts, what was judged of them, and the size of what would be sent."""
+    console, sizes = console_for(json), exchanged(atlas)
+    title = f"{len(atlas.charts)} charts in a frame of {atlas.width} dimensions"
+    columns = ("chart", "width", "tied", "states", "identified", "bound", "carries", "kB")
+    table = Table(*columns, box=SIMPLE_HEAD, title=title, title_justify="left")
+    for chart in atlas.charts:
+        table.add_row(*_cells(chart), f"{sizes[chart.name] / 1e3:.1f}")
+    console.print(table)
+    judged = [*verdicts, *atlas.verdicts()]
+    console.print(verdict_table("What the atlas is worth", judged))
+    for verdict in judged:
+        if verdict.passed is False:
+            say(console, f"✗ {verdict.name}: {verdict.advice}")
+    total, maps = sum(sizes.values()), len(atlas.charts)
+    say(console, f"{maps} maps serve {maps * (maps - 1)} translations. Exchanged: {total / 1e3:.1f} kB in all.")
+    say(console, f"Atlas: {place}" + (f" (seal {seal})" if seal else ""))
+    emit(json, {"atlas": str(place), "seal": seal, "width": atlas.width, "bytes": sizes,
+                "charts": [_plain(chart) for chart in atlas.charts],
+                "verdicts": [verdict.to_json() for verdict in judged]})  # fmt: skip
+
+
+def _cells(chart: Chart) -> list[str]:
+    known = chart.certificate
+    bound = f"{known.bound.value:.3g} ≤ {known.bound.high:.3g}" if known else ""
+    identified = {True: "yes", False: "no", None: "not certified"}[known.identified if known else None]
+    carries = ", ".join(f"{one.kind} {one.name}" for one in chart.attachments)
+    return [chart.name, str(chart.width), str(chart.tied), str(chart.states), identified, bound, carries]
+
+
+def _plain(chart: Chart) -> dict[str, Any]:
+    known = chart.certificate
+    return {
+        "name": chart.name, "width": chart.width, "tied": chart.tied, "states": chart.states,
+        "identified": known.identified if known else None, "bound": known.bound.value if known else None,
+        "carries": [{"kind": one.kind, "name": one.name, "sha256": one.sha256} for one in chart.attachments],
+    }  # fmt: skip

@@ -1,0 +1,21 @@
+"""Verbs with commands of their own: `jepatlas atlas build …`. A command's module is imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+
+from jepatlas.base.errors import InputError, nearest
+
+__all__ = ["run_command"]
+
+
+def run_command(verb: str, commands: Mapping[str, str], words: list[str]) -> int:
+    """Run `verbs/VERB/COMMAND.py`, or print the commands with a line on each."""
+    if not words or words[0] in ("-h", "--help"):
+        lines = "\n".join(f"  {name:10} {line}" for name, line in commands.items())
+        print(f"usage: jepatlas {verb} COMMAND [options]     (--help after a command explains it)\n\n{lines}")
+        return 0
+    if words[0] not in commands:
+        raise InputError(f"there is no command '{words[0]}'. {nearest(words[0], commands)}")
+    return importlib.import_module(f"jepatlas.verbs.{verb}.{words[0]}").main(words[1:])

@@ -1,0 +1,9 @@
+"""Carry what was trained on one model over to another."""
+
+from jepatlas.verbs.commands import run_command
+
+COMMANDS = {"probe": "a linear probe, through the map between two models, with no training"}
+
+
+def main(words: list[str]) -> int:
+    return run_command("migrate", COMMANDS, words)

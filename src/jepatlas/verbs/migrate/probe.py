@@ -1,0 +1,98 @@
+"""Carry a linear probe from one model to another, through the map between them, with no training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from jepatlas.align import LinearProbe, migrate, support
+from jepatlas.alignments import MapKind, Migration, match, migrate_between, read_latents
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import LinearMap
+from jepatlas.report import write_report
+from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Make a probe of A's latents read B's: analytically, through the map A → B.
+
+    Example: jepatlas migrate probe ada.npz ben.npz --labels labels.npy
+
+    Example: jepatlas migrate probe --probe colour.safetensors --map runs/align/map.safetensors
+
+    With paired latents and labels, accuracies are reported on held-out rows: of the source, of the head as it is, of
+    the migrated one, and of a probe trained on B. Without latents, the probe is carried through a saved map.
+    """
+
+    latents: tyro.conf.Positional[tuple[Path, ...]] = ()
+    """Paired latents of A and B, with ids where their rows are not in the same order."""
+    labels: Path | None = None
+    """File with a label for each row of A, where A's file has none."""
+    groups: Path | None = None
+    """File with a group for each row of A (an object, an episode): never split."""
+    ids: tuple[Path, ...] = ()
+    """Two files with the ids of the rows of A and of B."""
+    probe: Path | None = None
+    """A saved probe on A's latents; by default one is trained on the rows that are not held out."""
+    map: Path | None = None
+    """A saved map A → B; by default one is fitted on the rows that are not held out."""
+    fit: MapKind = "ridge"
+    """How that map is fitted."""
+    limit: float = 1e6
+    """Directions that the map carries less than 1/limit of the most are not carried back."""
+    seed: int = 0
+    """Which rows are held out."""
+    out: Path = Path("runs/migrate")
+    """Where probe.safetensors, the record and report.html go."""
+    json: str | None = None
+    """Write the record as JSON to this file (- for standard output)."""
+
+
+def main(words: list[str]) -> int:
+    options = parse(Probe, "migrate probe", words)
+    if len(options.latents) == 0:
+        return _through_saved_map(options)
+    if len(options.latents) != 2:
+        raise InputError(f"give the latents of both models, A and B, but {len(options.latents)} file was given.")
+    found = _between_models(options)
+    found.probe.save(place := options.out / "probe.safetensors")
+    found.map.save(options.out / "map.safetensors")
+    found.record.save(options.out, "migrate")
+    page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
+    console = console_for(options.json)
+    say(console, found.record.summary)
+    console.print(verdict_table(found.record.title, found.record.verdicts))
+    say(console, f"Probe: {place}\nReport: {page}")
+    emit(options.json, {"probe": str(place), "report": str(page)} | found.record.to_json())
+    return 0
+
+
+def _between_models(options: Probe) -> Migration:
+    if len(options.ids) not in (0, 2):
+        raise InputError(f"--ids takes two files, of A and of B, but {len(options.ids)} was given.")
+    ids = options.ids or (None, None)
+    a = read_latents(options.latents[0], ids=ids[0], groups=options.groups, labels=options.labels)
+    b = read_latents(options.latents[1], ids=ids[1])
+    return migrate_between(
+        match(a, b), options.fit, limit=options.limit, seed=options.seed,
+        probe=None if options.probe is None else LinearProbe.load(options.probe),
+        fitted=None if options.map is None else LinearMap.load(options.map),
+    )  # fmt: skip
+
+
+def _through_saved_map(options: Probe) -> int:
+    if options.probe is None or options.map is None:
+        raise InputError("give paired latents of two models, or a saved --probe and a saved --map.")
+    probe, fitted = LinearProbe.load(options.probe), LinearMap.load(options.map)
+    carried = support(probe, fitted, limit=options.limit)
+    migrate(probe, fitted, limit=options.limit).save(place := options.out / "probe.safetensors")
+    say(console_for(options.json),
+        f"The map carries {carried.carried} of {carried.width} directions (κ = {carried.condition:.3g}); "
+        f"{carried.lost:.1%} of what the probe reads is lost. Its accuracy is not known: give latents and labels.\n"
+        f"Probe: {place}")  # fmt: skip
+    emit(options.json, {"probe": str(place), "condition": carried.condition, "carried": carried.carried,
+                        "width": carried.width, "lost": carried.lost})  # fmt: skip
+    return 0

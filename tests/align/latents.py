@@ -1,0 +1,31 @@
+"""Latents for the tests of similarity, and the groups that it may be invariant under."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+__all__ = ["SHAPES", "gaussian", "invertible", "related", "rotation"]
+
+SHAPES = st.tuples(st.integers(6, 40), st.integers(1, 12), st.integers(1, 12), st.integers(0, 10_000))
+"""Rows, the widths of both sides, and a seed; rows may be fewer than columns."""
+
+
+def gaussian(rows: int, dim: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((rows, dim))
+
+
+def related(rows: int, wide_a: int, wide_b: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Two noisy linear images of the same states, far from the origin."""
+    z = gaussian(rows, 3, seed)
+    a = z @ gaussian(3, wide_a, seed + 1) + 0.5 * gaussian(rows, wide_a, seed + 2) + 5
+    return a, z @ gaussian(3, wide_b, seed + 3) + 0.5 * gaussian(rows, wide_b, seed + 4) - 2
+
+
+def rotation(dim: int, seed: int = 0) -> np.ndarray:
+    return np.linalg.qr(gaussian(dim, dim, seed))[0]
+
+
+def invertible(dim: int, seed: int = 0) -> np.ndarray:
+    """Of condition number 10 at most."""
+    return rotation(dim, seed) * np.linspace(1, 10, dim) @ rotation(dim, seed + 1)
