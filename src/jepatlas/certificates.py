@@ -22,6 +22,7 @@ __all__ = ["Certificate", "certificate", "certify_file"]
 
 SHOWN = 1500  # points of a scatter plot
 CHARTS = {"z": "true state z", "x": "observation x", "h": "latent h", "h_rotated": "latent h, rotated to z"}
+MISMATCH = ("state_directions", "minimal_r2_lost", "captured", "superposition")
 UNKNOWABLE = (
     "Without the truth three things stay open: whether the world has dimensions that the latents miss; whether it is "
     "Gaussian with one rate, as the bound presumes (another world, relabelled by a monotone warp, can look like one); "
@@ -57,13 +58,15 @@ def certificate(
     given = None if rho is None or rho == "unknown" else float(rates(rho, 1)[0])
     ladder = _ladder(arrays, seed) if audited else None
     used = ladder.rho if ladder and rho == "unknown" else given
-    verdicts = [] if z is None and used is None else certify(h, h_next, z, rho=used, groups=groups, seed=seed)
+    own = ladder if ladder and ladder.of == "latents" else None
+    options = {"rho": used, "groups": groups, "ladder": own, "seed": seed}
+    verdicts = [] if z is None and used is None else certify(h, h_next, z, **options)
     diagnosis = diagnose(verdicts)
     if ladder:
         verdicts += [*ladder.verdicts(h.shape[1], given), *audit(h, h_next, groups=groups, seed=seed)]
     verdicts = list({verdict.name: verdict for verdict in verdicts}.values())  # the rank may be there twice
     shown = {} if z is None else _shown(arrays, seed)
-    parts = (_found(diagnosis, verdicts), ladder.sentence if ladder else "", _tally(verdicts),
+    parts = (_found(diagnosis, verdicts), _mismatch(verdicts), ladder.sentence if ladder else "", _tally(verdicts),
              UNKNOWABLE if z is None else "", note)  # fmt: skip
     return Certificate(
         title=title,
@@ -112,6 +115,11 @@ def _found(diagnosis: Diagnosis | None, verdicts: list[Verdict]) -> str:
         return "Without the truth and without ρ nothing can be certified."
     limit = f"at most {bound.value:.3f} [{bound.low:.3f}, {bound.high:.3f}]"
     return f"Without the truth: whitened, the latents are {limit} away from a rotation of the state. {bound.advice}"
+
+
+def _mismatch(verdicts: list[Verdict]) -> str:
+    """What more, or fewer, latents than states hold: their verdicts in words."""
+    return " ".join(verdict.advice for verdict in verdicts if verdict.name in MISMATCH)
 
 
 def _tally(verdicts: list[Verdict]) -> str:

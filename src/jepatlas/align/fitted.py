@@ -84,6 +84,9 @@ class FittedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     def _n_features_out(self) -> int:
         return self._parts[0].d_out
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_parts")  # scikit-learn would take the width of refused rows for a fit
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -135,11 +138,13 @@ class StreamedMap(FittedMap):
 
     def _order(self, groups: Any, count: int) -> np.ndarray:
         """The place of each row's group, in the order of their first appearance."""
-        labels, inverse = np.unique(np.asarray(groups), return_inverse=True)
+        labels, first, inverse = np.unique(np.asarray(groups), return_index=True, return_inverse=True)
         if len(inverse) != count:
             raise InputError(f"There are {count} pairs, but {len(inverse)} group labels.")
         self._groups: dict[Any, int] = getattr(self, "_groups", {})
-        return np.array([self._groups.setdefault(label, len(self._groups)) for label in labels.tolist()])[inverse]
+        for label in labels[np.argsort(first)].tolist():
+            self._groups.setdefault(label, len(self._groups))
+        return np.array([self._groups[label] for label in labels.tolist()])[inverse]
 
 
 def paired(estimator: FittedMap, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -154,5 +159,5 @@ def _validated(estimator: FittedMap, *arrays: Any, **options: Any) -> Any:
     try:
         return validate_data(estimator, *arrays, **options)
     except ValueError as error:
-        hint = " Match them by their ids, and leave out what has no partner." if "inconsistent" in str(error) else ""
+        hint = ". Match rows by their ids, and leave out what has no partner." if "inconsistent" in str(error) else ""
         raise InputError(f"{error}{hint}") from error

@@ -40,8 +40,7 @@ def least_squares_of(moments: PairMoments) -> LinearMap:
     weight = (moments.xy.T / units) @ inverse / units
     if dead.any():  # what maps dead directions to nothing is the smallest
         null = np.linalg.qr(vectors[:, dead] / units[:, None])[0]
-        for _ in range(2):  # again, for what the rounding of the first time left
-            weight = weight - (weight @ null) @ null.T
+        weight = weight - (weight @ null) @ null.T
     return LinearMap(weight, moments.x_mean, moments.y_mean)
 
 

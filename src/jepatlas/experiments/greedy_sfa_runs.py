@@ -23,9 +23,9 @@ from jepatlas.experiments.latents import Sample, inform, train_and_measure
 from jepatlas.experiments.sequential import one_by_one
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.identify import SpectrumSettings, linear_sfa, recovery
-from jepatlas.identify.pair_chunks import PairArrays, PairChunks
-from jepatlas.identify.selection import SCORE
-from jepatlas.identify.solver import SpectralSolver
+from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
+from jepatlas.identify.spectral.selection import SCORE
+from jepatlas.identify.spectral.solver import SpectralSolver
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.views import Transitions

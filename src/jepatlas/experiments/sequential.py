@@ -18,7 +18,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 from jepatlas.base.linear import ridge as ridge_map
-from jepatlas.identify.transfer import TransferMoments, eigenfunctions
+from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions
 
 __all__ = ["monomials", "one_by_one"]
 

@@ -1,37 +1,41 @@
 """Are these latents the world's own coordinates? Takes plain arrays, so it judges anyone's model."""
 
-from jepatlas.identify.bound import bound, bound_terms, epsilon_null
-from jepatlas.identify.captured import Captured, captured, name_direction
-from jepatlas.identify.certificate import certify
-from jepatlas.identify.diagnosis import Diagnosis, diagnose
-from jepatlas.identify.dimension import dimension_verdicts
-from jepatlas.identify.dose_response import DoseResponse, dose_response, dosed_encoder, state_recovery
-from jepatlas.identify.dynamics import latent_dynamics
-from jepatlas.identify.geometry import dirichlet_floor, jacobian_geometry, jacobians, singular_values
-from jepatlas.identify.held_out import held_out_rates
-from jepatlas.identify.hermite import HermiteFit, degree_variances, hermite_basis, largest_degree, multi_indices
-from jepatlas.identify.isotropise import (
+from jepatlas.identify.certificate.certificate import certify
+from jepatlas.identify.certificate.diagnosis import Diagnosis, diagnose
+from jepatlas.identify.dimension.captured import Captured, captured
+from jepatlas.identify.dimension.minimal import minimal_recovery
+from jepatlas.identify.dimension.own_ladder import OwnLadder, own_ladder
+from jepatlas.identify.dimension.rank import linear_rank
+from jepatlas.identify.dimension.redundancy import Redundancy, redundancy
+from jepatlas.identify.dimension.state_directions import name_direction
+from jepatlas.identify.dimension.verdicts import dimension_verdicts
+from jepatlas.identify.isotropy.dose_response import DoseResponse, dose_response, dosed_encoder, state_recovery
+from jepatlas.identify.isotropy.isotropise import (
     Isotropised,
     Isotropy,
     fit_isotropy,
     isotropic_resample,
     isotropic_weights,
 )
-from jepatlas.identify.ladder import Ladder, read_ladder
-from jepatlas.identify.mehler import decays, loss_decomposition, mehler_ladder, mehler_verdicts
-from jepatlas.identify.minimal import minimal_recovery
-from jepatlas.identify.monotone import Monotone, fit_monotone
-from jepatlas.identify.own_ladder import OwnLadder, own_ladder
-from jepatlas.identify.preconditions import audit
-from jepatlas.identify.recovery import adjusted, linear_response, recovery, recovery_null
-from jepatlas.identify.redundancy import Redundancy, linear_rank, redundancy
-from jepatlas.identify.rho import nonlinear_rho, rho_of_spectrum
-from jepatlas.identify.sfa import linear_sfa, quadratic_sfa
-from jepatlas.identify.solver import SpectrumSettings
-from jepatlas.identify.spectral_encoder import SpectralEncoder
-from jepatlas.identify.spectrum import Spectrum, fit_spectral_encoder, spectrum, spectrum_of_chunks
-from jepatlas.identify.sturm_liouville import SturmLiouville, sturm_liouville, sturm_liouville_generalised_normal
-from jepatlas.identify.warp import WarpFit, fit_warp, warp_band, warp_recovery
+from jepatlas.identify.preconditions.audit import audit
+from jepatlas.identify.spectral.held_out import held_out_rates
+from jepatlas.identify.spectral.ladder import Ladder, read_ladder
+from jepatlas.identify.spectral.rho import nonlinear_rho, rho_of_spectrum
+from jepatlas.identify.spectral.sfa import linear_sfa, quadratic_sfa
+from jepatlas.identify.spectral.solver import SpectrumSettings
+from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
+from jepatlas.identify.spectral.spectrum import Spectrum, fit_spectral_encoder, spectrum, spectrum_of_chunks
+from jepatlas.identify.theory.bound import bound, bound_terms, epsilon_null
+from jepatlas.identify.theory.dynamics import latent_dynamics
+from jepatlas.identify.theory.geometry import dirichlet_floor, jacobian_geometry, jacobians, singular_values
+from jepatlas.identify.theory.hermite import HermiteFit, degree_variances, hermite_basis, largest_degree, multi_indices
+from jepatlas.identify.theory.mehler import decays, loss_decomposition, mehler_ladder, mehler_verdicts
+from jepatlas.identify.truth.recovery import adjusted, recovery, recovery_null
+from jepatlas.identify.truth.response import linear_response
+from jepatlas.identify.warps.monotone import Monotone, fit_monotone
+from jepatlas.identify.warps.sturm_liouville import SturmLiouville, sturm_liouville, sturm_liouville_generalised_normal
+from jepatlas.identify.warps.warp import WarpFit, fit_warp
+from jepatlas.identify.warps.warp_recovery import warp_band, warp_recovery
 
 __all__ = [
     "Captured",

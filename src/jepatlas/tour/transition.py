@@ -1,6 +1,7 @@
-"""Chapter: the map between the two agents, fitted on states that both have seen, is a rotation.
+"""Chapter: the map between the two agents, fitted on states that both have seen, is a rotation; and it was promised.
 
-If h₁ = Q₁z and h₂ = Q₂z then h₂ = Q₂Q₁ᵀ h₁: the transition map of two identified charts is orthogonal.
+If h₁ = Q₁z and h₂ = Q₂z then h₂ = Q₂Q₁ᵀ h₁: the transition map of two identified charts is orthogonal. With bounds
+B₁ and B₂ on their errors, E‖h₂ − W h₁‖² ≤ (√B₁ + √B₂)² for that W, before a single pair is looked at.
 """
 
 from __future__ import annotations
@@ -8,80 +9,96 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
-from jepatlas.base.linear import Split, hold_out, least_squares
+from jepatlas.align import certified_map
+from jepatlas.alignments import read_certificate
+from jepatlas.base.linear import least_squares, procrustes, r2, whitener
 from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Record, Verdict
-from jepatlas.base.seeding import numpy_generator, torch_generator
+from jepatlas.base.records import Estimate, Record, Verdict
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.base.stats import bootstrap
 from jepatlas.identify import linear_response, recovery, recovery_null
-from jepatlas.identify.certificate import ORTHOGONALITY, R2
-from jepatlas.recipes import build_objective
-from jepatlas.runs import load_objective
+from jepatlas.identify.truth.verdicts import ORTHOGONALITY, R2
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
+from jepatlas.tour.shared_states import SHOWN, SharedStates, shared_states
 
 __all__ = ["TRANSITION"]
 
-STATES = 10_000
-SHOWN = 1500
+FEW = 8
 
 
 def _play(stage: Stage) -> Record:
-    z, charts = _same_states(stage)
-    ada, ben = charts["trained"]
-    split = hold_out(STATES, numpy_generator(stage.seed, "map split"))
-    estimates = recovery(ben, ada, split, numpy_generator(stage.seed, "map"))
-    null = recovery_null(ben, ada, split, numpy_generator(stage.seed, "map null"))
-    to_ben = least_squares(ada[split.fit], ben[split.fit])
+    shared = shared_states(stage)
+    (ada, ben), (fit, score) = shared.trained, shared.split
+    to_ben = least_squares(ada[fit], ben[fit])
     to_ben.save(stage.folder / "maps" / "ada-ben.safetensors")
-    _, whitened = linear_response(ada[split.score], ben[split.score], np.ones(len(split.score)))
-    shown = split.score[:SHOWN]
-    verdicts = (
-        Verdict.judge("map.r2", estimates["r2_inverse"], direction="higher", threshold=R2, null=null["r2_inverse"],
-                      good="Ben's latents are a linear function of Ada's.",
-                      bad="Ben's latents are not a linear function of Ada's: see their certificates."),
-        Verdict.judge("map.orthogonality", estimates["orthogonality"], direction="lower", threshold=ORTHOGONALITY,
-                      null=null["orthogonality"],
-                      good="In whitened coordinates the map is a rotation, as theory says of identified charts.",
-                      bad="The map is no rotation: at least one chart is not identified."),
-        Verdict.judge("map.orthogonality_raw", estimates["orthogonality_raw"], direction="lower",
-                      null=null["orthogonality_raw"], good="The same in the agents' own coordinates."),
-    )  # fmt: skip
+    _, whitened = linear_response(ada[score], ben[score], np.ones(len(score)))
+    verdicts = [*_fitted(stage, shared), *_promised(stage, shared)]
+    by_name = {verdict.name: verdict for verdict in verdicts}
+    error, limit = by_name["certified.error"], by_name["certified.limit"]
+    shown = score[:SHOWN]
     return Record(
         "The map between the agents",
         f"A linear map takes Ada's latents to Ben's with held-out R² {verdicts[0].value:.4f}; in whitened coordinates "
-        f"its distance from a rotation is {verdicts[1].value:.3f} (unrelated latents: {verdicts[1].null:.2f}). "
+        f"its distance from a rotation is {verdicts[1].value:.3f} (unrelated latents: {verdicts[1].null:.2f}). Their "
+        f"certificates alone promised an error of at most {limit.high:.2f}, of 2 in all; it is {error.value:.3f}. "
         "That they agree does not show that they are right: their certificates do.",
-        provenance(stage.seed) | {"states": STATES},
-        verdicts,
+        provenance(stage.seed) | {"states": len(ada)},
+        tuple(verdicts),
         _figures(whitened),
-        tables=(_controls(stage, charts, split),),
-        arrays={"z": z[shown], "ada": ada[shown], "ben": ben[shown], "ada_mapped": to_ben.apply(ada[shown])},
+        tables=(_controls(stage, shared),),
+        arrays={"z": shared.z[shown], "ada": ada[shown], "ben": ben[shown], "ada_mapped": to_ben.apply(ada[shown])},
     )
 
 
-def _same_states(stage: Stage) -> tuple[np.ndarray, dict[str, list[np.ndarray]]]:
-    """Both agents look at the same fresh states, each through its own mixing; and so do the controls."""
-    loaded = [load_objective(stage.agent(name)) for name in AGENT_NAMES]
-    z = loaded[0][0].world.states(STATES, torch_generator(stage.seed, "map states"))
-    charts: dict[str, list[np.ndarray]] = {"trained": [], "raw observations": [], "untrained encoders": []}
-    for recipe, objective in loaded:
-        x = recipe.world.observe(z)
-        with torch.no_grad():
-            latents = (objective.encode(x), x, build_objective(recipe).eval().encode(x))
-        for chart, latent in zip(charts.values(), latents, strict=True):
-            chart.append(latent.double().numpy())
-    return z.numpy(), charts
+def _fitted(stage: Stage, shared: SharedStates) -> list[Verdict]:
+    """The map as pairs show it, with no prior."""
+    ada, ben = shared.trained
+    found = recovery(ben, ada, shared.split, numpy_generator(stage.seed, "map"))
+    null = recovery_null(ben, ada, shared.split, numpy_generator(stage.seed, "map null"))
+    return [
+        Verdict.judge("map.r2", found["r2_inverse"], direction="higher", threshold=R2, null=null["r2_inverse"],
+                      good="Ben's latents are a linear function of Ada's.",
+                      bad="Ben's latents are not a linear function of Ada's: see their certificates."),
+        Verdict.judge("map.orthogonality", found["orthogonality"], direction="lower", threshold=ORTHOGONALITY,
+                      null=null["orthogonality"],
+                      good="In whitened coordinates the map is a rotation, as theory says of identified charts.",
+                      bad="The map is no rotation: at least one chart is not identified."),
+        Verdict.judge("map.orthogonality_raw", found["orthogonality_raw"], direction="lower",
+                      null=null["orthogonality_raw"], good="The same in the agents' own coordinates."),
+    ]  # fmt: skip
 
 
-def _controls(stage: Stage, charts: dict[str, list[np.ndarray]], split: Split) -> dict[str, Any]:
+def _promised(stage: Stage, shared: SharedStates) -> list[Verdict]:
+    """What the certificates say of the map, beside what it is; and how far the prior reaches with a few pairs."""
+    fit, score = shared.split
+    known = [read_certificate(stage.agent(name) / "records" / "certificate.json") for name in AGENT_NAMES]
+    # In the coordinates that the bounds speak of: the latents as they are, or whitened.
+    ada, ben = (whitener(h[fit]).apply(h) if one.whitened else h for h, one in zip(shared.trained, known, strict=True))
+    rng = numpy_generator(stage.seed, "certified map")
+    certified = certified_map(ada[score], ben[score], (known[0].bound, known[1].bound), rng)
+    few = procrustes(ada[fit[:FEW]], ben[fit[:FEW]])
+    dealt = r2(ben[score], few.apply(ada[rng.permutation(score)]))
+    return [*certified.verdicts, Verdict.judge(
+        f"map.r2_from_{FEW}_pairs", _r2(ben[score], few.apply(ada[score]), rng), direction="higher", null=dealt,
+        good=f"With a rotation as the prior, {FEW} states that both have seen are enough for a map.",
+    )]  # fmt: skip
+
+
+def _r2(truth: np.ndarray, told: np.ndarray, rng: np.random.Generator) -> Estimate:
+    return bootstrap(lambda weights: {"r2": r2(truth, told, weights)}, len(truth), rng)["r2"]
+
+
+def _controls(stage: Stage, shared: SharedStates) -> dict[str, Any]:
     """The same map between what was not trained: what agreement there is without any learning."""
+    charts = {"trained": shared.trained, "raw observations": shared.raw, "untrained encoders": shared.untrained}
     rows = []
     for name, (ada, ben) in charts.items():
-        found = recovery(ben, ada, split, numpy_generator(stage.seed, "map"))
-        r2, turn = found["r2_inverse"], found["orthogonality"]
-        rows.append([name, *(f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in (r2, turn))])
-    columns = ["coordinates", "R² of Ben's from Ada's", "orthogonality error"]
+        found = recovery(ben, ada, shared.split, numpy_generator(stage.seed, "map"))
+        null = recovery_null(ben, ada, shared.split, numpy_generator(stage.seed, "map null"))
+        cells = [f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in (found["r2_inverse"], found["orthogonality"])]
+        rows.append([name, *cells, f"{null['r2_inverse']:.3f}, {null['orthogonality']:.3f}"])
+    columns = ["coordinates", "R² of Ben's from Ada's", "orthogonality error", "both with shuffled pairs"]
     return {"title": "The map, beside its controls", "columns": columns, "rows": rows}
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from jepatlas.base.linear import hold_out
 from jepatlas.base.records import Verdict
-from jepatlas.identify.degrees import degree_verdicts
-from jepatlas.identify.gaussianity import distance_from_gaussian, gaussian_null
-from jepatlas.identify.halves import Halves
+from jepatlas.identify.certificate.degrees import degree_verdicts
+from jepatlas.identify.preconditions.gaussianity import distance_from_gaussian, gaussian_null
+from jepatlas.identify.truth.halves import Halves
 
 Z = np.random.default_rng(0).standard_normal((6000, 2))
 

@@ -152,6 +152,13 @@ def test_a_bend_is_what_no_simple_map_explains():
     assert diagnosed(swirl, 2).kind == "bend"
 
 
+@pytest.mark.parametrize("curve", [lambda u: u**3, lambda u: u + 0.1 * u**3], ids=["cubes", "mild"])
+@pytest.mark.parametrize("dim", [2, 4])
+def test_a_warp_between_two_rotations_is_one(curve: Encode, dim: int):
+    found = diagnosed(lambda z: curve(z @ turn(dim, 3)) @ turn(dim, 5), dim, rows=4000)
+    assert found.kind == "warp", found
+
+
 def test_without_truth_there_is_no_diagnosis():
     z = states(300, 2)
     assert diagnose(certify(z, z, rho=0.5, replicates=5)) is None

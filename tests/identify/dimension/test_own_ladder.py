@@ -97,9 +97,9 @@ def test_pairs_that_have_nothing_to_do_with_each_other():
     assert verdicts(apart, 2)["dimension"].passed is not False
 
 
-def test_more_directions_than_columns_are_none(gaussian: OwnLadder):
+def test_an_undecided_ladder_is_no_dimension(gaussian: OwnLadder):
     assert gaussian.found is not None
-    three = replace(gaussian.found, ladder=replace(gaussian.found.ladder, dim=3))
-    ladder = OwnLadder("observations", three)
+    open_ = replace(gaussian.found, ladder=replace(gaussian.found.ladder, dim=None, advice="Undecided: so it is."))
+    ladder = OwnLadder("observations", open_)
     assert math.isnan(verdicts(ladder, 2)["dimension"].value) and verdicts(ladder, 2)["dimension"].passed is None
-    assert "but there are 2 columns" in ladder.sentence
+    assert ladder.sentence == "The ladder of the observations: undecided: so it is."

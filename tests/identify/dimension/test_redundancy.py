@@ -12,7 +12,7 @@ from gaussian_worlds import pairs, rotation
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import hold_out
 from jepatlas.identify import SpectrumSettings, linear_rank, minimal_recovery, redundancy
-from jepatlas.identify.redundancy import Redundancy
+from jepatlas.identify.dimension.redundancy import Redundancy
 
 QUICK = SpectrumSettings(features=64, length_scales=(0.7, 1.6), ridges=(1e-4, 1e-2), pilot=3000, replicates=30)
 Encoder = Callable[[np.ndarray], np.ndarray]

@@ -29,8 +29,8 @@ ENCODERS = {
 FAILED = {
     "enough": set(),
     "harmonics": {"state_directions"},
-    "twice": {"linear_rank"},
-    "missing": {"missing_directions", "captured"},
+    "twice": {"effective_rank"},
+    "missing": {"coverage", "captured"},
     "bent": {"captured"},
     "folded": {"captured", "superposition"},
 }
@@ -48,7 +48,7 @@ def judged(name: str, *, truth: bool = False, seen: bool = False, rows: int = 50
 @pytest.mark.parametrize("name", ENCODERS)
 def test_with_truth(name: str):
     verdicts = judged(name, truth=True)
-    assert list(verdicts) == ["linear_rank", "state_directions", "missing_directions", "captured", "superposition",
+    assert list(verdicts) == ["effective_rank", "state_directions", "coverage", "captured", "superposition",
                               "minimal_r2_lost"]  # fmt: skip
     failed = {verdict.name for verdict in verdicts.values() if verdict.passed is False}
     assert failed - {"state_directions"} == FAILED[name] - {"state_directions"}
@@ -58,8 +58,8 @@ def test_with_truth(name: str):
 
 def test_what_is_lost_has_a_name():
     verdicts = judged("missing", truth=True)
-    assert verdicts["missing_directions"].value == 1 and verdicts["missing_directions"].advice.endswith("in part: z3.")
-    assert "z3 0.00" in verdicts["captured"].advice and "z1 1.00" in verdicts["captured"].advice
+    assert verdicts["coverage"].value == 2 and verdicts["coverage"].advice.endswith("z[2] cannot.")
+    assert "z[2] 0.00" in verdicts["captured"].advice and "z[0] 1.00" in verdicts["captured"].advice
 
 
 def test_harmonics_are_counted_and_the_rest_is_minimal():

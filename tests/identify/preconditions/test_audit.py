@@ -9,8 +9,8 @@ import pytest
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Verdict
-from jepatlas.identify.preconditions import audit
-from jepatlas.identify.sliced import GroupDistance, SlicedFeatures
+from jepatlas.identify.preconditions.audit import audit
+from jepatlas.identify.preconditions.sliced import GroupDistance, SlicedFeatures
 
 Pairs = tuple[np.ndarray, np.ndarray]
 NAMES = ["effective_rank", "stationarity", "gaussianity", "rate_window", "isotropy", "additive_noise", "independence",

@@ -9,7 +9,7 @@ import torch
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import LinearMap
 from jepatlas.base.stats import Moments
-from jepatlas.identify.features import Features, normal_quantiles, principal_whitener, random_frequencies
+from jepatlas.identify.spectral.features import Features, normal_quantiles, principal_whitener, random_frequencies
 
 
 def plain(dim: int) -> LinearMap:

@@ -7,9 +7,9 @@ import pytest
 
 from jepatlas.base.records import LinearMap
 from jepatlas.identify import SpectralEncoder, held_out_rates
-from jepatlas.identify.features import Features
-from jepatlas.identify.held_out import BlockMoments
-from jepatlas.identify.pair_chunks import PairArrays, PairChunks
+from jepatlas.identify.spectral.features import Features
+from jepatlas.identify.spectral.held_out import BlockMoments
+from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
 
 
 def identity(dim: int) -> SpectralEncoder:

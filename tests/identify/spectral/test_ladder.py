@@ -10,7 +10,7 @@ import scipy.special
 
 from jepatlas.base.records import Estimate
 from jepatlas.identify import Ladder, read_ladder
-from jepatlas.identify.ladder import polynomials
+from jepatlas.identify.spectral.ladder import polynomials
 
 
 def near(value: float, width: float = 0.004) -> Estimate:
@@ -120,3 +120,14 @@ def test_polynomials():
     np.testing.assert_allclose(terms[:, 3], h[:, 0] ** 2)
     np.testing.assert_allclose(terms[:, -1], h[:, 2] ** 3)
     np.testing.assert_allclose(terms[:, 13], h[:, 0] * h[:, 1] * h[:, 2])
+
+
+def test_no_more_directions_than_columns():
+    """Three independent functions of two columns: the third is not counted, and it is said why."""
+    values, functions = exact([0.95, 0.94, 0.93], 6)
+    estimates = [near(value) for value in values]
+    ladder = read_ladder(estimates, values, functions, columns=2)
+    assert ladder.dim is None and ladder.directions == (0, 1) and ladder.steps[2].kind == "undecided"
+    assert "than x has columns that vary, of which there are 2" in ladder.advice
+    for columns in (3, 4, None):
+        assert read_ladder(estimates, values, functions, columns=columns).dim == 3

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jepatlas.base.errors import InputError
-from jepatlas.identify.pair_chunks import PairArrays, PairChunks
+from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
 
 
 def rows(count: int = 1000, width: int = 2, seed: int = 0) -> np.ndarray:

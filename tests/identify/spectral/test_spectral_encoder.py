@@ -11,7 +11,7 @@ import safetensors.numpy
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import LinearMap
 from jepatlas.identify import SpectralEncoder
-from jepatlas.identify.features import Features, normal_quantiles
+from jepatlas.identify.spectral.features import Features, normal_quantiles
 
 
 def encoder(*, scored: bool = True) -> SpectralEncoder:

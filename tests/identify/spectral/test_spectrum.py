@@ -11,7 +11,7 @@ import torch
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import least_squares, r2
 from jepatlas.identify import Spectrum, SpectrumSettings, fit_spectral_encoder, spectrum, spectrum_of_chunks
-from jepatlas.identify.pair_chunks import PairArrays, PairChunks
+from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
 from jepatlas.worlds import Spiral
 
 QUICK = SpectrumSettings(features=64, functions=6, length_scales=(0.5, 1.0, 2.5), ridges=(1e-5, 1e-3, 1e-1), pilot=3000,

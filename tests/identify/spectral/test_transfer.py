@@ -9,8 +9,8 @@ import pytest
 import scipy.linalg
 import scipy.special
 
-from jepatlas.identify.selection import Candidate, Kernel, best, candidates
-from jepatlas.identify.transfer import TransferMoments, eigenfunctions, rayleigh_trace
+from jepatlas.identify.spectral.selection import Candidate, Kernel, best, candidates
+from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions, rayleigh_trace
 
 PLAIN = Kernel(1.0, scored=False)
 

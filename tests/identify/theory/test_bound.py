@@ -14,7 +14,7 @@ from numpy.polynomial.hermite_e import hermegauss, hermeval
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate
 from jepatlas.identify import bound, bound_terms, epsilon_null
-from jepatlas.identify.bound import bound_verdicts
+from jepatlas.identify.theory.bound import bound_verdicts
 
 
 def pairs(rows: int, dim: int, rho: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

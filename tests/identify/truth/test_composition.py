@@ -1,4 +1,4 @@
-"""Shares of variance against closed forms, in whichever frame they are to be read; and what is found of the state."""
+"""Shares of variance against closed forms, in whichever frame they are to be read; and what any function finds."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 
 from jepatlas.base.linear import Split, hold_out
 from jepatlas.base.records import Verdict
-from jepatlas.identify.composition import composition, explain, nonlinear_r2
-from jepatlas.identify.coverage import coverage
-from jepatlas.identify.halves import Halves
+from jepatlas.identify.truth.composition import composition
+from jepatlas.identify.truth.explained import explain, nonlinear_r2
+from jepatlas.identify.truth.halves import Halves
 
 Z = np.random.default_rng(0).standard_normal((6000, 3))
 TURN = np.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]
@@ -64,45 +64,6 @@ def test_what_any_function_finds():
     assert nonlinear_r2(explain(halves(np.exp(Z)), rng()), rng(), 20).value > 0.98
     found = nonlinear_r2(explain(halves(Z[:, :2] ** 3), rng()), rng(), 20)
     assert found.value == pytest.approx(2 / 3, abs=0.02) and found.low < found.value < found.high
-
-
-def covered(h: np.ndarray, z: np.ndarray = Z) -> Verdict:
-    return coverage(explain(halves(h, z), rng()), rng(), replicates=30)
-
-
-@pytest.mark.parametrize(
-    ("h", "count"),
-    [
-        (Z @ TURN, 3),
-        (np.exp(Z @ TURN), 3),
-        (np.c_[Z[:, :2] ** 3, NOISE[:, 0]], 2),
-        ((Z @ TURN)[:, :1], 1),
-        (NOISE, 0),
-        (np.zeros_like(Z), 0),
-    ],
-    ids=["rotation", "warp", "one lost", "two lost", "unrelated", "constant"],
-)
-def test_directions_of_the_state_are_counted(h: np.ndarray, count: int):
-    verdict = covered(h)
-    assert verdict.value == verdict.low == verdict.high == count and verdict.threshold == 3
-    assert verdict.passed is (count == 3)
-
-
-def test_what_cannot_be_found_is_named_in_any_units():
-    assert "z[2] cannot" in covered(Z[:, :2], Z * np.array([1e3, 1.0, 1e-3])).advice
-    assert "mixed" in covered((Z @ TURN)[:, :2], Z).advice
-
-
-def test_a_state_that_does_not_vary_is_not_missed():
-    verdict = covered(Z[:, :2], np.c_[Z[:, :2], np.full(6000, 7.0)])
-    assert verdict.value == verdict.threshold == 2
-
-
-def test_many_dimensions_and_few_rows_do_not_make_a_direction_look_lost():
-    """h = z + e/2 leaves a fifth of each direction; the largest of 40 sampled eigenvalues is more than twice that."""
-    z, e = np.random.default_rng(3).standard_normal((2, 400, 40))
-    found = coverage(explain(Halves(z + e / 2, z, hold_out(400, rng())), rng()), rng(), 30)
-    assert found.value == 40
 
 
 def test_a_part_of_the_rows_keeps_sides_and_groups():

@@ -10,19 +10,22 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out, whitener
 from jepatlas.base.records import Estimate, LinearMap, Verdict
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.identify.bound import bound, bound_verdicts, epsilon_null, theorem_verdicts
+from jepatlas.identify.certificate.degrees import degree_verdicts
+from jepatlas.identify.certificate.diagnosis import diagnosis_verdict
 from jepatlas.identify.checks import check_halves, check_pairs
-from jepatlas.identify.composition import composition, explain, nonlinear_r2
-from jepatlas.identify.coverage import coverage
-from jepatlas.identify.degrees import degree_verdicts
-from jepatlas.identify.diagnosis import diagnosis_verdict
-from jepatlas.identify.halves import Halves
-from jepatlas.identify.rank import effective_rank, repeated_coordinates
-from jepatlas.identify.recovery import recovery, recovery_null
-from jepatlas.identify.recovery_verdicts import ORTHOGONALITY, R2, recovery_verdicts
-from jepatlas.identify.rho import nonlinear_rho
+from jepatlas.identify.dimension.coverage import coverage
+from jepatlas.identify.dimension.mismatch import narrow_verdicts, wide_verdicts
+from jepatlas.identify.dimension.own_ladder import OwnLadder, own_ladder
+from jepatlas.identify.dimension.rank import effective_rank, repeated_coordinates
+from jepatlas.identify.spectral.rho import nonlinear_rho
+from jepatlas.identify.theory.bound import bound, bound_verdicts, epsilon_null, theorem_verdicts
+from jepatlas.identify.truth.composition import composition
+from jepatlas.identify.truth.explained import Explained, explain, nonlinear_r2
+from jepatlas.identify.truth.halves import Halves
+from jepatlas.identify.truth.recovery import recovery, recovery_null
+from jepatlas.identify.truth.verdicts import recovery_verdicts
 
-__all__ = ["ORTHOGONALITY", "R2", "certify"]
+__all__ = ["certify"]
 
 
 def certify(
@@ -32,15 +35,17 @@ def certify(
     *,
     rho: float | Estimate | None = None,
     groups: np.ndarray | None = None,
+    ladder: OwnLadder | None = None,
     seed: int = 0,
     replicates: int = 500,
 ) -> list[Verdict]:
     """Verdicts on latents `h` and those of the paired views, `h_next`; rows are samples.
 
-    With the true states `z`: held-out recovery, and a diagnosis that names what is wrong. With the pairs' correlation
-    `rho`: the bound of Theorem 3, before and after whitening; of an estimate (see `nonlinear_rho`) the upper limit is
-    taken. With both: whether the measured error keeps to the bound. With neither, rho is estimated. Rows of one group
-    (an episode, an object) are split and resampled together.
+    With the true states `z`: held-out recovery, a diagnosis that names what is wrong, and, where there are more or
+    fewer latents than states, what these hold (`ladder` is that of the latents, where it was read already). With the
+    pairs' correlation `rho`: the bound of Theorem 3, before and after whitening; of an estimate (see `nonlinear_rho`)
+    the upper limit is taken. With both: whether the measured error keeps to the bound. With neither, rho is estimated.
+    Rows of one group (an episode, an object) are split and resampled together.
 
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 4000, 2))
@@ -55,7 +60,7 @@ def certify(
     split = hold_out(len(h), numpy_generator(seed, "split"), groups=groups)
     check_halves(split, h.shape[1] if z is None else max(h.shape[1], z.shape[1]))
     white = whitener(np.concatenate([h[split.fit], h_next[split.fit]]))
-    sample = _Sample(h, h_next, white, split, groups, seed, replicates)
+    sample = _Sample(h, h_next, white, split, groups, ladder, seed, replicates)
     if z is None and rho is None:
         rho = sample.rho()
     terms, bounded = ({}, []) if rho is None else sample.bounds(rho)
@@ -74,6 +79,7 @@ class _Sample:
     white: LinearMap
     split: Split
     groups: np.ndarray | None
+    ladder: OwnLadder | None
     seed: int
     replicates: int
 
@@ -106,7 +112,7 @@ class _Sample:
                          replicates=replicates)  # fmt: skip
         null = recovery_null(self.h, z, self.split, self.rng("null"))
         explained = explain(halves, self.rng("functions"))
-        covered = coverage(explained, self.rng("coverage"), replicates)
+        covered = coverage(explained.halves, explained.decoded, self.rng("coverage"), replicates)
         complete = covered.value == covered.threshold
         verdicts = [
             *recovery_verdicts(found, null),
@@ -116,8 +122,19 @@ class _Sample:
             nonlinear_r2(explained, self.rng("nonlinear"), replicates),
             *composition(explained, self.rng("composition"), complete=complete, replicates=replicates),
             *degree_verdicts(halves, self.seed, replicates),
+            *self._mismatch(halves, explained),
         ]
         return {"": found["procrustes"], "_whitened": found["procrustes_whitened"]}, verdicts
+
+    def _mismatch(self, halves: Halves, explained: Explained) -> list[Verdict]:
+        """What more, or fewer, latents than states hold; nothing where there are as many."""
+        latents, states = halves.h.shape[1], halves.z.shape[1]
+        if latents < states:
+            return narrow_verdicts(explained, self.seed, self.replicates)
+        if latents == states:
+            return []
+        own = self.ladder or own_ladder(self.h, self.h_next, groups=self.groups, seed=self.seed)
+        return wide_verdicts(halves, self.h_next, own, self.seed, self.replicates)
 
 
 def _source(rho: Estimate) -> str:

@@ -15,9 +15,9 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.linear import whitener
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.identify.gaussianity import distance_from_gaussian
-from jepatlas.identify.halves import Halves
-from jepatlas.identify.hermite import degree_variances, largest_degree
+from jepatlas.identify.preconditions.gaussianity import distance_from_gaussian
+from jepatlas.identify.theory.hermite import degree_variances, largest_degree
+from jepatlas.identify.truth.halves import Halves
 
 __all__ = ["degree_verdicts"]
 

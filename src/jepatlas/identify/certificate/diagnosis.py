@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.identify.symptoms import Symptoms
+from jepatlas.identify.certificate.symptoms import Symptoms
 
 __all__ = ["Diagnosis", "Kind", "diagnose", "diagnosis_verdict"]
 

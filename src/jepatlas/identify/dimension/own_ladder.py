@@ -13,11 +13,11 @@ from scipy.linalg import LinAlgWarning
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.identify.rho import rho_of_spectrum
-from jepatlas.identify.solver import SpectrumSettings
-from jepatlas.identify.spectrum import Spectrum, spectrum
+from jepatlas.identify.spectral.rho import rho_of_spectrum
+from jepatlas.identify.spectral.solver import SpectrumSettings
+from jepatlas.identify.spectral.spectrum import Spectrum, spectrum
 
-__all__ = ["OwnLadder", "own_ladder"]
+__all__ = ["OwnLadder", "own_ladder", "some_pairs"]
 
 Of = Literal["latents", "observations"]
 
@@ -35,21 +35,24 @@ def own_ladder(
     """
     if not (x != x[0]).any():
         return OwnLadder(of, None, "all rows are the same.")
-    rows, dim = min(len(x), PAIRS), x.shape[1]
-    kept = np.sort(numpy_generator(seed, "ladder/pairs").permutation(len(x))[:rows])
+    kept, dim = some_pairs(len(x), seed), x.shape[1]
     # no more than the first two degrees have: further functions would be rough, and could pass for directions
     most = min(2 * dim, 48) if of == "latents" and dim > 8 else 16
-    functions, features = min(dim + dim * (dim + 1) // 2, most), min(max(64, rows // 20), 512)
+    functions, features = min(dim + dim * (dim + 1) // 2, most), min(max(64, len(kept) // 20), 512)
     settings = SpectrumSettings(functions=functions, features=features)
     labels = None if groups is None else groups[kept]
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", LinAlgWarning
-        )  # few distinct rows make features dependent: those are not chosen
+        # few distinct rows make features dependent: those are not chosen
+        warnings.simplefilter("ignore", LinAlgWarning)
         try:
             return OwnLadder(of, spectrum(x[kept], x_next[kept], groups=labels, settings=settings, seed=seed))
         except InputError as refusal:
             return OwnLadder(of, None, str(refusal))
+
+
+def some_pairs(rows: int, seed: int) -> np.ndarray:
+    """Which pairs a ladder is read from: all of them, or 20,000 at random."""
+    return np.sort(numpy_generator(seed, "ladder/pairs").permutation(rows)[:PAIRS])
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,8 @@ class OwnLadder:
         if self.found is None:
             return f"No ladder can be read off the {self.of}: {self.refusal}"
         ladder, rates = self.found.ladder, [rate.value for rate in self.found.rates]
-        if reason := _undecided(self.found):
-            return f"The ladder of the {self.of}: {reason[0].lower()}{reason[1:]}"
+        if ladder.dim is None:
+            return f"The ladder of the {self.of}: {ladder.advice[0].lower()}{ladder.advice[1:]}"
         span = f"{min(rates):.3f}" if ladder.dim == 1 else f"{min(rates):.3f} to {max(rates):.3f}"
         harmonics = f", then harmonics from {ladder.second.value:.3f}" if ladder.second else ""
         plural = "" if ladder.dim == 1 else "s"
@@ -114,20 +117,11 @@ def _rho(rho: Estimate, of: Of, given: float | None) -> Verdict:
     ))  # fmt: skip
 
 
-def _undecided(found: Spectrum) -> str:
-    """Why the ladder does not tell the dimension; empty where it does."""
-    ladder, width = found.ladder, len(found.encoder.features.whitening.x_mean)
-    if ladder.dim is not None and ladder.dim > width:
-        return f"Undecided: {ladder.dim} functions look like directions of their own, but there are {width} columns."
-    return ladder.advice if ladder.dim is None else ""
-
-
 def _dimension(found: Spectrum, dim: int, of: Of) -> Verdict:
     """Latents with fewer directions are functions of each other; observations with more have some that latents miss."""
     ladder, rows = found.ladder, found.rates[0].n
-    reason = _undecided(found)
-    if ladder.dim is None or reason:
-        return Verdict("dimension", math.nan, math.nan, math.nan, rows, None, None, "higher", None, reason)
+    if ladder.dim is None:
+        return Verdict("dimension", math.nan, math.nan, math.nan, rows, None, None, "higher", None, ladder.advice)
     fault = (
         f"{dim} latents have only {ladder.dim} directions of their own: the others are functions of those, do not "
         f"vary, or decay faster than ρ = {ladder.reach:.2f}."

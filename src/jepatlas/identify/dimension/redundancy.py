@@ -4,7 +4,7 @@ An encoder with m > n white latents has n for the state. What does it do with th
 loses rank), or it fills them with functions of the others: of all functions of the state that are uncorrelated with it
 the slowest are harmonics, at ρ² where the state is at ρ. From pairs (h, h') alone:
 
-    rank       eigenvalues of the latents' correlation matrix above a floor: more latents than that repeat linearly
+    rank       directions of the latents that vary (`rank.py`): more latents than that repeat linearly
     ladder     the spectrum of h (`ladder.py`): how many directions generate all the functions that h holds
     minimal    S v = λ C₀₀ v over *linear* functions of h: n of them, white, slowest first, harmonics left out
 """
@@ -16,28 +16,23 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
-import torch
 
-from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate, LinearMap
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import Moments, bootstrap
 from jepatlas.identify.checks import check_matrices, check_same_shape
-from jepatlas.identify.covariance import WeightedCovariance
-from jepatlas.identify.features import Features
-from jepatlas.identify.held_out import BlockMoments
-from jepatlas.identify.ladder import Ladder, Step, read_ladder
-from jepatlas.identify.pair_chunks import PairArrays, PairChunks
-from jepatlas.identify.selection import SCORE
-from jepatlas.identify.solver import SpectrumSettings
-from jepatlas.identify.spectral_encoder import SpectralEncoder
-from jepatlas.identify.spectrum import spectrum
-from jepatlas.identify.transfer import TransferMoments, eigenfunctions
+from jepatlas.identify.dimension.rank import FLOOR, linear_rank, principal_axes
+from jepatlas.identify.spectral.features import Features
+from jepatlas.identify.spectral.held_out import BlockMoments
+from jepatlas.identify.spectral.ladder import Ladder, Step, read_ladder
+from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
+from jepatlas.identify.spectral.selection import SCORE
+from jepatlas.identify.spectral.solver import SpectrumSettings
+from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
+from jepatlas.identify.spectral.spectrum import spectrum
+from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions
 
-__all__ = ["FLOOR", "Redundancy", "linear_rank", "redundancy"]
+__all__ = ["Redundancy", "redundancy"]
 
-FLOOR = 1e-3
-"""Variance of a direction, with every latent at variance one, up to which it counts as noise on a repetition."""
 BEYOND = 6  # functions to compute beyond the latents: the ladder ends where a harmonic is seen
 LADDER_ROWS = 8000
 
@@ -61,10 +56,13 @@ def redundancy(
     dim: int | None = None,
     groups: np.ndarray | None = None,
     floor: float = FLOOR,
+    ladder: Ladder | None = None,
     settings: SpectrumSettings | None = None,
     seed: int = 0,
 ) -> Redundancy:
     """From latents h and those of the paired views (b, m); `dim` where the state's dimension is known.
+
+    `ladder` is that of all functions of h, where it was read already.
 
     Which outputs `minimal` takes: the slowest linear functions of h, without those that are polynomials of the ones
     before them, so that a harmonic that outlives a fast direction does not take its place. What it cannot give is a
@@ -81,59 +79,17 @@ def redundancy(
     check_matrices(groups, h=h, h_next=h_next)
     check_same_shape(h=h, h_next=h_next)
     settings = settings or SpectrumSettings()
+    kept = principal_axes(h, h_next, floor).whitener
     rank = linear_rank(h, h_next, numpy_generator(seed, "rank"), groups=groups, floor=floor,
                        replicates=settings.replicates)  # fmt: skip
-    kept = _independent(h, h_next, floor)
     views = kept.apply(h), kept.apply(h_next)
-    wide = replace(settings, functions=max(settings.functions, len(kept.weight) + BEYOND))
-    ladder = spectrum(*views, groups=groups, settings=wide, seed=seed).ladder
+    if ladder is None:
+        wide = replace(settings, functions=max(settings.functions, len(kept.weight) + BEYOND))
+        ladder = spectrum(*views, groups=groups, settings=wide, seed=seed).ladder
     encoder, values, linear = _linear_ladder(*views, groups, settings.replicates, seed)
     taken = _directions(linear.steps, ladder.dim if dim is None else dim)
     minimal = LinearMap(encoder.weight[taken], encoder.mean, np.zeros(len(taken)))
     return Redundancy(rank, dim or ladder.dim, ladder, linear, kept.compose(minimal), tuple(values[i] for i in taken))
-
-
-def linear_rank(
-    h: np.ndarray,
-    h_next: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    groups: np.ndarray | None = None,
-    floor: float = FLOOR,
-    replicates: int = 500,
-) -> Estimate:
-    """The number of directions with a variance above the floor, where every latent that varies has variance one."""
-    covariance = WeightedCovariance(np.concatenate([h, h_next], axis=1))
-    m = h.shape[1]
-
-    def statistic(weights: np.ndarray) -> dict[str, float]:
-        joint = covariance(weights)
-        return {"rank": float((_spectrum((joint[:m, :m] + joint[m:, m:]) / 2, floor)[0] > floor).sum())}
-
-    return bootstrap(statistic, len(h), rng, groups=groups, replicates=replicates)["rank"]
-
-
-def _spectrum(covariance: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues and vectors (rows, of h itself) of the correlation matrix.
-
-    A latent with less than `floor` of the widest one's standard deviation does not vary, and takes no part.
-    """
-    variance = np.diagonal(covariance)
-    varies = variance > floor**2 * max(variance.max(), np.finfo(float).tiny)
-    scale = np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1)), 0)
-    values, vectors = np.linalg.eigh(covariance * np.outer(scale, scale))
-    return values[::-1], (vectors * scale[:, None]).T[::-1]
-
-
-def _independent(h: np.ndarray, h_next: np.ndarray, floor: float) -> LinearMap:
-    """Onto the directions above the floor, each with variance one."""
-    moments = reduce(Moments.merge, (Moments.of(torch.from_numpy(np.asarray(v, np.float64))) for v in (h, h_next)))
-    values, vectors = _spectrum(moments.covariance.numpy(), floor)
-    kept = values > floor
-    if not kept.any():
-        raise InputError("The latents do not vary: all rows are the same, so they hold nothing.")
-    weight = vectors[kept] / np.sqrt(values[kept])[:, None]
-    return LinearMap(weight, moments.mean.numpy(), np.zeros(len(weight)))
 
 
 def _linear_ladder(

@@ -18,12 +18,12 @@ from jepatlas.base.linear import hold_out
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.checks import check_matrices
-from jepatlas.identify.chunk_checks import FEWEST_PAIRS
-from jepatlas.identify.isotropise import Isotropised, fit_isotropy, isotropic_resample
-from jepatlas.identify.recovery import recovery
-from jepatlas.identify.solver import SpectrumSettings
-from jepatlas.identify.spectral_encoder import SpectralEncoder
-from jepatlas.identify.spectrum import fit_spectral_encoder
+from jepatlas.identify.isotropy.isotropise import Isotropised, fit_isotropy, isotropic_resample
+from jepatlas.identify.spectral.chunk_checks import FEWEST_PAIRS
+from jepatlas.identify.spectral.solver import SpectrumSettings
+from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
+from jepatlas.identify.spectral.spectrum import fit_spectral_encoder
+from jepatlas.identify.truth.recovery import recovery
 
 __all__ = ["DoseResponse", "HeldOut", "Method", "dose_response", "dosed_encoder", "state_recovery"]
 

@@ -24,9 +24,9 @@ from jepatlas.base.linear import whitener
 from jepatlas.base.records import LinearMap
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.checks import check_matrices, check_same_shape
-from jepatlas.identify.chunk_checks import check_weights
-from jepatlas.identify.density_ratio import fit_gaussian_ratio
-from jepatlas.identify.sliced import GroupDistance, SlicedFeatures
+from jepatlas.identify.isotropy.density_ratio import fit_gaussian_ratio
+from jepatlas.identify.preconditions.sliced import GroupDistance, SlicedFeatures
+from jepatlas.identify.spectral.chunk_checks import check_weights
 
 __all__ = ["Isotropised", "Isotropy", "fit_isotropy", "isotropic_resample", "isotropic_weights"]
 

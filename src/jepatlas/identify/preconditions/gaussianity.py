@@ -8,7 +8,7 @@ import numpy as np
 
 from jepatlas.base.linear import whitener
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.identify.sliced import GroupDistance, SlicedFeatures
+from jepatlas.identify.preconditions.sliced import GroupDistance, SlicedFeatures
 
 __all__ = ["distance_from_gaussian", "gaussian_null"]
 

@@ -13,8 +13,8 @@ import numpy as np
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
-from jepatlas.identify.pair_chunks import PairArrays, PairChunks, Places
-from jepatlas.identify.spectral_encoder import SpectralEncoder
+from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks, Places
+from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
 
 __all__ = ["BlockMoments", "held_out_rates"]
 

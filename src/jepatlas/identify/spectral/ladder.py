@@ -33,6 +33,10 @@ OVERFIT = 2.0
 REACH = 2.75
 CLIP = 5.0  # standard deviations: a few far rows must not decide a polynomial fit
 ROWS_PER_TERM = 10
+SURPLUS = (
+    "Undecided: more functions look like directions of their own than x has columns that vary, of which there are {}. "
+    "Some of them must be harmonics, or x is folded."
+)
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,18 @@ class Ladder:
 
 
 def read_ladder(
-    eigenvalues: Sequence[Estimate], fitted: Sequence[float], functions: np.ndarray, leading: Estimate | None = None
+    eigenvalues: Sequence[Estimate],
+    fitted: Sequence[float],
+    functions: np.ndarray,
+    leading: Estimate | None = None,
+    *,
+    columns: int | None = None,
 ) -> Ladder:
     """From held-out eigenvalues, fitted ones, and the functions' values (b, m) on held-out rows.
 
     `leading` is a better estimate of ρ₁, where there is one: few functions are fitted more exactly than many.
+    `columns` is the number of columns of x, without those that depend on others: x has no more directions than that, so
+    a further function that looks like one leaves the ladder undecided.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.standard_normal((2000, 2))
@@ -80,15 +91,18 @@ def read_ladder(
     functions = np.clip((functions - functions.mean(0)) / functions.std(0), -CLIP, CLIP)
     steps: list[Step] = []
     known: list[int] = []
+    surplus = False
     for index, (value, fit) in enumerate(zip(eigenvalues, fitted, strict=True)):
         explained = _explained(functions[:, known], functions[:, index])
         kind = _kind(value, fit, explained, window)
         # below the reach only harmonics are read: they show that the second degree can be seen at all
         if min(value.low, leading.low) <= 0 or (value.value <= reach and kind != "harmonic"):
             kind = "unread"
+        if kind == "direction" and len(known) == columns:
+            kind, surplus = "undecided", True
         steps.append(Step(kind, value, explained))
         known += [index] if kind == "direction" else []
-    dim, advice = _conclude(steps, len(known), reach)
+    dim, advice = (None, SURPLUS.format(columns)) if surplus else _conclude(steps, len(known), reach)
     return Ladder(tuple(steps), dim, tuple(known), reach, advice)
 
 

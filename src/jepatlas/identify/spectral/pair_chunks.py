@@ -14,7 +14,7 @@ import numpy as np
 from jepatlas.base.arrays import check_rows
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import derive, numpy_generator
-from jepatlas.identify.chunk_checks import Chunk, Chunks, checked, survey
+from jepatlas.identify.spectral.chunk_checks import Chunk, Chunks, checked, survey
 
 __all__ = ["ROWS", "Chunk", "Chunks", "PairArrays", "PairChunks", "Places"]
 

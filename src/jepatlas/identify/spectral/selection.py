@@ -19,9 +19,9 @@ import numpy as np
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import LinearMap
-from jepatlas.identify.features import KNOTS, Features
-from jepatlas.identify.pair_chunks import Places
-from jepatlas.identify.transfer import TransferMoments, eigenfunctions, rayleigh_trace
+from jepatlas.identify.spectral.features import KNOTS, Features
+from jepatlas.identify.spectral.pair_chunks import Places
+from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions, rayleigh_trace
 
 __all__ = ["SCORE", "SELECT", "Candidate", "Family", "Kernel", "best", "candidates", "moments_of"]
 

@@ -18,10 +18,10 @@ import torch
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.stats import Moments
-from jepatlas.identify.features import Features, principal_whitener
-from jepatlas.identify.pair_chunks import PairArrays, PairChunks
-from jepatlas.identify.spectral_encoder import SpectralEncoder
-from jepatlas.identify.transfer import TransferMoments, eigenfunctions
+from jepatlas.identify.spectral.features import Features, principal_whitener
+from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
+from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
+from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions
 
 __all__ = ["linear_sfa", "quadratic_sfa"]
 

@@ -11,11 +11,11 @@ import torch
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import Moments
-from jepatlas.identify.features import normal_quantiles, principal_whitener, random_frequencies
-from jepatlas.identify.pair_chunks import PairChunks, Places
-from jepatlas.identify.selection import SCORE, Candidate, Family, Kernel, best, candidates, moments_of
-from jepatlas.identify.spectral_encoder import SpectralEncoder
-from jepatlas.identify.transfer import TransferMoments, eigenfunctions
+from jepatlas.identify.spectral.features import normal_quantiles, principal_whitener, random_frequencies
+from jepatlas.identify.spectral.pair_chunks import PairChunks, Places
+from jepatlas.identify.spectral.selection import SCORE, Candidate, Family, Kernel, best, candidates, moments_of
+from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
+from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions
 
 __all__ = ["Solution", "SpectralSolver", "SpectrumSettings"]
 

@@ -12,8 +12,8 @@ from safetensors import SafetensorError
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_bytes
 from jepatlas.base.records import LinearMap
-from jepatlas.identify.features import KNOTS, Features
-from jepatlas.identify.pair_chunks import ROWS
+from jepatlas.identify.spectral.features import KNOTS, Features
+from jepatlas.identify.spectral.pair_chunks import ROWS
 
 __all__ = ["SpectralEncoder"]
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.identify.held_out import BlockMoments
-from jepatlas.identify.ladder import Ladder, read_ladder
-from jepatlas.identify.pair_chunks import Chunks, PairArrays, PairChunks
-from jepatlas.identify.selection import SCORE
-from jepatlas.identify.solver import Solution, SpectralSolver, SpectrumSettings
-from jepatlas.identify.spectral_encoder import SpectralEncoder
+from jepatlas.identify.spectral.held_out import BlockMoments
+from jepatlas.identify.spectral.ladder import Ladder, read_ladder
+from jepatlas.identify.spectral.pair_chunks import Chunks, PairArrays, PairChunks
+from jepatlas.identify.spectral.selection import SCORE
+from jepatlas.identify.spectral.solver import Solution, SpectralSolver, SpectrumSettings
+from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
 
 __all__ = ["Spectrum", "fit_spectral_encoder", "spectrum", "spectrum_of_chunks"]
 
@@ -85,7 +85,8 @@ def spectrum_of_chunks(
     eigenvalues, fitted = blocks.rates(seed, replicates), wide.encoder.rates.tolist()
     (leading,) = BlockMoments.of(solver.fit(1).encoder, solver.pairs, SCORE).rates(seed, replicates)
     functions = wide.encoder.apply(solver.pairs.sample(LADDER_ROWS, SCORE, 1.0).x)
-    ladder = read_ladder(eigenvalues, fitted, functions, leading)
+    columns = len(wide.encoder.features.whitening.weight)
+    ladder = read_ladder(eigenvalues, fitted, functions, leading, columns=columns)
     narrow = _narrow(solver, wide, ladder, dim)
     rates = BlockMoments.of(narrow.encoder, solver.pairs, SCORE).rates(seed, replicates)
     return Spectrum(eigenvalues, tuple(fitted), ladder, narrow.encoder, rates, blocks.reversibility(seed, replicates),

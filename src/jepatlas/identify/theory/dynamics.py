@@ -40,30 +40,41 @@ def latent_dynamics(
     """
     check_matrices(groups, h=h, h_next=h_next)
     check_same_shape(h=h, h_next=h_next)
-    rate, d = float(rates(rho, 1)[0]), h.shape[1]
-    fit, score = split
+    rate = float(rates(rho, 1)[0])
     halves = [WeightedCovariance(np.concatenate([h[rows], h_next[rows]], axis=1)) for rows in split]
-    miss = np.square(h_next[score] - least_squares(h[fit], h_next[fit]).apply(h[score])).sum(1)
-    directions = _directions(h[fit], h_next[fit])
-    reference = rate * np.eye(d)
 
     def operator(weights: np.ndarray) -> dict[str, float]:
-        one, other = (_map(half(w)) - reference for half, w in zip(halves, np.split(weights, [len(fit)]), strict=True))
-        square = float(np.sum(one * other)) / (d * rate**2)
-        return {"operator_error": float(np.copysign(np.sqrt(abs(square)), square))}
-
-    def held_out(weights: np.ndarray) -> dict[str, float]:
-        joint = halves[1](weights)
-        total = np.trace(joint[d:, d:])
-        explained = 1 - float(weights @ miss / weights.sum() / total) if total > 0 else float("nan")
-        found = {f"eigenvalue_{k}": value for k, value in enumerate(_correlations(joint, directions), 1)}
-        return {"r2": explained} | found
+        fit, score = np.split(weights, [len(split.fit)])
+        return {"operator_error": _operator_error(_map(halves[0](fit)), _map(halves[1](score)), rate)}
 
     found = {}
-    for statistic, rows in ((operator, np.concatenate(split)), (held_out, score)):
+    for statistic, rows in ((operator, np.concatenate(split)), (_HeldOut(h, h_next, split, halves[1]), split.score)):
         labels = None if groups is None else groups[rows]
         found |= bootstrap(statistic, len(rows), rng, groups=labels, replicates=replicates)
     return found
+
+
+class _HeldOut:
+    """What maps and directions of one half are worth on the other."""
+
+    def __init__(self, h: np.ndarray, h_next: np.ndarray, split: Split, covariance: WeightedCovariance) -> None:
+        fit, score = split
+        self.covariance, self.directions = covariance, _directions(h[fit], h_next[fit])
+        self.miss = np.square(h_next[score] - least_squares(h[fit], h_next[fit]).apply(h[score])).sum(1)
+
+    def __call__(self, weights: np.ndarray) -> dict[str, float]:
+        joint, d = self.covariance(weights), len(self.directions)
+        total = np.trace(joint[d:, d:])
+        explained = 1 - float(weights @ self.miss / weights.sum() / total) if total > 0 else float("nan")
+        found = {f"eigenvalue_{k}": value for k, value in enumerate(_correlations(joint, self.directions), 1)}
+        return {"r2": explained} | found
+
+
+def _operator_error(one: np.ndarray, other: np.ndarray, rate: float) -> float:
+    """‖M − ρI‖_F / ‖ρI‖_F from two independent estimates of M."""
+    d = len(one)
+    square = float(np.sum((one - rate * np.eye(d)) * (other - rate * np.eye(d)))) / (d * rate**2)
+    return float(np.copysign(np.sqrt(abs(square)), square))
 
 
 def _map(joint: np.ndarray) -> np.ndarray:

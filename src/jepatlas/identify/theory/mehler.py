@@ -15,7 +15,7 @@ import numpy as np
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import bootstrap
 from jepatlas.identify.checks import check_matrices, check_same_shape, rates
-from jepatlas.identify.hermite import HermiteFit, hermite_basis
+from jepatlas.identify.theory.hermite import HermiteFit, hermite_basis
 
 __all__ = ["decays", "loss_decomposition", "mehler_ladder", "mehler_verdicts"]
 

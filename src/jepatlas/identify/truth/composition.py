@@ -2,28 +2,27 @@
 
     linear | warp | shear | bend | noise        gains in held-out R² from one family of `regressions.py` to the next
 
-Two frames are looked at, because a curve along one's axes is none along the other's: latents as functions of the state,
-h = Q w(z), and the state as a function of latents, for h = w(Qz). The frame whose axes explain more is the one to read;
-where a part of the state is missing, only the first can be.
+Several frames are looked at, because a curve along the axes of one is none along another's: latents as functions of the
+state, h = Q w(z); the state as a function of latents, for h = w(Qz); and, where neither explains what is not linear, of
+latents turned to independent axes (`unmixing.py`), for h = Q₂ w(Q₁z). The frame whose axes explain clearly more is the
+one to read; where a part of the state is missing, only the first can be.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 
 from jepatlas.base.records import Verdict
-from jepatlas.identify.halves import Halves
-from jepatlas.identify.regressions import FAMILIES, fit_families
+from jepatlas.identify.truth.explained import Explained
+from jepatlas.identify.truth.regressions import FAMILIES
 
-__all__ = ["Explained", "composition", "explain", "nonlinear_r2"]
+__all__ = ["composition"]
 
-ROWS, ROWS_PER_DIMENSION = 3000, 20
-"""As many rows of each half are enough to tell shares of a hundredth."""
 CLEARLY = 0.05
+MOST = 0.5
+"""Share of what is not linear that curves along axes nobody gave must explain, to be read at all."""
 
 MEANING = {
     "linear": "a linear map of the {x}",
@@ -34,36 +33,13 @@ MEANING = {
 }
 
 
-@dataclass(frozen=True)
-class Explained:
-    """Held-out predictions by each family: of h from z, and of z from h."""
-
-    halves: Halves
-    encoded: dict[str, np.ndarray]  # (b, d) each
-    decoded: dict[str, np.ndarray]  # (b, n) each
-
-
-def explain(halves: Halves, rng: np.random.Generator) -> Explained:
-    widest = max(halves.h.shape[1], halves.z.shape[1])
-    some = halves.some(max(ROWS, ROWS_PER_DIMENSION * widest), rng)
-    h, (fit, _), groups = some.h, some.split, some.groups
-    spread = some.z[fit].std(0)
-    units = np.where(spread > 0, spread, 1.0)  # so that no coordinate is neglected for its units
-    z = some.z / units
-    decoded = {family: found * units for family, found in fit_families(h, z, fit, rng, groups).items()}
-    return Explained(some, fit_families(z, h, fit, rng, groups), decoded)
-
-
 def composition(
     explained: Explained, rng: np.random.Generator, *, complete: bool, replicates: int = 500
 ) -> list[Verdict]:
     """Verdicts `share_linear` … `share_noise`, which inform and sum to 1; `complete` says that all of z is in h."""
     halves = explained.halves
     score = halves.split.score
-    frames = {"state": (halves.h, explained.encoded), "latents": (halves.z, explained.decoded)}
-    gains = {x: _gain(y[score], found["linear"][score], found["additive"][score]) for x, (y, found) in frames.items()}
-    x: Literal["state", "latents"] = "latents" if complete and gains["latents"] > gains["state"] + CLEARLY else "state"
-    y, found = frames[x]
+    x, y, found = _frame(explained, complete)
     left = np.stack([np.square(y[score] - found[family][score]).sum(1) for family in FAMILIES], axis=1)
     around = np.square(y[score] - y[score].mean(0)).sum(1)
 
@@ -81,24 +57,11 @@ def composition(
     ]  # fmt: skip
 
 
-def _gain(y: np.ndarray, linear: np.ndarray, additive: np.ndarray) -> float:
-    """The share of what a linear map leaves that curves along axes explain."""
-    left = np.square(y - linear).sum()
-    return float(1 - np.square(y - additive).sum() / left) if left > 0 else 0.0
-
-
-def nonlinear_r2(explained: Explained, rng: np.random.Generator, replicates: int = 500) -> Verdict:
-    """`r2_nonlinear`, beside r2: what any function of the latents that was tried recovers of the state."""
-    halves = explained.halves
-    z = halves.z[halves.split.score]
-    left = np.square(z - explained.decoded["any"][halves.split.score]).sum(1)
-
-    def statistic(weights: np.ndarray) -> dict[str, float]:
-        around = np.square(z - weights @ z / weights.sum()).sum(1)
-        total = float(weights @ around)
-        return {"r2_nonlinear": 1 - float(weights @ left) / total if total > 0 else float("nan")}
-
-    return Verdict.judge(
-        "r2_nonlinear", halves.estimates(statistic, rng, replicates)["r2_nonlinear"], direction="higher",
-        good="The same by the best nonlinear function of the latents that was tried: what is there, in whatever form.",
-    )  # fmt: skip
+def _frame(explained: Explained, complete: bool) -> tuple[str, np.ndarray, dict[str, np.ndarray]]:
+    """What the function is of, what it is to give, and what it gives by each family."""
+    h, z = explained.halves.h, explained.halves.z
+    best, highest = ("state", h, explained.encoded), explained.gain(h, explained.encoded)
+    for x, found, least in (("latents", explained.decoded, 0.0), ("latents, turned", explained.unmixed, MOST)):
+        if complete and found is not None and (gain := explained.gain(z, found)) > max(highest + CLEARLY, least):
+            best, highest = (x, z, found), gain
+    return best

@@ -12,9 +12,10 @@ from jepatlas.base.linear import Split, least_squares, procrustes
 from jepatlas.base.records import Estimate, LinearMap
 from jepatlas.base.stats import bootstrap
 from jepatlas.identify.covariance import WeightedCovariance
-from jepatlas.identify.mcc import Matching, correlations
+from jepatlas.identify.truth.mcc import Matching, correlations
+from jepatlas.identify.truth.response import power, range_root, response
 
-__all__ = ["adjusted", "linear_response", "recovery", "recovery_null"]
+__all__ = ["adjusted", "recovery", "recovery_null"]
 
 
 def recovery(
@@ -44,39 +45,60 @@ def recovery(
     would fit a perfect map between things that have nothing to do with each other. Both are whitened by the first.
     `stretch` is that of W for z as it is, or whitened, whichever is less: h = QΣ^{−½}z is as good a chart as h = Qz.
     """
-    fit, score = split
-    h_score, z_score, n = h[score], z[score], z.shape[1]
-    decode, encode = least_squares(h[fit], z[fit]), least_squares(z[fit], h[fit])
-    forms = {"procrustes": h} | ({} if white is None else {"procrustes_whitened": white.apply(h)})
-    misses = {name: _misfit(form, z, split) for name, form in forms.items()}
-    misses |= {"z": _squares(z_score - decode.apply(h_score)), "h": _squares(h_score - encode.apply(z_score))}
-    residuals = np.stack(list(misses.values()), axis=1)
-    fitted = WeightedCovariance(np.concatenate([z[fit], h[fit]], axis=1))(np.ones(len(fit)))
-    raw_fit, z_root, h_root = _response(fitted, n), _power(fitted[:n, :n], 0.5), _power(fitted[n:, n:], -0.5)
-    units = min(
-        (np.eye(n), _range_root(fitted[:n, :n])), key=lambda root: np.nan_to_num(_stretch(*[raw_fit @ root] * 2))
-    )
-    covariance = WeightedCovariance(np.concatenate([z_score, h_score], axis=1))
-    matching = Matching(fitted, n)
+    statistic = _Statistic(h, z, split, white)
+    held = None if groups is None else groups[split.score]
+    return bootstrap(statistic, len(split.score), rng, groups=held, replicates=replicates)
 
-    def statistic(weights: np.ndarray) -> dict[str, float]:
-        joint = covariance(weights)
-        raw, missed = _response(joint, n), dict(zip(misses, weights @ residuals / weights.sum(), strict=True))
+
+class _Statistic:
+    """Everything that is fitted, once; then the numbers of the rows to score under any weights."""
+
+    def __init__(self, h: np.ndarray, z: np.ndarray, split: Split, white: LinearMap | None) -> None:
+        fit, score = split
+        self.n, self.rows, self.predictors = z.shape[1], len(fit), h.shape[1]
+        self.decode, encode = least_squares(h[fit], z[fit]), least_squares(z[fit], h[fit])
+        self.forms = {"procrustes": h} | ({} if white is None else {"procrustes_whitened": white.apply(h)})
+        self.misses = {name: _misfit(form, z, split) for name, form in self.forms.items()} | {
+            "z": _squares(z[score] - self.decode.apply(h[score])),
+            "h": _squares(h[score] - encode.apply(z[score])),
+        }
+        self.residuals = np.stack(list(self.misses.values()), axis=1)
+        self.covariance = WeightedCovariance(np.concatenate([z[score], h[score]], axis=1))
+        fitted = WeightedCovariance(np.concatenate([z[fit], h[fit]], axis=1))(np.ones(len(fit)))
+        self.matching, self.turn = Matching(fitted, self.n), _Turn(fitted, self.n)
+
+    def __call__(self, weights: np.ndarray) -> dict[str, float]:
+        joint, n = self.covariance(weights), self.n
+        missed = dict(zip(self.misses, weights @ self.residuals / weights.sum(), strict=True))
         r2 = _explained(missed["z"], joint[:n, :n])
         return {
             "r2": r2,
-            "r2_adjusted": adjusted(r2, len(fit), h.shape[1]),
+            "r2_adjusted": adjusted(r2, self.rows, self.predictors),
             "r2_inverse": _explained(missed["h"], joint[n:, n:]),
-            "mcc": matching(joint),
-            "mcc_linear": _mapped_correlation(joint, decode.weight),
-            **{name: float(missed[name]) for name in forms},
-            "orthogonality": _orthogonality(h_root @ raw_fit @ z_root, h_root @ raw @ z_root),
-            "orthogonality_raw": _orthogonality(raw_fit, raw),
-            "stretch": _stretch(raw_fit @ units, raw @ units),
+            "mcc": self.matching(joint),
+            "mcc_linear": _mapped_correlation(joint, self.decode.weight),
+            **{name: float(missed[name]) for name in self.forms},
+            **self.turn(joint),
         }
 
-    held = None if groups is None else groups[score]
-    return bootstrap(statistic, len(score), rng, groups=held, replicates=replicates)
+
+class _Turn:
+    """How far W, of one half of the rows, is from a rotation, beside the W of the other."""
+
+    def __init__(self, fitted: np.ndarray, n: int) -> None:
+        self.n, self.raw = n, response(fitted, n)
+        self.z_root, self.h_root = power(fitted[:n, :n], 0.5), power(fitted[n:, n:], -0.5)
+        roots = (np.eye(n), range_root(fitted[:n, :n]))
+        self.units = min(roots, key=lambda root: np.nan_to_num(_stretch(*[self.raw @ root] * 2)))
+
+    def __call__(self, joint: np.ndarray) -> dict[str, float]:
+        raw = response(joint, self.n)
+        white = (self.h_root @ one @ self.z_root for one in (self.raw, raw))
+        return {
+            "orthogonality": _orthogonality(*white),
+            "orthogonality_raw": _orthogonality(self.raw, raw),
+            "stretch": _stretch(self.raw @ self.units, raw @ self.units),
+        }
 
 
 def recovery_null(h: np.ndarray, z: np.ndarray, split: Split, rng: np.random.Generator) -> dict[str, float]:
@@ -100,36 +122,6 @@ def adjusted(r2: float, rows: int, predictors: int) -> float:
     if rows <= predictors + 2:
         return float("nan")
     return 1 - (1 - r2) * rows * (rows - predictors - 2) / ((rows + 1) * (rows - 2))
-
-
-def linear_response(x: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The least-squares map x → y on (weighted) rows: raw Σ_yx Σ_xx⁻¹, and whitened Σ_yy^{−½} Σ_yx Σ_xx^{−½}."""
-    n, weights = x.shape[1], np.ones(len(x)) if weights is None else weights
-    joint = WeightedCovariance(np.concatenate([x, y], axis=1))(weights)
-    raw = _response(joint, n)
-    return raw, _power(joint[n:, n:], -0.5) @ raw @ _power(joint[:n, :n], 0.5)
-
-
-def _response(joint: np.ndarray, n: int) -> np.ndarray:
-    return joint[n:, :n] @ _power(joint[:n, :n], -1.0)
-
-
-def _power(matrix: np.ndarray, exponent: float) -> np.ndarray:
-    """A power of a symmetric matrix on its range; dead directions stay dead."""
-    values, vectors = _range(matrix)
-    return (vectors * values**exponent) @ vectors.T
-
-
-def _range_root(matrix: np.ndarray) -> np.ndarray:
-    """R with RRᵀ = matrix, and a column for each direction that varies."""
-    values, vectors = _range(matrix)
-    return vectors * np.sqrt(values)
-
-
-def _range(matrix: np.ndarray, floor: float = 1e-12) -> tuple[np.ndarray, np.ndarray]:
-    values, vectors = np.linalg.eigh(matrix)
-    kept = values > floor * max(values[-1], np.finfo(float).tiny)
-    return values[kept], vectors[:, kept]
 
 
 def _gram(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -20,8 +20,8 @@ from scipy.special import ndtr
 
 from jepatlas.base.linear import least_squares, r2, whitener
 from jepatlas.base.records import LinearMap
-from jepatlas.identify.features import Features, random_frequencies
-from jepatlas.identify.monotone import fit_monotone
+from jepatlas.identify.spectral.features import Features, random_frequencies
+from jepatlas.identify.warps.monotone import fit_monotone
 
 __all__ = ["FAMILIES", "fit_families"]
 
@@ -32,7 +32,7 @@ ROWS_PER_TERM = 20
 ASIDE = 4  # every so manieth group
 FEWEST = 200  # rows to fit curves on; from fewer, all four are the linear map
 ENOUGH = 0.9995  # R² from which there is nothing left for a richer family to explain
-FREQUENCIES, SCALES, RIDGES = 128, (0.25, 0.5, 1.0, 2.0), (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+FREQUENCIES, SCALES, RIDGES = 128, (0.05, 0.25, 0.5, 1.0, 2.0), (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 QUADRATIC_UP_TO = 16
 
 

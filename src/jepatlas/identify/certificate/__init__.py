@@ -1,0 +1,1 @@
+"""All that is known of some latents, in verdicts, and what these say together."""

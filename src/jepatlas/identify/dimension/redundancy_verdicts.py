@@ -1,0 +1,74 @@
+"""Redundancy, judged: how many directions generate the latents, and whether these few hold all that the latents do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jepatlas.base.records import Estimate, Verdict
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.identify.dimension.minimal import minimal_recovery
+from jepatlas.identify.dimension.redundancy import Redundancy
+from jepatlas.identify.spectral.ladder import Ladder
+from jepatlas.identify.truth.halves import Halves
+
+__all__ = ["minimal_r2_lost", "missing_directions", "state_directions", "undecided"]
+
+LOST = 0.02
+"""R² that the minimal subspace may lose against all latents and still count as all there is."""
+
+
+def state_directions(found: Redundancy, rows: int) -> Verdict:
+    """Directions that generate the latents, against those that are linearly independent."""
+    rank, n = int(found.rank.value), found.dim
+    if n is None:
+        return undecided("state_directions", rows, f"It is not decided how many there are. {found.ladder.advice}")
+    if n > rank:
+        advice = f"{n} directions are folded into {rank} latents: a linear map finds no more than {rank} of them."
+        return Verdict.judge(
+            "state_directions", _count(n, rows), direction="lower", threshold=rank, good="", bad=advice
+        )
+    rates = ", ".join(f"{rate.value:.3f}" for rate in found.rates)
+    return Verdict.judge(
+        "state_directions", _count(n, rows), direction="higher", threshold=rank,
+        good=f"{n} directions generate the latents, with correlations {rates}: none is a function of the others.",
+        bad=f"{rank - n} of {rank} independent latents are functions of the other directions: {n} generate them all, "
+            f"with correlations {rates} (none below {found.ladder.reach:.2f} was looked for). The minimal subspace has "
+            f"these alone; or train with {n} latents.",
+    )  # fmt: skip
+
+
+def minimal_r2_lost(halves: Halves, found: Redundancy, seed: int, replicates: int) -> Verdict:
+    """What the minimal subspace lacks of the state."""
+    rng = numpy_generator(seed, "dimension/minimal")
+    scores = minimal_recovery(halves.h, found.minimal, halves.z, halves.split, rng, groups=halves.groups,
+                              replicates=replicates)  # fmt: skip
+    few, every = scores["r2_minimal"].value, scores["r2"].value
+    return Verdict.judge(
+        "minimal_r2_lost", scores["r2_lost"], direction="lower", threshold=LOST,
+        good=f"The minimal subspace gives the state as well as all latents do: R² {few:.3f} of {every:.3f}.",
+        bad=f"All latents together give the state with R² {every:.3f}, the minimal subspace with {few:.3f}: some of it "
+            "is held in bent form only, or the ladder was misread.",
+    )  # fmt: skip
+
+
+def missing_directions(world: Ladder, found: Redundancy, rows: int) -> Verdict:
+    """The ladder of the observations against what the latents have."""
+    held = int(found.rank.value) if found.dim is None else found.dim
+    if world.dim is None:
+        advice = f"It is not decided how many directions the observations have. {world.advice}"
+        return undecided("missing_directions", rows, advice)
+    count = max(world.dim - held, 0)
+    seen = f"The observations show {world.dim} directions with ρ above {world.reach:.2f}, and the latents hold {held}"
+    return Verdict.judge(
+        "missing_directions", _count(count, rows), direction="lower", threshold=0.0, good=f"{seen}.",
+        bad=f"{seen}: {count} are missing. Train with more latents; which ones, only true states z can tell.",
+    )  # fmt: skip
+
+
+def undecided(name: str, rows: int, advice: str) -> Verdict:
+    return Verdict.judge(name, _count(np.nan, rows), direction="lower", good=advice)
+
+
+def _count(value: float, rows: int) -> Estimate:
+    """A count that was decided as a whole has no interval of its own."""
+    return Estimate(float(value), float(value), float(value), rows)

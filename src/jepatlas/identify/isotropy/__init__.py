@@ -1,0 +1,1 @@
+"""Pairs brought toward isotropic, Gaussian exploration, by a knob; and what recovery gains by that."""
