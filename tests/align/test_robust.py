@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from jepatlas.align.maps import LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
 from jepatlas.align.robust import trust
+from jepatlas.base.errors import InputError
 from jepatlas.base.linear_moments import least_squares_of
 
 
@@ -43,9 +46,9 @@ def test_mismatched_pairs_do_not_hurt(n: int, dim: int, noise: float):
     precision, recall = bad[found].mean(), found[bad].mean()
     if dim == 64:
         assert precision > 0.99 and recall > 0.99
-    # in few dimensions some mismatched pairs happen to fit, and the weights know how many
-    assert precision == pytest.approx(1 - robust.trust_[found].mean(), abs=0.05)
-    assert recall == pytest.approx((1 - robust.trust_)[found].sum() / (1 - robust.trust_).sum(), abs=0.05)
+    # in few dimensions some mismatched pairs happen to fit, and the weights know about how many
+    assert precision == pytest.approx(1 - robust.trust_[found].mean(), abs=0.1)
+    assert recall == pytest.approx((1 - robust.trust_)[found].sum() / (1 - robust.trust_).sum(), abs=0.1)
 
 
 @pytest.mark.parametrize(("n", "dim", "width"), [(2000, 64, 64), (200, 64, 64), (500, 2, 2), (500, 3, 20), (60, 2, 2)])
@@ -89,9 +92,13 @@ def reference(x: np.ndarray, y: np.ndarray, weights: np.ndarray, fold: np.ndarra
         kept = freedom / (freedom + rows.shape[1])
         return np.where(np.eye(len(sample), dtype=bool), sample, kept * sample)
 
+    def density(rows: np.ndarray, freedom: float) -> np.ndarray:
+        spread: Any = covariance(rows, freedom)
+        return multivariate_normal(np.zeros(rows.shape[1]), spread).pdf(rows)
+
     share = weights.mean()
-    matched = share * multivariate_normal.pdf(left, cov=covariance(left, weights.sum() - x.shape[1] - 1))
-    dealt = (1 - share) * multivariate_normal.pdf(y - mean, cov=covariance(y - mean, weights.sum() - 1))
+    matched = share * density(left, weights.sum() - x.shape[1] - 1)
+    dealt = (1 - share) * density(y - mean, weights.sum() - 1)
     return matched / (matched + dealt)
 
 
@@ -100,7 +107,9 @@ def test_trust_is_the_posterior_that_reproduces_itself():
     weights = trust(x, y, lambda fit, held: least_squares_of(fit.merge(held)), np.random.default_rng(7), folds=4)
     fold = np.random.default_rng(7).permutation(400) % 4
     np.testing.assert_allclose(reference(x, y, weights, fold), weights, atol=0.01)
-    assert 0.1 < ((weights > 0.05) & (weights < 0.95)).mean()  # in few dimensions many stay uncertain: that is tested
+    assert (
+        (weights > 0.05) & (weights < 0.95)
+    ).mean() > 0.1  # many stay uncertain here, so that there is something to test
 
 
 def test_the_same_random_state_gives_the_same_trust():
@@ -111,14 +120,25 @@ def test_the_same_random_state_gives_the_same_trust():
     np.testing.assert_allclose(first, other, atol=0.3)
 
 
-def test_pairs_that_nothing_predicts_are_all_trusted_alike():
-    """Unrelated latents, and too few pairs for least squares: nothing can be said about single pairs."""
-    x, y = np.random.default_rng(0).normal(size=(2, 200, 16))
-    few = agents(0, 40, 30, mismatched=0.3)
-    for a, b in ((x, y), (few[0], few[1]), (x[:5], y[:5])):
-        robust = RobustMap().fit(a, b)
-        assert (robust.trust_ == 1).all() and len(robust.distrusted_) == 0
-        np.testing.assert_allclose(robust.map_.weight, LeastSquaresMap().fit(a, b).map_.weight)
+@pytest.mark.parametrize(("n", "dim"), [(500, 1), (500, 2), (200, 16), (1000, 8)])
+def test_pairs_of_unrelated_latents_are_trusted_alike(n: int, dim: int):
+    """Some would always fit an accident better than others. Two in a hundred such accidents pass the sign test."""
+    distrusting = 0
+    for seed in range(10):
+        x, y = np.random.default_rng(seed).normal(size=(2, n, dim))
+        robust = RobustMap().fit(x, y)
+        distrusting += len(robust.distrusted_) > 0
+        if not len(robust.distrusted_):
+            np.testing.assert_allclose(robust.map_.weight, LeastSquaresMap().fit(x, y).map_.weight)
+    assert distrusting <= 1
+
+
+def test_too_few_pairs_to_judge_are_trusted_alike():
+    for n, dim in ((40, 30), (5, 2), (1, 1)):
+        x, y, _ = agents(0, n, dim, mismatched=0.3)
+        assert (RobustMap().fit(x, y).trust_ == 1).all()
+    with pytest.raises(InputError, match="at least 3 folds, but 2"):
+        RobustMap(folds=2).fit(*agents(0, 100, 2)[:2])
 
 
 def test_a_prior_finds_mismatched_pairs_where_pairs_are_few():

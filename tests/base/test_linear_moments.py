@@ -22,6 +22,7 @@ from jepatlas.base.linear_moments import (
     procrustes_of,
     ridge_of,
 )
+from jepatlas.base.pair_moments import Products
 
 seeds = st.integers(0, 2**32 - 1)
 widths = st.integers(1, 5)
@@ -178,7 +179,8 @@ def test_float32_rows_far_off_the_origin_keep_their_map():
     x, y = (z + 1000).astype(np.float32), (z @ turn + 0.1 * rng.normal(size=z.shape) - 1000).astype(np.float32)
     exact = least_squares(x, y).weight
     parts = range(0, len(x), 10_000)
-    for products, reach in (("float32", 1e-5), ("float64", 1e-9)):
+    cases: dict[Products, float] = {"float32": 1e-5, "float64": 1e-9}
+    for products, reach in cases.items():
         whole = PairMoments.empty(8, 8)
         for start in parts:
             whole = whole.merge(PairMoments.of(x[start : start + 10_000], y[start : start + 10_000], products=products))

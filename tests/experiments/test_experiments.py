@@ -30,6 +30,8 @@ from jepatlas.experiments import (
 from jepatlas.experiments.tables import cell, over_seeds
 
 DOCS = Path(__file__).parents[2] / "docs"
+ON_IMAGES = {"image-controls"}
+RUNNABLE = [pytest.param(name, marks=pytest.mark.data if name in ON_IMAGES else ()) for name in EXPERIMENTS]
 
 
 @contextmanager
@@ -44,7 +46,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", RUNNABLE)
 def test_a_tiny_run_comes_to_a_record_a_figure_and_a_page(name: str, shared: Path):
     record = reproduce(EXPERIMENTS[name], "tiny", shared, one_thread)
     saved = read_json(shared / "tiny" / "records" / f"{name}.json")

@@ -23,7 +23,7 @@ from jepatlas.base.stats import spearman
 
 __all__ = ["dsc", "dsc_in_tiles", "dsc_sampled"]
 
-SMALL = 1 << 20  # pairs that are no trouble to keep and to sort
+SMALL = 1 << 17  # pairs that are sorted sooner than counted, and no trouble to keep
 ROWS, COLUMNS = 256, 2048  # of a tile: 4 MB
 CLOSE = 2.0**-20  # share of norms below which a squared distance from products has less than nine digits
 LOWEST = 2.0**-104  # squared distances below that of the largest norm are zero: a float64 latent has no such digits

@@ -6,8 +6,8 @@ A pair either belongs together or its y was dealt from those of other pairs, whi
 
 and W, Σ_e, ȳ, Σ_y, π follow from the weighted pairs, until w settles. Residuals are those of a map that was fitted on
 other folds: with few pairs for its width a map bends towards whatever it is fitted on, mismatched pairs as well.
-At least half of the pairs must belong together. Where not even they are predicted by the others, nothing can be said
-about single pairs, and all are trusted alike.
+More than half of the pairs must belong together. Where the map does not bring most of all pairs nearer to each other,
+nothing can be said about single ones, and all are trusted alike.
 
 Chosen by measurement, against trimmed least squares with concentration steps, and Tukey's and Cauchy's weights on
 residual norms: those reject up to half of clean pairs, or keep most of the mismatched ones where noise is large.
@@ -21,6 +21,7 @@ from functools import reduce
 import numpy as np
 from scipy.special import expit
 
+from jepatlas.base.errors import InputError
 from jepatlas.base.pair_moments import PairMoments
 from jepatlas.base.records import LinearMap
 
@@ -36,13 +37,24 @@ def trust(
     x: np.ndarray, y: np.ndarray, fit: Fit, rng: np.random.Generator, *, folds: int = 5, steps: int = 50
 ) -> np.ndarray:
     """A weight from 0 to 1 for each of the pairs (b, d_in), (b, d_out)."""
+    if folds < 3:
+        raise InputError(
+            f"Pairs are judged by maps from other folds, which takes at least 3 folds, but {folds} are given."
+        )
     if len(x) < 2 * folds:
         return np.ones(len(x))
     pairs = _Folded(x, y, fit, rng.permutation(len(x)) % folds)
     weights = _settle(pairs, _start(pairs), steps)
-    unexplained = weights @ _squares(pairs.residuals(weights))
-    explained = weights @ _squares(y - weights @ y / weights.sum()) > unexplained
-    return weights if explained else np.ones(len(x))
+    return weights if _predicts(pairs, weights) else np.ones(len(x))
+
+
+def _predicts(pairs: _Folded, weights: np.ndarray) -> bool:
+    """A sign test, at two standard deviations: is y nearer to Wx than to ȳ for more than half of all pairs?
+
+    Of all, not of the trusted ones: those were chosen because they are near.
+    """
+    nearer = _squares(pairs.residuals(weights)) < _squares(pairs.y - weights @ pairs.y / weights.sum())
+    return bool(nearer.mean() > 0.5 + 1 / np.sqrt(len(nearer)))
 
 
 class _Folded:

@@ -3,6 +3,7 @@
     own      each side as it is; the widths may differ
     common   both in the coordinates of `a`: b is brought back by the inverse of the map a → b
     target   both in the coordinates of `b`: what the map makes of a, and b itself
+    units    the same in the units of the map's standardiser, which are those of `b` where it has none
 
 A number says little by itself: small samples and wide latents make many of them large for things that have nothing to
 do with each other. It belongs beside its null (`nulls.py`) and its controls (`controls.py`).
@@ -27,7 +28,7 @@ from jepatlas.base.records import Direction, LinearMap
 
 __all__ = ["METRICS", "NEIGHBOURS", "Metric", "measure"]
 
-Coordinates = Literal["own", "common", "target"]
+Coordinates = Literal["own", "common", "target", "units"]
 
 NEIGHBOURS = (1, 5, 10, 20, 50)
 
@@ -50,8 +51,8 @@ class Metric:
 
 _TARGET = (
     Metric("r2", "higher", "share of the target's variance that the map predicts", r2, "target"),
-    Metric("mse_sum", "lower", "squared error of a mapped row, summed over dimensions", mse_sum, "target"),
-    Metric("mse_per_dim", "lower", "squared error of one mapped number", mse_per_dim, "target"),
+    Metric("mse_sum", "lower", "squared error of a mapped row, summed over dimensions", mse_sum, "units"),
+    Metric("mse_per_dim", "lower", "squared error of one mapped number", mse_per_dim, "units"),
 )
 _LINEAR = (
     Metric("procrustes_error", "lower", "share of variance that the best rotation leaves, in sample", procrustes_error),
@@ -95,7 +96,9 @@ def measure(
     a, b = paired(a, b, fewest=4)
     pairs: dict[str, tuple[np.ndarray, np.ndarray]] = {"own": (a, b)}
     if transition is not None:
-        pairs |= {"target": (transition.apply(a), b), "common": (a, transition.invert(limit).apply(b))}
+        told, scale = transition.apply(a), transition.y_scale
+        pairs |= {"target": (told, b), "units": (told / scale, b / scale)}
+        pairs["common"] = (a, transition.invert(limit).apply(b))
     chosen, found = _chosen(names, pairs), dict[str, float]()
     for metric in chosen:
         if metric.name not in found:

@@ -6,6 +6,7 @@ from jepatlas.alignments.charts import certificate_summary, chart_latents, read_
 from jepatlas.alignments.evidence import BRIEF, Evidence, Study, gather
 from jepatlas.alignments.latents import Latents, Matched, match, read_latents
 from jepatlas.alignments.migration import Migration, migrate_between
+from jepatlas.alignments.stress import stress
 
 __all__ = [
     "BRIEF",
@@ -28,4 +29,5 @@ __all__ = [
     "read_certificate",
     "read_charts",
     "read_latents",
+    "stress",
 ]

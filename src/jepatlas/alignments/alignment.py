@@ -38,6 +38,8 @@ _MAPS: dict[MapKind, Callable[[], StreamedMap | RobustMap]] = {
     "robust": partial(RobustMap, RidgeMap(standardise=True)),
 }
 
+Controls = Mapping[str, Mapping[str, Evidence]]
+
 MISMATCHED = 0.05
 """Share of distrusted pairs from which on they are more than the tail of the noise."""
 NAMED = 8
@@ -51,9 +53,11 @@ def fit_map(kind: MapKind, a: np.ndarray, b: np.ndarray, groups: np.ndarray | No
 
 @dataclass(frozen=True)
 class Alignment:
-    """The fitted map, and the record of what it is worth."""
+    """The fitted map, the evidence for it (and for controls, by name), and the record of both."""
 
     map: LinearMap
+    evidence: Mapping[str, Evidence]
+    controls: Controls
     record: Record
 
 
@@ -81,10 +85,7 @@ def align(matched: Matched, kind: MapKind, study: Study, *, umap: bool = False) 
         tables=(_table({"the models": found} | controls),),
         arrays=arrays,
     )
-    return Alignment(fitted.map_, record)
-
-
-Controls = Mapping[str, Mapping[str, Evidence]]
+    return Alignment(fitted.map_, found, controls, record)
 
 
 def _controls(matched: Matched, kind: MapKind, study: Study) -> dict[str, dict[str, Evidence]]:

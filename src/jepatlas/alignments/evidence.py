@@ -35,7 +35,7 @@ class Study:
     seed: int = 0
     permutations: int = 99
     replicates: int = 100
-    rows: int = 1000
+    rows: int = 500
     """Held-out rows at most: many metrics compare every row with every other one."""
     advance: Callable[[], object] = lambda: None
     """Called after each of the `rounds` of measurements, for a progress bar."""
@@ -72,6 +72,13 @@ class Evidence:
             threshold=self.null.mean + sign * SIGNIFICANT * self.null.std,
             good=f"{what} Better than chance ({chance}).", bad=f"{what} No better than chance ({chance}).",
         )  # fmt: skip
+
+    @property
+    def line(self) -> list[str]:
+        """As the terminal shows it: which way is better, value, chance, p and effect size."""
+        one, null, arrow = self.estimate, self.null, "↑" if self.metric.direction == "higher" else "↓"
+        return [f"{arrow} {self.metric.name}", f"{one.value:.3f}", f"{one.low:.3f}, {one.high:.3f}",
+                f"{null.mean:.3f} ± {null.std:.3f}", f"{null.p:.2g}", f"{null.effect:.1f}"]  # fmt: skip
 
     @property
     def cell(self) -> str:

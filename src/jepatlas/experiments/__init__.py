@@ -4,15 +4,22 @@ A new experiment is a file with an `Experiment` in it, and a line here.
 """
 
 from jepatlas.experiments import (
+    alignment_nulls,
     anisotropic,
     bound_check,
     dimension_mismatch,
     generalised_normal,
+    gl_symmetry,
     greedy_sfa,
     hermite_degrees,
     identify_2d,
+    image_controls,
     isotropisation,
     lambda_rho,
+    linear_state_model,
+    orthogonal_maps,
+    pair_budget,
+    pair_noise,
     sample_complexity,
     scaling,
     spectral_solver,
@@ -38,7 +45,7 @@ __all__ = [
     "shipped_results",
 ]
 
-_MODULES = (
+_IDENTIFY = (
     identify_2d,
     scaling,
     generalised_normal,
@@ -52,4 +59,13 @@ _MODULES = (
     sample_complexity,
     spectral_solver,
 )
-EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in _MODULES}
+_ALIGN = (
+    orthogonal_maps,
+    linear_state_model,
+    gl_symmetry,
+    pair_budget,
+    pair_noise,
+    alignment_nulls,
+    image_controls,
+)
+EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN)}

@@ -11,7 +11,7 @@ from scipy import stats
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
 
-__all__ = ["at", "cell", "curve", "over_seeds"]
+__all__ = ["at", "cell", "curve", "grouped", "over_seeds"]
 
 
 def cell(estimate: Estimate, digits: int = 3) -> str:
@@ -28,6 +28,12 @@ def cell(estimate: Estimate, digits: int = 3) -> str:
 def at(results: Sequence[Result], **where: Any) -> list[Result]:
     """The results of one place in the grid."""
     return [result for result in results if all(result.at[name] == value for name, value in where.items())]
+
+
+def grouped(results: Sequence[Result], *names: str) -> dict[tuple[Any, ...], list[Result]]:
+    """The results by their places in the grid, as far as they are named; what is left is mostly the seed."""
+    keys = dict.fromkeys(tuple(result.at[name] for name in names) for result in results)
+    return {key: at(results, **dict(zip(names, key, strict=True))) for key in keys}
 
 
 def over_seeds(results: Sequence[Result], name: str, stopped: float = np.nan) -> Estimate:

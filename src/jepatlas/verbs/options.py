@@ -51,7 +51,7 @@ def emit(json_path: str | None, answer: dict[str, Any]) -> None:
 
 
 @contextmanager
-def progress_bar(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
+def progress_bar(console: Console, what: str, total: int | None) -> Iterator[Callable[[], None]]:
     """A bar in a terminal, nothing anywhere else; what it yields moves it by one."""
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
