@@ -22,7 +22,7 @@ check: .venv/dev  ## format, lint, types, import rules, fast tests
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
-bench: .venv/dev  ## timings side by side, as ratios; writes benchmarks/results.json
+bench: .venv/dev  ## timings side by side, as ratios; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks
 
 docs: .venv/dev  ## the documentation, in docs/_build/index.html

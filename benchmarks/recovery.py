@@ -28,7 +28,8 @@ from jepatlas.training import CosineSchedule, TrainingConfig, train
 
 __all__ = ["run"]
 
-WANTED, LOOK_EVERY, SEEDS = 0.985, 100, (0,)  # the published settings take a quarter of an hour a seed
+WANTED, LOOK_EVERY, SEEDS = 0.985, 100, (0, 1, 2)
+PUBLISHED = 0  # the one seed that the published settings are run with: they take a quarter of an hour
 PAIRS = 40_000  # for the spectral solver: 20,000 end just below R² .985
 TRAINING = TrainingConfig(steps=6000, checkpoint_every=10**9)  # 4,000 end just below R² .985
 
@@ -119,8 +120,9 @@ def recovered(h: np.ndarray, z: np.ndarray) -> float:
 
 
 def run() -> Iterator[Comparison]:
-    baseline = [1e3 * seconds_to_recovery(published(seed), Straightforward) for seed in SEEDS]
+    """Medians of ours over seeds; a seed that never gets there counts as infinite."""
+    baseline = [1e3 * seconds_to_recovery(published(PUBLISHED), Straightforward)] * len(SEEDS)
     quick = [1e3 * seconds_to_recovery(ours(seed), Watched) for seed in SEEDS]
     solved = [1e3 * seconds_of_spectral_solver(ours(seed)) for seed in SEEDS]
-    yield Comparison.of("R² .985 on the spiral: published settings, ours (6,000 steps)", baseline, quick)
+    yield Comparison.of(f"R² .985 on the spiral: published settings, ours ({TRAINING.steps:,} steps)", baseline, quick)
     yield Comparison.of("R² .985 on the spiral: published settings, spectral solver", baseline, solved)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from benchmarks.memory import peak_of
 from benchmarks.timing import Comparison, compare
 from jepatlas.base.seeding import torch_generator
 from jepatlas.objectives import draw_slices, sigreg
@@ -33,7 +31,7 @@ def straightforward(h_bd: Tensor, slices_ds: Tensor, knots: int = 17, limit: flo
 def run() -> Iterator[Comparison]:
     for size in SIZES:
         yield compare(f"sigreg {_named(size)}", both_ways(straightforward, size), both_ways(sigreg, size))
-    memory = [_peak_in_own_process(loss) for loss in ("straightforward", "sigreg")]
+    memory = [peak_of(prepare, loss) for loss in ("straightforward", "sigreg")]
     yield Comparison.of(f"peak memory of sigreg {_named(LARGEST)}", memory[:1], memory[1:], "MB")
     yield compare(
         f"sigreg {_named(LARGEST)}: ours, and one sincos and {FLOPS} flops", both_ways(sigreg, LARGEST), _limit()
@@ -51,27 +49,12 @@ def _named(size: tuple[int, int, int]) -> str:
     return "{}×{}, {} slices".format(*size)
 
 
-def _peak_in_own_process(loss: str) -> float:
-    """Megabytes that a process grows by; each is measured in a fresh one, because a peak is never given back."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(_growth, loss).result()
-
-
-def _growth(loss: str) -> float:
+def prepare(loss: str) -> Callable[[], object]:
+    """The largest case, with everything loaded and compiled that it needs."""
     torch.set_num_threads(1)
     work = {"straightforward": straightforward, "sigreg": sigreg}[loss]
-    both_ways(work, SIZES[0])()  # loads and compiles what is needed
-    task = both_ways(work, LARGEST)
-    Path("/proc/self/clear_refs").write_text("5")  # Linux: forget the peak of loading and compiling
-    before = _status("VmRSS")
-    task()
-    return _status("VmHWM") - before
-
-
-def _status(name: str) -> float:
-    """A field of this process's status, in megabytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 1024
+    both_ways(work, SIZES[0])()
+    return both_ways(work, LARGEST)
 
 
 def _limit() -> Callable[[], object]:

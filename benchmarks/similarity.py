@@ -13,9 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.memory import peak_of
 from benchmarks.timing import Comparison, compare
-from jepatlas.align.cka import cka, cka_debiased
-from jepatlas.align.distances import dsc
-from jepatlas.align.neighbours import neighbour_overlap
+from jepatlas.align.similarity import cka, cka_debiased, dsc, neighbour_overlap
 from jepatlas.base.seeding import numpy_generator
 
 __all__ = ["run"]

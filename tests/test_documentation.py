@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.page import benchmarks_page
+
+from jepatlas.base.files import read_json
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -33,6 +36,9 @@ def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("console"), ids=lambda page: page.name)
 def test_console_blocks_run(page: Path, tmp_path: Path) -> None:
+    """In a folder where the page's Python has been: it may have made the files that are spoken of."""
+    if blocks(page, "python"):
+        subprocess.run([sys.executable, "-c", "\n".join(blocks(page, "python"))], cwd=tmp_path, check=True, timeout=300)
     lines = [line for block in blocks(page, "console") for line in block.splitlines()]
     commands = [line.removeprefix("$ jepatlas ") for line in lines if line.startswith("$ jepatlas ")]
     assert commands
@@ -55,3 +61,8 @@ def test_readme_opens_with_the_two_commands() -> None:
 
 def test_every_documentation_page_is_found() -> None:
     assert {"README.md", "training.md", "certificate.md"} <= {page.name for page in PAGES}
+
+
+def test_the_benchmarks_page_is_what_was_measured() -> None:
+    page = ROOT / "docs" / "benchmarks.md"
+    assert page.read_text() == benchmarks_page(read_json(page.with_suffix(".json")))

@@ -1,29 +1,70 @@
 """Can two models that never met be translated into each other? Takes plain arrays, so it judges anyone's models."""
 
-from jepatlas.align.atlas import Anchors, Atlas
-from jepatlas.align.atlas_checks import cycle_verdicts, split_states, translation_verdicts
-from jepatlas.align.atlas_folder import exchanged, load_atlas, save_atlas, size_table
-from jepatlas.align.atlas_probes import attach_probe, probe_for, probe_of
-from jepatlas.align.cca import pwcca, svcca
-from jepatlas.align.certified import CertifiedMap, certified_map
-from jepatlas.align.certified_limit import certified_transition, predicted_limit
-from jepatlas.align.charts import Attachment, CertificateSummary, Chart, ChartLatents
-from jepatlas.align.cka import cka, cka_debiased
-from jepatlas.align.conditioning import Conditioning
+from jepatlas.align.atlas import (
+    Anchors,
+    Atlas,
+    Attachment,
+    CertificateSummary,
+    CertifiedMap,
+    Chart,
+    ChartLatents,
+    Frame,
+    attach_probe,
+    certified_map,
+    certified_transition,
+    cycle_error,
+    cycle_verdicts,
+    exchanged,
+    generalised_procrustes,
+    load_atlas,
+    predicted_limit,
+    probe_for,
+    probe_of,
+    save_atlas,
+    size_table,
+    split_states,
+    translation_verdicts,
+)
 from jepatlas.align.controls import pca_control, untrained_control
-from jepatlas.align.distances import dsc, dsc_sampled
-from jepatlas.align.fitted import FittedMap, StreamedMap
-from jepatlas.align.maps import LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
-from jepatlas.align.migration import migrate, support
-from jepatlas.align.migration_report import MigrationReport, migration_report
-from jepatlas.align.neighbours import neighbours
+from jepatlas.align.maps import (
+    Conditioning,
+    FittedMap,
+    LeastSquaresMap,
+    ProcrustesMap,
+    RidgeMap,
+    RobustMap,
+    StreamedMap,
+)
 from jepatlas.align.nulls import Null, half_sample_intervals, permutation_null
-from jepatlas.align.probes import LinearProbe
-from jepatlas.align.similarity import METRICS, Metric, measure
+from jepatlas.align.probes import LinearProbe, MigrationReport, Support, migrate, migration_report, support
+from jepatlas.align.similarity import (
+    METRICS,
+    NEIGHBOURS,
+    Metric,
+    canonical_correlations,
+    cca,
+    cka,
+    cka_debiased,
+    dsc,
+    dsc_sampled,
+    measure,
+    mse_per_dim,
+    mse_sum,
+    mutual_knn,
+    neighbour_overlap,
+    neighbours,
+    nos,
+    overlap,
+    procrustes_error,
+    pwcca,
+    r2,
+    svcca,
+)
 from jepatlas.align.splits import match_ids, split_rows, time_blocks
 
 __all__ = [
     "METRICS",
+    "NEIGHBOURS",
     "Anchors",
     "Atlas",
     "Attachment",
@@ -33,6 +74,7 @@ __all__ = [
     "ChartLatents",
     "Conditioning",
     "FittedMap",
+    "Frame",
     "LeastSquaresMap",
     "LinearProbe",
     "Metric",
@@ -42,28 +84,41 @@ __all__ = [
     "RidgeMap",
     "RobustMap",
     "StreamedMap",
+    "Support",
     "attach_probe",
+    "canonical_correlations",
+    "cca",
     "certified_map",
     "certified_transition",
     "cka",
     "cka_debiased",
+    "cycle_error",
     "cycle_verdicts",
     "dsc",
     "dsc_sampled",
     "exchanged",
+    "generalised_procrustes",
     "half_sample_intervals",
     "load_atlas",
     "match_ids",
     "measure",
     "migrate",
     "migration_report",
+    "mse_per_dim",
+    "mse_sum",
+    "mutual_knn",
+    "neighbour_overlap",
     "neighbours",
+    "nos",
+    "overlap",
     "pca_control",
     "permutation_null",
     "predicted_limit",
     "probe_for",
     "probe_of",
+    "procrustes_error",
     "pwcca",
+    "r2",
     "save_atlas",
     "size_table",
     "split_rows",

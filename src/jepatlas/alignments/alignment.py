@@ -135,8 +135,13 @@ def _distrusted(fitted: FittedMap, pairs: int) -> list[Verdict]:
 
 def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
     told = f"{matched.b.name} from {matched.a.name}"
+    if np.isnan(r2.estimate.value):
+        return f"Nothing is aligned: {matched.b.name} does not vary in the held-out rows, so there is nothing to tell."
     if not r2.verdict.passed:
         return f"Nothing is aligned: a linear map tells {told} no better than chance (held-out R² {r2.cell})."
+    if r2.estimate.low <= 0:
+        return (f"The rows belong together, but this map does not tell {told}: held-out R² {r2.cell}, and the mean "
+                "would have 0. A map of another kind may (--map).")  # fmt: skip
     parts = [f"A linear map tells {told} with held-out R² {r2.cell}."]
     for name, control in controls.items():
         beaten = r2.estimate.low > control["r2"].estimate.high

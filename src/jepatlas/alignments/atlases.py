@@ -42,6 +42,8 @@ def read_charts(paths: Sequence[Path], certificates: Sequence[Path] = ()) -> lis
 def build_verdicts(charts: Sequence[ChartLatents], *, seed: int) -> list[Verdict]:
     """Of an atlas of a part of the states, scored on the others: translations, cycles, certified limits."""
     fitted, held = split_states(charts, numpy_generator(seed, "atlas split"))
+    if min(len(chart.ids) for chart in fitted) < 2:  # too few to leave some out; `Atlas.build` says whether they do
+        return []
     atlas, rng = Atlas.build(fitted), numpy_generator(seed, "atlas")
     verdicts = translation_verdicts(atlas, held, rng)
     if len(charts) > 2 and len(held[0].ids) > 1:
@@ -51,8 +53,9 @@ def build_verdicts(charts: Sequence[ChartLatents], *, seed: int) -> list[Verdict
 
 def add_verdicts(atlas: Atlas, newcomer: ChartLatents, *, seed: int) -> list[Verdict]:
     """Of a newcomer fitted on a part of the anchors: how well its latents of the others fall on their places."""
+    atlas.add(newcomer)  # says what is wrong with one that cannot join
     seen = newcomer.take(np.flatnonzero(np.isin(newcomer.ids, atlas.anchors.ids)))
-    if len(seen.ids) < 4:  # too few to leave some out; `Atlas.add` says whether they are enough at all
+    if len(seen.ids) < 4:  # too few to leave some out
         return []
     (fitted,), (held,) = split_states([seen], numpy_generator(seed, "newcomer split"))
     order = np.argsort(atlas.anchors.ids)

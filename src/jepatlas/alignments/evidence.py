@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jepatlas.align import METRICS, FittedMap, Metric, Null, half_sample_intervals, measure, permutation_null
+from jepatlas.align.splits import group_labels
+from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
@@ -19,6 +21,9 @@ Fit = Callable[[np.ndarray, np.ndarray, np.ndarray | None], FittedMap]
 
 BRIEF = ("r2", "cka_debiased", "dsc_common", "nos_10_common")
 """What controls are compared by."""
+
+FEWEST = 4
+"""Rows that every measure can be taken of."""
 
 SIGNIFICANT = 1.645
 """One-sided 5% of a normal null, in its standard deviations."""
@@ -40,6 +45,18 @@ class Study:
     advance: Callable[[], object] = lambda: None
     """Called after each of the `rounds` of measurements, for a progress bar."""
 
+    def __post_init__(self) -> None:
+        """Refused here, before anything is fitted: what could not be measured in the end."""
+        if self.permutations < 2:
+            raise InputError(f"A null needs at least 2 permutations, but {self.permutations} was given.")
+        rows = self.scored
+        sizes = np.bincount(group_labels(None if self.groups is None else self.groups[rows], len(rows)))
+        if np.sort(sizes)[: len(sizes) // 2].sum() < FEWEST:
+            raise InputError(
+                f"{len(rows)} held-out rows in {len(sizes)} groups are too few: intervals come from halves of the "
+                f"groups, and a half must have at least {FEWEST} rows. Give more rows or groups (see also --rows)."
+            )
+
     @property
     def rounds(self) -> int:
         """Measurements for one alignment: all shuffles and halves, and twice the true pairs."""
@@ -49,7 +66,7 @@ class Study:
     def scored(self) -> np.ndarray:
         """The held-out rows, or an even choice of them."""
         held = np.sort(self.split.score)
-        return held[np.linspace(0, len(held) - 1, min(self.rows, len(held))).round().astype(int)]
+        return held[np.linspace(0, len(held) - 1, max(min(self.rows, len(held)), 0)).round().astype(int)]
 
 
 @dataclass(frozen=True)
@@ -62,14 +79,17 @@ class Evidence:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it is better than with shuffled pairs, at the level of 5%."""
-        sign = 1 if self.metric.direction == "higher" else -1
-        what = f"{self.metric.meaning[0].upper()}{self.metric.meaning[1:]}; {self.metric.direction} is better."
-        chance = (f"shuffled pairs {self.null.mean:.3f} ± {self.null.std:.3f}, p = {self.null.p:.2g}, "
-                  f"{self.null.effect:.1f} standard deviations")  # fmt: skip
+        """Whether it is better than with shuffled pairs, at the level of 5%; not judged where it is not defined."""
+        one, null, direction = self.estimate, self.null, self.metric.direction
+        what = f"{self.metric.meaning[0].upper()}{self.metric.meaning[1:]}; {direction} is better."
+        if not np.isfinite([one.value, one.low, one.high, null.mean]).all():
+            undefined = "Not judged: it is not defined for so few rows (or halves of them), or for what does not vary."
+            return Verdict.judge(self.metric.name, one, direction=direction, null=null.mean, good=f"{what} {undefined}")
+        chance = (f"shuffled pairs {null.mean:.3f} ± {null.std:.3f}, p = {null.p:.2g}, "
+                  f"{null.effect:.1f} standard deviations")  # fmt: skip
         return Verdict.judge(
-            self.metric.name, self.estimate, direction=self.metric.direction, null=self.null.mean,
-            threshold=self.null.mean + sign * SIGNIFICANT * self.null.std,
+            self.metric.name, one, direction=direction, null=null.mean,
+            threshold=null.mean + (1 if direction == "higher" else -1) * SIGNIFICANT * null.std,
             good=f"{what} Better than chance ({chance}).", bad=f"{what} No better than chance ({chance}).",
         )  # fmt: skip
 

@@ -32,11 +32,12 @@ class Latents:
     def __post_init__(self) -> None:
         if self.h.ndim != 2 or not self.h.size:
             raise InputError(f"{self.name}: latents must be a matrix with one row per state, not {self.h.shape}.")
-        check_finite(f"{self.name}: h", self.h)
-        for kind, array in {"ids": self.ids, "groups": self.groups, "labels": self.labels, "raw": self.raw,
-                            **self.layers}.items():  # fmt: skip
-            if array is not None and len(array) != len(self.h):
-                raise InputError(f"{self.name}: there are {len(self.h)} latents, but {len(array)} rows of {kind}.")
+        for kind, array in {"h": self.h, **self.layers}.items():
+            check_finite(f"{self.name}: {kind}", array)
+        for kind, array in {**{kind: getattr(self, kind) for kind in EXTRA}, **self.layers}.items():
+            if array is not None and array.shape[:1] != self.h.shape[:1]:
+                rows = len(array) if array.ndim else "no"
+                raise InputError(f"{self.name}: there are {len(self.h)} latents, but {rows} rows of {kind}.")
 
     def rows(self, rows: np.ndarray) -> Latents:
         """Some of the rows, in this order."""
@@ -75,7 +76,10 @@ def read_one(path: Path) -> np.ndarray:
     if path.suffix.lower() == ".txt":
         if not path.is_file():
             raise InputError(f"There is no file {path}.")
-        return np.array(path.read_text(encoding="utf-8").splitlines())
+        try:
+            return np.array(path.read_text(encoding="utf-8").splitlines())
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not a text in UTF-8: {error}.") from error
     arrays = read_arrays(path)
     if len(arrays) != 1:
         raise InputError(f"{path} must hold one array, but it holds {', '.join(arrays)}.")

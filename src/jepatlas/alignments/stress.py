@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.stress import Protocol, StressCurve, capacity, distribution_shift, pair_budget, pair_noise
+from jepatlas.align.stress.pairs import BUDGETS
 from jepatlas.alignments.latents import Matched
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
@@ -14,13 +15,20 @@ from jepatlas.base.seeding import numpy_generator
 
 __all__ = ["stress"]
 
+FEW = (10, 20)
+"""Budgets for those who have few pairs; more than there are is left out."""
+
 
 def stress(matched: Matched, groups: np.ndarray | None, *, seed: int, protocol: Protocol | None = None) -> Record:
     """Four curves with and without the robust fit; where there are labels, with what a migrated probe keeps."""
     protocol = protocol or Protocol()
     given: dict[str, Any] = {"labels": matched.labels, "groups": groups, "protocol": protocol}
     a, b, rng = matched.a.h, matched.b.h, numpy_generator(seed, "stress")
-    curves = [pair_budget(a, b, rng, **given), pair_noise(a, b, rng, **given), distribution_shift(a, b, rng, **given)]
+    curves = [
+        pair_budget(a, b, rng, budgets=FEW + BUDGETS, **given),
+        pair_noise(a, b, rng, **given),
+        distribution_shift(a, b, rng, **given),
+    ]
     if (widths := _halvings(b.shape[1]))[1:]:
         curves.append(capacity(a, b, rng, widths=widths, **given))
     figures = [curve.figure(measure) for curve in curves for measure in _shown(curve)]

@@ -178,8 +178,9 @@ class LinearMap:
         Where W's condition number is above `limit`, singular values below σ_max / limit are left out: what the map
         hardly carries is not blown up on the way back.
         """
-        cut = {} if limit is None else {"rcond": 1 / limit}
-        return LinearMap(np.linalg.pinv(self.weight, **cut), self.y_mean, self.x_mean, self.y_scale, self.x_scale)
+        least = max(self.weight.shape) * np.finfo(np.float64).eps if limit is None else 1 / limit
+        back = np.linalg.pinv(self.weight, rcond=least)
+        return LinearMap(back, self.y_mean, self.x_mean, self.y_scale, self.x_scale)
 
     def compose(self, after: LinearMap) -> LinearMap:
         """This map, then `after`."""

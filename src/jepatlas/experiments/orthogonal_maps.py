@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.conditioning import Conditioning
+from jepatlas.align.maps import Conditioning
 from jepatlas.align.nulls import Null, permutation_null
 from jepatlas.base.linear import Split, hold_out, least_squares, r2
 from jepatlas.base.linear_moments import least_squares_of

@@ -55,10 +55,19 @@ def _curves(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
     for axis, scale in (("log_x", ax.set_xscale), ("log_y", ax.set_yscale)):
         if part.get(axis, spec.get(axis, False)):
             scale("log")
+            if axis == "log_x":
+                _mark(ax, np.unique(np.concatenate([numbers(series["x"]) for series in part["series"]])))
     ax.set_xlabel(str(spec.get("x_label", "")), fontsize=8)
     ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
     if len(part["series"]) > 1:
         ax.legend(fontsize=6)
+
+
+def _mark(ax: Axes, places: np.ndarray) -> None:
+    """Label a logarithmic axis where the points are, if they are few: within a decade its own labels overlap."""
+    if len(places) <= 8:
+        ax.set_xticks(places, [f"{place:g}" for place in places])
+        ax.set_xticks([], minor=True)
 
 
 def _scatter(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:

@@ -14,6 +14,7 @@ from jepatlas.align import split_rows, time_blocks
 from jepatlas.align.stress import Protocol
 from jepatlas.alignments import Alignment, MapKind, Matched, Study, align, match, read_latents, stress
 from jepatlas.base.errors import InputError
+from jepatlas.base.records import Record
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.report import write_report
 from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say, verdict_table
@@ -78,17 +79,22 @@ def main(words: list[str]) -> int:
     alignments = 3 if matched.has_raw else 1
     with progress_bar(console, "shuffling pairs, drawing halves", alignments * study.rounds) as advance:
         found = align(matched, options.map, replace(study, advance=advance), umap=options.umap)
+    stressed = _stressed(console, matched, study) if options.stress else None
     found.map.save(place := options.out / "map.safetensors")
     found.record.save(options.out, "align")
-    if options.stress:
-        with progress_bar(console, "stress", None) as advance:
-            protocol = Protocol(progress=lambda done, total: advance())
-            stress(matched, study.groups, seed=options.seed, protocol=protocol).save(options.out, "stress")
+    if stressed is not None:
+        stressed.save(options.out, "stress")
     page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
     _show(console, found, options.full)
     say(console, f"Map ({place.stat().st_size / 1e6:.2f} MB): {place}\nReport: {page}")
     emit(options.json, {"map": str(place), "report": str(page)} | found.record.to_json())
     return 0
+
+
+def _stressed(console: Console, matched: Matched, study: Study) -> Record:
+    with progress_bar(console, "stress", None) as advance:
+        protocol = Protocol(progress=lambda done, total: advance())
+        return stress(matched, study.groups, seed=study.seed, protocol=protocol)
 
 
 def _show(console: Console, found: Alignment, full: bool) -> None:

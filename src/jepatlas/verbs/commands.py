@@ -10,11 +10,15 @@ from jepatlas.base.errors import InputError, nearest
 __all__ = ["run_command"]
 
 
-def run_command(verb: str, commands: Mapping[str, str], words: list[str]) -> int:
+def run_command(verb: str, commands: Mapping[str, str], words: list[str], *, example: str) -> int:
     """Run `verbs/VERB/COMMAND.py`, or print the commands with a line on each."""
     if not words or words[0] in ("-h", "--help"):
         lines = "\n".join(f"  {name:10} {line}" for name, line in commands.items())
-        print(f"usage: jepatlas {verb} COMMAND [options]     (--help after a command explains it)\n\n{lines}")
+        print(
+            f"usage: jepatlas {verb} COMMAND [options]     (--help after a command explains it)\n\n{lines}\n\n"
+            f"Example: jepatlas {verb} {example}\n\n"
+            "All take --json PATH (- for standard output); --seed where something is drawn, --out where it is written."
+        )
         return 0
     if words[0] not in commands:
         raise InputError(f"there is no command '{words[0]}'. {nearest(words[0], commands)}")

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jepatlas.align.maps import ProcrustesMap, RidgeMap
+from jepatlas.align.maps.estimators import ProcrustesMap, RidgeMap
 from jepatlas.align.stress.curve import StressCurve
 from jepatlas.align.stress.runs import FITS, Case, Protocol, divider, run_cases
 from jepatlas.align.stress.trial import Fits, LatentPairs, Trial

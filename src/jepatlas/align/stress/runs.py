@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.align.maps import LeastSquaresMap, RobustMap
+from jepatlas.align.maps.estimators import LeastSquaresMap, RobustMap
 from jepatlas.align.paired import Progress
 from jepatlas.align.splits import split_rows
 from jepatlas.align.stress.curve import StressPoint

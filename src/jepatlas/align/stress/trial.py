@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from jepatlas.align.conditioning import Conditioning
-from jepatlas.align.fitted import FittedMap
-from jepatlas.align.maps import RidgeMap, RobustMap
-from jepatlas.align.migration import migrate
+from jepatlas.align.maps.conditioning import Conditioning
+from jepatlas.align.maps.estimators import RidgeMap, RobustMap
+from jepatlas.align.maps.fitted import FittedMap
 from jepatlas.align.nulls import permutation_null
 from jepatlas.align.paired import paired
-from jepatlas.align.probes import LinearProbe, check_classes
-from jepatlas.align.similarity import measure
+from jepatlas.align.probes.migration import migrate
+from jepatlas.align.probes.probe import LinearProbe, check_classes
+from jepatlas.align.similarity.metrics import measure
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split

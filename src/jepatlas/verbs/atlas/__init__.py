@@ -11,4 +11,4 @@ COMMANDS = {
 
 
 def main(words: list[str]) -> int:
-    return run_command("atlas", COMMANDS, words)
+    return run_command("atlas", COMMANDS, words, example="build ada.npz ben.npz cleo.npz --out atlas")

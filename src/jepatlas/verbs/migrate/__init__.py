@@ -6,4 +6,4 @@ COMMANDS = {"probe": "a linear probe, through the map between two models, with n
 
 
 def main(words: list[str]) -> int:
-    return run_command("migrate", COMMANDS, words)
+    return run_command("migrate", COMMANDS, words, example="probe ada.npz ben.npz --labels labels.npy")

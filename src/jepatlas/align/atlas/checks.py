@@ -1,0 +1,142 @@
+"""Is an atlas right? On states that it was not built from: how well it translates, and whether cycles close.
+
+    cycle error  A→B→C→A:   E‖h − M_CA M_BC M_AB h‖² / E‖h − E h‖²
+
+Through the common frame a cycle closes by construction, but for what the narrowest chart on the way does not see. Maps
+fitted pair by pair know nothing of each other: their cycle error shows what the models disagree about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+
+from jepatlas.align.atlas.atlas import Atlas
+from jepatlas.align.atlas.charts import ChartLatents
+from jepatlas.base.errors import InputError
+from jepatlas.base.linear import hold_out, least_squares
+from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.stats import bootstrap
+
+__all__ = ["cycle_error", "cycle_verdicts", "pairwise_maps", "split_states", "translation_verdicts"]
+
+Fit = Callable[[np.ndarray, np.ndarray], LinearMap]
+
+
+def split_states(
+    charts: Sequence[ChartLatents], rng: np.random.Generator, *, share: float = 0.3
+) -> tuple[list[ChartLatents], list[ChartLatents]]:
+    """Charts on states to fit on, and on the held-out share of them: the same states (and groups) in every chart."""
+    ids = np.concatenate([chart.ids for chart in charts])
+    labels = np.concatenate([(chart.ids if chart.groups is None else chart.groups).astype(str) for chart in charts])
+    states, first = np.unique(ids, return_index=True)
+    held = states[hold_out(len(states), rng, groups=labels[first], share=share).score]
+    inside = [np.isin(chart.ids, held) for chart in charts]
+    fit = [chart.take(~rows) for chart, rows in zip(charts, inside, strict=True)]
+    return fit, [chart.take(rows) for chart, rows in zip(charts, inside, strict=True)]
+
+
+def cycle_error(
+    maps: Sequence[LinearMap], start: ChartLatents, rng: np.random.Generator, *, replicates: int = 500
+) -> Estimate:
+    """Mean square distance after a way through all maps and back, as a share of the latents' variance."""
+    arrived = start.latents
+    for one in maps:
+        arrived = one.apply(arrived)
+    return _relative_error(start, arrived, rng, replicates)
+
+
+def pairwise_maps(charts: Sequence[ChartLatents], fit: Fit = least_squares) -> list[LinearMap]:
+    """Maps from each chart to the next and from the last to the first, each fitted on the states that the two share."""
+    pairs = [_shared(a, b) for a, b in zip(charts, [*charts[1:], charts[0]], strict=True)]
+    for a, b in pairs:
+        if len(a.ids) < 2:
+            raise InputError(f"No map can be fitted between '{a.name}' and '{b.name}': they share {len(a.ids)} states. "
+                             "Choose a way through charts that share states.")  # fmt: skip
+    return [fit(a.latents, b.latents) for a, b in pairs]
+
+
+def cycle_verdicts(
+    atlas: Atlas,
+    fitted: Sequence[ChartLatents],
+    held: ChartLatents,
+    rng: np.random.Generator,
+    *,
+    fit: Fit = least_squares,
+    replicates: int = 500,
+) -> list[Verdict]:
+    """The cycle error of the atlas' maps, and of maps `fit` pair by pair, through the charts `fitted` in their order.
+
+    `held` are held-out states of the first of them. The null is that of maps between states dealt at random.
+    """
+    names = [chart.name for chart in fitted]
+    _check_cycle(names, fitted, held)
+    through = [atlas.map(a, b) for a, b in zip(names, [*names[1:], names[0]], strict=True)]
+    direct, dealt = pairwise_maps(fitted, fit), pairwise_maps([_dealt(chart, rng) for chart in fitted], fit)
+    null = cycle_error(dealt, held, rng, replicates=1).value
+    way = " → ".join([*names, names[0]])
+    return [
+        Verdict.judge("cycle.atlas", cycle_error(through, held, rng, replicates=replicates), direction="lower",
+                      null=null,
+                      good=f"{way} through the common frame: what the narrowest chart on the way does not see."),
+        Verdict.judge("cycle.pairwise", cycle_error(direct, held, rng, replicates=replicates), direction="lower",
+                      null=null, good=f"{way} by maps fitted pair by pair: what the models disagree about."),
+    ]  # fmt: skip
+
+
+def translation_verdicts(
+    atlas: Atlas, held: Sequence[ChartLatents], rng: np.random.Generator, *, replicates: int = 500
+) -> list[Verdict]:
+    """Held-out R² of every chart's latents translated from every other's, beside that of states dealt at random.
+
+    Charts that share fewer than 2 of the held-out states cannot be compared, and have no verdict.
+    """
+    verdicts = []
+    for a, b in (_shared(a, b) for a, b in permutations(held, 2)):
+        if len(a.ids) < 2:
+            continue
+        told = atlas.translate(a.latents, a.name, b.name)
+        missed = _relative_error(b, told, rng, replicates)
+        null = 1 - _relative_error(b, told[rng.permutation(len(told))], rng, 1).value
+        verdicts.append(Verdict.judge(
+            f"translation.{a.name}.{b.name}", Estimate(1 - missed.value, 1 - missed.high, 1 - missed.low, missed.n),
+            direction="higher", null=null, good=f"R² of '{b.name}' from '{a.name}' through the frame, held out.",
+        ))  # fmt: skip
+    return verdicts
+
+
+def _relative_error(truth: ChartLatents, told: np.ndarray, rng: np.random.Generator, replicates: int) -> Estimate:
+    """E‖h − ĥ‖² / E‖h − E h‖²: one minus R²."""
+    centred = truth.latents - truth.latents.mean(0)
+    squares = np.stack([np.square(truth.latents - told).sum(1), np.square(centred).sum(1)], axis=1)
+
+    def statistic(weights: np.ndarray) -> dict[str, float]:
+        missed, spread = weights @ squares / weights.sum()
+        spread -= np.square(weights @ centred / weights.sum()).sum()  # the mean is that of the weighted rows
+        return {"e": float(missed / spread) if spread > 0 else float("nan")}
+
+    return bootstrap(statistic, len(told), rng, groups=truth.groups, replicates=replicates)["e"]
+
+
+def _shared(a: ChartLatents, b: ChartLatents) -> tuple[ChartLatents, ChartLatents]:
+    """Both on the states that they share, row by row."""
+    _, rows_a, rows_b = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
+    return a.take(rows_a), b.take(rows_b)
+
+
+def _dealt(chart: ChartLatents, rng: np.random.Generator) -> ChartLatents:
+    return replace(chart, latents=chart.latents[rng.permutation(len(chart.latents))])
+
+
+def _check_cycle(names: Sequence[str], fitted: Sequence[ChartLatents], held: ChartLatents) -> None:
+    if len(names) < 2 or held.name != names[0]:
+        raise InputError(
+            "A cycle begins and ends with held-out states of its first chart, through at least one other, but it goes "
+            f"through {', '.join(names)} and the states are those of {held.name}."
+        )
+    if (known := np.isin(held.ids, np.concatenate([chart.ids for chart in fitted]))).any():
+        raise InputError(f"{int(known.sum())} of the {len(known)} held-out states are among those that the maps are "
+                         "fitted on. Use `split_states`.")  # fmt: skip

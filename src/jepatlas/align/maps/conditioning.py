@@ -1,0 +1,97 @@
+"""What a fitted map can and cannot say: its singular values, and what follows from them.
+
+    κ = σ_max/σ_min      orthogonality ‖σ² − 1‖/√k      effective rank exp(−Σ p log p), p = σ²/Σσ²      sign det W
+
+κ and ranks are those of W between the coordinates that it was fitted in, which its inverse goes through. Orthogonality
+is that of the raw matrix, and of Σ_y^{−½} W Σ_x^{½} in whitened coordinates: standardisers would hide or feign it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jepatlas.align.maps.map_verdicts import map_verdicts
+from jepatlas.base.linear_moments import live_directions
+from jepatlas.base.pair_moments import PairMoments
+from jepatlas.base.records import LinearMap, Verdict
+
+__all__ = ["Conditioning"]
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """Measured on a map (d_in → d_out, k the smaller of both), and on the pairs it was fitted on."""
+
+    singular_values: np.ndarray  # (k,), largest first
+    condition: float
+    rank: int
+    effective_rank: float
+    orthogonality: float | None
+    """In whitened coordinates; None where the pairs are not known. Lower is better."""
+    orthogonality_raw: float
+    orthogonality_scaled: float
+    """That of the raw matrix divided by its root mean square singular value: zero for a similarity."""
+    determinant_sign: int | None
+    """1 for a rotation, −1 where there is a reflection in it, 0 if singular; None if not square."""
+    constant_source: int | None
+    constant_target: int | None
+    source_rank: int | None
+    d_in: int
+    d_out: int
+    limit: float
+
+    @classmethod
+    def of(cls, fitted: LinearMap, moments: PairMoments | None = None, limit: float = 1e6) -> Conditioning:
+        raw = fitted.raw_weight
+        sigma, raw_sigma = (np.linalg.svd(weight, compute_uv=False) for weight in (fitted.weight, raw))
+        rank = int((sigma > max(raw.shape) * np.finfo(np.float64).eps * sigma[0]).sum())
+        mean_square = np.square(raw_sigma).mean()
+        return cls(
+            singular_values=sigma,
+            condition=float(sigma[0] / sigma[-1]) if rank == len(sigma) else float("inf"),
+            rank=rank,
+            effective_rank=_effective_rank(sigma),
+            orthogonality=None if moments is None else _orthogonality(_whitened(raw, moments)),
+            orthogonality_raw=_orthogonality(raw_sigma),
+            orthogonality_scaled=_orthogonality(raw_sigma / np.sqrt(mean_square)) if mean_square > 0 else 1.0,
+            determinant_sign=_sign(fitted.weight, rank),
+            constant_source=None if moments is None else int((np.diag(moments.xx) <= 0).sum()),
+            constant_target=None if moments is None else int((np.diag(moments.yy) <= 0).sum()),
+            source_rank=None if moments is None else int((live_directions(moments)[0] > 0).sum()),
+            d_in=raw.shape[1],
+            d_out=raw.shape[0],
+            limit=limit,
+        )
+
+    def verdicts(self, n_pairs: int) -> list[Verdict]:
+        """What a map from so many pairs can and cannot say, and which prior would help; none of it is an error."""
+        return map_verdicts(self, n_pairs)
+
+
+def _effective_rank(sigma: np.ndarray) -> float:
+    share = np.square(sigma / sigma[0]) if sigma[0] > 0 else np.zeros(1)
+    share = share[share > 0] / max(share.sum(), 1.0)
+    return float(np.exp(-share @ np.log(share))) if len(share) else 0.0
+
+
+def _orthogonality(sigma: np.ndarray) -> float:
+    """‖WᵀW − I‖_F / ‖I‖_F of the narrower side: WWᵀ, where the target is the narrower one."""
+    return float(np.linalg.norm(np.square(sigma) - 1) / np.sqrt(len(sigma)))
+
+
+def _whitened(raw: np.ndarray, moments: PairMoments) -> np.ndarray:
+    """Singular values of Σ_y^{−½} W Σ_x^{½}; directions that do not vary stay dead."""
+    x_values, x_vectors = np.linalg.eigh(moments.xx)
+    y_values, y_vectors = np.linalg.eigh(moments.yy)
+    live = y_values > 1e-12 * max(y_values[-1], np.finfo(np.float64).tiny)
+    y_roots = np.where(live, 1 / np.sqrt(np.where(live, y_values, 1.0)), 0.0)
+    inner = y_roots[:, None] * (y_vectors.T @ raw @ x_vectors) * np.sqrt(np.maximum(x_values, 0))
+    return np.linalg.svd(inner, compute_uv=False)
+
+
+def _sign(weight: np.ndarray, rank: int) -> int | None:
+    if weight.shape[0] != weight.shape[1]:
+        return None
+    return int(np.linalg.slogdet(weight)[0]) if rank == len(weight) else 0

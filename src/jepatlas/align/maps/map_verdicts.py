@@ -1,0 +1,71 @@
+"""Maps, judged. Few pairs, constant dimensions, lost rank, bad condition are no errors: they limit what can be said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.base.records import Direction, Estimate, Verdict
+
+if TYPE_CHECKING:
+    from jepatlas.align.maps.conditioning import Conditioning
+
+__all__ = ["map_verdicts"]
+
+
+def map_verdicts(found: Conditioning, n_pairs: int) -> list[Verdict]:
+    """What a map fitted on so many pairs can and cannot say, and which prior would help."""
+    return [*_pairs(found, n_pairs), *_sides(found, n_pairs), *_map(found, n_pairs)]
+
+
+def _pairs(found: Conditioning, n: int) -> list[Verdict]:
+    # one pair more than dimensions: the offset takes one
+    return [
+        _judge("pairs_beyond_dimensions", n - found.d_in, n, "higher", 1,
+               good=f"{n} pairs for {found.d_in} source dimensions determine a linear map; how well, held-out R² says.",
+               bad=f"{n} pairs for {found.d_in} source dimensions: least squares fits any target exactly, so its score "
+                   "on these pairs says nothing, and outside of their span it knows nothing. Ridge with a held-out "
+                   "penalty needs fewer pairs, and Procrustes, where both charts are certified, fewest."),
+    ]  # fmt: skip
+
+
+def _sides(found: Conditioning, n: int) -> list[Verdict]:
+    if found.source_rank is None or found.constant_source is None or found.constant_target is None:
+        return []
+    return [
+        _judge("constant_source", found.constant_source, n, "lower", 0,
+               good="Every source dimension varies.",
+               bad=f"{found.constant_source} of {found.d_in} source dimensions never vary: the map cannot know what "
+                   "they would do, and ridge or least squares lets them do nothing. No prior helps: drop them, or add "
+                   "pairs in which they vary."),
+        _judge("constant_target", found.constant_target, n, "lower", 0,
+               good="Every target dimension varies.",
+               bad=f"{found.constant_target} of {found.d_out} target dimensions never vary: they are predicted by "
+                   "their constant, which R² does not count, and nothing can be read from them on the way back. No "
+                   "prior helps: drop them."),
+        _judge("source_rank", found.source_rank, n, "higher", found.d_in,
+               good="Every source direction varies.",
+               bad=f"The source varies in {found.source_rank} of {found.d_in} directions. Between those the map can be "
+                   "trusted as far as its score; along the others least squares and ridge say nothing, and Procrustes "
+                   "guesses. Fewer dimensions (by PCA) say the same with less."),
+    ]  # fmt: skip
+
+
+def _map(found: Conditioning, n: int) -> list[Verdict]:
+    full = min(found.d_in, found.d_out)
+    return [
+        _judge("map_rank", found.rank, n, "higher", full,
+               good=f"The map carries all {full} directions that it could.",
+               bad=f"The map carries {found.rank} of {full} directions: it translates forwards, but what lies in the "
+                   "others is lost, and comes back as the mean. Procrustes keeps them all, where theory promises a "
+                   "rotation."),
+        _judge("condition", found.condition, n, "lower", found.limit,
+               good=f"κ = {found.condition:.3g}: noise grows by no more than that on the way back.",
+               bad=f"κ = {found.condition:.3g} is above {found.limit:.3g}: the map translates forwards, but on the way "
+                   "back its weakest directions would be noise, and are left out; a probe that reads them cannot be "
+                   "migrated. Ridge or Procrustes gives a map of better condition."),
+    ]  # fmt: skip
+
+
+def _judge(name: str, value: float, n: int, direction: Direction, threshold: float, *, good: str, bad: str) -> Verdict:
+    return Verdict.judge(name, Estimate(value, value, value, n), direction=direction, threshold=threshold,
+                         good=good, bad=bad)  # fmt: skip

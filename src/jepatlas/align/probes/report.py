@@ -1,0 +1,126 @@
+"""What a migrated probe is worth: its accuracy beside the source's, the untranslated head's and a trained one's.
+
+All four are scored on the same held-out rows, and the rate of the commonest class stands beside them: the accuracy of
+one who does not look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jepatlas.align.paired import paired
+from jepatlas.align.probes.migration import LIMIT, Support, check_widths, migrate, support
+from jepatlas.align.probes.probe import LinearProbe, check_classes
+from jepatlas.align.splits import group_labels
+from jepatlas.base.errors import InputError
+from jepatlas.base.linear import Split
+from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.stats import bootstrap
+
+__all__ = ["MigrationReport", "migration_report"]
+
+
+@dataclass(frozen=True)
+class MigrationReport:
+    """Held-out accuracies with intervals by groups, beside the rate of the commonest class."""
+
+    source: Estimate  # the probe on a
+    untranslated: Estimate | None  # the same probe on b as it is; None where the widths differ
+    migrated: Estimate  # the migrated probe on b
+    target: Estimate  # a probe trained on b
+    loss: Estimate  # source − migrated, on the same rows
+    price: Estimate  # target − migrated, on the same rows
+    majority: float
+    support: Support
+
+    def verdicts(self) -> list[Verdict]:
+        """Judged against the commonest class: a head that does not beat it reads nothing."""
+        shared = () if self.untranslated is None else (
+            Verdict.judge("probe_untranslated", self.untranslated, direction="higher", null=self.majority,
+                          good="The probe on the target as it is: what sharing a head without a map would give."),
+        )  # fmt: skip
+        return [
+            _head("probe_source", self.source, self.majority, "The source probe reads its own model.",
+                  "The source probe does not beat the commonest class on its own model: there is nothing to migrate."),
+            *shared,
+            _head("probe_migrated", self.migrated, self.majority, "The migrated probe reads the target, untrained.",
+                  "The migrated probe does not beat the commonest class: fit the map on more pairs, or robustly."),
+            _head("probe_target", self.target, self.majority, "For reference: a probe trained on the target.",
+                  "Even a probe trained on the target does not beat the commonest class: the labels are not there."),
+            *self._costs(),
+        ]  # fmt: skip
+
+    def _costs(self) -> list[Verdict]:
+        s, n = self.support, self.migrated.n
+        kept = f"The map carries {s.carried} of {s.width} directions; {s.truncated} were truncated."
+        blown = "By so much may errors of the target's latents grow on their way back; a lower limit truncates more."
+        return [
+            Verdict.judge("probe_loss", self.loss, direction="lower", null=self.source.value - self.majority,
+                          good="Accuracy that the probe loses on its way, on the same rows."),
+            Verdict.judge("probe_price", self.price, direction="lower", null=self.target.value - self.majority,
+                          good="The price of not training on the target: accuracy that a probe trained on it has more, "
+                               "on the same rows."),
+            Verdict.judge("probe_unread", Estimate(s.lost, s.lost, s.lost, n), direction="lower", null=1.0,
+                          good=f"Share of the logits' variance that does not come back. {kept}"),
+            Verdict.judge("probe_condition", Estimate(s.condition, s.condition, s.condition, n), direction="lower",
+                          good=f"κ(W). {blown}"),
+        ]  # fmt: skip
+
+
+def migration_report(
+    probe: LinearProbe,
+    translation: LinearMap,
+    a: np.ndarray,
+    b: np.ndarray,
+    labels: np.ndarray,
+    *,
+    split: Split,
+    rng: np.random.Generator,
+    limit: float = LIMIT,
+    groups: np.ndarray | None = None,
+    replicates: int = 500,
+) -> MigrationReport:
+    """Probe and map must come from `split.fit`; everything is scored on `split.score`."""
+    a, b = paired(a, b)
+    check_widths(probe, translation, b.shape[1])
+    fit, score = split
+    labels = _known(probe, labels, len(a))
+    truth = labels[score]
+    check_classes(truth, "the held-out rows")
+    carried = migrate(probe, translation, limit=limit, latents=a[fit])
+    heads = {"source": (probe, a), "migrated": (carried, b), "target": (LinearProbe.fit(b[fit], labels[fit]), b)}
+    if a.shape[1] == b.shape[1]:
+        heads["untranslated"] = (probe, b)
+    hits = np.stack([head.predict(h[score]) == truth for head, h in heads.values()], axis=1)
+
+    def accuracies(weights: np.ndarray) -> dict[str, float]:
+        found = dict(zip(heads, (weights @ hits / weights.sum()).tolist(), strict=True))
+        moved = found["migrated"]
+        return found | {"loss": found["source"] - moved, "price": found["target"] - moved}
+
+    held = group_labels(groups, len(a))[score]
+    found = bootstrap(accuracies, len(score), rng, groups=held, replicates=replicates)
+    majority = np.unique(truth, return_counts=True)[1].max() / len(truth)
+    kept = support(probe, translation, limit=limit, latents=a[fit])
+    return MigrationReport(found["source"], found.get("untranslated"), found["migrated"], found["target"],
+                           found["loss"], found["price"], float(majority), kept)  # fmt: skip
+
+
+def _head(name: str, accuracy: Estimate, majority: float, good: str, bad: str) -> Verdict:
+    return Verdict.judge(name, accuracy, direction="higher", threshold=majority, null=majority, good=good, bad=bad)
+
+
+def _known(probe: LinearProbe, labels: np.ndarray, rows: int) -> np.ndarray:
+    labels = np.asarray(labels)
+    if labels.shape != (rows,):
+        raise InputError(f"There must be one label for each of {rows} rows, but the labels have shape {labels.shape}.")
+    texts = [array.dtype.kind == "U" for array in (labels, probe.classes)]
+    strange = np.setdiff1d(labels, probe.classes) if texts[0] == texts[1] else np.unique(labels)
+    if len(strange):
+        raise InputError(
+            f"The probe does not know the labels {strange[:5].tolist()}; those that it was trained on are "
+            f"{probe.classes[:5].tolist()}{' and others' if len(probe.classes) > 5 else ''}."
+        )
+    return labels

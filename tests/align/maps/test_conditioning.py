@@ -1,0 +1,108 @@
+"""What is said about a map, against numpy and maps that are known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jepatlas.align.maps.conditioning import Conditioning
+from jepatlas.align.maps.estimators import LeastSquaresMap, ProcrustesMap
+from jepatlas.base.linear import orthogonality_error
+from jepatlas.base.pair_moments import PairMoments
+from jepatlas.base.records import LinearMap, Verdict
+
+
+def plain(weight: np.ndarray) -> LinearMap:
+    return LinearMap(weight, np.zeros(weight.shape[1]), np.zeros(weight.shape[0]))
+
+
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_numbers_of_a_map(d_in, d_out, seed):
+    weight = np.random.default_rng(seed).normal(size=(d_out, d_in))
+    found = Conditioning.of(plain(weight))
+    narrow = weight if d_out >= d_in else weight.T
+    np.testing.assert_allclose(found.singular_values, np.linalg.svd(weight)[1])
+    assert found.condition == pytest.approx(np.linalg.cond(weight))
+    assert found.rank == min(d_in, d_out) == np.linalg.matrix_rank(weight)
+    assert found.orthogonality_raw == pytest.approx(orthogonality_error(narrow))
+    share = np.linalg.eigvalsh(narrow.T @ narrow) / np.square(weight).sum()
+    assert found.effective_rank == pytest.approx(math.exp(-sum(p * math.log(p) for p in share)))
+    sign = None if d_in != d_out else int(np.sign(np.linalg.det(weight)))
+    assert found.determinant_sign == sign
+    assert found.orthogonality is None and found.source_rank is None
+
+
+def test_rotations_reflections_and_similarities():
+    rng = np.random.default_rng(0)
+    q = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    q[:, 0] *= np.sign(np.linalg.det(q))
+    turned, mirrored = Conditioning.of(plain(q)), Conditioning.of(plain(-q))
+    assert turned.determinant_sign == 1 and mirrored.determinant_sign == -1
+    assert turned.orthogonality_raw < 1e-12 and turned.condition == pytest.approx(1)
+    assert turned.effective_rank == pytest.approx(5)
+    grown = Conditioning.of(plain(3 * q))
+    assert grown.orthogonality_raw == pytest.approx(8) and grown.orthogonality_scaled < 1e-12
+    assert Conditioning.of(plain(q[:3])).orthogonality_raw < 1e-12  # into a narrower space
+
+
+def test_orthogonality_is_not_that_of_standardised_coordinates():
+    """A rotation of stretched latents is one in raw coordinates; a shear is one in whitened coordinates only."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 3)) * [1, 5, 20]
+    q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    turned = LeastSquaresMap(standardise=True).fit(x, x @ q.T)
+    assert orthogonality_error(turned.map_.weight) > 0.1
+    assert turned.conditioning_.orthogonality_raw < 1e-9
+    sheared = LeastSquaresMap(standardise=True).fit(x, x @ rng.normal(size=(3, 3))).conditioning_
+    assert sheared.orthogonality_raw > 0.1 and sheared.orthogonality is not None and sheared.orthogonality < 1e-6
+    unrelated = LeastSquaresMap().fit(x, rng.normal(size=(3000, 3))).conditioning_
+    assert unrelated.orthogonality == pytest.approx(1, abs=0.01)
+
+
+def test_maps_that_carry_nothing():
+    nothing = Conditioning.of(plain(np.zeros((3, 3))))
+    assert nothing.condition == math.inf and nothing.rank == 0 and nothing.determinant_sign == 0
+    assert nothing.effective_rank == 0 and nothing.orthogonality_raw == nothing.orthogonality_scaled == 1
+
+
+def judged(found: Conditioning, n: int) -> dict[str, Verdict]:
+    return {verdict.name: verdict for verdict in found.verdicts(n)}
+
+
+def test_a_sound_map_passes_everything():
+    x = np.random.default_rng(0).normal(size=(200, 4))
+    verdicts = judged(LeastSquaresMap().fit(x, x[:, ::-1]).conditioning_, 200)
+    assert len(verdicts) == 6 and all(verdict.passed for verdict in verdicts.values())
+    assert all(verdict.n == 200 for verdict in verdicts.values())
+
+
+def test_what_limits_a_map_is_a_verdict_and_no_error():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 6))
+    x[:, 5] = x[:, 0] + x[:, 1]
+    y = np.hstack([x[:, :3], np.full((50, 1), 0.7)])
+    x[:, 4] = 0.3
+    failed = {
+        name: verdict.advice
+        for name, verdict in judged(LeastSquaresMap().fit(x, y).conditioning_, 50).items()
+        if not verdict.passed
+    }
+    assert set(failed) == {"constant_source", "constant_target", "source_rank", "map_rank", "condition"}
+    assert failed["constant_source"].startswith("1 of 6 source dimensions never vary")
+    assert failed["constant_target"].startswith("1 of 4 target dimensions never vary")
+    assert failed["source_rank"].startswith("The source varies in 4 of 6 directions")
+    assert failed["map_rank"].startswith("The map carries 3 of 4 directions") and "Procrustes" in failed["map_rank"]
+    few = judged(ProcrustesMap().fit(x[:6], y[:6]).conditioning_, 6)["pairs_beyond_dimensions"]
+    assert few.passed is False and "Procrustes" in few.advice and few.advice.startswith("6 pairs for 6 source")
+    assert judged(LeastSquaresMap().fit(x[:7], y[:7]).conditioning_, 7)["pairs_beyond_dimensions"].passed
+
+
+def test_condition_is_judged_by_the_limit_of_the_inverse():
+    stretched = plain(np.diag([1.0, 1e-3]))
+    moments = PairMoments.of(*np.random.default_rng(0).normal(size=(2, 20, 2)))
+    assert judged(Conditioning.of(stretched, moments, 1e4), 20)["condition"].passed
+    assert not judged(Conditioning.of(stretched, moments, 1e2), 20)["condition"].passed

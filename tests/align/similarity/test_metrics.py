@@ -1,0 +1,87 @@
+"""The table of measures: each is the function of its name, in the coordinates it says, in the direction it says."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from align.latents import gaussian, invertible, related
+
+from jepatlas.align.similarity.cka import cka, cka_debiased
+from jepatlas.align.similarity.distances import dsc
+from jepatlas.align.similarity.metrics import METRICS, measure
+from jepatlas.align.similarity.neighbours import mutual_knn, nos
+from jepatlas.align.similarity.residuals import mse_sum, r2
+from jepatlas.base.errors import InputError
+from jepatlas.base.linear import least_squares
+
+
+def test_each_is_its_function_in_its_coordinates():
+    a, b = related(80, 4, 6)
+    transition = least_squares(a[:40], b[:40])
+    found = measure(a, b, transition)
+    assert list(found) == list(METRICS)
+    back = transition.invert().apply(b)
+    assert found["r2"] == r2(transition.apply(a), b) and found["mse_sum"] == mse_sum(transition.apply(a), b)
+    for name, function in {"cka": cka, "cka_debiased": cka_debiased, "dsc": dsc, "mutual_knn": mutual_knn}.items():
+        assert found[name] == function(a, b) and found[f"{name}_common"] == function(a, back)
+    for k in (1, 5, 10, 20, 50):
+        assert found[f"nos_{k}"] == nos(a, b, k) == METRICS[f"nos_{k}"](a, b)
+        assert found[f"nos_{k}_common"] == nos(a, back, k)
+    assert all(found[m.name] == m(a, b) for m in METRICS.values() if m.coordinates == "own")
+
+
+def test_without_a_map_there_are_no_common_coordinates():
+    a, b = related(80, 4, 6)
+    found = measure(a, b)
+    assert set(found) == {name for name, metric in METRICS.items() if metric.coordinates == "own"}
+    assert found["cka"] == cka(a, b)
+    for name in ("r2", "cka_common"):
+        with pytest.raises(InputError, match=f"'{name}' is taken in coordinates that both sides share. Give the map"):
+            measure(a, b, names=[name])
+
+
+def test_directions():
+    """More noise makes every score worse, in the direction that it states."""
+    z = gaussian(300, 4)
+    steps = []
+    for noise in (0.1, 0.5, 2.0):
+        b = z @ invertible(4) + noise * gaussian(300, 4, seed=1) @ invertible(4)
+        steps.append(measure(z, b, least_squares(z[:150], b[:150])))
+    for name, metric in METRICS.items():
+        sign = 1 if metric.direction == "higher" else -1
+        assert all(sign * better[name] > sign * worse[name] for better, worse in pairwise(steps)), name
+        assert metric.meaning
+
+
+def test_an_inverse_within_a_limit():
+    a = gaussian(100, 3)
+    b = a * [1, 1, 1e-3] + 1e-2 * gaussian(100, 3, seed=1)
+    transition = least_squares(a, b)
+    free, limited = (measure(a, b, transition, names=["cka_common"], limit=limit) for limit in (None, 20.0))
+    assert limited["cka_common"] > free["cka_common"] + 0.2
+    assert limited["cka_common"] == cka(a, transition.invert(20.0).apply(b))
+
+
+def test_small_and_constant_latents_have_undefined_scores_and_no_crash():
+    a, b = related(8, 2, 3)
+    found = measure(a, b, least_squares(a, b))
+    undefined = {name for name, value in found.items() if math.isnan(value)}
+    assert undefined == {f"{m}{c}" for m in ("nos_10", "nos_20", "nos_50", "mutual_knn") for c in ("", "_common")}
+    constant = np.full((80, 3), 0.2)
+    for one, other in [(constant, gaussian(80, 3)), (gaussian(80, 3), constant), (constant, constant)]:
+        found = measure(one, other)
+        assert all(math.isnan(value) for value in found.values())
+
+
+def test_names_and_progress():
+    a, b = related(60, 3, 3)
+    told: list[tuple[str, int, int]] = []
+    found = measure(a, b, names=["nos_5", "cka", "dsc", "nos_1"], progress=lambda *parts: told.append(parts))
+    assert list(found) == ["nos_5", "cka", "dsc", "nos_1"]
+    assert [(name, done == total) for name, done, total in told][-2:] == [("cka", True), ("dsc", True)]
+    assert told[0][0] == "nos_5" and "nos_1" not in {name for name, *_ in told}
+    with pytest.raises(InputError, match=r"There is no measure of similarity 'ckaa'. Did you mean 'cka'\?"):
+        measure(a, b, names=["ckaa"])

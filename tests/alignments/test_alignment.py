@@ -1,0 +1,128 @@
+"""An alignment says what it found: something, nothing, nothing beyond the raw input, or nothing that could be said."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from alignments.models import Models, matched, study
+
+from jepatlas.align import pca_control
+from jepatlas.alignments import Alignment, Latents, MapKind, Matched, align, fit_map
+from jepatlas.base.files import finite
+from jepatlas.base.linear import r2
+
+MODELS = Models.draw()
+
+
+def verdicts(found: Alignment) -> dict[str, bool | None]:
+    return {verdict.name: verdict.passed for verdict in found.record.verdicts}
+
+
+@pytest.mark.parametrize("kind", get_args(MapKind))
+def test_every_kind_of_map_is_found_between_rotated_copies(kind: MapKind):
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    b = MODELS.a @ turn + 3
+    fitted = fit_map(kind, MODELS.a[:80], b[:80])
+    assert r2(b[80:], fitted.map_.apply(MODELS.a[80:])) > 0.999
+
+
+def test_a_penalty_is_chosen_without_splitting_groups():
+    """Copies of a row on both sides would let the penalty be too small."""
+    rng = np.random.default_rng(0)
+    a, b = (np.repeat(rng.standard_normal((12, 8)), 10, axis=0) for _ in range(2))
+    groups = np.repeat(np.arange(12), 10)
+    norms = [np.linalg.norm(fit_map("ridge", a, b, given).map_.weight) for given in (groups, None)]
+    assert norms[0] < 0.5 * norms[1]
+
+
+def test_related_models_are_aligned():
+    found = align(matched(MODELS.a, MODELS.b, labels=MODELS.label), "ridge", study(160))
+    assert found.record.title == "ada → ben"
+    assert found.record.summary.startswith("A linear map tells ben from ada with held-out R² 0.9")
+    assert "--raw-a and --raw-b tell" in found.record.summary and "right" in found.record.summary
+    passed = verdicts(found)
+    assert passed["r2"] and passed["cka_debiased"] and passed["pairs_beyond_dimensions"]
+    assert not {"r2_beyond_pca", "distrusted"} & passed.keys()
+    assert found.record.provenance["pairs fitted"] == found.record.provenance["pairs held out"] == 80
+    np.testing.assert_allclose(found.map.apply(MODELS.a[:1]), MODELS.b[:1], atol=0.6)
+
+
+def test_independent_gaussians_are_plainly_not_aligned():
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((500, 384)) for _ in range(2))
+    found = align(matched(a, b), "ridge", study(500, permutations=4, replicates=4))
+    assert found.record.summary.startswith("Nothing is aligned: a linear map tells ben from ada no better than chance")
+    passed = verdicts(found)
+    assert not any(passed[name] for name in ("r2", "cka_debiased", "dsc", "nos_10", "mutual_knn"))
+    assert passed["pairs_beyond_dimensions"] is False
+
+
+def test_controls_stand_beside_the_models():
+    """What is told is what PCA of the raw input tells as well: the models are that PCA."""
+    one, noise = study(160), np.random.default_rng(1).standard_normal(MODELS.raw.shape)
+    raws = MODELS.raw, MODELS.raw + 0.5 * noise
+    a, b = (pca_control(raw, 2, one.split.fit) for raw in raws)
+    both = Matched(Latents("ada", a, raw=raws[0]), Latents("ben", b, raw=raws[1]))
+    found = align(both, "ridge", one)
+    assert list(found.controls) == ["PCA of the raw input", "an untrained encoder"]
+    control = found.controls["PCA of the raw input"]
+    assert control["r2"].estimate.value == pytest.approx(found.evidence["r2"].estimate.value, abs=1e-6)
+    assert verdicts(found)["r2_beyond_pca"] is False
+    assert "PCA of the raw input gives as much" in found.record.summary
+    rows = found.record.tables[0]["rows"]
+    assert [row[0] for row in rows] == ["the models", *found.controls] and all("shuffled" in row[1] for row in rows)
+
+
+def test_models_that_see_more_than_the_raw_input_alone():
+    noise = np.random.default_rng(1).standard_normal((2, 160, 30))  # raw inputs that have nothing in common
+    both = Matched(Latents("ada", MODELS.a, raw=noise[0]), Latents("ben", MODELS.b, raw=noise[1]))
+    found = align(both, "ridge", study(160))
+    assert verdicts(found)["r2_beyond_pca"] and verdicts(found)["r2_beyond_untrained"]
+    assert "An untrained encoder gives less" in found.record.summary
+
+
+def test_mismatched_pairs_are_distrusted_and_named():
+    b = MODELS.b.copy()
+    one = study(160)
+    wrong = one.split.fit[:20]
+    b[wrong] = np.roll(b[wrong], 1, axis=0)
+    found = align(matched(MODELS.a, b), "robust", one)
+    distrusted = next(verdict for verdict in found.record.verdicts if verdict.name == "distrusted")
+    assert distrusted.passed is False and distrusted.value == pytest.approx(0.25, abs=0.05)
+    assert "look at rows 0, 1, 2" in distrusted.advice and "…" in distrusted.advice
+
+
+def test_degenerate_latents_are_verdicts_and_no_errors():
+    """Constant dimensions, lost rank, fewer pairs than dimensions: each is said, and something else is still told."""
+    constant = MODELS.a.copy()
+    constant[:, 1] = 7
+    assert verdicts(found := align(matched(constant, MODELS.b), "ridge", study(160)))["constant_source"] is False
+    assert found.record.summary.startswith("A linear map tells")
+    flat = MODELS.a[:, :1] @ np.ones((1, 3))
+    assert verdicts(align(matched(flat, MODELS.b), "ridge", study(160)))["source_rank"] is False
+    wide = np.hstack([MODELS.a, np.random.default_rng(0).standard_normal((160, 90))])
+    assert verdicts(align(matched(wide, MODELS.b), "ridge", study(160)))["pairs_beyond_dimensions"] is False
+
+
+@pytest.mark.parametrize("kind", ["ridge", "procrustes", "robust"])
+def test_nothing_can_be_told_of_what_does_not_vary(kind: MapKind):
+    one = study(160, permutations=2, replicates=2)
+    found = align(matched(MODELS.a, np.ones((160, 3))), kind, one)
+    assert found.record.summary.startswith("Nothing is aligned: ben does not vary in the held-out rows")
+    assert verdicts(found)["constant_target"] is False
+    blind = align(matched(np.ones((160, 3)), MODELS.b), kind, one)
+    assert blind.record.summary.startswith("Nothing is aligned") and verdicts(blind)["constant_source"] is False
+
+
+def test_better_than_chance_is_not_yet_told():
+    """A rotation cannot shrink: of a target of 0.45 times the size it leaves 1.5 times the variance, the mean once."""
+    found = align(matched(MODELS.a, 0.45 * MODELS.a[:, ::-1]), "procrustes", study(160))
+    assert found.evidence["r2"].verdict.passed and found.evidence["r2"].estimate.value < 0
+    assert found.record.summary.startswith("The rows belong together, but this map does not tell ben from ada")
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    first, second = (align(matched(MODELS.a, MODELS.b), "ridge", study(160)) for _ in range(2))
+    assert finite(first.record.to_json()["verdicts"]) == finite(second.record.to_json()["verdicts"])

@@ -1,0 +1,99 @@
+"""Atlases are judged on states that they were not built from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alignments.models import write
+from gaussian_worlds import rotation
+
+from jepatlas.align import Atlas, CertificateSummary, ChartLatents
+from jepatlas.alignments import add_verdicts, build_verdicts, read_charts
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Estimate, Verdict
+
+STATES = np.random.default_rng(0).standard_normal((300, 3))
+SAFE = CertificateSummary(Estimate(0.02, 0.01, 0.03, 300), identified=True)
+
+
+def chart(name: str, seed: int, rows: int = 300, noise: float = 0.05, **given) -> ChartLatents:
+    h = STATES[:rows] @ rotation(3, seed) + noise * np.random.default_rng(seed).standard_normal((rows, 3))
+    return ChartLatents(name, h, np.arange(rows), **given)
+
+
+def named(verdicts: list[Verdict]) -> dict[str, Verdict]:
+    return {verdict.name: verdict for verdict in verdicts}
+
+
+def test_charts_of_one_world_translate_and_strangers_do_not():
+    strangers = ChartLatents("eve", np.random.default_rng(9).standard_normal((300, 3)), np.arange(300))
+    found = named(build_verdicts([chart("ada", 1), chart("ben", 2), strangers], seed=0))
+    told = next(verdict for name, verdict in found.items() if "ada" in name and "ben" in name)
+    assert told.low > 0.95 and told.n <= 90  # of the held-out share
+    assert all(verdict.high < 0.2 for name, verdict in found.items() if "eve" in name and verdict.direction == "higher")
+    assert any("cycle" in name for name in found)
+
+
+def test_certified_charts_keep_their_promise_and_it_is_said_which():
+    found = named(build_verdicts([chart("ada", 1, certificate=SAFE), chart("ben", 2, certificate=SAFE)], seed=0))
+    limits = {name: verdict for name, verdict in found.items() if name.startswith("certified")}
+    assert all(name.endswith(".ada.ben") for name in limits)
+    assert any(verdict.threshold is not None and verdict.passed for verdict in limits.values())
+    unsure = CertificateSummary(SAFE.bound, identified=False)
+    assert not limits.keys() & named(
+        build_verdicts([chart("ada", 1, certificate=SAFE), chart("ben", 2, certificate=unsure)], seed=0)
+    )
+
+
+def test_a_newcomer_is_scored_on_anchors_that_it_was_not_fitted_on():
+    atlas = Atlas.build([chart("ada", 1), chart("ben", 2)])
+    (good,) = add_verdicts(atlas, chart("cleo", 3), seed=0)
+    assert good.name == "joins.cleo" and good.low > 0.95 and good.n == 90
+    assert good.null is not None and good.null < 0.2
+    blind = ChartLatents("eve", np.random.default_rng(9).standard_normal((300, 3)), np.arange(300))
+    (bad,) = add_verdicts(atlas, blind, seed=0)
+    assert bad.high < 0.1
+
+
+def test_a_newcomer_of_few_anchors_is_not_scored():
+    atlas = Atlas.build([chart("ada", 1), chart("ben", 2)])
+    few = chart("cleo", 3)
+    assert add_verdicts(atlas, few.take(np.arange(3)), seed=0) == []
+    (one,) = add_verdicts(atlas, few.take(np.arange(9)), seed=0)
+    assert one.n == 3
+
+
+@pytest.mark.parametrize("rows", [2, 3, 4, 6])
+def test_few_states_are_judged_as_far_as_they_go(rows: int):
+    """None of it is an error."""
+    found = build_verdicts([chart(name, seed, rows=rows) for seed, name in enumerate("abc")], seed=0)
+    assert all(isinstance(verdict.value, float) for verdict in found)
+
+
+def test_states_that_only_some_have_seen():
+    partly = [chart("ada", 1).take(np.arange(200)), chart("ben", 2).take(np.arange(100, 300)), chart("cleo", 3)]
+    found = named(build_verdicts(partly, seed=0))
+    assert found["translation.ada.ben"].low > 0.9 and found["translation.ada.ben"].n < found["translation.ada.cleo"].n
+
+
+def test_charts_take_the_names_of_their_files(tmp_path: Path):
+    h = np.ones((5, 2)) * np.arange(5)[:, None]
+    paths = [write(tmp_path / f"{name}.npz", h=h, ids=np.arange(5)[::step]) for name, step in (("ada", 1), ("ben", -1))]
+    ada, ben = read_charts(paths)
+    assert (ada.name, ben.name) == ("ada", "ben")
+    np.testing.assert_array_equal(ben.ids, [4, 3, 2, 1, 0])
+
+
+def test_charts_that_are_refused(tmp_path: Path):
+    h = np.ones((5, 2))
+    five, four = write(tmp_path / "five.npy", h=h), write(tmp_path / "four.npy", h=h[:4])
+    with pytest.raises(InputError, match="five has 5 rows, four has 4 rows, and not all have ids"):
+        read_charts([five, four])
+    with pytest.raises(InputError, match="2 charts, but 1 certificates: give one for each"):
+        read_charts([five, five], [tmp_path / "c.json"])
+    with pytest.raises(InputError, match="'no name' cannot name a chart"):
+        read_charts([write(tmp_path / "no name.npy", h=h), five])
+    with pytest.raises(InputError, match="more than once: 0"):
+        read_charts([write(tmp_path / "twice.npz", h=h, ids=np.zeros(5, int)), five])

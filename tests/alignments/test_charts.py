@@ -1,0 +1,62 @@
+"""Charts from latents, and certificates from the records of `jepatlas certify`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jepatlas.alignments import Latents, certificate_summary, chart_latents, read_certificate
+from jepatlas.base.errors import InputError
+from jepatlas.base.files import write_json
+from jepatlas.base.records import Estimate, Verdict
+
+
+def bound(name: str, value: float, threshold: float | None = 1.0) -> Verdict:
+    estimate = Estimate(value, value - 0.1, value + 0.1, 500)
+    return Verdict.judge(name, estimate, direction="lower", threshold=threshold, good="")
+
+
+def test_rows_without_ids_are_numbered():
+    h, ids = np.ones((3, 2)), np.array(["x", "y", "z"])
+    np.testing.assert_array_equal(chart_latents(Latents("ada", h)).ids, [0, 1, 2])
+    found = chart_latents(Latents("ada", h, ids, groups=ids))
+    assert found.name == "ada" and found.groups is ids
+    np.testing.assert_array_equal(found.ids, ids)
+
+
+def test_the_tighter_bound_is_kept_with_the_coordinates_that_it_speaks_of():
+    raw, white = bound("bound", 0.5), bound("bound_whitened", 0.3)
+    found = certificate_summary([raw, bound("r2", 0.1), white])
+    assert found is not None and found.whitened and found.identified
+    assert (found.bound.value, found.bound.high, found.bound.n) == (0.3, pytest.approx(0.4), 500)
+    other = certificate_summary([bound("bound", 0.2), white])
+    assert other is not None and not other.whitened
+    failed = certificate_summary([bound("bound", 3.0)])
+    assert failed is not None and not failed.identified
+    assert certificate_summary([bound("r2", 0.9)]) is None
+
+
+def test_a_certificate_is_read_as_it_was_written(tmp_path: Path):
+    verdicts = [bound("bound", 0.5), bound("bound_whitened", float("inf"))]
+    write_json(tmp_path / "c.json", {"verdicts": [verdict.to_json() for verdict in verdicts]})
+    assert read_certificate(tmp_path / "c.json") == certificate_summary(verdicts)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([], "has no list of verdicts. Write one with jepatlas certify"),
+        ({"verdicts": 3}, "has no list of verdicts"),
+        ({"verdicts": [3]}, "not a saved verdict"),
+        ({"verdicts": [{"name": "bound"}]}, "not a saved verdict"),
+        ({"verdicts": []}, "has no bound: it was made without a rate"),
+    ],
+)
+def test_what_is_no_certificate(content: object, message: str, tmp_path: Path):
+    write_json(tmp_path / "c.json", content)
+    with pytest.raises(InputError, match=message):
+        read_certificate(tmp_path / "c.json")
+    with pytest.raises(InputError, match=r"There is no file .*none\.json"):
+        read_certificate(tmp_path / "none.json")

@@ -1,0 +1,60 @@
+"""A migration record says what the report measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from alignments.models import Models, matched
+
+from jepatlas.align import LinearProbe, migrate, split_rows
+from jepatlas.alignments import fit_map, migrate_between
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import LinearMap
+from jepatlas.base.seeding import numpy_generator
+
+MODELS = Models.draw(rows=240)
+BOTH = matched(MODELS.a, MODELS.b, labels=MODELS.label, groups=MODELS.group)
+
+
+def test_probe_and_map_come_from_rows_that_are_not_held_out():
+    found = migrate_between(BOTH, "least-squares", limit=1e6, seed=3)
+    rows = split_rows(240, numpy_generator(3, "migrate split"), groups=MODELS.group).fit
+    probe, fitted = LinearProbe.fit(MODELS.a[rows], MODELS.label[rows]), fit_map(
+        "least-squares", MODELS.a[rows], MODELS.b[rows]
+    ).map_  # fmt: skip
+    np.testing.assert_allclose(found.map.weight, fitted.weight)
+    expected = migrate(probe, fitted, limit=1e6, latents=MODELS.a[rows])
+    np.testing.assert_allclose(found.probe.logits(MODELS.b), expected.logits(MODELS.b))
+
+
+def test_the_record_has_the_accuracies():
+    found = migrate_between(BOTH, "ridge", limit=1e6, seed=0)
+    verdicts = {verdict.name: verdict for verdict in found.record.verdicts}
+    assert verdicts["probe_migrated"].value == found.report.migrated.value > found.report.majority + 0.2
+    price = verdicts["probe_price"]
+    assert price.value == pytest.approx(found.report.target.value - found.report.migrated.value)
+    assert f"right on {found.report.migrated.value:.1%} of held-out rows of ben" in found.record.summary
+    assert found.record.provenance["pairs fitted"] + found.record.provenance["pairs held out"] == 240
+
+
+def test_a_probe_and_a_map_of_ones_own():
+    probe = LinearProbe.fit(MODELS.a, MODELS.label)
+    through = fit_map("least-squares", MODELS.a, MODELS.b).map_
+    found = migrate_between(BOTH, "ridge", limit=1e6, seed=0, probe=probe, fitted=through)
+    assert found.map is through
+    np.testing.assert_allclose(found.probe.logits(MODELS.b), probe.logits(through.invert(1e6).apply(MODELS.b)))
+
+
+def test_refusals():
+    with pytest.raises(InputError, match=r"ada has no labels.*--labels"):
+        migrate_between(matched(MODELS.a, MODELS.b), "ridge", limit=1e6, seed=0)
+    same = matched(MODELS.a, MODELS.b, labels=np.ones(240, int))
+    with pytest.raises(InputError, match="Only one class"):
+        migrate_between(same, "ridge", limit=1e6, seed=0)
+    lost = LinearMap(np.zeros((4, 4)), np.zeros(4), np.zeros(4))
+    with pytest.raises(InputError, match="carries 0 of the 4 directions"):
+        migrate_between(BOTH, "ridge", limit=1e6, seed=0, fitted=lost)
+    rare = MODELS.label.astype("<U9")
+    rare[split_rows(240, numpy_generator(0, "migrate split"), groups=MODELS.group).score[0]] = "up"
+    with pytest.raises(InputError, match=r"does not know the labels \['up'\]"):
+        migrate_between(matched(MODELS.a, MODELS.b, labels=rare, groups=MODELS.group), "ridge", limit=1e6, seed=0)

@@ -1,0 +1,30 @@
+"""The stress record: which curves there are, and of what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from alignments.models import Models, matched
+
+from jepatlas.align.stress import Protocol
+from jepatlas.alignments import stress
+from jepatlas.alignments.stress import _halvings
+from jepatlas.report.figures import draw
+
+
+@pytest.mark.parametrize(("width", "widths"), [(1, [1]), (3, [1, 3]), (8, [1, 2, 4, 8]), (96, [6, 12, 24, 48, 96])])
+def test_widths_are_halved(width: int, widths: list[int]):
+    assert _halvings(width) == widths
+
+
+@pytest.mark.slow
+def test_four_curves_with_and_without_labels():
+    models = Models.draw(rows=120)
+    tiny = Protocol(seeds=2)
+    record = stress(matched(models.a, models.b, labels=models.label), models.group, seed=0, protocol=tiny)
+    assert len(record.tables) == 4 and len(record.figures) == 8  # R² and the migrated probe of each
+    assert all(draw(figure).title for figure in record.figures)
+    assert record.provenance["seeds"] == 2 and "2 seeds" in record.summary
+    line = stress(matched(models.a, models.b[:, :1]), None, seed=0, protocol=tiny)
+    assert len(line.tables) == len(line.figures) == 3  # nothing is narrower than one dimension
+    assert all(np.isfinite(figure["series"][0]["y"]).all() for figure in line.figures)

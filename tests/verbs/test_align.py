@@ -1,0 +1,187 @@
+"""`jepatlas align`: from files to a map, a record and a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alignments.models import FORMATS, Models, write
+from training.small import call
+from verbs.calls import Captured, answer, one_array, refused
+
+from jepatlas.align import split_rows
+from jepatlas.alignments import Latents, Study, align, match
+from jepatlas.base.linear import r2
+from jepatlas.base.records import LinearMap
+from jepatlas.base.seeding import numpy_generator
+
+MODELS = Models.draw(rows=64)
+IDS = np.array([f"s{i}" for i in range(64)])
+ORDER = np.random.default_rng(1).permutation(64)
+QUICK = ["--permutations", "3", "--out", "out"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with two models' latents."""
+    monkeypatch.chdir(tmp_path)
+    write("ada.npy", h=MODELS.a)
+    write("ben.npy", h=MODELS.b)
+    return tmp_path
+
+
+def value(found: dict, name: str) -> float:
+    return next(verdict["value"] for verdict in found["verdicts"] if verdict["name"] == name)
+
+
+def test_two_files_give_a_map_a_record_and_a_page(capsys: Captured):
+    assert call("align", "ada.npy", "ben.npy", *QUICK) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("A linear map tells ben from ada with held-out R² 0.9") and err == ""
+    assert "shuffled pairs" in out and "↑ r2" in out and "more metrics: --full" in out
+    assert r2(MODELS.b, LinearMap.load("out/map.safetensors").apply(MODELS.a)) > 0.9
+    record = json.loads(Path("out/records/align.json").read_text())
+    assert record["title"] == "ada → ben" and record["provenance"]["map"] == "ridge"
+    page = Path("out/report.html").read_text()
+    assert "Singular values of the map" in page and "Beside the controls" in page
+    assert call("align", "ada.npy", "ben.npy", *QUICK, "--full") == 0
+    assert "mutual_knn" in capsys.readouterr().out.replace("\n", "")
+
+
+@pytest.fixture(scope="module")
+def expected() -> float:
+    """Held-out R² of rows that are in the same order."""
+    both = match(Latents("ada", MODELS.a), Latents("ben", MODELS.b))
+    split = split_rows(64, numpy_generator(0, "align split"))
+    return align(both, "ridge", Study(split, permutations=2)).evidence["r2"].estimate.value
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_gives_the_same_numbers(kind: str, capsys: Captured, expected: float):
+    """Rows of B are in another order, and its ids say which."""
+    ids = np.arange(64)
+    if kind == "npy":
+        write("b.npy", h=MODELS.b[ORDER])
+        words = ["ada.npy", "b.npy", "--ids", one_array("a_ids.txt", IDS), one_array("b_ids.npy", IDS[ORDER])]
+    else:
+        words = [write(f"a.{kind}", h=MODELS.a, ids=ids), write(f"b.{kind}", h=MODELS.b[ORDER], ids=ids[ORDER])]
+    found = answer(capsys, "align", *words, *QUICK)
+    assert value(found, "r2") == pytest.approx(expected, abs=1e-12)
+    assert found["map"] == "out/map.safetensors" and Path(found["report"]).exists()
+
+
+def test_groups_labels_layers_and_raw_inputs(capsys: Captured):
+    layers = {"layer0": MODELS.a[:, :2], "layer1": MODELS.a}
+    write("a.npz", **layers)
+    write("b.npz", h=MODELS.b, **layers)
+    groups, labels = one_array("groups.csv", MODELS.group), one_array("labels.parquet", MODELS.label)
+    raw = one_array("raw.npy", MODELS.raw)
+    words = ["--groups", groups, "--labels", labels, "--raw-a", raw, "--raw-b", raw]
+    assert call("align", "a.npz", "b.npz", *words, *QUICK) == 0
+    out = capsys.readouterr().out
+    assert "PCA of raw input" in out and "untrained encoder" in out
+    record = json.loads(Path("out/records/align.json").read_text())
+    kinds = [figure["kind"] for figure in record["figures"]]
+    assert kinds == ["scatter", "curves", "heatmap"] and record["figures"][0]["panels"][0]["color"] == "label"
+    names = {verdict["name"] for verdict in record["verdicts"]}
+    assert {"r2_beyond_pca", "r2_beyond_untrained"} <= names
+    assert record["provenance"]["pairs fitted"] == 32  # four of eight groups
+
+
+def test_time_blocks(capsys: Captured):
+    found = answer(capsys, "align", "ada.npy", "ben.npy", "--blocks", "8", *QUICK)
+    assert value(found, "r2") > 0.9 and found["provenance"]["pairs fitted"] == 32
+
+
+def test_json_in_a_file(capsys: Captured):
+    assert call("align", "ada.npy", "ben.npy", *QUICK, "--map", "robust", "--seed", "5", "--json", "kept/a.json") == 0
+    assert "↑ r2" in capsys.readouterr().out
+    kept = json.loads(Path("kept/a.json").read_text())
+    assert kept["provenance"]["seed"] == 5 and "distrusted" in {verdict["name"] for verdict in kept["verdicts"]}
+
+
+def test_nothing_aligned_is_an_answer_and_no_error(capsys: Captured):
+    write("eve.npy", h=np.random.default_rng(9).standard_normal((64, 100)))
+    found = answer(capsys, "align", "eve.npy", "ben.npy", *QUICK)
+    assert found["summary"].startswith("Nothing is aligned")
+    assert value(found, "pairs_beyond_dimensions") == 32 - 100
+    assert value(found, "nos_50") == "nan"  # of 32 held-out rows
+    write("flat.npy", h=np.ones((64, 2)))
+    assert call("align", "ada.npy", "flat.npy", *QUICK) == 0
+    assert "✗ constant_target: 2 of 2 target dimensions never vary" in capsys.readouterr().out
+
+
+BAD = [
+    (["ada.npy", "short.npy"], "ada has 64 rows and short has 60: which belong together?"),
+    (["ada.npy", "nan.npy"], "'nan: h' has 1 values that are NaN or infinite (the first in row 3)"),
+    (["ada.npy", "absent.npy"], "There is no file absent.npy"),
+    (["ada.npy", "ben.txt"], "files of type '.txt' are not read"),
+    (["ada.npy", "broken.npz"], "broken.npz could not be read"),
+    (["ada.npy", "pickled.npy"], "pickled.npy could not be read"),
+    (["ada.npy", "ben.npy", "--ids", "ids.npy"], "--ids takes two files, of A and of B, but 1 was given"),
+    (["ada.npy", "ben.npy", "--ids", "ids.npy", "other.npy"], "1 ids of a are missing in b: s0"),
+    (["ada.npy", "ben.npy", "--ids", "ids.npy", "twice.npy"], "1 ids occur more than once in b: s1"),
+    (["ada.npy", "ben.npy", "--ids", "ids.npy", "few.npy"], "there are 64 latents, but 60 rows of ids"),
+    (["ada.npy", "with_ids.npz"], "with_ids has ids, but ada has none"),
+    (["ada.npy", "ben.npy", "--groups", "few.npy"], "there are 64 latents, but 60 rows of groups"),
+    (["ada.npy", "ben.npy", "--groups", "ids.npy", "--blocks", "4"], "by groups or by time blocks, not by both"),
+    (["ada.npy", "ben.npy", "--groups", "same.npy"], "at least 2 groups"),
+    (["ada.npy", "ben.npy", "--blocks", "0"], "at least 1 row, but 0 was given"),
+    (["ada.npy", "ben.npy", "--blocks", "100"], "at least 2 groups of samples, but there is only 1"),
+    (["ada.npy", "ben.npy", "--blocks", "31"], "too few"),
+    (["ada.npy", "ben.npy", "--raw-a", "ids.npy"], "give --raw-a and --raw-b"),
+    (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "short.npy"], "64 latents, but 60 rows of raw"),
+    (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "nan.npy"], "'raw' has 1 values that are NaN"),
+    (["ada.npy", "ben.npy", "--permutations", "1"], "at least 2 permutations, but 1 was given"),
+    (["ada.npy", "ben.npy", "--rows", "6"], "6 held-out rows in 6 groups are too few"),
+    (["tiny.npy", "tiny.npy"], "3 held-out rows in 3 groups are too few"),
+    (["ada.npy", "ben.npy", "--map", "cubic"], "--map"),
+    (["ada.npy", "ben.npy", "--out", "ids.npy"], "Could not write ids.npy"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "message"), BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else "")
+def test_bad_input(words: list[str], message: str, capsys: Captured):
+    broken = MODELS.b.copy()
+    broken[3, 1] = np.nan
+    write("nan.npy", h=broken)
+    write("short.npy", h=MODELS.b[:60])
+    write("tiny.npy", h=MODELS.a[:6])
+    write("with_ids.npz", h=MODELS.b, ids=IDS)
+    other = np.array(["new", *IDS[1:]])
+    for name, ids in {"ids": IDS, "other": other, "few": IDS[:60], "same": np.ones(64), "twice": other}.items():
+        one_array(f"{name}.npy", np.where(ids == "new", "s1", ids) if name == "twice" else ids)
+    Path("broken.npz").write_bytes(b"PK\x03\x04 and no more")
+    np.save("pickled.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
+    quick = QUICK[:2] if {"--out", "--permutations"} & set(words) else QUICK
+    words = [*quick, *words] if "--permutations" not in words else words
+    assert message in refused(capsys, "align", *words)
+
+
+@pytest.mark.slow
+def test_independent_gaussians_of_any_width_are_said_to_be_so(capsys: Captured):
+    rng = np.random.default_rng(0)
+    paths = [write(f"{name}.npy", h=rng.standard_normal((500, 384))) for name in "xy"]
+    found = answer(capsys, "align", *paths, "--permutations", "19", "--out", "out")
+    assert found["summary"].startswith("Nothing is aligned: a linear map tells y from x no better than chance")
+
+
+@pytest.mark.slow
+def test_umap_and_stress_are_chapters_of_the_page(capsys: Captured):
+    groups = one_array("groups.npy", MODELS.group)
+    assert call("align", "ada.npy", "ben.npy", "--umap", "--stress", "--groups", groups, *QUICK) == 0
+    capsys.readouterr()
+    page = Path("out/report.html").read_text()
+    assert "(UMAP)" in page and "withstands" in page
+    stress = json.loads(Path("out/records/stress.json").read_text())
+    assert len(stress["tables"]) == 4
+
+
+@pytest.mark.slow
+def test_a_stress_test_that_cannot_be_made_leaves_nothing(capsys: Captured):
+    """So few pairs can be aligned, but there are no smaller budgets of them."""
+    write("a.npy", h=MODELS.a[:18])
+    write("b.npy", h=MODELS.b[:18])
+    assert "none of the budgets" in refused(capsys, "align", "a.npy", "b.npy", "--stress", *QUICK)

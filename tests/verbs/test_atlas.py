@@ -1,0 +1,219 @@
+"""`jepatlas atlas`: built, joined, shown, used; and what was damaged on its way is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from alignments.models import FORMATS, write
+from gaussian_worlds import rotation
+from training.small import call
+from verbs.calls import Captured, answer, files, refused
+
+from jepatlas.align import LinearProbe, load_atlas, probe_for
+from jepatlas.base.arrays import read_arrays
+from jepatlas.base.files import write_json
+from jepatlas.base.records import Estimate, Verdict
+
+STATES = np.random.default_rng(0).standard_normal((120, 3))
+IDS = np.arange(120)
+ORDER = np.random.default_rng(1).permutation(120)
+
+
+def latents(seed: int) -> np.ndarray:
+    return STATES @ rotation(3, seed) * (1 + seed) + seed
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with three models' latents; the rows of Ben are in another order."""
+    monkeypatch.chdir(tmp_path)
+    write("ada.npz", h=latents(1), ids=IDS)
+    write("ben.npz", h=latents(2)[ORDER], ids=IDS[ORDER])
+    write("cleo.npz", h=latents(3), ids=IDS)
+    return tmp_path
+
+
+@pytest.fixture
+def atlas(capsys: Captured) -> Path:
+    assert call("atlas", "build", "ada.npz", "ben.npz", "--out", "atlas") == 0
+    capsys.readouterr()
+    return Path("atlas")
+
+
+def test_build_show_translate(capsys: Captured):
+    built = answer(capsys, "atlas", "build", "ada.npz", "ben.npz", "cleo.npz", "--out", "atlas")
+    assert [chart["name"] for chart in built["charts"]] == ["ada", "ben", "cleo"] and built["width"] == 3
+    verdicts = {verdict["name"]: verdict for verdict in built["verdicts"]}
+    assert verdicts["translation.ada.ben"]["low"] > 0.99 and verdicts["ada.tied"]["passed"]
+    assert call("atlas", "show", "atlas", "--seal", built["seal"]) == 0
+    out = capsys.readouterr().out
+    assert "3 maps serve 6 translations" in out and "kB in all" in out and built["seal"] in out
+    shown = answer(capsys, "atlas", "show", "atlas")
+    assert shown["charts"] == built["charts"] and shown["bytes"] == built["bytes"]
+    told = answer(capsys, "atlas", "translate", "atlas", "ada", "ben", "ada.npz")
+    assert told == {"out": "translated.npz", "rows": 120, "directions": 3}
+    arrays = read_arrays("translated.npz")
+    np.testing.assert_allclose(arrays["h"], latents(2), atol=1e-8)
+    np.testing.assert_array_equal(arrays["ids"], IDS)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_translations_in_every_format(kind: str, atlas: Path, capsys: Captured):
+    given = {"h": latents(1)} | ({} if kind == "npy" else {"ids": IDS})
+    source = write(f"new.{kind}", **given)
+    assert call("atlas", "translate", atlas, "ada", "ben", source, "--out", f"told/as_ben.{kind}") == 0
+    assert "120 rows from ada to ben, through 3 directions" in capsys.readouterr().out
+    arrays = read_arrays(f"told/as_ben.{kind}")
+    np.testing.assert_allclose(arrays["h"], latents(2), atol=1e-8)
+    assert ("ids" in arrays) == (kind != "npy")
+
+
+def test_a_newcomer_changes_nothing_of_the_others(atlas: Path, capsys: Captured):
+    before = files()
+    found = answer(capsys, "atlas", "add", atlas, "cleo.npz", "--out", "larger")
+    assert {path: data for path, data in files().items() if not path.startswith("larger")} == before
+    verdicts = {verdict["name"]: verdict for verdict in found["verdicts"]}
+    assert verdicts["joins.cleo"]["low"] > 0.99
+    for name in ("ada", "ben"):
+        file = f"charts/{name}.safetensors"
+        assert Path("larger", file).read_bytes() == (atlas / file).read_bytes()
+    assert call("atlas", "add", atlas, "cleo.npz") == 0  # in place
+    assert load_atlas(atlas).names == ["ada", "ben", "cleo"]
+
+
+def test_probes_travel_with_the_atlas(atlas: Path, capsys: Captured):
+    labels = (STATES[:, 0] > 0).astype(int)
+    probe = LinearProbe.fit(latents(1), labels)
+    probe.save("side.safetensors")
+    assert call("atlas", "add", atlas, "--probes", "ada=side.safetensors") == 0
+    assert "probe side" in capsys.readouterr().out
+    moved = probe_for(load_atlas(atlas), "ben", "side", source="ada")
+    np.testing.assert_array_equal(moved.predict(latents(2)), probe.predict(latents(1)))
+    assert "--probes takes CHART=FILE" in refused(capsys, "atlas", "add", atlas, "--probes", "side.safetensors")
+    assert "no chart 'eve'" in refused(capsys, "atlas", "add", atlas, "--probes", "eve=side.safetensors")
+    assert "not a saved LinearProbe" in refused(capsys, "atlas", "add", atlas, "--probes", "ada=ada.npz")
+
+
+def test_certified_charts(capsys: Captured):
+    bound = Verdict.judge("bound_whitened", Estimate(0.01, 0.005, 0.02, 120), direction="lower", threshold=1, good="")
+    write_json(Path("c.json"), {"verdicts": [bound.to_json()]})
+    words = ["atlas", "build", "ada.npz", "ben.npz", "--certificates", "c.json", "c.json", "--out", "atlas"]
+    found = answer(capsys, *words)
+    assert [chart["identified"] for chart in found["charts"]] == [True, True]
+    error = next(verdict for verdict in found["verdicts"] if verdict["name"] == "certified.error.ada.ben")
+    assert error["passed"] and error["value"] < 1e-6
+    assert "2 charts, but 1 certificates" in refused(capsys, *words[:6], "--out", "other")
+
+
+def test_groups_and_a_few_states_are_enough(capsys: Captured):
+    """Fewer states than dimensions are a verdict."""
+    for name, seed in (("few", 1), ("small", 2)):
+        write(f"{name}.npz", h=latents(seed)[:3], ids=IDS[:3])
+    found = answer(capsys, "atlas", "build", "few.npz", "small.npz", "--out", "few")
+    tied = next(verdict for verdict in found["verdicts"] if verdict["name"] == "few.tied")
+    assert tied["passed"] is False and "share more than 3" in tied["advice"]
+    for name, seed in (("a", 1), ("b", 2)):
+        write(f"{name}.npz", h=latents(seed), ids=IDS, groups=IDS // 10)
+    assert call("atlas", "build", "a.npz", "b.npz", "--out", "grouped") == 0
+
+
+BAD = [
+    (["build", "ada.npz"], "at least 2 files of latents, but 1 was given"),
+    (["build", "ada.npz", "ada.npz"], "Every chart needs a name of its own, but ada was given twice"),
+    (["build", "ada.npz", "short.npy"], "ada has 120 rows, short has 50 rows, and not all have ids"),
+    (["build", "ada.npz", "texts.npz"], "Some ids are numbers and some are texts"),
+    (
+        ["build", "ada.npz", "apart.npz"],
+        "No common frame: no two states are shared between a chart of (ada) and one of (apart)",
+    ),
+    (["build", "ada.npz", "twice.npz"], "name 1 states more than once: 0"),
+    (["build", "ada.npz", "nan.npz"], "'nan: h' has 1 values that are NaN"),
+    (["build", "ada.npz", "lone.npz"], "at least 2 states, but 'lone' has 1"),
+    (["build", "ada.npz", "ben.npz", "--anchors", "1"], "at least 2 anchors, but 1 was asked for"),
+    (["build", "ada.npz", "ben.npz", "--out", "ada.npz"], "Could not write ada.npz"),
+    (["build", "ada.npz", "ben.npz", "--out", "."], "exists and is no atlas"),
+    (["build", "ada.npz", "ben.npz", "--certificates", "ada.npz", "ben.npz"], "is not valid JSON"),
+    (["add", "atlas"], "name a file of latents to add, or probes"),
+    (["add", "nowhere", "cleo.npz"], "There is no folder nowhere"),
+    (["add", "atlas", "ada.npz"], "ada was given twice"),
+    (["add", "atlas", "apart.npz"], "'apart' has seen 0 of the atlas' 120 anchors"),
+    (["add", "atlas", "texts.npz"], "Some ids are numbers and some are texts"),
+    (["show", "atlas", "--seal", "abc"], "is not the atlas that you expect"),
+    (["show", "ada.npz"], "There is no folder ada.npz"),
+    (["show", "."], "There is no file atlas.json"),
+    (["translate", "atlas", "ada", "bne", "ada.npz"], "no chart 'bne'. Did you mean 'ben'?"),
+    (["translate", "atlas", "ada", "ben", "narrow.npy"], "Latents of 'ada' have the shape (n, 3), but (120, 2)"),
+    (["translate", "atlas", "ada", "ben", "ada.npz", "--out", "told.txt"], "files of type '.txt' are not written"),
+    (["translate", "atlas", "ada", "ben", "ada.npz", "--out", "ada.npz/told.npz"], "Could not write"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else "")
+def test_bad_input(words: list[str], message: str, atlas: Path, capsys: Captured):
+    broken = latents(1)
+    broken[5, 0] = np.inf
+    write("nan.npz", h=broken, ids=IDS)
+    write("short.npy", h=latents(1)[:50])
+    write("narrow.npy", h=latents(1)[:, :2])
+    write("texts.npz", h=latents(1), ids=IDS.astype(str))
+    write("apart.npz", h=latents(1), ids=IDS + 1000)
+    write("twice.npz", h=latents(1), ids=np.maximum(IDS - 1, 0))
+    write("lone.npz", h=latents(1)[:1], ids=IDS[:1])
+    assert message in refused(capsys, "atlas", *words)
+
+
+def reseal(atlas: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change what the JSON says, as one would who also makes its seal anew."""
+    meta = json.loads((atlas / "atlas.json").read_text())
+    meta.pop("seal")
+    change(meta)
+    seal = hashlib.sha256(json.dumps(meta, sort_keys=True).encode()).hexdigest()
+    write_json(atlas / "atlas.json", meta | {"seal": seal})
+
+
+def swap_bytes(atlas: Path) -> None:
+    file = atlas / "charts" / "ada.safetensors"
+    file.write_bytes(file.read_bytes()[:-8] + b"\1" * 8)
+
+
+def point_outside(atlas: Path) -> None:
+    data = Path("ada.npz").read_bytes()
+    entry = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    reseal(atlas, lambda meta: meta["files"].update({"../ada.npz": entry}))
+
+
+def link_outside(atlas: Path) -> None:
+    file = atlas / "charts" / "ada.safetensors"
+    file.rename("elsewhere.safetensors")
+    file.symlink_to(Path("elsewhere.safetensors").absolute())
+
+
+TAMPERED = {
+    "is damaged or was changed": swap_bytes,
+    "is missing, though atlas.json names it": lambda atlas: (atlas / "anchors.safetensors").unlink(),
+    "its seal no longer fits": lambda atlas: (atlas / "atlas.json").write_text(
+        (atlas / "atlas.json").read_text().replace('"tied": 3', '"tied": 2')
+    ),
+    "is not valid JSON": lambda atlas: (atlas / "atlas.json").write_text("{"),
+    "names the file '../ada.npz', which is not inside the folder": point_outside,
+    "is a link to another place, and is not followed": link_outside,
+    "has format version 9": lambda atlas: reseal(atlas, lambda meta: meta.update(version=9)),
+    "the to_frame has the shapes [(3, 3), (3,), (3,), (3,), (3,)], where [(4, 3)": lambda atlas: reseal(
+        atlas, lambda meta: meta.update(width=4)
+    ),
+    "does not describe an atlas": lambda atlas: reseal(atlas, lambda meta: meta.pop("charts")),
+}
+
+
+@pytest.mark.parametrize("message", TAMPERED)
+def test_an_atlas_that_was_damaged_or_tampered_with_is_not_used(message: str, atlas: Path, capsys: Captured):
+    TAMPERED[message](atlas)
+    seen = [refused(capsys, "atlas", "show", atlas), refused(capsys, "atlas", "add", atlas, "cleo.npz")]
+    seen.append(refused(capsys, "atlas", "translate", atlas, "ada", "ben", "ada.npz"))
+    assert all(message in one for one in seen)

@@ -1,0 +1,121 @@
+"""`jepatlas migrate probe`: with latents and labels, or through a saved map alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from alignments.models import FORMATS, Models, write
+from training.small import call
+from verbs.calls import Captured, answer, one_array, refused
+
+from jepatlas.align import LinearProbe, migrate
+from jepatlas.alignments import fit_map
+from jepatlas.base.records import LinearMap
+
+MODELS = Models.draw(rows=96)
+IDS = np.arange(96)
+ORDER = np.random.default_rng(1).permutation(96)
+SIDE = (MODELS.label == "right").astype(int)
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with two models' latents, labels, a probe of the first and a map to the second."""
+    monkeypatch.chdir(tmp_path)
+    write("ada.npy", h=MODELS.a)
+    write("ben.npy", h=MODELS.b)
+    one_array("labels.npy", MODELS.label)
+    LinearProbe.fit(MODELS.a, MODELS.label).save("side.safetensors")
+    fit_map("least-squares", MODELS.a, MODELS.b).map_.save("map.safetensors")
+    return tmp_path
+
+
+def value(found: dict, name: str) -> float:
+    return next(verdict["value"] for verdict in found["verdicts"] if verdict["name"] == name)
+
+
+def test_a_probe_is_trained_carried_and_scored(capsys: Captured):
+    groups = one_array("groups.npy", MODELS.group)
+    words = ["migrate", "probe", "ada.npy", "ben.npy", "--labels", "labels.npy", "--groups", groups, "--out", "out"]
+    assert call(*words) == 0
+    out = capsys.readouterr().out
+    assert "The migrated probe is right on" in out and "probe_price" in out and "probe_untranslated" in out
+    probe = LinearProbe.load("out/probe.safetensors")
+    assert np.mean(probe.predict(MODELS.b) == MODELS.label) > 0.8
+    assert LinearMap.load("out/map.safetensors").weight.shape == (4, 4)
+    assert json.loads(Path("out/records/migrate.json").read_text())["provenance"]["pairs held out"] == 48
+    assert "A probe of ada, for ben" in Path("out/report.html").read_text()
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_gives_the_same_accuracies(kind: str, capsys: Captured):
+    if kind == "npy":
+        write("b.npy", h=MODELS.b[ORDER])
+        ids = one_array("a.txt", IDS), one_array("b.txt", IDS[ORDER])
+        words = ["ada.npy", "b.npy", "--ids", *ids, "--labels", one_array("side.npy", SIDE)]
+    else:
+        words = [
+            write(f"a.{kind}", h=MODELS.a, ids=IDS, labels=SIDE),
+            write(f"b.{kind}", h=MODELS.b[ORDER], ids=IDS[ORDER]),
+        ]
+    found = answer(capsys, "migrate", "probe", *words, "--out", "out")
+    expected = answer(capsys, "migrate", "probe", "ada.npy", "ben.npy", "--labels", "labels.npy", "--out", "other")
+    for name in ("probe_source", "probe_migrated", "probe_target", "probe_price"):
+        assert value(found, name) == value(expected, name)
+
+
+def test_through_a_saved_map_without_latents(capsys: Captured):
+    words = ["migrate", "probe", "--probe", "side.safetensors", "--map", "map.safetensors", "--out", "out"]
+    found = answer(capsys, *words)
+    assert (found["carried"], found["width"], found["probe"]) == (4, 4, "out/probe.safetensors")
+    expected = migrate(LinearProbe.load("side.safetensors"), LinearMap.load("map.safetensors"))
+    np.testing.assert_allclose(LinearProbe.load("out/probe.safetensors").logits(MODELS.b), expected.logits(MODELS.b))
+    assert call(*words) == 0
+    assert "The map carries 4 of 4 directions" in capsys.readouterr().out
+
+
+def test_a_saved_probe_and_map_are_scored_on_latents(capsys: Captured):
+    words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--probe", "side.safetensors", "--map", "map.safetensors"]
+    found = answer(capsys, "migrate", "probe", *words, "--out", "out")
+    assert value(found, "probe_migrated") > 0.8
+    assert Path("out/map.safetensors").read_bytes() == Path("map.safetensors").read_bytes()
+
+
+BAD = [
+    ([], "give paired latents of two models, or a saved --probe and a saved --map"),
+    (["--probe", "side.safetensors"], "or a saved --probe and a saved --map"),
+    (["ada.npy"], "give the latents of both models, A and B, but 1 file was given"),
+    (["ada.npy", "ben.npy"], "ada has no labels, so no probe can be scored. Give them with --labels"),
+    (["ada.npy", "ben.npy", "--labels", "same.npy"], "Only one class (left) is among the rows"),
+    (["ada.npy", "ben.npy", "--labels", "few.npy"], "there are 96 latents, but 90 rows of labels"),
+    (["ada.npy", "ben.npy", "--labels", "fractions.npy"], "these are fractions"),
+    (["ada.npy", "ben.npy", "--labels", "holes.npy"], "labels of the rows to train a probe on are NaN"),
+    (["ada.npy", "short.npy", "--labels", "labels.npy"], "ada has 96 rows and short has 90"),
+    (["ada.npy", "ben.npy", "--labels", "labels.npy", "--ids", "labels.npy"], "--ids takes two files"),
+    (["ada.npy", "ben.npy", "--labels", "labels.npy", "--groups", "same.npy"], "at least 2 groups"),
+    (["ada.npy", "ben.npy", "--labels", "labels.npy", "--limit", "1"], "must be above 1, but 1.0 was given"),
+    (["ada.npy", "ben.npy", "--labels", "labels.npy", "--probe", "map.safetensors"], "is not a saved LinearProbe"),
+    (["ada.npy", "ben.npy", "--labels", "labels.npy", "--map", "side.safetensors"], "is not a saved LinearMap"),
+    (["ada.npy", "ben.npy", "--labels", "other.npy", "--probe", "side.safetensors"], "does not know the labels ['up']"),
+    (["narrow.npy", "ben.npy", "--labels", "labels.npy", "--probe", "side.safetensors"], "reads 4 dimensions, but the"),
+    (["ada.npy", "flat.npy", "--labels", "labels.npy"], "carries 0 of the 4 directions"),
+    (["ada.npy", "ben.npy", "--labels", "labels.npy", "--out", "ada.npy"], "Could not write ada.npy"),
+    (["--probe", "absent.safetensors", "--map", "map.safetensors"], "absent.safetensors is not a saved LinearProbe"),
+    (["--probe", "side.safetensors", "--map", "absent.safetensors"], "absent.safetensors"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else "")
+def test_bad_input(words: list[str], message: str, capsys: Captured):
+    write("short.npy", h=MODELS.b[:90])
+    write("narrow.npy", h=MODELS.a[:, :2])
+    write("flat.npy", h=np.ones((96, 4)))
+    holes = np.where(IDS % 2 == 0, np.nan, SIDE)
+    labels = {"same": np.full(96, "left"), "few": MODELS.label[:90], "fractions": MODELS.a[:, 0], "holes": holes,
+              "other": np.where(IDS == 5, "up", MODELS.label)}  # fmt: skip
+    for name, array in labels.items():
+        one_array(f"{name}.npy", array)
+    assert message in refused(capsys, "migrate", "probe", *words)
