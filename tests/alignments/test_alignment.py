@@ -54,9 +54,8 @@ def test_independent_gaussians_are_plainly_not_aligned():
     a, b = (rng.standard_normal((500, 384)) for _ in range(2))
     found = align(matched(a, b), "ridge", study(500, permutations=4, replicates=4))
     assert found.record.summary.startswith("Nothing is aligned: a linear map tells ben from ada no better than chance")
-    passed = verdicts(found)
-    assert not any(passed[name] for name in ("r2", "cka_debiased", "dsc", "nos_10", "mutual_knn"))
-    assert passed["pairs_beyond_dimensions"] is False
+    assert not any(found.evidence[n].verdict.passed for n in ("r2", "cka_debiased", "dsc", "nos_10", "mutual_knn"))
+    assert verdicts(found)["pairs_beyond_dimensions"] is False
 
 
 def test_controls_stand_beside_the_models():
@@ -71,7 +70,7 @@ def test_controls_stand_beside_the_models():
     assert control["r2"].estimate.value == pytest.approx(found.evidence["r2"].estimate.value, abs=1e-6)
     assert verdicts(found)["r2_beyond_pca"] is False
     assert "PCA of the raw input gives as much" in found.record.summary
-    rows = found.record.tables[0]["rows"]
+    rows = found.record.tables[1]["rows"]
     assert [row[0] for row in rows] == ["the models", *found.controls] and all("shuffled" in row[1] for row in rows)
 
 
@@ -91,7 +90,8 @@ def test_mismatched_pairs_are_distrusted_and_named():
     found = align(matched(MODELS.a, b), "robust", one)
     distrusted = next(verdict for verdict in found.record.verdicts if verdict.name == "distrusted")
     assert distrusted.passed is False and distrusted.value == pytest.approx(0.25, abs=0.05)
-    assert "look at rows 0, 1, 2" in distrusted.advice and "…" in distrusted.advice
+    assert f"look at {', '.join(map(str, np.sort(wrong)[:3]))}" in distrusted.advice and "…" in distrusted.advice
+    assert len(set(wrong) & set(found.record.arrays["distrusted"].tolist())) >= 18  # a wrong partner may fit by chance
 
 
 def test_degenerate_latents_are_verdicts_and_no_errors():

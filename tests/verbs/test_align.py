@@ -33,7 +33,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def value(found: dict, name: str) -> float:
-    return next(verdict["value"] for verdict in found["verdicts"] if verdict["name"] == name)
+    return next(verdict["value"] for verdict in [*found["metrics"], *found["verdicts"]] if verdict["name"] == name)
 
 
 def test_two_files_give_a_map_a_record_and_a_page(capsys: Captured):

@@ -20,7 +20,7 @@ from jepatlas.align import (
     pca_control,
     untrained_control,
 )
-from jepatlas.alignments.evidence import BRIEF, Evidence, Study, gather
+from jepatlas.alignments.evidence import BRIEF, MAIN, Evidence, Study, gather
 from jepatlas.alignments.figures import layers_figure, projections, spectrum_figure
 from jepatlas.alignments.latents import Matched
 from jepatlas.base.provenance import provenance
@@ -70,11 +70,12 @@ def align(matched: Matched, kind: MapKind, study: Study, *, umap: bool = False) 
     shown = matched.rows(study.scored)
     figures, arrays = projections(shown, fitted.map_.apply(shown.a.h), umap=umap, seed=study.seed)
     layers = layers_figure(shown)
+    distrusted = _distrusted(fitted, matched, rows)
     verdicts = [
-        *(one.verdict for one in found.values()),
+        *(found[name].verdict for name in MAIN),
         *_beyond_controls(found["r2"], controls),
         *fitted.conditioning_.verdicts(len(rows)),
-        *_distrusted(fitted, len(rows)),
+        *distrusted,
     ]
     record = Record(
         title=f"{matched.a.name} → {matched.b.name}",
@@ -82,8 +83,8 @@ def align(matched: Matched, kind: MapKind, study: Study, *, umap: bool = False) 
         provenance=provenance(study.seed) | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(shown.a.h)},
         verdicts=tuple(verdicts),
         figures=(*figures, spectrum_figure(fitted.map_), *([layers] if layers else [])),
-        tables=(_table({"the models": found} | controls),),
-        arrays=arrays,
+        tables=(_metrics(found), _beside({"the models": found} | controls)),
+        arrays=arrays | ({"distrusted": rows[fitted.distrusted_]} if isinstance(fitted, RobustMap) else {}),
     )
     return Alignment(fitted.map_, found, controls, record)
 
@@ -117,18 +118,19 @@ def _beyond_controls(r2: Evidence, controls: Controls) -> list[Verdict]:
     ]  # fmt: skip
 
 
-def _distrusted(fitted: FittedMap, pairs: int) -> list[Verdict]:
-    """The share of pairs that a robust fit takes for mismatched."""
+def _distrusted(fitted: FittedMap, matched: Matched, rows: np.ndarray) -> list[Verdict]:
+    """The share of pairs that a robust fit takes for mismatched, and which they are: by id, or by row of A."""
     if not isinstance(fitted, RobustMap):
         return []
-    rows = fitted.distrusted_
-    share = len(rows) / pairs
-    named = ", ".join(map(str, rows[:NAMED])) + (", …" if len(rows) > NAMED else "")
+    which = rows[fitted.distrusted_] if matched.a.ids is None else matched.a.ids[rows[fitted.distrusted_]]
+    share = len(which) / len(rows)
+    named = ", ".join(map(str, which[:NAMED])) + (", …" if len(which) > NAMED else "")
     return [
         Verdict.judge(
-            "distrusted", Estimate(share, share, share, pairs), direction="lower", threshold=MISMATCHED,
+            "distrusted", Estimate(share, share, share, len(rows)), direction="lower", threshold=MISMATCHED,
             good="Share of pairs that do not fit the others, and count little; so few may be chance.",
-            bad=f"Share of pairs that do not fit the others, and count little: look at rows {named} of those fitted.",
+            bad=f"Share of pairs that do not fit the others, and count little: look at {named} (all of them are in "
+                "the array 'distrusted' beside the record).",
         )
     ]  # fmt: skip
 
@@ -152,7 +154,13 @@ def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
     return " ".join([*parts, "That models agree does not show that they are right."])
 
 
-def _table(rows: Mapping[str, Mapping[str, Evidence]]) -> dict[str, Any]:
+def _metrics(found: Mapping[str, Evidence]) -> dict[str, Any]:
+    """Every metric, with its direction and its null."""
+    columns = ["held out (↑ higher is better, ↓ lower)", "value", "95% interval", "shuffled pairs", "p", "effect"]
+    return {"title": "All metrics", "columns": columns, "rows": [one.line for one in found.values()]}
+
+
+def _beside(rows: Mapping[str, Mapping[str, Evidence]]) -> dict[str, Any]:
     """The models beside their controls."""
     columns = ["coordinates", *(f"{name} ({METRICS[name].direction} is better)" for name in BRIEF)]
     cells = [[name, *(found[key].cell for key in BRIEF)] for name, found in rows.items()]

@@ -14,13 +14,15 @@ from jepatlas.base.linear import Split
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
 
-__all__ = ["BRIEF", "Evidence", "Fit", "Study", "gather"]
+__all__ = ["BRIEF", "MAIN", "Evidence", "Fit", "Study", "gather"]
 
 Fit = Callable[[np.ndarray, np.ndarray, np.ndarray | None], FittedMap]
 """A map from pairs of rows (b, d_a), (b, d_b), and the groups of rows that are alike."""
 
 BRIEF = ("r2", "cka_debiased", "dsc_common", "nos_10_common")
 """What controls are compared by."""
+MAIN = ("r2", "mse_per_dim", "cka_debiased", "cka_debiased_common", "svcca", "dsc_common", "nos_10_common")
+"""What is judged; the other metrics are in a table."""
 
 FEWEST = 4
 """Rows that every measure can be taken of."""

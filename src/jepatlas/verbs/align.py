@@ -13,13 +13,13 @@ from rich.table import Table
 from jepatlas.align import split_rows, time_blocks
 from jepatlas.align.stress import Protocol
 from jepatlas.alignments import Alignment, MapKind, Matched, Study, align, match, read_latents, stress
+from jepatlas.alignments.evidence import MAIN
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Record
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.report import write_report
 from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say, verdict_table
 
-MAIN = ("r2", "mse_per_dim", "cka_debiased", "cka_debiased_common", "svcca", "dsc_common", "nos_10_common")
 CONTROLS = {"PCA of the raw input": "PCA of raw input", "an untrained encoder": "untrained encoder"}
 
 
@@ -87,7 +87,8 @@ def main(words: list[str]) -> int:
     page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
     _show(console, found, options.full)
     say(console, f"Map ({place.stat().st_size / 1e6:.2f} MB): {place}\nReport: {page}")
-    emit(options.json, {"map": str(place), "report": str(page)} | found.record.to_json())
+    metrics = [one.verdict.to_json() for one in found.evidence.values()]
+    emit(options.json, {"map": str(place), "report": str(page), "metrics": metrics} | found.record.to_json())
     return 0
 
 
