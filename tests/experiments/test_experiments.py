@@ -4,13 +4,17 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from experiments.halves import half
+from rich.console import Console
 
-from jepatlas.base.files import read_json
+from jepatlas.base.errors import InputError
+from jepatlas.base.files import read_json, write_json
+from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Estimate
 from jepatlas.cli import main
 from jepatlas.experiments import (
@@ -27,7 +31,8 @@ from jepatlas.experiments import (
     reproduce,
     shipped_results,
 )
-from jepatlas.experiments.tables import cell, over_seeds
+from jepatlas.experiments.tables import cell, mean_over_seeds, over_seeds
+from jepatlas.verbs.reproduce import show_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 ON_IMAGES = {"image-controls"}
@@ -54,8 +59,7 @@ def test_a_tiny_run_comes_to_a_record_a_figure_and_a_page(name: str, shared: Pat
     assert saved["about"]["outcome"] == "undecided", "a tiny run must not judge a claim"
     assert record.tables and record.verdicts
     assert (shared / "tiny" / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-    publish(record, shared, shared / "docs")
-    page = claims_page(read_results(shared / "docs" / "results"), [name])
+    page = claims_page([saved], [name])
     assert EXPERIMENTS[name].claim.statement in page and f"results/{name}.png" in page
 
 
@@ -75,14 +79,14 @@ def test_where_a_mean_is_taken_there_are_three_seeds(name: str):
     assert len({trial.at["seed"] for trial in trials}) >= 3
 
 
-def small_experiment() -> Experiment:
+def small_experiment(name: str = "halves") -> Experiment:
     def trials(scale: str, seed: int) -> list[Trial]:
         return [Trial({"n": n, "seed": seed}, half, {"n": n}) for n in range(3)]
 
     def conclude(results, scale: str) -> Finding:
         return Finding("holds", f"{len(results)} trials.")
 
-    return Experiment("halves", "Halves", Claim("Half of it is half.", "nobody"), trials, conclude)
+    return Experiment(name, "Halves", Claim("Half of it is half.", "nobody"), trials, conclude)
 
 
 def test_finished_trials_are_not_repeated_and_lost_ones_stay_in_the_table(tmp_path: Path):
@@ -95,6 +99,39 @@ def test_finished_trials_are_not_repeated_and_lost_ones_stay_in_the_table(tmp_pa
     assert table["title"] == "Runs that did not finish" and "two is too many" in table["rows"][0][2]
 
 
+def test_a_record_says_which_code_ran_its_trials(tmp_path: Path):
+    """Trials that an earlier commit finished, or that kept none, are not passed off as those of the present one."""
+    here = provenance(0)
+    first = reproduce(small_experiment(), "small", tmp_path, one_thread)
+    own = f"commit {here['commit']}" if here["commit"] else f"version {here['version']}"
+    assert first.provenance["trials"].startswith("2 trials ") and own in first.provenance["trials"]
+    places = sorted((tmp_path / "small" / "runs").glob("n=*/result.json"))
+    for place, change in zip(places, ({"made": {"version": "0", "commit": "abc"}}, None), strict=True):
+        saved = {key: value for key, value in read_json(place).items() if key != "made"}
+        write_json(place, saved | (change or {}))
+    again = reproduce(small_experiment(), "small", tmp_path, one_thread)
+    assert again.provenance["commit"] == here["commit"]
+    assert again.provenance["trials"] == (
+        "1 trials at commit abc, 1 trials from before commits were kept, 1 trials that came to no end"
+    )
+    assert again.provenance["trials"] in claims_page([again.to_json()], ["halves"])
+
+
+def test_a_run_that_did_not_finish_is_listed_once_on_the_page(tmp_path: Path):
+    records = [reproduce(small_experiment(name), "small", tmp_path, one_thread).to_json() for name in ("one", "two")]
+    page = claims_page(records, ["one", "two"])
+    assert page.count("two is too many") == 1
+    assert "1 runs that did not finish are listed under [one](#one)." in page
+    assert page.index("two is too many") < page.index("(two)=") < page.index("listed under")
+
+
+def test_what_is_tiny_is_not_published(tmp_path: Path):
+    record = reproduce(small_experiment(), "tiny", tmp_path, one_thread)
+    with pytest.raises(InputError, match="tiny run says nothing about a claim"):
+        publish(record, tmp_path, tmp_path / "docs")
+    assert not (tmp_path / "docs").exists()
+
+
 def _result(value: float) -> Result:
     verdicts = [] if np.isnan(value) else [{
         "name": "r2", "value": value, "low": value, "high": value, "n": 10, "null": None, "threshold": None,
@@ -104,11 +141,15 @@ def _result(value: float) -> Result:
 
 
 def test_means_over_seeds_by_hand():
-    found = over_seeds([_result(v) for v in (0.9, 1.0, 0.8, np.nan)], "r2")
+    results = [_result(v) for v in (0.9, 1.0, 0.8, np.nan)]
+    shown, decides = over_seeds(results, "r2"), mean_over_seeds(results, "r2")
     reach = 4.302653 * 0.1 / np.sqrt(3)
-    assert found.n == 3 and found.value == pytest.approx(0.9)
-    assert (found.low, found.high) == pytest.approx((0.9 - reach, 0.9 + reach), abs=1e-6)
-    assert over_seeds([_result(0.9)], "r2").low == -np.inf
+    assert shown.n == decides.n == 3
+    assert shown.value == decides.value == pytest.approx(0.9)
+    assert (shown.low, shown.high) == (0.8, 1.0), "nothing that is shown lies where no R² can be"
+    assert (decides.low, decides.high) == pytest.approx((0.9 - reach, 0.9 + reach), abs=1e-6)
+    assert mean_over_seeds([_result(0.9)], "r2").low == -np.inf
+    assert over_seeds([_result(np.nan)], "r2").n == 0
     assert cell(Estimate(np.nan, np.nan, np.nan, 0)) == "–"
 
 
@@ -141,10 +182,37 @@ def test_the_list_names_claim_published_figure_and_last_measurement(capsys: pyte
     }
 
 
+def test_the_list_has_a_line_for_each_experiment_and_details_on_demand(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = _run(["reproduce", "--list", "--out", str(tmp_path)], capsys)
+    *lines, hint = out.splitlines()
+    assert code == 0 and "--list NAME" in hint
+    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
+    assert all(len(line.rstrip()) <= 80 for line in lines)
+    code, out, _ = _run(["reproduce", "--list", "bound", "--out", str(tmp_path)], capsys)
+    claim, words = EXPERIMENTS["bound"].claim, " ".join(out.split())
+    assert code == 0 and claim.statement in words and claim.measured in words
+    assert "identify-2d:" not in words
+
+
+def test_no_number_of_a_wide_table_is_cut(capsys: pytest.CaptureFixture[str]):
+    rows = [[f"run {i}", *(f"0.{i}{j}1 [0.{i}{j}0, 0.{i}{j}2]" for j in range(6))] for i in range(2)]
+    table = {"title": "Wide", "columns": ["run", *"abcdef"], "rows": rows}
+    for width in (80, 400):
+        show_table(Console(width=width), table)
+        out = capsys.readouterr().out
+        assert all(value in out for row in rows for value in row)
+        assert max(map(len, out.splitlines())) <= width
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "Which experiment"),
+        (["hermite", "--scale", "tiny", "--publish", "docs"], "is not published"),
+        (["--list", "hermit"], "Did you mean 'hermite'"),
         (["identify-3d"], "There is no experiment 'identify-3d'. Did you mean 'identify-2d'"),
         (["identify-2d", "--workers", "0"], "at least 1 worker"),
     ],
@@ -155,11 +223,27 @@ def test_bad_input_is_named(words: list[str], message: str, capsys, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_the_verb_reproduces_and_publishes(capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    words = ["reproduce", "hermite", "--scale", "tiny", "--out", str(tmp_path / "runs"), "--publish",
-             str(tmp_path / "docs"), "--json", "-"]  # fmt: skip
+def test_the_verb_reproduces_and_publishes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    whole = EXPERIMENTS["hermite"].trials
+
+    def tiny(scale: str, seed: int) -> list[Trial]:
+        return whole("tiny", seed)
+
+    monkeypatch.setitem(EXPERIMENTS, "hermite", replace(EXPERIMENTS["hermite"], trials=tiny))
+    words = [
+        "reproduce",
+        "hermite",
+        "--out",
+        str(tmp_path / "runs"),
+        "--publish",
+        str(tmp_path / "docs"),
+        "--json",
+        "-",
+    ]
     code, out, err = _run(words, capsys)
     assert code == 0 and json.loads(out)["records"][0]["about"]["name"] == "hermite"
-    assert "Undecided" in err
+    assert "Does not hold" in err
     assert "Hermite degrees over training" in (tmp_path / "docs" / "claims.md").read_text()
     assert (tmp_path / "docs" / "results" / "hermite.png").exists()

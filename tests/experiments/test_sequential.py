@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 from gaussian_worlds import pairs, rotation
 
-from jepatlas.experiments.sequential import monomials, one_by_one
+from jepatlas.experiments.sequential import one_by_one
 
 
 def correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -50,11 +50,3 @@ def test_other_rows_are_treated_as_the_fitted_ones():
     whole = one_by_one(z, z_next, z, 3, ridge=1e-3, degree=2)
     part = one_by_one(z, z_next, z[:7], 3, ridge=1e-3, degree=2)
     np.testing.assert_allclose(part, whole[:7], atol=1e-10)
-
-
-@pytest.mark.parametrize(("columns", "degree", "count"), [(1, 3, 3), (2, 3, 9), (7, 3, 119)])
-def test_there_are_as_many_monomials_as_there_should_be(columns: int, degree: int, count: int):
-    s = np.random.default_rng(0).standard_normal((4, columns))
-    found = monomials(s, degree)
-    assert found.shape == (4, count)
-    assert len(np.unique(found.round(12), axis=1).T) == count, "none of them twice"

@@ -26,7 +26,7 @@ from jepatlas.experiments import (
 )
 from jepatlas.experiments.claims import claims_page, read_results
 from jepatlas.experiments.experiment import SCALES, Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.reproduce import last_record, publish, reproduce, shipped_results
+from jepatlas.experiments.reproduce import check_publishable, last_record, publish, reproduce, shipped_results
 
 __all__ = [
     "EXPERIMENTS",
@@ -37,6 +37,7 @@ __all__ = [
     "Result",
     "Scale",
     "Trial",
+    "check_publishable",
     "claims_page",
     "last_record",
     "publish",

@@ -23,7 +23,7 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.charts import random_chart
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.tables import cell, over_seeds
+from jepatlas.experiments.tables import cell, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT", "run", "smoother"]
 
@@ -122,7 +122,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     p_values = {name: [p for result in results for p in result.record.get("p", {}).get(name, [])] for name in SHOWN}
     early = {name: _share(values) for name, values in p_values.items()}
     fooled = [found[name].value >= least for name, least in FOOLED.items()]
-    honest = [found["r2"].high <= 0, abs(found["cka_debiased"].value) <= ZERO]
+    honest = [mean_over_seeds(results, "r2").high <= 0, abs(found["cka_debiased"].value) <= ZERO]
     calibrated = [share.low <= LEVEL <= share.high for share in early.values()]
     rules = [all(fooled), all(honest), all(calibrated)]
     return Finding(
@@ -170,8 +170,10 @@ def _table(results: Sequence[Result], found: Mapping[str, Estimate], early: Mapp
          f"{max(result.value(f'related_p_{name}') for result in results):.2f}"]
         for name, title in SHOWN.items()
     ]  # fmt: skip
-    columns = ["measure", "better", "unrelated, mean over seeds [95%]", f"share of p ≤ {LEVEL:g} [{CONFIDENCE:.0%}]",
-               "a rotation with as much noise", "its largest p"]  # fmt: skip
+    columns = [
+        "measure", "better", "unrelated, mean over seeds [extremes]", f"share of p ≤ {LEVEL:g} [{CONFIDENCE:.0%}]",
+        "a rotation with as much noise", "its largest p",
+    ]  # fmt: skip
     return {"title": "Unrelated and related latents", "columns": columns, "rows": rows}
 
 

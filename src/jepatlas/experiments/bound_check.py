@@ -1,4 +1,10 @@
-"""Theorem 3 over every run of the grid and of the four mixings, good or bad: none is left out."""
+"""Theorem 3 over every run of the grid and of the four mixings, good or bad: none is left out.
+
+A collapsed encoder has an error and a bound, too, so runs of the grid are not stopped for collapse. It meets the bound
+with equality, E‖z‖² = n = ε², and all runs of a seed are measured on the same states: where chance makes these a little
+large, every collapsed run of the seed is above the bound. So the rule asks for an excess that chance would not give any
+of all comparisons: Bonferroni's correction, at 5%, of a normal test whose errors are those of the two intervals.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap, spearman
 from jepatlas.experiments import identify_2d, lambda_rho
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.identify_2d import FORMS, breaks_bound
 from jepatlas.experiments.tables import cell
 
 __all__ = ["EXPERIMENT"]
@@ -34,21 +42,38 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    """It holds where no error is above its bound by more than chance, as trained or whitened, and δ ranks the errors
+    clearly better than ε."""
+    del scale
     measured = [result for result in results if np.isfinite(result.value("bound"))]
-    broken = [result for result in measured if result.estimate("error_to_bound").low > 1]
+    white = [result for result in measured if np.isfinite(result.value("bound_whitened"))]
+    broken = {form: [result for result in measured if breaks_bound(result, form)] for form in FORMS}
+    above = {form: [r for r in measured if r.value(f"error_to_bound{form}") > 1] for form in FORMS}
     ranks = _ranks(measured)
+    limit = float(stats.norm.isf(0.05 / (len(FORMS) * len(measured))))
+    refuted = sum(_excess(result, form) > limit for result in measured for form in FORMS)
     ahead = ranks["δ − ε"]
-    outcome = "does not hold" if broken else "holds" if ahead.low > 0 else "holds in part"
     loose = float(np.median([result.value("bound") / result.value("procrustes") for result in measured]))
     return Finding(
-        outcome,
-        f"In {len(measured) - len(broken)} of {len(measured)} measured runs (of {len(results)}, none left out) nothing "
-        f"speaks against the bound; its median is {loose:.1f} times the error. Rank correlation of the error with δ "
+        "does not hold" if refuted else "holds" if ahead.low > 0 else "holds in part",
+        f"{len(measured)} of {len(results)} runs came to an error and a bound ({len(white)} also whitened), and none "
+        "of these was left out. The error is above the bound in "
+        f"{len(above[''])} as trained and {len(above['_whitened'])} whitened; beyond both intervals in "
+        f"{len(broken[''])} and {len(broken['_whitened'])}; by more than chance over all comparisons in {refuted}. "
+        f"The median bound is {loose:.1f} times the error. Rank correlation of the error with δ "
         f"{cell(ranks['δ'])}, with D {cell(ranks['D'])}, with ε {cell(ranks['ε'])}; difference δ − ε {cell(ahead)}.",
-        verdicts=(_verdict(ahead, len(broken)),),
-        figures=(_figure(measured),),
+        short=f"broken {refuted} times; rank with δ {ranks['δ'].value:.2f}, ε {ranks['ε'].value:.2f}",
+        verdicts=(_verdict(ahead, refuted),),
+        figures=(_figure(measured, len(results)),),
         tables=(_table(results),),
     )
+
+
+def _excess(result: Result, form: str) -> float:
+    """How far the error is above the bound, in standard errors; −∞ where one of them is not defined."""
+    error, bound = result.estimate(f"procrustes{form}"), result.estimate(f"bound{form}")
+    spread = np.hypot(error.high - error.low, bound.high - bound.low) / (2 * 1.96)
+    return float(np.nan_to_num((error.value - bound.value) / max(spread, np.finfo(float).tiny), nan=-np.inf))
 
 
 def _ranks(results: Sequence[Result]) -> dict[str, Estimate]:
@@ -67,34 +92,43 @@ def _ranks(results: Sequence[Result]) -> dict[str, Estimate]:
 def _verdict(ahead: Estimate, broken: int) -> Verdict:
     return Verdict.judge(
         "delta_ahead_of_epsilon", ahead, direction="higher", threshold=0.0, null=0.0,
-        good=f"δ ranks the errors better than ε does; the bound is broken in {broken} runs.",
-        bad=f"That δ ranks the errors better than ε is not shown here; the bound is broken in {broken} runs.",
+        good=f"δ ranks the errors better than ε does; the bound is broken {broken} times.",
+        bad=f"That δ ranks the errors better than ε is not shown here; the bound is broken {broken} times.",
     )  # fmt: skip
 
 
-def _figure(results: Sequence[Result]) -> dict[str, Any]:
+def _figure(measured: Sequence[Result], runs: int) -> dict[str, Any]:
     panels = []
-    for title, name in (("as trained", ""), ("after whitening", "_whitened")):
-        error = [result.value(f"procrustes{name}") for result in results]
-        bound = [result.value(f"bound{name}") for result in results]
+    for form, title in (("", "as trained"), ("_whitened", "after whitening")):
+        shown = [result for result in measured if np.isfinite(result.value(f"bound{form}"))]
+        error = [result.value(f"procrustes{form}") for result in shown]
+        bound = [result.value(f"bound{form}") for result in shown]
         reach = [float(np.min(error)), float(np.max(bound))]
-        panels.append({"title": title, "series": [
+        panels.append({"title": f"{title}: {len(shown)} of {runs} runs", "series": [
             {"name": "runs", "x": bound, "y": error, "points": True},
             {"name": "error = bound", "x": reach, "y": reach, "dash": True},
         ]})  # fmt: skip
-    return {"kind": "curves", "title": "Error against bound, every run", "x_label": "bound D + (ε + D)²",
+    return {"kind": "curves", "title": "Error against bound", "x_label": "bound D + (ε + D)²",
             "y_label": "error E‖h − Qz‖²", "log_x": True, "log_y": True, "panels": panels}  # fmt: skip
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
-    names = {"error": "procrustes", "bound": "bound", "δ": "delta", "ε": "epsilon", "error, whitened":
-             "procrustes_whitened", "bound, whitened": "bound_whitened"}  # fmt: skip
+    names = {f"{title}{after}": f"{name}{form}" for form, after in FORMS.items()
+             for title, name in (("error", "procrustes"), ("bound", "bound"))}  # fmt: skip
+    names |= {"R²": "r2", "δ": "delta", "ε": "epsilon"}
     rows = [
         [", ".join(f"{key} {value}" for key, value in result.at.items()), result.status,
-         *(f"{result.value(name):.3g}" for name in names.values())]
+         *(_interval(result.estimate(name)) for name in names.values())]
         for result in results
     ]  # fmt: skip
     return {"title": "Every run", "columns": ["run", "status", *names], "rows": rows}
+
+
+def _interval(estimate: Estimate) -> str:
+    """In three digits: errors and bounds range over many orders."""
+    if np.isnan(estimate.value):
+        return "–"
+    return f"{estimate.value:.3g} [{estimate.low:.3g}, {estimate.high:.3g}]"
 
 
 EXPERIMENT = Experiment("bound", "Theorem 3's bound, over every run", CLAIM, trials, conclude)

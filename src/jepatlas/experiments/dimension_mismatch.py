@@ -89,6 +89,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"in {len(spared)} the minimal subspace costs at most {LITTLE} of R². m < n: {len(superposed)} of "
         f"{len(narrow)} runs hold more than m directions of the state (superposition). {len(collapsed)} of "
         f"{len(results)} runs collapsed.",
+        short=f"redundant {len(redundant)} of {len(wide)}, superposed {len(superposed)} of {len(narrow)}",
         verdicts=_verdicts(narrow, wide),
         figures=(_figure(grid, kept),),
         tables=(_table(results),),

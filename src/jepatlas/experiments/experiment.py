@@ -21,7 +21,8 @@ __all__ = ["SCALES", "Claim", "Experiment", "Finding", "Outcome", "Result", "Sca
 
 Scale = Literal["tiny", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
-Outcome = Literal["holds", "holds in part", "does not hold", "undecided"]
+Outcome = Literal["holds", "holds in part", "does not hold", "undecided", "measured"]
+"""`measured`: a question that the paper leaves open, so that there is nothing to hold."""
 Run = Callable[[dict[str, Any], str], dict[str, Any]]
 
 
@@ -61,6 +62,8 @@ class Result:
     folder: Path
     status: str
     record: Mapping[str, Any]
+    made: Mapping[str, Any] | None = None
+    """Version and commit of the code that ran it; None where they were not kept."""
 
     @property
     def at(self) -> Mapping[str, Any]:
@@ -83,6 +86,8 @@ class Finding:
 
     outcome: Outcome
     sentence: str
+    short: str = ""
+    """What was measured in a few words, for lists: about 40 characters."""
     verdicts: tuple[Verdict, ...] = ()
     figures: tuple[Mapping[str, Any], ...] = ()
     tables: tuple[Mapping[str, Any], ...] = ()

@@ -18,7 +18,7 @@ from typing import Any
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale
 from jepatlas.experiments.greedy_sfa_runs import ENDS, METHODS, SCALES, SEQUENTIAL, trials
-from jepatlas.experiments.tables import at, cell, curve, over_seeds
+from jepatlas.experiments.tables import at, cell, curve, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT"]
 
@@ -41,7 +41,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     distinct rates than with equal ones; it does not where none of the three is so."""
     dims, spectral = SCALES[scale].dims, at(results, kind="spectral")
     gaps = {
-        (rates, method): over_seeds(at(spectral, rates=rates, dim=dims[-1]), f"behind_{method}")
+        (rates, method): mean_over_seeds(at(spectral, rates=rates, dim=dims[-1]), f"behind_{method}")
         for rates, method in product(ENDS, SEQUENTIAL)
     }
     degrades = {
@@ -50,7 +50,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         )
         for method in SEQUENTIAL
     }
-    mcc = {rates: over_seeds(at(spectral, rates=rates, dim=dims[-1]), "mcc_simultaneous") for rates in ENDS}
+    mcc = {rates: mean_over_seeds(at(spectral, rates=rates, dim=dims[-1]), "mcc_simultaneous") for rates in ENDS}
     parts = [*degrades.values(), mcc["distinct"].low > mcc["equal"].high]
     r2 = {
         key: over_seeds(at(spectral, rates=key[0], dim=key[1]), "r2_simultaneous").value for key in product(ENDS, dims)
@@ -66,6 +66,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"{-gaps['wide', 'xsfa'].value:+.3f} on that. MCC is {mcc['distinct'].value:.3f} with distinct rates and "
         f"{mcc['equal'].value:.3f} with equal ones. LeJEPA, on distinct rates, has {plain:.3f}, and {turned:.3f} after "
         "linear SFA of its latents.",
+        short=f"n = {dims[-1]}: xSFA behind by {gaps['equal', 'xsfa'].value:.3f} of R²",
         verdicts=tuple(_verdict(*key, gap) for key, gap in gaps.items()),
         figures=(_figure(results, dims),),
         tables=(_table(spectral, METHODS, "Spectral runs"),

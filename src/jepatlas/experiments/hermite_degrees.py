@@ -1,31 +1,27 @@
-"""The Hermite degrees of the learned map over the course of training: nonlinear parts must fade."""
+"""The Hermite degrees of the learned map over the course of training: nonlinear parts must fade, and the loss must be
+what the degrees make it.
+
+What lies beyond the last degree D enters the loss by anything from 1 − ρ^(D+1) to 1, so the degrees predict a band. A
+loss inside a wide band agrees with anything: the second half of the claim is tested only where the band is narrow. It
+is once the map is nearly linear, and is not for the spiral untrained, of which nine tenths lie beyond degree 4.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.latents import Sample, sample
-from jepatlas.experiments.settings import recipe_for
+from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale
+from jepatlas.experiments.hermite_degrees_runs import DEGREE, trials
 from jepatlas.experiments.tables import at, curve
-from jepatlas.identify import degree_variances, loss_decomposition
-from jepatlas.recipes import Recipe, build_objective, recipe_id
-from jepatlas.runs import train_job
-from jepatlas.training import load_checkpoint, load_weights
-from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, SinusoidalShear, Spiral
 
-__all__ = ["EXPERIMENT", "run"]
+__all__ = ["EXPERIMENT"]
 
-RHO, DEGREE, MOMENTS = 0.95, 4, 8
 LINEAR = 0.97
+NARROW, AGREES = 0.1, 0.05  # shares of the loss: the band's width; how far outside of it the loss may lie
 SHOWN = (1, 2, 3)
 
 CLAIM = Claim(
@@ -36,75 +32,54 @@ CLAIM = Claim(
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    steps: int
-    seeds: int
-    samples: int
-
-
-SCALES = {"tiny": Plan(16, 1, 3000), "small": Plan(4000, 3, 30_000), "paper": Plan(20_000, 3, 100_000)}
-
-
-def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, law = SCALES[scale], OrnsteinUhlenbeck(dim=2, rho=RHO)
-    return [
-        Trial({"mixing": mixing.kind, "seed": s}, run,
-              {"recipe": to_plain(_recipe(scale, LatentWorld(law, mixing), plan.steps, s)), "samples": plan.samples})
-        for mixing in (Spiral(), SinusoidalShear()) for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
-
-
-def _recipe(scale: Scale, world: LatentWorld, steps: int, seed: int) -> Recipe:
-    recipe = recipe_for(scale, world, steps=steps, seed=seed)
-    kept = replace(recipe.training, checkpoint_every=max(1, steps // MOMENTS), keep=MOMENTS)
-    return replace(recipe, training=kept)
-
-
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Train, then decompose what every kept checkpoint, and the untrained encoder, make of the same fresh states."""
-    record = train_job(settings["recipe"], folder)
-    recipe = from_plain(Recipe, settings["recipe"])
-    places = sorted((Path(folder) / "checkpoints").glob("step-*"), key=lambda path: int(path.name[5:]))
-    course = [_moment(0, sample(recipe, build_objective(recipe).eval(), settings["samples"]), recipe)]
-    for place in places:
-        objective = build_objective(recipe)
-        load_weights(objective, load_checkpoint(place, recipe_id(recipe)).tensors)
-        course.append(_moment(int(place.name[5:]), sample(recipe, objective.eval(), settings["samples"]), recipe))
-    return record | {"course": course}
-
-
-def _moment(step: int, drawn: Sample, recipe: Recipe) -> dict[str, Any]:
-    """Shares of the variance by degree, the loss, and how far it lies outside what the degrees say it must be."""
-    rho = RHO ** (2 if recipe.pairs.kind == "siblings" else 1)
-    rng, replicates = numpy_generator(step, "hermite"), 50
-    found = degree_variances(drawn.h, drawn.z, DEGREE, rng, replicates=replicates)
-    parts = loss_decomposition(drawn.h, drawn.h_next, drawn.z, rho, rng, degree=DEGREE, replicates=replicates)
-    total = found["total"].value
-    shares = {str(d): found[f"degree_{d}"].value / total for d in range(1, DEGREE + 1)}
-    gap = [parts["gap"].low, parts["gap"].value, parts["gap"].high]
-    return {"step": step, "shares": shares, "beyond": found["beyond"].value / total, "loss": parts["loss"].value,
-            "gap": gap}  # fmt: skip
-
-
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    """It holds where every run ends nearly linear, and the loss agrees with its degrees wherever that can be told; the
+    end of every run must be among these. Agreement is asked of the whole interval of the distance."""
+    del scale
     finished = [result for result in results if result.record.get("course")]
     ends = [result.record["course"][-1] for result in finished]
     starts = [result.record["course"][0] for result in finished]
     linear = [end["shares"]["1"] for end in ends]
     grown = [end["shares"]["1"] > start["shares"]["1"] for start, end in zip(starts, ends, strict=True)]
-    off = max(abs(moment["gap"][1]) for result in finished for moment in result.record["course"])
-    good = min(linear) >= LINEAR and all(grown)
+    moments = [moment for result in finished for moment in result.record["course"]]
+    told = [moment for moment in moments if _width(moment) <= NARROW]
+    off = f"{100 * max(map(_outside, told)):.1f}%" if told else "–"
+    fades = min(linear) >= LINEAR and all(grown)
+    adds_up = all(_width(end) <= NARROW for end in ends) and all(_outside(moment) <= AGREES for moment in told)
     return Finding(
-        "holds" if good else "holds in part" if any(grown) else "does not hold",
+        "holds" if fades and adds_up else "holds in part" if fades or adds_up else "does not hold",
         f"The linear share of the variance goes from {min(s['shares']['1'] for s in starts):.2f}–"
         f"{max(s['shares']['1'] for s in starts):.2f} untrained to {min(linear):.4f}–{max(linear):.4f} (asked for: "
-        f"≥ {LINEAR}). From the first step to the last the measured loss lies at most {100 * off:.1f}% outside what "
-        "its degrees make up.",
-        verdicts=(_verdict(linear),),
+        f"≥ {LINEAR}). The degrees up to {DEGREE} say what the loss is to within {NARROW:.0%} in {len(told)} of "
+        f"{len(moments)} moments of training; there it lies at most {off} outside, the interval included "
+        f"(asked for: ≤ {AGREES:.0%}). In the other {len(moments) - len(told)} too much lies beyond "
+        f"degree {DEGREE} (bands of up to {max(map(_width, moments)):.0%} of the loss), and nothing was tested.",
+        short=f"linear share ≥ {min(linear):.3f} at the end; loss off ≤ {off}",
+        verdicts=(_verdict(linear), _sum_verdict(told)),
         figures=(_figure(finished),),
         tables=(_table(finished),),
     )
+
+
+def _width(moment: dict[str, Any]) -> float:
+    """Of the band that the degrees predict, as a share of the loss."""
+    least, most = moment["band"]
+    return abs(most - least) / moment["loss"]
+
+
+def _outside(moment: dict[str, Any]) -> float:
+    """How far the loss may lie outside its band, by the interval of that distance."""
+    return max(abs(float(gap)) for gap in moment["gap"])
+
+
+def _sum_verdict(told: Sequence[dict[str, Any]]) -> Verdict:
+    outside = [_outside(moment) for moment in told] or [np.nan]
+    found = Estimate(float(np.median(outside)), float(np.min(outside)), float(np.max(outside)), len(told))
+    return Verdict.judge(
+        "loss_outside_its_degrees", found, direction="lower", threshold=AGREES,
+        good="Where degrees say what the loss is, it is that (limits: the extremes over moments of training).",
+        bad="The loss is not what its degrees make up, or they never say (limits: the extremes over moments).",
+    )  # fmt: skip
 
 
 def _verdict(linear: Sequence[float]) -> Verdict:
@@ -146,7 +121,8 @@ def _mean_curve(name: str, steps: list[int], rows: list[list[float]]) -> dict[st
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
         [result.at["mixing"], result.at["seed"], moment["step"], *(f"{moment['shares'][str(d)]:.4f}" for d in SHOWN),
-         f"{moment['beyond']:.4f}", f"{moment['loss']:.4f}", "{1:.4f} [{0:.4f}, {2:.4f}]".format(*moment["gap"])]
+         f"{moment['beyond']:.4f}", f"{moment['loss']:.3g}", f"{_width(moment):.3f}",
+         "{1:.4f} [{0:.4f}, {2:.4f}]".format(*moment["gap"])]
         for result in results for moment in (result.record["course"][0], result.record["course"][-1])
     ]  # fmt: skip
     columns = [
@@ -156,9 +132,14 @@ def _table(results: Sequence[Result]) -> dict[str, Any]:
         *(f"degree {d}" for d in SHOWN),
         f"beyond {DEGREE}",
         "loss",
-        "share of the loss outside its degrees",
+        "width of its band",
+        "outside the band",
     ]
-    return {"title": "Before and after training", "columns": columns, "rows": rows}
+    return {
+        "title": "Before and after training (band and distance as shares of the loss)",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("hermite", "Hermite degrees over training", CLAIM, trials, conclude)

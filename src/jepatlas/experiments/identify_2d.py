@@ -19,9 +19,11 @@ from jepatlas.experiments.settings import recipe_for, trained
 from jepatlas.experiments.tables import cell
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, ParabolicShear, SinusoidalShear, Spiral
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "FORMS", "breaks_bound"]
 
 WANTED, CHANCE = 0.985, 0.9
+FORMS = {"": "", "_whitened": ", whitened"}
+"""Theorem 3 speaks of latents as they are; after whitening it holds, too, and is tighter."""
 MIXINGS: tuple[AnyMixing, ...] = (Spiral(), SinusoidalShear(), ParabolicShear(), Coupling(seed=1))
 
 CLAIM = Claim(
@@ -67,7 +69,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     full = [result for result in results if result.at["weight"] < 1]
     alone = [result for result in results if result.at["weight"] == 1]
     recovered = [result.estimate("r2").low >= WANTED for result in full]
-    broken = [result for result in results if result.estimate("error_to_bound").low > 1]
+    broken = [result for result in results if any(breaks_bound(result, form) for form in FORMS)]
     fails = [result.estimate("r2").high < CHANCE for result in alone]
     good = sum(recovered) == len(full) and all(fails) and not broken
     worst = min(full, key=lambda result: np.nan_to_num(result.value("r2"), nan=-1.0))
@@ -76,12 +78,19 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         "holds" if good else "holds in part" if any(recovered) else "does not hold",
         f"{sum(recovered)} of {len(full)} runs have a held-out R² whose lower limit is at least {WANTED} (lowest: "
         f"{worst.value('r2'):.4f}, {worst.at['mixing']}); SIGReg alone reaches at most {best_alone:.3f} on the spiral. "
-        f"The error is above Theorem 3's bound in {len(broken)} of {len(results)} runs.",
+        f"The error's lower limit is above the upper limit of Theorem 3's bound in {len(broken)} of {len(results)} "
+        "runs, as trained or whitened.",
+        short=f"R² ≥ {worst.value('r2'):.3f} in {len(full)} runs; SIGReg alone ≤ {best_alone:.3f}",
         verdicts=(_worst(worst),),
         figures=(_pictures(full),),
         tables=(_table(results),),
         arrays=_arrays(full),
     )
+
+
+def breaks_bound(result: Result, form: str) -> bool:
+    """Whether the error's lower limit is above the bound's upper one; noise must not refute a theorem."""
+    return result.estimate(f"error_to_bound{form}").low > 1
 
 
 def _worst(worst: Result) -> Verdict:
@@ -93,8 +102,9 @@ def _worst(worst: Result) -> Verdict:
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
-    columns = {"R²": "r2", "orthogonality, whitened": "orthogonality", "error": "procrustes_whitened",
-               "bound": "bound_whitened"}  # fmt: skip
+    columns = {"R²": "r2", "orthogonality, whitened": "orthogonality"}
+    columns |= {f"{title}{after}": f"{name}{form}" for form, after in FORMS.items()
+                for title, name in (("error", "procrustes"), ("bound", "bound"))}  # fmt: skip
     rows = [
         [result.at["mixing"], result.at["weight"], result.at["seed"], result.status,
          *(cell(result.estimate(name)) for name in columns.values())]

@@ -167,7 +167,7 @@ def _table(results: Sequence[Result], plan: Plan) -> dict[str, Any]:
         for key in [_key(where, k, noise, plan.pairs[-1])]
     ]  # fmt: skip
     columns = ["d", "κ(A)", "σ", "", "error of W", "held-out R²", "κ(W) / κ(A₂)κ(A₁)"]
-    return {"title": f"With {plan.pairs[-1]:,} pairs, means over seeds [95%]", "columns": columns, "rows": rows}
+    return {"title": f"With {plan.pairs[-1]:,} pairs, means over seeds [extremes]", "columns": columns, "rows": rows}
 
 
 EXPERIMENT = Experiment("linear-state-model", "The linear latent-state model", CLAIM, trials, conclude)

@@ -174,7 +174,7 @@ def _table(groups: Groups, plan: Plan) -> dict[str, Any]:
         for (charts, dim), runs in groups.items() for n in budgets(dim, plan.pairs)
     ]  # fmt: skip
     columns = ["charts", "d", "pairs", *(f"R², {name}" for name in METHODS), "κ(W), least squares (median)"]
-    return {"title": "Held-out R², means over seeds [95%]", "columns": columns, "rows": rows}
+    return {"title": "Held-out R², means over seeds [extremes]", "columns": columns, "rows": rows}
 
 
 EXPERIMENT = Experiment("pair-budget", "How many pairs a map needs", CLAIM, trials, conclude)

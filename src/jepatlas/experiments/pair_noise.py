@@ -23,7 +23,7 @@ from jepatlas.experiments.agents import meet, two_recipes
 from jepatlas.experiments.charts import noisy, random_chart
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.tables import cell, curve, grouped, over_seeds
+from jepatlas.experiments.tables import cell, curve, grouped, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT", "mismatch", "run_agents", "run_linear"]
 
@@ -120,7 +120,7 @@ def mismatch(pairs: int, share: float, rng: np.random.Generator) -> np.ndarray:
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     groups, most = grouped(results, "charts", "dim", "pairs"), f"{SHARES[-1]:g}"
     lost, robust, grown = (
-        {key: over_seeds(runs, f"{name}_{most}") for key, runs in groups.items()}
+        {key: mean_over_seeds(runs, f"{name}_{most}") for key, runs in groups.items()}
         for name in ("lost_plain", "lost_robust", "growth")
     )
     rules = [all(found.low > 0 for found in lost.values()), all(found.low >= GROWTH for found in grown.values())]
@@ -178,7 +178,11 @@ def _table(groups: Groups) -> dict[str, Any]:
     rows = [row + ["–"] * (8 - len(row)) for row in rows]
     columns = ["charts", "mismatched", "R², plain", "κ, plain", "R², robust", "κ, robust", "R², published",
                "κ, published"]  # fmt: skip
-    return {"title": "R² on clean held-out pairs and κ(W), means over seeds [95%]", "columns": columns, "rows": rows}
+    return {
+        "title": "R² on clean held-out pairs and κ(W), means over seeds [extremes]",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("pair-noise", "Mismatched pairs", CLAIM, trials, conclude)

@@ -7,11 +7,13 @@ All experiments of a scale share the runs, so a trial that two of them ask for i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from jepatlas.base.errors import InputError
 from jepatlas.base.files import read_json, write_bytes, write_json
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
@@ -19,9 +21,11 @@ from jepatlas.experiments.experiment import Experiment, Finding, Result, Scale, 
 from jepatlas.report.paper import paper_figure
 from jepatlas.training import OpenExecutor, SweepResult, sweep
 
-__all__ = ["last_record", "publish", "reproduce", "shipped_results"]
+__all__ = ["UNFINISHED", "UNKEPT", "check_publishable", "last_record", "publish", "reproduce", "shipped_results"]
 
 TINY = "A tiny run shows that the experiment works, and nothing about the claim."
+UNKEPT = "trials from before commits were kept"
+UNFINISHED = "Runs that did not finish"
 
 
 def reproduce(
@@ -37,7 +41,7 @@ def reproduce(
     trials, place = experiment.trials(scale, seed), out / scale
     done = sweep([trial.job for trial in trials], run_trial, place / "runs", open_executor, tell)
     results = [
-        Result(trial, place / "runs" / trial.job.name, result.status, result.record)
+        Result(trial, place / "runs" / trial.job.name, result.status, result.record, result.made)
         for trial, result in zip(trials, done, strict=True)
     ]
     finding = experiment.conclude(results, scale)
@@ -53,11 +57,12 @@ def reproduce(
 def _record(experiment: Experiment, finding: Finding, scale: Scale, seed: int, results: list[Result]) -> Record:
     failed = sum(result.status != "finished" for result in results)
     about = {"name": experiment.name, "scale": scale, "claim": asdict(experiment.claim)}
-    about |= {"outcome": finding.outcome, "sentence": finding.sentence, "runs": len(results), "failed": failed}
+    about |= {"outcome": finding.outcome, "sentence": finding.sentence, "short": finding.short}
+    about |= {"runs": len(results), "failed": failed}
     return Record(
         title=experiment.title,
         summary=f"{finding.outcome.capitalize()}. {finding.sentence}",
-        provenance=provenance(seed) | {"scale": scale, "runs": len(results)},
+        provenance=provenance(seed) | {"scale": scale, "runs": len(results), "trials": _makers(results)},
         verdicts=finding.verdicts,
         figures=finding.figures,
         tables=(*finding.tables, *_failures(results)),
@@ -66,10 +71,23 @@ def _record(experiment: Experiment, finding: Finding, scale: Scale, seed: int, r
     )
 
 
+def _makers(results: Sequence[Result]) -> str:
+    """The code that ran the trials, which need not be the code that concludes from them, nor the same for all."""
+    counts = Counter(_maker(result) for result in results)
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def _maker(result: Result) -> str:
+    if result.made is None:
+        return UNKEPT if result.status in ("finished", "failed") else "trials that came to no end"
+    commit, version = result.made["commit"], result.made["version"]
+    return f"trials at commit {commit}" if commit else f"trials of version {version}"
+
+
 def _caption(record: Record) -> str:
     made = record.provenance
     command = f"jepatlas reproduce {record.about['name']} --scale {made['scale']} --seed {made['seed']}"
-    return f"{command}   jepatlas {made['version']}, commit {made['commit'] or 'unknown'}"
+    return f"{command}   {made['trials']}; concluded at commit {made['commit'] or 'unknown'}"
 
 
 def _failures(results: list[Result]) -> list[dict[str, Any]]:
@@ -77,21 +95,28 @@ def _failures(results: list[Result]) -> list[dict[str, Any]]:
     rows = [
         [result.trial.job.name, result.status, _reason(result)] for result in results if result.status != "finished"
     ]
-    return [{"title": "Runs that did not finish", "columns": ["run", "status", "why"], "rows": rows}] if rows else []
+    return [{"title": UNFINISHED, "columns": ["run", "status", "why"], "rows": rows}] if rows else []
 
 
 def _reason(result: Result) -> str:
-    verdicts = [str(verdict["advice"]) for verdict in result.record.get("verdicts", [])]
+    """The error, or what the first verdict says, without the advice that follows: it is the same for all."""
+    verdicts = [str(verdict["advice"]).split(". ")[0] for verdict in result.record.get("verdicts", [])]
     return str(result.record.get("error", verdicts[0] if verdicts else ""))
 
 
 def publish(record: Record, out: Path, docs: Path) -> None:
     """Copy a record without its arrays, and its figure, to DOCS/results."""
+    check_publishable(record.about["scale"])
     name = record.about["name"]
     write_json(docs / "results" / f"{name}.json", record.to_json())
     if record.figures:
         drawn = out / record.about["scale"] / "figures" / f"{name}.png"
         write_bytes(docs / "results" / f"{name}.png", drawn.read_bytes())
+
+
+def check_publishable(scale: Scale) -> None:
+    if scale == "tiny":
+        raise InputError("A tiny run says nothing about a claim and is not published. Use --scale small or paper.")
 
 
 def shipped_results() -> Path:

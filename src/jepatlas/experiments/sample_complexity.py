@@ -1,4 +1,8 @@
-"""How many pairs it takes: recovery against the size of the data set, for LeJEPA and for the eigenproblem."""
+"""How many pairs it takes: recovery against the size of the data set, for LeJEPA and for the eigenproblem.
+
+The paper leaves the question open, so there is no claim to hold or to fail: it is measured. Enough is what every seed
+recovers with, at that number of pairs and at all larger ones.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +28,7 @@ ENOUGH = 0.98
 
 CLAIM = Claim(
     statement="The guarantees speak of the exact optimum over infinitely many pairs; how many are needed is left open.",
-    source="When Does LeJEPA Learn a World Model?, limitations. Our reading: held-out recovery grows with the number "
-    f"of pairs, and reaches R² {ENOUGH} on the spiral with a number that can be named",
+    source="When Does LeJEPA Learn a World Model?, limitations",
 )
 
 
@@ -59,18 +62,26 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     pairs = SCALES[scale].pairs
     means = {(m, p): over_seeds(at(results, method=m, pairs=p), "r2") for m in METHODS for p in pairs}
     growth = {m: _growth(at(results, method=m)) for m in METHODS}
-    enough = {m: next((p for p in pairs if means[m, p].value >= ENOUGH), None) for m in METHODS}
-    rules = [growth[m].low > 0 for m in METHODS] + [enough[m] is not None for m in METHODS]
+    enough = {m: _enough([means[m, p] for p in pairs], pairs) for m in METHODS}
     return Finding(
-        "holds" if all(rules) else "holds in part" if any(rules) else "does not hold",
-        f"Pairs for a mean held-out R² of {ENOUGH} on the spiral: "
-        + "; ".join(f"{m} {f'{enough[m]:,}' if enough[m] else f'more than {pairs[-1]:,}'}" for m in METHODS)
+        "measured",
+        f"Pairs with which every seed has a held-out R² of {ENOUGH} on the spiral: "
+        + "; ".join(f"{m} {enough[m]}" for m in METHODS)
+        + ". Rank correlation of R² with the number of pairs: "
+        + "; ".join(f"{m} {cell(growth[m])}" for m in METHODS)
         + f". With {pairs[0]:,} pairs: " + "; ".join(f"{m} {means[m, pairs[0]].value:.3f}" for m in METHODS)
         + f"; with {pairs[-1]:,}: " + "; ".join(f"{m} {means[m, pairs[-1]].value:.3f}" for m in METHODS) + ".",
+        short="pairs: " + ", ".join(f"{m} {enough[m]}" for m in METHODS),
         verdicts=tuple(_verdict(m, growth[m]) for m in METHODS),
         figures=(_figure(means, pairs),),
         tables=(_table(means, pairs),),
     )  # fmt: skip
+
+
+def _enough(means: Sequence[Estimate], pairs: Sequence[int]) -> str:
+    short = [p for p, mean in zip(pairs, means, strict=True) if not mean.low >= ENOUGH]
+    more = [p for p in pairs if not short or p > short[-1]]
+    return f"{more[0]:,}" if more else f"> {pairs[-1]:,}"
 
 
 def _growth(results: Sequence[Result]) -> Estimate:
@@ -94,7 +105,7 @@ def _figure(means: dict[tuple[str, int], Estimate], pairs: Sequence[int]) -> dic
 
 def _table(means: dict[tuple[str, int], Estimate], pairs: Sequence[int]) -> dict[str, Any]:
     rows = [[f"{p:,}", *(cell(means[m, p]) for m in METHODS)] for p in pairs]
-    return {"title": "R², mean over seeds [95%]", "columns": ["pairs", *METHODS], "rows": rows}
+    return {"title": "R², mean over seeds [extremes]", "columns": ["pairs", *METHODS], "rows": rows}
 
 
 EXPERIMENT = Experiment("sample-complexity", "How many pairs it takes", CLAIM, trials, conclude)

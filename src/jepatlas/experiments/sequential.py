@@ -13,14 +13,14 @@ and their harmonics and products go, too, so that none can pass for a slow sourc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations_with_replacement
 
 import numpy as np
 
 from jepatlas.base.linear import ridge as ridge_map
+from jepatlas.identify.spectral.ladder import polynomials
 from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions
 
-__all__ = ["monomials", "one_by_one"]
+__all__ = ["one_by_one"]
 
 TINY = 1e-9  # variance, against collinear monomials
 
@@ -32,22 +32,11 @@ def one_by_one(
     views = [phi, phi_next, others]
     found = [np.zeros((len(view), 0)) for view in views]
     for _ in range(dim):
-        left = _without(views, [monomials(s, degree) for s in found]) if found[0].shape[1] else views
+        left = _without(views, [polynomials(s, degree) for s in found]) if found[0].shape[1] else views
         moments = TransferMoments.of(left[0], left[1])
         (slowest,) = eigenfunctions(moments, [ridge], 1)
         found = [np.c_[s, (view - moments.mean) @ slowest.vectors] for s, view in zip(found, left, strict=True)]
     return found[-1]
-
-
-def monomials(s: np.ndarray, degree: int) -> np.ndarray:
-    """All products of 1 to `degree` columns of s (b, k), without the constant.
-
-    >>> monomials(np.array([[2.0, 3.0]]), 2)
-    array([[2., 3., 4., 6., 9.]])
-    """
-    columns = range(s.shape[1])
-    chosen = [c for d in range(1, degree + 1) for c in combinations_with_replacement(columns, d)]
-    return np.stack([s[:, c].prod(1) for c in chosen], axis=1)
 
 
 def _without(views: Sequence[np.ndarray], known: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -1,4 +1,9 @@
-"""The same optimum without gradient descent: eigenfunctions of the pairs against LeJEPA, in recovery and CPU time."""
+"""The same optimum without gradient descent: eigenfunctions of the pairs against LeJEPA, in recovery and CPU time.
+
+Both get a fixed budget, LeJEPA its steps and the eigenproblem its pairs, whatever they reach with it. The benchmark
+(`make bench`) asks something else, the time to R² .985 on the spiral, and against the published settings: they take far
+longer than the quick ones of `small`, so its ratio is much larger.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,7 @@ __all__ = ["EXPERIMENT", "run_spectral", "run_trained"]
 
 CLOSE = 0.01
 MANY = 10.0
+QUICK = " (The ratio in the benchmarks is larger: it is against the published settings, not these quick ones.)"
 
 CLAIM = Claim(
     statement="LeJEPA is slow feature analysis with learned features: in low dimension an eigenproblem on fixed "
@@ -103,9 +109,11 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"takes {min(times):.0f} to {max(times):.0f} times less CPU time ({plan.steps} steps of SGD, {plan.pairs:,} "
         f"pairs for the eigenproblem). R² of the one and of the other: "
         + ", ".join(f"{r['dim']}-D {r['mixing']} {r['spectral'].value:.3f} and {r['LeJEPA'].value:.3f}" for r in rows)
-        + ".",
+        + "."
+        + (QUICK if scale == "small" else ""),
+        short=f"as good in {sum(as_good)} of {len(rows)} worlds, CPU time ÷ {min(times):.0f}–{max(times):.0f}",
         verdicts=tuple(_verdict(row) for row in rows),
-        figures=(_figure(rows),),
+        figures=(_figure(results, plan.worlds),),
         tables=(_table(rows),),
     )
 
@@ -126,27 +134,26 @@ def _verdict(row: dict[str, Any]) -> Verdict:
     )  # fmt: skip
 
 
-def _figure(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    places = list(range(len(rows)))
-    names = ", ".join(f"{i}: {row['dim']}-D {row['mixing']}" for i, row in enumerate(rows))
-    series = [
-        {"name": m, "x": places, "y": [row[m].value for row in rows], "points": True} for m in ("LeJEPA", "spectral")
-    ]
-    return {
-        "kind": "curves",
-        "title": "Recovery by world",
-        "x_label": names,
-        "y_label": "held-out R²",
-        "series": series,
-    }
+def _figure(results: Sequence[Result], worlds: Sequence[tuple[int, str]]) -> dict[str, Any]:
+    """Every run as a point: R² against the CPU time it took."""
+    panels = []
+    for dim, mixing in worlds:
+        runs = {method: at(results, method=method, dim=dim, mixing=mixing) for method in ("LeJEPA", "spectral")}
+        panels.append({"title": f"{dim}-D {mixing}", "series": [
+            {"name": m, "x": [run.value("cpu_seconds") for run in found], "y": [run.value("r2") for run in found],
+             "points": True}
+            for m, found in runs.items()
+        ]})  # fmt: skip
+    return {"kind": "curves", "title": "Recovery against CPU time, every run", "x_label": "CPU seconds",
+            "y_label": "held-out R²", "panels": panels}  # fmt: skip
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     shown = [
         [row["dim"], row["mixing"], cell(row["LeJEPA"]), cell(row["spectral"]), cell(row["times"])] for row in rows
     ]
-    columns = ["n", "mixing", "R² LeJEPA", "R² spectral", "times less CPU [extremes]"]
-    return {"title": "Means over seeds", "columns": columns, "rows": shown}
+    columns = ["n", "mixing", "R² LeJEPA", "R² spectral", "times less CPU, median"]
+    return {"title": "Means over seeds [extremes]", "columns": columns, "rows": shown}
 
 
 EXPERIMENT = Experiment("spectral-solver", "An eigenproblem in place of gradient descent", CLAIM, trials, conclude)

@@ -15,6 +15,7 @@ from typing import Any
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import read_json, write_json
+from jepatlas.base.provenance import provenance
 from jepatlas.training.checkpoint import fingerprint
 from jepatlas.training.executors import OpenExecutor
 from jepatlas.training.threads import threads
@@ -35,6 +36,7 @@ class SweepResult:
     name: str
     status: str  # what the run returned ("finished", "failed"), or "crashed" with an error
     record: dict[str, Any]
+    made: dict[str, Any] | None = None  # version and commit of the code that ran it; None where they were not kept
 
 
 def sweep(
@@ -83,11 +85,11 @@ def _pass(executor: Executor, jobs: Iterable[Job], run: Callable[..., Any], fold
 def _settle(job: Job, future: Future[Any], folder: Path) -> SweepResult:
     if error := future.exception():
         return SweepResult(job.name, "crashed", {"error": f"{type(error).__name__}: {error}"})
-    record = future.result()
-    result = SweepResult(job.name, record["status"], record)
+    made, record = future.result()
+    result = SweepResult(job.name, record["status"], record, made)
     if result.status in ("finished", "failed"):
-        path = folder / job.name / "result.json"
-        write_json(path, {"recipe": fingerprint(job.recipe), "status": result.status, "record": record})
+        about = {"recipe": fingerprint(job.recipe), "status": result.status, "made": made}
+        write_json(folder / job.name / "result.json", about | {"record": record})
     return result
 
 
@@ -100,10 +102,15 @@ def _read(folder: Path, job: Job) -> SweepResult | None:
         raise InputError(f"{path} is not the result of a run. Delete it, and the run is taken up again.")
     if saved["recipe"] != fingerprint(job.recipe):
         raise InputError(f"{path} belongs to another recipe of the same name. Choose another folder for this sweep.")
-    return SweepResult(job.name, saved["status"], saved["record"])
+    return SweepResult(job.name, saved["status"], saved["record"], saved.get("made"))
 
 
-def _on_one_thread(run: Callable[..., Any], recipe: dict[str, Any], folder: str) -> Any:
-    """As many runs as cores, each on one thread unless its recipe asks for more: the cores are not oversubscribed."""
+def _on_one_thread(run: Callable[..., Any], recipe: dict[str, Any], folder: str) -> tuple[dict[str, Any], Any]:
+    """As many runs as cores, each on one thread unless its recipe asks for more: the cores are not oversubscribed.
+
+    With the record comes the code that made it, asked of the worker and before it runs: a sweep may be taken up by
+    later code, and its workers may be elsewhere.
+    """
+    made = {name: value for name, value in provenance(0).items() if name != "seed"}
     with threads(1):
-        return run(recipe, folder)
+        return made, run(recipe, folder)

@@ -31,7 +31,7 @@ class Certify:
     rho: float | None = None
     """Correlation of the pairs in a file, for the bound (estimated if not given); a run knows its own."""
     require: bool = False
-    """Exit with code 1 where a statement does not hold, for scripts."""
+    """Exit with code 1 unless the certificate passes: for scripts. Undecided is no pass."""
     full: bool = False
     """Show every number, not only those with a threshold."""
     seed: int = 0
@@ -56,7 +56,7 @@ def main(words: list[str]) -> int:
     if hidden := len(record.verdicts) - len(decided):
         say(console, f"{hidden} more numbers inform: --full shows them.")
     emit(options.json, {"subject": str(options.subject)} | record.to_json())
-    return 1 if options.require and any(verdict.passed is False for verdict in record.verdicts) else 0
+    return 1 if options.require and record.passed is not True else 0
 
 
 def _of_run(options: Certify) -> Certificate:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import fill, indent
 from typing import Annotated, Any
 
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from jepatlas.base.errors import InputError, nearest
 from jepatlas.base.files import write_text
@@ -18,14 +21,15 @@ from jepatlas.experiments import (
     EXPERIMENTS,
     Experiment,
     Scale,
+    check_publishable,
     claims_page,
-    last_record,
     publish,
     read_results,
     reproduce,
 )
 from jepatlas.experiments.claims import SYMBOLS
 from jepatlas.training import SweepResult, Watch, dask_cluster, local_processes
+from jepatlas.verbs.experiment_list import show_experiments
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 
 
@@ -39,9 +43,9 @@ class Reproduce:
     """
 
     names: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Experiments to carry out; `all` for all of them."""
+    """Experiments to carry out, or to show with --list; `all` for all of them."""
     list_: Annotated[bool, tyro.conf.arg(name="list")] = False
-    """Show every experiment: the claim, the published figure and what was last measured here."""
+    """Show every experiment and what was last measured here in a line; with names, those in full."""
     scale: Scale = "small"
     """tiny: seconds, to see that it runs. small: about ten minutes on 2 cores. paper: the published settings."""
     workers: int = os.cpu_count() or 1
@@ -62,9 +66,11 @@ def main(words: list[str]) -> int:
     options = parse(Reproduce, "reproduce", words)
     console = console_for(options.json)
     if options.list_:
-        console.print(_listed(options.out))
-        emit(options.json, {"experiments": [_entry(e, options.out) for e in EXPERIMENTS.values()]})
+        chosen = _chosen(options.names or ("all",))
+        emit(options.json, {"experiments": show_experiments(console, chosen, options.out, full=bool(options.names))})
         return 0
+    if options.publish is not None:
+        check_publishable(options.scale)
     records, crashed = [], 0
     for experiment in _chosen(options.names):
         record, lost = _carry_out(experiment, options, console)
@@ -104,7 +110,7 @@ def _carry_out(experiment: Experiment, options: Reproduce, console: Console) -> 
         say(console, "Stopped; what was finished is kept. The same command goes on.")
         raise
     for table in record.tables:
-        console.print(_table(table))
+        show_table(console, table)
     if record.verdicts:
         console.print(verdict_table(record.title, record.verdicts))
     say(console, f"{SYMBOLS[record.about['outcome']]} {record.summary}")
@@ -123,27 +129,19 @@ def _steps(settings: dict[str, Any]) -> int:
     return int(training.get("steps", 1))
 
 
-def _table(table: Any) -> Table:
-    shown = Table(*map(str, table["columns"]), title=table["title"], title_justify="left", box=SIMPLE_HEAD)
+def show_table(console: Console, table: Any) -> None:
+    """A table where it fits the terminal; else a paragraph for each row, so that no number is cut."""
+    shown = Table(title=table["title"], title_justify="left", box=SIMPLE_HEAD)
+    for column in table["columns"]:
+        shown.add_column(Text(str(column)), no_wrap=True)
     for row in table["rows"]:
-        shown.add_row(*map(str, row))
-    return shown
-
-
-def _entry(experiment: Experiment, out: Path) -> dict[str, Any]:
-    record = last_record(experiment.name, out)
-    about = record["about"] if record else {}
-    last = {key: about.get(key) for key in ("outcome", "sentence", "scale")}
-    return {"name": experiment.name, "claim": experiment.claim.statement, "published": experiment.claim.measured} | last
-
-
-def _listed(out: Path) -> Table:
-    table = Table("experiment", "claim", "published", "last measured here", title="Experiments", title_justify="left",
-                  show_lines=True)  # fmt: skip
-    for experiment in EXPERIMENTS.values():
-        entry = _entry(experiment, out)
-        here = "not yet" if entry["outcome"] is None else (
-            f"{SYMBOLS[entry['outcome']]} {entry['outcome']} ({entry['scale']}): {entry['sentence']}"
-        )  # fmt: skip
-        table.add_row(entry["name"], entry["claim"], entry["published"] or "–", here)
-    return table
+        shown.add_row(*(Text(str(value)) for value in row))
+    if Measurement.get(console, console.options.update(max_width=10_000), shown).maximum <= console.width:
+        return console.print(shown)
+    say(console, f"{table['title']}:")
+    for row in table["rows"]:
+        # a column and its value stay together: textwrap does not break at these spaces
+        parts = [f"{name} {value}".replace(" ", "\u00a0") for name, value in zip(table["columns"], row, strict=True)]
+        wrapped = fill("; ".join(parts), console.width - 4, subsequent_indent="  ", break_long_words=False)
+        say(console, indent(wrapped.replace("\u00a0", " "), "  "))
+    return None
