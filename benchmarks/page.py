@@ -16,9 +16,13 @@ noise; `make bench` makes this page. The last column is the median of the ratios
 
 
 def benchmarks_page(results: Mapping[str, Any]) -> str:
+    return HEAD + "\n".join(_section(name, suite) for name, suite in results.items())
+
+
+def _section(name: str, suite: Mapping[str, Any]) -> str:
     rows = []
-    for row in results["rows"]:
+    for row in suite["rows"]:
         first, second = (f"{row[key]:.4g} {row['unit']}" for key in ("baseline", "ours"))
         rows.append(f"| {row['name']} | {first} | {second} | {row['ratio']:.3g} |")
-    table = ["| | first | second | times less |", "|---|---|---|---|", *rows]
-    return HEAD + "\n".join(table) + f"\n\njepatlas {results['version']}, commit {results['commit']}.\n"
+    made = f"jepatlas {suite['version']}, commit {suite['commit']}"
+    return "\n".join([f"## {name}", "", "| | first | second | times less |", "|---|---|---|---|", *rows, "", made, ""])
