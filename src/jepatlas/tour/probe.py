@@ -42,7 +42,8 @@ def _play(stage: Stage) -> Record:
         f"{report.source.value:.1%} of new states. Carried through the map it is right on {report.migrated.value:.1%} "
         f"with Ben's latents, where it was never trained; one trained there is right on {report.target.value:.1%}"
         + (f", Ada's head as it is on {untranslated.value:.1%}" if untranslated else "")
-        + f", guessing on {report.majority:.1%}.",
+        + f", guessing on {report.majority:.1%}. Of the {100 * report.loss.value:.1f} points that it loses, "
+        f"{100 * report.price.value:.1f} are the migration's; the rest is not in Ben's latents for any linear probe.",
         provenance(stage.seed) | {"states": len(ada)},
         tuple(report.verdicts()),
         (_figure(),),

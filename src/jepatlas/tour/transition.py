@@ -6,11 +6,12 @@ B₁ and B₂ on their errors, E‖h₂ − W h₁‖² ≤ (√B₁ + √B₂)�
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from jepatlas.align import certified_map
+from jepatlas.align import CertificateSummary, certified_map
 from jepatlas.alignments import read_certificate
 from jepatlas.base.linear import least_squares, procrustes, r2, whitener
 from jepatlas.base.provenance import provenance
@@ -35,14 +36,12 @@ def _play(stage: Stage) -> Record:
     _, whitened = linear_response(ada[score], ben[score], np.ones(len(score)))
     verdicts = [*_fitted(stage, shared), *_promised(stage, shared)]
     by_name = {verdict.name: verdict for verdict in verdicts}
-    error, limit = by_name["certified.error"], by_name["certified.limit"]
     shown = score[:SHOWN]
     return Record(
         "The map between the agents",
         f"A linear map takes Ada's latents to Ben's with held-out R² {verdicts[0].value:.4f}; in whitened coordinates "
-        f"its distance from a rotation is {verdicts[1].value:.3f} (unrelated latents: {verdicts[1].null:.2f}). Their "
-        f"certificates alone promised an error of at most {limit.high:.2f}, of 2 in all; it is {error.value:.3f}. "
-        "That they agree does not show that they are right: their certificates do.",
+        f"its distance from a rotation is {verdicts[1].value:.3f} (unrelated latents: {verdicts[1].null:.2f}). "
+        f"{_promise(stage, by_name)} That they agree does not show that they are right: only certificates do.",
         provenance(stage.seed) | {"states": len(ada)},
         tuple(verdicts),
         _figures(whitened),
@@ -72,7 +71,7 @@ def _fitted(stage: Stage, shared: SharedStates) -> list[Verdict]:
 def _promised(stage: Stage, shared: SharedStates) -> list[Verdict]:
     """What the certificates say of the map, beside what it is; and how far the prior reaches with a few pairs."""
     fit, score = shared.split
-    known = [read_certificate(stage.agent(name) / "records" / "certificate.json") for name in AGENT_NAMES]
+    known = [_certificate(stage, name) for name in AGENT_NAMES]
     # In the coordinates that the bounds speak of: the latents as they are, or whitened.
     ada, ben = (whitener(h[fit]).apply(h) if one.whitened else h for h, one in zip(shared.trained, known, strict=True))
     rng = numpy_generator(stage.seed, "certified map")
@@ -83,6 +82,20 @@ def _promised(stage: Stage, shared: SharedStates) -> list[Verdict]:
         f"map.r2_from_{FEW}_pairs", _r2(ben[score], few.apply(ada[score]), rng), direction="higher", null=dealt,
         good=f"With a rotation as the prior, {FEW} states that both have seen are enough for a map.",
     )]  # fmt: skip
+
+
+def _promise(stage: Stage, verdicts: Mapping[str, Verdict]) -> str:
+    """What was promised, if it was: a bound that is too loose to certify a chart promises nothing worth the name."""
+    limit, error = verdicts["certified.limit"], verdicts["certified.error"]
+    open_ = [name.capitalize() for name in AGENT_NAMES if not _certificate(stage, name).identified]
+    said = f"an error of at most {limit.high:.2f}, of 2 in all; it is {error.value:.3f}"
+    if open_:
+        return f"The bound does not certify {' and '.join(open_)}, so that nothing is promised; it would be {said}."
+    return f"Their certificates, whitened where that is tighter, promised {said}."
+
+
+def _certificate(stage: Stage, name: str) -> CertificateSummary:
+    return read_certificate(stage.agent(name) / "records" / "certificate.json")
 
 
 def _r2(truth: np.ndarray, told: np.ndarray, rng: np.random.Generator) -> Estimate:
