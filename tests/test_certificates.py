@@ -107,11 +107,75 @@ def test_without_truth_there_is_the_bound_and_what_stays_open(tmp_path: Path, ca
     assert f"{alone['by_name']['rho']['high']:.4f} was used" in alone["by_name"]["bound"]["advice"]
 
 
+def test_what_passes_is_defined(tmp_path: Path, capsys: Captured) -> None:
+    """With the truth the diagnosis decides, without it the better of the bounds and the audit; undecided is no pass."""
+
+    def scaled(z: np.ndarray) -> np.ndarray:
+        return 3 * rotate(z) + 5
+
+    for truth, words in ((True, []), (False, ["--rho", "0.9"])):
+        code, found = answer([file_of(tmp_path, scaled, 3000, truth=truth), "--require", *words], capsys)
+        assert (code, found["passed"]) == (0, True) and "The certificate passes." in found["summary"]
+        assert found["by_name"]["bound"]["passed"] is False  # of the latents as they are: whitened they pass
+    code, found = answer([file_of(tmp_path, rotate, truth=False), "--require"], capsys)
+    assert (code, found["passed"]) == (1, None) and "The certificate is undecided" in found["summary"]
+    assert "judged statements hold" not in found["summary"] and "Undecided: bound" in found["summary"]
+    code, found = answer([file_of(tmp_path, np.exp, truth=False), "--rho", "0.9", "--require"], capsys)
+    assert (code, found["passed"]) == (1, False) and "The certificate does not pass." in found["summary"]
+
+
+def test_few_pairs_of_few_groups_certify_nothing(tmp_path: Path, capsys: Captured) -> None:
+    z, z_next = world(400)
+    np.savez(tmp_path / "five.npz", h=z, h_next=z_next, groups=np.arange(400) // 80)
+    code, found = answer([str(tmp_path / "five.npz"), "--require"], capsys)
+    assert (code, found["passed"]) == (1, None) and "nothing can be certified" in found["summary"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dim", "rows"), [(1, 20_000), (2, 100_000)])
+def test_a_rotation_is_certified_without_rho_given_enough_pairs(
+    dim: int, rows: int, tmp_path: Path, capsys: Captured
+) -> None:
+    code, found = answer([file_of(tmp_path, rotate, rows, dim, truth=False), "--require"], capsys)
+    assert (code, found["passed"]) == (0, True), found["summary"]
+    assert "if the latents determine the state" in found["summary"]
+
+
+def test_latents_that_do_not_determine_the_state_are_certified_only_if_they_did(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """Of h = z² − 1 nothing but ρ² can be seen: what the bound says then has a condition, and it is said."""
+    path = file_of(tmp_path, lambda z: (z**2 - 1) / np.sqrt(2), 3000, 1, truth=False)
+    code, found = answer([path, "--require"], capsys)
+    assert code == 1 and "if the latents determine the state, the latents" in found["summary"]
+    given = answer([path, "--rho", "0.9"], capsys)[1]
+    assert "determine the state" not in given["summary"] and given["by_name"]["bound"]["passed"] is False
+
+
+def test_what_a_file_holds_in_vain_is_named(tmp_path: Path, capsys: Captured) -> None:
+    z, z_next = world(300)
+    np.savez(tmp_path / "misspelt.npz", h=z, h_next=z_next, Z=z, x=z)
+    summary = answer([str(tmp_path / "misspelt.npz"), "--rho", "0.9"], capsys)[1]["summary"]
+    assert "Warning: 'Z' is not known, and not used; 'x' is not judged, because 'x_next' is missing." in summary
+    np.savez(tmp_path / "right.npz", h=z, h_next=z_next, z=z, groups=np.arange(300))
+    assert "Warning" not in answer([str(tmp_path / "right.npz"), "--rho", "0.9"], capsys)[1]["summary"]
+
+
+@pytest.mark.slow
+def test_sixty_four_dimensions(tmp_path: Path, capsys: Captured) -> None:
+    code, found = answer([file_of(tmp_path, rotate, 8000, 64), "--require"], capsys)
+    assert (code, found["diagnosis"]["kind"]) == (0, "rotation")
+    assert not [verdict for verdict in found["verdicts"] if verdict["passed"] is False], found["summary"]
+    assert "32" not in found["summary"] and "x has" not in found["summary"]
+
+
 def test_observations_tell_of_a_dimension_that_the_latents_miss(tmp_path: Path, capsys: Captured) -> None:
     z, z_next = world(5000)
     np.savez(tmp_path / "seen.npz", h=z[:, :1], h_next=z_next[:, :1], x=np.sinh(z), x_next=np.sinh(z_next))
     _, found = answer([str(tmp_path / "seen.npz")], capsys)
     assert found["by_name"]["dimension"]["passed"] is False and "The observations show 2" in found["summary"]
+    assert found["passed"] is False and "two things stay open" in found["summary"]
+    assert "dimensions that the latents miss" not in found["summary"]
 
 
 @pytest.mark.parametrize(
@@ -174,13 +238,18 @@ SPOILED[7, 1], SPOILED[9, 0] = np.nan, -np.inf
         ({"h": H, "h_next": H}, ["--rho", "nan"], "must lie between 0 and 1, but nan"),
         ({"h": H, "h_next": H[:-1]}, [], "same number of rows, but 'h' has 300, 'h_next' has 299"),
         ({"h": H, "h_next": H[:, :2]}, [], "'h' and 'h_next' must have the same shape, but (300, 3) and (300, 2)"),
-        ({"h": SPOILED, "h_next": H}, [], "'h' has 2 values that are NaN or infinite (the first in row 7)"),
+        ({"h": SPOILED, "h_next": H}, [],
+         "'h' has 2 values that are NaN or infinite (the first in row 7), in columns 0, 1"),
         ({"h": H, "h_next": SPOILED}, [], "'h_next' has 2 values that are NaN or infinite"),
         ({"h": H, "h_next": H, "z": SPOILED}, [], "'z' has 2 values that are NaN or infinite"),
         ({"h": H, "h_next": H, "x": SPOILED, "x_next": H}, [], "'x' has 2 values that are NaN or infinite"),
         ({"h": H.T, "h_next": H.T}, [], "more samples than dimensions, but there are 3 rows of 300 columns"),
         ({"h": H, "h_next": H, "z": np.zeros((300, 400))}, [], "more samples than dimensions"),
-        ({"h": H[:5], "h_next": H[:5]}, ["--rho", "0.5"], "at least 4 rows to fit and as many to score"),
+        ({"h": H[:8], "h_next": H[:8], "z": H[:8]}, [], "At least 20 rows are needed to say anything"),
+        ({"h": H.reshape(30, 30), "h_next": H.reshape(30, 30)}, [], "more samples than dimensions"),
+        ({"h": H.reshape(36, 25), "h_next": H.reshape(36, 25)}, ["--rho", "0.5"], "at least 26 rows to fit"),
+        ({"h": 1e200 * H, "h_next": H}, [], "too large to square. Divide it by a constant"),
+        ({"h": H, "h_next": H, "z": np.ones((300, 2))}, [], "'z' does not vary"),
         ({"h": H, "h_next": H, "groups": np.arange(299)}, [], "'groups' has 299"),
         ({"h": H, "h_next": H, "groups": np.zeros((300, 2))}, [], "'groups' must hold one label for each row"),
         ({"h": H, "h_next": H, "groups": np.arange(300) // 150}, [], "at least 3 groups"),

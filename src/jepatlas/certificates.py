@@ -1,4 +1,12 @@
-"""A certificate as a record: the verdicts on some latents, what they say together, and charts to look at."""
+"""A certificate as a record: the verdicts on some latents, what they say together, and charts to look at.
+
+Whether it passes is decided by what there is to decide by:
+
+    with the truth       the diagnosis: a rotation passes
+    without, or no ρ     the better of the two bounds, and every check of the audit and of the ladder
+
+Undecided is no pass: `passed` is None then, as it is where nothing could be judged.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +30,20 @@ __all__ = ["Certificate", "certificate", "certify_file"]
 
 SHOWN = 1500  # points of a scatter plot
 CHARTS = {"z": "true state z", "x": "observation x", "h": "latent h", "h_rotated": "latent h, rotated to z"}
+KNOWN = ("h", "h_next", "z", "groups", "x", "x_next")
 MISMATCH = ("state_directions", "minimal_r2_lost", "captured", "superposition")
 UNKNOWABLE = (
-    "Without the truth three things stay open: whether the world has dimensions that the latents miss; whether it is "
-    "Gaussian with one rate, as the bound presumes (another world, relabelled by a monotone warp, can look like one); "
-    "and which rotation of its coordinates the latents are."
+    "whether it is Gaussian with one rate, as the bound presumes (another world, relabelled by a monotone warp, can "
+    "look like one); and which rotation of its coordinates the latents are."
 )
 
 
 @dataclass(frozen=True)
 class Certificate(Record):
-    """A record with the diagnosis, where there was a truth to diagnose by."""
+    """A record with the diagnosis, where there was a truth to diagnose by, and whether it passes (None: undecided)."""
 
     diagnosis: Diagnosis | None = None
+    passed: bool | None = None
 
 
 def certificate(
@@ -56,18 +65,21 @@ def certificate(
     assert h is not None and h_next is not None
     check_pairs(h, h_next, z, groups)
     given = None if rho is None or rho == "unknown" else float(rates(rho, 1)[0])
-    ladder = _ladder(arrays, seed) if audited else None
+    ladder = _ladder(arrays, seed, exact=rho == "unknown") if audited else None
     used = ladder.rho if ladder and rho == "unknown" else given
     own = ladder if ladder and ladder.of == "latents" else None
     options = {"rho": used, "groups": groups, "ladder": own, "seed": seed}
     verdicts = [] if z is None and used is None else certify(h, h_next, z, **options)
     diagnosis = diagnose(verdicts)
+    checks: list[Verdict] = []
     if ladder:
-        verdicts += [*ladder.verdicts(h.shape[1], given), *audit(h, h_next, groups=groups, seed=seed)]
-    verdicts = list({verdict.name: verdict for verdict in verdicts}.values())  # the rank may be there twice
+        checks = [*ladder.verdicts(h.shape[1], given), *audit(h, h_next, groups=groups, seed=seed)]
+    passed = _passed(diagnosis, verdicts, checks)
+    verdicts = list({verdict.name: verdict for verdict in [*verdicts, *checks]}.values())  # the rank may be there twice
     shown = {} if z is None else _shown(arrays, seed)
-    parts = (_found(diagnosis, verdicts), _mismatch(verdicts), ladder.sentence if ladder else "", _tally(verdicts),
-             UNKNOWABLE if z is None else "", note)  # fmt: skip
+    parts = (_found(diagnosis, verdicts, ladder if given is None else None), _mismatch(verdicts),
+             ladder.sentence if ladder else "", OUTCOME[passed], _tally(verdicts), "" if z is not None else
+             _unknown(ladder, verdicts), note)  # fmt: skip
     return Certificate(
         title=title,
         summary=" ".join(part for part in parts if part),
@@ -77,6 +89,7 @@ def certificate(
         tables=(ladder.table,) if ladder and ladder.found else (),
         arrays=shown,
         diagnosis=diagnosis,
+        passed=passed,
     )
 
 
@@ -89,32 +102,83 @@ def certify_file(path: Path, *, rho: float | None, seed: int) -> Certificate:
             f"{' and '.join(sorted(missing))} is missing. Found: {', '.join(arrays)}."
         )
     known = "unknown" if rho is None else rho
-    return certificate(f"Certificate of {path.name}", arrays, rho=known, seed=seed, audited=True)
+    title, note = f"Certificate of {path.name}", _unused(arrays)
+    return certificate(title, arrays, rho=known, seed=seed, audited=True, note=note)
 
 
-def _ladder(arrays: Mapping[str, np.ndarray], seed: int) -> OwnLadder:
+def _unused(arrays: Mapping[str, np.ndarray]) -> str:
+    """A warning of what the file holds in vain: a misspelt `z` must not go unnoticed."""
+    said = []
+    if unknown := [repr(name) for name in arrays if name not in KNOWN]:
+        said.append(f"{', '.join(unknown)} {'is' if len(unknown) == 1 else 'are'} not known, and not used")
+    for one, other in (("x", "x_next"), ("x_next", "x")):
+        if one in arrays and other not in arrays:
+            said.append(f"'{one}' is not judged, because '{other}' is missing")
+    return f"Warning: {'; '.join(said)}. Known arrays: {', '.join(KNOWN)}." if said else ""
+
+
+def _ladder(arrays: Mapping[str, np.ndarray], seed: int, *, exact: bool) -> OwnLadder:
     """Of the observations, where both views of them are there: they know at least as much as latents made from them."""
     groups = arrays.get("groups")
     if not {"x", "x_next"} <= arrays.keys():
-        return own_ladder(arrays["h"], arrays["h_next"], groups=groups, seed=seed)
+        return own_ladder(arrays["h"], arrays["h_next"], groups=groups, seed=seed, exact=exact)
     x, x_next = arrays["x"], arrays["x_next"]
     check_matrices(x=x, x_next=x_next, h=arrays["h"])
     check_same_shape(x=x, x_next=x_next)
-    return own_ladder(x, x_next, "observations", groups=groups, seed=seed)
+    return own_ladder(x, x_next, "observations", groups=groups, seed=seed, exact=exact)
 
 
-def _found(diagnosis: Diagnosis | None, verdicts: list[Verdict]) -> str:
-    """The answer, in one or two sentences."""
+OUTCOME = {
+    True: "The certificate passes.",
+    False: "The certificate does not pass.",
+    None: "The certificate is undecided, which is no pass.",
+}
+
+
+def _passed(diagnosis: Diagnosis | None, verdicts: list[Verdict], checks: list[Verdict]) -> bool | None:
+    """With the truth the diagnosis decides; without, the better of the two bounds together with all checks."""
+    if diagnosis is not None:
+        return None if diagnosis.kind == "undecided" else diagnosis.kind == "rotation"
+    bound = _better_bound(verdicts)
+    answers = [bound and bound.passed, *(check.passed for check in checks if check.threshold is not None)]
+    return False if False in answers else None if None in answers else True
+
+
+def _better_bound(verdicts: list[Verdict]) -> Verdict | None:
+    """That of the latents as they are, or whitened; None where there is none."""
+    bounds = [verdict for verdict in verdicts if verdict.name in ("bound", "bound_whitened")]
+    order = {True: 0, None: 1, False: 2}
+    return min(bounds, key=lambda verdict: (order[verdict.passed], verdict.high)) if bounds else None
+
+
+def _unknown(ladder: OwnLadder | None, verdicts: list[Verdict]) -> str:
+    """What latents cannot tell of themselves, and observations only in part."""
+    seen = (
+        next((v for v in verdicts if v.name == "dimension"), None) if ladder and ladder.of == "observations" else None
+    )
+    if seen is None or seen.passed is None:
+        start = "three things stay open: whether the world has dimensions that the latents miss; "
+    elif seen.passed:
+        start = "three things stay open: whether the world has dimensions that the observations do not show; "
+    else:
+        start = "two things stay open, beside which dimensions are missing: "
+    return f"Without the truth {start}{UNKNOWABLE}"
+
+
+def _found(diagnosis: Diagnosis | None, verdicts: list[Verdict], source: OwnLadder | None) -> str:
+    """The answer, in one or two sentences; `source` is what ρ was estimated from, where it was not given."""
     by_name = {verdict.name: verdict for verdict in verdicts}
     if diagnosis is not None:
         r2, turn = by_name["r2"], by_name["orthogonality"]
         numbers = f"Held-out R² {r2.value:.4f} [{r2.low:.4f}, {r2.high:.4f}], orthogonality error {turn.value:.3f}."
         return f"{diagnosis.sentence} {numbers}"
-    bound = by_name.get("bound_whitened")
+    bound = _better_bound(verdicts)
     if bound is None:
         return "Without the truth and without ρ nothing can be certified."
-    limit = f"at most {bound.value:.3f} [{bound.low:.3f}, {bound.high:.3f}]"
-    return f"Without the truth: whitened, the latents are {limit} away from a rotation of the state. {bound.advice}"
+    limit = f"at most {bound.value:.3f} [{bound.low:.3f}, {bound.high:.3f}] away from a rotation of the state"
+    white = ", whitened," if bound.name == "bound_whitened" else ""
+    condition = "" if source is None else f"if the {source.of} determine the state, "
+    return f"Without the truth: {condition}the latents{white} are {limit}. {bound.advice}"
 
 
 def _mismatch(verdicts: list[Verdict]) -> str:
@@ -125,8 +189,10 @@ def _mismatch(verdicts: list[Verdict]) -> str:
 def _tally(verdicts: list[Verdict]) -> str:
     judged = [verdict for verdict in verdicts if verdict.threshold is not None]
     open_, failed = ([v.name for v in judged if v.passed is answer] for answer in (None, False))
-    held = f"Not passed: {', '.join(failed)}." if failed else f"All {len(judged) - len(open_)} judged statements hold."
-    return held + (f" Undecided: {', '.join(open_)}." if open_ else "")
+    if not failed and not open_:
+        return f"All {len(judged)} judged statements hold." if judged else ""
+    said = (f"Not passed: {', '.join(failed)}." if failed else "", f"Undecided: {', '.join(open_)}." if open_ else "")
+    return " ".join(part for part in said if part)
 
 
 def _shown(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:

@@ -56,7 +56,7 @@ def write_arrays(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def check_finite(name: str, array: np.ndarray) -> None:
-    """Refuse NaN and infinity, and say how many there are and where the first one is."""
+    """Refuse NaN and infinity, and say how many there are, where the first one is, and in which columns they are."""
     if array.dtype.kind == "c":
         raise InputError(
             f"'{name}' must hold real numbers, but it holds {array.dtype}. "
@@ -69,8 +69,11 @@ def check_finite(name: str, array: np.ndarray) -> None:
     bad = ~np.isfinite(array)
     if bad.any():
         row = int(np.flatnonzero(bad.reshape(len(array), -1).any(1))[0])
+        columns = [str(column) for column in np.flatnonzero(bad.any(0))] if array.ndim == 2 else []
+        shown = ", ".join(columns[:5]) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
+        where = f", in column{'s' if len(columns) > 1 else ''} {shown}" if columns else ""
         raise InputError(
-            f"'{name}' has {int(bad.sum())} values that are NaN or infinite (the first in row {row}). "
+            f"'{name}' has {int(bad.sum())} values that are NaN or infinite (the first in row {row}){where}. "
             "Remove those rows, or find out what produced them."
         )
 

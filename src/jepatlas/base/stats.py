@@ -121,11 +121,17 @@ def bootstrap(
     groups: np.ndarray | None = None,
     replicates: int = 500,
     level: float = 0.95,
+    centred: bool = False,
 ) -> dict[str, Estimate]:
     """Percentile intervals of named statistics, from row weights that sum to n.
 
     `statistic(weights)` is called with ones for the value itself, then with multinomial counts. Rows of one
     group share a count, so that the interval does not take correlated rows for independent ones.
+
+    `centred` moves the draws so that their mean is the value. That is for statistics that are never negative or are
+    extremes (a norm, the largest eigenvalue): noise makes them larger, the draws have that noise twice, and their
+    percentiles may lie above the value itself. The interval then is of the value, which has the noise of one sample:
+    hold it against a null that has the same.
 
     >>> x = np.arange(1000.0)
     >>> bootstrap(lambda w: {"mean": np.average(x, weights=w)}, 1000, np.random.default_rng(0))["mean"].value
@@ -137,6 +143,8 @@ def bootstrap(
         raise InputError(f"There are {n} rows to draw from, but {len(labels)} group labels.")
     if count < 2:
         raise InputError(f"A confidence interval needs at least 2 groups of samples, but there is only {count}.")
+    if replicates < 1:
+        raise InputError(f"A confidence interval needs at least 1 replicate, but {replicates} were asked for.")
     value = statistic(np.ones(n))
     draws: dict[str, list[float]] = {name: [] for name in value}
     for _ in range(replicates):
@@ -144,7 +152,8 @@ def bootstrap(
         for name, drawn in statistic(weights * (n / weights.sum())).items():
             draws[name].append(drawn)
     tail = (1 - level) / 2
-    limits = {name: np.quantile(values, [tail, 1 - tail]) for name, values in draws.items()}
+    shifts = {name: value[name] - np.mean(values) if centred else 0.0 for name, values in draws.items()}
+    limits = {name: np.quantile(values, [tail, 1 - tail]) + shifts[name] for name, values in draws.items()}
     return {name: Estimate(float(value[name]), float(low), float(high), n) for name, (low, high) in limits.items()}
 
 

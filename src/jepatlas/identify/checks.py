@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +11,43 @@ from jepatlas.base.arrays import check_finite, check_rows
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
 
-__all__ = ["check_halves", "check_matrices", "check_pairs", "check_same_shape", "check_standard", "rates"]
+__all__ = [
+    "as_arrays",
+    "check_halves",
+    "check_matrices",
+    "check_pairs",
+    "check_rows_to_judge",
+    "check_same_shape",
+    "check_split",
+    "check_standard",
+    "rates",
+]
 
 FEWEST_GROUPS = 3
+FEWEST_ROWS = 20  # below this a resample may hold nothing that varies, and no interval means anything
+LARGEST = 1e60  # its fourth power, summed over all rows there are, is still a number
+
+
+def as_arrays(**given: Any) -> list[Any]:
+    """Lists and tensors as arrays of numpy, in the order given; None stays None."""
+    return [_as_array(name, value) for name, value in given.items()]
+
+
+def _as_array(name: str, given: Any) -> Any:
+    if given is None or isinstance(given, np.ndarray):
+        return given
+    tensor = given.detach().cpu() if hasattr(given, "detach") else given
+    try:
+        return np.asarray(tensor)
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of different length; a type that numpy has not
+        raise InputError(f"'{name}' cannot be read as an array: {error}") from error
 
 
 def check_matrices(groups: np.ndarray | None = None, **arrays: np.ndarray) -> None:
-    """Rows and columns, equally many rows, no NaN or infinity; a group label for every row."""
+    """Rows and columns, equally many rows, no NaN or infinity, nothing too large to square; a label for every row."""
     for name, array in arrays.items():
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"'{name}' must be an array of numpy, but it is a {type(array).__name__}: use np.asarray.")
         if array.ndim != 2 or array.shape[1] == 0:
             raise InputError(f"'{name}' must have rows and columns, but its shape is {array.shape}.")
         if len(array) == 0:
@@ -27,6 +57,16 @@ def check_matrices(groups: np.ndarray | None = None, **arrays: np.ndarray) -> No
     check_rows(arrays | ({} if groups is None else {"groups": groups}))
     for name, array in arrays.items():
         check_finite(name, array)
+        _check_size(name, array)
+
+
+def _check_size(name: str, array: np.ndarray) -> None:
+    largest = max(float(array.max()), -float(array.min()))
+    if largest > LARGEST:
+        raise InputError(f"'{name}' has values up to {largest:.3g}, too large to square. Divide it by a constant.")
+    spread = float((array.max(0).astype(np.float64) - array.min(0)).max())
+    if 0 < spread < 1 / LARGEST:
+        raise InputError(f"'{name}' varies by {spread:.3g} only, too little to square. Multiply it by a constant.")
 
 
 def check_same_shape(**arrays: np.ndarray) -> None:
@@ -49,6 +89,21 @@ def check_pairs(h: np.ndarray, h_next: np.ndarray, z: np.ndarray | None, groups:
             f"There must be more samples than dimensions, but there are {len(h)} rows of {widest} columns. "
             "Rows are samples: are the arrays transposed?"
         )
+    check_rows_to_judge(len(h))
+    if z is not None and not (z != z[0]).any():
+        raise InputError("'z' does not vary: all rows are the same state, so there is nothing to recover. Leave z out.")
+
+
+def check_rows_to_judge(rows: int) -> None:
+    if rows < FEWEST_ROWS:
+        raise InputError(f"At least {FEWEST_ROWS} rows are needed to say anything, but there are only {rows}.")
+
+
+def check_split(split: Split, rows: int) -> None:
+    """Rows to fit on and rows to score on, of those that there are."""
+    for name, part in zip(("fit", "score"), split, strict=True):
+        if not len(part) or part.min() < -rows or part.max() >= rows:
+            raise InputError(f"The rows to {name} on must be some of the {rows} rows that there are.")
 
 
 def check_halves(split: Split, widest: int) -> None:

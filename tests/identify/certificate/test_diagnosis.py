@@ -88,6 +88,7 @@ CASES: dict[str, tuple[str, Encode]] = {
     "much noise": ("noise", lambda z: z + noise(z)),
     "one harmonic too many": ("surplus", lambda z: np.c_[z, (z[:, :1] ** 2 - 1) / math.sqrt(2)]),
     "one column too many": ("surplus", lambda z: np.c_[z, z[:, :1]]),
+    "mixtures of fewer states": ("surplus", lambda z: z @ states(z.shape[1], z.shape[1] + 3, 8)),
 }  # fmt: skip
 
 
@@ -123,6 +124,32 @@ def test_several_at_once_the_most_basic_first():
     assert bent.kind == "missing" and set(bent.also) == {"shear", "noise"}
     leaning = diagnosed(lambda z: (z**3) @ np.array([[1.0, 0.8], [0.0, 1.0]]), 2)
     assert (leaning.kind, leaning.also) == ("warp", ("shear",))
+
+
+def test_what_hardly_varies_may_still_hold_the_state():
+    """A state written small is read by least squares; of a column that never varied there is nothing to read."""
+    small = diagnosed(lambda z: z * [1.0, 1e-6], 2).sentence
+    assert "a part of the state is still written (R² 1.00 with them, 0.50 without)" in small and "fewer" not in small
+    idle = diagnosed(lambda z: np.c_[z, np.zeros(len(z))], 2).sentence
+    assert "the others hold the whole state. Use fewer latents." in idle
+    hidden = diagnosed(lambda z: np.c_[z[:, :1], 1e-6 * z[:, 1:], noise(z, 1)], 2).sentence  # as many vary as states
+    assert "still written" in hidden and "hold the whole state" not in hidden
+
+
+def test_mixtures_of_fewer_states_have_not_collapsed():
+    verdicts = {v.name: v for v in verdicts_of(lambda z: z @ states(2, 5, 8), 2)}
+    found = diagnose(verdicts.values())
+    assert found is not None and "3 of them are linear combinations of the others" in found.sentence
+    assert verdicts["effective_rank"].value == 2 and verdicts["varying_coordinates"].value == 5
+    assert "none is a function" not in verdicts["state_directions"].advice
+
+
+def test_a_warp_is_undone_and_what_is_left_is_said():
+    verdicts = {v.name: v for v in verdicts_of(lambda z: 3 * turned(z + 0.3 * z**3), 2)}
+    found, undone = diagnose(verdicts.values()), verdicts["r2_unwarped"]
+    assert found is not None and found.kind == "warp" and undone.value > 0.99 > verdicts["r2"].value
+    assert f"undone (fit_warp) R² is {undone.value:.4f}" in found.sentence
+    assert "r2_unwarped" not in {v.name for v in verdicts_of(parabolic, 2)}
 
 
 def test_what_is_missing_is_named():

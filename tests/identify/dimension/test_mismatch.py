@@ -60,3 +60,11 @@ def test_the_summary_says_it():
         z, z_next = pairs(1500, n, 0.9)
         record = certificate("", {"h": encode(z), "h_next": encode(z_next), "z": z}, rho=0.9, seed=0)
         assert words in record.summary
+
+
+def test_columns_of_noise_are_no_functions_of_the_others():
+    z, z_next = pairs(3000, 2, 0.9)
+    noise, noise_next = np.random.default_rng(9).standard_normal((2, 3000, 2))
+    verdicts = certify(np.c_[z, noise], np.c_[z_next, noise_next], z, replicates=20)
+    advice = {verdict.name: verdict for verdict in verdicts}["state_directions"].advice
+    assert advice.startswith("2 of 4 independent latents keep less than 0.") and "functions of the other" not in advice

@@ -10,6 +10,7 @@ import pytest
 
 from jepatlas.base.records import Verdict
 from jepatlas.identify import OwnLadder, own_ladder
+from jepatlas.identify.dimension import own_ladder as own_ladder_module
 
 
 def pairs(rows: int, dim: int, rho: float = 0.9, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -39,6 +40,25 @@ def test_the_ladder_of_a_gaussian_world(gaussian: OwnLadder):
     assert all(len(row) == len(ladder.table["columns"]) for row in ladder.table["rows"])
     values = [float(row[2]) for row in ladder.table["rows"][:5]]
     np.testing.assert_allclose(values, [0.9, 0.9, 0.81, 0.81, 0.81], atol=0.07)  # a thousand pairs to score on
+
+
+def test_more_pairs_make_rho_known_better(monkeypatch: pytest.MonkeyPatch):
+    """The ladder is of some of them; ρ, where it is asked for exactly, of all."""
+    monkeypatch.setattr(own_ladder_module, "PAIRS", 2000)
+    views = pairs(10_000, 1)
+    some, every = own_ladder(*views), own_ladder(*views, exact=True)
+    assert some.found is not None and every.found is not None and some.found.fitted == every.found.fitted
+    assert some.rho is not None and every.rho is not None and every.rho.n > 2.5 * some.rho.n
+    assert every.rho.high - every.rho.low < 0.75 * (some.rho.high - some.rho.low)
+    assert verdicts(every, 1)["rho"].value == every.rho.value
+
+
+def test_wide_latents_are_looked_at_whole():
+    """Forty directions, of which the narrowest is slow: it is not among the first 32 components."""
+    z, z_next = pairs(3000, 40, rho=0.3)
+    slow, slow_next = pairs(3000, 1, rho=0.95, seed=1)
+    ladder = own_ladder(np.c_[z, 0.5 * slow], np.c_[z_next, 0.5 * slow_next])
+    assert ladder.rho is not None and ladder.rho.value > 0.85 and "32" not in ladder.sentence
 
 
 def test_rho_is_held_against_what_was_given(gaussian: OwnLadder):

@@ -9,6 +9,8 @@ import pytest
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Verdict
+from jepatlas.identify.preconditions import pairs as white_pairs
+from jepatlas.identify.preconditions import rates
 from jepatlas.identify.preconditions.audit import audit
 from jepatlas.identify.preconditions.sliced import GroupDistance, SlicedFeatures
 
@@ -70,6 +72,54 @@ def test_the_world_of_the_theorems_passes(seed: int) -> None:
     assert all(verdict.passed for verdict in verdicts)
 
 
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough for a null's mean and a rough interval."""
+    monkeypatch.setattr(white_pairs, "DRAWS", 40)
+    monkeypatch.setattr(rates, "DRAWS", 40)
+
+
+@pytest.mark.parametrize(("dim", "rows"), [(5, 500), (8, 2000), (16, 1000), (16, 5000), (32, 5000), (64, 10_000)])
+def test_many_directions_and_few_pairs_are_no_violation(few_draws: None, dim: int, rows: int) -> None:
+    """Sampled rates spread, norms are never zero, and resampling does both once more: the nulls know, and intervals
+    hold their values."""
+    z, z_next, _ = world(rows=rows, dim=dim)
+    for verdict in audit(z, z_next):
+        assert verdict.passed or (dim, rows, verdict.name, verdict.passed) == (16, 1000, "rate_window", None), verdict
+        assert verdict.low <= verdict.value <= verdict.high, verdict
+
+
+def test_few_groups_decide_nothing() -> None:
+    """Five episodes, each with a size of its own, of states and noise: nothing to be seen, or to be ruled out."""
+    z, _, noise = world(rows=1000, dim=2)
+    groups = np.arange(1000) // 200
+    size = np.exp(np.random.default_rng(3).standard_normal(5))[groups][:, None]
+    verdicts = {v.name: v for v in audit(z * size, (0.9 * z + np.sqrt(0.19) * noise) * size, groups=groups)}
+    for name in ("additive_noise", "independence"):
+        assert verdicts[name].passed is None and "More pairs (or groups) will tell" in verdicts[name].advice
+    bent = audit(np.exp(0.8 * z), np.exp(0.8 * world(rows=1000, dim=2)[1]), groups=groups)
+    assert {v.name: v for v in bent}["additive_noise"].passed is not True
+
+
+def test_groups_of_independent_rows_are_worth_their_rows() -> None:
+    z, z_next, _ = world(rows=8000, dim=2)
+    verdicts = audit(z, z_next, groups=np.arange(8000) // 400)
+    assert all(verdict.passed for verdict in verdicts), verdicts
+
+
+@pytest.mark.parametrize("make", ["outlier", "one-hot", "sparse"])
+def test_a_direction_that_lives_on_few_rows_is_no_error(make: str) -> None:
+    rng = np.random.default_rng(0)
+    z, z_next, _ = world(rows=300)
+    if make == "outlier":
+        z[5, 1] = 1e12
+    elif make == "one-hot":
+        z = z_next = np.eye(40)[rng.integers(40, size=300)]
+    else:
+        z = z_next = (rng.random((300, 3)) < 0.005).astype(float)
+    assert [verdict.name for verdict in audit(z, z_next)] == NAMES
+
+
 def test_a_rotation_and_a_scale_change_nothing() -> None:
     z, z_next, _ = world()
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0] * 5
@@ -108,6 +158,7 @@ def test_the_audit_is_the_same_for_the_same_seed() -> None:
 @pytest.mark.parametrize(
     ("h", "h_next", "message"),
     [
+        (np.eye(3), np.eye(3), "At least 20 rows are needed"),
         (np.ones((5, 2)), np.ones((4, 2)), "same number of rows"),
         (np.ones((5, 2)), np.ones((5, 3)), "same shape"),
         (np.full((5, 2), np.nan), np.ones((5, 2)), "NaN"),

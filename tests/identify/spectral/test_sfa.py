@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.signal
+from sksfa import SFA
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import least_squares, r2
@@ -27,6 +29,17 @@ def slow_matrices(x: np.ndarray, x_next: np.ndarray) -> tuple[np.ndarray, np.nda
     both = np.concatenate([x, x_next])
     difference = (x - x_next).T @ (x - x_next) / len(x)
     return np.cov(both.T, bias=True), difference
+
+
+def test_linear_against_sklearn_sfa():
+    """Of one series: pairs count its two ends half, so it agrees up to the share of one row."""
+    rng, rho = np.random.default_rng(2), np.array([0.9, 0.7, 0.5, 0.1])
+    noise = np.sqrt(1 - rho**2) * rng.standard_normal((4000, 4))
+    series = np.stack([scipy.signal.lfilter([1.0], [1.0, -r], n) for r, n in zip(rho, noise.T, strict=True)], axis=1)
+    series = series @ rng.standard_normal((4, 4)) + 2
+    expected = SFA(n_components=3).fit_transform(series)
+    found = linear_sfa(series[:-1], series[1:], 3).apply(series)
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=0.005)
 
 
 def test_linear_against_dense_scipy():

@@ -45,6 +45,37 @@ def test_terms_from_their_definitions():
     assert bound_terms(h, h_next, 0.7, counts) == pytest.approx(repeated, rel=1e-9)
 
 
+BROKEN = np.ones((30, 2))
+BROKEN[3, 1] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("h", "h_next", "rho", "message"),
+    [
+        (np.ones((30, 2)), np.ones((30, 3)), 0.5, r"same shape, but \(30, 2\) and \(30, 3\)"),
+        (np.ones((30, 2)), np.ones((20, 2)), 0.5, "same number of rows"),
+        (np.ones((30, 2)), BROKEN, 0.5, "'h_next' has 1 values that are NaN"),
+        (np.ones((30, 2)), np.ones((30, 2)), 1.0, "between 0 and 1, but 1.0"),
+        (np.ones((30, 2)), np.ones((30, 2)), 0.0, "between 0 and 1, but 0.0"),
+        (np.ones(30), np.ones(30), 0.5, "rows and columns"),
+        (1e200 * np.ones((30, 2)), np.ones((30, 2)), 0.5, "too large to square"),
+    ],
+)  # fmt: skip
+def test_bad_input(h: np.ndarray, h_next: np.ndarray, rho: float, message: str):
+    with pytest.raises(InputError, match=message):
+        bound(h, h_next, rho, np.random.default_rng(0))
+    with pytest.raises(InputError, match=message):
+        bound_terms(h, h_next, rho)
+
+
+def test_weights_must_fit():
+    for weights in (np.ones(29), -np.ones(30), np.zeros(30)):
+        with pytest.raises(InputError, match="a weight for each of 30 rows"):
+            bound_terms(np.ones((30, 2)), np.ones((30, 2)), 0.5, weights)
+    plain = bound_terms(*pairs(30, 2, 0.5), 0.5)
+    assert bound_terms(*(view.tolist() for view in pairs(30, 2, 0.5)), 0.5) == plain  # pyright: ignore
+
+
 def test_a_negative_gap_counts_as_zero():
     h, _ = pairs(500, 2, 0.5)
     terms = bound_terms(h, h, 0.5)  # views that agree better than ρ allows

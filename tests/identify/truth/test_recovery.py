@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
+from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out, whitener
 from jepatlas.identify import adjusted, linear_response, recovery, recovery_null
 
@@ -260,3 +261,19 @@ def test_intervals_of_copies_are_not_narrower():
     honest = recovery(h, z, plain, rng, replicates=300)["r2"]
     assert width(groups) == pytest.approx(honest.high - honest.low, rel=0.15)
     assert width(None) < 0.5 * width(groups)
+
+
+@pytest.mark.parametrize(
+    ("h", "z", "split", "message"),
+    [
+        (np.full((30, 2), np.nan), np.ones((30, 2)), (10, 30), "'h' has 60 values that are NaN"),
+        (np.ones((30, 2)), np.ones((29, 2)), (10, 29), "'h' has 30, 'z' has 29"),
+        (np.ones(30), np.ones((30, 2)), (10, 30), "'h' must have rows and columns"),
+        (np.ones((30, 2)), np.ones((30, 2)), (10, 31), "rows to score on must be some of the 30 rows"),
+        (np.ones((30, 2)), np.ones((30, 2)), (0, 30), "rows to fit on must be some of the 30 rows"),
+    ],
+)  # fmt: skip
+def test_bad_input(h: np.ndarray, z: np.ndarray, split: tuple[int, int], message: str):
+    parts = Split(np.arange(split[0]), np.arange(split[0], split[1]))
+    with pytest.raises(InputError, match=message):
+        recovery(h, z, parts, np.random.default_rng(0), replicates=5)

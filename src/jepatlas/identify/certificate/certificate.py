@@ -11,8 +11,9 @@ from jepatlas.base.linear import Split, hold_out, whitener
 from jepatlas.base.records import Estimate, LinearMap, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.certificate.degrees import degree_verdicts
-from jepatlas.identify.certificate.diagnosis import diagnosis_verdict
-from jepatlas.identify.checks import check_halves, check_pairs
+from jepatlas.identify.certificate.diagnosis import diagnose, diagnosis_verdict
+from jepatlas.identify.certificate.further import unwarped, varying_verdicts
+from jepatlas.identify.checks import as_arrays, check_halves, check_pairs
 from jepatlas.identify.dimension.coverage import coverage
 from jepatlas.identify.dimension.mismatch import narrow_verdicts, wide_verdicts
 from jepatlas.identify.dimension.own_ladder import OwnLadder, own_ladder
@@ -55,6 +56,7 @@ def certify(
     >>> verdicts[0].name, all(verdict.passed is not False for verdict in verdicts)
     ('diagnosis', True)
     """
+    h, h_next, z, groups = as_arrays(h=h, h_next=h_next, z=z, groups=groups)
     check_pairs(h, h_next, z, groups)
     h, h_next = h.astype(np.float64), h_next.astype(np.float64)
     split = hold_out(len(h), numpy_generator(seed, "split"), groups=groups)
@@ -67,6 +69,9 @@ def certify(
     if z is None:
         return bounded
     errors, recovered = sample.recovered(z.astype(np.float64))
+    found = diagnose(recovered)
+    if found is not None and found.kind == "warp":
+        recovered.append(sample.unwarped(z.astype(np.float64)))
     return [diagnosis_verdict(recovered), *recovered, *bounded, *theorem_verdicts(errors, terms)]
 
 
@@ -122,9 +127,13 @@ class _Sample:
             nonlinear_r2(explained, self.rng("nonlinear"), replicates),
             *composition(explained, self.rng("composition"), complete=complete, replicates=replicates),
             *degree_verdicts(halves, self.seed, replicates),
+            *varying_verdicts(halves, self.h_next, self.seed, replicates),
             *self._mismatch(halves, explained),
         ]
         return {"": found["procrustes"], "_whitened": found["procrustes_whitened"]}, verdicts
+
+    def unwarped(self, z: np.ndarray) -> Verdict:
+        return unwarped(Halves(self.white.apply(self.h), z, self.split, self.groups), self.seed, self.replicates)
 
     def _mismatch(self, halves: Halves, explained: Explained) -> list[Verdict]:
         """What more, or fewer, latents than states hold; nothing where there are as many."""

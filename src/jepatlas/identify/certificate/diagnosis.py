@@ -71,7 +71,7 @@ def _kinds(s: Symptoms) -> list[Kind]:
     surplus = s.width > s.states and not incomplete and s.passed("r2") and not s.passed("r2_inverse")
     shaped = not scrambled and not surplus
     curved = shaped and s.nonlinear > NOTABLE
-    leaning = not s.passed("stretch") and not (incomplete or s.copies or (curved and s.curve != "warp"))
+    leaning = not s.passed("stretch") and not (incomplete or s.copies or s.combined or (curved and s.curve != "warp"))
     rules: list[tuple[Kind, bool]] = [
         ("collapsed", s.collapsed > 0),
         ("scramble", scrambled),
@@ -79,7 +79,7 @@ def _kinds(s: Symptoms) -> list[Kind]:
         (s.curve, curved),
         ("noise", shaped and s.noise > NOTABLE),
         ("shear", leaning),
-        ("surplus", surplus or (s.copies > 0 and not incomplete)),
+        ("surplus", surplus or (s.copies + s.combined > 0 and not incomplete)),
     ]
     return [kind for kind, holds in rules if holds] or [s.curve if s.nonlinear >= s.noise else "noise"]
 
@@ -106,10 +106,8 @@ def _sentence(kind: Kind, s: Symptoms) -> str:
                     + (" and scaled by a common factor; whitening undoes that." if s.scaled else "."),
         "undecided": "Undecided: the values are those of a rotation, but the intervals are too wide to be sure. Give "
                      "more samples.",
-        "collapsed": f"Collapsed dimension: {s.collapsed} of {s.width} latent directions without variance"
-                     + (f", and {s.lost} of {s.states} directions of the state lost with it. Strengthen what keeps the "
-                        "latents spread (SIGReg, a variance term), or learn more slowly."
-                        if s.lost else "; the others hold the whole state. Use fewer latents."),
+        "collapsed": f"Collapsed dimension: {s.collapsed} of {s.width} latent directions without variance to speak of"
+                     + _collapse(s),
         "scramble": "Scramble: the latents have little or no linear relation with the state"
                     + (", and no function of them that was tried finds it. Do rows of h and z belong together? If so, "
                        "the encoder has learned something else." if s.found == 0 else
@@ -119,7 +117,7 @@ def _sentence(kind: Kind, s: Symptoms) -> str:
                    + (f" {s.advice('repeated_coordinates')}" if s.copies else "")
                    + " Use more latents, or show the encoder what it does not see.",
         "warp": f"Warp: {share} of the variance is each coordinate curved along its own axis, as a cube does. In a "
-                "world that is not Gaussian this is to be expected, and fit_warp undoes it; in a Gaussian one, train "
+                f"world that is not Gaussian this is to be expected, and {_undone(s)}; in a Gaussian one, train "
                 "longer.",
         "shear": f"Shear: {share} of the variance is coordinates bent into the directions of others. Train longer, or "
                  "check that views are aligned." if s.bent else
@@ -129,7 +127,28 @@ def _sentence(kind: Kind, s: Symptoms) -> str:
                 "longer, or check the world's assumptions (Gaussian, one rate).",
         "noise": f"Noise: {share} of the variance is no function of the state that was tried. Average it out, or find "
                  "what else the latents follow.",
-        "surplus": f"Surplus dimension: {s.width} latents hold all {s.states} directions of the state, and more: "
-                   f"{1 - s.value('r2_inverse'):.1%} of their variance is not linear in it."
+        "surplus": f"Surplus dimension: {s.width} latents hold all {s.states} directions of the state"
+                   + ("." if s.passed("r2_inverse") else
+                      f", and more: {1 - s.value('r2_inverse'):.1%} of their variance is not linear in it.")
+                   + (f" {s.combined} of them are linear combinations of the others." if s.combined else "")
                    + (f" {s.advice('repeated_coordinates')}" if s.copies else "") + " Use fewer latents.",
     }[kind]  # fmt: skip
+
+
+def _collapse(s: Symptoms) -> str:
+    """What became of the state with it, and what to do."""
+    spread = "Strengthen what keeps the latents spread (SIGReg, a variance term), or learn more slowly."
+    if s.lost:
+        return f", and {s.lost} of {s.states} directions of the state lost with it. {spread}"
+    if s.spread_holds_all:
+        return "; the others hold the whole state. Use fewer latents."
+    left = f" (R² {s.value('r2'):.2f} with them, {s.value('r2_varying'):.2f} without)" if s.knows("r2_varying") else ""
+    return f", in which a part of the state is still written{left}. Whitening brings it back. {spread}"
+
+
+def _undone(s: Symptoms) -> str:
+    """What is recovered where the warp is undone, if that was tried."""
+    if not s.knows("r2_unwarped"):
+        return "fit_warp undoes it"
+    found = s.estimate("r2_unwarped")
+    return f"with one shared warp undone (fit_warp) R² is {found.value:.4f} [{found.low:.4f}, {found.high:.4f}]"

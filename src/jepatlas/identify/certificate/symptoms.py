@@ -14,6 +14,8 @@ __all__ = ["Symptoms"]
 JUDGED = ("effective_rank", "coverage", "r2", "r2_inverse", "orthogonality", "stretch")
 RELATED, SMALL = 0.25, 0.5
 """The linear R² of what is there, and its share of the nonlinear R², below which there is no linear relation."""
+HELD = 0.02
+"""R² that may be lost without the directions that hardly vary, and the others still hold all there is."""
 DOMINANT, MOST = 0.9, 0.5
 """A warp or a shear must explain so much of what is nonlinear, and of all that is not linear, to be the one."""
 
@@ -28,13 +30,20 @@ class Symptoms:
         self.width, self.live = int(rank.threshold or 0), int(rank.value)
         self.states, self.found = int(coverage.threshold or 0), int(coverage.value)
         self.copies = int(self.value("repeated_coordinates"))
-        self.collapsed = max(self.width - self.live - self.copies, 0)
         self.lost = self.states - self.found
+        short = max(self.width - self.live - self.copies, 0)
+        dead = self.width - int(self.value("varying_coordinates", self.width - short))
+        # where the state is all there, coordinates that combine others have not collapsed: they are too many
+        self.combined = max(short - dead, 0) if self.lost == 0 and self.spread_holds_all else 0
+        self.collapsed = short - self.combined
         self.nonlinear = sum(self.value(f"share_{name}") for name in ("warp", "shear", "bend"))
         self.noise = self.value("share_noise")
 
-    def value(self, name: str) -> float:
-        return float(np.nan_to_num(self.verdicts[name].value))
+    def value(self, name: str, absent: float = 0.0) -> float:
+        return float(np.nan_to_num(self.verdicts[name].value)) if name in self.verdicts else absent
+
+    def knows(self, name: str) -> bool:
+        return name in self.verdicts
 
     def passed(self, name: str) -> bool:
         return self.verdicts[name].passed is True
@@ -61,6 +70,11 @@ class Symptoms:
     def failed_by_value(self) -> bool:
         """Whether something fails by more than the width of its interval; NaN does."""
         return any(not _meets(self.verdicts[name]) for name in self.failed)
+
+    @property
+    def spread_holds_all(self) -> bool:
+        """Whether the directions that vary give the state as well as all of them do."""
+        return self.value("r2_varying", -np.inf) >= self.value("r2") - HELD
 
     @property
     def unrelated(self) -> bool:

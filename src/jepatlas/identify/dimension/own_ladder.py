@@ -13,7 +13,7 @@ from scipy.linalg import LinAlgWarning
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.identify.spectral.rho import rho_of_spectrum
+from jepatlas.identify.spectral.rho import nonlinear_rho, rho_of_spectrum
 from jepatlas.identify.spectral.solver import SpectrumSettings
 from jepatlas.identify.spectral.spectrum import Spectrum, spectrum
 
@@ -27,11 +27,19 @@ SLOWER = 0.1
 
 
 def own_ladder(
-    x: np.ndarray, x_next: np.ndarray, of: Of = "latents", *, groups: np.ndarray | None = None, seed: int = 0
+    x: np.ndarray,
+    x_next: np.ndarray,
+    of: Of = "latents",
+    *,
+    groups: np.ndarray | None = None,
+    seed: int = 0,
+    exact: bool = False,
 ) -> OwnLadder:
     """The ladder of at most 20,000 of the pairs, with as many features and functions as they are worth.
 
-    Where there is none (too few pairs or groups, nothing that varies), it says why: that is a finding, not an error.
+    More do not make it easier to read, but ρ is known better from all of them: `exact` takes the time for that, where
+    a bound needs it. Where there is no ladder (too few pairs or groups, nothing that varies), it says why: that is a
+    finding, not an error.
     """
     if not (x != x[0]).any():
         return OwnLadder(of, None, "all rows are the same.")
@@ -39,13 +47,17 @@ def own_ladder(
     # no more than the first two degrees have: further functions would be rough, and could pass for directions
     most = min(2 * dim, 48) if of == "latents" and dim > 8 else 16
     functions, features = min(dim + dim * (dim + 1) // 2, most), min(max(64, len(kept) // 20), 512)
-    settings = SpectrumSettings(functions=functions, features=features)
+    components = max(dim, SpectrumSettings.components) if of == "latents" else SpectrumSettings.components
+    settings = SpectrumSettings(functions=functions, features=features, components=components)
     labels = None if groups is None else groups[kept]
     with warnings.catch_warnings():
         # few distinct rows make features dependent: those are not chosen
         warnings.simplefilter("ignore", LinAlgWarning)
         try:
-            return OwnLadder(of, spectrum(x[kept], x_next[kept], groups=labels, settings=settings, seed=seed))
+            found = spectrum(x[kept], x_next[kept], groups=labels, settings=settings, seed=seed)
+            further = exact and len(kept) < len(x)
+            slowest = nonlinear_rho(x, x_next, groups=groups, settings=settings, seed=seed) if further else None
+            return OwnLadder(of, found, slowest=slowest)
         except InputError as refusal:
             return OwnLadder(of, None, str(refusal))
 
@@ -62,11 +74,12 @@ class OwnLadder:
     of: Of
     found: Spectrum | None
     refusal: str = ""
+    slowest: Estimate | None = None  # ρ from all pairs, where the ladder is of some of them
 
     @property
     def rho(self) -> Estimate | None:
         """For the bound; None where no function keeps a correlation."""
-        rho = None if self.found is None else rho_of_spectrum(self.found)
+        rho = None if self.found is None else self.slowest or rho_of_spectrum(self.found)
         return rho if rho is not None and 0 < rho.high < 1 else None
 
     @property
@@ -85,7 +98,7 @@ class OwnLadder:
         """`rho` and `dimension`, held against the ρ that was given and the number of latents."""
         if self.found is None:
             return []
-        return [_rho(rho_of_spectrum(self.found), self.of, given), _dimension(self.found, dim, self.of)]
+        return [_rho(self.slowest or rho_of_spectrum(self.found), self.of, given), _dimension(self.found, dim, self.of)]
 
     @property
     def table(self) -> dict[str, Any]:

@@ -17,7 +17,15 @@ from jepatlas.base.records import Estimate, LinearMap, Verdict
 from jepatlas.base.stats import bootstrap
 from jepatlas.identify.covariance import WeightedCovariance
 
-__all__ = ["FLOOR", "PrincipalAxes", "effective_rank", "linear_rank", "principal_axes", "repeated_coordinates"]
+__all__ = [
+    "FLOOR",
+    "PrincipalAxes",
+    "effective_rank",
+    "linear_rank",
+    "principal_axes",
+    "repeated_coordinates",
+    "varying_coordinates",
+]
 
 FLOOR = 1e-3
 """Variance of a direction, with every latent at variance one, up to which it counts as noise on a repetition; and the
@@ -91,6 +99,18 @@ def effective_rank(h: np.ndarray, h_next: np.ndarray, rank: Estimate | None = No
         good="Every latent direction varies. Whether the world has more dimensions than that, latents cannot tell.",
         bad=f"Only {alive:.0f} of {h.shape[1]} latent directions vary: the others collapsed, or repeat them. If the "
             "world has fewer dimensions than the latents, use fewer.",
+    )  # fmt: skip
+
+
+def varying_coordinates(axes: PrincipalAxes, rows: int) -> Verdict:
+    """The number of coordinates that vary beside the widest; it informs.
+
+    Directions may be fewer: then none has faded, but some coordinates are linear combinations of others.
+    """
+    count = float(np.count_nonzero(axes.units))
+    return Verdict.judge(
+        "varying_coordinates", Estimate(count, count, count, rows), direction="higher",
+        good="Coordinates of the latents that vary; where directions are fewer, some are combinations of others.",
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ LOST = 0.02
 
 def state_directions(found: Redundancy, rows: int) -> Verdict:
     """Directions that generate the latents, against those that are linearly independent."""
-    rank, n = int(found.rank.value), found.dim
+    width, rank, n = len(found.minimal.x_mean), int(found.rank.value), found.dim
     if n is None:
         return undecided("state_directions", rows, f"It is not decided how many there are. {found.ladder.advice}")
     if n > rank:
@@ -30,11 +30,25 @@ def state_directions(found: Redundancy, rows: int) -> Verdict:
     rates = ", ".join(f"{rate.value:.3f}" for rate in found.rates)
     return Verdict.judge(
         "state_directions", _count(n, rows), direction="higher", threshold=rank,
-        good=f"{n} directions generate the latents, with correlations {rates}: none is a function of the others.",
-        bad=f"{rank - n} of {rank} independent latents are functions of the other directions: {n} generate them all, "
-            f"with correlations {rates} (none below {found.ladder.reach:.2f} was looked for). The minimal subspace has "
-            f"these alone; or train with {n} latents.",
+        good=f"{n} directions generate the latents, with correlations {rates}: none is a function of the others."
+             if rank == width else
+             f"{n} directions generate all {width} latents, which are linear combinations of them; their correlations: "
+             f"{rates}.",
+        bad=f"{_others(found, rank - n, rank)} The correlations of these {n}: {rates} (none below "
+            f"{found.ladder.reach:.2f} was looked for). The minimal subspace has them alone; or train with {n} "
+            "latents.",
     )  # fmt: skip
+
+
+def _others(found: Redundancy, count: int, rank: int) -> str:
+    """What the latents are that are no directions of their own, as far as the ladder of linear functions tells."""
+    kinds = [step.kind for step in found.linear.steps]
+    if kinds.count("harmonic") == count:
+        return f"{count} of {rank} independent latents are functions of the other directions, which generate them all."
+    fast = f"keep less than {found.ladder.reach:.2f} over a pair, as noise and rough functions do"
+    if kinds.count("unread") == count:
+        return f"{count} of {rank} independent latents {fast}; {rank - count} directions are slower."
+    return f"{count} of {rank} independent latents are functions of the other directions, or {fast}."
 
 
 def minimal_r2_lost(halves: Halves, found: Redundancy, seed: int, replicates: int) -> Verdict:

@@ -1,8 +1,9 @@
 """The precondition audit: do a user's own pairs look like the world that the theorems speak of? No truth is needed.
 
 Each check is the size of a violation, with an interval from a bootstrap by groups, beside its null: what the statistic
-is where the assumption holds. It fails where even the lower end of the interval is above both the null's 99% quantile
-and what matters in practice, for with enough samples every assumption is violated.
+is where the assumption holds, in as many independent pairs. It fails where even the lower end of the interval is above
+both the null's 99% quantile and what matters in practice, for with enough samples every assumption is violated. Where
+chance alone reaches what matters, it does not pass either: it is undecided.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from jepatlas.base.records import Verdict
-from jepatlas.identify.checks import check_matrices, check_same_shape
+from jepatlas.identify.checks import as_arrays, check_matrices, check_rows_to_judge, check_same_shape
 from jepatlas.identify.dimension.rank import effective_rank, principal_axes
 from jepatlas.identify.preconditions.dependence import additive_noise, independence
 from jepatlas.identify.preconditions.distributions import gaussianity, stationarity
 from jepatlas.identify.preconditions.pairs import WhitePairs
-from jepatlas.identify.preconditions.rates import isotropy, rate_window, reversibility
+from jepatlas.identify.preconditions.rates import rate_verdicts, reversibility
 
 __all__ = ["audit"]
 
@@ -30,8 +31,10 @@ def audit(h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None
     >>> [v.name for v in audit(z, 0.9 * z + np.sqrt(0.19) * noise) if v.passed is False]
     []
     """
+    h, h_next, groups = as_arrays(h=h, h_next=h_next, groups=groups)
     check_matrices(groups, h=h, h_next=h_next)
     check_same_shape(h=h, h_next=h_next)
+    check_rows_to_judge(len(h))
     h, h_next = h.astype(np.float64), h_next.astype(np.float64)
     axes = principal_axes(h, h_next)
     if not len(axes.values):
@@ -42,8 +45,7 @@ def audit(h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None
         effective_rank(h, h_next),
         stationarity(some),
         gaussianity(some),
-        rate_window(pairs),
-        isotropy(pairs),
+        *rate_verdicts(pairs),
         additive_noise(some),
         independence(some),
         reversibility(pairs),

@@ -1,14 +1,19 @@
-"""Does what a linear prediction leaves depend on the state, and do coordinates depend on each other?"""
+"""Does what a linear prediction leaves depend on the state, and do coordinates depend on each other?
+
+Both are the root mean square of correlations, which noise alone does not leave at zero. The null gives every group's
+part of a correlation a random sign: where there is no dependence, that changes nothing, however rows of a group hang
+together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from jepatlas.base.linear import least_squares, whitener
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.identify.preconditions.pairs import WhitePairs, judge
+from jepatlas.identify.preconditions.pairs import WhitePairs, beside, judge, quantiles
 
 __all__ = ["additive_noise", "independence"]
 
@@ -20,8 +25,7 @@ def additive_noise(pairs: WhitePairs) -> Verdict:
     residual = _residuals(pairs)
     noise = np.concatenate([residual, residual**2], axis=1)
     state = np.concatenate([pairs.h**2, np.abs(pairs.h) * pairs.h], axis=1)
-    estimate = pairs.estimate("additive_noise", _dependence([(noise, state)]))
-    return judge("additive_noise", estimate, _independent(pairs), DEPENDENCE, (
+    return _judged("additive_noise", pairs, [(noise, state)], (
         "What a linear prediction leaves over does not depend on the state.",
         "The residual of a linear prediction depends on the state: the noise is not additive, or the latents are bent.",
     ))  # fmt: skip
@@ -33,8 +37,7 @@ def independence(pairs: WhitePairs) -> Verdict:
         alone = Estimate(0.0, 0.0, 0.0, len(pairs.h))
         return Verdict.judge("independence", alone, direction="lower", good="There is only one coordinate.")
     squares = [np.square(part) for part in (pairs.h, _residuals(pairs))]
-    estimate = pairs.estimate("independence", _dependence([(part, part) for part in squares]))
-    return judge("independence", estimate, _independent(pairs), DEPENDENCE, (
+    return _judged("independence", pairs, [(part, part) for part in squares], (
         "Coordinates, and their residuals, vary independently as far as their squares tell.",
         "Coordinates vary together in size: they are not independent, in the state or in its noise.",
     ))  # fmt: skip
@@ -46,7 +49,16 @@ def _residuals(pairs: WhitePairs) -> np.ndarray:
     return whitener(residual).apply(residual)
 
 
-def _dependence(columns: list[tuple[np.ndarray, np.ndarray]]) -> Callable[[np.ndarray], float]:
+Columns = list[tuple[np.ndarray, np.ndarray]]
+
+
+def _judged(name: str, pairs: WhitePairs, columns: Columns, advice: tuple[str, str]) -> Verdict:
+    null = quantiles(_signed(columns, pairs.signs(f"{name} null")))
+    estimate = pairs.estimate(name, _dependence(columns), least=0.0)
+    return judge(name, estimate, null, beside(null, DEPENDENCE), advice)
+
+
+def _dependence(columns: Columns) -> Callable[[np.ndarray], float]:
     """Root mean square of the correlations between the columns on the left and those on the right; 0 for the same one.
 
     Of independent columns it is 1/√n (the permutation variance of a correlation is 1/(n − 1)).
@@ -57,13 +69,29 @@ def _dependence(columns: list[tuple[np.ndarray, np.ndarray]]) -> Callable[[np.nd
         for left, right in columns:
             a, b = left - share @ left, right - share @ right
             spread = np.sqrt(np.outer(share @ a**2, share @ b**2))
-            correlation = (a * share[:, None]).T @ b / np.maximum(spread, 1e-300)
-            squares.append(correlation[~np.eye(len(correlation), dtype=bool)] if left is right else correlation.ravel())
-        return float(np.sqrt(np.mean(np.concatenate(squares) ** 2)))
+            squares.append(_different(a.T @ (b * share[:, None]) / np.maximum(spread, 1e-300), left is right))
+        return _size(squares)
 
     return of
 
 
-def _independent(pairs: WhitePairs) -> tuple[float, float]:
-    null = 1 / np.sqrt(max(pairs.groups - 1, 1))
-    return null, 1.5 * null
+def _signed(columns: Columns, signs: Iterable[np.ndarray]) -> Iterator[float]:
+    """The same where each row's part of a correlation has a random sign."""
+    units = [(_unit(left), _unit(right), left is right) for left, right in columns]
+    for sign in signs:
+        yield _size([_different(a.T @ (b * sign[:, None]), same) for a, b, same in units])
+
+
+def _unit(columns: np.ndarray) -> np.ndarray:
+    """Centred, and of length one."""
+    centred = columns - columns.mean(0)
+    return centred / np.maximum(np.linalg.norm(centred, axis=0), 1e-300)
+
+
+def _different(correlations: np.ndarray, same: bool) -> np.ndarray:
+    """Without those of a column with itself."""
+    return correlations[~np.eye(len(correlations), dtype=bool)] if same else correlations.ravel()
+
+
+def _size(correlations: list[np.ndarray]) -> float:
+    return float(np.sqrt(np.mean(np.concatenate(correlations) ** 2)))

@@ -24,7 +24,7 @@ def distance_from_gaussian(u: np.ndarray, labels: np.ndarray, seed: int) -> Grou
 @lru_cache(maxsize=32)
 def gaussian_null(rows: int, dim: int, seed: int) -> tuple[float, float]:
     """Mean and 99% quantile of the distance of Gaussian samples, whitened by their own covariance."""
-    few = min(rows, max(250, 4 * dim))  # the null shrinks as 1/√n, so that of fewer samples will do
+    few = max(min(rows, max(250, 4 * dim)), dim + 2)  # the null shrinks as 1/√n, so that of fewer samples will do
     features, rng = _features(dim, seed), numpy_generator(seed, "audit/gaussianity null")
     draws = (rng.standard_normal((few, dim)) for _ in range(DRAWS))
     null = [_distance(features(whitener(x).apply(x)) - features.gaussian) for x in draws]

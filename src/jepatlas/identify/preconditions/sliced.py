@@ -47,6 +47,7 @@ class GroupDistance:
         starts = np.flatnonzero(np.diff(labels[order], prepend=-1))
         self.sums = np.add.reduceat(gap[order], starts, axis=0)
         self.squares, self.counts = np.square(self.sums).sum(1), np.bincount(labels)
+        self.effective_rows = _effective_rows(gap, self.sums, self.counts)
 
     def __call__(self, weights: np.ndarray) -> float:
         """Under row weights."""
@@ -55,3 +56,11 @@ class GroupDistance:
         pairs = (np.abs(w) @ self.counts) ** 2 - w**2 @ self.counts**2
         mean = square / max(pairs, 1e-300)
         return float(np.copysign(np.sqrt(abs(mean)), mean))
+
+
+def _effective_rows(gap: np.ndarray, sums: np.ndarray, counts: np.ndarray) -> int:
+    """Independent rows that would give the mean gap the variance it has: all of them, or fewer where groups cohere."""
+    mean = gap.mean(0)
+    apart = np.square(gap).sum() - len(gap) * np.square(mean).sum()
+    together = np.square(sums - counts[:, None] * mean).sum() * len(counts) / max(len(counts) - 1, 1)
+    return int(np.clip(len(gap) * apart / max(together, 1e-300), 1, len(gap)))

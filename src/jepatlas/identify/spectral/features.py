@@ -99,11 +99,14 @@ def random_frequencies(count: int, dim: int, rng: np.random.Generator) -> np.nda
 
 def principal_whitener(moments: Moments, components: int | None = None) -> LinearMap:
     """Onto the leading principal components, each with variance one; constant directions are left out."""
-    values, vectors = np.linalg.eigh(moments.covariance.numpy())
+    covariance = moments.covariance.numpy()
+    if not np.isfinite(covariance).all():
+        raise InputError("x has values too large to compute variances of. Divide it by a constant.")
+    values, vectors = np.linalg.eigh(covariance)
     varies = values > FLOOR * max(values[-1], np.finfo(float).tiny)
     kept = np.flatnonzero(varies)[::-1][:components]
     mean = moments.mean.numpy()
     # a constant column leaves rounding of the size of its mean: that is no variance either
     if len(kept) == 0 or values[-1] <= np.square(np.finfo(float).eps * np.abs(mean).max(initial=0)) * moments.count:
-        raise InputError("x does not vary: all rows are the same, so there is nothing to find.")
+        raise InputError("Nothing varies: all rows are the same, so there is nothing to find.")
     return LinearMap((vectors[:, kept] / np.sqrt(values[kept])).T, mean, np.zeros(len(kept)))

@@ -34,8 +34,8 @@ REACH = 2.75
 CLIP = 5.0  # standard deviations: a few far rows must not decide a polynomial fit
 ROWS_PER_TERM = 10
 SURPLUS = (
-    "Undecided: more functions look like directions of their own than x has columns that vary, of which there are {}. "
-    "Some of them must be harmonics, or x is folded."
+    "Undecided: more functions look like directions of their own than the {} components that they are made from. Some "
+    "of them must be harmonics, or the state is folded."
 )
 
 
@@ -75,8 +75,8 @@ def read_ladder(
     """From held-out eigenvalues, fitted ones, and the functions' values (b, m) on held-out rows.
 
     `leading` is a better estimate of ρ₁, where there is one: few functions are fitted more exactly than many.
-    `columns` is the number of columns of x, without those that depend on others: x has no more directions than that, so
-    a further function that looks like one leaves the ladder undecided.
+    `columns` is the number of components of x that functions were sought in: these have no more directions than that,
+    so a further function that looks like one leaves the ladder undecided.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.standard_normal((2000, 2))
@@ -139,7 +139,7 @@ def polynomials(h: np.ndarray, degree: int) -> np.ndarray:
 def _conclude(steps: Sequence[Step], found: int, reach: float) -> tuple[int | None, str]:
     kinds = [step.kind for step in steps]
     if kinds[0] == "unread":
-        return None, "No function keeps a correlation from x to x': there is nothing slow here, or too few pairs."
+        return None, "No function keeps a correlation over a pair: there is nothing slow here, or too few pairs."
     if "undecided" in kinds:
         where = kinds.index("undecided")
         return None, (

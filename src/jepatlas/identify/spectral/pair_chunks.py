@@ -14,6 +14,7 @@ import numpy as np
 from jepatlas.base.arrays import check_rows
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import derive, numpy_generator
+from jepatlas.identify.checks import as_arrays
 from jepatlas.identify.spectral.chunk_checks import Chunk, Chunks, checked, survey
 
 __all__ = ["ROWS", "Chunk", "Chunks", "PairArrays", "PairChunks", "Places"]
@@ -33,8 +34,9 @@ class PairArrays:
         rows: int = ROWS,
         weights: np.ndarray | None = None,
     ) -> None:
-        optional = {"groups": groups, "weights": weights}
-        self.given = {"x": x, "x_next": x_next} | {name: a for name, a in optional.items() if a is not None}
+        names = ("x", "x_next", "groups", "weights")
+        arrays = as_arrays(x=x, x_next=x_next, groups=groups, weights=weights)
+        self.given = {name: array for name, array in zip(names, arrays, strict=True) if array is not None}
         self.rows = rows
 
     def __iter__(self) -> Iterator[Chunk]:

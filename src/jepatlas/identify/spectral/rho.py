@@ -57,8 +57,11 @@ def nonlinear_rho(
     >>> nonlinear_rho(*cubed, settings=SpectrumSettings(features=64)).high > 0.89 > own
     True
     """
-    settings = replace(settings or SpectrumSettings(), functions=min(h.shape[1], MOST))
-    solver = SpectralSolver(PairChunks(PairArrays(h, h_next, groups), seed), settings, seed)
+    pairs = PairChunks(PairArrays(h, h_next, groups), seed)
+    # all directions, not the widest alone: the slowest function may live on any
+    settings = settings or SpectrumSettings(components=max(pairs.width, SpectrumSettings.components))
+    settings = replace(settings, functions=min(pairs.width, MOST))
+    solver = SpectralSolver(pairs, settings, seed)
     encoder = solver.fit(settings.functions).encoder
     rate = BlockMoments.of(encoder, solver.pairs, SCORE).rates(seed, settings.replicates)[0]
     return _with_upper_limit(rate, float(encoder.rates[0]))

@@ -4,7 +4,7 @@
     min_Q E‖h − Qz‖²  ≤  D + (ε + D)²
 
 It presumes a Gaussian world with one rate ρ for all directions, and zero mean: so h is centred first. A sampled δ
-can be negative; D counts as zero then.
+can be negative; D counts as zero then. Intervals are centred: ε is a norm, and resampling makes it larger than it is.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import bootstrap
-from jepatlas.identify.checks import rates
+from jepatlas.identify.checks import as_arrays, check_matrices, check_same_shape, rates
 from jepatlas.identify.covariance import WeightedCovariance
 
 __all__ = ["bound", "bound_terms", "bound_verdicts", "epsilon_null", "theorem_verdicts"]
 
 UNEXPLAINED = 0.1
 """Share of the state's variance that a bound may leave open and still certify."""
+SIGNED = ("delta", "gap")  # the others are not below zero
 Terms = Mapping[str, Estimate]
 
 
@@ -40,20 +42,29 @@ def bound(
     All but ε grow with ρ. Where that is an estimate, values and upper ends are taken at its upper limit, lower ends at
     its lower one.
     """
+    h, h_next, groups = as_arrays(h=h, h_next=h_next, groups=groups)
     if isinstance(rho, Estimate):
         low = bound(h, h_next, float(np.clip(rho.low, 1e-3, rho.high)), rng, groups=groups, replicates=replicates)
         high = bound(h, h_next, rho.high, rng, groups=groups, replicates=replicates)
         return {name: replace(term, low=min(term.low, low[name].low)) for name, term in high.items()}
-    return bootstrap(_Terms(h, h_next, float(rates(rho, 1)[0])), len(h), rng, groups=groups, replicates=replicates)
+    check_matrices(groups, h=h, h_next=h_next)
+    terms = _Terms(h, h_next, float(rates(rho, 1)[0]))
+    found = bootstrap(terms, len(h), rng, groups=groups, replicates=replicates, centred=True)
+    return {name: term if name in SIGNED else replace(term, low=max(term.low, 0.0)) for name, term in found.items()}
 
 
 def bound_terms(h: np.ndarray, h_next: np.ndarray, rho: float, weights: np.ndarray | None = None) -> dict[str, float]:
     """Every term of the theorem; the covariance is that of both views about their common mean."""
-    return _Terms(h, h_next, rho)(np.ones(len(h)) if weights is None else weights)
+    h, h_next, given = as_arrays(h=h, h_next=h_next, weights=np.ones(len(h)) if weights is None else weights)
+    check_matrices(h=h, h_next=h_next)
+    if given.shape != (len(h),) or not (given >= 0).all() or not 0 < given.sum() < np.inf:
+        raise InputError(f"There must be a weight for each of {len(h)} rows, none negative and not all of them zero.")
+    return _Terms(h, h_next, float(rates(rho, 1)[0]))(given)
 
 
 class _Terms:
     def __init__(self, h: np.ndarray, h_next: np.ndarray, rho: float) -> None:
+        check_same_shape(h=h, h_next=h_next)
         self.rho = rho
         self.covariance = WeightedCovariance(np.concatenate([h, h_next]))
         self.distances = np.square(h - h_next).sum(1)
@@ -83,14 +94,15 @@ def bound_verdicts(terms: Terms, dim: int, null: float, *, form: str = "", estim
     too loose only because ρ is not known well enough speaks neither for the latents nor against them.
     """
     after, limit = " after whitening" if form else "", UNEXPLAINED * dim
+    condition = ", if what ρ was estimated from determines the state" if estimated else ""
     remedy = ": alignment is not good enough yet." if form else "; whitening may tighten it."
     certified = Verdict.judge(
         f"bound{form}", terms["bound"], direction="lower", threshold=limit,
-        good=f"Theorem 3 certifies the latents{after}, without looking at the truth.{estimated}",
+        good=f"Theorem 3 certifies the latents{after}, without looking at the truth{condition}.{estimated}",
         bad=f"The bound is too loose to certify anything{after}{remedy}{estimated}",
     )  # fmt: skip
     if estimated and certified.passed is False and certified.low <= limit:
-        advice = f"Undecided: give ρ, or more pairs to estimate it from.{estimated}"
+        advice = f"Undecided: ρ is not known well enough from these pairs. Give ρ, or more pairs.{estimated}"
         certified = replace(certified, passed=None, advice=advice)
     return [
         Verdict.judge(f"epsilon{form}", terms["epsilon"], direction="lower", null=null,
@@ -110,7 +122,8 @@ def theorem_verdicts(errors: Mapping[str, Estimate], bounds: Mapping[str, Terms]
     for form in errors.keys() & bounds.keys():
         error, limit = errors[form], bounds[form]["bound"]
         value, low, high = (max(number, np.finfo(float).tiny) for number in (limit.value, limit.low, limit.high))
-        slack = Estimate(error.value / value, error.low / high, error.high / low, error.n)
+        with np.errstate(over="ignore"):  # where the bound may be zero, there is no saying how often the error holds it
+            slack = Estimate(error.value / value, error.low / high, error.high / low, error.n)
         broken = slack.low > 1.0
         verdicts.append(Verdict(
             f"error_to_bound{form}", slack.value, slack.low, slack.high, slack.n, None,

@@ -11,6 +11,7 @@ import numpy as np
 from jepatlas.base.linear import Split, least_squares, procrustes
 from jepatlas.base.records import Estimate, LinearMap
 from jepatlas.base.stats import bootstrap
+from jepatlas.identify.checks import as_arrays, check_matrices, check_split
 from jepatlas.identify.covariance import WeightedCovariance
 from jepatlas.identify.truth.mcc import Matching, correlations
 from jepatlas.identify.truth.response import power, range_root, response
@@ -45,6 +46,9 @@ def recovery(
     would fit a perfect map between things that have nothing to do with each other. Both are whitened by the first.
     `stretch` is that of W for z as it is, or whitened, whichever is less: h = QΣ^{−½}z is as good a chart as h = Qz.
     """
+    h, z, groups = as_arrays(h=h, z=z, groups=groups)
+    check_matrices(groups, h=h, z=z)
+    check_split(split, len(h))
     statistic = _Statistic(h, z, split, white)
     held = None if groups is None else groups[split.score]
     return bootstrap(statistic, len(split.score), rng, groups=held, replicates=replicates)
@@ -103,6 +107,7 @@ class _Turn:
 
 def recovery_null(h: np.ndarray, z: np.ndarray, split: Split, rng: np.random.Generator) -> dict[str, float]:
     """The same statistics where states are dealt to latents at random: what there is to see in nothing."""
+    h, z = as_arrays(h=h, z=z)
     dealt = z[rng.permutation(len(z))]
     estimates = recovery(h, dealt, split, rng, replicates=1)
     return {name: estimate.value for name, estimate in estimates.items()}
