@@ -22,7 +22,7 @@ def benchmarks_page(results: Mapping[str, Any]) -> str:
 def _section(name: str, suite: Mapping[str, Any]) -> str:
     rows = []
     for row in suite["rows"]:
-        first, second = (f"{row[key]:.4g} {row['unit']}" for key in ("baseline", "ours"))
-        rows.append(f"| {row['name']} | {first} | {second} | {row['ratio']:.3g} |")
+        first, second = (f"{float(row[key]):.4g} {row['unit']}" for key in ("baseline", "ours"))
+        rows.append(f"| {row['name']} | {first} | {second} | {float(row['ratio']):.3g} |")
     made = f"jepatlas {suite['version']}, commit {suite['commit']}"
     return "\n".join([f"## {name}", "", "| | first | second | times less |", "|---|---|---|---|", *rows, "", made, ""])
