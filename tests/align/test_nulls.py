@@ -152,6 +152,9 @@ def test_shifts_are_whole_blocks_and_each_is_taken_once():
 def test_what_is_undefined_or_does_not_vary():
     assert Null.of(1.0, np.array([0.5, np.nan, 0.2]), "higher").p == 0.5
     assert math.isnan(Null.of(np.nan, np.array([0.5, 0.2]), "higher").p)
+    for value, draws in ((np.nan, [0.5, 0.2]), (np.nan, [0.5, 0.5]), (1.0, [0.5, np.nan, 0.2]), (1.0, [np.nan] * 3)):
+        assert math.isnan(Null.of(value, np.array(draws), "higher").effect)
+    assert Null.of(1.0, np.zeros(99), "higher").least_p == Null.of(1.0, np.zeros(99), "higher").p == 0.01
     same = Null.of(0.3, np.full(9, 0.3), "lower")
     assert same.p == 1 and same.effect == 0
     assert Null.of(0.2, np.full(9, 0.3), "lower").effect == np.inf
@@ -228,6 +231,20 @@ def test_a_bias_of_halves_does_not_widen_the_interval():
     """A statistic that knows nothing but the number of its rows has no uncertainty."""
     found = half_sample_intervals(lambda rows: {"x": 1 / len(rows)}, 40, np.random.default_rng(0))["x"]
     assert found.low == pytest.approx(found.high) and found.value == 1 / 40
+
+
+def test_intervals_end_where_the_statistic_does():
+    rows = np.random.default_rng(0).random(20) < 0.9
+
+    def share(part: np.ndarray) -> dict[str, float]:
+        return {"x": float(rows[part].mean()), "y": float(rows[part].mean()), "z": math.nan}
+
+    ranges = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
+    found = half_sample_intervals(share, 20, np.random.default_rng(0), ranges=ranges)
+    assert found["y"].high > 1 == found["x"].high and found["x"].low == found["y"].low
+    assert math.isnan(found["z"].low) and math.isnan(found["z"].high)
+    beyond = half_sample_intervals(lambda _: {"x": 1 + 1e-15}, 20, np.random.default_rng(0), ranges=ranges)["x"]
+    assert beyond.low <= beyond.value <= beyond.high
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,10 @@ def test_rows_of_the_same_id_are_paired_in_the_order_of_a(n, text, seed):
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        (["x", "y", "y"], ["x", "y", "z"], "1 ids occur more than once in a: y"),
-        (["x", "y", "z"], ["x", "z", "z"], "1 ids occur more than once in b: z"),
-        (["x", "y", "z"], ["x", "z"], "1 ids of a are missing in b: y"),
-        (["x", "z"], ["x", "y", "z"], "1 ids of b are missing in a: y"),
+        (["x", "y", "y"], ["x", "y", "z"], "^1 id occurs more than once in a: y"),
+        (["x", "y", "z"], ["x", "z", "z"], "^1 id occurs more than once in b: z"),
+        (["x", "y", "z"], ["x", "z"], "^1 id of a is missing in b: y"),
+        (["x", "z"], ["x", "y", "z"], "^1 id of b is missing in a: y"),
         (list(range(20)), list(range(10, 30)), "10 ids of a are missing in b: 0, 1, 2, 3, 4 and 5 more"),
         (["1", "2"], [1, 2], "a text never equals a number"),
         ([1.0, np.nan], [1.0, 2.0], "ids of a are missing .NaN. in 1 rows, the first of them row 1"),

@@ -40,7 +40,7 @@ def matched(a: np.ndarray, b: np.ndarray, **given: Any) -> Matched:
     return Matched(Latents("ada", a, **given), Latents("ben", b))
 
 
-def study(rows: int, groups: np.ndarray | None = None, *, permutations: int = 9, replicates: int = 10) -> Study:
+def study(rows: int, groups: np.ndarray | None = None, *, permutations: int = 19, replicates: int = 10) -> Study:
     """Half of the rows are held out."""
     split = hold_out(rows, np.random.default_rng(0), groups=groups)
     return Study(split, groups, permutations=permutations, replicates=replicates)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 import pytest
 from alignments.models import Models, matched, study
 
-from jepatlas.align import pca_control
-from jepatlas.alignments import Alignment, Latents, MapKind, Matched, align, fit_map
+from jepatlas.align import RidgeMap, RobustMap, pca_control, split_rows, time_blocks
+from jepatlas.alignments import Alignment, Latents, MapKind, Matched, Study, align, fit_map
 from jepatlas.base.files import finite
 from jepatlas.base.linear import r2
 
@@ -52,7 +53,7 @@ def test_related_models_are_aligned():
 def test_independent_gaussians_are_plainly_not_aligned():
     rng = np.random.default_rng(0)
     a, b = (rng.standard_normal((500, 384)) for _ in range(2))
-    found = align(matched(a, b), "ridge", study(500, permutations=4, replicates=4))
+    found = align(matched(a, b), "ridge", study(500, replicates=4))
     assert found.record.summary.startswith("Nothing is aligned: a linear map tells ben from ada no better than chance")
     assert not any(found.evidence[n].verdict.passed for n in ("r2", "cka_debiased", "dsc", "nos_10", "mutual_knn"))
     assert verdicts(found)["pairs_beyond_dimensions"] is False
@@ -88,10 +89,15 @@ def test_mismatched_pairs_are_distrusted_and_named():
     wrong = one.split.fit[:20]
     b[wrong] = np.roll(b[wrong], 1, axis=0)
     found = align(matched(MODELS.a, b), "robust", one)
+    share = len(found.record.arrays["distrusted"]) / 80
+    assert f"{share:.0%} of the fitted pairs are distrusted. Held-out pairs are scored as" in found.record.summary
     distrusted = next(verdict for verdict in found.record.verdicts if verdict.name == "distrusted")
     assert distrusted.passed is False and distrusted.value == pytest.approx(0.25, abs=0.05)
     assert f"look at {', '.join(map(str, np.sort(wrong)[:3]))}" in distrusted.advice and "…" in distrusted.advice
     assert len(set(wrong) & set(found.record.arrays["distrusted"].tolist())) >= 18  # a wrong partner may fit by chance
+    ids = np.array([f"s{row}" for row in range(160)])
+    by_id = align(matched(MODELS.a, b, ids=ids), "robust", replace(one, replicates=2))
+    np.testing.assert_array_equal(by_id.record.arrays["distrusted"], ids[found.record.arrays["distrusted"]])
 
 
 def test_degenerate_latents_are_verdicts_and_no_errors():
@@ -108,12 +114,33 @@ def test_degenerate_latents_are_verdicts_and_no_errors():
 
 @pytest.mark.parametrize("kind", ["ridge", "procrustes", "robust"])
 def test_nothing_can_be_told_of_what_does_not_vary(kind: MapKind):
-    one = study(160, permutations=2, replicates=2)
+    one = study(160, replicates=2)
     found = align(matched(MODELS.a, np.ones((160, 3))), kind, one)
     assert found.record.summary.startswith("Nothing is aligned: ben does not vary in the held-out rows")
     assert verdicts(found)["constant_target"] is False
     blind = align(matched(np.ones((160, 3)), MODELS.b), kind, one)
     assert blind.record.summary.startswith("Nothing is aligned") and verdicts(blind)["constant_source"] is False
+
+
+def test_too_few_shuffles_or_shifts_leave_it_undecided():
+    few = align(matched(MODELS.a, MODELS.b), "ridge", study(160, permutations=4, replicates=4))
+    assert few.record.summary.startswith("Undecided whether a linear map tells ben from ada (held-out R² 0.9")
+    assert "with 4 shuffles p cannot be below 0.2: --permutations 19 would do" in few.record.summary
+    rng = np.random.default_rng(0)
+    a, b = (np.cumsum(rng.standard_normal((600, 3)), axis=0) for _ in range(2))
+    blocks = Study(split_rows(600, rng, blocks=100), time_blocks(600, 100), 100, replicates=4)
+    walks = align(matched(a, b), "ridge", blocks)
+    assert "6 time blocks allow only 5 shifts" in walks.record.summary and verdicts(walks)["r2"] is None
+    assert "shifted pairs" in walks.record.tables[0]["columns"]
+
+
+def test_a_robust_fit_is_told_the_groups():
+    """Copies of a row on both sides would let the penalty be too small."""
+    rng = np.random.default_rng(0)
+    a, b = (np.repeat(rng.standard_normal((12, 8)), 10, axis=0) for _ in range(2))
+    groups = np.repeat(np.arange(12), 10)
+    expected = RobustMap(RidgeMap(standardise=True)).fit(a, b, groups).map_.weight
+    np.testing.assert_array_equal(fit_map("robust", a, b, groups).map_.weight, expected)
 
 
 def test_better_than_chance_is_not_yet_told():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from alignments.models import write
 from gaussian_worlds import rotation
 
 from jepatlas.align import Atlas, CertificateSummary, ChartLatents
-from jepatlas.alignments import add_verdicts, build_verdicts, read_charts
+from jepatlas.alignments import add_verdicts, build_verdicts, read_charts, translations
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate, Verdict
 
@@ -34,6 +35,23 @@ def test_charts_of_one_world_translate_and_strangers_do_not():
     assert told.low > 0.95 and told.n <= 90  # of the held-out share
     assert all(verdict.high < 0.2 for name, verdict in found.items() if "eve" in name and verdict.direction == "higher")
     assert any("cycle" in name for name in found)
+
+
+def judged(**passed: bool | None) -> list[Verdict]:
+    """`a_b=True` says that a translates into b."""
+    plain = Verdict.judge("", Estimate(0.5, 0.4, 0.6, 9), direction="higher", good="")
+    names = {f"translation.{name.replace('_', '.')}": one for name, one in passed.items()}
+    return [replace(plain, name=name, passed=one) for name, one in names.items()]
+
+
+def test_a_sentence_says_which_charts_translate():
+    assert translations("ab", judged(a_b=True, b_a=True)) == "All 2 charts translate into each other."
+    assert translations("ab", judged(a_b=False, b_a=False)).startswith("Nothing is aligned: no chart translates")
+    assert "Undecided, for too few held-out states, is a and b." in translations("ab", [])
+    mixed = judged(a_b=True, b_a=True, a_c=False, c_a=False, b_c=False, c_b=True)
+    assert translations("abc", mixed) == (
+        "Into each other translate a and b. Only one way translate c into b. Not beyond doubt translate a and c."
+    )
 
 
 def test_certified_charts_keep_their_promise_and_it_is_said_which():

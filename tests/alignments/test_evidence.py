@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -32,8 +33,8 @@ def test_values_are_of_held_out_rows():
     found = gather(MODELS.a, MODELS.b, LEAST_SQUARES, one, ["r2"])["r2"]
     assert found.estimate.value == pytest.approx(held_out_r2(MODELS.a, MODELS.b, one.split), abs=1e-9)
     assert found.estimate.n == 80 and found.estimate.low < found.estimate.value < found.estimate.high
-    assert found.null.value == pytest.approx(found.estimate.value) and found.null.n_permutations == 9
-    assert found.null.mean < 0.05 and found.null.p == 0.1  # the best of ten
+    assert found.null.value == pytest.approx(found.estimate.value) and found.null.n_permutations == 19
+    assert found.null.mean < 0.05 and found.null.p == 0.05  # the best of twenty
     assert found.verdict.passed and found.verdict.null == found.null.mean
 
 
@@ -79,12 +80,45 @@ def test_at_most_so_many_rows_are_measured_evenly():
 
 
 def test_which_way_is_better_is_said_and_used():
-    estimate, null = Estimate(0.2, 0.1, 0.3, 50), Null(0.2, 0.5, 0.05, 0.01, 6.0, 99, "lower")
+    estimate, draws = Estimate(0.2, 0.1, 0.3, 50), np.linspace(0.4, 0.6, 99)
+    null = Null.of(0.2, draws, "lower")
     lower = Evidence(METRICS["nos_10"], estimate, null)
     assert lower.verdict.passed and "lower is better" in lower.verdict.advice and lower.line[0] == "↓ nos_10"
-    higher = Evidence(METRICS["svcca"], estimate, null)
+    higher = Evidence(METRICS["svcca"], estimate, Null.of(0.2, draws, "higher"))
     assert not higher.verdict.passed and higher.line[0] == "↑ svcca"
     assert lower.cell == "0.200 [0.100, 0.300]; shuffled 0.500, p 0.01"
+
+
+ESTIMATE = Estimate(0.9, 0.8, 1.0, 50)
+
+
+@pytest.mark.parametrize(
+    ("rivals", "p", "passed"),
+    [(19, 0.05, True), (19, 0.1, False), (99, 0.06, False), (4, 0.2, None), (18, 1 / 19, None), (4, 1.0, None)],
+)
+def test_it_is_p_that_decides(rivals: int, p: float, passed: bool | None):
+    """Neither the interval nor the limit of a normal null: the value is far above both, always."""
+    better = rivals - round(p * (1 + rivals)) + 1
+    draws = np.r_[np.zeros(better), np.full(rivals - better, 0.95)]
+    null = replace(Null.of(0.9, draws, "higher"), mean=0.1, std=0.01)
+    verdict = Evidence(METRICS["r2"], ESTIMATE, null).verdict
+    assert null.p == pytest.approx(p) and verdict.passed is passed
+    said = {True: "Better than chance", False: "No better than chance", None: "Undecided: with"}[passed]
+    assert said in verdict.advice and ("No better" in verdict.advice) == (passed is False)
+    assert verdict.threshold == pytest.approx(0.1 + 1.645 * 0.01)
+
+
+def test_few_groups_and_few_shifts_decide_nothing():
+    null = replace(Null.of(0.9, np.full(99, 0.95), "higher"), p=0.2)
+    by = {
+        (True, 6): "6 time blocks allow only 5 shifts.*at least 20 of them",
+        (False, 4): "4 groups can be shuffled in too few ways.*at least 5 would do",
+    }
+    for (shifted, units), message in by.items():
+        verdict = Evidence(METRICS["r2"], ESTIMATE, null, shifted, units).verdict
+        assert verdict.passed is None and re.search(f"Undecided: {message}", verdict.advice)
+    for shifted, units in ((True, 20), (False, 5)):
+        assert Evidence(METRICS["r2"], ESTIMATE, null, shifted, units).verdict.passed is False
 
 
 @pytest.mark.parametrize("rows", [40, 60])

@@ -22,9 +22,12 @@ def test_four_curves_with_and_without_labels():
     models = Models.draw(rows=120)
     tiny = Protocol(seeds=2)
     record = stress(matched(models.a, models.b, labels=models.label), models.group, seed=0, protocol=tiny)
-    assert len(record.tables) == 4 and len(record.figures) == 8  # R² and the migrated probe of each
+    assert len(record.tables) == 12 and len(record.figures) == 8  # map, pairs and probe; R² and the migrated probe
+    cells = [cell for table in record.tables for row in table["rows"] for cell in row[4:]]
+    assert all(cell.count("[") <= 1 and ";" not in cell for cell in cells)
+    assert all(len(row) == len(table["columns"]) <= 11 for table in record.tables for row in table["rows"])
     assert all(draw(figure).title for figure in record.figures)
     assert record.provenance["seeds"] == 2 and "2 seeds" in record.summary
     line = stress(matched(models.a, models.b[:, :1]), None, seed=0, protocol=tiny)
-    assert len(line.tables) == len(line.figures) == 3  # nothing is narrower than one dimension
+    assert len(line.tables) == 6 and len(line.figures) == 3  # nothing is narrower than one dimension
     assert all(np.isfinite(figure["series"][0]["y"]).all() for figure in line.figures)

@@ -20,7 +20,7 @@ from jepatlas.base.seeding import numpy_generator
 MODELS = Models.draw(rows=64)
 IDS = np.array([f"s{i}" for i in range(64)])
 ORDER = np.random.default_rng(1).permutation(64)
-QUICK = ["--permutations", "3", "--out", "out"]
+QUICK = ["--permutations", "19", "--out", "out"]
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,8 @@ def value(found: dict, name: str) -> float:
 def test_two_files_give_a_map_a_record_and_a_page(capsys: Captured):
     assert call("align", "ada.npy", "ben.npy", *QUICK) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("A linear map tells ben from ada with held-out R² 0.9") and err == ""
+    assert out.startswith("A linear map tells ben from ada with held-out R² 0.9")
+    assert err == "measuring: 121 rounds\n"  # there is no terminal, so no bar
     assert "shuffled pairs" in out and "↑ r2" in out and "more metrics: --full" in out
     assert r2(MODELS.b, LinearMap.load("out/map.safetensors").apply(MODELS.a)) > 0.9
     record = json.loads(Path("out/records/align.json").read_text())
@@ -95,6 +96,47 @@ def test_time_blocks(capsys: Captured):
     assert value(found, "r2") > 0.9 and found["provenance"]["pairs fitted"] == 32
 
 
+def test_few_shuffles_or_shifts_are_said_to_decide_nothing(capsys: Captured):
+    found = answer(capsys, "align", "ada.npy", "ben.npy", "--permutations", "4", "--out", "out")
+    assert found["summary"].startswith("Undecided") and found["verdicts"][0]["passed"] is None
+    rng = np.random.default_rng(0)
+    paths = [write(f"{name}.npy", h=np.cumsum(rng.standard_normal((600, 2)), axis=0)) for name in "xy"]
+    assert call("align", *paths, "--blocks", "100", "--rows", "60", "--out", "out") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Undecided") and "at least 20 of them, would do" in out and "shifted pairs" in out
+
+
+def test_a_report_is_of_one_alignment(capsys: Captured):
+    """An older stress record of other files goes, but not before there is something new."""
+    assert call("align", "ada.npy", "ben.npy", *QUICK) == 0
+    stale = [Path("out/records/stress.json"), Path("out/records/stress.npz")]
+    stale[0].write_text(json.dumps({"title": "What the map of others withstands"}))
+    stale[1].write_bytes(b"")
+    other = Path("out/records/mine.json")
+    other.write_text(json.dumps({"title": "Not written by this verb"}))
+    capsys.readouterr()
+    refused(capsys, "align", "ada.npy", "absent.npy", *QUICK)  # checks that all files stay
+    assert call("align", "ben.npy", "ada.npy", *QUICK) == 0
+    assert not any(path.exists() for path in stale) and other.exists()
+    page = Path("out/report.html").read_text()
+    assert "of others withstands" not in page and "ben → ada" in page
+
+
+def test_a_share_is_held_out(capsys: Captured):
+    found = answer(capsys, "align", "ada.npy", "ben.npy", "--share", "0.25", *QUICK)
+    assert (found["provenance"]["pairs fitted"], found["provenance"]["pairs held out"]) == (48, 16)
+
+
+def test_nothing_is_cut_at_80_columns(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert call("align", "ada.npy", "ben.npy", *QUICK, "--full") == 0
+    out = capsys.readouterr().out
+    assert "…" not in out and "↑ cka_debiased*" in out and "* in the source's coordinates" in out
+    lines = out.splitlines()
+    count = next(line for line in lines if line.strip().startswith("pairs_beyond_dimensions"))
+    assert "28 " in count and "28.0" not in count and " kB): out/map.safetensors" in out
+
+
 def test_json_in_a_file(capsys: Captured):
     assert call("align", "ada.npy", "ben.npy", *QUICK, "--map", "robust", "--seed", "5", "--json", "kept/a.json") == 0
     assert "↑ r2" in capsys.readouterr().out
@@ -121,8 +163,8 @@ BAD = [
     (["ada.npy", "broken.npz"], "broken.npz could not be read"),
     (["ada.npy", "pickled.npy"], "pickled.npy could not be read"),
     (["ada.npy", "ben.npy", "--ids", "ids.npy"], "--ids takes two files, of A and of B, but 1 was given"),
-    (["ada.npy", "ben.npy", "--ids", "ids.npy", "other.npy"], "1 ids of a are missing in b: s0"),
-    (["ada.npy", "ben.npy", "--ids", "ids.npy", "twice.npy"], "1 ids occur more than once in b: s1"),
+    (["ada.npy", "ben.npy", "--ids", "ids.npy", "other.npy"], "1 id of a is missing in b: s0"),
+    (["ada.npy", "ben.npy", "--ids", "ids.npy", "twice.npy"], "1 id occurs more than once in b: s1"),
     (["ada.npy", "ben.npy", "--ids", "ids.npy", "few.npy"], "there are 64 latents, but 60 rows of ids"),
     (["ada.npy", "with_ids.npz"], "with_ids has ids, but ada has none"),
     (["ada.npy", "ben.npy", "--groups", "few.npy"], "there are 64 latents, but 60 rows of groups"),
@@ -135,6 +177,7 @@ BAD = [
     (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "short.npy"], "64 latents, but 60 rows of raw"),
     (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "nan.npy"], "'raw' has 1 values that are NaN"),
     (["ada.npy", "ben.npy", "--permutations", "1"], "at least 2 permutations, but 1 was given"),
+    (["ada.npy", "ben.npy", "--share", "1"], "must lie between 0 and 1, but 1.0 was given"),
     (["ada.npy", "ben.npy", "--rows", "6"], "6 held-out rows in 6 groups are too few"),
     (["tiny.npy", "tiny.npy"], "3 held-out rows in 3 groups are too few"),
     (["ada.npy", "ben.npy", "--map", "cubic"], "--map"),
@@ -176,7 +219,7 @@ def test_umap_and_stress_are_chapters_of_the_page(capsys: Captured):
     page = Path("out/report.html").read_text()
     assert "(UMAP)" in page and "withstands" in page
     stress = json.loads(Path("out/records/stress.json").read_text())
-    assert len(stress["tables"]) == 4
+    assert {figure["x_label"] for figure in stress["figures"]} and len(stress["tables"]) == 8  # no labels, so no probe
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from alignments.models import FORMATS, write
 from gaussian_worlds import rotation
 from training.small import call
-from verbs.calls import Captured, answer, files, refused
+from verbs.calls import Captured, answer, files, one_array, refused
 
 from jepatlas.align import LinearProbe, load_atlas, probe_for
 from jepatlas.base.arrays import read_arrays
@@ -54,6 +54,8 @@ def test_build_show_translate(capsys: Captured):
     assert call("atlas", "show", "atlas", "--seal", built["seal"]) == 0
     out = capsys.readouterr().out
     assert "3 maps serve 6 translations" in out and "kB in all" in out and built["seal"] in out
+    assert call("atlas", "show", "atlas") == 0
+    assert f"(seal {built['seal']})" in capsys.readouterr().out
     shown = answer(capsys, "atlas", "show", "atlas")
     assert shown["charts"] == built["charts"] and shown["bytes"] == built["bytes"]
     told = answer(capsys, "atlas", "translate", "atlas", "ada", "ben", "ada.npz")
@@ -111,6 +113,27 @@ def test_certified_charts(capsys: Captured):
     assert "2 charts, but 1 certificates" in refused(capsys, *words[:6], "--out", "other")
 
 
+def test_ids_and_groups_from_files_of_their_own(capsys: Captured):
+    plain = [write("p.npy", h=latents(1)), write("q.npy", h=latents(2)[ORDER]), write("r.npy", h=latents(3)[ORDER])]
+    ids = [one_array("p.txt", IDS), one_array("q.txt", IDS[ORDER]), one_array("r.txt", IDS[ORDER])]
+    groups = [one_array("pg.npy", IDS // 10), one_array("qg.npy", IDS[ORDER] // 10)]
+    built = answer(capsys, "atlas", "build", *plain[:2], "--ids", *ids[:2], "--groups", *groups, "--out", "atlas")
+    verdicts = {verdict["name"]: verdict for verdict in built["verdicts"]}
+    assert verdicts["translation.p.q"]["low"] > 0.99
+    found = answer(capsys, "atlas", "add", "atlas", plain[2], "--ids", ids[2], "--groups", groups[1])
+    assert {verdict["name"]: verdict for verdict in found["verdicts"]}["joins.r"]["low"] > 0.99
+    words = ["atlas", "build", *plain[:2], "--ids", ids[0], "--out", "other"]
+    assert "2 charts, but 1 files of ids" in refused(capsys, *words)
+
+
+def test_strangers_are_said_to_be_so_first(capsys: Captured):
+    write("eve.npz", h=np.random.default_rng(9).standard_normal((120, 3)), ids=IDS)
+    assert call("atlas", "build", "ada.npz", "eve.npz", "--out", "apart") == 0
+    assert capsys.readouterr().out.startswith("Nothing is aligned: no chart translates into another")
+    assert call("atlas", "build", "ada.npz", "ben.npz", "--out", "together") == 0
+    assert capsys.readouterr().out.startswith("All 2 charts translate into each other.")
+
+
 def test_groups_and_a_few_states_are_enough(capsys: Captured):
     """Fewer states than dimensions are a verdict."""
     for name, seed in (("few", 1), ("small", 2)):
@@ -132,7 +155,7 @@ BAD = [
         ["build", "ada.npz", "apart.npz"],
         "No common frame: no two states are shared between a chart of (ada) and one of (apart)",
     ),
-    (["build", "ada.npz", "twice.npz"], "name 1 states more than once: 0"),
+    (["build", "ada.npz", "twice.npz"], "name 1 state more than once: 0"),
     (["build", "ada.npz", "nan.npz"], "'nan: h' has 1 values that are NaN"),
     (["build", "ada.npz", "lone.npz"], "at least 2 states, but 'lone' has 1"),
     (["build", "ada.npz", "ben.npz", "--anchors", "1"], "at least 2 anchors, but 1 was asked for"),

@@ -80,8 +80,16 @@ def test_through_a_saved_map_without_latents(capsys: Captured):
 def test_a_saved_probe_and_map_are_scored_on_latents(capsys: Captured):
     words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--probe", "side.safetensors", "--map", "map.safetensors"]
     found = answer(capsys, "migrate", "probe", *words, "--out", "out")
-    assert value(found, "probe_migrated") > 0.8
+    assert value(found, "probe_migrated") > 0.8 and found["provenance"]["pairs fitted"] == 0
+    assert "whether they have seen these rows is not known" in found["summary"] and "all 96 rows" in found["summary"]
     assert Path("out/map.safetensors").read_bytes() == Path("map.safetensors").read_bytes()
+
+
+def test_time_blocks_and_a_share(capsys: Captured):
+    words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--blocks", "12", "--share", "0.25", "--out", "out"]
+    found = answer(capsys, "migrate", "probe", *words)
+    assert (found["provenance"]["pairs fitted"], found["provenance"]["pairs held out"]) == (72, 24)
+    assert value(found, "pairs_beyond_dimensions") == 68
 
 
 BAD = [

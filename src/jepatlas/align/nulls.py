@@ -49,8 +49,14 @@ class Null:
         p = (1 + np.count_nonzero(~better)) / (1 + len(draws)) if np.isfinite(value) else np.nan
         mean, std = draws.mean(), draws.std(ddof=1)
         gap = sign * (value - mean)
-        effect = gap / std if std > 0 else (np.copysign(np.inf, gap) if gap else 0.0)
+        # NaN, of the value or of any draw, goes through to the effect
+        effect = gap / std if std != 0 or np.isnan(gap) else (np.copysign(np.inf, gap) if gap else 0.0)
         return cls(float(value), float(mean), float(std), float(p), float(effect), len(draws), direction)
+
+    @property
+    def least_p(self) -> float:
+        """The smallest p that so few permutations can give: what is at it may be rarer."""
+        return 1 / (1 + self.n_permutations)
 
 
 def permutation_null(
@@ -94,11 +100,13 @@ def half_sample_intervals(
     groups: np.ndarray | None = None,
     replicates: int = 100,
     level: float = 0.95,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> dict[str, Estimate]:
     """Intervals of named statistics: `statistic(rows)` on all rows for the value, then on halves of the groups.
 
     The interval is value ± t·s, with Student's t for the number of groups. s is taken about the mean of the halves, not
-    about the value: many similarities are biased by the number of rows, and a half has the bias of a half.
+    about the value: many similarities are biased by the number of rows, and a half has the bias of a half. It ends
+    where the statistic does, for those whose (least, largest) possible values are given in `ranges`.
     """
     labels = group_labels(groups, n)
     count = int(labels.max(initial=-1)) + 1
@@ -112,10 +120,14 @@ def half_sample_intervals(
     # a part of m of the G groups has the variance (G − m)/m of that of the whole: 1 for a half, but G may be odd
     reach = scipy.stats.t.ppf((1 + level) / 2, count - 1) * np.sqrt(half / (count - half))
     spread = {name: float(reach * np.std([draw[name] for draw in draws], ddof=1)) for name in value}
-    return {
-        name: Estimate(float(found), float(found - spread[name]), float(found + spread[name]), n)
-        for name, found in value.items()
-    }
+    bounds = {name: (ranges or {}).get(name, (-np.inf, np.inf)) for name in value}
+    return {name: _within(float(found), spread[name], *bounds[name], n) for name, found in value.items()}
+
+
+def _within(value: float, spread: float, least: float, largest: float, n: int) -> Estimate:
+    low, high = np.maximum(value - spread, least), np.minimum(value + spread, largest)
+    # a value may leave its range by rounding, but never its interval
+    return Estimate(value, float(np.minimum(low, value)), float(np.maximum(high, value)), n)
 
 
 def _regrouped(labels: np.ndarray, rng: np.random.Generator) -> Iterator[np.ndarray]:

@@ -31,9 +31,19 @@ def match_ids(ids_a: np.ndarray, ids_b: np.ndarray) -> tuple[np.ndarray, np.ndar
         )
     for name, ids in (("a", ids_a), ("b", ids_b)):
         values, counts = np.unique(ids, return_counts=True)
-        _refuse(values[counts > 1], f"occur more than once in {name}", "Give each row an id of its own.")
-    _refuse(np.setdiff1d(ids_a, ids_b), "of a are missing in b", "Leave those rows out of a, or add them to b.")
-    _refuse(np.setdiff1d(ids_b, ids_a), "of b are missing in a", "Leave those rows out of b, or add them to a.")
+        _refuse(values[counts > 1], ("occurs", "occur"), f"more than once in {name}", "Give each row an id of its own.")
+    _refuse(
+        np.setdiff1d(ids_a, ids_b),
+        ("of a is", "of a are"),
+        "missing in b",
+        "Leave those rows out of a, or add them to b.",
+    )
+    _refuse(
+        np.setdiff1d(ids_b, ids_a),
+        ("of b is", "of b are"),
+        "missing in a",
+        "Leave those rows out of b, or add them to a.",
+    )
     order = np.argsort(ids_b)
     return np.arange(len(ids_a)), order[np.searchsorted(ids_b, ids_a, sorter=order)]
 
@@ -104,10 +114,12 @@ def _labels(name: str, labels: np.ndarray) -> np.ndarray:
     return labels
 
 
-def _refuse(ids: np.ndarray, what: str, remedy: str) -> None:
+def _refuse(ids: np.ndarray, verbs: tuple[str, str], what: str, remedy: str) -> None:
+    """`verbs` are for one id and for several."""
     if len(ids):
+        count = f"1 id {verbs[0]}" if len(ids) == 1 else f"{len(ids)} ids {verbs[1]}"
         more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-        raise InputError(f"{len(ids)} ids {what}: {', '.join(map(str, ids[:NAMED]))}{more}. {remedy}")
+        raise InputError(f"{count} {what}: {', '.join(map(str, ids[:NAMED]))}{more}. {remedy}")
 
 
 def _steps_to(rows: np.ndarray, others: np.ndarray) -> np.ndarray:

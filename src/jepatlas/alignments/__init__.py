@@ -1,7 +1,7 @@
 """Two models' latents, from files to a record: what is aligned, beyond chance and beyond the raw input."""
 
 from jepatlas.alignments.alignment import Alignment, MapKind, align, fit_map
-from jepatlas.alignments.atlases import add_verdicts, build_verdicts, read_charts
+from jepatlas.alignments.atlases import add_verdicts, build_verdicts, read_charts, translations
 from jepatlas.alignments.charts import certificate_summary, chart_latents, read_certificate
 from jepatlas.alignments.evidence import BRIEF, Evidence, Study, gather
 from jepatlas.alignments.latents import Latents, Matched, match, read_latents
@@ -30,4 +30,5 @@ __all__ = [
     "read_charts",
     "read_latents",
     "stress",
+    "translations",
 ]

@@ -48,7 +48,7 @@ NAMED = 8
 def fit_map(kind: MapKind, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None = None) -> FittedMap:
     """A fitted map a → b; `groups` are of rows that are alike, which a held-out choice must keep together."""
     found = _MAPS[kind]()
-    return found.fit(a, b, groups) if isinstance(found, RidgeMap) else found.fit(a, b)
+    return found.fit(a, b, groups) if isinstance(found, RidgeMap | RobustMap) else found.fit(a, b)
 
 
 @dataclass(frozen=True)
@@ -70,21 +70,21 @@ def align(matched: Matched, kind: MapKind, study: Study, *, umap: bool = False) 
     shown = matched.rows(study.scored)
     figures, arrays = projections(shown, fitted.map_.apply(shown.a.h), umap=umap, seed=study.seed)
     layers = layers_figure(shown)
-    distrusted = _distrusted(fitted, matched, rows)
+    doubted = _doubted(fitted, matched, rows)
     verdicts = [
         *(found[name].verdict for name in MAIN),
         *_beyond_controls(found["r2"], controls),
         *fitted.conditioning_.verdicts(len(rows)),
-        *distrusted,
+        *_distrusted(doubted, len(rows)),
     ]
     record = Record(
         title=f"{matched.a.name} → {matched.b.name}",
-        summary=_summary(matched, found["r2"], controls),
+        summary=" ".join([_summary(matched, found["r2"], controls), *_as_given(doubted, len(rows))]),
         provenance=provenance(study.seed) | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(shown.a.h)},
         verdicts=tuple(verdicts),
         figures=(*figures, spectrum_figure(fitted.map_), *([layers] if layers else [])),
         tables=(_metrics(found), _beside({"the models": found} | controls)),
-        arrays=arrays | ({"distrusted": rows[fitted.distrusted_]} if isinstance(fitted, RobustMap) else {}),
+        arrays=arrays | ({} if doubted is None else {"distrusted": doubted}),
     )
     return Alignment(fitted.map_, found, controls, record)
 
@@ -118,16 +118,32 @@ def _beyond_controls(r2: Evidence, controls: Controls) -> list[Verdict]:
     ]  # fmt: skip
 
 
-def _distrusted(fitted: FittedMap, matched: Matched, rows: np.ndarray) -> list[Verdict]:
-    """The share of pairs that a robust fit takes for mismatched, and which they are: by id, or by row of A."""
+def _doubted(fitted: FittedMap, matched: Matched, rows: np.ndarray) -> np.ndarray | None:
+    """The pairs that a robust fit takes for mismatched: by id, or by row of A; None of any other fit."""
     if not isinstance(fitted, RobustMap):
+        return None
+    which = rows[fitted.distrusted_]
+    return which if matched.a.ids is None else matched.a.ids[which]
+
+
+def _as_given(doubted: np.ndarray | None, pairs: int) -> list[str]:
+    """What a robust fit's score is of: nothing tells which held-out pairs are mismatched."""
+    if doubted is None:
         return []
-    which = rows[fitted.distrusted_] if matched.a.ids is None else matched.a.ids[rows[fitted.distrusted_]]
-    share = len(which) / len(rows)
+    many = len(doubted) > MISMATCHED * pairs
+    told = f"{len(doubted) / pairs:.0%} of the fitted pairs are distrusted. " if many else ""
+    return [f"{told}Held-out pairs are scored as they were given, mismatched ones included."]
+
+
+def _distrusted(which: np.ndarray | None, pairs: int) -> list[Verdict]:
+    """The share of pairs that are distrusted, and which they are."""
+    if which is None:
+        return []
+    share = len(which) / pairs
     named = ", ".join(map(str, which[:NAMED])) + (", …" if len(which) > NAMED else "")
     return [
         Verdict.judge(
-            "distrusted", Estimate(share, share, share, len(rows)), direction="lower", threshold=MISMATCHED,
+            "distrusted", Estimate(share, share, share, pairs), direction="lower", threshold=MISMATCHED,
             good="Share of pairs that do not fit the others, and count little; so few may be chance.",
             bad=f"Share of pairs that do not fit the others, and count little: look at {named} (all of them are in "
                 "the array 'distrusted' beside the record).",
@@ -139,7 +155,10 @@ def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
     told = f"{matched.b.name} from {matched.a.name}"
     if np.isnan(r2.estimate.value):
         return f"Nothing is aligned: {matched.b.name} does not vary in the held-out rows, so there is nothing to tell."
-    if not r2.verdict.passed:
+    if r2.passed is None:
+        why = r2.too_few or "its interval is not defined for so few rows"
+        return f"Undecided whether a linear map tells {told} (held-out R² {r2.cell}): {why}."
+    if not r2.passed:
         return f"Nothing is aligned: a linear map tells {told} no better than chance (held-out R² {r2.cell})."
     if r2.estimate.low <= 0:
         return (f"The rows belong together, but this map does not tell {told}: held-out R² {r2.cell}, and the mean "
@@ -156,7 +175,8 @@ def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
 
 def _metrics(found: Mapping[str, Evidence]) -> dict[str, Any]:
     """Every metric, with its direction and its null."""
-    columns = ["held out (↑ higher is better, ↓ lower)", "value", "95% interval", "shuffled pairs", "p", "effect"]
+    rivals = next(iter(found.values())).rivals
+    columns = ["held out (↑ higher is better, ↓ lower)", "value", "95% interval", rivals, "p", "effect"]
     return {"title": "All metrics", "columns": columns, "rows": [one.line for one in found.values()]}
 
 

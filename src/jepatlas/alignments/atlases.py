@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -24,14 +25,25 @@ from jepatlas.base.records import Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
 
-__all__ = ["add_verdicts", "build_verdicts", "read_charts"]
+__all__ = ["add_verdicts", "build_verdicts", "read_charts", "translations"]
+
+NAMED = 6
+"""Pairs of charts that a sentence names."""
 
 
-def read_charts(paths: Sequence[Path], certificates: Sequence[Path] = ()) -> list[ChartLatents]:
-    """Charts from files of latents, with a certificate for each or for none."""
-    if certificates and len(certificates) != len(paths):
-        raise InputError(f"There are {len(paths)} charts, but {len(certificates)} certificates: give one for each.")
-    latents = [read_latents(path) for path in paths]
+def read_charts(
+    paths: Sequence[Path],
+    certificates: Sequence[Path] = (),
+    *,
+    ids: Sequence[Path] = (),
+    groups: Sequence[Path] = (),
+) -> list[ChartLatents]:
+    """Charts from files of latents; certificates, ids and groups from files for each, in this order, or for none."""
+    for what, files in {"certificates": certificates, "files of ids": ids, "files of groups": groups}.items():
+        if files and len(files) != len(paths):
+            raise InputError(f"There are {len(paths)} charts, but {len(files)} {what}: give one for each.")
+    of_ids, of_groups = list(ids) or [None] * len(paths), list(groups) or [None] * len(paths)
+    latents = [read_latents(path, ids=i, groups=g) for path, i, g in zip(paths, of_ids, of_groups, strict=True)]
     if any(one.ids is None for one in latents) and len({len(one.h) for one in latents}) > 1:
         rows = ", ".join(f"{one.name} has {len(one.h)} rows" for one in latents)
         raise InputError(f"{rows}, and not all have ids: which rows show the same state? Store their ids as 'ids'.")
@@ -49,6 +61,35 @@ def build_verdicts(charts: Sequence[ChartLatents], *, seed: int) -> list[Verdict
     if len(charts) > 2 and len(held[0].ids) > 1:
         verdicts += cycle_verdicts(atlas, fitted, held[0], rng)
     return [*verdicts, *_certified(atlas, held, rng)]
+
+
+def translations(names: Sequence[str], verdicts: Sequence[Verdict]) -> str:
+    """In a sentence for each answer: which charts translate into each other, and which do not."""
+    passed = {one.name: one.passed for one in verdicts}
+    pairs: dict[str, list[str]] = {"both": [], "one": [], "none": [], "unknown": []}
+    for a, b in combinations(names, 2):
+        there, back = (passed.get(f"translation.{x}.{y}") for x, y in ((a, b), (b, a)))
+        if there and back:
+            pairs["both"].append(f"{a} and {b}")
+        elif there or back:
+            pairs["one"].append(f"{a} into {b}" if there else f"{b} into {a}")
+        else:
+            pairs["unknown" if there is None or back is None else "none"].append(f"{a} and {b}")
+    if len(pairs["both"]) == (count := len(names) * (len(names) - 1) // 2):
+        return f"All {len(names)} charts translate into each other."
+    if len(pairs["none"]) == count:
+        return (
+            "Nothing is aligned: no chart translates into another beyond doubt better than chance, or its mean, would."
+        )
+    answers = {"both": "Into each other translate {}.", "one": "Only one way translate {}.",
+               "none": "Not beyond doubt translate {}.",
+               "unknown": "Undecided, for too few held-out states, is {}."}  # fmt: skip
+    return " ".join(answers[key].format(_listed(found)) for key, found in pairs.items() if found)
+
+
+def _listed(found: Sequence[str]) -> str:
+    more = f" and {len(found) - NAMED} more pairs" if len(found) > NAMED else ""
+    return "; ".join(found[:NAMED]) + more
 
 
 def add_verdicts(atlas: Atlas, newcomer: ChartLatents, *, seed: int) -> list[Verdict]:

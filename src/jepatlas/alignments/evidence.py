@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,7 +28,12 @@ FEWEST = 4
 """Rows that every measure can be taken of."""
 
 SIGNIFICANT = 1.645
-"""One-sided 5% of a normal null, in its standard deviations."""
+"""One-sided 5% of a normal null, in its standard deviations: shown as a limit, but it is p that decides."""
+LEVEL = 0.05
+ENOUGH = 19
+"""Shuffles or shifts from which on p can be as low as the level: 1/(19 + 1)."""
+FEWEST_GROUPS = 5
+"""Of 4 groups there are 24 orders: of 99 random ones the true order is four, and p is above the level."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +69,12 @@ class Study:
         """Measurements for one alignment: all shuffles and halves, and twice the true pairs."""
         return self.permutations + self.replicates + 2
 
+    def units(self, n: int) -> int | None:
+        """Groups or whole time blocks that n rows have; None where rows stand for themselves."""
+        if self.block is not None:
+            return n // self.block
+        return None if self.groups is None else len(np.unique(self.groups))
+
     @property
     def scored(self) -> np.ndarray:
         """The held-out rows, or an even choice of them."""
@@ -78,35 +89,74 @@ class Evidence:
     metric: Metric
     estimate: Estimate
     null: Null
+    shifted: bool = False
+    """Whether pairs were shifted in time, and not shuffled."""
+    units: int | None = None
+    """Groups or time blocks that were paired anew, where rows were not."""
+
+    @property
+    def too_few(self) -> str:
+        """Why p could not be as low as 5% whatever the value, and what would do; empty where it could."""
+        n, units = self.null.n_permutations, self.units
+        if self.shifted and units is not None and units <= ENOUGH:
+            return (f"{units} time blocks allow only {units - 1} shifts, and p ≤ {LEVEL} needs {ENOUGH}: a longer "
+                    f"series or shorter blocks, at least {ENOUGH + 1} of them, would do")  # fmt: skip
+        if not self.shifted and units is not None and units < FEWEST_GROUPS:
+            return f"{units} groups can be shuffled in too few ways for p ≤ {LEVEL}: at least {FEWEST_GROUPS} would do"
+        if n < ENOUGH:
+            return (f"with {n} {'shifts' if self.shifted else 'shuffles'} p cannot be below {self.null.least_p:.2g}: "
+                    f"--permutations {ENOUGH} would do")  # fmt: skip
+        return ""
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether p is at most 5%; None where it is not defined, and where it could not have been so low."""
+        one, null = self.estimate, self.null
+        if not np.isfinite([one.value, one.low, one.high, null.mean, null.p]).all():
+            return None
+        if null.p <= LEVEL:
+            return True
+        return None if self.too_few else False
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it is better than with shuffled pairs, at the level of 5%; not judged where it is not defined."""
+        """Whether it is better than with shuffled pairs, by p; the threshold shown is where 95% of a null would end."""
         one, null, direction = self.estimate, self.null, self.metric.direction
         what = f"{self.metric.meaning[0].upper()}{self.metric.meaning[1:]}; {direction} is better."
         if not np.isfinite([one.value, one.low, one.high, null.mean]).all():
             undefined = "Not judged: it is not defined for so few rows (or halves of them), or for what does not vary."
             return Verdict.judge(self.metric.name, one, direction=direction, null=null.mean, good=f"{what} {undefined}")
-        chance = (f"shuffled pairs {null.mean:.3f} ± {null.std:.3f}, p = {null.p:.2g}, "
+        chance = (f"{self.rivals} {null.mean:.3f} ± {null.std:.3f}, p = {null.p:.2g}, "
                   f"{null.effect:.1f} standard deviations")  # fmt: skip
-        return Verdict.judge(
-            self.metric.name, one, direction=direction, null=null.mean,
-            threshold=null.mean + (1 if direction == "higher" else -1) * SIGNIFICANT * null.std,
-            good=f"{what} Better than chance ({chance}).", bad=f"{what} No better than chance ({chance}).",
-        )  # fmt: skip
+        answers = {True: "Better than chance", False: "No better than chance", None: f"Undecided: {self.too_few}"}
+        limit = null.mean + (1 if direction == "higher" else -1) * SIGNIFICANT * null.std
+        judged = Verdict.judge(self.metric.name, one, direction=direction, null=null.mean, threshold=limit, good="")
+        return replace(judged, passed=self.passed, advice=f"{what} {answers[self.passed]} ({chance}).")
+
+    @property
+    def rivals(self) -> str:
+        """What the true pairs stand beside."""
+        return "shifted pairs" if self.shifted else "shuffled pairs"
 
     @property
     def line(self) -> list[str]:
         """As the terminal shows it: which way is better, value, chance, p and effect size."""
         one, null, arrow = self.estimate, self.null, "↑" if self.metric.direction == "higher" else "↓"
-        return [f"{arrow} {self.metric.name}", f"{one.value:.3f}", f"{one.low:.3f}, {one.high:.3f}",
-                f"{null.mean:.3f} ± {null.std:.3f}", f"{null.p:.2g}", f"{null.effect:.1f}"]  # fmt: skip
+        value, low, high, mean, std = map(_plain, (one.value, one.low, one.high, null.mean, null.std))
+        effect = _plain(null.effect, ".1f")
+        return [f"{arrow} {self.metric.name}", value, f"{low}, {high}", f"{mean} ± {std}", f"{null.p:.2g}", effect]
 
     @property
     def cell(self) -> str:
         """As tables show it: never without its null."""
         one = self.estimate
-        return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]; shuffled {self.null.mean:.3f}, p {self.null.p:.2g}"
+        chance = f"{self.rivals.removesuffix(' pairs')} {self.null.mean:.3f}, p {self.null.p:.2g}"
+        return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]; {chance}"
+
+
+def _plain(number: float, shape: str = ".3f") -> str:
+    """Large numbers without decimals that nobody reads."""
+    return f"{number:.3g}" if abs(number) >= 1000 else f"{number:{shape}}"
 
 
 def gather(
@@ -127,6 +177,7 @@ def gather(
     intervals = half_sample_intervals(
         lambda part: taken(a[score[part]], b[score[part]], true), len(score), numpy_generator(study.seed, "intervals"),
         groups=None if study.groups is None else study.groups[score], replicates=study.replicates,
+        ranges={name: (METRICS[name].low, METRICS[name].high) for name in names},
     )  # fmt: skip
     by_groups = study.groups if study.block is None else None
     nulls = permutation_null(
@@ -134,4 +185,5 @@ def gather(
         directions={name: METRICS[name].direction for name in names}, groups=by_groups, block=study.block,
         permutations=study.permutations,
     )  # fmt: skip
-    return {name: Evidence(METRICS[name], intervals[name], nulls[name]) for name in names}
+    shifted, units = study.block is not None, study.units(len(a))
+    return {name: Evidence(METRICS[name], intervals[name], nulls[name], shifted, units) for name in names}

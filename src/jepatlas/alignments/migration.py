@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from jepatlas.align import LinearProbe, MigrationReport, migrate, migration_report, split_rows
+import numpy as np
+
+from jepatlas.align import FittedMap, LinearProbe, MigrationReport, migrate, migration_report, split_rows, time_blocks
+from jepatlas.align.maps import Conditioning
 from jepatlas.alignments.alignment import MapKind, fit_map
 from jepatlas.alignments.latents import Matched
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear import Split
 from jepatlas.base.provenance import provenance
-from jepatlas.base.records import LinearMap, Record
+from jepatlas.base.records import LinearMap, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 
 __all__ = ["Migration", "migrate_between"]
@@ -33,27 +37,70 @@ def migrate_between(
     seed: int,
     probe: LinearProbe | None = None,
     fitted: LinearMap | None = None,
+    blocks: int | None = None,
+    share: float = 0.5,
 ) -> Migration:
     """Carry a probe from a to b; what is not given, probe or map, is fitted on the rows that are not held out."""
-    a, b, labels, groups = matched.a.h, matched.b.h, matched.labels, matched.groups
+    a, b, labels = matched.a.h, matched.b.h, matched.labels
     if labels is None:
         raise InputError(f"{matched.a.name} has no labels, so no probe can be scored. Give them with --labels.")
-    split = split_rows(len(a), numpy_generator(seed, "migrate split"), groups=groups)
-    rows = split.fit
+    split = split_rows(
+        len(a), numpy_generator(seed, "migrate split"), groups=matched.groups, blocks=blocks, share=share
+    )
+    groups, rows = matched.groups if blocks is None else time_blocks(len(a), blocks), split.fit
+    given = tuple(name for name, one in {"probe": probe, "map": fitted}.items() if one is not None)
     probe = LinearProbe.fit(a[rows], labels[rows]) if probe is None else probe
+    own = None
     if fitted is None:
-        fitted = fit_map(kind, a[rows], b[rows], None if groups is None else groups[rows]).map_
+        own = fit_map(kind, a[rows], b[rows], None if groups is None else groups[rows])
+        fitted = own.map_
     carried = migrate(probe, fitted, limit=limit, latents=a[rows])
-    report = migration_report(probe, fitted, a, b, labels, split=split, rng=numpy_generator(seed, "migrate"),
-                              limit=limit, groups=groups)  # fmt: skip
-    verdicts = report.verdicts()
-    moved, home = report.migrated, report.source
+
+    def report(scored: np.ndarray) -> MigrationReport:
+        return migration_report(probe, fitted, a, b, labels, split=Split(rows, scored), limit=limit, groups=groups,
+                                rng=numpy_generator(seed, "migrate"))  # fmt: skip
+
+    found = report(split.score)
+    if "probe" in given:
+        found = _widened(found, report(np.arange(len(a))), given)
     record = Record(
         title=f"A probe of {matched.a.name}, for {matched.b.name}",
-        summary=f"The migrated probe is right on {moved.value:.1%} of held-out rows of {matched.b.name} "
-        f"[{moved.low:.1%}, {moved.high:.1%}], the source probe on {home.value:.1%} of {matched.a.name}'s, one trained "
-        f"on {matched.b.name} on {report.target.value:.1%}; the commonest class alone gives {report.majority:.1%}.",
-        provenance=provenance(seed) | {"pairs fitted": len(rows), "pairs held out": len(split.score)},
-        verdicts=tuple(verdicts),
+        summary=_summary(matched, found, given),
+        provenance=provenance(seed) | {
+            "map": "given" if "map" in given else kind, "pairs fitted": 0 if "map" in given else len(rows),
+            "rows the probe was trained on": "given" if "probe" in given else len(rows),
+            "pairs held out": len(split.score),
+        } | ({"not known": _unknown(given)} if given else {}),
+        verdicts=(*found.verdicts(), *_judged(fitted, own, len(rows), limit)),
+    )  # fmt: skip
+    return Migration(carried, fitted, found, record)
+
+
+def _judged(fitted: LinearMap, own: FittedMap | None, pairs: int, limit: float) -> list[Verdict]:
+    """What a map can say; of a given one nobody knows how many pairs it was fitted on."""
+    moments = None if own is None else own.moments_
+    judged = Conditioning.of(fitted, moments, limit).verdicts(pairs)
+    return [one for one in judged if own is not None or one.name != "pairs_beyond_dimensions"]
+
+
+def _widened(held: MigrationReport, every: MigrationReport, given: tuple[str, ...]) -> MigrationReport:
+    """Scores on every row of what was not fitted here: the source's, and where the map was given the migrated one's."""
+    found = replace(held, source=every.source, untranslated=every.untranslated)
+    return replace(found, migrated=every.migrated, loss=every.loss) if "map" in given else found
+
+
+def _unknown(given: tuple[str, ...]) -> str:
+    one = len(given) == 1
+    were, have = ("was", "it has") if one else ("were", "they have")
+    return f"The {' and the '.join(given)} {were} given: whether {have} seen these rows is not known."
+
+
+def _summary(matched: Matched, found: MigrationReport, given: tuple[str, ...]) -> str:
+    moved, home, a, b = found.migrated, found.source, matched.a.name, matched.b.name
+    scored, own = (f"all {one.n}" if one.n == len(matched.a.h) else "held-out" for one in (moved, home))
+    told = (
+        f"The migrated probe is right on {moved.value:.1%} of {scored} rows of {b} [{moved.low:.1%}, {moved.high:.1%}],"
+        f" the source probe on {home.value:.1%} of {own} rows of {a}, one trained on {b} on {found.target.value:.1%} "
+        f"of held-out ones; the commonest class alone gives {found.majority:.1%}."
     )
-    return Migration(carried, fitted, report, record)
+    return " ".join([told, *([_unknown(given)] if given else [])])

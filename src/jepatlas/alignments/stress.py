@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from jepatlas.align.stress import Protocol, StressCurve, capacity, distribution_shift, pair_budget, pair_noise
 from jepatlas.align.stress.pairs import BUDGETS
+from jepatlas.align.stress.scores import MEASURES, Score
 from jepatlas.alignments.latents import Matched
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
@@ -17,6 +19,12 @@ __all__ = ["stress"]
 
 FEW = (10, 20)
 """Budgets for those who have few pairs; more than there are is left out."""
+TABLES = {
+    "the map": ("r2", "nos_10_common", "condition"),
+    "distrusted pairs": ("distrusted", "recall", "precision"),
+    "the probe": ("source", "migrated"),
+}
+"""Measures that stand in one table: all of them together would be too wide to read."""
 
 
 def stress(matched: Matched, groups: np.ndarray | None, *, seed: int, protocol: Protocol | None = None) -> Record:
@@ -38,8 +46,39 @@ def stress(matched: Matched, groups: np.ndarray | None, *, seed: int, protocol: 
         "shuffled pairs give. Bands are 95% intervals over seeds.",
         provenance=provenance(seed) | {"seeds": protocol.seeds},
         figures=tuple(figures),
-        tables=tuple(curve.table() for curve in curves),
+        tables=tuple(table for curve in curves for table in _tables(curve)),
     )
+
+
+def _tables(curve: StressCurve) -> list[dict[str, Any]]:
+    """One row for each point and fit; a score with its interval in one cell, what chance gives in the next."""
+    chosen = {title: [name for name in names if name in curve.measures] for title, names in TABLES.items()}
+    return [_table(curve, title, names) for title, names in chosen.items() if names]
+
+
+def _table(curve: StressCurve, title: str, names: Sequence[str]) -> dict[str, Any]:
+    heads = [head for name in names for head in (f"{MEASURES[name].title} {_arrow(name)}", MEASURES[name].chance)]
+    rows = [
+        [point.label, *([f"{point.x:.3g}"] if curve.apart else []), str(point.pairs), fit]
+        + [cell for name in names for cell in _cells(scores.get(name), curve.seeds)]
+        for point in curve.points
+        for fit, scores in point.scores.items()
+        if any(name in scores for name in names)
+    ]
+    columns = [curve.named, *([curve.apart] if curve.apart else []), "pairs", "fit", *heads]
+    return {"title": f"{curve.title}: {title}", "columns": columns, "rows": rows}
+
+
+def _arrow(name: str) -> str:
+    return "↑" if MEASURES[name].direction == "higher" else "↓"
+
+
+def _cells(score: Score | None, seeds: int) -> tuple[str, str]:
+    if score is None or not score.estimate.n:
+        return "–", "–"
+    one = score.estimate
+    part = f" ({one.n} of {seeds} seeds)" if one.n < seeds else ""
+    return f"{one.value:.3g} [{one.low:.3g}, {one.high:.3g}]{part}", f"{score.null:.3g}"
 
 
 def _halvings(width: int) -> list[int]:

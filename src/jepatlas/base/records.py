@@ -195,8 +195,18 @@ class LinearMap:
     @classmethod
     def load(cls, path: Path | str) -> LinearMap:
         try:
-            loaded = cls(**safetensors.numpy.load_file(path))
-        except (OSError, SafetensorError, TypeError, ValueError) as error:
+            arrays = safetensors.numpy.load_file(path)
+        except (OSError, SafetensorError, ValueError) as error:
+            raise InputError(f"{path} is not a saved LinearMap: {error}") from error
+        names, optional = {part.name for part in fields(cls)}, {"x_scale", "y_scale"}
+        if not names - optional <= set(arrays) <= names:
+            raise InputError(
+                f"{path} is not a saved LinearMap: it holds the arrays {', '.join(sorted(arrays)) or 'none'}, but a "
+                "map has weight, x_mean and y_mean, and x_scale and y_scale where it was standardised."
+            )
+        try:
+            loaded = cls(**arrays)
+        except ValueError as error:  # scales of another width
             raise InputError(f"{path} is not a saved LinearMap: {error}") from error
         shapes = [getattr(loaded, key).shape for key in ("weight", "x_mean", "y_mean")]
         if shapes[0] != shapes[2] + shapes[1] or len(shapes[0]) != 2:

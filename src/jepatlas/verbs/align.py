@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from jepatlas.align import split_rows, time_blocks
 from jepatlas.align.stress import Protocol
-from jepatlas.alignments import Alignment, MapKind, Matched, Study, align, match, read_latents, stress
+from jepatlas.alignments import Alignment, Evidence, MapKind, Matched, Study, align, match, read_latents, stress
 from jepatlas.alignments.evidence import MAIN
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Record
@@ -21,6 +23,8 @@ from jepatlas.report import write_report
 from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say, verdict_table
 
 CONTROLS = {"PCA of the raw input": "PCA of raw input", "an untrained encoder": "untrained encoder"}
+RECORDS = ("align", "stress")
+"""What this verb writes, and clears away."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,10 @@ class Align:
     """Raw inputs of B."""
     map: MapKind = "ridge"
     """How the map is fitted; ridge and robust standardise both sides and choose their penalty by held-out score."""
+    share: float = 0.5
+    """Share of the rows (groups, time blocks) that is held out."""
     permutations: int = 99
-    """How often pairs are shuffled; p-values cannot be below 1 / (permutations + 1)."""
+    """How often pairs are shuffled; p-values cannot be below 1 / (permutations + 1), and 5% decides: at least 19."""
     rows: int = 500
     """Held-out rows at most that are measured: many metrics compare every row with every other one."""
     umap: bool = False
@@ -76,42 +82,59 @@ def main(words: list[str]) -> int:
     console = console_for(options.json)
     matched = _read(options)
     study = _study(matched, options)
-    alignments = 3 if matched.has_raw else 1
-    with progress_bar(console, "shuffling pairs, drawing halves", alignments * study.rounds) as advance:
+    rounds = study.rounds * (3 if matched.has_raw else 1)
+    if not console.is_terminal:  # where there is no bar; the answer alone goes to standard output
+        print(f"measuring: {rounds} rounds", file=sys.stderr, flush=True)
+    with progress_bar(console, "shuffling pairs, drawing halves", rounds) as advance:
         found = align(matched, options.map, replace(study, advance=advance), umap=options.umap)
-    stressed = _stressed(console, matched, study) if options.stress else None
+    records = {"align": found.record}
+    if options.stress:
+        records["stress"] = _stressed(console, matched, study, options.share)
     found.map.save(place := options.out / "map.safetensors")
-    found.record.save(options.out, "align")
-    if stressed is not None:
-        stressed.save(options.out, "stress")
+    _save(records, options.out)
     page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
     _show(console, found, options.full)
-    say(console, f"Map ({place.stat().st_size / 1e6:.2f} MB): {place}\nReport: {page}")
+    say(console, f"Map ({_size(place.stat().st_size)}): {place}\nReport: {page}")
     metrics = [one.verdict.to_json() for one in found.evidence.values()]
     emit(options.json, {"map": str(place), "report": str(page), "metrics": metrics} | found.record.to_json())
     return 0
 
 
-def _stressed(console: Console, matched: Matched, study: Study) -> Record:
+def _save(records: Mapping[str, Record], folder: Path) -> None:
+    """Records of an earlier alignment go first: a page must not mix two."""
+    for name in RECORDS:
+        for ending in ("json", "npz"):
+            (folder / "records" / f"{name}.{ending}").unlink(missing_ok=True)
+    for name, record in records.items():
+        record.save(folder, name)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e3:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
+
+
+def _stressed(console: Console, matched: Matched, study: Study, share: float) -> Record:
     with progress_bar(console, "stress", None) as advance:
-        protocol = Protocol(progress=lambda done, total: advance())
+        protocol = Protocol(held=share, progress=lambda done, total: advance())
         return stress(matched, study.groups, seed=study.seed, protocol=protocol)
 
 
 def _show(console: Console, found: Alignment, full: bool) -> None:
     """The answer, then the numbers, each beside its null."""
     say(console, found.record.summary)
-    columns = ("held out", "value", "95% interval", "shuffled pairs", "p", "effect")
+    rivals = found.evidence["r2"].rivals
+    caption = f"↑ higher is better, ↓ lower; effect in standard deviations of {rivals}\n* in the source's coordinates"
+    columns = (Column("held out", overflow="fold"), "value", "95% interval", rivals, "p", "effect")
     table = Table(*columns, box=SIMPLE_HEAD, title=found.record.title, title_justify="left",
-                  caption="↑ higher is better, ↓ lower; effect in standard deviations of shuffled pairs")  # fmt: skip
+                  caption=caption, caption_justify="left")  # fmt: skip
     for one in found.evidence.values():
         if full or one.metric.name in MAIN:
-            table.add_row(*one.line)
+            table.add_row(*_short(one))
     for name, control in found.controls.items():
         table.add_section()
         table.add_row(f"[italic]{CONTROLS[name]}")
         for one in control.values():
-            table.add_row(*one.line)
+            table.add_row(*_short(one))
     console.print(table)
     others = [verdict for verdict in found.record.verdicts if verdict.name not in found.evidence]
     if shown := [verdict for verdict in others if full or verdict.passed is not True]:
@@ -121,6 +144,12 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
             say(console, f"✗ {verdict.name}: {verdict.advice}")
     if not full:
         say(console, f"{len(found.evidence) - len(MAIN)} more metrics: --full shows them, and the report.")
+
+
+def _short(one: Evidence) -> list[str]:
+    """A line whose name leaves room for the numbers."""
+    name, *numbers = one.line
+    return [f"{name.removesuffix('_common')}*" if name.endswith("_common") else name, *numbers]
 
 
 def _read(options: Align) -> Matched:
@@ -141,7 +170,7 @@ def _study(matched: Matched, options: Align) -> Study:
             raise InputError(
                 "Rows are split by groups or by time blocks, not by both: leave out --blocks or the groups."
             )
-        split, groups = split_rows(n, rng, blocks=options.blocks), time_blocks(n, options.blocks)
+        split, groups = split_rows(n, rng, blocks=options.blocks, share=options.share), time_blocks(n, options.blocks)
     else:
-        split, groups = split_rows(n, rng, groups=matched.groups), matched.groups
+        split, groups = split_rows(n, rng, groups=matched.groups, share=options.share), matched.groups
     return Study(split, groups, options.blocks, options.seed, options.permutations, rows=options.rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import typing
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 
 from jepatlas.base.files import finite, write_json
 from jepatlas.base.records import Verdict
@@ -59,10 +60,17 @@ def progress_bar(console: Console, what: str, total: int | None) -> Iterator[Cal
 
 
 def verdict_table(title: str, verdicts: typing.Iterable[Verdict]) -> Table:
-    table = Table("", "value [95% interval]", "null", "wanted", "", title=title, title_justify="left", box=SIMPLE_HEAD)
+    columns = (Column("", overflow="fold"), "value [95% interval]", "null", "wanted", "")
+    table = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD)
     for v in verdicts:
         wanted = "" if v.threshold is None else f"{'≥' if v.direction == 'higher' else '≤'} {v.threshold:.3g}"
         null = "" if v.null is None else f"{v.null:.3g}"
-        interval = rf"{v.value:.4f} \[{v.low:.4f}, {v.high:.4f}]"
-        table.add_row(v.name, interval, null, wanted, PASSED[v.passed])
+        table.add_row(v.name, _interval(v), null, wanted, PASSED[v.passed])
     return table
+
+
+def _interval(v: Verdict) -> str:
+    """Counts as counts; what has no interval, or is infinite, without one."""
+    if v.value == v.low == v.high:
+        return f"{v.value:.0f}" if float(v.value).is_integer() or math.isinf(v.value) else f"{v.value:.4f}"
+    return rf"{v.value:.4f} \[{v.low:.4f}, {v.high:.4f}]"

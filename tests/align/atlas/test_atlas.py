@@ -207,6 +207,10 @@ def chart(name: str = "a", rows: int = 10, start: int = 0) -> ChartLatents:
     return ChartLatents(name, gaussian(rows, 2), np.arange(start, start + rows))
 
 
+def constant(name: str, certificate: CertificateSummary | None = None) -> ChartLatents:
+    return ChartLatents(name, np.full((10, 2), 0.3), np.arange(10), certificate)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -219,7 +223,7 @@ def chart(name: str = "a", rows: int = 10, start: int = 0) -> ChartLatents:
         (lambda: Atlas.build([chart(), ChartLatents("b", gaussian(2, 2), np.array(["0", "1"]))]), "some are texts"),
         (lambda: ChartLatents("a/../b", gaussian(2, 2), np.arange(2)), "'a/../b' cannot name a chart"),
         (lambda: ChartLatents("", gaussian(2, 2), np.arange(2)), "cannot name"),
-        (lambda: ChartLatents("a", gaussian(3, 2), np.array([1, 5, 5])), "1 states more than once: 5"),
+        (lambda: ChartLatents("a", gaussian(3, 2), np.array([1, 5, 5])), "1 state more than once: 5"),
         (lambda: ChartLatents("a", gaussian(3, 2), np.arange(2)), r"3 rows, but its ids have shape \(2,\)"),
         (lambda: ChartLatents("a", gaussian(3, 2), np.arange(3), groups=np.arange(4)), "groups"),
         (lambda: ChartLatents("a", gaussian(3, 2), np.arange(3.0)), "whole numbers or texts"),
@@ -227,6 +231,9 @@ def chart(name: str = "a", rows: int = 10, start: int = 0) -> ChartLatents:
         (lambda: ChartLatents("a", np.array([[1.0], [math.nan]]), np.arange(2)), "latents of a.*row 1"),
         (lambda: Atlas.build([chart(), chart("b")]).add(chart("b")), "name of its own"),
         (lambda: Atlas.build([chart(), chart("b")]).add(chart("c", start=9)), "seen 1 of the atlas' 10 anchors"),
+        (lambda: Atlas.build([chart(), constant("b")]), "latents of 'b' do not vary at all"),
+        (lambda: Atlas.build([chart(), constant("b", EXACT)]), "latents of 'b' do not vary at all"),
+        (lambda: Atlas.build([chart(), chart("b")]).add(constant("c")), "latents of 'c' do not vary at all"),
         (lambda: Atlas.build([chart(), chart("bern")]).chart("ben"), "Did you mean 'bern'"),
         (lambda: Atlas.build([chart(), chart("b")]).translate(gaussian(3, 4), "a", "b"), r"\(n, 2\), but \(3, 4\)"),
         (lambda: Attachment("probe", "../evil", b""), "cannot name a probe"),

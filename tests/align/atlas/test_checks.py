@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from gaussian_worlds import rotation
@@ -32,6 +34,8 @@ def test_the_atlas_closes_and_pairwise_maps_show_the_noise():
     assert direct.null == pytest.approx(1, abs=0.05) and "a → b → c → a" in direct.advice
     _, turned = cycle_verdicts(atlas, fit, held[0], np.random.default_rng(2), fit=procrustes, replicates=100)
     assert turned.value < 0.01  # rotations do not shrink
+    assert through.passed and direct.passed and turned.passed and turned.threshold == 1
+    assert direct.threshold is not None and direct.threshold <= 1
 
 
 def test_without_noise_every_cycle_closes():
@@ -53,8 +57,50 @@ def test_cycle_error_against_its_definition():
     expected = np.sum((h - back) ** 2) / np.sum((h - h.mean(0)) ** 2)
     found = cycle_error(maps, charts[0], np.random.default_rng(0), replicates=30)
     assert found.value == pytest.approx(expected)
-    missed = bootstrap(lambda w: {"e": 1 - r2(h, back, w)}, 60, np.random.default_rng(0), replicates=30)["e"]
-    assert (found.low, found.high) == pytest.approx((missed.low, missed.high))
+    missed = bootstrap(lambda w: {"e": 1 - r2(h, back, w)}, 60, np.random.default_rng(0), replicates=30, centred=True)
+    assert (found.low, found.high) == pytest.approx((missed["e"].low, missed["e"].high))
+
+
+def test_intervals_of_few_states_contain_their_value():
+    """Percentiles about draws that are biased upwards need not."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        charts = [ChartLatents(name, rng.standard_normal((40, 6)), np.arange(40)) for name in "abc"]
+        fit, held = split_states(charts, rng)
+        for verdict in cycle_verdicts(Atlas.build(fit), fit, held[0], rng, replicates=50):
+            assert 0 <= verdict.low <= verdict.value <= verdict.high
+
+
+def test_unrelated_charts_do_not_pass():
+    passed = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        charts = [ChartLatents(name, rng.standard_normal((200, 3)), np.arange(200)) for name in "abc"]
+        fit, held = split_states(charts, rng)
+        atlas = Atlas.build(fit)
+        _, direct = cycle_verdicts(atlas, fit, held[0], rng, replicates=50)
+        told = translation_verdicts(atlas, held, rng, replicates=50)
+        passed += [verdict.passed for verdict in (direct, *told)]
+        assert "do not agree" in direct.advice or direct.passed
+        assert all("ids name the same states" in verdict.advice for verdict in told if not verdict.passed)
+    assert np.mean(passed) <= 0.05
+
+
+def test_states_that_are_alike_within_groups_are_shuffled_by_groups():
+    """Four episodes: what single states dealt at random would hide is how much whole episodes vary."""
+    groups = np.repeat(np.arange(4), 50)
+    rng = np.random.default_rng(0)
+    z = np.repeat(rng.standard_normal((4, 2)), 50, axis=0) + 0.1 * rng.standard_normal((200, 2))
+    charts = [ChartLatents(name, z @ rotation(2, k), np.arange(200), groups=groups) for k, name in enumerate("ab")]
+    plain = [replace(chart, groups=None) for chart in charts]
+    by_groups, by_states = (
+        translation_verdicts(Atlas.build(plain), held, np.random.default_rng(1), replicates=20)[0]
+        for held in (charts, plain)
+    )
+    assert by_groups.null != pytest.approx(by_states.null, abs=0.05) and by_states.passed
+    assert (
+        by_groups.threshold is not None and by_groups.threshold > 0 == by_states.threshold
+    )  # one deal in 24 is the true one, and R² of it is 1
 
 
 def test_translations_beside_their_null():
@@ -67,6 +113,7 @@ def test_translations_beside_their_null():
             verdict.value == pytest.approx(1 - 2 * 0.04 / 1.04, abs=0.02) and verdict.low < verdict.value < verdict.high
         )
         assert verdict.null is not None and verdict.null < -0.5 and verdict.direction == "higher"
+        assert verdict.threshold == 0 and verdict.passed  # the null is below what the mean gives, which is the limit
 
 
 def test_charts_without_shared_held_out_states_are_not_compared():

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jepatlas.align.maps.conditioning import Conditioning
-from jepatlas.align.maps.estimators import LeastSquaresMap, ProcrustesMap
+from jepatlas.align.maps.estimators import LeastSquaresMap, ProcrustesMap, RidgeMap
+from jepatlas.align.maps.fitted import StreamedMap
+from jepatlas.align.probes.migration import support
+from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.base.linear import orthogonality_error
 from jepatlas.base.pair_moments import PairMoments
 from jepatlas.base.records import LinearMap, Verdict
@@ -69,6 +72,44 @@ def test_maps_that_carry_nothing():
     assert nothing.effective_rank == 0 and nothing.orthogonality_raw == nothing.orthogonality_scaled == 1
 
 
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize(
+    "estimator",
+    [RidgeMap(), RidgeMap(1e-6), RidgeMap(1e-9), RidgeMap(1e-3, standardise=True), LeastSquaresMap()],
+    ids=repr,
+)
+def test_rank_is_not_that_of_rounding(estimator: StreamedMap, noise: float):
+    """Over a small penalty, what rounding leaves in dead directions is 1e-13 to 1e-5 of the map, and not 1e-16."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 3)) @ rng.normal(size=(3, 16)) + 2
+    y = x @ rng.normal(size=(16, 16)) + noise * rng.normal(size=(500, 16))
+    found = estimator.fit(x, y).conditioning_
+    assert found.rank == found.source_rank == 3 and found.condition == math.inf
+    assert not found.singular_values[3:].any()
+    probe = LinearProbe.fit(x, (x[:, 0] > 2).astype(int))
+    assert support(probe, estimator.map_, latents=x).condition == math.inf
+
+
+def test_a_rotation_keeps_its_rank_and_the_mean_is_seen_without_an_offset():
+    rng = np.random.default_rng(0)
+    flat = rng.normal(size=(100, 2)) @ rng.normal(size=(2, 4))
+    turned = ProcrustesMap().fit(flat, flat).conditioning_
+    assert turned.source_rank == 2 and turned.rank == 4 and turned.condition == pytest.approx(1)
+    x = np.hstack([rng.normal(size=(100, 2)), np.ones((100, 1))])
+    raw = RidgeMap(1e-3, offset=False).fit(x, x * [1, 1, 0.01]).conditioning_
+    assert raw.source_rank == 2 and raw.rank == 3 and raw.condition == pytest.approx(100, rel=0.01)
+
+
+@pytest.mark.parametrize("estimator", [RidgeMap(1.0), LeastSquaresMap(), ProcrustesMap()], ids=repr)
+def test_where_a_side_never_varies_no_prior_is_recommended(estimator: StreamedMap):
+    x, still = np.random.default_rng(0).normal(size=(50, 3)), np.full((50, 3), 0.3)
+    for side, pair in (("target", (x, still)), ("source", (still, x))):
+        for name, verdict in judged(estimator.fit(*pair).conditioning_, 50).items():
+            assert "Procrustes" not in verdict.advice and "Ridge" not in verdict.advice
+            if name in {"map_rank", "condition"} and not verdict.passed:
+                assert f"The {side} does not vary at all" in verdict.advice
+
+
 def judged(found: Conditioning, n: int) -> dict[str, Verdict]:
     return {verdict.name: verdict for verdict in found.verdicts(n)}
 
@@ -95,9 +136,14 @@ def test_what_limits_a_map_is_a_verdict_and_no_error():
     assert failed["constant_source"].startswith("1 of 6 source dimensions never vary")
     assert failed["constant_target"].startswith("1 of 4 target dimensions never vary")
     assert failed["source_rank"].startswith("The source varies in 4 of 6 directions")
-    assert failed["map_rank"].startswith("The map carries 3 of 4 directions") and "Procrustes" in failed["map_rank"]
+    assert failed["map_rank"].startswith("The map carries 3 of 4 directions")
+    assert "a rotation as prior, if both charts are certified" in failed["map_rank"]
     few = judged(ProcrustesMap().fit(x[:6], y[:6]).conditioning_, 6)["pairs_beyond_dimensions"]
-    assert few.passed is False and "Procrustes" in few.advice and few.advice.startswith("6 pairs for 6 source")
+    assert (
+        few.passed is False
+        and "A penalty chosen by held-out score" in few.advice
+        and few.advice.startswith("6 pairs for 6 source")
+    )
     assert judged(LeastSquaresMap().fit(x[:7], y[:7]).conditioning_, 7)["pairs_beyond_dimensions"].passed
 
 

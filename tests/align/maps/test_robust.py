@@ -9,9 +9,11 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from jepatlas.align.maps.estimators import LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
-from jepatlas.align.maps.robust import trust
+from jepatlas.align.maps.robust import _central, trust  # pyright: ignore[reportPrivateUsage]
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear_moments import least_squares_of
+from jepatlas.base.pair_moments import PairMoments
+from jepatlas.base.records import LinearMap
 
 
 def agents(
@@ -151,3 +153,37 @@ def test_a_prior_finds_mismatched_pairs_where_pairs_are_few():
     for prior in (ProcrustesMap(), RidgeMap()):
         found = np.isin(np.arange(75), RobustMap(prior).fit(x, y).distrusted_)
         assert found[bad].mean() > 0.9 and not found[22:].any()
+
+
+def test_pairs_of_a_group_are_never_in_two_folds():
+    groups = np.random.default_rng(1).permutation(np.repeat(np.arange(20), 5))
+    x, y, _ = agents(0, 100, 2)
+    judges: list[tuple[PairMoments, PairMoments]] = []
+
+    def keep(fit: PairMoments, held: PairMoments) -> LinearMap:
+        judges.append((fit, held))
+        return least_squares_of(fit.merge(held))
+
+    trust(x, y, keep, np.random.default_rng(0), groups=groups, folds=4, steps=1)
+    order = (np.random.default_rng(0).permutation(20) % 4)[groups]  # of each group, the one fold that it is in
+    weights = _central(np.hstack([x, y]))
+    for k, (fit, held) in enumerate(judges[:4]):
+        others = order != k
+        np.testing.assert_allclose(fit.merge(held).x_mean, np.average(x[others], axis=0, weights=weights[others]))
+        chosen = order == (k + 1) % 4
+        np.testing.assert_allclose(held.x_mean, np.average(x[chosen], axis=0, weights=weights[chosen]))
+
+
+def test_groups_reach_the_choice_of_a_penalty():
+    """Copies of few pairs: by rows the smallest penalty looks best, and by groups it does not."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30)[::-1], 8)
+    x = np.repeat(rng.normal(size=(30, 20)), 8, axis=0)
+    y = np.repeat(rng.normal(size=(30, 3)), 8, axis=0) + x[:, :3]
+    robust, plain = RobustMap(RidgeMap()), RidgeMap()
+    robust.fit(x, y, groups)
+    assert (robust.trust_ == 1).all()  # else the two could not be compared
+    np.testing.assert_allclose(robust.map_.weight, plain.fit(x, y, groups).map_.weight)
+    assert np.abs(robust.map_.weight - plain.fit(x, y).map_.weight).max() > 0.01
+    with pytest.raises(InputError, match="240 rows, but 3 group labels"):
+        robust.fit(x, y, [1, 2, 3])

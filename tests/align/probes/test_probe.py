@@ -18,6 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.base.errors import InputError
+from jepatlas.base.records import LinearMap
 
 
 def blobs(classes: int, rows: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -172,6 +173,15 @@ def test_loading_what_is_no_probe(tmp_path: Path):
         LinearProbe.load(path)
     with pytest.raises(InputError, match="not a saved LinearProbe"):
         LinearProbe.load(tmp_path / "absent.safetensors")
+
+
+def test_a_probe_is_no_map(tmp_path: Path):
+    LinearProbe.fit(*blobs(3)).save(tmp_path / "probe.safetensors")
+    with pytest.raises(
+        InputError, match=r"holds the arrays .*bias.*, but a map has weight, x_mean and y_mean"
+    ) as refused:
+        LinearMap.load(tmp_path / "probe.safetensors")
+    assert "__init__" not in str(refused.value)
 
 
 def test_latents_of_another_width():

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from align.latents import gaussian, invertible, related
+from align.latents import SHAPES, gaussian, invertible, related
+from hypothesis import given
 
 from jepatlas.align.similarity.cka import cka, cka_debiased
 from jepatlas.align.similarity.distances import dsc
@@ -56,6 +57,15 @@ def test_directions():
         assert metric.meaning
 
 
+@given(SHAPES)
+def test_no_measure_leaves_its_range(shape):
+    rows, wide_a, wide_b, seed = shape
+    a, b = related(rows, wide_a, wide_b, seed)
+    for c in (b, gaussian(rows, wide_b, seed + 9), a):
+        for name, value in measure(a, c, least_squares(a[::2], c[::2])).items():
+            assert math.isnan(value) or METRICS[name].low - 1e-9 <= value <= METRICS[name].high + 1e-9, name
+
+
 def test_an_inverse_within_a_limit():
     a = gaussian(100, 3)
     b = a * [1, 1, 1e-3] + 1e-2 * gaussian(100, 3, seed=1)
@@ -83,5 +93,8 @@ def test_names_and_progress():
     assert list(found) == ["nos_5", "cka", "dsc", "nos_1"]
     assert [(name, done == total) for name, done, total in told][-2:] == [("cka", True), ("dsc", True)]
     assert told[0][0] == "nos_5" and "nos_1" not in {name for name, *_ in told}
+    told.clear()
+    measure(a, b, names=["mutual_knn"], progress=lambda *parts: told.append(parts))
+    assert len(told) == 2 and told[-1] == ("mutual_knn", 2, 2)  # one part for either side
     with pytest.raises(InputError, match=r"There is no measure of similarity 'ckaa'. Did you mean 'cka'\?"):
         measure(a, b, names=["ckaa"])

@@ -128,3 +128,11 @@ def test_progress():
 def test_bad_number_of_neighbours(k: int):
     with pytest.raises(InputError, match=f"10 rows have 1 to 9 neighbours each, but {k} were asked for"):
         neighbours(gaussian(10, 2), k)
+
+
+@pytest.mark.parametrize("measure", [nos, mutual_knn])
+def test_measures_tell_how_far_they_are(measure):
+    a, b = related(700, 3, 3)
+    told: list[tuple[int, int]] = []
+    assert measure(a, b, 5, progress=lambda *parts: told.append(parts)) == measure(a, b, 5)
+    assert told == [(done, 4) for done in range(1, 5)]  # two tiles for either side

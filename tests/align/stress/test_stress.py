@@ -275,6 +275,8 @@ def test_a_score_is_the_mean_of_what_is_defined():
     assert found.estimate.n == 3 and found.null == pytest.approx(0.2)
     geometric = Score.of(np.log([2.0, 8.0]).tolist(), [0.0, 0.0], log=True)
     assert geometric.estimate.value == pytest.approx(4) and geometric.estimate.low < 4 < geometric.estimate.high
+    near = Score.of([0.99, 1.0, 0.9], [0.5] * 3, limits=(0.0, 1.0)).estimate
+    assert near.high == 1 and 0 < near.low < near.value
     lone = Score.of([0.5], [0.0]).estimate
     assert (lone.low, lone.high) == (-np.inf, np.inf)
     assert Score.of([np.nan], [np.nan]).estimate.n == 0

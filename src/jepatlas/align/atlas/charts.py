@@ -136,6 +136,9 @@ def standardiser(chart: ChartLatents) -> LinearMap:
     certificate = chart.certificate
     if len(chart.latents) < 2:
         raise InputError(f"A chart is made from at least 2 states, but '{chart.name}' has {len(chart.latents)}.")
+    if (chart.latents == chart.latents[0]).all():
+        raise InputError(f"The latents of '{chart.name}' do not vary at all: {len(chart.latents)} states have one "
+                         "latent, which says nothing of them. Is the model collapsed, or the file wrong?")  # fmt: skip
     if certificate is not None and certificate.identified and not certificate.whitened:
         d = chart.latents.shape[1]
         return LinearMap(np.eye(d), chart.latents.mean(0), np.zeros(d))
@@ -159,7 +162,7 @@ def _plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
         raise InputError(f"The ids of '{name}' must be whole numbers or texts, but they are {ids.dtype}.")
     found, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
-        twice = ", ".join(map(str, found[counts > 1][:5]))
-        raise InputError(f"The ids of '{name}' name {int((counts > 1).sum())} states more than once: {twice}. "
+        twice, many = ", ".join(map(str, found[counts > 1][:5])), int((counts > 1).sum())
+        raise InputError(f"The ids of '{name}' name {many} state{'s' * (many > 1)} more than once: {twice}. "
                          "Keep one row for each state.")  # fmt: skip
     return ids if ids.dtype.kind == "U" else ids.astype(np.int64)

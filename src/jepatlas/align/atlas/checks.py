@@ -4,26 +4,34 @@
 
 Through the common frame a cycle closes by construction, but for what the narrowest chart on the way does not see. Maps
 fitted pair by pair know nothing of each other: their cycle error shows what the models disagree about.
+
+Both are judged by the worse end of their interval: better than the mean of the latents would be (an error of 1), and
+better than 95 of 100 shuffles (mean and 1.645 standard deviations of 19 of them).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import permutations
 
 import numpy as np
 
 from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import ChartLatents
+from jepatlas.align.nulls import Null, permutation_null
 from jepatlas.base.errors import InputError
-from jepatlas.base.linear import hold_out, least_squares
+from jepatlas.base.linear import hold_out, least_squares, r2
 from jepatlas.base.records import Estimate, LinearMap, Verdict
 from jepatlas.base.stats import bootstrap
 
 __all__ = ["cycle_error", "cycle_verdicts", "pairwise_maps", "split_states", "translation_verdicts"]
 
 Fit = Callable[[np.ndarray, np.ndarray], LinearMap]
+
+SHUFFLES = 19
+TAIL = 1.645  # standard deviations of a normal null that 5% lie beyond
 
 
 def split_states(
@@ -70,20 +78,25 @@ def cycle_verdicts(
 ) -> list[Verdict]:
     """The cycle error of the atlas' maps, and of maps `fit` pair by pair, through the charts `fitted` in their order.
 
-    `held` are held-out states of the first of them. The null is that of maps between states dealt at random.
+    `held` are held-out states of the first of them. The null is that of maps between single states dealt at random.
     """
     names = [chart.name for chart in fitted]
     _check_cycle(names, fitted, held)
     through = [atlas.map(a, b) for a, b in zip(names, [*names[1:], names[0]], strict=True)]
-    direct, dealt = pairwise_maps(fitted, fit), pairwise_maps([_dealt(chart, rng) for chart in fitted], fit)
-    null = cycle_error(dealt, held, rng, replicates=1).value
-    way = " → ".join([*names, names[0]])
+    direct, way = pairwise_maps(fitted, fit), " → ".join([*names, names[0]])
+    null = np.array([_dealt_error(fitted, fit, held, rng) for _ in range(SHUFFLES)])
+    judge = partial(Verdict.judge, direction="lower", null=float(null.mean()),
+                    threshold=float(np.minimum(1.0, null.mean() - TAIL * null.std(ddof=1))))  # fmt: skip
     return [
-        Verdict.judge("cycle.atlas", cycle_error(through, held, rng, replicates=replicates), direction="lower",
-                      null=null,
-                      good=f"{way} through the common frame: what the narrowest chart on the way does not see."),
-        Verdict.judge("cycle.pairwise", cycle_error(direct, held, rng, replicates=replicates), direction="lower",
-                      null=null, good=f"{way} by maps fitted pair by pair: what the models disagree about."),
+        judge("cycle.atlas", cycle_error(through, held, rng, replicates=replicates),
+              good=f"{way} through the common frame: what the narrowest chart on the way does not see.",
+              bad=f"{way} through the common frame brings back no more than the mean, or than chance: the narrowest "
+                  "chart on the way sees next to nothing of the first. Leave it out, or go another way."),
+        judge("cycle.pairwise", cycle_error(direct, held, rng, replicates=replicates),
+              good=f"{way} by maps fitted pair by pair: what the models disagree about.",
+              bad=f"{way} by maps fitted pair by pair brings back no more than the mean, or than chance: the models do "
+                  "not agree, or share too few states to fit maps on. Check that ids name the same states in all, "
+                  "and share more."),
     ]  # fmt: skip
 
 
@@ -100,12 +113,28 @@ def translation_verdicts(
             continue
         told = atlas.translate(a.latents, a.name, b.name)
         missed = _relative_error(b, told, rng, replicates)
-        null = 1 - _relative_error(b, told[rng.permutation(len(told))], rng, 1).value
-        verdicts.append(Verdict.judge(
-            f"translation.{a.name}.{b.name}", Estimate(1 - missed.value, 1 - missed.high, 1 - missed.low, missed.n),
-            direction="higher", null=null, good=f"R² of '{b.name}' from '{a.name}' through the frame, held out.",
-        ))  # fmt: skip
+        found = Estimate(1 - missed.value, 1 - missed.high, 1 - missed.low, missed.n)
+        verdicts.append(_translation_verdict(a.name, b.name, found, _shuffled(b, told, rng)))
     return verdicts
+
+
+def _translation_verdict(source: str, target: str, found: Estimate, null: Null) -> Verdict:
+    return Verdict.judge(
+        f"translation.{source}.{target}", found, direction="higher", null=null.mean,
+        threshold=float(np.maximum(0.0, null.mean + TAIL * null.std)),
+        good=f"R² of '{target}' from '{source}' through the frame, held out.",
+        bad=f"'{source}' does not tell '{target}' beyond doubt better than its mean would, or than chance. Check that "
+            "ids name the same states in both, share more states than they have dimensions, and judge by more held-out "
+            "ones; if that changes nothing, the two do not see the same things.",
+    )  # fmt: skip
+
+
+def _shuffled(truth: ChartLatents, told: np.ndarray, rng: np.random.Generator) -> Null:
+    """R² where states (or whole groups of them) are told by those of others."""
+    return permutation_null(
+        lambda order: {"r2": r2(truth.latents, told[order])}, len(told), rng,
+        directions="higher", groups=truth.groups, permutations=SHUFFLES,
+    )["r2"]  # fmt: skip
 
 
 def _relative_error(truth: ChartLatents, told: np.ndarray, rng: np.random.Generator, replicates: int) -> Estimate:
@@ -118,13 +147,21 @@ def _relative_error(truth: ChartLatents, told: np.ndarray, rng: np.random.Genera
         spread -= np.square(weights @ centred / weights.sum()).sum()  # the mean is that of the weighted rows
         return {"e": float(missed / spread) if spread > 0 else float("nan")}
 
-    return bootstrap(statistic, len(told), rng, groups=truth.groups, replicates=replicates)["e"]
+    # centred: the spread of a draw, about its own mean, is too small by what the mean varies, which makes errors large
+    found = bootstrap(statistic, len(told), rng, groups=truth.groups, replicates=replicates, centred=True)["e"]
+    low, high = np.clip(found.low, 0, found.value), np.maximum(found.high, found.value)
+    return replace(found, low=float(low), high=float(high))
 
 
 def _shared(a: ChartLatents, b: ChartLatents) -> tuple[ChartLatents, ChartLatents]:
     """Both on the states that they share, row by row."""
     _, rows_a, rows_b = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
     return a.take(rows_a), b.take(rows_b)
+
+
+def _dealt_error(fitted: Sequence[ChartLatents], fit: Fit, held: ChartLatents, rng: np.random.Generator) -> float:
+    maps = pairwise_maps([_dealt(chart, rng) for chart in fitted], fit)
+    return cycle_error(maps, held, rng, replicates=1).value
 
 
 def _dealt(chart: ChartLatents, rng: np.random.Generator) -> ChartLatents:

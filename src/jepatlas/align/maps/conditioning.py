@@ -4,6 +4,7 @@
 
 κ and ranks are those of W between the coordinates that it was fitted in, which its inverse goes through. Orthogonality
 is that of the raw matrix, and of Σ_y^{−½} W Σ_x^{½} in whitened coordinates: standardisers would hide or feign it.
+Where the source does not vary, ridge leaves rounding in W over its penalty: such singular values count as zero.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from jepatlas.base.linear_moments import live_directions
 from jepatlas.base.pair_moments import PairMoments
 from jepatlas.base.records import LinearMap, Verdict
 
-__all__ = ["Conditioning"]
+__all__ = ["Conditioning", "carried_rank", "varied_directions"]
+
+_ROUNDINGS = 16  # as for directions of the source, see `linear_moments`
+_GUESSED = 0.1
+"""A rotation carries directions that never varied as well as any other; rounding leaves a small share there."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,8 @@ class Conditioning:
     def of(cls, fitted: LinearMap, moments: PairMoments | None = None, limit: float = 1e6) -> Conditioning:
         raw = fitted.raw_weight
         sigma, raw_sigma = (np.linalg.svd(weight, compute_uv=False) for weight in (fitted.weight, raw))
-        rank = int((sigma > max(raw.shape) * np.finfo(np.float64).eps * sigma[0]).sum())
+        rank = carried_rank(fitted, sigma, moments)
+        sigma[rank:] = 0
         mean_square = np.square(raw_sigma).mean()
         return cls(
             singular_values=sigma,
@@ -59,7 +65,7 @@ class Conditioning:
             determinant_sign=_sign(fitted.weight, rank),
             constant_source=None if moments is None else int((np.diag(moments.xx) <= 0).sum()),
             constant_target=None if moments is None else int((np.diag(moments.yy) <= 0).sum()),
-            source_rank=None if moments is None else int((live_directions(moments)[0] > 0).sum()),
+            source_rank=None if moments is None else varied_directions(moments),
             d_in=raw.shape[1],
             d_out=raw.shape[0],
             limit=limit,
@@ -68,6 +74,22 @@ class Conditioning:
     def verdicts(self, n_pairs: int) -> list[Verdict]:
         """What a map from so many pairs can and cannot say, and which prior would help; none of it is an error."""
         return map_verdicts(self, n_pairs)
+
+
+def carried_rank(fitted: LinearMap, sigma: np.ndarray, moments: PairMoments | None) -> int:
+    """How many singular values (largest first) are more than rounding, of the moments too where they are known."""
+    least = max(fitted.weight.shape) * np.finfo(np.float64).eps
+    if moments is None:
+        return int((sigma > least * sigma[0]).sum())
+    # without an offset, the mean of the source is a direction that the map has seen
+    seen = varied_directions(moments if fitted.x_mean.any() else moments.about_origin())
+    lowest = np.where(np.arange(len(sigma)) < seen, max(least, _ROUNDINGS * moments.rounding), _GUESSED)
+    return int((sigma > lowest * sigma[0]).sum())
+
+
+def varied_directions(moments: PairMoments) -> int:
+    """In how many directions the source varies."""
+    return int((live_directions(moments)[0] > 0).sum())
 
 
 def _effective_rank(sigma: np.ndarray) -> float:

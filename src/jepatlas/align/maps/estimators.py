@@ -26,9 +26,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from jepatlas.align.maps.fitted import FittedMap, Parts, StreamedMap, paired
+from jepatlas.align.maps.fitted import FittedMap, Parts, StreamedMap, by_appearance, paired
 from jepatlas.align.maps.penalty import best_penalty, held_out
 from jepatlas.align.maps.robust import trust
+from jepatlas.align.splits import group_labels
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear_moments import fit_between, least_squares_of, procrustes_of, ridge_of
@@ -61,7 +62,8 @@ class LeastSquaresMap(StreamedMap):
 class ProcrustesMap(StreamedMap):
     """The best rotation or reflection, or, `scaled`, similarity: what maps between identified charts are.
 
-    It needs about as many pairs as dimensions. Standardising makes it a rotation in standardised coordinates only.
+    As many pairs as dimensions suffice, at about twice the error of endless pairs; twice as many come within 1.4 times.
+    Standardising makes it a rotation in standardised coordinates only.
     """
 
     def __init__(
@@ -147,13 +149,14 @@ class RobustMap(FittedMap):
     """Another map (least squares, if none is given), fitted so that mismatched pairs do not count; see `robust`.
 
     `trust_` is the weight of each pair, from 0 to 1, and `distrusted_` are the rows of those below ½. It takes the rows
-    themselves, so there is no `partial_fit`.
+    themselves, so there is no `partial_fit`. Where rows of one group are alike, give `groups` to `fit`: none of them is
+    judged by another, and an inner `RidgeMap` chooses its penalty by other groups, too.
     """
 
     def __init__(self, estimator: StreamedMap | None = None, *, folds: int = 5, random_state: int = 0) -> None:
         self.estimator, self.folds, self.random_state = estimator, folds, random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Fit on pairs of rows (b, d_in), (b, d_out), at least half of which belong together."""
         x, targets = paired(self, X, y, reset=True)
         check_finite("x", x)
@@ -161,9 +164,10 @@ class RobustMap(FittedMap):
         chosen: Any = LeastSquaresMap() if self.estimator is None else clone(self.estimator)
         self.estimator_: StreamedMap = chosen
         rng = np.random.default_rng(self.random_state)
-        self.trust_ = trust(x, targets, self.estimator_.solve, rng, folds=self.folds)
+        index = by_appearance(group_labels(groups, len(x)))
+        self.trust_ = trust(x, targets, self.estimator_.solve, rng, groups=index, folds=self.folds)
         self.distrusted_ = np.flatnonzero(self.trust_ < 0.5)
-        self._parts = self.estimator_.divide(x, targets, np.arange(len(x)), self.trust_)
+        self._parts = self.estimator_.divide(x, targets, index, self.trust_)
         self._solved = self.solve(*self._parts)
         self.n_samples_seen_ = len(x)
         return self

@@ -17,7 +17,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.pair_moments import PairMoments, Products
 from jepatlas.base.records import LinearMap
 
-__all__ = ["FittedMap", "Parts", "StreamedMap", "paired"]
+__all__ = ["FittedMap", "Parts", "StreamedMap", "by_appearance", "paired"]
 
 Parts = tuple[PairMoments, PairMoments]
 """Pairs to fit on, and pairs to choose a penalty by (none, where there is none to choose). The map is of both."""
@@ -145,6 +145,16 @@ class StreamedMap(FittedMap):
         for label in labels[np.argsort(first)].tolist():
             self._groups.setdefault(label, len(self._groups))
         return np.array([self._groups[label] for label in labels.tolist()])[inverse]
+
+
+def by_appearance(labels: np.ndarray) -> np.ndarray:
+    """Groups as numbers in the order of their first rows, as a stream would number them.
+
+    >>> by_appearance(np.array([7, 2, 7, 5])).tolist()
+    [0, 1, 0, 2]
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
 
 
 def paired(estimator: FittedMap, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -23,8 +23,9 @@ def _pairs(found: Conditioning, n: int) -> list[Verdict]:
         _judge("pairs_beyond_dimensions", n - found.d_in, n, "higher", 1,
                good=f"{n} pairs for {found.d_in} source dimensions determine a linear map; how well, held-out R² says.",
                bad=f"{n} pairs for {found.d_in} source dimensions: least squares fits any target exactly, so its score "
-                   "on these pairs says nothing, and outside of their span it knows nothing. Ridge with a held-out "
-                   "penalty needs fewer pairs, and Procrustes, where both charts are certified, fewest."),
+                   "on these pairs says nothing, and outside of their span it knows nothing. A penalty chosen by "
+                   "held-out score needs fewer pairs, and a rotation as prior, if both charts are certified, fewest; "
+                   "with either, go by the held-out score alone."),
     ]  # fmt: skip
 
 
@@ -35,7 +36,7 @@ def _sides(found: Conditioning, n: int) -> list[Verdict]:
         _judge("constant_source", found.constant_source, n, "lower", 0,
                good="Every source dimension varies.",
                bad=f"{found.constant_source} of {found.d_in} source dimensions never vary: the map cannot know what "
-                   "they would do, and ridge or least squares lets them do nothing. No prior helps: drop them, or add "
+                   "they would do. No prior helps: drop them, or add "
                    "pairs in which they vary."),
         _judge("constant_target", found.constant_target, n, "lower", 0,
                good="Every target dimension varies.",
@@ -45,8 +46,8 @@ def _sides(found: Conditioning, n: int) -> list[Verdict]:
         _judge("source_rank", found.source_rank, n, "higher", found.d_in,
                good="Every source direction varies.",
                bad=f"The source varies in {found.source_rank} of {found.d_in} directions. Between those the map can be "
-                   "trusted as far as its score; along the others least squares and ridge say nothing, and Procrustes "
-                   "guesses. Fewer dimensions (by PCA) say the same with less."),
+                   "trusted as far as its score; along the others nothing is known, and what a rotation says there is "
+                   "a guess. Fewer dimensions (by PCA) say the same with less."),
     ]  # fmt: skip
 
 
@@ -56,14 +57,22 @@ def _map(found: Conditioning, n: int) -> list[Verdict]:
         _judge("map_rank", found.rank, n, "higher", full,
                good=f"The map carries all {full} directions that it could.",
                bad=f"The map carries {found.rank} of {full} directions: it translates forwards, but what lies in the "
-                   "others is lost, and comes back as the mean. Procrustes keeps them all, where theory promises a "
-                   "rotation."),
+                   "others is lost, and comes back as the mean. " + _remedy(found)),
         _judge("condition", found.condition, n, "lower", found.limit,
                good=f"κ = {found.condition:.3g}: noise grows by no more than that on the way back.",
                bad=f"κ = {found.condition:.3g} is above {found.limit:.3g}: the map translates forwards, but on the way "
                    "back its weakest directions would be noise, and are left out; a probe that reads them cannot be "
-                   "migrated. Ridge or Procrustes gives a map of better condition."),
+                   "migrated. " + _remedy(found)),
     ]  # fmt: skip
+
+
+def _remedy(found: Conditioning) -> str:
+    """What could carry more; no prior brings back what never varied on either side."""
+    if found.constant_target == found.d_out or found.source_rank == 0:
+        side = "source" if found.source_rank == 0 else "target"
+        return f"The {side} does not vary at all, so there is nothing to carry: give pairs in which it does."
+    return ("More pairs or a penalty may help where directions are only weak, and so may a rotation as prior, if both "
+            "charts are certified; nothing brings back those that do not vary.")  # fmt: skip
 
 
 def _judge(name: str, value: float, n: int, direction: Direction, threshold: float, *, good: str, bad: str) -> Verdict:

@@ -21,6 +21,7 @@ from functools import reduce
 import numpy as np
 from scipy.special import expit
 
+from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
 from jepatlas.base.pair_moments import PairMoments
 from jepatlas.base.records import LinearMap
@@ -34,27 +35,37 @@ _SETTLED = 0.01  # largest change of a weight
 
 
 def trust(
-    x: np.ndarray, y: np.ndarray, fit: Fit, rng: np.random.Generator, *, folds: int = 5, steps: int = 50
+    x: np.ndarray,
+    y: np.ndarray,
+    fit: Fit,
+    rng: np.random.Generator,
+    *,
+    groups: np.ndarray | None = None,
+    folds: int = 5,
+    steps: int = 50,
 ) -> np.ndarray:
-    """A weight from 0 to 1 for each of the pairs (b, d_in), (b, d_out)."""
+    """A weight from 0 to 1 for each of the pairs (b, d_in), (b, d_out); pairs of one group do not judge each other."""
     if folds < 3:
         raise InputError(
             f"Pairs are judged by maps from other folds, which takes at least 3 folds, but {folds} are given."
         )
-    if len(x) < 2 * folds:
+    labels = group_labels(groups, len(x))
+    count = int(labels.max(initial=-1)) + 1
+    if count < 2 * folds:
         return np.ones(len(x))
-    pairs = _Folded(x, y, fit, rng.permutation(len(x)) % folds)
+    pairs = _Folded(x, y, fit, (rng.permutation(count) % folds)[labels])
     weights = _settle(pairs, _start(pairs), steps)
-    return weights if _predicts(pairs, weights) else np.ones(len(x))
+    return weights if _predicts(pairs, weights, count) else np.ones(len(x))
 
 
-def _predicts(pairs: _Folded, weights: np.ndarray) -> bool:
+def _predicts(pairs: _Folded, weights: np.ndarray, count: int) -> bool:
     """A sign test, at two standard deviations: is y nearer to Wx than to ȳ for more than half of all pairs?
 
-    Of all, not of the trusted ones: those were chosen because they are near.
+    Of all, not of the trusted ones: those were chosen because they are near. `count` is that of groups, because pairs
+    of one group may all be near by one accident.
     """
     nearer = _squares(pairs.residuals(weights)) < _squares(pairs.y - weights @ pairs.y / weights.sum())
-    return bool(nearer.mean() > 0.5 + 1 / np.sqrt(len(nearer)))
+    return bool(nearer.mean() > 0.5 + 1 / np.sqrt(count))
 
 
 class _Folded:

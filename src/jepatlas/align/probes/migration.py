@@ -14,9 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jepatlas.align.maps.conditioning import carried_rank
 from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
+from jepatlas.base.pair_moments import PairMoments
 from jepatlas.base.records import LinearMap
 
 __all__ = ["LIMIT", "LOST", "Support", "check_widths", "migrate", "support"]
@@ -31,7 +33,7 @@ LOST = 0.5
 class Support:
     """What of a probe a map can carry."""
 
-    condition: float  # κ(W) = σ_max / σ_min
+    condition: float  # κ(W) = σ_max / σ_min; infinite where σ_min is but rounding
     width: int  # dimensions that the probe reads
     carried: int  # directions of them that come back through the map
     truncated: int  # singular values that were left out
@@ -48,8 +50,10 @@ def support(
         raise InputError(f"The limit of the condition number must be above 1, but {limit} was given.")
     _, sigma, vt = np.linalg.svd(translation.weight, full_matrices=False)
     kept = sigma > sigma.max() / limit
-    condition = sigma.max() / sigma.min() if sigma.min() > 0 else np.inf
     lost = _lost(probe, translation.x_scale, vt[kept], latents)
+    moments = None if latents is None else PairMoments.of(latents, latents)
+    full = carried_rank(translation, sigma, moments) == len(sigma)
+    condition = sigma[0] / sigma[-1] if full else np.inf
     return Support(float(condition), len(probe.x_mean), int(kept.sum()), int((~kept).sum()), lost)
 
 

@@ -32,7 +32,9 @@ CHUNK = 4096  # chosen pairs whose differences are in memory at once
 
 
 def dsc(a: np.ndarray, b: np.ndarray, *, progress: Progress | None = None) -> float:
-    """Over all pairs of rows, from −1 to 1, within 1e-6; NaN where all distances on one side are equal.
+    """Over all pairs of rows, from −1 to 1; NaN where all distances on one side are equal.
+
+    By the definition for up to 131,072 pairs; beyond, within 1e-6 but for the latents that `dsc_in_tiles` names.
 
     >>> a = np.random.default_rng(0).standard_normal((50, 3))
     >>> dsc(a, 5 - 2 * a[:, ::-1])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -44,15 +45,18 @@ class Metric:
     coordinates: Coordinates = "own"
     k: int | None = None
     """The size of neighbourhoods, where it looks at them: there must be more rows."""
+    low: float = 0.0
+    high: float = 1.0
+    """The least and the largest value there can be: no interval goes beyond."""
 
     def __call__(self, a: np.ndarray, b: np.ndarray) -> float:
         return self.function(a, b) if self.k is None else self.function(a, b, self.k)
 
 
 _TARGET = (
-    Metric("r2", "higher", "share of the target's variance that the map predicts", r2, "target"),
-    Metric("mse_sum", "lower", "squared error of a mapped row, summed over dimensions", mse_sum, "units"),
-    Metric("mse_per_dim", "lower", "squared error of one mapped number", mse_per_dim, "units"),
+    Metric("r2", "higher", "share of the target's variance that the map predicts", r2, "target", low=-inf),
+    Metric("mse_sum", "lower", "squared error of a mapped row, summed over dimensions", mse_sum, "units", high=inf),
+    Metric("mse_per_dim", "lower", "squared error of one mapped number", mse_per_dim, "units", high=inf),
 )
 _LINEAR = (
     Metric("procrustes_error", "lower", "share of variance that the best rotation leaves, in sample", procrustes_error),
@@ -61,8 +65,8 @@ _LINEAR = (
 )
 _GEOMETRY = (
     Metric("cka", "higher", "linear CKA, biased: large for few rows of many dimensions", cka),
-    Metric("cka_debiased", "higher", "linear CKA, debiased: 0 for unrelated latents", cka_debiased),
-    Metric("dsc", "higher", "rank correlation of distances between all pairs of rows", dsc),
+    Metric("cka_debiased", "higher", "linear CKA, debiased: 0 for unrelated latents", cka_debiased, low=-1.0),
+    Metric("dsc", "higher", "rank correlation of distances between all pairs of rows", dsc, low=-1.0),
     *(Metric(f"nos_{k}", "lower", f"share of the {k} nearest that are not the same", nos, k=k) for k in NEIGHBOURS),
     Metric("mutual_knn", "higher", "share of the 10 nearest by angle that are the same", mutual_knn, k=10),
 )
@@ -132,6 +136,8 @@ def _measured(
         return {name: float(1 - shares[k].mean()) for name, k in ks.items()}
     if metric.function is dsc:
         return {metric.name: dsc(a, b, progress=progress)}
+    if metric.function is mutual_knn and metric.k is not None:
+        return {metric.name: mutual_knn(a, b, metric.k, progress=progress)}
     value = metric(a, b)
     if progress is not None:
         progress(1, 1)

@@ -66,15 +66,15 @@ def overlap(one: np.ndarray, other: np.ndarray, ks: Sequence[int]) -> dict[int, 
     return {k: common[:, k - 1] / k for k in ks}
 
 
-def nos(a: np.ndarray, b: np.ndarray, k: int = 10) -> float:
+def nos(a: np.ndarray, b: np.ndarray, k: int = 10, *, progress: Progress | None = None) -> float:
     """NOS@k, from 0 (the same neighbours) to 1 (none in common)."""
-    return float(1 - neighbour_overlap(a, b, [k])[k].mean())
+    return float(1 - neighbour_overlap(a, b, [k], progress=progress)[k].mean())
 
 
-def mutual_knn(a: np.ndarray, b: np.ndarray, k: int = 10) -> float:
+def mutual_knn(a: np.ndarray, b: np.ndarray, k: int = 10, *, progress: Progress | None = None) -> float:
     """The share of common neighbours by angle, from 0 to 1: rows are brought to length 1 first."""
     a, b = paired(a, b)
-    return float(neighbour_overlap(_directions(a), _directions(b), [k])[k].mean())
+    return float(neighbour_overlap(_directions(a), _directions(b), [k], progress=progress)[k].mean())
 
 
 def _directions(x: np.ndarray) -> np.ndarray:

@@ -88,6 +88,7 @@ def run_cases(cases: Sequence[Case], fits: Fits, protocol: Protocol, seeds: Sequ
 def _over_seeds(runs: Sequence[Run]) -> Scores:
     def score(fit: str, name: str) -> Score:
         values, nulls = zip(*(run[fit][name] for run in runs), strict=True)
-        return Score.of(values, nulls, log=MEASURES[name].log)
+        kind = MEASURES[name]
+        return Score.of(values, nulls, log=kind.log, limits=(kind.low, kind.high))
 
     return {fit: {name: score(fit, name) for name in runs[0][fit]} for fit in runs[0]}

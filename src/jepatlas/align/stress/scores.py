@@ -24,14 +24,19 @@ class StressMeasure:
     """What it stands beside."""
     log: bool = False
     """Whether it is averaged by its logarithm, and shown on such an axis."""
+    low: float = 0.0
+    high: float = 1.0
+    """The least and the largest value there can be: no interval goes beyond."""
 
 
 MEASURES: Mapping[str, StressMeasure] = {
-    "r2": StressMeasure("R²", "higher", "share of the target's held-out variance that the map predicts", "shuffled"),
+    "r2": StressMeasure(
+        "R²", "higher", "share of the target's held-out variance that the map predicts", "shuffled", low=-np.inf
+    ),
     "nos_10_common": StressMeasure(
         "NOS@10", "lower", "share of the 10 nearest that are not the same, in the source's coordinates", "shuffled"
     ),
-    "condition": StressMeasure("κ", "lower", "condition number of the map", "shuffled", log=True),
+    "condition": StressMeasure("κ", "lower", "condition number of the map", "shuffled", log=True, low=1.0, high=np.inf),
     "distrusted": StressMeasure("distrusted", "lower", "share of the fitted pairs that the fit distrusts", "shuffled"),
     "recall": StressMeasure("recall", "higher", "share of the mismatched pairs that are distrusted", "blind choice"),
     "precision": StressMeasure("precision", "higher", "share of distrusted pairs that are mismatched", "blind choice"),
@@ -55,8 +60,15 @@ class Score:
     null: float
 
     @classmethod
-    def of(cls, values: Sequence[float], nulls: Sequence[float], *, log: bool = False) -> Score:
-        """One value and one null for each seed; `log` takes logarithms back.
+    def of(
+        cls,
+        values: Sequence[float],
+        nulls: Sequence[float],
+        *,
+        log: bool = False,
+        limits: tuple[float, float] = (-np.inf, np.inf),
+    ) -> Score:
+        """One value and one null for each seed; `log` takes logarithms back. The interval ends at the `limits`.
 
         >>> Score.of([0.5, 0.5, float("nan")], [0.0, 0.1, float("nan")])
         Score(estimate=Estimate(value=0.5, low=0.5, high=0.5, n=2), null=0.05)
@@ -67,7 +79,8 @@ class Score:
         mean, null = (numbers.mean() if len(numbers) else np.nan for numbers in (defined, chance))
         low, high = mean - (reach := _reach(defined)), mean + reach
         value, low, high, null = (float(np.exp(number) if log else number) for number in (mean, low, high, null))
-        return cls(Estimate(value, low, high, len(defined)), null)
+        low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
+        return cls(Estimate(value, float(low), float(high), len(defined)), null)
 
 
 def _reach(values: np.ndarray) -> float:

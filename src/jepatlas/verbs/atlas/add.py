@@ -29,6 +29,10 @@ class Add:
     """Latents h of the new model, with the ids of its states."""
     certificate: tuple[Path, ...] = ()
     """Its certificate, if it has one."""
+    ids: tuple[Path, ...] = ()
+    """Files with the ids of their states, in the order of the charts, where their files have none."""
+    groups: tuple[Path, ...] = ()
+    """Files with a group for each row (an object, an episode), in the order of the charts: held out together."""
     probes: tuple[str, ...] = ()
     """Probes for charts of the atlas, as CHART=FILE; they take the names of their files."""
     seed: int = 0
@@ -44,7 +48,7 @@ def main(words: list[str]) -> int:
     if not options.chart and not options.probes:
         raise InputError("name a file of latents to add, or probes with --probes CHART=FILE.")
     atlas, verdicts = load_atlas(options.atlas), []
-    for newcomer in read_charts(options.chart, options.certificate):
+    for newcomer in read_charts(options.chart, options.certificate, ids=options.ids, groups=options.groups):
         verdicts += add_verdicts(atlas, newcomer, seed=options.seed)
         atlas = atlas.add(newcomer)
     for text in options.probes:

@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from jepatlas.align import Atlas, save_atlas
-from jepatlas.alignments import build_verdicts, read_charts
+from jepatlas.alignments import build_verdicts, read_charts, translations
 from jepatlas.base.errors import InputError
 from jepatlas.verbs.atlas.show import present
 from jepatlas.verbs.options import parse
@@ -28,6 +28,10 @@ class Build:
     """Files of latents, one for each model: npy, npz, safetensors, csv or parquet."""
     certificates: tuple[Path, ...] = ()
     """Certificates of the charts, in the same order (jepatlas certify … --json FILE); for certified maps."""
+    ids: tuple[Path, ...] = ()
+    """Files with the ids of their states, in the order of the charts, where their files have none."""
+    groups: tuple[Path, ...] = ()
+    """Files with a group for each row (an object, an episode), in the order of the charts: held out together."""
     anchors: int = 1024
     """States whose frame coordinates travel with the atlas, so that a model can join later."""
     seed: int = 0
@@ -42,9 +46,10 @@ def main(words: list[str]) -> int:
     options = parse(Build, "atlas build", words)
     if len(options.charts) < 2:
         raise InputError(f"An atlas is built from at least 2 files of latents, but {len(options.charts)} was given.")
-    charts = read_charts(options.charts, options.certificates)
+    charts = read_charts(options.charts, options.certificates, ids=options.ids, groups=options.groups)
     verdicts = build_verdicts(charts, seed=options.seed)
     atlas = Atlas.build(charts, anchors=options.anchors)
     seal = save_atlas(atlas, options.out)
-    present(atlas, options.out, json=options.json, seal=seal, verdicts=verdicts)
+    present(atlas, options.out, json=options.json, seal=seal, verdicts=verdicts,
+            summary=translations(atlas.names, verdicts))  # fmt: skip
     return 0

@@ -9,9 +9,10 @@ from typing import Any
 
 import tyro
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.table import Column, Table
 
 from jepatlas.align import Atlas, Chart, exchanged, load_atlas
+from jepatlas.base.files import read_json
 from jepatlas.base.records import Verdict
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 
@@ -36,18 +37,23 @@ class Show:
 def main(words: list[str]) -> int:
     options = parse(Show, "atlas show", words)
     atlas = load_atlas(options.atlas, seal=options.seal)
-    present(atlas, options.atlas, json=options.json, seal=options.seal)
+    seal = read_json(options.atlas / "atlas.json")["seal"]  # loaded, so it is there and fits
+    present(atlas, options.atlas, json=options.json, seal=seal)
     return 0
 
 
 def present(
-    atlas: Atlas, place: Path, *, json: str | None, seal: str | None = None, verdicts: Sequence[Verdict] = ()
+    atlas: Atlas, place: Path, *, json: str | None, seal: str, verdicts: Sequence[Verdict] = (), summary: str = ""
 ) -> None:
-    """A table of charts, what was judged of them, and the size of what would be sent."""
+    """The answer, where there is one; a table of charts, what was judged of them, the size of what would be sent."""
     console, sizes = console_for(json), exchanged(atlas)
+    if summary:
+        say(console, summary)
     title = f"{len(atlas.charts)} charts in a frame of {atlas.width} dimensions"
     columns = ("chart", "width", "tied", "states", "identified", "bound", "carries", "kB")
-    table = Table(*columns, box=SIMPLE_HEAD, title=title, title_justify="left")
+    table = Table(
+        *(Column(name, overflow="fold") for name in columns), box=SIMPLE_HEAD, title=title, title_justify="left"
+    )
     for chart in atlas.charts:
         table.add_row(*_cells(chart), f"{sizes[chart.name] / 1e3:.1f}")
     console.print(table)
@@ -58,8 +64,8 @@ def present(
             say(console, f"✗ {verdict.name}: {verdict.advice}")
     total, maps = sum(sizes.values()), len(atlas.charts)
     say(console, f"{maps} maps serve {maps * (maps - 1)} translations. Exchanged: {total / 1e3:.1f} kB in all.")
-    say(console, f"Atlas: {place}" + (f" (seal {seal})" if seal else ""))
-    emit(json, {"atlas": str(place), "seal": seal, "width": atlas.width, "bytes": sizes,
+    say(console, f"Atlas: {place} (seal {seal})")
+    emit(json, {"atlas": str(place), "seal": seal, "summary": summary, "width": atlas.width, "bytes": sizes,
                 "charts": [_plain(chart) for chart in atlas.charts],
                 "verdicts": [verdict.to_json() for verdict in judged]})  # fmt: skip
 

@@ -24,7 +24,8 @@ class Probe:
     Example: jepatlas migrate probe --probe colour.safetensors --map runs/align/map.safetensors
 
     With paired latents and labels, accuracies are reported on held-out rows: of the source, of the head as it is, of
-    the migrated one, and of a probe trained on B. Without latents, the probe is carried through a saved map.
+    the migrated one, and of a probe trained on B. Without latents, the probe is carried through a saved map. What is
+    given, probe or map, may have seen the rows: it is scored on all of them, and that is said.
     """
 
     latents: tyro.conf.Positional[tuple[Path, ...]] = ()
@@ -33,6 +34,8 @@ class Probe:
     """File with a label for each row of A, where A's file has none."""
     groups: Path | None = None
     """File with a group for each row of A (an object, an episode): never split."""
+    blocks: int | None = None
+    """Rows are a series in time: split into blocks of so many rows."""
     ids: tuple[Path, ...] = ()
     """Two files with the ids of the rows of A and of B."""
     probe: Path | None = None
@@ -43,6 +46,8 @@ class Probe:
     """How that map is fitted."""
     limit: float = 1e6
     """Directions that the map carries less than 1/limit of the most are not carried back."""
+    share: float = 0.5
+    """Share of the rows (groups, time blocks) that is held out."""
     seed: int = 0
     """Which rows are held out."""
     out: Path = Path("runs/migrate")
@@ -65,6 +70,9 @@ def main(words: list[str]) -> int:
     console = console_for(options.json)
     say(console, found.record.summary)
     console.print(verdict_table(found.record.title, found.record.verdicts))
+    for verdict in found.record.verdicts:
+        if verdict.passed is False:
+            say(console, f"✗ {verdict.name}: {verdict.advice}")
     say(console, f"Probe: {place}\nReport: {page}")
     emit(options.json, {"probe": str(place), "report": str(page)} | found.record.to_json())
     return 0
@@ -77,7 +85,7 @@ def _between_models(options: Probe) -> Migration:
     a = read_latents(options.latents[0], ids=ids[0], groups=options.groups, labels=options.labels)
     b = read_latents(options.latents[1], ids=ids[1])
     return migrate_between(
-        match(a, b), options.fit, limit=options.limit, seed=options.seed,
+        match(a, b), options.fit, limit=options.limit, seed=options.seed, blocks=options.blocks, share=options.share,
         probe=None if options.probe is None else LinearProbe.load(options.probe),
         fitted=None if options.map is None else LinearMap.load(options.map),
     )  # fmt: skip
