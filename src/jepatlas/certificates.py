@@ -74,7 +74,8 @@ def certificate(
     checks: list[Verdict] = []
     if ladder:
         checks = [*ladder.verdicts(h.shape[1], given), *audit(h, h_next, groups=groups, seed=seed)]
-    passed = _passed(diagnosis, verdicts, checks)
+    unread = rho == "unknown" and not any(check.name == "dimension" for check in checks)
+    passed = _passed(diagnosis, verdicts, checks, unread)
     verdicts = list({verdict.name: verdict for verdict in [*verdicts, *checks]}.values())  # the rank may be there twice
     shown = {} if z is None else _shown(arrays, seed)
     parts = (_found(diagnosis, verdicts, ladder if given is None else None), _mismatch(verdicts),
@@ -135,12 +136,16 @@ OUTCOME = {
 }
 
 
-def _passed(diagnosis: Diagnosis | None, verdicts: list[Verdict], checks: list[Verdict]) -> bool | None:
-    """With the truth the diagnosis decides; without, the better of the two bounds together with all checks."""
+def _passed(diagnosis: Diagnosis | None, verdicts: list[Verdict], checks: list[Verdict], unread: bool) -> bool | None:
+    """With the truth the diagnosis decides; without, the better of the two bounds together with all checks.
+
+    A ladder that could not be read leaves it open where ρ was estimated from it; beside a given ρ it only informs.
+    """
     if diagnosis is not None:
         return None if diagnosis.kind == "undecided" else diagnosis.kind == "rotation"
     bound = _better_bound(verdicts)
     answers = [bound and bound.passed, *(check.passed for check in checks if check.threshold is not None)]
+    answers += [None] if unread else []
     return False if False in answers else None if None in answers else True
 
 

@@ -104,6 +104,9 @@ def bound_verdicts(terms: Terms, dim: int, null: float, *, form: str = "", estim
     if estimated and certified.passed is False and certified.low <= limit:
         advice = f"Undecided: ρ is not known well enough from these pairs. Give ρ, or more pairs.{estimated}"
         certified = replace(certified, passed=None, advice=advice)
+    elif certified.passed is False and certified.value <= limit:
+        advice = f"Undecided: the bound{after} keeps to its limit, but not beyond doubt. Give more pairs."
+        certified = replace(certified, passed=None, advice=advice)
     return [
         Verdict.judge(f"epsilon{form}", terms["epsilon"], direction="lower", null=null,
                       good=f"ε: distance of the latents' covariance from the identity{after}."),
