@@ -12,5 +12,9 @@ html_theme = "furo"
 html_title = f"jepatlas {release}"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-autodoc_default_options = {"members": True, "undoc-members": True}
+# scikit-learn gives estimators methods of its own, whose texts refer to its own documentation
+SKLEARN = ", ".join(
+    f"set_{method}_request" for method in ("fit", "partial_fit", "transform", "inverse_transform", "score")
+)
+autodoc_default_options = {"members": True, "undoc-members": True, "exclude-members": SKLEARN}
 suppress_warnings = ["docutils", "ref.python"]
