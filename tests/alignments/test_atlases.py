@@ -72,7 +72,7 @@ def test_a_newcomer_is_scored_on_anchors_that_it_was_not_fitted_on():
     assert good.null is not None and good.null < 0.2
     blind = ChartLatents("eve", np.random.default_rng(9).standard_normal((300, 3)), np.arange(300))
     (bad,) = add_verdicts(atlas, blind, seed=0)
-    assert bad.high < 0.1
+    assert bad.high < 0.1 and bad.passed is False and good.passed is True
 
 
 def test_a_newcomer_of_few_anchors_is_not_scored():

@@ -27,6 +27,9 @@ from jepatlas.base.stats import bootstrap
 
 __all__ = ["add_verdicts", "build_verdicts", "read_charts", "translations"]
 
+SHUFFLES, SIGNIFICANT = 19, 1.645
+"""Pairings by chance, and how far beyond their mean counts as better, in their standard deviations."""
+
 NAMED = 6
 """Pairs of charts that a sentence names."""
 
@@ -102,11 +105,17 @@ def add_verdicts(atlas: Atlas, newcomer: ChartLatents, *, seed: int) -> list[Ver
     order = np.argsort(atlas.anchors.ids)
     places = atlas.anchors.coordinates[order[np.searchsorted(atlas.anchors.ids, held.ids, sorter=order)]]
     told, rng = atlas.add(fitted).chart(newcomer.name).into.apply(held.latents), numpy_generator(seed, "newcomer")
-    dealt = told[rng.permutation(len(told))]
+    dealt = np.array([r2(places, told[rng.permutation(len(told))]) for _ in range(SHUFFLES)])
     estimate = bootstrap(lambda w: {"r2": r2(places, told, w)}, len(told), rng, groups=held.groups)["r2"]
-    advice = (f"Held-out R² of the anchors' places in the frame from '{newcomer.name}'. Directions that it does not "
-              "see count against it.")  # fmt: skip
-    return [Verdict.judge(f"joins.{newcomer.name}", estimate, direction="higher", null=r2(places, dealt), good=advice)]
+    what = (f"Held-out R² of the anchors' places in the frame from '{newcomer.name}'. Directions that it does not see "
+            "count against it.")  # fmt: skip
+    return [
+        Verdict.judge(
+            f"joins.{newcomer.name}", estimate, direction="higher", null=float(dealt.mean()),
+            threshold=max(0.0, float(dealt.mean() + SIGNIFICANT * dealt.std(ddof=1))), good=what,
+            bad=f"{what} It does not fall on them better than chance, or than their mean: are its ids right?",
+        )
+    ]  # fmt: skip
 
 
 def _certified(atlas: Atlas, held: Sequence[ChartLatents], rng: np.random.Generator) -> list[Verdict]:

@@ -37,6 +37,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     end of every run must be among these. Agreement is asked of the whole interval of the distance."""
     del scale
     finished = [result for result in results if result.record.get("course")]
+    if not finished:
+        return Finding("undecided", f"None of the {len(results)} runs came to its end, so nothing could be decomposed.")
     ends = [result.record["course"][-1] for result in finished]
     starts = [result.record["course"][0] for result in finished]
     linear = [end["shares"]["1"] for end in ends]

@@ -5,6 +5,7 @@ They keep moments of the pairs, no rows. The map is solved when it is first aske
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -25,21 +26,21 @@ Parts = tuple[PairMoments, PairMoments]
 _ROWS = 65_536  # taken at once, so that an array mapped from disk is never copied as a whole
 
 
-class FittedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FittedMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """Translates rows by `map_`."""
 
     n_samples_seen_: int
     _parts: Parts
     _solved: LinearMap | None
 
+    @abstractmethod
     def solve(self, fit: PairMoments, held: PairMoments) -> LinearMap:
         """The map of all these pairs."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def limit(self) -> float:
         """τ: what the map carries less than 1/τ of the most is not translated back."""
-        raise NotImplementedError
 
     @property
     def map_(self) -> LinearMap:
@@ -118,7 +119,7 @@ class StreamedMap(FittedMap):
 
     def _fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         for name in ("_parts", "_groups"):
-            self.__dict__.pop(name, None)
+            vars(self).pop(name, None)
         self._add(X, y, groups)
         self._solved = self.solve(*self._parts)
         return self
