@@ -12,7 +12,7 @@ from torch import Generator, Tensor
 
 from jepatlas.base.records import Loss
 
-__all__ = ["Batches", "Encoder", "Law", "Mixing", "Objective", "World"]
+__all__ = ["Batches", "Encoder", "Energy", "Law", "Mixing", "Objective", "World"]
 
 
 class Law(Protocol):
@@ -77,6 +77,22 @@ class Objective(Protocol):
     def smallest_batch(self, dim: int) -> int:
         """How many rows its batch statistics need for latents of width `dim`."""
         ...
+
+
+class Energy(Protocol):
+    """What it takes to go from x to y: not negative, and finite wherever it is learned."""
+
+    @property
+    def guaranteed_quasimetric(self) -> bool:
+        """Whether zero at identical points and the triangle inequality hold by construction."""
+        ...
+
+    @property
+    def pseudo(self) -> bool:
+        """Whether distinct points may be at distance 0."""
+        ...
+
+    def __call__(self, x: Tensor, y: Tensor) -> Tensor: ...  # (..., d), (..., d) → (...)
 
 
 class Batches(Protocol):

@@ -24,7 +24,7 @@ from jepatlas.base.files import write_bytes, write_json
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Direction", "Estimate", "LinearMap", "Loss", "Pairs", "Record", "Verdict"]
+__all__ = ["Direction", "Estimate", "Experience", "LinearMap", "Loss", "Pairs", "Record", "Steps", "Verdict"]
 
 Direction = Literal["higher", "lower"]
 
@@ -37,6 +37,28 @@ class Pairs:
     x_next: Tensor  # (b, p)
     z: Tensor  # (b, n)
     z_next: Tensor  # (b, n)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Observed steps with what they cost, and goals drawn from the same data: what an energy is learned from."""
+
+    x: Tensor  # (b, p)
+    x_next: Tensor  # (b, p)
+    cost: Tensor  # (b,)
+    goal: Tensor  # (b, p)
+
+
+@dataclass(frozen=True)
+class Experience:
+    """Steps x → x_next as they were observed, in order within each episode; z is the truth behind x, where known."""
+
+    x: np.ndarray  # (t, p)
+    x_next: np.ndarray  # (t, p)
+    cost: np.ndarray  # (t,)
+    episode: np.ndarray  # (t,) whole numbers
+    z: np.ndarray | None = None  # (t, n)
+    z_next: np.ndarray | None = None  # (t, n)
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,8 @@ def read_ladder(
     """
     leading = max(eigenvalues[0], leading or eigenvalues[0], key=lambda estimate: estimate.value)
     reach, window = max(leading.value, 0.0) ** REACH, max(leading.high, 0.0) ** 2
-    functions = np.clip((functions - functions.mean(0)) / functions.std(0), -CLIP, CLIP)
+    spread = functions.std(0)
+    functions = np.clip((functions - functions.mean(0)) / np.where(spread > 0, spread, 1.0), -CLIP, CLIP)
     steps: list[Step] = []
     known: list[int] = []
     surplus = False
