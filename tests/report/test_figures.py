@@ -90,6 +90,19 @@ def test_heatmap_is_symmetric_around_zero_only_where_there_are_negatives():
     assert (positive.zmin, positive.zmax) == (0, 1)
 
 
+def test_landscapes_share_one_scale_and_show_what_is_not_reached():
+    arrays = {"there": np.array([[0, 1, 2], [1, 2, 3.0]]), "back": np.array([[0, np.inf, 5], [1, 2, np.inf]]),
+              "way": np.array([[0, 0], [2, 1.0]])}  # fmt: skip
+    panels = [{"title": "to", "values": "there", "x": [-1, 1], "y": [0, 2], "marks": [{"name": "goal", "at": [0, 1]}]},
+              {"title": "from", "values": "back", "paths": [{"name": "<b>way", "points": "way"}]}]  # fmt: skip
+    there, back = draw({"kind": "landscape", "title": "E", "panels": panels}, arrays).panels
+    field = there.figure.data[0]
+    assert (field.zmax, tuple(field.x), tuple(field.y)) == (5, (-1, 0, 1), (0, 2)) and field.meta["part"] == "matrix"
+    grey, field, way = back.figure.data
+    np.testing.assert_array_equal(np.isnan(grey.z), np.isfinite(arrays["back"]))
+    assert field.zmax == 5 and way.name == "&lt;b&gt;way" and "67% of the places" in back.alt
+
+
 def test_every_kind_says_what_it_lacks():
     for kind in KINDS:
         with pytest.raises(InputError, match=f"Figure 'T' of kind '{kind}' needs"):
@@ -109,7 +122,7 @@ def test_panels_with_one_range_have_the_same_limits():
     ("spec", "message"),
     [
         ({"kind": "scater", "title": "T"}, "Did you mean 'scatter'"),
-        ({"title": "T"}, "Known: curves, heatmap, scatter"),
+        ({"title": "T"}, "Known: curves, heatmap, landscape, scatter"),
         (scatter(x="zz"), "no array 'zz'. Did you mean 'z'"),
         (scatter(columns=[0, 3]), "has 3 columns"),
         (scatter(columns=[0, -1]), "has 3 columns"),
@@ -120,6 +133,12 @@ def test_panels_with_one_range_have_the_same_limits():
         ({"kind": "scatter", "title": "T", "panels": [3]}, "cannot be drawn"),
         ({"kind": "curves", "title": "T", "series": [{"name": "a", "x": [1], "y": [1, 2]}]}, "same number of rows"),
         ({"kind": "curves", "title": "T", "series": [{"name": "a", "x": [1], "y": ["x"]}]}, "cannot be drawn"),
+        ({"kind": "landscape", "title": "T", "panels": [{"values": "zz"}]}, "no array 'zz'"),
+        ({"kind": "landscape", "title": "T", "panels": [{"values": "one"}]}, "rows and columns"),
+        (
+            {"kind": "landscape", "title": "T", "panels": [{"values": "z", "paths": [{"name": "p", "points": "z"}]}]},
+            "two columns",
+        ),
         ({"kind": "heatmap", "title": "T", "matrix": [[1, 2], [3]]}, "cannot be drawn"),
         ({"kind": "heatmap", "title": "T", "matrix": [1, 2]}, "rows and columns"),
         ({"kind": "heatmap", "title": "T", "matrix": [[1, 2]], "x": ["a"]}, "1 names for 2"),
@@ -127,4 +146,4 @@ def test_panels_with_one_range_have_the_same_limits():
 )
 def test_a_wrong_spec_is_explained(spec, message):
     with pytest.raises(InputError, match=message):
-        draw(spec, ARRAYS | {"short": Z[:7]})
+        draw(spec, ARRAYS | {"short": Z[:7], "one": Z[:, 0]})

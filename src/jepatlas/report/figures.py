@@ -11,6 +11,7 @@ from jepatlas.base.errors import InputError, nearest
 from jepatlas.report.curves import draw_curves
 from jepatlas.report.drawing import Arrays, Drawing, Spec
 from jepatlas.report.heatmap import draw_heatmap
+from jepatlas.report.landscape import draw_landscape
 from jepatlas.report.scatter import draw_scatter
 
 __all__ = ["KINDS", "draw"]
@@ -18,6 +19,7 @@ __all__ = ["KINDS", "draw"]
 KINDS: dict[str, Callable[[Spec, Arrays, int], Drawing]] = {
     "curves": draw_curves,
     "heatmap": draw_heatmap,
+    "landscape": draw_landscape,
     "scatter": draw_scatter,
 }
 

@@ -25,6 +25,9 @@
       const names = signed ? ["--matrix-low", "--matrix-zero", "--matrix-high"] : ["--matrix-zero", "--matrix-high"];
       trace.colorscale = names.map((name, i) => [i / (names.length - 1), colour(name)]);
     },
+    blank: (trace, _, colour) => {
+      trace.colorscale = [0, 1].map((end) => [end, colour("--rule-strong")]);
+    },
   };
 
   function themed(text) {

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from jepatlas.base.files import write_bytes
 from jepatlas.report.colours import wheel
 from jepatlas.report.drawing import Arrays, Spec, numbers
+from jepatlas.report.landscape import landscape_axes, landscape_values
 
 __all__ = ["paper_figure"]
 
@@ -96,4 +97,20 @@ def _heatmap(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
     ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
 
 
-_PANELS = {"curves": _curves, "scatter": _scatter, "heatmap": _heatmap}
+def _landscape(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
+    fields = [landscape_values(panel, arrays) for panel in spec["panels"]]
+    top = max((field[np.isfinite(field)].max() for field in fields if np.isfinite(field).any()), default=1.0)
+    field = landscape_values(part, arrays)
+    x, y = landscape_axes(part, field)
+    ax.set_facecolor("0.7")  # what is not reached
+    ax.pcolormesh(x, y, np.ma.masked_invalid(field), vmin=0, vmax=top, cmap="viridis", shading="nearest")
+    for number, path in enumerate(part.get("paths", [])):
+        ax.plot(*np.asarray(arrays[path["points"]]).T, color=f"C{number + 1}", linewidth=1.2, label=str(path["name"]))
+    for mark in part.get("marks", []):
+        ax.plot(*mark["at"], "x", color="white", markersize=5)
+    ax.set_aspect("equal")
+    if part.get("paths"):
+        ax.legend(fontsize=6)
+
+
+_PANELS = {"curves": _curves, "scatter": _scatter, "heatmap": _heatmap, "landscape": _landscape}
