@@ -1,20 +1,13 @@
-"""A recipe: everything that decides what a run will be. And the one place where parts are put together.
-
-A recipe is a tree of frozen dataclasses, each beside its owner. It is saved with the run as plain YAML, can be given
-back with `--recipe`, and is what the command line is made from.
-"""
+"""The recipe of an agent: what is trained, on which world, and how."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import tyro
-import yaml
 from torch import nn
 
-from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.distributed import rank, world_size
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import forked_rng
@@ -28,11 +21,11 @@ from jepatlas.objectives import (
     VICRegConfig,
     WhiteningConfig,
 )
-from jepatlas.training import TrainingConfig, fingerprint, refuse_running_statistics, refuse_small_batch
+from jepatlas.training import TrainingConfig, refuse_running_statistics, refuse_small_batch
 from jepatlas.views import PairStream, Siblings, Transitions
 from jepatlas.worlds import LatentWorld
 
-__all__ = ["Recipe", "build_batches", "build_objective", "load_recipe", "read_recipe", "recipe_id", "recipe_text"]
+__all__ = ["Recipe", "build_batches", "build_objective"]
 
 Unprefixed = tyro.conf.arg(name="")
 
@@ -66,45 +59,6 @@ class Recipe:
                 f"A pool of {self.pool} pairs is smaller than one batch of {self.training.batch_size}. Raise --pool, "
                 "or lower --batch-size."
             )
-
-
-def read_recipe(path: Path) -> Recipe:
-    """A recipe file, strictly: what it does not know it refuses."""
-    try:
-        data = yaml.safe_load(path.read_text())
-    except FileNotFoundError as error:
-        raise InputError(f"There is no recipe file {path}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError, IsADirectoryError) as error:
-        raise InputError(f"{path} is not a recipe in YAML: {error}") from error
-    return from_plain(Recipe, {} if data is None else data, where=str(path))
-
-
-def load_recipe(run: Path) -> Recipe:
-    """The recipe of a run folder."""
-    if not (run / "recipe.yaml").is_file():
-        raise InputError(
-            f"{run} is not a run folder: it has no recipe.yaml. Train one with 'jepatlas train --out {run}'."
-        )
-    return read_recipe(run / "recipe.yaml")
-
-
-def recipe_text(recipe: Recipe) -> str:
-    """
-    >>> recipe_text(Recipe()).splitlines()[:3]
-    ['seed: 0', 'world:', '  kind: latent']
-    """
-    return yaml.safe_dump(to_plain(recipe), sort_keys=False, allow_unicode=True)
-
-
-def recipe_id(recipe: Recipe) -> str:
-    """The fingerprint that a run's checkpoints carry.
-
-    Where and how often a run reports does not change what it computes, so it may be resumed elsewhere.
-    """
-    plain: dict[str, Any] = to_plain(recipe)
-    silent = ("device", "threads", "parallel", "log_every", "checkpoint_every", "keep", "track")
-    plain["training"] = {key: value for key, value in plain["training"].items() if key not in silent}
-    return fingerprint(plain)
 
 
 def build_objective(recipe: Recipe) -> PairObjective:

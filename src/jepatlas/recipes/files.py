@@ -1,0 +1,64 @@
+"""Recipes as files: plain YAML, read strictly, with a fingerprint that checkpoints carry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+
+from jepatlas.base.config import from_plain, to_plain
+from jepatlas.base.errors import InputError
+from jepatlas.recipes.agent import Recipe
+from jepatlas.training import fingerprint
+
+__all__ = ["load_recipe", "read_recipe", "recipe_id", "recipe_text"]
+
+R = TypeVar("R")
+
+
+def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
+    """A recipe file, strictly: what it does not know it refuses."""
+    try:
+        data = yaml.safe_load(path.read_text())
+    except FileNotFoundError as error:
+        raise InputError(f"There is no recipe file {path}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError, IsADirectoryError) as error:
+        raise InputError(f"{path} is not a recipe in YAML: {error}") from error
+    data = {} if data is None else data
+    found, wanted = (data.get("kind") if isinstance(data, dict) else None), getattr(cls, "kind", None)
+    if found != wanted:
+        raise InputError(f"{path} is a recipe of {_what(found)}, but one of {_what(wanted)} is needed here.")
+    return from_plain(cls, data, where=str(path))
+
+
+def load_recipe(run: Path, cls: type[R] = Recipe) -> R:
+    """The recipe of a run folder."""
+    if not (run / "recipe.yaml").is_file():
+        raise InputError(
+            f"{run} is not a run folder: it has no recipe.yaml. Train one with 'jepatlas train --out {run}'."
+        )
+    return read_recipe(run / "recipe.yaml", cls)
+
+
+def recipe_text(recipe: Any) -> str:
+    """
+    >>> recipe_text(Recipe()).splitlines()[:3]
+    ['seed: 0', 'world:', '  kind: latent']
+    """
+    return yaml.safe_dump(to_plain(recipe), sort_keys=False, allow_unicode=True)
+
+
+def recipe_id(recipe: Any) -> str:
+    """The fingerprint that a run's checkpoints carry.
+
+    Where and how often a run reports does not change what it computes, so it may be resumed elsewhere.
+    """
+    plain: dict[str, Any] = to_plain(recipe)
+    silent = ("device", "threads", "parallel", "log_every", "checkpoint_every", "keep", "track")
+    plain["training"] = {key: value for key, value in plain["training"].items() if key not in silent}
+    return fingerprint(plain)
+
+
+def _what(kind: str | None) -> str:
+    return f"kind '{kind}'" if kind else "an agent (without a 'kind:' of its own)"
