@@ -208,7 +208,7 @@ def test_moments_refuse():
     for bad in (np.nan, np.inf):
         broken = ones.copy()
         broken[3, 1] = bad
-        with pytest.raises(InputError, match=r"'y' has 1 values .* row 3"):
+        with pytest.raises(InputError, match=r"'y' has 1 value .* row 3"):
             PairMoments.of(ones, broken)
     with pytest.raises(InputError, match="too large to be squared in float32"):
         PairMoments.of(1e25 * np.arange(10).reshape(5, 2), ones, products="float32")
