@@ -61,7 +61,8 @@ def rates(rho: Rho, dim: int) -> tuple[float, ...]:
     check_count("dim", dim)
     each = rho if isinstance(rho, tuple) else (rho,) * dim
     if len(each) != dim:
-        raise InputError(f"rho has {len(each)} values, but dim is {dim}. Give one value, or one for each dimension.")
+        count = f"{len(each)} value{'' if len(each) == 1 else 's'}"
+        raise InputError(f"rho has {count}, but dim is {dim}. Give one value, or one for each dimension.")
     check("rho", rho, all(0 <= value < 1 for value in each), "in [0, 1)")
     return each
 
