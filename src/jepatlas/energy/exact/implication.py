@@ -1,0 +1,97 @@
+"""Rules "premise implies conclusion" with costs: E(p, q) is the cost of the cheapest derivation of q from p.
+
+    E(p, p) = 0,    E(p, q) = min over rules p → r of cost + E(r, q),    +∞ if p does not imply q
+
+A derivation does not run backwards, so no symmetric distance can hold this. Rules have one premise each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from jepatlas.base.errors import InputError, nearest
+from jepatlas.base.graphs import Graph
+from jepatlas.energy.exact.graphs import graph_energies, shortest_path
+
+__all__ = ["Derivation", "Rules"]
+
+Rule = tuple[str, str, float]
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The facts from premise to conclusion, and what it costs; no facts and +∞ if there is none."""
+
+    facts: tuple[str, ...]
+    cost: float
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Facts by name, and a graph of rules between them.
+
+    >>> rules = Rules.of([("cat", "mammal", 1.0), ("dog", "mammal", 1.0), ("mammal", "animal", 2.0)])
+    >>> rules.derive("cat", "animal")
+    Derivation(facts=('cat', 'mammal', 'animal'), cost=3.0)
+    >>> rules.derive("animal", "cat").cost
+    inf
+    """
+
+    facts: tuple[str, ...]
+    graph: Graph
+
+    @classmethod
+    def of(cls, rules: Iterable[Rule], facts: Iterable[str] = ()) -> Self:
+        """From (premise, conclusion, cost); facts that no rule names may be given, and come first."""
+        rules = [_checked(rule) for rule in rules]
+        ends = [(premise, conclusion) for premise, conclusion, _ in rules]
+        named = tuple(dict.fromkeys((*facts, *(fact for pair in ends for fact in pair))))
+        number = {name: i for i, name in enumerate(named)}
+        edges = np.array([(number[p], number[q]) for p, q in ends], dtype=np.int64).reshape(-1, 2)
+        return cls(named, Graph(len(named), edges[:, 0], edges[:, 1], np.array([cost for _, _, cost in rules])))
+
+    def index(self, fact: str) -> int:
+        if fact not in self.facts:
+            raise InputError(f"There is no fact '{fact}' in these rules. {nearest(fact, self.facts)}")
+        return self.facts.index(fact)
+
+    @cached_property
+    def energies(self) -> np.ndarray:
+        """E from each fact to each, in the order of `facts`: (n, n)."""
+        return graph_energies(self.graph)
+
+    @property
+    def implies(self) -> np.ndarray:
+        """Whether the fact of the row implies that of the column, itself included: the ancestor closure, (n, n).
+
+        It is what an order embedding has to reproduce.
+        """
+        return np.isfinite(self.energies)
+
+    @property
+    def is_order(self) -> bool:
+        """Whether no two facts imply each other, so that implication is a partial order: the rules have no cycle."""
+        both = self.implies & self.implies.T
+        return bool(both.sum() == len(self.facts))
+
+    def derive(self, premise: str, conclusion: str) -> Derivation:
+        """The cheapest derivation."""
+        start, goal = self.index(premise), self.index(conclusion)
+        path = shortest_path(self.graph, start, goal)
+        return Derivation(tuple(self.facts[node] for node in path), float(self.energies[start, goal]))
+
+
+def _checked(rule: Rule) -> Rule:
+    try:
+        premise, conclusion, cost = rule
+        cost = float(cost)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"The rule {rule!r} is not of the form (premise, conclusion, cost).") from error
+    if not cost >= 0:
+        raise InputError(f"The rule {premise} → {conclusion} costs {cost:g}, but costs are numbers of at least 0.")
+    return premise, conclusion, cost
