@@ -42,8 +42,9 @@ class MultiViewTable:
             rows = list(reader)
         names = list(reader.fieldnames or [])
         if missing := [name for name in NEEDED if name not in names]:
+            verb = "is" if len(missing) == 1 else "are"
             raise InputError(f"{path}: a multi-view table needs the columns {', '.join(NEEDED)}, "
-                             f"but {', '.join(missing)} is missing. Found: {', '.join(names)}.")  # fmt: skip
+                             f"but {', '.join(missing)} {verb} missing. Found: {', '.join(names)}.")  # fmt: skip
         short = [number for number, row in enumerate(rows, start=2) if None in row or None in row.values()]
         if short or not rows:
             where = f"line {short[0]} has not as many cells as the first" if short else "it has no rows"
