@@ -15,6 +15,8 @@ from jepatlas.base.errors import InputError, nearest
 
 __all__ = ["main"]
 
+BROKEN_PIPE = 128 + 13  # as a shell reports a process that SIGPIPE ended
+
 VERBS = {
     "tour": "a guided run: two agents, one world, the map between them (two minutes)",
     "train": "train an agent on a world, or resume one",
@@ -22,6 +24,7 @@ VERBS = {
     "align": "can one model's latents be translated into another's?",
     "migrate": "carry a probe from one model to another, through their map",
     "atlas": "many models in one frame: build, add, show, translate",
+    "energy": "how far is it, and can one get back? fit, audit, exact",
     "report": "one page that shows what was run and what came out",
     "sweep": "train and certify many recipes at once",
     "reproduce": "a claim of a paper, tested: what was claimed, what comes out here",
@@ -34,8 +37,9 @@ usage: jepatlas VERB [options]     (jepatlas VERB --help explains a verb and giv
 
 {chr(10).join(f"  {verb:9} {line}" for verb, line in VERBS.items())}
 
-Every verb takes --seed, --out DIR, --json PATH (- for standard output, where nothing else is printed then)
-and --debug (show the traceback of an error). Exit codes: 0 done, 1 a run or check failed, 2 bad input, 130 interrupted.
+Every verb takes --json PATH (- for standard output, where nothing else is printed then) and --debug (show the traceback
+of an error); those that write files --out, those that draw by chance --seed. Exit codes: 0 done, 1 a run or check
+failed, 2 bad input, 130 interrupted, 141 whoever read the output has seen enough and left.
 """
 
 
@@ -51,10 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(__version__)
         return 0
     try:
-        return _run(words[0], words[1:])
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        code = _run(words[0], words[1:])
+        sys.stdout.flush()  # here, where a closed pipe has its own exit code
+        return code
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough: no failed check
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the last flush would fail as well
-        return 1
+        return BROKEN_PIPE
     except (InputError, OSError) as error:
         if debug:
             traceback.print_exc()

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from rich.console import Console
+from torch import nn
 
 from jepatlas.base.config import from_plain
+from jepatlas.base.contracts import Batches
 from jepatlas.base.distributed import process_group, rank
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_text
@@ -21,17 +23,18 @@ from jepatlas.base.records import Record
 from jepatlas.base.seeding import torch_generator
 from jepatlas.certificates import Certificate, certificate
 from jepatlas.objectives import PairObjective
-from jepatlas.recipes import Recipe, build_batches, build_objective, load_recipe, recipe_id, recipe_text
+from jepatlas.recipes import AnyRecipe, Recipe, any_recipe, build, build_objective, load_recipe, recipe_id, recipe_text
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train
 from jepatlas.training.parallel import wait_for_all
-from jepatlas.views import PairStream
 
-__all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run", "train_job"]
+__all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run", "train_job", "trained"]
+
+T = TypeVar("T", bound=nn.Module)
 
 SMALLEST = 100  # samples of a certificate: fewer say nothing
 
 
-def start_run(recipe: Recipe, folder: Path, console: Console | None = None) -> Outcome:
+def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -> Outcome:
     """Train a new run in `folder`, which must not hold one already."""
     if (folder / "recipe.yaml").exists() or (folder / "checkpoints").exists():
         raise InputError(
@@ -40,7 +43,7 @@ def start_run(recipe: Recipe, folder: Path, console: Console | None = None) -> O
     recipe.training.check_machine()
     with process_group(recipe.training.device):
         # Before anything is written: a recipe that cannot be built leaves no trace.
-        objective, batches = build_objective(recipe), build_batches(recipe)
+        objective, batches = build(recipe)
         wait_for_all()  # to look, or one would find what another has just written
         if rank() == 0:
             write_text(folder / "recipe.yaml", recipe_text(recipe))
@@ -49,14 +52,12 @@ def start_run(recipe: Recipe, folder: Path, console: Console | None = None) -> O
 
 def resume_run(folder: Path, console: Console | None = None) -> Outcome:
     """Go on from the newest checkpoint, or from the start where there is none."""
-    recipe = load_recipe(folder)
+    recipe = any_recipe(folder)
     with process_group(recipe.training.device):
-        return _train(recipe, build_objective(recipe), build_batches(recipe), folder, console)
+        return _train(recipe, *build(recipe), folder, console)
 
 
-def _train(
-    recipe: Recipe, objective: PairObjective, batches: PairStream, folder: Path, console: Console | None
-) -> Outcome:
+def _train(recipe: AnyRecipe, objective: Any, batches: Batches, folder: Path, console: Console | None) -> Outcome:
     outcome = train(objective, batches, recipe.training, folder, recipe=recipe_id(recipe), console=console)
     if rank() == 0:
         verdicts = (outcome.verdict,) if outcome.verdict else ()
@@ -69,15 +70,19 @@ def _train(
 def load_objective(folder: Path) -> tuple[Recipe, PairObjective]:
     """A trained objective, ready for use: averaged weights where the run kept them."""
     recipe = load_recipe(folder)
+    return recipe, trained(build_objective(recipe), recipe, folder)
+
+
+def trained(objective: T, recipe: AnyRecipe, folder: Path) -> T:
+    """An objective with the weights of a run's newest checkpoint, in evaluation mode."""
     newest = latest_checkpoint(folder / "checkpoints")
     if newest is None:
         raise InputError(
             f"{folder} has no checkpoint: it has not come far enough, or it failed before one was due (see its "
             f"records/outcome.json). Go on with 'jepatlas train --resume {folder}', or train anew with other settings."
         )
-    objective = build_objective(recipe)
     load_weights(objective, load_checkpoint(newest, recipe_id(recipe)).tensors)
-    return recipe, objective.eval()
+    return objective.eval()
 
 
 def certify_run(

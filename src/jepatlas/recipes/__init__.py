@@ -5,6 +5,30 @@ back with `--recipe`, and is what the command line is made from.
 """
 
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
-from jepatlas.recipes.files import load_recipe, read_recipe, recipe_id, recipe_text
+from jepatlas.recipes.build import AnyRecipe, build
+from jepatlas.recipes.energy import AgentConfig, EnergyRecipe, build_energy, build_steps, gathered
+from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
+from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_id, recipe_text
 
-__all__ = ["Recipe", "build_batches", "build_objective", "load_recipe", "read_recipe", "recipe_id", "recipe_text"]
+__all__ = [
+    "AgentConfig",
+    "AnyRecipe",
+    "EnergyRecipe",
+    "EnergyWorld",
+    "Gathered",
+    "Recipe",
+    "StepFile",
+    "WalkConfig",
+    "any_recipe",
+    "build",
+    "build_batches",
+    "build_energy",
+    "build_objective",
+    "build_steps",
+    "gathered",
+    "load_recipe",
+    "mixed",
+    "read_recipe",
+    "recipe_id",
+    "recipe_text",
+]

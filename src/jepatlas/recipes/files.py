@@ -10,22 +10,17 @@ import yaml
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.errors import InputError
 from jepatlas.recipes.agent import Recipe
+from jepatlas.recipes.energy import EnergyRecipe
 from jepatlas.training import fingerprint
 
-__all__ = ["load_recipe", "read_recipe", "recipe_id", "recipe_text"]
+__all__ = ["any_recipe", "load_recipe", "read_recipe", "recipe_id", "recipe_text"]
 
 R = TypeVar("R")
 
 
 def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
     """A recipe file, strictly: what it does not know it refuses."""
-    try:
-        data = yaml.safe_load(path.read_text())
-    except FileNotFoundError as error:
-        raise InputError(f"There is no recipe file {path}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError, IsADirectoryError) as error:
-        raise InputError(f"{path} is not a recipe in YAML: {error}") from error
-    data = {} if data is None else data
+    data = _read(path)
     found, wanted = (data.get("kind") if isinstance(data, dict) else None), getattr(cls, "kind", None)
     if found != wanted:
         raise InputError(f"{path} is a recipe of {_what(found)}, but one of {_what(wanted)} is needed here.")
@@ -34,11 +29,32 @@ def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
 
 def load_recipe(run: Path, cls: type[R] = Recipe) -> R:
     """The recipe of a run folder."""
+    return read_recipe(_file(run), cls)
+
+
+def any_recipe(run: Path) -> Recipe | EnergyRecipe:
+    """The recipe of a run folder, of whatever kind."""
+    data = _read(_file(run))
+    kind = data.get("kind") if isinstance(data, dict) else None
+    return load_recipe(run, EnergyRecipe) if kind == EnergyRecipe.kind else load_recipe(run)
+
+
+def _file(run: Path) -> Path:
     if not (run / "recipe.yaml").is_file():
         raise InputError(
             f"{run} is not a run folder: it has no recipe.yaml. Train one with 'jepatlas train --out {run}'."
         )
-    return read_recipe(run / "recipe.yaml", cls)
+    return run / "recipe.yaml"
+
+
+def _read(path: Path) -> Any:
+    try:
+        data = yaml.safe_load(path.read_text())
+    except FileNotFoundError as error:
+        raise InputError(f"There is no recipe file {path}.") from error
+    except (yaml.YAMLError, UnicodeDecodeError, IsADirectoryError) as error:
+        raise InputError(f"{path} is not a recipe in YAML: {error}") from error
+    return {} if data is None else data
 
 
 def recipe_text(recipe: Any) -> str:

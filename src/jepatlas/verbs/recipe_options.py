@@ -6,22 +6,29 @@ import dataclasses
 import typing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from jepatlas.base.config import choices, from_plain, to_plain
 from jepatlas.base.errors import InputError, nearest
-from jepatlas.recipes import Recipe, read_recipe
+from jepatlas.recipes import read_recipe
 
 __all__ = ["choices_help", "choose_recipe"]
 
+R = TypeVar("R")
 
-def choose_recipe(words: list[str], recipe: Recipe | None = None) -> tuple[list[str], Recipe]:
+
+def choose_recipe(words: list[str], recipe: R) -> tuple[list[str], R]:
     """Take `--recipe FILE` and every choice of kind (`--mixing coupling`) out of the words.
 
-    What is left are options of the kinds that were chosen, for `parse` with the returned recipe as default.
+    What is left are options of the kinds that were chosen, for `parse` with the returned recipe as default. `recipe` is
+    what to begin with where no file is given.
     """
     files, words = _take("--recipe", words)
-    recipe = read_recipe(Path(files[-1])) if files else recipe or Recipe()
-    for choice in _choices(Recipe):
+    recipe = read_recipe(Path(files[-1]), type(recipe)) if files else recipe
+    done: set[str] = set()
+    while left := [choice for choice in _choices(recipe) if choice.flag not in done]:
+        choice = left[0]  # one by one: what was chosen may offer choices of its own
+        done.add(choice.flag)
         kinds, words = _take(choice.flag, words)
         if kinds:
             recipe = choice.set(recipe, kinds[-1])
@@ -39,7 +46,7 @@ class _Choice:
     def flag(self) -> str:
         return f"--{self.path[-1].replace('_', '-')}"
 
-    def set(self, recipe: Recipe, kind: str) -> Recipe:
+    def set(self, recipe: R, kind: str) -> R:
         if kind not in self.kinds:
             raise InputError(f"{self.flag}: there is no kind '{kind}'. {nearest(kind, self.kinds)}")
         plain = to_plain(recipe)
@@ -51,26 +58,27 @@ class _Choice:
             owner[self.path[-1]] = None
         elif now is None or now["kind"] != kind:
             owner[self.path[-1]] = {"kind": kind}
-        return from_plain(Recipe, plain)
+        return from_plain(type(recipe), plain)
 
 
-def _choices(cls: type, path: tuple[str, ...] = ()) -> list[_Choice]:
-    found = []
-    hints = typing.get_type_hints(cls)
-    for field in dataclasses.fields(cls):
-        here = (*path, field.name)
+def _choices(recipe: Any, path: tuple[str, ...] = ()) -> list[_Choice]:
+    """Those of a recipe as it is, outer ones before inner ones."""
+    found, inner = [], []
+    hints = typing.get_type_hints(type(recipe))
+    for field in dataclasses.fields(recipe):
+        here, value = (*path, field.name), getattr(recipe, field.name)
         kinds = choices(hints[field.name])
         optional = type(None) in typing.get_args(hints[field.name])
         if len(kinds) > 1 or (kinds and optional):
             found.append(_Choice(here, (*kinds, "none") if optional else tuple(kinds)))
-        elif dataclasses.is_dataclass(hints[field.name]):
-            found += _choices(typing.cast(type, hints[field.name]), here)
-    return found
+        if dataclasses.is_dataclass(value):
+            inner += _choices(value, here)
+    return found + inner
 
 
-def choices_help() -> str:
+def choices_help(recipe: Any) -> str:
     """One line a choice, for the help of verbs that take a recipe."""
-    return "\n".join(f"  {choice.flag} {{{','.join(choice.kinds)}}}" for choice in _choices(Recipe))
+    return "\n".join(f"  {choice.flag} {{{','.join(choice.kinds)}}}" for choice in _choices(recipe))
 
 
 def _take(flag: str, words: list[str]) -> tuple[list[str], list[str]]:

@@ -42,11 +42,11 @@ Sweep.__doc__ = f"""Train and certify a grid of recipes. Stop it with Ctrl-C; th
 Example: jepatlas sweep --vary mixing=spiral,coupling --vary seed=0,1,2 --steps 500 --out runs/grid
 
 Choices, as for train:
-{choices_help()}"""
+{choices_help(Recipe())}"""
 
 
 def main(words: list[str]) -> int:
-    left, recipe = choose_recipe(words)
+    left, recipe = choose_recipe(words, Recipe())
     options = parse(Sweep, "sweep", left, Sweep(recipe=recipe))
     console = console_for(options.json)
     jobs = make_jobs(options.recipe, options.vary)

@@ -37,14 +37,14 @@ Train.__doc__ = f"""Train an agent on a world with known truth.
 Example: jepatlas train --mixing coupling --encoder.width 64 --steps 1000 --out runs/mine
 
 Choices, each with options of its own (--mixing coupling --help shows those of the coupling):
-{choices_help()}
+{choices_help(Recipe())}
   --recipe FILE starts from a saved recipe; other options then change it.
 
 Several processes: torchrun --nproc-per-node 2 -m jepatlas train ..."""
 
 
 def main(words: list[str]) -> int:
-    left, recipe = choose_recipe(words)
+    left, recipe = choose_recipe(words, Recipe())
     options = parse(Train, "train", left, Train(recipe))
     console = console_for(options.json)
     if options.resume is not None:

@@ -1,0 +1,114 @@
+"""Travel times in a current as a record: landscapes to and from a goal, ways there and back, and how sure they are.
+
+They are held against what is known independently of the solver: the closed form where the current is the same
+everywhere, shooting where it is a shear slower than the vehicle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.provenance import provenance
+from jepatlas.base.records import Estimate, Record, Verdict
+from jepatlas.energies.current_truth import closed_form, current_energies, medium_of
+from jepatlas.energies.exact_tables import cell
+from jepatlas.energies.figures import audit_figures, landscape
+from jepatlas.energies.ground import PLACES
+from jepatlas.energy import audit
+from jepatlas.energy.exact import Arrivals, EnergyMap, Shear, energies_from, energies_to, shoot
+from jepatlas.worlds import CurrentWorld, ShearCurrent
+
+__all__ = ["current_record"]
+
+MEAN_ERROR, LARGEST_ERROR = 0.003, 0.01
+ASKED = 400  # places at which the solver is held against another method
+
+
+def current_record(world: CurrentWorld, goal: Sequence[float] | None, resolution: int, seed: int) -> Record:
+    if resolution < 11:
+        raise InputError(f"A current is solved on at least 11 × 11 nodes, but a resolution of {resolution} was given.")
+    point = np.asarray([0.5 * world.half, 0.0] if goal is None else goal, float)
+    if point.shape != (2,) or not (np.abs(point) <= world.half).all():
+        box = f"from {-world.half:g} to {world.half:g}"
+        raise InputError(f"The goal {cell(point)} is outside the world, which reaches {box} both ways.")
+    medium = medium_of(world, resolution)
+    to_goal, from_goal = energies_to(medium, point), energies_from(medium, point)
+    z = world.states(PLACES, seed)
+    places = current_energies(world, z)
+    found = audit(places, z, truth=places, tolerance=LARGEST_ERROR, seed=seed)
+    errors = _errors(world, from_goal, point, seed)
+    reached = np.isfinite(to_goal.values).mean(), np.isfinite(from_goal.values).mean()
+    arrays = {"to_goal": to_goal.values.astype(np.float32), "from_goal": from_goal.values.astype(np.float32)}
+    figure = _current_landscape(world, to_goal, from_goal, arrays)
+    return Record(
+        f"Exact energies of a {world.current.kind} current",
+        f"Travel times on {resolution} × {resolution} nodes. The goal {cell(point)} is reached from {reached[0]:.0%} "
+        f"of the box, and {reached[1]:.0%} of it from there. {_said(errors)}",
+        provenance(seed) | {"nodes": resolution**2},
+        (*errors, *(found[name] for name in ("nonnegativity", "identity", "triangle", "asymmetry"))),
+        (figure, *audit_figures(found)[:1]),
+        arrays=arrays,
+    )
+
+
+def _current_landscape(
+    world: CurrentWorld, to_goal: EnergyMap, from_goal: EnergyMap, arrays: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """Ways from and to three corners' halves, so that one sees how the current bends them."""
+    paths: dict[str, list[tuple[str, str]]] = {}
+    starts = 0.8 * world.half * np.array([[-1.0, 1.0], [-1.0, -1.0], [-0.2, 1.0]])
+    for key, field in (("to_goal", to_goal), ("from_goal", from_goal)):
+        paths[key] = []
+        for number, start in enumerate(starts):
+            path = field.path(start)
+            if len(path):
+                arrays[f"{key}_path_{number}"] = path
+                paths[key].append((f"way {number + 1}", f"{key}_path_{number}"))
+    extent = {"x": [-world.half, world.half], "y": [-world.half, world.half]}
+    panels = [("time to the goal", "to_goal"), ("time from the goal", "from_goal")]
+    return landscape("Travel times to and from a goal", panels, extent, tuple(map(float, to_goal.ends[0])), paths)
+
+
+def _errors(world: CurrentWorld, from_goal: EnergyMap, source: np.ndarray, seed: int) -> tuple[Verdict, ...]:
+    """Relative errors at places drawn at random, by an independent method; none where there is no such method."""
+    targets = world.states(ASKED, seed)
+    exact = closed_form(world, source, targets)
+    how = "the closed form"
+    if exact is None:
+        current = world.current
+        if not isinstance(current, ShearCurrent) or abs(current.rate) * world.half >= world.speed:
+            return ()
+        shear = Shear(lambda y: current.rate * y, lambda y: np.full_like(y, current.rate), world.speed)
+        exact, how = _within(world, shoot(shear, source, targets)), "shooting"
+    solved = from_goal(targets)
+    agree = np.isfinite(solved) & np.isfinite(exact) & (exact > 0)
+    error = np.abs(solved[agree] / exact[agree] - 1)
+    split = float((np.isfinite(solved) != np.isfinite(exact))[~np.isnan(exact)].mean())
+    mean, largest = float(error.mean()), float(error.max())
+    count = int(agree.sum())
+    return (
+        Verdict.judge("mean_error", Estimate(mean, mean, mean, count), direction="lower", threshold=MEAN_ERROR,
+                      good=f"Against {how}, at {count} places.", bad=f"Against {how}: raise --resolution."),
+        Verdict.judge("largest_error", Estimate(largest, largest, largest, count), direction="lower",
+                      threshold=LARGEST_ERROR, good=f"Against {how}.", bad=f"Against {how}: raise --resolution."),
+        Verdict.judge("reach_disagreement", Estimate(split, split, split, ASKED), direction="lower", threshold=0.02,
+                      good=f"The solver and {how} agree on what can be reached.",
+                      bad=f"The solver and {how} disagree on what can be reached: raise --resolution."),
+    )  # fmt: skip
+
+
+def _within(world: CurrentWorld, arrivals: Arrivals) -> np.ndarray:
+    """Times of those paths that stay in the box, where the solver must stay; NaN for the others."""
+    inside = (np.abs(arrivals.paths()) <= world.half * (1 + 1e-9)).all((1, 2))
+    return np.where(inside, arrivals.time, np.nan)
+
+
+def _said(errors: Sequence[Verdict]) -> str:
+    if not errors:
+        return "No independent method is at hand for this current; the same solver is held against others elsewhere."
+    mean, largest, _ = errors
+    return f"{mean.advice.rstrip('.')} the mean error is {mean.value:.3%}, the largest {largest.value:.3%}."

@@ -1,0 +1,143 @@
+"""A learned energy as a record: is it a quasimetric, on the scale of the truth, and does it know the one-way doors?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jepatlas.base.provenance import provenance
+from jepatlas.base.records import Record, Verdict
+from jepatlas.energies.energy_file import save_energy
+from jepatlas.energies.figures import audit_figures, choose_goal, grid_of, landscape
+from jepatlas.energies.fitted import FittedEnergy, load_fitted
+from jepatlas.energies.ground import Ground, ground_of
+from jepatlas.energy import Audit, audit, discounted, reachability_errors, with_unreachable
+
+__all__ = ["JudgedEnergy", "judge_fitted", "judge_run"]
+
+MISSED_ALLOWED = 0.05
+
+
+@dataclass(frozen=True)
+class JudgedEnergy:
+    """The record, and what it was made from."""
+
+    record: Record
+    audit: Audit
+    fitted: FittedEnergy
+    ground: Ground
+    energies: np.ndarray  # (n, n) of the ground's states
+
+    @property
+    def passed(self) -> bool:
+        return all(verdict.passed is not False for verdict in self.record.verdicts)
+
+
+def judge_run(folder: Path, *, seed: int = 0, out: Path | None = None) -> JudgedEnergy:
+    """Judge the energy of a run; keeps `records/energy.json`, and the energy itself as `energy.safetensors`."""
+    fitted = load_fitted(folder)
+    judged = judge_fitted(fitted, ground_of(fitted.recipe, seed), title=f"Energy of {folder.name}", seed=seed)
+    judged.record.save(out or folder, "energy")
+    save_energy(fitted.saved(), (out or folder) / "energy.safetensors")
+    return judged
+
+
+def judge_fitted(fitted: FittedEnergy, ground: Ground, *, title: str, seed: int = 0) -> JudgedEnergy:
+    points = fitted.latents(ground.x).astype(np.float32)
+    truth = _comparable(fitted, ground.truth)
+    found = audit(fitted.energy, points, truth=truth, states=len(points), seed=seed)
+    energies = fitted.matrix(ground.x)
+    verdicts = (*found.verdicts, *_own_verdicts(fitted))
+    arrays, figures = _landscapes(energies, ground)
+    record = Record(
+        title,
+        _summary(fitted, ground, found, energies),
+        provenance(seed) | {"trained with seed": fitted.recipe.seed, "states": len(points)},
+        verdicts,
+        (*figures, *audit_figures(found, fitted.recipe.head.kind)),
+        arrays=arrays,
+    )
+    return JudgedEnergy(record, found, fitted, ground, energies)
+
+
+def _comparable(fitted: FittedEnergy, truth: np.ndarray | None) -> np.ndarray | None:
+    """Discounted values are held against discounted truth; undoing the discount could break the triangle inequality."""
+    if truth is None or fitted.gamma is None:
+        return truth
+    unit = fitted.data.unit
+    return np.where(np.isfinite(truth), unit * discounted(truth / unit, fitted.gamma), np.inf)
+
+
+def _own_verdicts(fitted: FittedEnergy) -> list[Verdict]:
+    """What steps alone say: the factor that calibrated it, and known ways that it takes for none."""
+    verdicts = []
+    if fitted.scale is not None:
+        verdicts.append(Verdict.judge(
+            "step_scale", fitted.scale, direction="lower", null=fitted.data.unit,
+            good="The factor that brings the mean energy of held-out steps to their mean cost; it is applied.",
+        ))  # fmt: skip
+    if np.isfinite(fitted.threshold):
+        verdicts.append(Verdict.judge(
+            "ways_missed", fitted.missed, direction="lower", threshold=MISSED_ALLOWED,
+            good=f"Energies above {fitted.threshold:.3g} are called unreachable; hardly any way that held-out episodes "
+            "took is.",
+            bad=f"Energies above {fitted.threshold:.3g} are called unreachable, and so are ways that held-out episodes "
+            "took: do not trust the call. Train longer, or with a larger --learning.offset.",
+        ))  # fmt: skip
+    return verdicts
+
+
+def _summary(fitted: FittedEnergy, ground: Ground, found: Audit, energies: np.ndarray) -> str:
+    names = {verdict.name: verdict for verdict in found.verdicts}
+    failed = [name for name in ("nonnegativity", "identity", "triangle", "midpoints") if name in names
+              and names[name].passed is False]  # fmt: skip
+    kind = fitted.recipe.head.kind
+    said = [f"The {kind} energy is {'no quasimetric: ' + ', '.join(failed) + ' failed' if failed else 'a quasimetric'} "
+            f"on {len(found.states)} states."]  # fmt: skip
+    if "spearman" in names:
+        against = "exact" if fitted.gamma is None else "discounted exact"
+        said.append(
+            f"Against the {against} truth: Spearman {names['spearman'].value:.3f}, ratio "
+            f"{names['median_ratio'].value:.3f} [{names['ratio_5'].value:.3f}, {names['ratio_95'].value:.3f}] "
+            "(median, 5% to 95%)."
+        )
+    if "one_way_auc" in names:
+        said.append(
+            f"Where there is no way back it knows so for {names['one_way_order'].value:.1%} of pairs (AUC "
+            f"{names['one_way_auc'].value:.3f}; a symmetric energy has 0.5)."
+        )
+    return " ".join([*said, _called(fitted, ground, energies)]).strip()
+
+
+def _called(fitted: FittedEnergy, ground: Ground, energies: np.ndarray) -> str:
+    """The decision on what is out of reach, after it was made transitive."""
+    if not np.isfinite(fitted.threshold):
+        return "Its energies show no gap that would tell what is out of reach, so nothing is called so."
+    closed = np.isfinite(with_unreachable(energies, fitted.threshold))
+    said = f"Above {fitted.threshold:.3g} pairs are called unreachable, transitively: {1 - closed.mean():.1%} of them"
+    if ground.truth is None:
+        return said + "."
+    errors = reachability_errors(energies, ground.truth, closed)
+    return (
+        f"{said}, with {errors.imagined:.1%} of unreachable and {errors.missed:.1%} of reachable pairs called wrongly."
+    )
+
+
+def _landscapes(energies: np.ndarray, ground: Ground) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+    """There and back, learned above exact, where states are cells of a plane."""
+    if ground.positions is None or not ground.gridded:
+        return {}, []
+    arrays, panels = {}, []
+    goal = choose_goal(energies if ground.truth is None else ground.truth)
+    for name, matrix in (("learned", energies), ("exact", ground.truth)):
+        if matrix is None:
+            continue
+        for way, values in (("to the goal", matrix[:, goal]), ("from the goal", matrix[goal])):
+            key = f"{name}_{way.split()[0]}"
+            arrays[key] = grid_of(ground.positions, values).astype(np.float32)
+            panels.append((f"{name}: {way}", key))
+    row, column = ground.positions[goal]
+    return arrays, [landscape("Energies to and from a goal", panels, {}, (column, row))]

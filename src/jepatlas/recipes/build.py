@@ -1,0 +1,20 @@
+"""From any recipe to what the loop trains: the objective, and the stream of its batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jepatlas.base.contracts import Batches
+from jepatlas.recipes.agent import Recipe, build_batches, build_objective
+from jepatlas.recipes.energy import EnergyRecipe, build_energy, build_steps, gathered
+
+__all__ = ["AnyRecipe", "build"]
+
+AnyRecipe = Recipe | EnergyRecipe
+
+
+def build(recipe: AnyRecipe) -> tuple[Any, Batches]:
+    if isinstance(recipe, EnergyRecipe):
+        data = gathered(recipe)
+        return build_energy(recipe, data), build_steps(recipe, data)
+    return build_objective(recipe), build_batches(recipe)

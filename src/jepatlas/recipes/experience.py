@@ -1,0 +1,132 @@
+"""Where an energy's experience comes from: walks in a world, or a file; and which episodes are kept to judge by."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from jepatlas.base.arrays import read_arrays
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Experience
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.views import experience_from_arrays
+from jepatlas.worlds import AnyMixing, CurrentWorld, GymTable, OneWayGrid
+
+__all__ = ["AnySource", "EnergyWorld", "Gathered", "StepFile", "WalkConfig", "gather", "mixed"]
+
+HELD = 0.1  # share of the episodes that nothing is learned from
+
+
+@dataclass(frozen=True)
+class StepFile:
+    """Anybody's experience: x, x_next and cost, row by row; or x, episode and cost, state by state."""
+
+    kind: ClassVar[str] = "file"
+
+    path: str = ""
+    """The file: .npz, .safetensors, .csv or .parquet."""
+    sha256: str | None = None
+    """What it must hash to; set when a run begins, so that a run that goes on learns from the same steps."""
+
+    def read(self) -> dict[str, np.ndarray]:
+        if not self.path:
+            raise InputError("The experience is to come from a file, but none is named. Give its path.")
+        if self.sha256 is not None and self.sha256 != _sha256(Path(self.path)):
+            raise InputError(f"{self.path} has changed since this run began. Put the file back, or begin a new run.")
+        return read_arrays(Path(self.path))
+
+    def sealed(self) -> StepFile:
+        return replace(self, path=str(Path(self.path).resolve()), sha256=_sha256(Path(self.path)))
+
+
+EnergyWorld = OneWayGrid | GymTable | CurrentWorld
+AnySource = OneWayGrid | GymTable | CurrentWorld | StepFile
+
+
+@dataclass(frozen=True)
+class WalkConfig:
+    """How a world is explored; files are taken as they are."""
+
+    episodes: int = 1000
+    """Random walks to learn from."""
+    length: int = 50
+    """Steps of each, at most."""
+    coverage: float = 1.0
+    """Share of the world's steps that are ever taken."""
+
+    def __post_init__(self) -> None:
+        for name in ("episodes", "length"):
+            if not 1 <= getattr(self, name) < math.inf:
+                raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")
+        if not 0 < self.coverage <= 1:
+            raise InputError(f"coverage is a share, above 0 and at most 1, but {self.coverage} was given.")
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Experience to learn from, and other episodes of it to judge by; `arrays` is what else a file holds."""
+
+    learnt: Experience
+    held: Experience
+
+    @property
+    def width(self) -> int:
+        return self.learnt.x.shape[1]
+
+    @property
+    def unit(self) -> float:
+        """A typical cost: the mean of all steps that cost anything."""
+        return float(self.learnt.cost[self.learnt.cost > 0].mean())
+
+
+def gather(source: AnySource, walk: WalkConfig, mixing: AnyMixing | None, seed: int) -> Gathered:
+    if isinstance(source, StepFile):
+        try:
+            experience = experience_from_arrays(source.read())
+        except InputError as error:
+            raise InputError(f"{source.path}: {error}") from error
+    else:
+        experience = source.walk(walk.episodes, walk.length, seed, walk.coverage)
+    if mixing is not None:
+        seen = {name: mixed(mixing, getattr(experience, name)) for name in ("x", "x_next")}
+        experience = replace(experience, **seen)
+    return _split(experience, seed)
+
+
+def mixed(mixing: AnyMixing, x: np.ndarray) -> np.ndarray:
+    """Observations as another agent has them."""
+    mixing.observed_dim(x.shape[1])
+    return mixing(torch.as_tensor(x, dtype=torch.float32)).double().numpy()
+
+
+def _split(experience: Experience, seed: int) -> Gathered:
+    """By episode: steps of one walk are alike. A single episode is cut in two, its last part held."""
+    names = np.unique(experience.episode)
+    if len(names) > 1:
+        count = max(1, round(HELD * len(names)))
+        kept = np.isin(experience.episode, numpy_generator(seed, "held episodes").permutation(names)[:count])
+    else:
+        kept = np.arange(len(experience.cost)) >= (1 - HELD) * len(experience.cost)
+    if kept.all() or not kept.any():
+        raise InputError(
+            f"{len(experience.cost)} step(s) in {len(names)} episode(s) are too few: some must be kept to judge by."
+        )
+    return Gathered(_rows(experience, ~kept), _rows(experience, kept))
+
+
+def _rows(experience: Experience, rows: np.ndarray) -> Experience:
+    parts = (experience.x, experience.x_next, experience.cost, experience.episode, experience.z, experience.z_next)
+    return Experience(*(part if part is None else part[rows] for part in parts))  # pyright: ignore[reportArgumentType]
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}.") from error

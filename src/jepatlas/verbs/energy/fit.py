@@ -1,0 +1,108 @@
+"""Learn an energy from observed steps and their costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from jepatlas.base.config import choices
+from jepatlas.base.distributed import leads
+from jepatlas.base.errors import InputError, nearest
+from jepatlas.energies import judge_run
+from jepatlas.recipes import EnergyRecipe, StepFile
+from jepatlas.recipes.experience import AnySource
+from jepatlas.runs import resume_run, start_run
+from jepatlas.training import Outcome
+from jepatlas.verbs.energy.shown import show
+from jepatlas.verbs.options import console_for, emit, parse, say
+from jepatlas.verbs.recipe_options import choices_help, choose_recipe
+from jepatlas.verbs.train import CODES, refuse_changes
+
+
+@dataclass(frozen=True)
+class Fit:
+    recipe: Annotated[EnergyRecipe, tyro.conf.arg(name="")] = field(default_factory=EnergyRecipe)
+    out: Path | None = None
+    """The run folder; by default runs/SOURCE-HEAD-sSEED."""
+    resume: Path | None = None
+    """Go on with the run in this folder; its own recipe is used."""
+    full: bool = False
+    """Show every number, not only those with a threshold."""
+    json: str | None = None
+    """Write the record as JSON to this file (- for standard output)."""
+
+
+Fit.__doc__ = f"""Learn what it takes to go from one state to another, and hold it against the truth where there is one.
+
+Example: jepatlas energy fit one-way-grid --head iqe --out runs/energy
+
+Example: jepatlas energy fit steps.npz --head iqe
+
+The first word is a world (one-way-grid, gym, current), or a file with x, x_next and cost for each step, or with x,
+episode and cost for each state; x may be anybody's latents. A file may also hold `points` and, for each pair of them,
+`truth`.
+
+Choices, each with options of its own (--head mrn --help shows those of that head):
+{choices_help(EnergyRecipe())}
+  --recipe FILE starts from a saved recipe; other options then change it."""
+
+
+def main(words: list[str]) -> int:
+    asked = list(words)
+    words, source = _source(words)
+    words, recipe = choose_recipe([*source, *words], EnergyRecipe())
+    options = parse(Fit, "energy fit", words, Fit(recipe))
+    console = console_for(options.json)
+    if options.resume is not None:
+        refuse_changes(asked, options.resume)
+        folder, outcome = options.resume, resume_run(options.resume, console)
+    else:
+        recipe = _sealed(options.recipe)
+        folder = options.out or _default_folder(recipe)
+        outcome = start_run(recipe, folder, console)
+    return _answer(options, folder, outcome, console) if leads() else CODES[outcome.status]
+
+
+def _source(words: list[str]) -> tuple[list[str], list[str]]:
+    """A first word that is no option names the world, or the file that steps come from."""
+    if not words or words[0].startswith("-"):
+        return words, []
+    first, kinds = words[0], choices(AnySource)
+    if first in kinds and first != StepFile.kind:
+        return words[1:], ["--source", first]
+    if Path(first).is_file():
+        return [*words[1:], "--source.path", first], ["--source", StepFile.kind]
+    worlds = [kind for kind in kinds if kind != StepFile.kind]
+    raise InputError(f"'{first}' is neither a file nor a world. {nearest(first, worlds)}")
+
+
+def _sealed(recipe: EnergyRecipe) -> EnergyRecipe:
+    """With the file's hash, so that a run that goes on finds the same steps."""
+    return replace(recipe, source=recipe.source.sealed()) if isinstance(recipe.source, StepFile) else recipe
+
+
+def _default_folder(recipe: EnergyRecipe) -> Path:
+    name = Path(recipe.source.path).stem if isinstance(recipe.source, StepFile) else recipe.source.kind
+    return Path("runs") / f"{name}-{recipe.head.kind}-s{recipe.seed}"
+
+
+def _answer(options: Fit, folder: Path, outcome: Outcome, console: Console) -> int:
+    if outcome.status != "finished":
+        if outcome.verdict is not None:
+            console.print(f"[red]{outcome.verdict.advice}", highlight=False)
+        else:
+            resume = f"jepatlas energy fit --resume {quote(str(folder))}"
+            say(console, f"Saved after step {outcome.step}. Go on with: {resume}")
+        verdicts = [outcome.verdict.to_json()] if outcome.verdict else []
+        emit(options.json, {"run": str(folder), "status": outcome.status, "step": outcome.step, "verdicts": verdicts})
+        return CODES[outcome.status]
+    judged = judge_run(folder)
+    show(console, judged.record, full=options.full)
+    say(console, f"Run: {folder}. See it with: jepatlas report {quote(str(folder))}")
+    emit(options.json, {"run": str(folder), "status": outcome.status, "step": outcome.step} | judged.record.to_json())
+    return 0
