@@ -55,6 +55,15 @@ def test_a_rotation_is_one_in_every_format(name: str, tmp_path: Path, capsys: Ca
     assert found["by_name"]["r2"]["value"] > 0.9999
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_columns_of_a_table_are_what_they_are_called(name: str, tmp_path: Path, capsys: Captured) -> None:
+    """Of one dimension each: no matrix gives away that these are arrays of their own."""
+    z, z_next = (one[:, 0] for one in world(300, 1))
+    write_arrays(tmp_path / name, {"h": -z, "h_next": -z_next, "z": z, "groups": np.arange(300) // 2})
+    code, found = answer([str(tmp_path / name)], capsys)
+    assert code == 0 and found["by_name"]["r2"]["value"] > 0.9999 and "Warning" not in found["summary"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dim", [2, 5, 8])
 def test_a_rotation_passes_and_its_world_is_read_off(dim: int, tmp_path: Path, capsys: Captured) -> None:
@@ -224,6 +233,7 @@ def test_the_record_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: Captur
 
 
 H = np.random.default_rng(0).standard_normal((300, 3))
+NEXT = H[::-1].copy()
 SPOILED = H.copy()
 SPOILED[7, 1], SPOILED[9, 0] = np.nan, -np.inf
 
@@ -232,30 +242,32 @@ SPOILED[7, 1], SPOILED[9, 0] = np.nan, -np.inf
     ("arrays", "words", "message"),
     [
         ({"h": H}, [], "h_next is missing. Found: h"),
-        ({"z": H}, [], "h and h_next is missing"),
-        ({"h": H, "h_next": H}, ["--rho", "1.5"], "must lie between 0 and 1, but 1.5"),
-        ({"h": H, "h_next": H, "z": H}, ["--rho", "0"], "must lie between 0 and 1, but 0.0"),
-        ({"h": H, "h_next": H}, ["--rho", "nan"], "must lie between 0 and 1, but nan"),
-        ({"h": H, "h_next": H[:-1]}, [], "same number of rows, but 'h' has 300, 'h_next' has 299"),
-        ({"h": H, "h_next": H[:, :2]}, [], "'h' and 'h_next' must have the same shape, but (300, 3) and (300, 2)"),
-        ({"h": SPOILED, "h_next": H}, [],
+        ({"z": H}, [], "h and h_next are missing"),
+        ({"h": H, "h_next": NEXT}, ["--rho", "1.5"], "must lie between 0 and 1, but 1.5"),
+        ({"h": H, "h_next": NEXT, "z": H}, ["--rho", "0"], "must lie between 0 and 1, but 0.0"),
+        ({"h": H, "h_next": NEXT}, ["--rho", "nan"], "must lie between 0 and 1, but nan"),
+        ({"h": H, "h_next": NEXT[:-1]}, [], "same number of rows, but 'h' has 300, 'h_next' has 299"),
+        ({"h": H, "h_next": NEXT[:, :2]}, [], "'h' and 'h_next' must have the same shape, but (300, 3) and (300, 2)"),
+        ({"h": SPOILED, "h_next": NEXT}, [],
          "'h' has 2 values that are NaN or infinite (the first in row 7), in columns 0, 1"),
         ({"h": H, "h_next": SPOILED}, [], "'h_next' has 2 values that are NaN or infinite"),
-        ({"h": H, "h_next": H, "z": SPOILED}, [], "'z' has 2 values that are NaN or infinite"),
-        ({"h": H, "h_next": H, "x": SPOILED, "x_next": H}, [], "'x' has 2 values that are NaN or infinite"),
-        ({"h": H.T, "h_next": H.T}, [], "more samples than dimensions, but there are 3 rows of 300 columns"),
-        ({"h": H, "h_next": H, "z": np.zeros((300, 400))}, [], "more samples than dimensions"),
-        ({"h": H[:8], "h_next": H[:8], "z": H[:8]}, [], "At least 20 rows are needed to say anything"),
-        ({"h": H.reshape(30, 30), "h_next": H.reshape(30, 30)}, [], "more samples than dimensions"),
-        ({"h": H.reshape(36, 25), "h_next": H.reshape(36, 25)}, ["--rho", "0.5"], "at least 26 rows to fit"),
-        ({"h": 1e200 * H, "h_next": H}, [], "too large to square. Divide it by a constant"),
-        ({"h": H, "h_next": H, "z": np.ones((300, 2))}, [], "'z' does not vary"),
-        ({"h": H, "h_next": H, "groups": np.arange(299)}, [], "'groups' has 299"),
-        ({"h": H, "h_next": H, "groups": np.zeros((300, 2))}, [], "'groups' must hold one label for each row"),
-        ({"h": H, "h_next": H, "groups": np.arange(300) // 150}, [], "at least 3 groups"),
-        ({"h": H[:, 0], "h_next": H[:, 0]}, [], "'h' must have rows and columns, but its shape is (300,)"),
-        ({"h": H[:0], "h_next": H[:0]}, [], "'h' must have rows, one for each sample, but there are only 0"),
-        ({"h": H, "h_next": H}, ["--samples", "5"], "--samples is for runs"),
+        ({"h": H, "h_next": NEXT, "z": SPOILED}, [], "'z' has 2 values that are NaN or infinite"),
+        ({"h": H, "h_next": NEXT, "x": SPOILED, "x_next": H}, [], "'x' has 2 values that are NaN or infinite"),
+        ({"h": H.T, "h_next": NEXT.T}, [], "more samples than dimensions, but there are 3 rows of 300 columns"),
+        ({"h": H, "h_next": NEXT, "z": np.zeros((300, 400))}, [], "more samples than dimensions"),
+        ({"h": H[:8], "h_next": NEXT[:8], "z": H[:8]}, [], "At least 20 rows are needed to say anything"),
+        ({"h": H.reshape(30, 30), "h_next": NEXT.reshape(30, 30)}, [], "more samples than dimensions"),
+        ({"h": H.reshape(36, 25), "h_next": NEXT.reshape(36, 25)}, ["--rho", "0.5"], "at least 26 rows to fit"),
+        ({"h": 1e200 * H, "h_next": NEXT}, [], "too large to square. Divide it by a constant"),
+        ({"h": H, "h_next": NEXT, "z": np.ones((300, 2))}, [], "'z' does not vary"),
+        ({"h": H, "h_next": NEXT, "groups": np.arange(299)}, [], "'groups' has 299"),
+        ({"h": H, "h_next": NEXT, "groups": np.zeros((300, 2))}, [], "'groups' must hold one label for each row"),
+        ({"h": H, "h_next": NEXT, "groups": np.arange(300) // 150}, [], "at least 3 groups"),
+        ({"h": H[:, 0], "h_next": NEXT[:, 0]}, [], "'h' must have rows and columns, but its shape is (300,)"),
+        ({"h": H[:0], "h_next": NEXT[:0]}, [], "'h' must have rows, one for each sample, but there are only 0"),
+        ({"h": H, "h_next": NEXT}, ["--samples", "5"], "--samples is for runs"),
+        ({"h": H, "h_next": H.copy(), "z": H}, [], "h and h_next are the same"),
+        ({"h": H, "h_next": H.copy()}, ["--rho", "0.9"], "h and h_next are the same"),
     ],
 )  # fmt: skip
 def test_bad_files_are_refused_in_one_message(

@@ -21,7 +21,9 @@ def concluded(name: str, numbers: Numbers, wide: float = 0.0, **more: Any) -> Fi
     for trial in EXPERIMENTS[name].trials("small", 0):
         estimates = {key: Estimate(v, v - wide, v + wide, 9) for key, v in numbers(trial).items()}
         results.append(Result(trial, Path(), "finished", {"verdicts": inform(estimates, "")} | more))
-    return EXPERIMENTS[name].conclude(results, "small")
+    finding = EXPERIMENTS[name].conclude(results, "small")
+    assert 0 < len(finding.short) <= 66  # a line of the list
+    return finding
 
 
 def grid(small: float, end: float | None) -> Numbers:
@@ -86,6 +88,8 @@ def test_bound(excess: float, whitened: float, by: str, outcome: str):
     assert finding.outcome == outcome
     assert "63 of 63 runs" in finding.sentence
     assert f"in {int(excess > 0)} as trained and {int(whitened > 0)} whitened" in finding.sentence
+    beyond, chance = int(excess > 0.02) + int(whitened > 0.02), int(outcome == "does not hold")
+    assert finding.short.startswith(f"{beyond} beyond both intervals, {chance} beyond chance;")
 
 
 def course(linear: float, beyond: float, gap: float) -> list[dict[str, Any]]:

@@ -47,7 +47,7 @@ def with_nan(name: str, at: int, row: int) -> Batches:
 def test_nan_in_the_data_is_found(name: str, accumulate: int, tmp_path: Path):
     config = TrainingConfig(steps=40, batch_size=32 * accumulate, accumulate=accumulate, log_every=10)
     config = replace(config, checkpoint_every=7)
-    message = rf"1 values that are NaN or infinite in '{name}' of batch 24 \(step {24 // accumulate + 1}\).* row 5\. "
+    message = rf"1 value that is NaN or infinite in '{name}' of batch 24 \(step {24 // accumulate + 1}\).* row 5\. "
     with pytest.raises(InputError, match=message + "Clean them and resume"):
         train(LeJEPA(nn.Linear(2, 2)), with_nan(name, 24, 5), config, tmp_path, recipe="mine")
     newest = tensors(tmp_path)

@@ -72,9 +72,10 @@ def check_finite(name: str, array: np.ndarray) -> None:
         columns = [str(column) for column in np.flatnonzero(bad.any(0))] if array.ndim == 2 else []
         shown = ", ".join(columns[:5]) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
         where = f", in column{'s' if len(columns) > 1 else ''} {shown}" if columns else ""
+        count = int(bad.sum())
+        values = f"{count} {'value that is' if count == 1 else 'values that are'} NaN or infinite"
         raise InputError(
-            f"'{name}' has {int(bad.sum())} values that are NaN or infinite (the first in row {row}){where}. "
-            "Remove those rows, or find out what produced them."
+            f"'{name}' has {values} (the first in row {row}){where}. Remove those rows, or find out what produced them."
         )
 
 

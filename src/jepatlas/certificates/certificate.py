@@ -82,9 +82,10 @@ def certify_file(path: Path, *, rho: float | None, seed: int) -> Certificate:
     """Judge anybody's latents, from a file with `h`, `h_next` and, where known, `z`, `groups`, `x` and `x_next`."""
     arrays = read_arrays(path)
     if missing := {"h", "h_next"} - arrays.keys():
+        verb = "is" if len(missing) == 1 else "are"
         raise InputError(
             f"{path}: a certificate needs the arrays 'h' and 'h_next' (latents of paired views, row by row), but "
-            f"{' and '.join(sorted(missing))} is missing. Found: {', '.join(arrays)}."
+            f"{' and '.join(sorted(missing))} {verb} missing. Found: {', '.join(arrays)}."
         )
     known = "unknown" if rho is None else rho
     title, note = f"Certificate of {path.name}", _unused(arrays)

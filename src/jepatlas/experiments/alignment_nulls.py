@@ -133,6 +133,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"p ≤ {LEVEL:g} in {min(s.value for s in early.values()):.3f} to {max(s.value for s in early.values()):.3f} of "
         f"{len(p_values['r2'])} repetitions, which agrees with {LEVEL:g} for {sum(calibrated)} of {len(calibrated)} "
         "measures.",
+        short=f"in sample R² {found['r2_in_sample'].value:.2f}; held out {found['r2'].value:.2f}; p right for "
+        f"{sum(calibrated)} of {len(calibrated)}",
         verdicts=(_verdict(found["r2"]),),
         figures=(_figure(p_values),),
         tables=(_table(results, found, early),),

@@ -62,7 +62,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"{len(broken[''])} and {len(broken['_whitened'])}; by more than chance over all comparisons in {refuted}. "
         f"The median bound is {loose:.1f} times the error. Rank correlation of the error with δ "
         f"{cell(ranks['δ'])}, with D {cell(ranks['D'])}, with ε {cell(ranks['ε'])}; difference δ − ε {cell(ahead)}.",
-        short=f"broken {refuted} times; rank with δ {ranks['δ'].value:.2f}, ε {ranks['ε'].value:.2f}",
+        short=f"{sum(map(len, broken.values()))} beyond both intervals, {refuted} beyond chance; rank with δ "
+        f"{ranks['δ'].value:.2f}, ε {ranks['ε'].value:.2f}",
         verdicts=(_verdict(ahead, refuted),),
         figures=(_figure(measured, len(results)),),
         tables=(_table(results),),
@@ -92,8 +93,9 @@ def _ranks(results: Sequence[Result]) -> dict[str, Estimate]:
 def _verdict(ahead: Estimate, broken: int) -> Verdict:
     return Verdict.judge(
         "delta_ahead_of_epsilon", ahead, direction="higher", threshold=0.0, null=0.0,
-        good=f"δ ranks the errors better than ε does; the bound is broken {broken} times.",
-        bad=f"That δ ranks the errors better than ε is not shown here; the bound is broken {broken} times.",
+        good=f"δ ranks the errors better than ε does; the bound is broken beyond chance {broken} times.",
+        bad=f"That δ ranks the errors better than ε is not shown here; the bound is broken beyond chance {broken} "
+            "times.",
     )  # fmt: skip
 
 

@@ -101,7 +101,16 @@ class Experiment:
     claim: Claim
     trials: Callable[[Scale, int], list[Trial]]
     """The grid of a scale, with seeds from the given one on."""
-    conclude: Callable[[Sequence[Result], Scale], Finding]
+    rule: Callable[[Sequence[Result], Scale], Finding]
+    """What the results say, where at least one trial finished."""
+
+    def conclude(self, results: Sequence[Result], scale: Scale) -> Finding:
+        """What the results say; from no finished trial nothing follows."""
+        if any(result.status == "finished" for result in results):
+            return self.rule(results, scale)
+        why = str(results[0].record.get("error", "")) if results else ""
+        said = f"No trial finished, of {len(results)}, so nothing was measured." + (f" The first: {why}" if why else "")
+        return Finding("undecided", said, short="no trial finished")
 
 
 def run_trial(recipe: dict[str, Any], folder: str) -> dict[str, Any]:

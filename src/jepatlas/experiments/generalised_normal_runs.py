@@ -21,7 +21,7 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import Sample, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import STUDIED, recipe_for
-from jepatlas.identify import sturm_liouville_generalised_normal, warp_recovery
+from jepatlas.identify import WarpSides, fit_warp, sturm_liouville_generalised_normal, warp_recovery
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.views import Siblings
@@ -83,7 +83,9 @@ def _measured(recipe: Recipe, objective: PairObjective, drawn: Sample) -> list[d
     split = hold_out(len(drawn.z), numpy_generator(recipe.seed, "split"))
     white = whitener(drawn.h[split.fit]).apply(drawn.h)  # a warp has one scale for all latents
     rng, warp = numpy_generator(recipe.seed, "warp"), _predicted_warp(recipe)
-    found = warp_recovery(white, drawn.z, split, rng, predicted=warp, replicates=200)
+    states = fit_warp(white[split.fit], drawn.z[split.fit])
+    fits = WarpSides(states, None, None, "states")  # theory predicts a warp of the states' coordinates
+    found = warp_recovery(white, drawn.z, split, rng, fits=fits, predicted=warp, replicates=200)
     found["r2_grid"] = _r2_on_a_grid(recipe, objective)
     return inform(found, "held out, on fresh states of the world; r2_grid on an even grid")
 

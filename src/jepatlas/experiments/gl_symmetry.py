@@ -84,6 +84,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"{len(inside)} changes of coordinates. How near that is to invariance depends on κ(A): at κ = {SHOWN:g}, with "
         f"|det A| = 1, the JEPA loss comes to {_span(ten['jepa'])} times what it was, LeJEPA's to "
         f"{_span(ten['lejepa'])} times, and that of exact whitening to {_span(ten['whitening'])} times.",
+        short=f"in bounds {sum(inside)} of {len(inside)}; at κ = {SHOWN:g} loss × {_span(ten['jepa'])}",
         verdicts=(_verdict(inside),),
         figures=(_figure(changes),),
         tables=(_table(results),),

@@ -37,8 +37,6 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     end of every run must be among these. Agreement is asked of the whole interval of the distance."""
     del scale
     finished = [result for result in results if result.record.get("course")]
-    if not finished:
-        return Finding("undecided", f"None of the {len(results)} runs came to its end, so nothing could be decomposed.")
     ends = [result.record["course"][-1] for result in finished]
     starts = [result.record["course"][0] for result in finished]
     linear = [end["shares"]["1"] for end in ends]
@@ -56,7 +54,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"{len(moments)} moments of training; there it lies at most {off} outside, the interval included "
         f"(asked for: ≤ {AGREES:.0%}). In the other {len(moments) - len(told)} too much lies beyond "
         f"degree {DEGREE} (bands of up to {max(map(_width, moments)):.0%} of the loss), and nothing was tested.",
-        short=f"linear share ≥ {min(linear):.3f} at the end; loss off ≤ {off}",
+        short=f"linear share ≥ {min(linear):.3f}; loss off ≤ {off}",
         verdicts=(_verdict(linear), _sum_verdict(told)),
         figures=(_figure(finished),),
         tables=(_table(finished),),

@@ -114,6 +114,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"κ(W) is at most {bound:.2f} times its bound. With noise of the same size in h₁, too, the error goes as "
         f"N^({min(slopes['both']):.2f} to {max(slopes['both']):.2f}): at κ = {plan.conditions[-1]:g}, σ = 0.3 and "
         f"d = {plan.dims[-1]} it still is {cell(stuck, 2)} of ‖A₂A₁⁻¹‖ with {plan.pairs[-1]:,} pairs.",
+        short=f"exact to {exact:.0e}; R² off by ≤ {off:.3f}; κ(W) ≤ {bound:.2f} × its bound",
         verdicts=(_verdict(off, len(results)),),
         figures=(_figure(results, plan),),
         tables=(_table(results, plan),),

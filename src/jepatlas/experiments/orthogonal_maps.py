@@ -132,6 +132,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"GL(d) (above it at the lower limit in {sum(bent)} of {len(bent)}). In {sum(linear)} of {len(linear)} pairs "
         f"the held-out R² of the map is at least {LINEAR} at the lower limit, and beyond what random pairing gives. "
         "(In whitened coordinates every exact linear map is orthogonal, so it is not judged there.)",
+        short=f"off a rotation: LeJEPA {over['LeJEPA'].value:.3f}, free encoders {over['free'].value:.3g}",
         verdicts=(_verdict(over["LeJEPA"], straight),),
         figures=(_figure(results),),
         tables=(_table(results),),

@@ -125,6 +125,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         + f". With Procrustes at most {FEW}d are enough in {sum(few)} of {len(few)} kinds of identified charts. From "
         f"the fewest pairs to the most, R² of least squares grows in {sum(better)} of {len(better)} runs, and κ(W) "
         f"falls at least {WORSE:g} times, or from infinity, in {sum(ill)}.",
+        short=f"≤ {FEW}d pairs enough in {sum(few)} of {len(few)}; κ(W) falls in {sum(ill)} of {len(ill)}",
         verdicts=tuple(_verdict(key, needed[key, "Procrustes"], len(groups[key])) for key in groups
                        if key[0] in IDENTIFIED),
         figures=(_figure(groups, plan),),

@@ -9,7 +9,7 @@ so with many pairs mismatches cost little R² and no conditioning. With few they
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -131,10 +131,17 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         + f" (published: {PUBLISHED[0.0][0] - PUBLISHED[SHARES[-1]][0]:.3f} and "
         f"{PUBLISHED[SHARES[-1]][1] / PUBLISHED[0.0][1]:.0f}). The robust fit falls behind the clean one by "
         + "; ".join(f"{_named(key)}: {cell(found)}" for key, found in robust.items()) + ".",
+        short=f"{most} mismatched: R² falls by {_span(lost, '.2f')}, κ(W) × {_span(grown, '.3g')}",
         verdicts=tuple(_verdict(key, found) for key, found in robust.items()),
         figures=(_figure(groups),),
         tables=(_table(groups),),
     )  # fmt: skip
+
+
+def _span(found: Mapping[tuple[Any, ...], Estimate], digits: str) -> str:
+    """The least and the most of some means."""
+    values = [estimate.value for estimate in found.values()]
+    return f"{min(values):{digits}}–{max(values):{digits}}"
 
 
 def _named(key: tuple[Any, ...]) -> str:

@@ -129,6 +129,11 @@ def last_record(name: str, out: Path) -> dict[str, Any] | None:
     """The user's own record of an experiment, of the largest scale, where there is one; else the published one."""
     own = [out / scale / "records" / f"{name}.json" for scale in ("paper", "small")]
     for path in [*own, shipped_results() / f"{name}.json"]:
-        if path.is_file():
-            return read_json(path)
+        if path.is_file() and _measured(record := read_json(path)):
+            return record
     return None
+
+
+def _measured(record: dict[str, Any]) -> bool:
+    """Not where no trial finished, for want of data, say: that must not hide what was measured before."""
+    return record["about"]["failed"] < record["about"]["runs"]

@@ -33,8 +33,9 @@ from jepatlas.identify.theory.mehler import decays, loss_decomposition, mehler_l
 from jepatlas.identify.truth.recovery import adjusted, recovery, recovery_null
 from jepatlas.identify.truth.response import linear_response
 from jepatlas.identify.warps.monotone import Monotone, fit_monotone
+from jepatlas.identify.warps.sides import WarpSides, fit_sides
 from jepatlas.identify.warps.sturm_liouville import SturmLiouville, sturm_liouville, sturm_liouville_generalised_normal
-from jepatlas.identify.warps.warp import WarpFit, fit_warp
+from jepatlas.identify.warps.warp import LatentWarpFit, WarpFit, fit_latent_warp, fit_warp
 from jepatlas.identify.warps.warp_recovery import warp_band, warp_recovery
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Isotropised",
     "Isotropy",
     "Ladder",
+    "LatentWarpFit",
     "Monotone",
     "OwnLadder",
     "Redundancy",
@@ -53,6 +55,7 @@ __all__ = [
     "SpectrumSettings",
     "SturmLiouville",
     "WarpFit",
+    "WarpSides",
     "adjusted",
     "audit",
     "bound",
@@ -68,7 +71,9 @@ __all__ = [
     "dosed_encoder",
     "epsilon_null",
     "fit_isotropy",
+    "fit_latent_warp",
     "fit_monotone",
+    "fit_sides",
     "fit_spectral_encoder",
     "fit_warp",
     "held_out_rates",

@@ -92,6 +92,11 @@ def check_pairs(h: np.ndarray, h_next: np.ndarray, z: np.ndarray | None, groups:
     check_rows_to_judge(len(h))
     if z is not None and not (z != z[0]).any():
         raise InputError("'z' does not vary: all rows are the same state, so there is nothing to recover. Leave z out.")
+    if np.array_equal(h, h_next) and (h != h[0]).any():  # latents that never vary are a verdict's business
+        raise InputError(
+            "h and h_next are the same: of identical pairs nothing can be read, neither a rate nor a bound. h_next "
+            "must hold the latents of the other view of each sample, or of the next moment; was h written twice?"
+        )
 
 
 def check_rows_to_judge(rows: int) -> None:

@@ -58,8 +58,10 @@ def _flaw(batch: Any, number: int, accumulate: int) -> str | None:
         value = getattr(batch, name, None)
         if value is not None and not (fine := torch.isfinite(value)).all():
             row = int((~fine).flatten(1).any(1).nonzero()[0]) + rank() * len(value)
+            count = int((~fine).sum())
             return (
-                f"The data have {int((~fine).sum())} values that are NaN or infinite in '{name}' of batch {number} "
+                f"The data have {count} {'value that is' if count == 1 else 'values that are'} NaN or infinite in "
+                f"'{name}' of batch {number} "
                 f"(step {number // accumulate + 1}), the first in row {row}. Clean them and resume."
             )
     return None

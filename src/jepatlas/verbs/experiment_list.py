@@ -1,4 +1,4 @@
-"""The list of experiments: one line each, or some of them in full."""
+"""The list of experiments: claim, published figure and what was last measured in a line each; or some in full."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jepatlas.verbs.options import say
 
 __all__ = ["show_experiments"]
 
-NAME, OUTCOME = max(map(len, EXPERIMENTS)), max(map(len, SYMBOLS)) + 2  # widths of columns
+NAME = max(map(len, EXPERIMENTS)) + 2  # width of the column
 
 
 def show_experiments(console: Console, chosen: Sequence[Experiment], out: Path, *, full: bool) -> list[dict[str, Any]]:
@@ -26,7 +26,7 @@ def show_experiments(console: Console, chosen: Sequence[Experiment], out: Path, 
         if full:
             _detail(console, experiment, entry)
         else:
-            console.print(_line(experiment, entry), no_wrap=True, overflow="ellipsis")
+            console.print(_lines(entry, console.width), no_wrap=True)
     if not full:
         say(console, "In full: jepatlas reproduce --list NAME")
     return entries
@@ -39,10 +39,21 @@ def _entry(experiment: Experiment, out: Path) -> dict[str, Any]:
     return {"name": experiment.name, "claim": experiment.claim.statement, "published": experiment.claim.measured} | last
 
 
-def _line(experiment: Experiment, entry: dict[str, Any]) -> Text:
-    here = f"{SYMBOLS[entry['outcome']]} {entry['outcome']}" if entry["outcome"] else "not yet"
-    words = entry["short"] or entry["sentence"] or experiment.title
-    return Text(f"{experiment.name:<{NAME}}  {here:<{OUTCOME}}  {words}")
+def _lines(entry: dict[str, Any], width: int) -> Text:
+    here = "not yet measured"
+    if entry["outcome"]:
+        here = f"{SYMBOLS[entry['outcome']]} {entry['outcome']}: {entry['short'] or entry['sentence']}"
+    lines = {entry["name"]: entry["claim"], "  published": entry["published"] or "no figure", "  here": here}
+    return Text("\n".join(f"{name:<{NAME}}{_cut(words, width - NAME)}" for name, words in lines.items()))
+
+
+def _cut(words: str, width: int) -> str:
+    """As much as fits a line, to the end of a word.
+
+    >>> _cut("as much as fits", 12), _cut("as much as fits", 15)
+    ('as much as …', 'as much as fits')
+    """
+    return words if len(words) <= width else words[: width - 1].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
 def _detail(console: Console, experiment: Experiment, entry: dict[str, Any]) -> None:

@@ -34,7 +34,14 @@ def parse(cls: type[T], verb: str, words: list[str], default: T | None = None) -
 
 def console_for(json_path: str | None) -> Console:
     """Standard output for people, unless JSON goes there."""
-    return Console(stderr=json_path == "-")
+    return _Console(stderr=json_path == "-")
+
+
+class _Console(Console):
+    """A console that leaves a closed pipe to the command line; rich would exit with 1, as if a check had failed."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704 (rich calls this while it handles the BrokenPipeError)
 
 
 def say(console: Console, text: str) -> None:

@@ -167,8 +167,8 @@ def test_groups_are_kept_together():
     z = np.repeat(rng.standard_normal((60, 2)), 20, axis=0)
     identity = np.repeat(rng.standard_normal((60, 55)), 20, axis=0)  # random features, one vector for each group
     groups = np.repeat([f"episode {i}" for i in range(60)], 20)
-    by_row = {v.name: v for v in certify(identity, identity, z, replicates=30)}
-    by_group = {v.name: v for v in certify(identity, identity, z, groups=groups, replicates=30)}
+    by_row = {v.name: v for v in certify(identity, -identity, z, replicates=30)}
+    by_group = {v.name: v for v in certify(identity, -identity, z, groups=groups, replicates=30)}
     assert by_row["r2"].value > 0.9
     assert by_group["r2"].value < 0.3 and by_group["r2"].passed is False
 
@@ -203,11 +203,12 @@ WIDE = np.random.default_rng(4).standard_normal((40, 25))
         ((Z, Z_NEXT, Z[:, 0]), {}, r"'z' must have rows and columns"),
         ((Z[:, :0], Z_NEXT[:, :0], Z), {}, r"'h' must have rows and columns, but its shape is \(40, 0\)"),
         ((Z[:19], Z_NEXT[:19], Z[:19]), {}, "At least 20 rows are needed to say anything, but there are only 19"),
-        ((WIDE, WIDE, Z), {}, "25 dimensions needs at least 26 rows to fit.*20 and 20"),
+        ((WIDE, -WIDE, Z), {}, "25 dimensions needs at least 26 rows to fit.*20 and 20"),
         ((Z, Z_NEXT, np.ones_like(Z)), {}, "'z' does not vary: all rows are the same state"),
         ((1e200 * Z, Z_NEXT, Z), {}, r"'h' has values up to .*e\+200, too large"),
         ((1e-200 * Z, Z_NEXT, Z), {}, "'h' varies by .*e-200 only, too little"),
         (([[1.0], [2.0, 3.0]], Z_NEXT, Z), {}, "'h' cannot be read as an array"),
+        ((Z, Z.copy(), Z), {}, "h and h_next are the same: of identical pairs nothing can be read"),
         ((Z, Z_NEXT, Z), {"replicates": 0}, "at least 1 replicate, but 0"),
         ((Z[:0], Z_NEXT[:0], Z[:0]), {}, "only 0"),
         ((Z, Z_NEXT, Z), {"groups": np.arange(40) // 20}, "at least 3 groups.*only 2"),
@@ -265,10 +266,11 @@ def test_the_cost_at_64_dimensions():
 
 
 def test_a_bound_of_exactly_zero_divides_nothing():
-    """Signs in balanced groups: Cov h = 1 in every resample, and equal views leave no gap."""
+    """Signs in balanced groups: Cov h = 1 in every resample, and views equal but for rounding leave no gap."""
     signs = np.tile([[1.0], [-1.0]], (20, 1))
-    verdicts = {v.name: v for v in certify(signs, signs, -signs, rho=0.5, groups=np.arange(40) // 2, replicates=20)}
+    other = np.nextafter(signs, 0)
+    verdicts = {v.name: v for v in certify(signs, other, -signs, rho=0.5, groups=np.arange(40) // 2, replicates=20)}
     assert verdicts["bound"].low < 1e-30 and verdicts["bound"].high < 1e-30
     assert verdicts["error_to_bound"].passed is None and verdicts["error_to_bound"].low == 0
-    doubled = certify(signs, signs, 2 * signs, rho=0.5, groups=np.arange(40) // 2, replicates=20)
+    doubled = certify(signs, other, 2 * signs, rho=0.5, groups=np.arange(40) // 2, replicates=20)
     assert {v.name: v for v in doubled}["error_to_bound"].passed is False

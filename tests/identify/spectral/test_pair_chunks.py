@@ -63,7 +63,7 @@ def bad_chunks() -> dict[str, tuple[object, str]]:
     hole[17, 1] = np.nan
     labels = np.arange(1000)
     return {
-        "nan": ([(x, hole)], "'x_next' has 1 values that are NaN.*row 17"),
+        "nan": ([(x, hole)], "'x_next' has 1 value that is NaN.*row 17"),
         "widths": ([(x, x[:, :1])], "same width"),
         "later width": ([(x, x), (x[:, :1], x[:, :1])], "2 were expected"),
         "rows": ([(x, x[:-1])], "same number of rows"),
@@ -80,7 +80,7 @@ def bad_chunks() -> dict[str, tuple[object, str]]:
         "some weights": ([(x, x, None, np.ones(1000)), (x, x)], "Weigh all of them"),
         "few weights": ([(x, x, None, np.ones(999))], "one number a row.*999.*1000 rows"),
         "negative weights": ([(x, x, None, -np.ones(1000))], "must not be negative, but 1000"),
-        "nan weights": ([(x, x, None, hole[:, 1])], "'weights' has 1 values that are NaN"),
+        "nan weights": ([(x, x, None, hole[:, 1])], "'weights' has 1 value that is NaN"),
         "one heavy row": ([(x, x, None, np.eye(1000)[0])], r"1000 pairs are worth 1, \(Σw\)²/Σw²"),
         "no weight": ([(x, x, None, np.zeros(1000))], "worth 0"),
     }

@@ -54,7 +54,7 @@ BROKEN[3, 1] = np.nan
     [
         (np.ones((30, 2)), np.ones((30, 3)), 0.5, r"same shape, but \(30, 2\) and \(30, 3\)"),
         (np.ones((30, 2)), np.ones((20, 2)), 0.5, "same number of rows"),
-        (np.ones((30, 2)), BROKEN, 0.5, "'h_next' has 1 values that are NaN"),
+        (np.ones((30, 2)), BROKEN, 0.5, "'h_next' has 1 value that is NaN"),
         (np.ones((30, 2)), np.ones((30, 2)), 1.0, "between 0 and 1, but 1.0"),
         (np.ones((30, 2)), np.ones((30, 2)), 0.0, "between 0 and 1, but 0.0"),
         (np.ones(30), np.ones(30), 0.5, "rows and columns"),

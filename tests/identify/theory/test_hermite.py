@@ -156,7 +156,7 @@ def test_bad_input():
     spoiled[7, 1] = np.nan
     for h, states, degree, groups, message in [
         (z, z, 0, None, "at least 1, but 0"),
-        (spoiled, z, 1, None, r"'h' has 1 values that are NaN .* row 7"),
+        (spoiled, z, 1, None, r"'h' has 1 value that is NaN .* row 7"),
         (z[:, 0], z, 1, None, r"'h' must have rows and columns, but its shape is \(300,\)"),
         (z[:-1], z, 1, None, "'h' has 299, 'z' has 300"),
         (z, z, 1, np.zeros(9), "'groups' has 9"),

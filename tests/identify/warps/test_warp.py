@@ -10,9 +10,17 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.linear import hold_out
+from jepatlas.base.linear import hold_out, least_squares, whitener
 from jepatlas.base.records import Estimate
-from jepatlas.identify import fit_warp, recovery, sturm_liouville_generalised_normal, warp_band, warp_recovery
+from jepatlas.identify import (
+    fit_latent_warp,
+    fit_sides,
+    fit_warp,
+    recovery,
+    sturm_liouville_generalised_normal,
+    warp_band,
+    warp_recovery,
+)
 
 WARPS = {
     "identity": lambda z: z,
@@ -53,6 +61,39 @@ def test_a_warp_is_undone(name: str, n: int, d: int):
         [recovery(h, z, hold_out(6000, np.random.default_rng(1)), np.random.default_rng(0), replicates=1)[k].value
          for k in ("r2", "r2_inverse")],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WARPS)
+@pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 2), (5, 5), (3, 2)])
+def test_a_warp_along_the_latents_axes_is_undone(name: str, n: int, d: int):
+    """h = w(Qz), which no Q w(z) is: held against least squares on Qz, what w's own inverse would give."""
+    z, _ = world(4000, n, n, WARPS[name])
+    straight = z @ rotation(n)[:, :d]
+    h = WARPS[name](straight)
+    found = {key: estimate.value for key, estimate in scores(h, z).items()}
+    best = scores(straight, z)["r2"].value
+    assert found["r2_unwarped_latents"] == pytest.approx(best, abs=0.005)
+    assert found["r2_unwarped"] > best - 0.005 and found["gain"] == found["r2_unwarped"] - found["r2"]
+    if name != "identity" and n == 5:
+        assert found["r2_unwarped"] == found["r2_unwarped_latents"] > found["r2_unwarped_states"] + 0.01
+        assert found["r2_unwarped"] > found["r2"] + 0.01
+    fit = fit_latent_warp(h, z)
+    np.testing.assert_allclose(fit.turn.weight.T @ fit.turn.weight, np.eye(d), atol=1e-9)
+    assert (np.diff(fit.unwarp.y) >= 0).all() and (np.diff(fit.warp.y) >= 0).all()
+    assert np.square(fit.encode(z) - h).mean() < 0.02 * h.var()
+
+
+def test_the_side_of_a_warp_is_told_and_straightening_leaves_a_linear_map():
+    """Latents are whitened for the states' side only, so a shear after w(z) stays to be seen."""
+    z, h = world(4000, 3, 3, np.exp)
+    sides = {"states": h @ np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 2]]), "latents": np.exp(z @ rotation(3))}
+    for side, latents in sides.items():
+        fits = fit_sides(latents, z, whitener(latents))
+        assert fits.better == side
+        straight, states = fits.straightened(latents, z)
+        left = states - least_squares(straight, states).apply(straight)
+        assert np.square(left).sum() < 0.01 * np.square(states - states.mean(0)).sum()
+    assert fit_sides(np.ones((4000, 2)), z).latents is None
 
 
 @settings(deadline=None, max_examples=12)
@@ -178,3 +219,5 @@ def test_bad_input():
         scores(h, z, predicted=lambda z: z[:, :1])
     with pytest.raises(InputError, match="two different values"):
         fit_warp(h, np.ones_like(z))
+    with pytest.raises(InputError, match="two different values of 'h'"):
+        fit_latent_warp(np.ones_like(h), z)

@@ -12,7 +12,7 @@ from jepatlas.base.records import Estimate, LinearMap, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.certificate.degrees import degree_verdicts
 from jepatlas.identify.certificate.diagnosis import diagnose, diagnosis_verdict
-from jepatlas.identify.certificate.further import unwarped, varying_verdicts
+from jepatlas.identify.certificate.further import unwarped_verdicts, varying_verdicts
 from jepatlas.identify.checks import as_arrays, check_halves, check_pairs
 from jepatlas.identify.dimension.coverage import coverage
 from jepatlas.identify.dimension.mismatch import narrow_verdicts, wide_verdicts
@@ -71,7 +71,7 @@ def certify(
     errors, recovered = sample.recovered(z.astype(np.float64))
     found = diagnose(recovered)
     if found is not None and found.kind == "warp":
-        recovered.append(sample.unwarped(z.astype(np.float64)))
+        recovered += sample.unwarped(z.astype(np.float64))
     return [diagnosis_verdict(recovered), *recovered, *bounded, *theorem_verdicts(errors, terms)]
 
 
@@ -132,8 +132,8 @@ class _Sample:
         ]
         return {"": found["procrustes"], "_whitened": found["procrustes_whitened"]}, verdicts
 
-    def unwarped(self, z: np.ndarray) -> Verdict:
-        return unwarped(Halves(self.white.apply(self.h), z, self.split, self.groups), self.seed, self.replicates)
+    def unwarped(self, z: np.ndarray) -> list[Verdict]:
+        return unwarped_verdicts(Halves(self.h, z, self.split, self.groups), self.white, self.seed, self.replicates)
 
     def _mismatch(self, halves: Halves, explained: Explained) -> list[Verdict]:
         """What more, or fewer, latents than states hold; nothing where there are as many."""

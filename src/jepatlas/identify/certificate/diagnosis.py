@@ -71,7 +71,7 @@ def _kinds(s: Symptoms) -> list[Kind]:
     surplus = s.width > s.states and not incomplete and s.passed("r2") and not s.passed("r2_inverse")
     shaped = not scrambled and not surplus
     curved = shaped and s.nonlinear > NOTABLE
-    leaning = not s.passed("stretch") and not (incomplete or s.copies or s.combined or (curved and s.curve != "warp"))
+    leaning = s.leaning and not (incomplete or s.copies or s.combined or (curved and s.curve != "warp"))
     rules: list[tuple[Kind, bool]] = [
         ("collapsed", s.collapsed > 0),
         ("scramble", scrambled),
@@ -149,6 +149,9 @@ def _collapse(s: Symptoms) -> str:
 def _undone(s: Symptoms) -> str:
     """What is recovered where the warp is undone, if that was tried."""
     if not s.knows("r2_unwarped"):
-        return "fit_warp undoes it"
+        return "fit_warp, or fit_latent_warp, undoes it"
     found = s.estimate("r2_unwarped")
-    return f"with one shared warp undone (fit_warp) R² is {found.value:.4f} [{found.low:.4f}, {found.high:.4f}]"
+    how = "the latents' own coordinates, h = w(Qz), undone (fit_latent_warp)" if s.warped_latents else (
+        "the states' coordinates, h = Qw(z), undone (fit_warp)"
+    )  # fmt: skip
+    return f"with one warp shared by {how} R² is {found.value:.4f} [{found.low:.4f}, {found.high:.4f}]"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.base.records import LinearMap, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.dimension.minimal import minimal_recovery
 from jepatlas.identify.dimension.rank import principal_axes, varying_coordinates
 from jepatlas.identify.truth.halves import Halves
+from jepatlas.identify.truth.recovery import recovery
+from jepatlas.identify.warps.sides import fit_sides
 from jepatlas.identify.warps.warp_recovery import warp_recovery
 
-__all__ = ["unwarped", "varying_verdicts"]
+__all__ = ["unwarped_verdicts", "varying_verdicts"]
 
 
 def varying_verdicts(halves: Halves, h_next: np.ndarray, seed: int, replicates: int) -> list[Verdict]:
@@ -28,11 +30,24 @@ def varying_verdicts(halves: Halves, h_next: np.ndarray, seed: int, replicates: 
     ]
 
 
-def unwarped(halves: Halves, seed: int, replicates: int) -> Verdict:
-    """`r2_unwarped`: of whitened latents, after a rotation and one warp shared by all coordinates are undone."""
-    found = warp_recovery(halves.h, halves.z, halves.split, numpy_generator(seed, "unwarped"), groups=halves.groups,
+def unwarped_verdicts(halves: Halves, white: LinearMap, seed: int, replicates: int) -> list[Verdict]:
+    """After one warp, shared by all coordinates, is undone: how much of the state there is, and what still leans."""
+    h, z, split, groups = halves.h, halves.z, halves.split, halves.groups
+    fits = fit_sides(h[split.fit], z[split.fit], white)
+    found = warp_recovery(h, z, split, numpy_generator(seed, "unwarped"), fits=fits, groups=groups,
                           replicates=replicates)  # fmt: skip
-    return Verdict.judge(
-        "r2_unwarped", found["r2_unwarped"], direction="higher",
-        good="R² of the state from the whitened latents, with one warp, shared by all coordinates, undone (fit_warp).",
-    )  # fmt: skip
+    left = recovery(*fits.straightened(h, z), split, numpy_generator(seed, "straightened"), groups=groups,
+                    replicates=replicates)  # fmt: skip
+    said = {
+        "r2_unwarped": f"R² of the state with one warp, shared by all coordinates of the {fits.better}, undone: the "
+                       "better of the two forms.",
+        "r2_unwarped_states": "R² of the state from whitened latents with one warp of the states' coordinates undone, "
+                              "h = Qw(z) (fit_warp).",
+        "r2_unwarped_latents": "R² of the state with one warp of the latents' own coordinates undone, h = w(Qz) "
+                               "(fit_latent_warp).",
+    }  # fmt: skip
+    return [
+        *(Verdict.judge(name, found[name], direction="higher", good=good) for name, good in said.items()),
+        Verdict.judge("stretch_unwarped", left["stretch"], direction="lower",
+                      good="How much more than others the linear map that is left then stretches some directions."),
+    ]  # fmt: skip

@@ -88,6 +88,18 @@ class Symptoms:
         return self.curve == "shear" and not linear
 
     @property
+    def leaning(self) -> bool:
+        """Whether some directions are stretched more than others, and still are where the warp, if any, is undone."""
+        limit = self.verdicts["stretch"].threshold or 0.0
+        straight = self.knows("stretch_unwarped") and self.verdicts["stretch_unwarped"].high <= limit
+        return not self.passed("stretch") and not straight
+
+    @property
+    def warped_latents(self) -> bool:
+        """Whether the warp is along the latents' own axes, rather than along the states'."""
+        return self.value("r2_unwarped_latents", -np.inf) == self.value("r2_unwarped")
+
+    @property
     def scaled(self) -> bool:
         """Whether the map is a multiple of a rotation: far from one, with all directions stretched alike."""
         return self.value("orthogonality_raw") > (self.verdicts["stretch"].threshold or 0.0)

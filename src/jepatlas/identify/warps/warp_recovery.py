@@ -10,7 +10,8 @@ from jepatlas.base.records import Estimate
 from jepatlas.base.stats import bootstrap
 from jepatlas.identify.checks import check_matrices
 from jepatlas.identify.warps.monotone import fit_monotone
-from jepatlas.identify.warps.warp import Curve, WarpFit, fit_warp, turned_back
+from jepatlas.identify.warps.sides import WarpSides, fit_sides
+from jepatlas.identify.warps.warp import Curve, WarpFit, turned_back
 
 __all__ = ["warp_band", "warp_recovery"]
 
@@ -21,6 +22,7 @@ def warp_recovery(
     split: Split,
     rng: np.random.Generator,
     *,
+    fits: WarpSides | None = None,
     predicted: Curve | None = None,
     groups: np.ndarray | None = None,
     replicates: int = 500,
@@ -28,7 +30,9 @@ def warp_recovery(
     """Held-out estimates with group-bootstrap intervals:
 
     r2                        R² of z from h by least squares, as everywhere
-    r2_unwarped               R² of z from h by one rotation and the warp undone
+    r2_unwarped_states        R² of z from h by one rotation and the warp of the states' coordinates undone
+    r2_unwarped_latents       the same with the warp of the latents' coordinates undone
+    r2_unwarped               that of the two (if the latents vary) which is better on the rows to fit on
     gain                      r2_unwarped − r2
     r2_inverse                R² of h from z by least squares
     r2_inverse_warped         R² of h from Q w(z)
@@ -37,9 +41,11 @@ def warp_recovery(
 
     r2_inverse_predicted      R² of h from a Q w(z) with the predicted w
     agreement                 Corr(w(z), predicted w(z))², over all coordinates
+
+    `fits` are those of the rows to fit on, where they were made already; of one side only, if that is all to be asked.
     """
     check_matrices(groups, h=h, z=z)
-    statistic = _Statistic(h, z, split, predicted)
+    statistic = _Statistic(h, z, split, fits or fit_sides(h[split.fit], z[split.fit]), predicted)
     held = None if groups is None else groups[split.score]
     return bootstrap(statistic, len(split.score), rng, groups=held, replicates=replicates)
 
@@ -47,20 +53,21 @@ def warp_recovery(
 class _Statistic:
     """Everything that is fitted, once; then the numbers of the rows to score under any weights."""
 
-    def __init__(self, h: np.ndarray, z: np.ndarray, split: Split, predicted: Curve | None) -> None:
-        (h_fit, self.h), (z_fit, self.z) = ([side[rows] for rows in split] for side in (h, z))
-        fit, self.curves = fit_warp(h_fit, z_fit), None
+    def __init__(self, h: np.ndarray, z: np.ndarray, split: Split, fits: WarpSides, predicted: Curve | None) -> None:
+        self.better, self.z, self.curves = f"r2_unwarped_{fits.better}", z[split.score], None
+        undone = {f"r2_unwarped_{side}": fits.decode(h[split.score], side) for side in fits.sides}
+        (h_fit, self.h), z_fit = (fits.whitened(h)[rows] for rows in split), z[split.fit]
         misses = {
             "r2": self.z - least_squares(h_fit, z_fit).apply(self.h),
-            "r2_unwarped": self.z - fit.decode(self.h),
+            **{name: self.z - found for name, found in undone.items()},
             "r2_inverse": self.h - least_squares(z_fit, h_fit).apply(self.z),
-            "r2_inverse_warped": self.h - fit.encode(self.z),
+            "r2_inverse_warped": self.h - fits.states.encode(self.z),
         }
         if predicted is not None:
             expected = _evaluated(predicted, z)
             turn = procrustes(expected[split.fit], h_fit, scaled=True)
             misses["r2_inverse_predicted"] = self.h - turn.apply(expected[split.score])
-            self.curves = fit.warp(self.z), expected[split.score]
+            self.curves = fits.states.warp(self.z), expected[split.score]
         self.squares = {name: np.square(miss).sum(1) for name, miss in misses.items()}
 
     def __call__(self, weights: np.ndarray) -> dict[str, float]:
@@ -69,6 +76,7 @@ class _Statistic:
             name: 1 - float(weights @ square) / totals["h" if "inverse" in name else "z"]
             for name, square in self.squares.items()
         }
+        scores["r2_unwarped"] = scores[self.better]
         scores["gain"] = scores["r2_unwarped"] - scores["r2"]
         return scores | ({} if self.curves is None else {"agreement": _agreement(*self.curves, weights)})
 
