@@ -19,6 +19,7 @@ from jepatlas.energies.energy_file import EnergySpec, SavedEnergy
 from jepatlas.energy import (
     IEJEPA,
     EmbeddedEnergy,
+    PortedEnergy,
     calibrate,
     later_pairs,
     unreachable_share,
@@ -27,7 +28,7 @@ from jepatlas.energy import (
 from jepatlas.recipes import EnergyRecipe, Gathered, build_energy, gathered, load_recipe
 from jepatlas.runs import trained
 
-__all__ = ["FittedEnergy", "load_fitted"]
+__all__ = ["FittedEnergy", "load_fitted", "pairwise"]
 
 PAIRS = 20_000  # that the threshold is chosen on, and as many to measure its error
 
@@ -80,7 +81,7 @@ def load_fitted(folder: Path) -> FittedEnergy:
 
 
 @torch.no_grad()
-def pairwise(energy: EmbeddedEnergy, x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
+def pairwise(energy: EmbeddedEnergy | PortedEnergy, x: np.ndarray, y: np.ndarray | None = None) -> np.ndarray:
     """E(x_i, y_j) as numpy has it."""
     here, there = (torch.as_tensor(rows, dtype=torch.float32) for rows in (x, x if y is None else y))
     return energy.all_pairs(here, there).double().numpy()
