@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jepatlas.align.atlas.charts import ChartLatents
 from jepatlas.align.splits import group_labels, match_ids, split_rows, time_blocks
 from jepatlas.base.errors import InputError
 
@@ -24,6 +25,16 @@ def test_rows_of_the_same_id_are_paired_in_the_order_of_a(n, text, seed):
     assert rows_b.tolist() == [shuffled.tolist().index(i) for i in ids.tolist()]
 
 
+def test_whole_floats_are_the_numbers_they_show_in_alignments_and_atlases():
+    """As pandas writes a column of ids in which one was missing once."""
+    assert [rows.tolist() for rows in match_ids(np.array([2.0, 1.0, 7.0]), np.array([7, 2, 1]))] == [
+        [0, 1, 2],
+        [1, 2, 0],
+    ]
+    chart = ChartLatents("a", np.eye(3), np.array([2.0, 1.0, 7.0]))
+    assert chart.ids.dtype == np.int64 and chart.ids.tolist() == [2, 1, 7]
+
+
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
@@ -33,6 +44,8 @@ def test_rows_of_the_same_id_are_paired_in_the_order_of_a(n, text, seed):
         (["x", "z"], ["x", "y", "z"], "^1 id of b is missing in a: y"),
         (list(range(20)), list(range(10, 30)), "10 ids of a are missing in b: 0, 1, 2, 3, 4 and 5 more"),
         (["1", "2"], [1, 2], "a text never equals a number"),
+        ([1.0, 2.5], [1.0, 2.0], "ids of a must be whole numbers or texts, but row 1 has 2.5"),
+        ([1.0, 2.0**60], [1, 2], "ids of a must be whole numbers or texts, but row 1 has"),
         ([1.0, np.nan], [1.0, 2.0], "ids of a are missing .NaN. in 1 rows, the first of them row 1"),
         ([[1, 2]], [1, 2], "one number or text for each row"),
         ([None, "x"], ["y", "x"], "one number or text for each row"),

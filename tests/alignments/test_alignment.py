@@ -11,6 +11,7 @@ from alignments.models import Models, matched, study
 
 from jepatlas.align import RidgeMap, RobustMap, pca_control, split_rows, time_blocks
 from jepatlas.alignments import Alignment, Latents, MapKind, Matched, Study, align, fit_map
+from jepatlas.alignments.evidence import MAIN
 from jepatlas.base.files import finite
 from jepatlas.base.linear import r2
 
@@ -81,6 +82,53 @@ def test_models_that_see_more_than_the_raw_input_alone():
     found = align(both, "ridge", study(160))
     assert verdicts(found)["r2_beyond_pca"] and verdicts(found)["r2_beyond_untrained"]
     assert "An untrained encoder gives less" in found.record.summary
+
+
+def test_a_control_that_gives_more_is_said_to():
+    """Models that have forgotten most of an input that both see."""
+    rng = np.random.default_rng(3)
+    raw = rng.standard_normal((160, 4))
+    a, b = (raw @ rng.standard_normal((4, 4)) + 2 * rng.standard_normal((160, 4)) for _ in range(2))
+    both = Matched(Latents("ada", a, raw=raw), Latents("ben", b, raw=raw))
+    found = align(both, "ridge", study(160))
+    assert found.evidence["r2"].estimate.high < found.controls["PCA of the raw input"]["r2"].estimate.low
+    assert "PCA of the raw input gives more: " in found.record.summary
+    beyond = next(verdict for verdict in found.record.verdicts if verdict.name == "r2_beyond_pca")
+    assert beyond.advice.startswith("The models align worse than PCA of the raw input does")
+
+
+def test_the_shape_of_the_map_informs():
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    turn[0] *= -np.sign(np.linalg.det(turn))
+    white = np.linalg.solve(np.linalg.cholesky(np.cov(MODELS.a.T)), MODELS.a.T).T
+    found = align(matched(white, white @ turn.T), "procrustes", study(160, replicates=2))
+    shape = {one.name: one for one in found.record.verdicts if one.name in ("orthogonality", "effective_rank",
+                                                                              "determinant_sign")}  # fmt: skip
+    assert shape["determinant_sign"].value == -1 and "a reflection" in shape["determinant_sign"].advice
+    assert shape["effective_rank"].value == pytest.approx(4) and shape["orthogonality"].value < 1e-6
+    assert all(one.passed is None for one in shape.values())
+    narrow = align(matched(white, white[:, :2]), "ridge", study(160, replicates=2))
+    assert "determinant_sign" not in verdicts(narrow) and "orthogonality" in verdicts(narrow)
+
+
+def test_only_what_is_asked_for_is_measured():
+    found = align(matched(MODELS.a, MODELS.b), "ridge", study(160, replicates=2), metrics=("nos_1",))
+    assert set(found.evidence) == {*MAIN, "nos_1"} and len(found.record.tables[0]["rows"]) == len(MAIN) + 1
+
+
+def test_a_robust_map_is_also_scored_on_the_pairs_that_are_trusted():
+    b = MODELS.b.copy()
+    wrong = np.random.default_rng(1).permutation(160)[:48]  # in both halves
+    b[wrong] = np.roll(b[wrong], 1, axis=0)
+    found = align(matched(MODELS.a, b), "robust", study(160, replicates=4))
+    trusted = next(verdict for verdict in found.record.verdicts if verdict.name == "r2_trusted")
+    assert found.evidence["r2"].estimate.value < 0.7 and trusted.low > 0.9
+    assert trusted.null == found.evidence["r2"].null.mean
+    assert "of 80 held-out pairs" in trusted.advice and 45 < trusted.n < 70
+    strangers = np.random.default_rng(3).standard_normal((160, 4))
+    alone = align(matched(strangers, MODELS.b), "robust", study(160, replicates=4))
+    none = next(verdict for verdict in alone.record.verdicts if verdict.name == "r2_trusted")
+    assert none.n == 80 and none.value < 0.1  # nothing is chosen where there is nothing to choose by
 
 
 def test_mismatched_pairs_are_distrusted_and_named():

@@ -47,7 +47,7 @@ def judged(**passed: bool | None) -> list[Verdict]:
 def test_a_sentence_says_which_charts_translate():
     assert translations("ab", judged(a_b=True, b_a=True)) == "All 2 charts translate into each other."
     assert translations("ab", judged(a_b=False, b_a=False)).startswith("Nothing is aligned: no chart translates")
-    assert "Undecided, for too few held-out states, is a and b." in translations("ab", [])
+    assert "Not judged, for want of held-out states, is a and b." in translations("ab", [])
     mixed = judged(a_b=True, b_a=True, a_c=False, c_a=False, b_c=False, c_b=True)
     assert translations("abc", mixed) == (
         "Into each other translate a and b. Only one way translate c into b. Not beyond doubt translate a and c."
@@ -73,6 +73,34 @@ def test_a_newcomer_is_scored_on_anchors_that_it_was_not_fitted_on():
     blind = ChartLatents("eve", np.random.default_rng(9).standard_normal((300, 3)), np.arange(300))
     (bad,) = add_verdicts(atlas, blind, seed=0)
     assert bad.high < 0.1 and bad.passed is False and good.passed is True
+
+
+def test_a_newcomer_that_sees_little_is_not_taken_for_a_stranger():
+    """Better than chance, and yet below the mean: what it does not see of three directions counts against it."""
+    atlas = Atlas.build([chart("ada", 1), chart("ben", 2)])
+    rng = np.random.default_rng(5)
+    weak = 0.35 * STATES + rng.standard_normal((300, 3))
+    (found,) = add_verdicts(atlas, ChartLatents("dim", weak, np.arange(300)), seed=0)
+    assert found.high < 0 and found.passed is False
+    assert "better than chance, but not beyond doubt better than their mean" in found.advice
+    (lost,) = add_verdicts(atlas, ChartLatents("eve", rng.standard_normal((300, 3)), np.arange(300)), seed=0)
+    assert "does not fall on them beyond doubt better than chance: are its ids right?" in lost.advice
+
+
+def test_groups_of_a_newcomer_are_shuffled_as_a_whole():
+    """Slow walks: single rows of them, shuffled, would make strangers look better than chance."""
+    groups = np.arange(300) // 30
+    slow = np.repeat(np.random.default_rng(1).standard_normal((10, 3)), 30, axis=0)
+    charts = [ChartLatents(n, slow @ rotation(3, k) + 0.01 * STATES, np.arange(300)) for k, n in enumerate("ab")]
+    other = slow @ rotation(3, 5) + 0.01 * np.random.default_rng(2).standard_normal((300, 3))
+    spread = []
+    for given in (groups, None):
+        newcomer = ChartLatents("c", other, np.arange(300), groups=given)
+        (found,) = add_verdicts(Atlas.build(charts), newcomer, seed=0)
+        assert found.threshold is not None and found.null is not None
+        spread.append(found.threshold - found.null)
+    assert spread[0] > 2 * spread[1]
+    assert add_verdicts(Atlas.build(charts), replace(newcomer, groups=groups // 5), seed=0) == []  # one is held out
 
 
 def test_a_newcomer_of_few_anchors_is_not_scored():

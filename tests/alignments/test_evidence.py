@@ -126,7 +126,9 @@ def test_neighbourhoods_larger_than_the_rows_or_than_halves_of_them_are_not_judg
     found = gather(MODELS.a[:rows], MODELS.b[:rows], LEAST_SQUARES, study(rows), ["nos_5", "nos_20"])
     assert found["nos_5"].verdict.passed
     assert np.isnan(found["nos_20"].null.value) == (rows == 40)
-    assert found["nos_20"].verdict.passed is None and "Not judged" in found["nos_20"].verdict.advice
+    assert found["nos_20"].verdict.passed is None
+    assert f"for {rows // 2} held-out rows" in found["nos_20"].verdict.advice
+    assert "20 neighbours need at least 21 rows: hold out 42" in found["nos_20"].verdict.advice
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,21 @@ import pytest
 from alignments.models import Models, matched
 
 from jepatlas.align.stress import Protocol
+from jepatlas.align.stress.scores import Score
 from jepatlas.alignments import stress
-from jepatlas.alignments.stress import _halvings
+from jepatlas.alignments.stress import _cells, _halvings
 from jepatlas.report.figures import draw
 
 
 @pytest.mark.parametrize(("width", "widths"), [(1, [1]), (3, [1, 3]), (8, [1, 2, 4, 8]), (96, [6, 12, 24, 48, 96])])
 def test_widths_are_halved(width: int, widths: list[int]):
     assert _halvings(width) == widths
+
+
+def test_an_infinite_condition_has_no_interval():
+    lost = Score.of([np.inf, np.inf], [1.0, 2.0], log=True)
+    assert np.isnan(lost.estimate.low) and _cells(lost, 2)[0] == "inf"
+    assert _cells(Score.of([0.5, 0.5], [0.0, 0.1]), 2) == ("0.5 [0.5, 0.5]", "0.05")
 
 
 @pytest.mark.slow

@@ -128,6 +128,15 @@ def csv_file(tmp_path: Path, text: str | bytes) -> Path:
         ("x,note\n1,\n2,\n", {"h": [[1], [2]], "note": ["", ""]}),
         ("x,sign\n1,+-5\n2,--\n", {"h": [[1], [2]], "sign": ["+-5", "--"]}),
         ("a,b\nx,y\n", {"a": ["x"], "b": ["y"]}),
+        ("ids,d0,d1\n7,.5,1\n8,2,3\n", {"h": [[0.5, 1], [2, 3]], "ids": [7, 8]}),
+        ("d0,groups,labels,d1\n1,5,0,2\n3,6,1,4\n", {"h": [[1, 2], [3, 4]], "groups": [5, 6], "labels": [0, 1]}),
+        ("ID,Label,d0\n7,1,.5\n8,0,2\n", {"h": [[0.5], [2]], "ID": [7, 8], "Label": [1, 0]}),
+        ("Unnamed: 0,level_0,d0\n0,0,.5\n1,1,2\n", {"h": [[0.5], [2]]}),  # row numbers, written once more by pandas
+        ("x,y,z\n1,2,3\n", {"h": [[1, 2, 3]]}),  # coordinates,
+        ("d0,d1,z\n1,2,3\n", {"h": [[1, 2]], "z": [[3]]}),  # and what is none
+        ("h,h_next,z,groups\n1,2,3,4\n", {"h": [[1]], "h_next": [[2]], "z": [[3]], "groups": [4]}),
+        ("x,episode,step,cost\n1,0,0,.5\n", {"x": [[1]], "episode": [0], "step": [0], "cost": [0.5]}),
+        ("h.0,x,ids\n1,2,3\n", {"h": [[1]], "x": [2], "ids": [3]}),
     ],
 )  # fmt: skip
 def test_plain_csv(tmp_path: Path, text: str, expected: dict[str, list]):
@@ -268,6 +277,11 @@ def test_parquet_of_other_programs(tmp_path: Path):
     assert np.array_equal(read["embedding"], vectors) and read["id"].tolist() == ["a", "b", "c"]
     path = parquet_file(tmp_path, {"x": [1.0, None], "y": [3, 4], "__index_level_0__": [0, 1]})
     np.testing.assert_array_equal(read_arrays(path)["h"], [[1, 3], [np.nan, 4]])
+
+
+def test_ids_of_a_parquet_table_are_no_latents(tmp_path: Path):
+    read = read_arrays(parquet_file(tmp_path, {"ids": [4, 5], "groups": [0, 1], "d0": [1.0, 2.0]}))
+    assert read["h"].tolist() == [[1], [2]] and read["ids"].tolist() == [4, 5] and read["groups"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("column", [["a", None], [[1.0], [1.0, 2.0]], [{"a": 1}, {"a": 2}]])

@@ -41,14 +41,16 @@ def test_two_files_give_a_map_a_record_and_a_page(capsys: Captured):
     out, err = capsys.readouterr()
     assert out.startswith("A linear map tells ben from ada with held-out R² 0.9")
     assert err == "measuring: 121 rounds\n"  # there is no terminal, so no bar
-    assert "shuffled pairs" in out and "↑ r2" in out and "more metrics: --full" in out
+    assert "shuffled pairs" in out and "↑ r2" in out and "more metrics, and more of the map: --full" in out
     assert r2(MODELS.b, LinearMap.load("out/map.safetensors").apply(MODELS.a)) > 0.9
     record = json.loads(Path("out/records/align.json").read_text())
     assert record["title"] == "ada → ben" and record["provenance"]["map"] == "ridge"
     page = Path("out/report.html").read_text()
     assert "Singular values of the map" in page and "Beside the controls" in page
+    assert "mutual_knn" not in out and "mutual_knn" not in page and "orthogonality" not in out
     assert call("align", "ada.npy", "ben.npy", *QUICK, "--full") == 0
-    assert "mutual_knn" in capsys.readouterr().out.replace("\n", "")
+    out = capsys.readouterr().out.replace("\n", "")
+    assert all(name in out for name in ("mutual_knn", "orthogonality", "effective_rank", "determinant_sign"))
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,26 @@ def test_every_format_gives_the_same_numbers(kind: str, capsys: Captured, expect
     found = answer(capsys, "align", *words, *QUICK)
     assert value(found, "r2") == pytest.approx(expected, abs=1e-12)
     assert found["map"] == "out/map.safetensors" and Path(found["report"]).exists()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("name", ["ids", "groups", "labels"])
+def test_what_a_column_says_of_its_rows_is_no_latent(kind: str, name: str, capsys: Captured):
+    """Strangers who share nothing but the numbers of their rows."""
+    rng = np.random.default_rng(4)
+    about = np.arange(64) if name == "ids" else np.arange(64) // 8
+    paths = [Path(f"{one}.{kind}") for one in ("x", "y")]
+    for path in paths:
+        write(path, **{name: about}, **{f"d{i}": column for i, column in enumerate(rng.standard_normal((3, 64)))})
+    found = answer(capsys, "align", *paths, *QUICK)
+    assert found["summary"].startswith("Nothing is aligned")
+
+
+def test_ids_among_plain_columns_bring_rows_together(capsys: Captured, expected: float):
+    for path, rows, h in (("a.csv", np.arange(64), MODELS.a), ("b.csv", ORDER, MODELS.b)):
+        write(path, ids=rows, **{f"d{i}": column for i, column in enumerate(h[rows].T)})
+    found = answer(capsys, "align", "a.csv", "b.csv", *QUICK)
+    assert value(found, "r2") == pytest.approx(expected, abs=1e-9)
 
 
 def test_groups_labels_layers_and_raw_inputs(capsys: Captured):
@@ -146,7 +168,7 @@ def test_json_in_a_file(capsys: Captured):
 
 def test_nothing_aligned_is_an_answer_and_no_error(capsys: Captured):
     write("eve.npy", h=np.random.default_rng(9).standard_normal((64, 100)))
-    found = answer(capsys, "align", "eve.npy", "ben.npy", *QUICK)
+    found = answer(capsys, "align", "eve.npy", "ben.npy", *QUICK, "--full")
     assert found["summary"].startswith("Nothing is aligned")
     assert value(found, "pairs_beyond_dimensions") == 32 - 100
     assert value(found, "nos_50") == "nan"  # of 32 held-out rows
@@ -155,9 +177,17 @@ def test_nothing_aligned_is_an_answer_and_no_error(capsys: Captured):
     assert "✗ constant_target: 2 of 2 target dimensions never vary" in capsys.readouterr().out
 
 
+def test_what_could_not_be_measured_says_why(capsys: Captured):
+    for name, h in (("a", MODELS.a), ("b", MODELS.b)):
+        write(f"{name}.npy", h=h[:36])
+    assert call("align", "a.npy", "b.npy", *QUICK) == 0
+    out = capsys.readouterr().out
+    assert "· nos_10_common: " in out and "10 neighbours need at least 11 rows: hold out 22" in out
+
+
 BAD = [
     (["ada.npy", "short.npy"], "ada has 64 rows and short has 60: which belong together?"),
-    (["ada.npy", "nan.npy"], "'nan: h' has 1 values that are NaN or infinite (the first in row 3)"),
+    (["ada.npy", "nan.npy"], "'nan: h' has 1 value that is NaN or infinite (the first in row 3)"),
     (["ada.npy", "absent.npy"], "There is no file absent.npy"),
     (["ada.npy", "ben.txt"], "files of type '.txt' are not read"),
     (["ada.npy", "broken.npz"], "broken.npz could not be read"),
@@ -167,6 +197,7 @@ BAD = [
     (["ada.npy", "ben.npy", "--ids", "ids.npy", "twice.npy"], "1 id occurs more than once in b: s1"),
     (["ada.npy", "ben.npy", "--ids", "ids.npy", "few.npy"], "there are 64 latents, but 60 rows of ids"),
     (["ada.npy", "with_ids.npz"], "with_ids has ids, but ada has none"),
+    (["misspelt.csv", "misspelt.csv"], "misspelt.csv has 'ID', which is not read. Call it 'ids'"),
     (["ada.npy", "ben.npy", "--groups", "few.npy"], "there are 64 latents, but 60 rows of groups"),
     (["ada.npy", "ben.npy", "--groups", "ids.npy", "--blocks", "4"], "by groups or by time blocks, not by both"),
     (["ada.npy", "ben.npy", "--groups", "same.npy"], "at least 2 groups"),
@@ -175,7 +206,7 @@ BAD = [
     (["ada.npy", "ben.npy", "--blocks", "31"], "too few"),
     (["ada.npy", "ben.npy", "--raw-a", "ids.npy"], "give --raw-a and --raw-b"),
     (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "short.npy"], "64 latents, but 60 rows of raw"),
-    (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "nan.npy"], "'raw' has 1 values that are NaN"),
+    (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "nan.npy"], "'raw' has 1 value that is NaN"),
     (["ada.npy", "ben.npy", "--permutations", "1"], "at least 2 permutations, but 1 was given"),
     (["ada.npy", "ben.npy", "--share", "1"], "must lie between 0 and 1, but 1.0 was given"),
     (["ada.npy", "ben.npy", "--rows", "6"], "6 held-out rows in 6 groups are too few"),
@@ -193,6 +224,7 @@ def test_bad_input(words: list[str], message: str, capsys: Captured):
     write("short.npy", h=MODELS.b[:60])
     write("tiny.npy", h=MODELS.a[:6])
     write("with_ids.npz", h=MODELS.b, ids=IDS)
+    write("misspelt.csv", ID=np.arange(64), d0=MODELS.a[:, 0])
     other = np.array(["new", *IDS[1:]])
     for name, ids in {"ids": IDS, "other": other, "few": IDS[:60], "same": np.ones(64), "twice": other}.items():
         one_array(f"{name}.npy", np.where(ids == "new", "s1", ids) if name == "twice" else ids)

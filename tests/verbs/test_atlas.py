@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from gaussian_worlds import rotation
 from training.small import call
 from verbs.calls import Captured, answer, files, one_array, refused
 
-from jepatlas.align import LinearProbe, load_atlas, probe_for
+from jepatlas.align import LinearProbe, load_atlas, probe_for, save_atlas
 from jepatlas.base.arrays import read_arrays
 from jepatlas.base.files import write_json
 from jepatlas.base.records import Estimate, Verdict
@@ -50,16 +51,18 @@ def test_build_show_translate(capsys: Captured):
     built = answer(capsys, "atlas", "build", "ada.npz", "ben.npz", "cleo.npz", "--out", "atlas")
     assert [chart["name"] for chart in built["charts"]] == ["ada", "ben", "cleo"] and built["width"] == 3
     verdicts = {verdict["name"]: verdict for verdict in built["verdicts"]}
-    assert verdicts["translation.ada.ben"]["low"] > 0.99 and verdicts["ada.tied"]["passed"]
+    assert verdicts["translation.ada.ben"]["low"] > 0.99 and verdicts["ada.tied"]["value"] == 3
     assert call("atlas", "show", "atlas", "--seal", built["seal"]) == 0
     out = capsys.readouterr().out
     assert "3 maps serve 6 translations" in out and "kB in all" in out and built["seal"] in out
     assert call("atlas", "show", "atlas") == 0
     assert f"(seal {built['seal']})" in capsys.readouterr().out
     shown = answer(capsys, "atlas", "show", "atlas")
-    assert shown["charts"] == built["charts"] and shown["bytes"] == built["bytes"]
+    assert shown == built  # all that was said of it travels with it
     told = answer(capsys, "atlas", "translate", "atlas", "ada", "ben", "ada.npz")
-    assert told == {"out": "translated.npz", "rows": 120, "directions": 3}
+    said = told.pop("judged")
+    assert told == {"out": "translated.npz", "rows": 120, "directions": 3, "passed": True}
+    assert said.startswith("Held-out R² of ben from ada: 1.000 [1.000, 1.000], shuffled ")
     arrays = read_arrays("translated.npz")
     np.testing.assert_allclose(arrays["h"], latents(2), atol=1e-8)
     np.testing.assert_array_equal(arrays["ids"], IDS)
@@ -134,6 +137,65 @@ def test_strangers_are_said_to_be_so_first(capsys: Captured):
     assert capsys.readouterr().out.startswith("All 2 charts translate into each other.")
 
 
+def test_who_is_mailed_an_atlas_of_strangers_is_told_so(capsys: Captured):
+    rng = np.random.default_rng(9)
+    for name in ("x", "y"):
+        write(f"{name}.npz", h=rng.standard_normal((200, 8)), ids=np.arange(200))
+    assert call("atlas", "build", "x.npz", "y.npz", "--out", "apart") == 0
+    capsys.readouterr()
+    assert call("atlas", "show", "apart") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Nothing is aligned") and "✗ translation.x.y: 'x' does not tell 'y'" in out
+    assert "✓" not in out  # that noise ties all directions is no merit
+    tied = next(one for one in answer(capsys, "atlas", "show", "apart")["verdicts"] if one["name"] == "x.tied")
+    assert tied["passed"] is None and tied["value"] == tied["null"] == 8
+    assert call("atlas", "translate", "apart", "x", "y", "x.npz") == 0
+    out = capsys.readouterr().out
+    assert "Warning: 'x' does not tell 'y'" in out and "Held-out R² of y from x: -" in out and "share:" not in out
+
+
+def test_newcomers_and_verdicts_stay_with_the_atlas(atlas: Path, capsys: Captured):
+    write("eve.npz", h=np.random.default_rng(9).standard_normal((120, 3)), ids=IDS)
+    added = answer(capsys, "atlas", "add", atlas, "cleo.npz", "eve.npz")
+    assert answer(capsys, "atlas", "show", atlas) == added
+    names = {verdict["name"] for verdict in added["verdicts"]}
+    assert {"translation.ada.ben", "joins.cleo", "joins.eve"} <= names
+    assert added["summary"].startswith("All 2 charts translate into each other. cleo joined later, and falls on")
+    assert "eve joined later, but does not fall on its anchors (R² " in added["summary"]
+    told = answer(capsys, "atlas", "translate", atlas, "cleo", "ben", "cleo.npz")
+    assert told["passed"] is None and "cleo joined the frame with R² 0.999" in told["judged"]
+    told = answer(capsys, "atlas", "translate", atlas, "ben", "eve", "ben.npz")
+    assert told["passed"] is False and told["judged"].startswith("Warning: ")
+
+
+def test_an_atlas_without_verdicts_is_not_judged(atlas: Path, capsys: Captured):
+    save_atlas(replace(load_atlas(atlas), judged=None), "plain")
+    reseal(atlas, lambda meta: meta.pop("verdicts"))  # as it was before they were kept
+    for place in ("plain", atlas):
+        assert call("atlas", "show", place) == 0
+        assert capsys.readouterr().out.startswith("Not judged: this atlas was written without verdicts")
+        told = answer(capsys, "atlas", "translate", place, "ada", "ben", "ada.npz")
+        assert told["passed"] is None and told["judged"].startswith("Not judged")
+
+
+def test_a_certificate_may_be_undecided(capsys: Captured):
+    bound = Verdict.judge("bound", Estimate(0.9, 0.8, 1.1, 120), direction="lower", threshold=1, good="")
+    for name, passed in (("open", None), ("failed", False)):
+        write_json(Path(f"{name}.json"), {"verdicts": [replace(bound, passed=passed).to_json()]})
+    words = ["atlas", "build", "ada.npz", "ben.npz", "--certificates", "open.json", "failed.json", "--out", "atlas"]
+    assert [chart["identified"] for chart in answer(capsys, *words)["charts"]] == [None, False]
+    assert call("atlas", "show", "atlas") == 0
+    rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
+    assert "undecided" in rows["ada"] and " no " in rows["ben"]
+
+
+def test_ids_among_the_columns_of_a_table(capsys: Captured):
+    for name, seed, rows in (("a", 1, IDS), ("b", 2, ORDER)):
+        write(f"{name}.csv", ids=rows, **{f"d{i}": column for i, column in enumerate(latents(seed)[rows].T)})
+    built = answer(capsys, "atlas", "build", "a.csv", "b.csv", "--out", "atlas")
+    assert built["width"] == 3 and built["summary"].startswith("All 2 charts")
+
+
 def test_groups_and_a_few_states_are_enough(capsys: Captured):
     """Fewer states than dimensions are a verdict."""
     for name, seed in (("few", 1), ("small", 2)):
@@ -156,7 +218,7 @@ BAD = [
         "No common frame: no two states are shared between a chart of (ada) and one of (apart)",
     ),
     (["build", "ada.npz", "twice.npz"], "name 1 state more than once: 0"),
-    (["build", "ada.npz", "nan.npz"], "'nan: h' has 1 values that are NaN"),
+    (["build", "ada.npz", "nan.npz"], "'nan: h' has 1 value that is NaN"),
     (["build", "ada.npz", "lone.npz"], "at least 2 states, but 'lone' has 1"),
     (["build", "ada.npz", "ben.npz", "--anchors", "1"], "at least 2 anchors, but 1 was asked for"),
     (["build", "ada.npz", "ben.npz", "--out", "ada.npz"], "Could not write ada.npz"),
@@ -230,6 +292,8 @@ TAMPERED = {
     "the to_frame has the shapes [(3, 3), (3,), (3,), (3,), (3,)], where [(4, 3)": lambda atlas: reseal(
         atlas, lambda meta: meta.update(width=4)
     ),
+    "is no verdict": lambda atlas: reseal(atlas, lambda meta: meta["verdicts"][0].update(passed="yes")),
+    "not a saved verdict": lambda atlas: reseal(atlas, lambda meta: meta["verdicts"][0].pop("low")),
     "does not describe an atlas": lambda atlas: reseal(atlas, lambda meta: meta.pop("charts")),
 }
 

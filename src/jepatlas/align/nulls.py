@@ -24,7 +24,12 @@ from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Direction, Estimate
 
-__all__ = ["Null", "half_sample_intervals", "permutation_null"]
+__all__ = ["ENOUGH", "TAIL", "Null", "half_sample_intervals", "permutation_null"]
+
+ENOUGH = 19
+"""Shuffles or shifts from which on p can be as low as 5%: 1/(19 + 1)."""
+TAIL = 1.645
+"""Standard deviations of a normal null that 5% lie beyond, on one side."""
 
 Statistic = Callable[[np.ndarray], Mapping[str, float]]
 
@@ -52,6 +57,11 @@ class Null:
         # NaN, of the value or of any draw, goes through to the effect
         effect = gap / std if std != 0 or np.isnan(gap) else (np.copysign(np.inf, gap) if gap else 0.0)
         return cls(float(value), float(mean), float(std), float(p), float(effect), len(draws), direction)
+
+    @property
+    def limit(self) -> float:
+        """Where 95% of a normal null of this mean and spread would end, on the better side."""
+        return self.mean + (1 if self.direction == "higher" else -1) * TAIL * self.std
 
     @property
     def least_p(self) -> float:

@@ -11,8 +11,9 @@ import numpy as np
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out
 
-__all__ = ["group_labels", "match_ids", "split_rows", "time_blocks"]
+__all__ = ["group_labels", "match_ids", "plain_ids", "split_rows", "time_blocks"]
 
+WHOLE = 2**53
 NAMED = 5
 """How many of the offending ids a message names."""
 
@@ -23,8 +24,8 @@ def match_ids(ids_a: np.ndarray, ids_b: np.ndarray) -> tuple[np.ndarray, np.ndar
     >>> match_ids(np.array(["x", "y", "z"]), np.array(["z", "x", "y"]))
     (array([0, 1, 2]), array([1, 2, 0]))
     """
-    ids_a, ids_b = _labels("ids of a", ids_a), _labels("ids of b", ids_b)
-    if (ids_a.dtype.kind in "US") != (ids_b.dtype.kind in "US"):
+    ids_a, ids_b = plain_ids("ids of a", ids_a), plain_ids("ids of b", ids_b)
+    if ids_a.dtype.kind != ids_b.dtype.kind:
         raise InputError(
             f"The ids of a are {ids_a.dtype} and those of b are {ids_b.dtype}: a text never equals a number. "
             "Give both as texts, or both as numbers."
@@ -46,6 +47,27 @@ def match_ids(ids_a: np.ndarray, ids_b: np.ndarray) -> tuple[np.ndarray, np.ndar
     )
     order = np.argsort(ids_b)
     return np.arange(len(ids_a)), order[np.searchsorted(ids_b, ids_a, sorter=order)]
+
+
+def plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
+    """Ids as whole numbers (int64) or texts. Floats that are whole, as pandas makes them, are the numbers they show.
+
+    >>> plain_ids("ids", np.array([3.0, 1.0]))
+    array([3, 1])
+    """
+    ids = np.asarray(ids)
+    if ids.dtype.kind == "O" and all(isinstance(one, str) for one in ids.flat):
+        ids = ids.astype(str)
+    ids = _labels(name, ids)
+    if ids.dtype.kind in "US":
+        return ids.astype(str)
+    if ids.dtype.kind == "f":
+        # above, one float stands for several whole numbers
+        if (wrong := np.flatnonzero((ids != np.round(ids)) | (np.abs(ids) > WHOLE))).size:
+            raise InputError(f"The {name} must be whole numbers or texts, but row {wrong[0]} has {ids[wrong[0]]}.")
+    elif ids.dtype.kind == "b" or (ids.dtype.kind == "u" and (ids > np.iinfo(np.int64).max).any()):
+        raise InputError(f"The {name} must be whole numbers or texts, but they are {ids.dtype}.")
+    return ids.astype(np.int64)
 
 
 def split_rows(

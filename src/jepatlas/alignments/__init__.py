@@ -1,12 +1,13 @@
 """Two models' latents, from files to a record: what is aligned, beyond chance and beyond the raw input."""
 
 from jepatlas.alignments.alignment import Alignment, MapKind, align, fit_map
-from jepatlas.alignments.atlases import add_verdicts, build_verdicts, read_charts, translations
+from jepatlas.alignments.atlases import add_verdicts, build_verdicts, read_charts
 from jepatlas.alignments.charts import certificate_summary, chart_latents, read_certificate
 from jepatlas.alignments.evidence import BRIEF, Evidence, Study, gather
 from jepatlas.alignments.latents import Latents, Matched, match, read_latents
 from jepatlas.alignments.migration import Migration, migrate_between
 from jepatlas.alignments.stress import stress
+from jepatlas.alignments.translations import translation_said, translations
 
 __all__ = [
     "BRIEF",
@@ -30,5 +31,6 @@ __all__ = [
     "read_charts",
     "read_latents",
     "stress",
+    "translation_said",
     "translations",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -23,8 +23,9 @@ from jepatlas.align import (
 from jepatlas.alignments.evidence import BRIEF, MAIN, Evidence, Study, gather
 from jepatlas.alignments.figures import layers_figure, projections, spectrum_figure
 from jepatlas.alignments.latents import Matched
+from jepatlas.alignments.trust import as_given, distrusted, doubted, trusted_r2
 from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Estimate, LinearMap, Record, Verdict
+from jepatlas.base.records import LinearMap, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 
 __all__ = ["Alignment", "MapKind", "align", "fit_map"]
@@ -39,10 +40,6 @@ _MAPS: dict[MapKind, Callable[[], StreamedMap | RobustMap]] = {
 }
 
 Controls = Mapping[str, Mapping[str, Evidence]]
-
-MISMATCHED = 0.05
-"""Share of distrusted pairs from which on they are more than the tail of the noise."""
-NAMED = 8
 
 
 def fit_map(kind: MapKind, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None = None) -> FittedMap:
@@ -61,30 +58,37 @@ class Alignment:
     record: Record
 
 
-def align(matched: Matched, kind: MapKind, study: Study, *, umap: bool = False) -> Alignment:
-    """Fit the map from a to b, and hold it against shuffled pairs and, where raw inputs are given, against controls."""
+def align(
+    matched: Matched, kind: MapKind, study: Study, *, umap: bool = False, metrics: Sequence[str] = tuple(METRICS)
+) -> Alignment:
+    """Fit the map from a to b, and hold it against shuffled pairs and, where raw inputs are given, against controls.
+
+    `metrics` are measured, and those that are judged in any case.
+    """
     a, b, rows = matched.a.h, matched.b.h, study.split.fit
     fitted = fit_map(kind, a[rows], b[rows], None if study.groups is None else study.groups[rows])
-    found = gather(a, b, partial(fit_map, kind), study)
+    names = [name for name in METRICS if name in metrics or name in MAIN]
+    found = gather(a, b, partial(fit_map, kind), study, names)
     controls = _controls(matched, kind, study)
     shown = matched.rows(study.scored)
     figures, arrays = projections(shown, fitted.map_.apply(shown.a.h), umap=umap, seed=study.seed)
     layers = layers_figure(shown)
-    doubted = _doubted(fitted, matched, rows)
+    doubts = doubted(fitted, matched, rows)
     verdicts = [
         *(found[name].verdict for name in MAIN),
         *_beyond_controls(found["r2"], controls),
         *fitted.conditioning_.verdicts(len(rows)),
-        *_distrusted(doubted, len(rows)),
+        *distrusted(doubts, len(rows)),
+        *trusted_r2(fitted, matched, study, found["r2"]),
     ]
     record = Record(
         title=f"{matched.a.name} → {matched.b.name}",
-        summary=" ".join([_summary(matched, found["r2"], controls), *_as_given(doubted, len(rows))]),
+        summary=" ".join([_summary(matched, found["r2"], controls), *as_given(doubts, len(rows))]),
         provenance=provenance(study.seed) | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(shown.a.h)},
         verdicts=tuple(verdicts),
         figures=(*figures, spectrum_figure(fitted.map_), *([layers] if layers else [])),
         tables=(_metrics(found), _beside({"the models": found} | controls)),
-        arrays=arrays | ({} if doubted is None else {"distrusted": doubted}),
+        arrays=arrays | ({} if doubts is None else {"distrusted": doubts}),
     )
     return Alignment(fitted.map_, found, controls, record)
 
@@ -111,44 +115,15 @@ def _beyond_controls(r2: Evidence, controls: Controls) -> list[Verdict]:
         Verdict.judge(
             names[name], r2.estimate, direction="higher", null=r2.null.mean, threshold=control["r2"].estimate.high,
             good=f"The models align better than {name} does (R² {control['r2'].estimate.value:.3f}).",
-            bad=f"The models align no better than {name} does (R² {control['r2'].estimate.value:.3f}): what they agree "
-                "on may come from the input alone.",
+            bad=f"The models align {_no_better(r2, control['r2'])} than {name} does (R² "
+                f"{control['r2'].estimate.value:.3f}): what they agree on may come from the input alone.",
         )
         for name, control in controls.items()
     ]  # fmt: skip
 
 
-def _doubted(fitted: FittedMap, matched: Matched, rows: np.ndarray) -> np.ndarray | None:
-    """The pairs that a robust fit takes for mismatched: by id, or by row of A; None of any other fit."""
-    if not isinstance(fitted, RobustMap):
-        return None
-    which = rows[fitted.distrusted_]
-    return which if matched.a.ids is None else matched.a.ids[which]
-
-
-def _as_given(doubted: np.ndarray | None, pairs: int) -> list[str]:
-    """What a robust fit's score is of: nothing tells which held-out pairs are mismatched."""
-    if doubted is None:
-        return []
-    many = len(doubted) > MISMATCHED * pairs
-    told = f"{len(doubted) / pairs:.0%} of the fitted pairs are distrusted. " if many else ""
-    return [f"{told}Held-out pairs are scored as they were given, mismatched ones included."]
-
-
-def _distrusted(which: np.ndarray | None, pairs: int) -> list[Verdict]:
-    """The share of pairs that are distrusted, and which they are."""
-    if which is None:
-        return []
-    share = len(which) / pairs
-    named = ", ".join(map(str, which[:NAMED])) + (", …" if len(which) > NAMED else "")
-    return [
-        Verdict.judge(
-            "distrusted", Estimate(share, share, share, pairs), direction="lower", threshold=MISMATCHED,
-            good="Share of pairs that do not fit the others, and count little; so few may be chance.",
-            bad=f"Share of pairs that do not fit the others, and count little: look at {named} (all of them are in "
-                "the array 'distrusted' beside the record).",
-        )
-    ]  # fmt: skip
+def _no_better(r2: Evidence, control: Evidence) -> str:
+    return "worse" if _beside_r2(r2, control) == "more" else "no better"
 
 
 def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
@@ -165,19 +140,24 @@ def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
                 "would have 0. A map of another kind may (--map).")  # fmt: skip
     parts = [f"A linear map tells {told} with held-out R² {r2.cell}."]
     for name, control in controls.items():
-        beaten = r2.estimate.low > control["r2"].estimate.high
-        parts.append(f"{name[0].upper()}{name[1:]} {'gives less' if beaten else 'gives as much'}: "
-                     f"{control['r2'].cell}.")  # fmt: skip
+        parts.append(f"{name[0].upper()}{name[1:]} gives {_beside_r2(r2, control['r2'])}: {control['r2'].cell}.")
     if not controls:
         parts.append("What the raw input alone would give is not known: --raw-a and --raw-b tell.")
     return " ".join([*parts, "That models agree does not show that they are right."])
+
+
+def _beside_r2(r2: Evidence, control: Evidence) -> str:
+    """Beyond doubt, where the intervals do not meet."""
+    if r2.estimate.low > control.estimate.high:
+        return "less"
+    return "more" if control.estimate.low > r2.estimate.high else "as much"
 
 
 def _metrics(found: Mapping[str, Evidence]) -> dict[str, Any]:
     """Every metric, with its direction and its null."""
     rivals = next(iter(found.values())).rivals
     columns = ["held out (↑ higher is better, ↓ lower)", "value", "95% interval", rivals, "p", "effect"]
-    return {"title": "All metrics", "columns": columns, "rows": [one.line for one in found.values()]}
+    return {"title": "Metrics", "columns": columns, "rows": [one.line for one in found.values()]}
 
 
 def _beside(rows: Mapping[str, Mapping[str, Evidence]]) -> dict[str, Any]:

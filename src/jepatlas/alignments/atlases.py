@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,26 +11,22 @@ import numpy as np
 from jepatlas.align import (
     Atlas,
     ChartLatents,
+    Null,
     certified_transition,
     cycle_verdicts,
     split_states,
     translation_verdicts,
 )
+from jepatlas.align.atlas.checks import shuffled_r2
 from jepatlas.alignments.charts import chart_latents, read_certificate
 from jepatlas.alignments.latents import read_latents
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import r2
-from jepatlas.base.records import Verdict
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
 
-__all__ = ["add_verdicts", "build_verdicts", "read_charts", "translations"]
-
-SHUFFLES, SIGNIFICANT = 19, 1.645
-"""Pairings by chance, and how far beyond their mean counts as better, in their standard deviations."""
-
-NAMED = 6
-"""Pairs of charts that a sentence names."""
+__all__ = ["add_verdicts", "build_verdicts", "read_charts"]
 
 
 def read_charts(
@@ -66,35 +61,6 @@ def build_verdicts(charts: Sequence[ChartLatents], *, seed: int) -> list[Verdict
     return [*verdicts, *_certified(atlas, held, rng)]
 
 
-def translations(names: Sequence[str], verdicts: Sequence[Verdict]) -> str:
-    """In a sentence for each answer: which charts translate into each other, and which do not."""
-    passed = {one.name: one.passed for one in verdicts}
-    pairs: dict[str, list[str]] = {"both": [], "one": [], "none": [], "unknown": []}
-    for a, b in combinations(names, 2):
-        there, back = (passed.get(f"translation.{x}.{y}") for x, y in ((a, b), (b, a)))
-        if there and back:
-            pairs["both"].append(f"{a} and {b}")
-        elif there or back:
-            pairs["one"].append(f"{a} into {b}" if there else f"{b} into {a}")
-        else:
-            pairs["unknown" if there is None or back is None else "none"].append(f"{a} and {b}")
-    if len(pairs["both"]) == (count := len(names) * (len(names) - 1) // 2):
-        return f"All {len(names)} charts translate into each other."
-    if len(pairs["none"]) == count:
-        return (
-            "Nothing is aligned: no chart translates into another beyond doubt better than chance, or its mean, would."
-        )
-    answers = {"both": "Into each other translate {}.", "one": "Only one way translate {}.",
-               "none": "Not beyond doubt translate {}.",
-               "unknown": "Undecided, for too few held-out states, is {}."}  # fmt: skip
-    return " ".join(answers[key].format(_listed(found)) for key, found in pairs.items() if found)
-
-
-def _listed(found: Sequence[str]) -> str:
-    more = f" and {len(found) - NAMED} more pairs" if len(found) > NAMED else ""
-    return "; ".join(found[:NAMED]) + more
-
-
 def add_verdicts(atlas: Atlas, newcomer: ChartLatents, *, seed: int) -> list[Verdict]:
     """Of a newcomer fitted on a part of the anchors: how well its latents of the others fall on their places."""
     atlas.add(newcomer)  # says what is wrong with one that cannot join
@@ -104,18 +70,27 @@ def add_verdicts(atlas: Atlas, newcomer: ChartLatents, *, seed: int) -> list[Ver
     (fitted,), (held,) = split_states([seen], numpy_generator(seed, "newcomer split"))
     order = np.argsort(atlas.anchors.ids)
     places = atlas.anchors.coordinates[order[np.searchsorted(atlas.anchors.ids, held.ids, sorter=order)]]
+    if held.groups is not None and len(np.unique(held.groups)) < 2:
+        return []
     told, rng = atlas.add(fitted).chart(newcomer.name).into.apply(held.latents), numpy_generator(seed, "newcomer")
-    dealt = np.array([r2(places, told[rng.permutation(len(told))]) for _ in range(SHUFFLES)])
-    estimate = bootstrap(lambda w: {"r2": r2(places, told, w)}, len(told), rng, groups=held.groups)["r2"]
-    what = (f"Held-out R² of the anchors' places in the frame from '{newcomer.name}'. Directions that it does not see "
-            "count against it.")  # fmt: skip
-    return [
-        Verdict.judge(
-            f"joins.{newcomer.name}", estimate, direction="higher", null=float(dealt.mean()),
-            threshold=max(0.0, float(dealt.mean() + SIGNIFICANT * dealt.std(ddof=1))), good=what,
-            bad=f"{what} It does not fall on them better than chance, or than their mean: are its ids right?",
-        )
-    ]  # fmt: skip
+    null = shuffled_r2(places, told, rng, held.groups)
+    found = bootstrap(lambda w: {"r2": r2(places, told, w)}, len(told), rng, groups=held.groups)["r2"]
+    return [_joins_verdict(newcomer.name, found, null)]
+
+
+def _joins_verdict(name: str, found: Estimate, null: Null) -> Verdict:
+    what = f"Held-out R² of the anchors' places in the frame from '{name}'."
+    blind = "Directions that it does not see count against it."
+    if found.low > null.limit:
+        bad = (f"{what} It falls on them better than chance, but not beyond doubt better than their mean: its ids are "
+               f"right, but it sees too little of the frame, or it is placed by too few anchors. {blind}")  # fmt: skip
+    else:
+        bad = (f"{what} It does not fall on them beyond doubt better than chance: are its ids right? If they are, it "
+               "sees nothing of what the others see.")  # fmt: skip
+    return Verdict.judge(
+        f"joins.{name}", found, direction="higher", null=null.mean, threshold=max(0.0, null.limit),
+        good=f"{what} {blind}", bad=bad,
+    )  # fmt: skip
 
 
 def _certified(atlas: Atlas, held: Sequence[ChartLatents], rng: np.random.Generator) -> list[Verdict]:

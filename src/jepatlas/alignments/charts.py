@@ -29,7 +29,7 @@ def certificate_summary(verdicts: Iterable[Verdict]) -> CertificateSummary | Non
         return None
     best = min(bounds, key=lambda verdict: verdict.high)
     estimate = Estimate(best.value, best.low, best.high, best.n)
-    return CertificateSummary(estimate, best.passed is True, whitened=best.name == "bound_whitened")
+    return CertificateSummary(estimate, best.passed, whitened=best.name == "bound_whitened")
 
 
 def read_certificate(path: Path) -> CertificateSummary:

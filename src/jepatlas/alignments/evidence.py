@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jepatlas.align import METRICS, FittedMap, Metric, Null, half_sample_intervals, measure, permutation_null
+from jepatlas.align.nulls import ENOUGH
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
@@ -27,11 +28,7 @@ MAIN = ("r2", "mse_per_dim", "cka_debiased", "cka_debiased_common", "svcca", "ds
 FEWEST = 4
 """Rows that every measure can be taken of."""
 
-SIGNIFICANT = 1.645
-"""One-sided 5% of a normal null, in its standard deviations: shown as a limit, but it is p that decides."""
 LEVEL = 0.05
-ENOUGH = 19
-"""Shuffles or shifts from which on p can be as low as the level: 1/(19 + 1)."""
 FEWEST_GROUPS = 5
 """Of 4 groups there are 24 orders: of 99 random ones the true order is four, and p is above the level."""
 
@@ -124,14 +121,24 @@ class Evidence:
         one, null, direction = self.estimate, self.null, self.metric.direction
         what = f"{self.metric.meaning[0].upper()}{self.metric.meaning[1:]}; {direction} is better."
         if not np.isfinite([one.value, one.low, one.high, null.mean]).all():
-            undefined = "Not judged: it is not defined for so few rows (or halves of them), or for what does not vary."
-            return Verdict.judge(self.metric.name, one, direction=direction, null=null.mean, good=f"{what} {undefined}")
+            return Verdict.judge(
+                self.metric.name, one, direction=direction, null=null.mean, good=f"{what} Not judged: {self._undefined}"
+            )
         chance = (f"{self.rivals} {null.mean:.3f} ± {null.std:.3f}, p = {null.p:.2g}, "
                   f"{null.effect:.1f} standard deviations")  # fmt: skip
         answers = {True: "Better than chance", False: "No better than chance", None: f"Undecided: {self.too_few}"}
-        limit = null.mean + (1 if direction == "higher" else -1) * SIGNIFICANT * null.std
-        judged = Verdict.judge(self.metric.name, one, direction=direction, null=null.mean, threshold=limit, good="")
+        judged = Verdict.judge(
+            self.metric.name, one, direction=direction, null=null.mean, threshold=null.limit, good=""
+        )
         return replace(judged, passed=self.passed, advice=f"{what} {answers[self.passed]} ({chance}).")
+
+    @property
+    def _undefined(self) -> str:
+        k, n = self.metric.k, self.estimate.n
+        if k and n // 2 <= k:
+            return (f"it is not defined for {n} held-out rows, for intervals come from halves of them, and {k} "
+                    f"neighbours need at least {k + 1} rows: hold out {2 * (k + 1)}.")  # fmt: skip
+        return "it is not defined for so few rows (or halves of them), or for what does not vary."
 
     @property
     def rivals(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from jepatlas.base.errors import InputError
 
 __all__ = ["Latents", "Matched", "match", "read_latents", "read_one"]
 
-EXTRA = ("ids", "groups", "labels", "raw")
+NAMED = ("ids", "groups", "labels")
+EXTRA = (*NAMED, "raw")
 
 
 @dataclass(frozen=True)
@@ -59,16 +60,27 @@ def read_latents(
     Arrays called `layer…` are a model's layers, in the order of their names; without an `h` the last one is it.
     """
     arrays = read_arrays(path)
+    _refuse_misspelt(path, arrays)
     layers = {name: arrays[name] for name in sorted(arrays, key=_in_order) if name.startswith("layer")}
     h = arrays.get("h", next(reversed(layers.values()), None))
     if h is None:
         raise InputError(f"{path} has no array 'h' (the latents). Found: {', '.join(arrays)}.")
     given = {"ids": ids, "groups": groups, "labels": labels, "raw": raw}
     extra = {kind: arrays.get(kind) if file is None else read_one(file) for kind, file in given.items()}
-    for kind in ("ids", "groups", "labels"):
+    for kind in NAMED:
         if (array := extra[kind]) is not None:
             extra[kind] = _column(array, f"{given[kind] or path}: {kind}")
     return Latents(path.stem, h, layers=layers, **extra)
+
+
+def _refuse_misspelt(path: Path, names: Iterable[str]) -> None:
+    """Rows whose ids go unread would be paired by their place, and nobody would know."""
+    names = set(names)
+    for name in sorted(names - set(NAMED)):
+        plain = name.strip().casefold()
+        meant = next((kind for kind in NAMED if plain in (kind, kind.removesuffix("s"))), None)
+        if meant is not None and meant not in names:
+            raise InputError(f"{path} has '{name}', which is not read. Call it '{meant}', or take it out of the file.")
 
 
 def read_one(path: Path) -> np.ndarray:

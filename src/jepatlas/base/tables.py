@@ -1,8 +1,14 @@
 """Tables as named arrays: .csv and .parquet.
 
-The columns of a matrix `h` are called `h.0, h.1, …`; a table of other numeric columns is read as one matrix `h`,
-columns that are not numeric as arrays of their own. An empty cell among numbers is NaN; the row index that pandas
-writes is left out.
+The columns of a matrix `h` are called `h.0, h.1, …`, and then every other column is an array of its own. Where none is
+called so, those that are numeric are one matrix `h`, except for those whose name says that they are something else:
+
+    ids, groups, labels, raw, cost, episode, step, state, view, index, h_next, x_next, z_next   always
+    z                                                                        without x and y, whose third it might be
+    h, x, z                                                                  beside a cost, an episode or a …_next
+
+in singular or plural, small or capital letters. An id that is taken for a latent would align any two models. An empty
+cell among numbers is NaN; the row index that pandas writes is left out.
 """
 
 from __future__ import annotations
@@ -20,6 +26,12 @@ from jepatlas.base.errors import InputError, require
 __all__ = ["read_csv", "read_parquet", "without_objects", "write_csv", "write_parquet"]
 
 Arrays = dict[str, np.ndarray]
+
+STATES = ("h", "x", "z")
+SUCCESSORS = tuple(f"{name}_next" for name in STATES)
+EXPERIENCE = ("cost", "episode", *SUCCESSORS)
+APART = ("id", "group", "label", "raw", "step", "state", "view", "index", *EXPERIENCE)
+"""What readers of tables, here or elsewhere, call something that is no coordinate of a latent; plurals as well."""
 
 
 def read_csv(path: Path) -> Arrays:
@@ -115,13 +127,35 @@ def _from_table(path: Path, columns: list[tuple[str, np.ndarray]]) -> Arrays:
         if key in place and name:
             raise InputError(f"{path} has two columns called '{name}'.")
         place[key] = column
-    for index in ("", "__index_level_0__"):
-        plain.pop(index, None)
-    numeric = {name: column for name, column in plain.items() if column.dtype.kind in "fiub"}
+    plain = {name: column for name, column in plain.items() if not _is_index(name)}
     arrays = {stem: np.stack([parts[i] for i in sorted(parts)], 1) for stem, parts in matrices.items()}
-    if not matrices and numeric:
-        return {"h": np.stack(list(numeric.values()), 1)} | {k: v for k, v in plain.items() if k not in numeric}
-    return arrays | plain
+    return arrays | plain if matrices else _gathered(plain)
+
+
+def _gathered(plain: Arrays) -> Arrays:
+    """Numeric columns as one matrix `h`, but for those that are something else by their name."""
+    names = {_stem(name) for name in plain}
+    numeric = {name: column for name, column in plain.items() if column.dtype.kind in "fiub"}
+    h = {name: column for name, column in numeric.items() if not _is_apart(_stem(name), names)}
+    apart = {name: column for name, column in plain.items() if name not in h}
+    # a state of one dimension is a matrix, as `h` is
+    apart |= {name: column[:, None] for name, column in apart.items() if name in (*STATES, *SUCCESSORS)}
+    return ({"h": np.stack(list(h.values()), 1)} if h else {}) | apart
+
+
+def _stem(name: str) -> str:
+    return name.strip().casefold().removesuffix("s")
+
+
+def _is_apart(name: str, names: set[str]) -> bool:
+    if name in STATES and not names.isdisjoint(EXPERIENCE):
+        return True
+    return name in APART or (name == "z" and not {"x", "y"} <= names)
+
+
+def _is_index(name: str) -> bool:
+    """Row numbers, which pandas writes without a name, and reads and writes again under one."""
+    return re.fullmatch(r"|__index_level_\d+__|Unnamed: \d+(_level_\d+)?|level_\d+", name) is not None
 
 
 def _to_table(arrays: Arrays) -> Arrays:

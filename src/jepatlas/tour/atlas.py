@@ -53,10 +53,10 @@ def _play(stage: Stage) -> Record:
     latents, certificate = _cleo(stage)
     cleo = ChartLatents("cleo", latents, np.arange(len(latents)), certificate)
     joined = atlas.add(cleo.take(atlas.anchors.ids))
-    save_atlas(joined, place)
     held = [ChartLatents(chart.name, h[shared.split.score], shared.split.score)
             for chart, h in zip(joined.charts, (*shared.trained, latents), strict=True)]  # fmt: skip
     verdicts = translation_verdicts(joined, held, numpy_generator(stage.seed, "atlas"))
+    save_atlas(joined.judge(verdicts), place)
     accuracy = _accuracy(joined, shared, latents, stage.seed)
     return Record(
         "An atlas, and who joins it",

@@ -43,7 +43,7 @@ def _play(stage: Stage) -> Record:
         f"with Ben's latents, where it was never trained; one trained there is right on {report.target.value:.1%}"
         + (f", Ada's head as it is on {untranslated.value:.1%}" if untranslated else "")
         + f", guessing on {report.majority:.1%}. Of the {100 * report.loss.value:.1f} points that it loses, "
-        f"{100 * report.price.value:.1f} are the migration's; the rest is not in Ben's latents for any linear probe.",
+        f"{100 * report.price.value:.1f} are the migration's; the rest a probe trained on Ben's lacks as well.",
         provenance(stage.seed) | {"states": len(ada)},
         tuple(report.verdicts()),
         (_figure(),),

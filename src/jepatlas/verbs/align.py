@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from jepatlas.align import split_rows, time_blocks
+from jepatlas.align import METRICS, split_rows, time_blocks
 from jepatlas.align.stress import Protocol
 from jepatlas.alignments import Alignment, Evidence, MapKind, Matched, Study, align, match, read_latents, stress
 from jepatlas.alignments.evidence import MAIN
@@ -23,6 +24,8 @@ from jepatlas.report import write_report
 from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say, verdict_table
 
 CONTROLS = {"PCA of the raw input": "PCA of raw input", "an untrained encoder": "untrained encoder"}
+ALWAYS = ("r2_trusted",)
+"""What informs, and is shown unasked."""
 RECORDS = ("align", "stress")
 """What this verb writes, and clears away."""
 
@@ -40,17 +43,20 @@ class Align:
     """
 
     a: tyro.conf.Positional[Path]
-    """The source: latents h in npy, npz, safetensors, csv or parquet; perhaps with ids, groups, labels, raw, layer0…"""
+    """The source: latents h in npy, npz, safetensors, csv or parquet; perhaps with ids, groups, labels, raw, layer0…
+    In a table h is all numeric columns but those called so, or h.0, h.1, …"""
     b: tyro.conf.Positional[Path]
-    """The target, in the same way."""
+    """The target, in the same way; what it says of groups and labels must agree with A, or A need not say it."""
     ids: tuple[Path, ...] = ()
-    """Two files with the ids of the rows of A and of B, which then need not be in the same order."""
+    """Two files with the ids of the rows of A and of B, which then need not be in the same order: any of these
+    formats, or txt with one id a line."""
     groups: Path | None = None
-    """File with a group for each row of A (an object, an episode): never split, drawn and shuffled as a whole."""
+    """File (txt, too) with a group for each row of A (an object, an episode): never split, drawn and shuffled as a
+    whole."""
     blocks: int | None = None
     """Rows are a series in time: split into blocks of so many rows, and shift pairs in time instead of shuffling."""
     labels: Path | None = None
-    """File with a label for each row of A, for the colours of the figures."""
+    """File (txt, too) with a label for each row of A, for the colours of the figures."""
     raw_a: Path | None = None
     """Raw inputs of A, one for each row: plain rows or images, for the controls."""
     raw_b: Path | None = None
@@ -68,7 +74,7 @@ class Align:
     stress: bool = False
     """Also draw what the map withstands: few, mismatched, shifted pairs, narrower models (minutes for wide latents)."""
     full: bool = False
-    """Show every metric, not only the main ones."""
+    """Measure and show every metric, not only the main ones, and all that is known of the map; takes longer."""
     seed: int = 0
     """Which rows are held out, shuffled and drawn."""
     out: Path = Path("runs/align")
@@ -86,7 +92,8 @@ def main(words: list[str]) -> int:
     if not console.is_terminal:  # where there is no bar; the answer alone goes to standard output
         print(f"measuring: {rounds} rounds", file=sys.stderr, flush=True)
     with progress_bar(console, "shuffling pairs, drawing halves", rounds) as advance:
-        found = align(matched, options.map, replace(study, advance=advance), umap=options.umap)
+        metrics = tuple(METRICS) if options.full else MAIN
+        found = align(matched, options.map, replace(study, advance=advance), umap=options.umap, metrics=metrics)
     records = {"align": found.record}
     if options.stress:
         records["stress"] = _stressed(console, matched, study, options.share)
@@ -128,8 +135,7 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
     table = Table(*columns, box=SIMPLE_HEAD, title=found.record.title, title_justify="left",
                   caption=caption, caption_justify="left")  # fmt: skip
     for one in found.evidence.values():
-        if full or one.metric.name in MAIN:
-            table.add_row(*_short(one))
+        table.add_row(*_short(one))
     for name, control in found.controls.items():
         table.add_section()
         table.add_row(f"[italic]{CONTROLS[name]}")
@@ -137,13 +143,16 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
             table.add_row(*_short(one))
     console.print(table)
     others = [verdict for verdict in found.record.verdicts if verdict.name not in found.evidence]
-    if shown := [verdict for verdict in others if full or verdict.passed is not True]:
+    if shown := [verdict for verdict in others if full or verdict.passed is False or verdict.name in ALWAYS]:
         console.print(verdict_table("The map", shown))
     for verdict in others:
         if verdict.passed is False:
             say(console, f"✗ {verdict.name}: {verdict.advice}")
+    for one in found.evidence.values():
+        if not np.isfinite([one.estimate.value, one.estimate.low, one.estimate.high]).all():
+            say(console, f"· {one.metric.name}: {one.verdict.advice}")
     if not full:
-        say(console, f"{len(found.evidence) - len(MAIN)} more metrics: --full shows them, and the report.")
+        say(console, f"{len(METRICS) - len(MAIN)} more metrics, and more of the map: --full.")
 
 
 def _short(one: Evidence) -> list[str]:

@@ -25,7 +25,8 @@ class Certify:
     """
 
     subject: tyro.conf.Positional[Path]
-    """A run folder; or a file (npz, safetensors, csv, parquet) of h, h_next and, if known, z, groups, x, x_next."""
+    """A run folder; or a file (npz, safetensors, csv, parquet) of h, h_next and, if known, z, groups, x, x_next. In a
+    table, the columns of a matrix are h.0, h.1, …"""
     samples: int | None = None
     """Fresh pairs to draw for a run (40,000): half of them to fit maps, half to score them."""
     rho: float | None = None

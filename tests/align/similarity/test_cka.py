@@ -109,7 +109,7 @@ def test_bad_input():
     spoiled[3, 0] = np.nan
     for one, other, message in [
         (a, a[:-1], "'a' has 10, 'b' has 9"),
-        (spoiled, a, r"'a' has 1 values that are NaN .* row 3"),
+        (spoiled, a, r"'a' has 1 value that is NaN .* row 3"),
         (a[:, 0], a, r"'a' must have rows and columns.*\(10,\)"),
         (a, np.zeros((10, 0)), "'b' must have rows and columns"),
         (a[:3], a[:3], "at least 4 pairs of rows, but there are 3"),

@@ -44,6 +44,8 @@ class Atlas:
 
     charts: tuple[Chart, ...]
     anchors: Anchors
+    judged: tuple[Verdict, ...] | None = None
+    """What held-out states said of it, to be sealed in with it; None where nobody asked them."""
 
     def __post_init__(self) -> None:
         folded = [name.casefold() for name in self.names]  # some disks do not tell 'Ada' from 'ada'
@@ -93,7 +95,10 @@ class Atlas:
         return self.map(source, target).apply(latents)
 
     def add(self, chart: ChartLatents) -> Self:
-        """With one more chart, turned onto the anchors that it has seen; all else stays bit for bit as it is."""
+        """With one more chart, turned onto the anchors that it has seen; all else stays bit for bit as it is.
+
+        Nothing is judged of it by that.
+        """
         _check_ids([self.anchors.ids, chart.ids])
         _, known, rows = np.intersect1d(self.anchors.ids, chart.ids, assume_unique=True, return_indices=True)
         if len(rows) < 2:
@@ -108,13 +113,17 @@ class Atlas:
         placed = Chart(chart.name, white, place(u, goal), tied, len(rows), chart.certificate, chart.provenance)
         return replace(self, charts=(*self.charts, placed))
 
+    def judge(self, verdicts: Sequence[Verdict]) -> Self:
+        """With these verdicts of held-out states, beside those that it has."""
+        return replace(self, judged=(*(self.judged or ()), *verdicts))
+
     def attach(self, name: str, attachment: Attachment) -> Self:
         """With a probe, an energy or the like on the chart `name`."""
         changed = self.chart(name).attach(attachment)
         return replace(self, charts=tuple(changed if chart.name == name else chart for chart in self.charts))
 
     def verdicts(self) -> list[Verdict]:
-        """Of each chart, how many of its directions the shared states hold in place."""
+        """Of each chart, how many of its directions the shared states hold in place, be it by noise."""
         return [_tied_verdict(chart, self.width) for chart in self.charts]
 
 
@@ -123,7 +132,9 @@ def _place(chart: ChartLatents, white: LinearMap, frame: Frame, k: int) -> Chart
 
 
 def _tied_verdict(chart: Chart, width: int) -> Verdict:
-    share = Estimate(chart.tied, chart.tied, chart.tied, chart.states)
+    found = Estimate(chart.tied, chart.tied, chart.tied, chart.states)
+    # noise of so many states, too, has a cross-scatter of full rank: all of it is no evidence, but less is a lack
+    noise = min(chart.width, width, max(chart.states - 1, 0))
     loose = f"{chart.width - chart.tied} of {chart.width} directions of '{chart.name}' are tied to no other chart"
     if chart.width > width:
         why = f"the frame has {width} dimensions; build the atlas anew with this chart in it to keep them"
@@ -132,8 +143,10 @@ def _tied_verdict(chart: Chart, width: int) -> Verdict:
     else:
         why = "the others do not see them, or its latents do not vary there"
     return Verdict.judge(
-        f"{chart.name}.tied", share, direction="higher", threshold=chart.width,
-        good=f"The states that '{chart.name}' shares hold all its directions in place.",
+        f"{chart.name}.tied", found, direction="higher", null=float(noise),
+        threshold=chart.width if chart.tied < chart.width else None,
+        good=f"The states that '{chart.name}' shares are enough to hold all its directions in place. So they would be "
+             "for noise: whether charts agree there, held-out states say.",
         bad=f"{loose}, and translate to nothing or by accident: {why}.",
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.align.splits import plain_ids
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import whitener
@@ -31,7 +32,8 @@ class CertificateSummary:
     """What a certificate says of a chart: min_Q E‖h − Qz‖² ≤ bound, for h centred (or, `whitened`, for S(h))."""
 
     bound: Estimate
-    identified: bool
+    identified: bool | None
+    """None where the certificate is undecided."""
     whitened: bool = False
 
 
@@ -93,7 +95,7 @@ class Chart:
     standardiser: LinearMap  # h (d) → u (d)
     to_frame: LinearMap  # u (d) → F (D); Q has orthonormal columns
     tied: int
-    """Directions that shared states hold in place; the rest of Q could have been turned freely."""
+    """Directions that the sample of shared states holds in place, be it by noise; the rest of Q could turn freely."""
     states: int
     """Shared states that Q was fitted on."""
     certificate: CertificateSummary | None = None
@@ -156,13 +158,10 @@ def check_name(what: str, name: str) -> None:
 
 def _plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
     """As int64 or text; refused where they are neither, or name a state twice."""
-    if ids.dtype.kind == "O" and all(isinstance(one, str) for one in ids):
-        ids = ids.astype(str)
-    if ids.dtype.kind not in "iuU" or (ids.dtype.kind == "u" and (ids > np.iinfo(np.int64).max).any()):
-        raise InputError(f"The ids of '{name}' must be whole numbers or texts, but they are {ids.dtype}.")
+    ids = plain_ids(f"ids of '{name}'", ids)
     found, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
         twice, many = ", ".join(map(str, found[counts > 1][:5])), int((counts > 1).sum())
         raise InputError(f"The ids of '{name}' name {many} state{'s' * (many > 1)} more than once: {twice}. "
                          "Keep one row for each state.")  # fmt: skip
-    return ids if ids.dtype.kind == "U" else ids.astype(np.int64)
+    return ids

@@ -20,18 +20,22 @@ import numpy as np
 
 from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import ChartLatents
-from jepatlas.align.nulls import Null, permutation_null
+from jepatlas.align.nulls import ENOUGH, TAIL, Null, permutation_null
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import hold_out, least_squares, r2
 from jepatlas.base.records import Estimate, LinearMap, Verdict
 from jepatlas.base.stats import bootstrap
 
-__all__ = ["cycle_error", "cycle_verdicts", "pairwise_maps", "split_states", "translation_verdicts"]
+__all__ = [
+    "cycle_error",
+    "cycle_verdicts",
+    "pairwise_maps",
+    "shuffled_r2",
+    "split_states",
+    "translation_verdicts",
+]
 
 Fit = Callable[[np.ndarray, np.ndarray], LinearMap]
-
-SHUFFLES = 19
-TAIL = 1.645  # standard deviations of a normal null that 5% lie beyond
 
 
 def split_states(
@@ -84,7 +88,7 @@ def cycle_verdicts(
     _check_cycle(names, fitted, held)
     through = [atlas.map(a, b) for a, b in zip(names, [*names[1:], names[0]], strict=True)]
     direct, way = pairwise_maps(fitted, fit), " → ".join([*names, names[0]])
-    null = np.array([_dealt_error(fitted, fit, held, rng) for _ in range(SHUFFLES)])
+    null = np.array([_dealt_error(fitted, fit, held, rng) for _ in range(ENOUGH)])
     judge = partial(Verdict.judge, direction="lower", null=float(null.mean()),
                     threshold=float(np.minimum(1.0, null.mean() - TAIL * null.std(ddof=1))))  # fmt: skip
     return [
@@ -114,14 +118,14 @@ def translation_verdicts(
         told = atlas.translate(a.latents, a.name, b.name)
         missed = _relative_error(b, told, rng, replicates)
         found = Estimate(1 - missed.value, 1 - missed.high, 1 - missed.low, missed.n)
-        verdicts.append(_translation_verdict(a.name, b.name, found, _shuffled(b, told, rng)))
+        verdicts.append(_translation_verdict(a.name, b.name, found, shuffled_r2(b.latents, told, rng, b.groups)))
     return verdicts
 
 
 def _translation_verdict(source: str, target: str, found: Estimate, null: Null) -> Verdict:
     return Verdict.judge(
         f"translation.{source}.{target}", found, direction="higher", null=null.mean,
-        threshold=float(np.maximum(0.0, null.mean + TAIL * null.std)),
+        threshold=float(np.maximum(0.0, null.limit)),
         good=f"R² of '{target}' from '{source}' through the frame, held out.",
         bad=f"'{source}' does not tell '{target}' beyond doubt better than its mean would, or than chance. Check that "
             "ids name the same states in both, share more states than they have dimensions, and judge by more held-out "
@@ -129,11 +133,11 @@ def _translation_verdict(source: str, target: str, found: Estimate, null: Null) 
     )  # fmt: skip
 
 
-def _shuffled(truth: ChartLatents, told: np.ndarray, rng: np.random.Generator) -> Null:
+def shuffled_r2(truth: np.ndarray, told: np.ndarray, rng: np.random.Generator, groups: np.ndarray | None) -> Null:
     """R² where states (or whole groups of them) are told by those of others."""
     return permutation_null(
-        lambda order: {"r2": r2(truth.latents, told[order])}, len(told), rng,
-        directions="higher", groups=truth.groups, permutations=SHUFFLES,
+        lambda order: {"r2": r2(truth, told[order])}, len(told), rng,
+        directions="higher", groups=groups, permutations=ENOUGH,
     )["r2"]  # fmt: skip
 
 

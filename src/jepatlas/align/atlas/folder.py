@@ -1,6 +1,7 @@
 """An atlas as a sealed folder:
 
-atlas.json                                      charts, certificates, provenance; size and hash of every file
+atlas.json                                      charts, certificates, provenance, verdicts of held-out states; size and
+                                                hash of every file
 anchors.safetensors                             ids and frame coordinates of some states
 charts/NAME.safetensors                         the standardiser of a chart and its map to the frame
 attachments/NAME/KIND/WHAT.safetensors          its probes, energies, ...
@@ -9,7 +10,7 @@ attachments/NAME/KIND/WHAT.safetensors          its probes, energies, ...
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from jepatlas.align.atlas.atlas import Anchors, Atlas
 from jepatlas.align.atlas.charts import Attachment, CertificateSummary, Chart
 from jepatlas.align.atlas.sealed_folder import Sealed, read_sealed, write_sealed
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, LinearMap
+from jepatlas.base.records import Estimate, LinearMap, Verdict
 
 __all__ = ["exchanged", "load_atlas", "save_atlas", "size_table"]
 
@@ -34,7 +35,8 @@ PARTS = [part.name for part in fields(LinearMap)]
 
 def save_atlas(atlas: Atlas, path: Path | str) -> str:
     """Write the folder whole, in place of an older atlas of that name; the seal, which the receiver may compare."""
-    content = {"width": atlas.width, "charts": [_describe(chart) for chart in atlas.charts]}
+    judged = None if atlas.judged is None else [verdict.to_json() for verdict in atlas.judged]
+    content = {"width": atlas.width, "charts": [_describe(chart) for chart in atlas.charts], "verdicts": judged}
     return write_sealed(Path(path), KIND, VERSION, content, _files(atlas))
 
 
@@ -45,7 +47,8 @@ def load_atlas(path: Path | str, *, seal: str | None = None) -> Atlas:
     if seal is not None and sealed.seal != seal:
         raise InputError(f"{path} is not the atlas that you expect: its seal is {sealed.seal}, not {seal}.")
     try:
-        atlas = Atlas(tuple(_chart(sealed, entry) for entry in sealed.content["charts"]), _anchors(sealed))
+        charts = tuple(_chart(sealed, entry) for entry in sealed.content["charts"])
+        atlas = Atlas(charts, _anchors(sealed), _judged(sealed.content.get("verdicts")))
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -128,7 +131,19 @@ def _certificate(entry: Mapping[str, Any] | None) -> CertificateSummary | None:
     bound = entry["bound"]
     value, low, high = (float(bound[key]) for key in ("value", "low", "high"))  # "inf" and "nan" are texts in JSON
     estimate = Estimate(value, low, high, int(bound["n"]))
-    return CertificateSummary(estimate, bool(entry["identified"]), bool(entry["whitened"]))
+    identified = None if entry["identified"] is None else bool(entry["identified"])
+    return CertificateSummary(estimate, identified, bool(entry["whitened"]))
+
+
+def _judged(entries: Sequence[Mapping[str, Any]] | None) -> tuple[Verdict, ...] | None:
+    """None where an atlas was written without verdicts, or by a jepatlas that did not seal them in."""
+    if entries is None:
+        return None
+    verdicts = tuple(Verdict.from_json(entry) for entry in entries)
+    for one in verdicts:
+        if not isinstance(one.name, str) or not isinstance(one.advice, str) or one.passed not in (True, False, None):
+            raise InputError(f"atlas.json: what it says of '{one.name}' is no verdict.")
+    return verdicts
 
 
 def _anchors(sealed: Sealed) -> Anchors:

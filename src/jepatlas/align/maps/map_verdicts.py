@@ -14,7 +14,7 @@ __all__ = ["map_verdicts"]
 
 def map_verdicts(found: Conditioning, n_pairs: int) -> list[Verdict]:
     """What a map fitted on so many pairs can and cannot say, and which prior would help."""
-    return [*_pairs(found, n_pairs), *_sides(found, n_pairs), *_map(found, n_pairs)]
+    return [*_pairs(found, n_pairs), *_sides(found, n_pairs), *_map(found, n_pairs), *_shape(found, n_pairs)]
 
 
 def _pairs(found: Conditioning, n: int) -> list[Verdict]:
@@ -64,6 +64,23 @@ def _map(found: Conditioning, n: int) -> list[Verdict]:
                    "back its weakest directions would be noise, and are left out; a probe that reads them cannot be "
                    "migrated. " + _remedy(found)),
     ]  # fmt: skip
+
+
+def _shape(found: Conditioning, n: int) -> list[Verdict]:
+    """What only informs: no map is wrong because it is no rotation."""
+    signs = {1: "no reflection", -1: "a reflection", 0: "a direction that is lost"}
+    shape = {
+        "orthogonality": (found.orthogonality, "lower", "‖WᵀW − I‖/‖I‖ in whitened coordinates: 0 for a rotation."),
+        "effective_rank": (found.effective_rank, "higher", "Directions that the map carries, weighed by how much: the "
+                           f"exponential of the entropy of σ², {min(found.d_in, found.d_out)} at most."),
+        "determinant_sign": (found.determinant_sign, "higher", "Sign of det W, of the map between standardised "
+                             f"coordinates where it has any: {signs.get(found.determinant_sign or 0)}."),
+    }  # fmt: skip
+    return [
+        Verdict.judge(name, Estimate(value, value, value, n), direction=direction, good=good)
+        for name, (value, direction, good) in shape.items()
+        if value is not None
+    ]
 
 
 def _remedy(found: Conditioning) -> str:

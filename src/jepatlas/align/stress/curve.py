@@ -101,7 +101,8 @@ class StressCurve:
         one, shape = score.estimate, ".3g" if MEASURES[measure].log else ".3f"
         value, low, high, null = (f"{number:{shape}}" for number in (one.value, one.low, one.high, score.null))
         part = f" ({one.n} of {self.seeds} seeds)" if one.n < self.seeds else ""
-        return f"{value} [{low}, {high}]{part}; {MEASURES[measure].chance} {null}"
+        interval = f" [{low}, {high}]" if np.isfinite(one.value) else ""  # κ = ∞ has none
+        return f"{value}{interval}{part}; {MEASURES[measure].chance} {null}"
 
 
 def _series(name: str, course: Course) -> dict[str, Any]:

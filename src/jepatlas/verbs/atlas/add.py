@@ -30,7 +30,7 @@ class Add:
     certificate: tuple[Path, ...] = ()
     """Its certificate, if it has one."""
     ids: tuple[Path, ...] = ()
-    """Files with the ids of their states, in the order of the charts, where their files have none."""
+    """Files with the ids of their states (npy, csv, …, or txt with one a line), in the order of the charts."""
     groups: tuple[Path, ...] = ()
     """Files with a group for each row (an object, an episode), in the order of the charts: held out together."""
     probes: tuple[str, ...] = ()
@@ -47,15 +47,15 @@ def main(words: list[str]) -> int:
     options = parse(Add, "atlas add", words)
     if not options.chart and not options.probes:
         raise InputError("name a file of latents to add, or probes with --probes CHART=FILE.")
-    atlas, verdicts = load_atlas(options.atlas), []
+    atlas = load_atlas(options.atlas)
     for newcomer in read_charts(options.chart, options.certificate, ids=options.ids, groups=options.groups):
-        verdicts += add_verdicts(atlas, newcomer, seed=options.seed)
-        atlas = atlas.add(newcomer)
+        judged = add_verdicts(atlas, newcomer, seed=options.seed)
+        atlas = atlas.add(newcomer).judge(judged) if judged else atlas.add(newcomer)
     for text in options.probes:
         name, equals, path = text.partition("=")
         if not equals:
             raise InputError(f"--probes takes CHART=FILE, but '{text}' was given.")
         atlas = attach_probe(atlas, name, Path(path).stem, LinearProbe.load(path))
     seal = save_atlas(atlas, place := options.out or options.atlas)
-    present(atlas, place, json=options.json, seal=seal, verdicts=verdicts)
+    present(atlas, place, json=options.json, seal=seal)
     return 0

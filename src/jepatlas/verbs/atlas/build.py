@@ -8,7 +8,7 @@ from pathlib import Path
 import tyro
 
 from jepatlas.align import Atlas, save_atlas
-from jepatlas.alignments import build_verdicts, read_charts, translations
+from jepatlas.alignments import build_verdicts, read_charts
 from jepatlas.base.errors import InputError
 from jepatlas.verbs.atlas.show import present
 from jepatlas.verbs.options import parse
@@ -21,7 +21,8 @@ class Build:
     Example: jepatlas atlas build ada.npz ben.npz cleo.npz --out atlas
 
     A file holds latents h and the ids of their states; without ids, all files must show the same states in the same
-    order. The charts take the names of their files.
+    order. The charts take the names of their files. In csv and parquet, latents are the numeric columns, except for
+    those called ids, groups or labels. What held-out states say of the atlas is sealed in with it.
     """
 
     charts: tyro.conf.Positional[tuple[Path, ...]]
@@ -29,7 +30,7 @@ class Build:
     certificates: tuple[Path, ...] = ()
     """Certificates of the charts, in the same order (jepatlas certify … --json FILE); for certified maps."""
     ids: tuple[Path, ...] = ()
-    """Files with the ids of their states, in the order of the charts, where their files have none."""
+    """Files with the ids of their states (npy, csv, …, or txt with one a line), in the order of the charts."""
     groups: tuple[Path, ...] = ()
     """Files with a group for each row (an object, an episode), in the order of the charts: held out together."""
     anchors: int = 1024
@@ -47,9 +48,8 @@ def main(words: list[str]) -> int:
     if len(options.charts) < 2:
         raise InputError(f"An atlas is built from at least 2 files of latents, but {len(options.charts)} was given.")
     charts = read_charts(options.charts, options.certificates, ids=options.ids, groups=options.groups)
-    verdicts = build_verdicts(charts, seed=options.seed)
-    atlas = Atlas.build(charts, anchors=options.anchors)
+    judged = build_verdicts(charts, seed=options.seed)
+    atlas = Atlas.build(charts, anchors=options.anchors).judge(judged)
     seal = save_atlas(atlas, options.out)
-    present(atlas, options.out, json=options.json, seal=seal, verdicts=verdicts,
-            summary=translations(atlas.names, verdicts))  # fmt: skip
+    present(atlas, options.out, json=options.json, seal=seal)
     return 0

@@ -1,8 +1,7 @@
-"""Which models and probes an atlas holds, and how large it is."""
+"""Which models and probes an atlas holds, what it is worth, and how large it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
 from jepatlas.align import Atlas, Chart, exchanged, load_atlas
+from jepatlas.alignments import translations
 from jepatlas.base.files import read_json
-from jepatlas.base.records import Verdict
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 
 __all__ = ["present"]
@@ -21,7 +20,7 @@ __all__ = ["present"]
 
 @dataclass(frozen=True)
 class Show:
-    """Check every file of an atlas against its hash, and say what the atlas holds.
+    """Check every file of an atlas against its hash, say what the atlas holds, and what held-out states said of it.
 
     Example: jepatlas atlas show runs/atlas
     """
@@ -42,13 +41,10 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def present(
-    atlas: Atlas, place: Path, *, json: str | None, seal: str, verdicts: Sequence[Verdict] = (), summary: str = ""
-) -> None:
-    """The answer, where there is one; a table of charts, what was judged of them, the size of what would be sent."""
-    console, sizes = console_for(json), exchanged(atlas)
-    if summary:
-        say(console, summary)
+def present(atlas: Atlas, place: Path, *, json: str | None, seal: str) -> None:
+    """The answer that travels with it; a table of charts, what was judged of them, the size of what would be sent."""
+    console, sizes, summary = console_for(json), exchanged(atlas), translations(atlas.names, atlas.judged)
+    say(console, summary)
     title = f"{len(atlas.charts)} charts in a frame of {atlas.width} dimensions"
     columns = ("chart", "width", "tied", "states", "identified", "bound", "carries", "kB")
     table = Table(
@@ -57,7 +53,7 @@ def present(
     for chart in atlas.charts:
         table.add_row(*_cells(chart), f"{sizes[chart.name] / 1e3:.1f}")
     console.print(table)
-    judged = [*verdicts, *atlas.verdicts()]
+    judged = [*(atlas.judged or ()), *atlas.verdicts()]
     console.print(verdict_table("What the atlas is worth", judged))
     for verdict in judged:
         if verdict.passed is False:
@@ -73,7 +69,7 @@ def present(
 def _cells(chart: Chart) -> list[str]:
     known = chart.certificate
     bound = f"{known.bound.value:.3g} ≤ {known.bound.high:.3g}" if known else ""
-    identified = {True: "yes", False: "no", None: "not certified"}[known.identified if known else None]
+    identified = {True: "yes", False: "no", None: "undecided"}[known.identified] if known else "not certified"
     carries = ", ".join(f"{one.kind} {one.name}" for one in chart.attachments)
     return [chart.name, str(chart.width), str(chart.tied), str(chart.states), identified, bound, carries]
 
@@ -82,6 +78,7 @@ def _plain(chart: Chart) -> dict[str, Any]:
     known = chart.certificate
     return {
         "name": chart.name, "width": chart.width, "tied": chart.tied, "states": chart.states,
-        "identified": known.identified if known else None, "bound": known.bound.value if known else None,
+        "certified": known is not None, "identified": known.identified if known else None,
+        "bound": known.bound.value if known else None,
         "carries": [{"kind": one.kind, "name": one.name, "sha256": one.sha256} for one in chart.attachments],
     }  # fmt: skip

@@ -8,14 +8,14 @@ from pathlib import Path
 import tyro
 
 from jepatlas.align import load_atlas
-from jepatlas.alignments import read_latents
+from jepatlas.alignments import read_latents, translation_said
 from jepatlas.base.arrays import write_arrays
 from jepatlas.verbs.options import console_for, emit, parse, say
 
 
 @dataclass(frozen=True)
 class Translate:
-    """Take latents from one chart of an atlas to another.
+    """Take latents from one chart of an atlas to another, and say what held-out states said of that translation.
 
     Example: jepatlas atlas translate runs/atlas ada ben new_states.npy --out as_ben.npy
     """
@@ -40,8 +40,12 @@ def main(words: list[str]) -> int:
     told = atlas.translate(given.h, options.source, options.target)
     keep_ids = given.ids is not None and options.out.suffix != ".npy"
     write_arrays(options.out, {"h": told} | ({"ids": given.ids} if keep_ids and given.ids is not None else {}))
-    tied = atlas.chart(options.source).tied, atlas.chart(options.target).tied
-    say(console_for(options.json), f"{len(told)} rows from {options.source} to {options.target}, through {min(tied)} "
-                                   f"directions that both share: {options.out}")  # fmt: skip
-    emit(options.json, {"out": str(options.out), "rows": len(told), "directions": min(tied)})
+    directions = min(atlas.chart(name).tied for name in (options.source, options.target))
+    passed, said = translation_said(options.source, options.target, atlas.judged)
+    console = console_for(options.json)
+    say(console, f"{len(told)} rows from {options.source} to {options.target}, through {directions} directions of the "
+                 f"frame: {options.out}")  # fmt: skip
+    say(console, said)
+    emit(options.json, {"out": str(options.out), "rows": len(told), "directions": directions,
+                        "passed": passed, "judged": said})  # fmt: skip
     return 0

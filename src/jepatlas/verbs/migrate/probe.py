@@ -29,15 +29,16 @@ class Probe:
     """
 
     latents: tyro.conf.Positional[tuple[Path, ...]] = ()
-    """Paired latents of A and B, with ids where their rows are not in the same order."""
+    """Paired latents of A and B, with ids where their rows are not in the same order. In csv and parquet h is all
+    numeric columns but ids, groups and labels, or h.0, h.1, …"""
     labels: Path | None = None
-    """File with a label for each row of A, where A's file has none."""
+    """File (txt, too) with a label for each row of A, where neither A's file nor B's has any."""
     groups: Path | None = None
     """File with a group for each row of A (an object, an episode): never split."""
     blocks: int | None = None
     """Rows are a series in time: split into blocks of so many rows."""
     ids: tuple[Path, ...] = ()
-    """Two files with the ids of the rows of A and of B."""
+    """Two files with the ids of the rows of A and of B, also as txt with one a line."""
     probe: Path | None = None
     """A saved probe on A's latents; by default one is trained on the rows that are not held out."""
     map: Path | None = None
