@@ -13,12 +13,19 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import iqe, maps, recovery, sigreg, similarity
+from benchmarks import eikonal, iqe, maps, recovery, sigreg, similarity
 from benchmarks.page import benchmarks_page
 from jepatlas.base.files import read_json, write_json, write_text
 from jepatlas.base.provenance import provenance
 
-SUITES = {"sigreg": sigreg, "similarity": similarity, "maps": maps, "iqe": iqe, "recovery": recovery}
+SUITES = {
+    "sigreg": sigreg,
+    "similarity": similarity,
+    "maps": maps,
+    "iqe": iqe,
+    "eikonal": eikonal,
+    "recovery": recovery,
+}
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.json"
 
 

@@ -13,7 +13,6 @@ import torch
 from rich.console import Console
 from torch import nn
 
-from jepatlas.base.config import from_plain
 from jepatlas.base.contracts import Batches
 from jepatlas.base.distributed import process_group, rank
 from jepatlas.base.errors import InputError
@@ -23,7 +22,17 @@ from jepatlas.base.records import Record
 from jepatlas.base.seeding import torch_generator
 from jepatlas.certificates import Certificate, certificate
 from jepatlas.objectives import PairObjective
-from jepatlas.recipes import AnyRecipe, Recipe, any_recipe, build, build_objective, load_recipe, recipe_id, recipe_text
+from jepatlas.recipes import (
+    AnyRecipe,
+    Recipe,
+    any_recipe,
+    build,
+    build_objective,
+    load_recipe,
+    recipe_from_plain,
+    recipe_id,
+    recipe_text,
+)
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train
 from jepatlas.training.parallel import wait_for_all
 
@@ -111,9 +120,9 @@ def certify_run(
 
 def train_job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     """One job of a sweep: train, or go on."""
-    place, built = Path(folder), from_plain(Recipe, recipe)
+    place, built = Path(folder), recipe_from_plain(recipe)
     begun = (place / "recipe.yaml").exists()
-    if begun and recipe_id(load_recipe(place)) != recipe_id(built):
+    if begun and recipe_id(any_recipe(place)) != recipe_id(built):
         raise InputError(f"{place} holds a run of another recipe. Choose another folder for this sweep.")
     outcome = resume_run(place) if begun else start_run(built, place)
     result: dict[str, Any] = {"status": outcome.status, "step": outcome.step}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record, Verdict
 from jepatlas.energies.energy_file import save_energy
-from jepatlas.energies.figures import audit_figures, choose_goal, grid_of, landscape
+from jepatlas.energies.figures import audit_figures
 from jepatlas.energies.fitted import FittedEnergy, load_fitted
 from jepatlas.energies.ground import Ground, ground_of
+from jepatlas.energies.landscapes import energy_landscapes
 from jepatlas.energy import Audit, audit, discounted, reachability_errors, with_unreachable
 
 __all__ = ["JudgedEnergy", "judge_fitted", "judge_run"]
@@ -51,7 +51,7 @@ def judge_fitted(fitted: FittedEnergy, ground: Ground, *, title: str, seed: int 
     found = audit(fitted.energy, points, truth=truth, states=len(points), seed=seed)
     energies = fitted.matrix(ground.x)
     verdicts = (*found.verdicts, *_own_verdicts(fitted))
-    arrays, figures = _landscapes(energies, ground)
+    arrays, figures = energy_landscapes(fitted, energies, ground)
     record = Record(
         title,
         _summary(fitted, ground, found, energies),
@@ -124,20 +124,3 @@ def _called(fitted: FittedEnergy, ground: Ground, energies: np.ndarray) -> str:
     return (
         f"{said}, with {errors.imagined:.1%} of unreachable and {errors.missed:.1%} of reachable pairs called wrongly."
     )
-
-
-def _landscapes(energies: np.ndarray, ground: Ground) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
-    """There and back, learned above exact, where states are cells of a plane."""
-    if ground.positions is None or not ground.gridded:
-        return {}, []
-    arrays, panels = {}, []
-    goal = choose_goal(energies if ground.truth is None else ground.truth)
-    for name, matrix in (("learned", energies), ("exact", ground.truth)):
-        if matrix is None:
-            continue
-        for way, values in (("to the goal", matrix[:, goal]), ("from the goal", matrix[goal])):
-            key = f"{name}_{way.split()[0]}"
-            arrays[key] = grid_of(ground.positions, values).astype(np.float32)
-            panels.append((f"{name}: {way}", key))
-    row, column = ground.positions[goal]
-    return arrays, [landscape("Energies to and from a goal", panels, {}, (column, row))]

@@ -8,7 +8,7 @@ from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.build import AnyRecipe, build
 from jepatlas.recipes.energy import AgentConfig, EnergyRecipe, build_energy, build_steps, gathered
 from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
-from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_id, recipe_text
+from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_from_plain, recipe_id, recipe_text
 
 __all__ = [
     "AgentConfig",
@@ -29,6 +29,7 @@ __all__ = [
     "load_recipe",
     "mixed",
     "read_recipe",
+    "recipe_from_plain",
     "recipe_id",
     "recipe_text",
 ]

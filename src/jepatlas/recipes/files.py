@@ -13,7 +13,7 @@ from jepatlas.recipes.agent import Recipe
 from jepatlas.recipes.energy import EnergyRecipe
 from jepatlas.training import fingerprint
 
-__all__ = ["any_recipe", "load_recipe", "read_recipe", "recipe_id", "recipe_text"]
+__all__ = ["any_recipe", "load_recipe", "read_recipe", "recipe_from_plain", "recipe_id", "recipe_text"]
 
 R = TypeVar("R")
 
@@ -34,9 +34,16 @@ def load_recipe(run: Path, cls: type[R] = Recipe) -> R:
 
 def any_recipe(run: Path) -> Recipe | EnergyRecipe:
     """The recipe of a run folder, of whatever kind."""
-    data = _read(_file(run))
-    kind = data.get("kind") if isinstance(data, dict) else None
-    return load_recipe(run, EnergyRecipe) if kind == EnergyRecipe.kind else load_recipe(run)
+    return load_recipe(run, _class(_read(_file(run))))
+
+
+def recipe_from_plain(data: Any) -> Recipe | EnergyRecipe:
+    """A recipe of whatever kind from plain data, as jobs of a sweep carry it."""
+    return from_plain(_class(data), data)
+
+
+def _class(data: Any) -> type[Recipe] | type[EnergyRecipe]:
+    return EnergyRecipe if isinstance(data, dict) and data.get("kind") == EnergyRecipe.kind else Recipe
 
 
 def _file(run: Path) -> Path:

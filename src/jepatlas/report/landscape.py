@@ -28,7 +28,8 @@ def draw_landscape(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
     panels = []
     for part, field in zip(spec["panels"], fields, strict=True):
         traces: list[Any] = [_unreachable(part, field)] if not np.isfinite(field).all() else []
-        traces.append(_field(part, field, top or 1.0, str(spec.get("label", ""))))
+        scale = len(panels) + 1 == len(fields)  # one for all, beside the last panel
+        traces.append(_field(part, field, top or 1.0, str(spec.get("label", "")) if scale else None))
         traces += [_path(path, arrays, 1 + names.index(str(path["name"]))) for path in part.get("paths", [])]
         traces += [_mark(mark) for mark in part.get("marks", [])]
         plot = figure(traces, xaxis=axis(showgrid=False, zeroline=False), hovermode="closest",
@@ -59,7 +60,7 @@ def _array(name: str, arrays: Arrays) -> np.ndarray:
     return np.asarray(arrays[name], float)
 
 
-def _field(part: Spec, field: np.ndarray, top: float, label: str) -> go.Heatmap:
+def _field(part: Spec, field: np.ndarray, top: float, label: str | None) -> go.Heatmap:
     x, y = landscape_axes(part, field)
     return go.Heatmap(
         z=np.where(np.isfinite(field), field, np.nan).astype(np.float32),
@@ -69,6 +70,7 @@ def _field(part: Spec, field: np.ndarray, top: float, label: str) -> go.Heatmap:
         zmax=top,
         meta={"part": "matrix", "signed": False},
         hovertemplate="%{x:.3g}, %{y:.3g}<br>%{z:.4g}<extra></extra>",
+        showscale=label is not None,
         colorbar={"thickness": 10, "outlinewidth": 0, "len": 0.8, "title": {"text": plain(label), "side": "right"}},
     )
 

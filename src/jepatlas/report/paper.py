@@ -110,7 +110,7 @@ def _landscape(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
         ax.plot(*mark["at"], "x", color="white", markersize=5)
     ax.set_aspect("equal")
     if part.get("paths"):
-        ax.legend(fontsize=6)
+        ax.legend(fontsize=6, loc="upper right")
 
 
 _PANELS = {"curves": _curves, "scatter": _scatter, "heatmap": _heatmap, "landscape": _landscape}

@@ -4,9 +4,10 @@ from jepatlas.tour.agents import AGENTS
 from jepatlas.tour.atlas import ATLAS
 from jepatlas.tour.certificates import CERTIFICATES
 from jepatlas.tour.chapter import Chapter, Stage
+from jepatlas.tour.energy import ENERGY
 from jepatlas.tour.probe import PROBE
 from jepatlas.tour.transition import TRANSITION
 
 __all__ = ["CHAPTERS", "Chapter", "Stage"]
 
-CHAPTERS: tuple[Chapter, ...] = (AGENTS, CERTIFICATES, TRANSITION, PROBE, ATLAS)
+CHAPTERS: tuple[Chapter, ...] = (AGENTS, CERTIFICATES, TRANSITION, PROBE, ATLAS, ENERGY)

@@ -44,7 +44,8 @@ def test_the_loss_is_its_formula(unit: float):
     energy = EmbeddedEnergy(MaxSum(2))
     loss = config.build(energy, unit)(batch, 0)
     d_step = (batch.x_next - batch.x).relu().reshape(-1, 2, 2).sum(-1).amax(-1).double()
-    d_goal = (batch.goal - batch.x).relu().reshape(-1, 2, 2).sum(-1).amax(-1).double()
+    state = torch.stack([(batch.x, batch.x_next)[row % 2][row] for row in range(len(batch.x))])
+    d_goal = (batch.goal - state).relu().reshape(-1, 2, 2).sum(-1).amax(-1).double()
     push = torch.log1p(torch.exp(0.7 * (3.0 - d_goal))).mean() / 0.7
     excess = (d_step - batch.cost.double() / unit).clamp_min(0).square().mean()
     assert loss.total.item() == pytest.approx(float(push + 0.4 * (excess - 0.2**2)), rel=1e-5)
@@ -135,3 +136,19 @@ def test_settings_are_positive(name: str, value: float):
 def test_a_unit_is_positive():
     with pytest.raises(InputError, match="unit of cost"):
         QRLConfig().build(EmbeddedEnergy(MaxSum()), unit=0.0)
+
+
+def test_pairs_from_where_episodes_end_for_good_are_pushed_apart():
+    """A hole that no step leaves: x never holds it, and yet its energy to elsewhere must grow."""
+    torch.manual_seed(0)
+    hole, floor = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
+    batch = Steps(floor.expand(8, 2), hole.expand(8, 2), torch.ones(8), floor.expand(8, 2))
+    energy = EmbeddedEnergy(MaxSum(4), nn.Linear(2, 8))
+    before = energy(hole, floor).item()
+    objective = QRLConfig().build(energy)
+    optimizer = torch.optim.Adam(objective.parameters(), 1e-2)
+    for step in range(20):
+        optimizer.zero_grad()
+        objective(batch, step).total.backward()
+        optimizer.step()
+    assert energy(hole, floor).item() > before + 0.5

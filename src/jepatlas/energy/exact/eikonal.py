@@ -4,9 +4,10 @@
 
 a Randers metric where the current is slower than the vehicle; where it is faster, what lies outside the reachable set
 has E = +∞, as has what lies behind walls. T = E(source, ·) is the fixed point of the semi-Lagrangian updates of
-`sweeping`, swept over the grid: first with linear interpolation, which can only lower T and so ends, then with
-parabolas from there. Energies to a goal are energies from it in the reversed current. The error is of second order in
-the spacing where T is smooth. Away from nodes T is interpolated, and from T paths are traced back.
+`sweeping`: first with linear interpolation, which can only lower T and so ends, then with parabolas from there.
+Energies to a goal are energies from it in the reversed current. The error is of second order in the spacing where T
+is smooth; the border of a reachable set is drawn a little inside the true one. Away from nodes T is interpolated, and
+paths are traced back through it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from jepatlas.energy.exact.medium import Medium
 from jepatlas.energy.exact.sweeping import (
     LONG_RADIUS,
     RADIUS,
+    Frame,
     Problem,
     look_round,
     plain_times,
@@ -35,7 +37,7 @@ from jepatlas.energy.exact.sweeping import (
 __all__ = ["EnergyMap", "energies_from", "energies_to"]
 
 ROUGH, FINE = 1e-3, 1e-6  # shares of T that still count as a change, in linear and in smooth sweeps
-ROUNDS = 50  # of smooth sweeps; a handful is usual
+ROUNDS = 20  # of smooth sweeps; they mostly end after a handful
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,7 @@ class EnergyMap:
 
     def path(self, point: np.ndarray) -> np.ndarray:
         """A least-time path, (n, 2), from the source to a point, or from the point to the goal; empty if none."""
-        place = self.medium.places(np.asarray(point))
-        back = trace(self._at, self._flow, self._ends, place)
+        back = trace(self._at, self._flow, self._ends, self.medium.places(point))
         return self.medium.points(back if self.to_goal else back[::-1])
 
     def _at(self, places: np.ndarray) -> np.ndarray:
@@ -95,39 +96,36 @@ def energies_to(medium: Medium, goal: np.ndarray, factored: bool = True) -> Ener
 
 def _solve(medium: Medium, ends: np.ndarray, to_goal: bool, factored: bool) -> EnergyMap:
     ends = np.atleast_2d(np.asarray(ends, dtype=np.float64))
-    places = medium.places(ends)
-    if places.ndim != 2 or len(places) == 0:
+    if ends.ndim != 2 or len(ends) == 0:
         raise InputError(f"Give one point (2,) or several (k, 2), not {ends.shape}.")
+    places = medium.places(ends)
     walled = ~medium.free[tuple(np.rint(places).astype(int).T)]
     if walled.any():
         raise InputError(f"The {'goal' if to_goal else 'source'} {ends[walled][0].tolist()} lies inside a wall.")
     problem = _problem(medium.reversed if to_goal else medium, places, factored)
     values = problem.start.copy()
-    sweep(values, problem, ROUGH, values.size)
-    sweep(values, problem._replace(smooth=True), FINE, ROUNDS)
-    return EnergyMap(medium, ends, to_goal, problem.factored, values)
+    sweep(values, problem, ROUGH, rounds=values.size)
+    sweep(values, problem._replace(smooth=True), FINE, rounds=ROUNDS)
+    return EnergyMap(medium, ends, to_goal, problem.frame.factored, values)
 
 
 def _problem(flow: Medium, sources: np.ndarray, factored: bool) -> Problem:
     steps = (float(flow.spacing[0]), float(flow.spacing[1]))
     source = (float(sources[0, 0]), float(sources[0, 1]))
-    origin = sample_field(flow.field, *source)
-    plain = plain_times(flow.shape, source, origin, steps)
-    factored = factored and len(sources) == 1 and bool(np.isfinite(plain).all())
+    frame = Frame(steps, source, sample_field(flow.field, *source), factored and len(sources) == 1)
+    if not np.isfinite(plain_times(flow.shape, frame)).all():
+        frame = frame._replace(factored=False)
     torrent = bool(_drift(flow.field).max() >= 1)
     reach = max(flow.shape) if torrent else LONG_RADIUS  # in a torrent interpolation frays what can be reached
     by_wall = flow.free & binary_dilation(~flow.free, np.ones((2 * RADIUS + 1, 2 * RADIUS + 1)))
     return Problem(
+        frame=frame,
         halfway=_halfway(flow.field),
         passable=flow.free,
         start=start_times(flow.field, flow.free, steps, sources, reach),
-        plain=plain if factored else np.zeros(flow.shape),
+        plain=plain_times(flow.shape, frame),
         by_wall=by_wall,
         seen=look_round(flow.free, by_wall),
-        steps=steps,
-        source=source,
-        origin=origin,
-        factored=factored,
         smooth=False,
         torrent=torrent,
     )

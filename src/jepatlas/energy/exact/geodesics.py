@@ -29,24 +29,25 @@ def trace(times: Times, flow: Medium, sources: np.ndarray, place: np.ndarray) ->
         return np.empty((0, 2))
     path = [place]
     while (source := _in_sight(times, flow, sources, path[-1])) is None:
-        path.append(_back(times, flow, path[-1]))
+        away = np.abs(sources - path[-1]).max(-1).min()
+        path.append(_back(times, flow, path[-1], RADII[away > RADII]))  # a step round the source would pass it
     return np.array([*path, source])
 
 
 def _in_sight(times: Times, flow: Medium, sources: np.ndarray, place: np.ndarray) -> np.ndarray | None:
-    """A source that is near and straight back, as far as T can tell."""
+    """A source that is near, and straight back as far as T can tell."""
     near = sources[np.abs(sources - place).max(-1) <= RADIUS]
     if len(near) == 0:
         return None
     straight = _legs(flow, near, place)
     best = int(straight.argmin())
-    return near[best] if straight[best] <= 1.005 * times(place[None])[0] else None
+    return near[best] if straight[best] <= 1.01 * times(place[None])[0] else None
 
 
-def _back(times: Times, flow: Medium, place: np.ndarray) -> np.ndarray:
+def _back(times: Times, flow: Medium, place: np.ndarray, radii: np.ndarray) -> np.ndarray:
     """The place one step before: the largest step to an earlier place that is in sight."""
     now = times(place[None])[0]
-    for radius in RADII:
+    for radius in radii:
         turn = _best_turn(times, flow, place, radius, TURNS)
         turn = _best_turn(times, flow, place, radius, turn + NUDGES)
         before = place + radius * np.array([np.sin(turn), np.cos(turn)])

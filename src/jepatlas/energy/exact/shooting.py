@@ -128,7 +128,7 @@ def _straight_times(shear: Shear, source: np.ndarray, targets: np.ndarray) -> np
 def _starts(
     shear: Shear, source: np.ndarray, targets: np.ndarray, horizon: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which target, heading and time to refine: where the fan passes a target nearer than just before, after or beside.
+    """Which target, heading and time to refine: where the fan passes a target nearer than before, after and beside.
 
     Every such pass counts, not only the nearest: paths that wander come near again, later. Straight ahead counts, too,
     for targets nearer than the fan's first step.
@@ -138,7 +138,7 @@ def _starts(
     fan = shear.path(source, headings, np.full(HEADINGS, times[-1]), FAN_STEPS)[:, :2]  # (t, 2, k)
     mesh = np.hypot(*(np.roll(fan, -1, axis=2) - fan).transpose(1, 0, 2)) + 2 * shear.speed * times[1]
     ahead = np.arctan2(*(targets - source).T[::-1])
-    starts = []
+    starts = [(np.empty(0, dtype=int), [], [])]
     for which in np.flatnonzero(horizon > 0):
         away = np.hypot(*(fan - targets[which][:, None]).transpose(1, 0, 2))
         t, k = np.nonzero(_valleys(away) & (away < mesh) & (times <= horizon[which])[:, None])

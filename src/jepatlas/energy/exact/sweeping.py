@@ -10,8 +10,8 @@ there, and τ a parabola whose curvature is the harmonic mean of those at both n
 That is of fourth order where T is smooth and linear at kinks.
 
 Where the current is faster than the vehicle, T is +∞ outside a cone, and an edge with one end outside has no T between:
-every leg loses up to a node along the border of what can be reached. So such nodes also look at a long ring, whose
-legs are few, along straight lines in pieces.
+every leg loses up to a node along the border of what can be reached. So such nodes also look at the nodes of a long
+ring, along straight lines in pieces: long legs are few.
 
 Rows and columns count nodes, and a cell is the square round its node. A field is five numbers a node: the current and
 the metric of own motion, (W_x, W_y, G_xx, G_xy, G_yy); a velocity v can be had if (v − W)ᵀ G (v − W) ≤ 1. All this is
@@ -28,6 +28,7 @@ import numpy as np
 __all__ = [
     "LONG_RADIUS",
     "RADIUS",
+    "Frame",
     "Problem",
     "leg_times",
     "look_round",
@@ -66,60 +67,74 @@ def _rings() -> np.ndarray:
 RINGS = _rings()
 
 
-class Problem(NamedTuple):
-    """All that an update reads. Rows and columns count nodes; `steps` are the lengths between them, (x, y)."""
+class Frame(NamedTuple):
+    """Lengths between nodes, (x, y), and what T₀ is made of: row and column of the source, and the field there."""
 
+    steps: tuple[float, float]
+    source: tuple[float, float]
+    origin: Field
+    factored: bool  # else T₀ = 0
+
+
+class Problem(NamedTuple):
+    """All that an update reads."""
+
+    frame: Frame
     halfway: np.ndarray  # (2h − 1, 2w − 1, 5) the field at nodes and halfway between them
     passable: np.ndarray  # (h, w)
     start: np.ndarray  # (h, w) times along straight lines from the sources near by, +∞ elsewhere
-    plain: np.ndarray  # (h, w) T₀; zeros where there is no factoring
+    plain: np.ndarray  # (h, w) T₀
     by_wall: np.ndarray  # (h, w)
     seen: np.ndarray  # (h, w, 4R(R + 1)) what nodes near walls see of the rings round them
-    steps: tuple[float, float]
-    source: tuple[float, float]  # row, column
-    origin: Field  # at the source
-    factored: bool
     smooth: bool  # parabolas, or straight lines between nodes
     torrent: bool  # whether the current is faster than the vehicle anywhere
 
 
 @numba.njit(cache=True, error_model="numpy")
-def sweep(values: np.ndarray, problem: Problem, tolerance: float, rounds: int) -> bool:
-    """Update `values` in place until none changes by more than a share of it; whether that was reached in time.
+def sweep(values: np.ndarray, problem: Problem, tolerance: float, rounds: int) -> None:
+    """Update `values` in place, in rounds of four sweeps, until none changes by more than a share of it.
 
-    Linear updates only ever lower a value, so they end; smooth ones replace it, and begin where the linear ones ended.
-    In a torrent these, too, only lower it: what was reached on a long leg may be out of reach of short ones.
+    Linear updates can only lower a value, and so they end. Parabolas replace it; where a field is as rough as the grid
+    they may go on and on by parts of a thousandth, so their rounds are counted.
     """
-    height, width = values.shape
     waiting = problem.passable.copy()
-    costs = np.empty(8 * LONG_RADIUS)
-    for _ in range(rounds):
+    work = np.empty((8 * RADIUS + 1, 9))
+    changed = True
+    while changed and rounds > 0:
         changed = False
         for direction in range(4):
-            for node in range(height * width):
-                row, column = divmod(node, width)
-                i = row if direction < 2 else height - 1 - row
-                j = column if direction % 2 == 0 else width - 1 - column
-                if waiting[i, j]:
-                    waiting[i, j] = False
-                    new = _renewed(values, problem, i, j, costs)
-                    if _differs(values[i, j], new, tolerance) and (new < values[i, j] or _may_rise(problem, i, j)):
-                        values[i, j] = new
-                        changed = True
-                        _awaken(waiting, problem, i, j)
-        if not changed:
-            return True
-    return False
+            if _sweep_once(values, problem, (direction, tolerance), waiting, work):
+                changed = True
+        rounds -= 1
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _sweep_once(
+    values: np.ndarray, problem: Problem, rule: tuple[int, float], waiting: np.ndarray, work: np.ndarray
+) -> bool:
+    """One sweep, in one of four directions; whether any value changed."""
+    (height, width), (direction, tolerance) = values.shape, rule
+    changed = False
+    for node in range(height * width):
+        row, column = divmod(node, width)
+        i = row if direction < 2 else height - 1 - row
+        j = column if direction % 2 == 0 else width - 1 - column
+        if waiting[i, j]:
+            waiting[i, j] = False
+            new = _renewed(values, problem, i, j, work)
+            if problem.torrent and not problem.smooth and is_torrent(field_at(problem.halfway, 2 * i, 2 * j)):
+                new = min(new, _least_on_long_ring(values, problem, i, j))
+            if _differs(values[i, j], new, tolerance) and (new < values[i, j] or problem.smooth):
+                values[i, j] = new
+                changed = True
+                _awaken(waiting, problem, i, j)
+    return changed
 
 
 @numba.njit(cache=True, error_model="numpy")
 def _differs(old: float, new: float, tolerance: float) -> bool:
+    """Never from a number to +∞: what was reached on a long leg may be out of reach of short ones."""
     return old != new and not abs(new - old) <= tolerance * new
-
-
-@numba.njit(cache=True, error_model="numpy")
-def _may_rise(problem: Problem, i: int, j: int) -> bool:
-    return problem.smooth and not is_torrent(field_at(problem.halfway, 2 * i, 2 * j))
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -132,169 +147,154 @@ def _awaken(waiting: np.ndarray, problem: Problem, i: int, j: int) -> None:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _renewed(values: np.ndarray, problem: Problem, i: int, j: int, costs: np.ndarray) -> float:
+def _renewed(values: np.ndarray, problem: Problem, i: int, j: int, work: np.ndarray) -> float:
     new = problem.start[i, j]
     first = 1 if problem.by_wall[i, j] else RADIUS  # a wall hides parts of the large ring; smaller ones look past it
     for radius in range(first, RADIUS + 1):
-        new = min(new, least_on_ring(values, problem, (i, j, radius), costs))
-    if not problem.smooth and is_torrent(field_at(problem.halfway, 2 * i, 2 * j)):
-        new = min(new, least_on_ring(values, problem, (i, j, LONG_RADIUS), costs))
+        _gather(values, problem, (i, j, radius), work)
+        new = min(new, _least_on_ring(work, problem.frame, (i, j, radius)))
+        field = field_at(problem.halfway, 2 * i, 2 * j)
+        if is_torrent(field):  # its cone of arrival may lie between two nodes of the ring
+            steps = problem.frame.steps
+            place = _place_on_ring(-field[1] / steps[1], -field[0] / steps[0], radius)
+            new = min(new, _cost(work, problem.frame, (i, j, radius), place))
+            new = min(new, _search(work, problem.frame, (i, j, radius), place))
     return new
 
 
 @numba.njit(cache=True, error_model="numpy")
-def least_on_ring(values: np.ndarray, problem: Problem, ring: Ring, costs: np.ndarray) -> float:
-    """T(x) by this ring; `costs` is working space for its nodes."""
-    count = 8 * ring[2]
-    best = 0
-    for place in range(count):
-        costs[place] = _cost_at_node(values, problem, ring, place)
-        if costs[place] < costs[best]:
+def _least_on_long_ring(values: np.ndarray, problem: Problem, i: int, j: int) -> float:
+    """From its nodes only."""
+    field, least = problem.halfway[::2, ::2], np.inf
+    for place in range(8 * LONG_RADIUS):
+        row, column = i + RINGS[LONG_RADIUS, place, 0], j + RINGS[LONG_RADIUS, place, 1]
+        if 0 <= row < values.shape[0] and 0 <= column < values.shape[1] and values[row, column] < least:
+            a, b = (float(row), float(column)), (float(i), float(j))
+            time = leg_time(field, problem.passable, problem.frame.steps, a, b)
+            least = min(least, float(values[row, column]) + time)
+    return least
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _gather(values: np.ndarray, problem: Problem, ring: Ring, work: np.ndarray) -> None:
+    """What a ring holds, a row a place: T, or +∞ where unseen; τ; its bend on the way to the next; the field halfway.
+
+    Compiled code that is handed many arrays spends its time on counting who holds them, so the rest is handed this one.
+    """
+    i, j, radius = ring
+    halfway, plain, seen, hidden = problem.halfway, problem.plain, problem.seen, problem.by_wall[i, j]
+    height, width = values.shape
+    for place in range(8 * radius + 1):
+        di, dj = RINGS[radius, place, 0], RINGS[radius, place, 1]
+        row, column = i + di, j + dj
+        work[place, 0] = np.inf
+        if not (0 <= row < height and 0 <= column < width):
+            continue
+        if hidden and not seen[i, j, 4 * radius * (radius - 1) + place % (8 * radius)]:
+            continue
+        work[place, 0] = values[row, column]
+        work[place, 1] = values[row, column] - plain[row, column]
+        work[place, 2] = 0.0
+        for k in range(5):
+            work[place, 3 + k] = halfway[2 * i + di, 2 * j + dj, k]
+        if problem.smooth and place < 8 * radius:
+            ei, ej = RINGS[radius, place + 1, 0] - di, RINGS[radius, place + 1, 1] - dj
+            ends = ((row - ei, column - ej), (row + 2 * ei, column + 2 * ej))
+            if (
+                min(ends[0][0], ends[1][0], ends[0][1], ends[1][1]) >= 0
+                and max(ends[0][0], ends[1][0]) < height
+                and max(ends[0][1], ends[1][1]) < width
+            ):
+                work[place, 2] = _bend(values, plain, ends[0], (ei, ej))
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _bend(values: np.ndarray, plain: np.ndarray, first: tuple[int, int], step: tuple[int, int]) -> float:
+    """The harmonic mean of the second differences of τ at the inner two of four nodes in a row."""
+    (i, j), (ei, ej) = first, step
+    before = values[i, j] - plain[i, j]
+    a = values[i + ei, j + ej] - plain[i + ei, j + ej]
+    b = values[i + 2 * ei, j + 2 * ej] - plain[i + 2 * ei, j + 2 * ej]
+    after = values[i + 3 * ei, j + 3 * ej] - plain[i + 3 * ei, j + 3 * ej]
+    at_a, at_b = before - 2 * a + b, a - 2 * b + after
+    return 2 * at_a * at_b / (at_a + at_b) if at_a * at_b > 0 and max(at_a, at_b) < np.inf else 0.0
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _least_on_ring(work: np.ndarray, frame: Frame, ring: Ring) -> float:
+    """T(x) by a ring: from its best node on, and from other valleys that may be deeper between nodes."""
+    count, best = 8 * ring[2], 0
+    for place in range(count + 1):
+        work[place, 8] = _cost(work, frame, ring, float(place))
+        if work[place, 8] < work[best, 8]:
             best = place
-    least = costs[best]
-    if least < np.inf:
-        least = min(least, _search(values, problem, ring, float(best)))
-    for place in range(count):
-        cost, beside = costs[place], max(costs[place - 1 if place > 0 else count - 1], costs[(place + 1) % count])
-        is_valley = cost <= costs[place - 1 if place > 0 else count - 1] and cost <= costs[(place + 1) % count]
+    least = work[best, 8]
+    for turn in range(count):
+        place = (best + turn) % count
+        cost, left, right = work[place, 8], work[place - 1 if place > 0 else count - 1, 8], work[place + 1, 8]
         # A convex valley lies no deeper below its node than the node below its higher neighbour.
-        if is_valley and cost < np.inf and place != best and (beside == np.inf or 2 * cost - beside < least):
-            least = min(least, _search(values, problem, ring, float(place)))
-    return min(least, _least_upstream(values, problem, ring))
+        deep = max(left, right) == np.inf or 2 * cost - max(left, right) < least
+        if cost < np.inf and cost <= min(left, right) and deep:
+            least = min(least, _search(work, frame, ring, float(place)))
+    return least
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _least_upstream(values: np.ndarray, problem: Problem, ring: Ring) -> float:
-    """Where the current is faster than the vehicle: its cone of arrival may lie between two nodes of the ring."""
-    field = field_at(problem.halfway, 2 * ring[0], 2 * ring[1])
-    if not is_torrent(field):
-        return np.inf
-    place = place_on_ring(-field[1] / problem.steps[1], -field[0] / problem.steps[0], ring[2])
-    return min(_cost(values, problem, ring, place), _search(values, problem, ring, place))
-
-
-@numba.njit(cache=True, error_model="numpy")
-def _search(values: np.ndarray, problem: Problem, ring: Ring, middle: float) -> float:
+def _search(work: np.ndarray, frame: Frame, ring: Ring, middle: float) -> float:
     """Golden section over the two edges round a place; where both probes are out of reach, towards the middle."""
     low, high, least = middle - 1, middle + 1, np.inf
     left, right = high - 2 * GOLDEN, low + 2 * GOLDEN
-    at_left, at_right = _cost(values, problem, ring, left), _cost(values, problem, ring, right)
+    at_left, at_right = _cost(work, frame, ring, left), _cost(work, frame, ring, right)
     for _ in range(SEARCHES):
         least = min(least, at_left, at_right)
         if at_left == np.inf and at_right == np.inf:
             low, high = left, right
             left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-            at_left, at_right = _cost(values, problem, ring, left), _cost(values, problem, ring, right)
+            at_left, at_right = _cost(work, frame, ring, left), _cost(work, frame, ring, right)
         elif at_left <= at_right:
             high, right, at_right = right, left, at_left
             left = high - GOLDEN * (high - low)
-            at_left = _cost(values, problem, ring, left)
+            at_left = _cost(work, frame, ring, left)
         else:
             low, left, at_left = left, right, at_right
             right = low + GOLDEN * (high - low)
-            at_right = _cost(values, problem, ring, right)
+            at_right = _cost(work, frame, ring, right)
     return min(least, at_left, at_right)
 
 
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
-def _cost_at_node(values: np.ndarray, problem: Problem, ring: Ring, place: int) -> float:
-    value = _seen(values, problem, ring, place)
-    if value == np.inf:
-        return value
-    di, dj = RINGS[ring[2], place, 0], RINGS[ring[2], place, 1]
-    if ring[2] > RADIUS:
-        return value + _long_leg(problem, ring, float(di), float(dj))
-    field = field_at(problem.halfway, 2 * ring[0] + di, 2 * ring[1] + dj)
-    return value + travel_time(-dj * problem.steps[0], -di * problem.steps[1], field)
+@numba.njit(cache=True, error_model="numpy")
+def _cost(work: np.ndarray, frame: Frame, ring: Ring, place: float) -> float:
+    """T(p) + F(x − p) for a place on the ring, counted in nodes along it."""
+    floor = int(np.floor(place))
+    share, a = place - floor, floor % (8 * ring[2])
+    b = a + 1 if share > 0 else a
+    if work[a, 0] == np.inf or work[b, 0] == np.inf:
+        return np.inf
+    di = (1 - share) * RINGS[ring[2], a, 0] + share * RINGS[ring[2], b, 0]
+    dj = (1 - share) * RINGS[ring[2], a, 1] + share * RINGS[ring[2], b, 1]
+    field = mixed(_field_of(work, a), _field_of(work, b), share)
+    time = travel_time(-dj * frame.steps[0], -di * frame.steps[1], field)
+    if share == 0:
+        return work[a, 0] + time
+    tau = (1 - share) * work[a, 1] + share * work[b, 1] - share * (1 - share) / 2 * work[a, 2]
+    return time + tau + plain_time(frame, ring[0] + di, ring[1] + dj)
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _long_leg(problem: Problem, ring: Ring, di: float, dj: float) -> float:
-    """From an offset to the centre."""
-    centre = (float(ring[0]), float(ring[1]))
-    field = problem.halfway[::2, ::2]
-    return leg_time(field, problem.passable, problem.steps, (centre[0] + di, centre[1] + dj), centre)
+def _field_of(work: np.ndarray, place: int) -> Field:
+    return work[place, 3], work[place, 4], work[place, 5], work[place, 6], work[place, 7]
 
 
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
-def _cost(values: np.ndarray, problem: Problem, ring: Ring, place: float) -> float:
-    """T(p) + F(x − p) for a place on the ring, counted in nodes along it."""
-    floor = int(np.floor(place))
-    share, first = place - floor, floor % (8 * ring[2])
-    if share == 0:
-        return _cost_at_node(values, problem, ring, first)
-    if _seen(values, problem, ring, first) == np.inf or _seen(values, problem, ring, first + 1) == np.inf:
-        return np.inf
-    a = (RINGS[ring[2], first, 0], RINGS[ring[2], first, 1])
-    b = (RINGS[ring[2], first + 1, 0], RINGS[ring[2], first + 1, 1])
-    di, dj = a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])
-    if ring[2] > RADIUS:
-        time = _long_leg(problem, ring, di, dj)
-    else:
-        one = field_at(problem.halfway, 2 * ring[0] + a[0], 2 * ring[1] + a[1])
-        other = field_at(problem.halfway, 2 * ring[0] + b[0], 2 * ring[1] + b[1])
-        field = mixed(one, other, share)
-        time = travel_time(-dj * problem.steps[0], -di * problem.steps[1], field)
-    if time == np.inf:
-        return time
-    a, b = (ring[0] + a[0], ring[1] + a[1]), (ring[0] + b[0], ring[1] + b[1])
-    return time + between(values, problem, a, b, share)
-
-
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
-def _seen(values: np.ndarray, problem: Problem, ring: Ring, place: int) -> float:
-    """The value of a node of the ring; +∞ if it lies behind a wall or outside the world."""
-    i, j, radius = ring
-    di, dj = RINGS[radius, place, 0], RINGS[radius, place, 1]
-    if not (0 <= i + di < values.shape[0] and 0 <= j + dj < values.shape[1]):
-        return np.inf
-    if (
-        radius <= RADIUS
-        and problem.by_wall[i, j]
-        and not problem.seen[i, j, 4 * radius * (radius - 1) + place % (8 * radius)]
-    ):
-        return np.inf
-    return values[i + di, j + dj]
-
-
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
-def between(values: np.ndarray, problem: Problem, a: tuple[int, int], b: tuple[int, int], share: float) -> float:
-    """T a share of the way from node a to its neighbour b."""
-    return plain(problem, a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1])) + _tau(
-        values, problem, a, b, share
-    )
-
-
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
-def plain(problem: Problem, row: float, column: float) -> float:
+@numba.njit(cache=True, error_model="numpy")
+def plain_time(frame: Frame, row: float, column: float) -> float:
     """T₀ at a place."""
-    if not problem.factored:
+    if not frame.factored:
         return 0.0
-    dx, dy = (column - problem.source[1]) * problem.steps[0], (row - problem.source[0]) * problem.steps[1]
-    return travel_time(dx, dy, problem.origin)
+    dx, dy = (column - frame.source[1]) * frame.steps[0], (row - frame.source[0]) * frame.steps[1]
+    return travel_time(dx, dy, frame.origin)
 
 
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
-def _tau(values: np.ndarray, problem: Problem, a: tuple[int, int], b: tuple[int, int], share: float) -> float:
-    """τ = T − T₀ between two nodes."""
-    at_a, at_b = values[a] - problem.plain[a], values[b] - problem.plain[b]
-    tau = at_a + share * (at_b - at_a)
-    before, after = (2 * a[0] - b[0], 2 * a[1] - b[1]), (2 * b[0] - a[0], 2 * b[1] - a[1])
-    if not (problem.smooth and _inside(values, before) and _inside(values, after)):
-        return tau
-    bend_a = values[before] - problem.plain[before] - 2 * at_a + at_b
-    bend_b = values[after] - problem.plain[after] - 2 * at_b + at_a
-    if bend_a * bend_b > 0 and max(bend_a, bend_b) < np.inf:
-        tau -= share * (1 - share) * bend_a * bend_b / (bend_a + bend_b)
-    return tau
-
-
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
-def _inside(values: np.ndarray, node: tuple[int, int]) -> bool:
-    return 0 <= node[0] < values.shape[0] and 0 <= node[1] < values.shape[1]
-
-
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
+@numba.njit(cache=True, error_model="numpy")
 def is_torrent(field: Field) -> bool:
     """Whether the current is as fast as the vehicle, or faster."""
     wx, wy, gxx, gxy, gyy = field
@@ -316,15 +316,12 @@ def start_times(
 
 
 @numba.njit(cache=True, error_model="numpy")
-def plain_times(
-    shape: tuple[int, int], source: tuple[float, float], origin: Field, steps: tuple[float, float]
-) -> np.ndarray:
-    """T₀ at the nodes: the closed form, were the field everywhere as it is at the source."""
+def plain_times(shape: tuple[int, int], frame: Frame) -> np.ndarray:
+    """T₀ at the nodes."""
     times = np.empty(shape)
     for i in range(shape[0]):
         for j in range(shape[1]):
-            dx, dy = (j - source[1]) * steps[0], (i - source[0]) * steps[1]
-            times[i, j] = travel_time(dx, dy, origin)
+            times[i, j] = plain_time(frame, float(i), float(j))
     return times
 
 
@@ -351,7 +348,7 @@ def values_at(
         for k in range(len(sources)):
             if max(abs(sources[k, 0] - row), abs(sources[k, 1] - column)) <= RADIUS:
                 source = (sources[k, 0], sources[k, 1])
-                found[n] = min(found[n], leg_time(field, problem.passable, problem.steps, source, (row, column)))
+                found[n] = min(found[n], leg_time(field, problem.passable, problem.frame.steps, source, (row, column)))
     return found
 
 
@@ -367,14 +364,15 @@ def _value_at(values: np.ndarray, problem: Problem, field: np.ndarray, row: floa
                 tau += weight * (values[m, n] - problem.plain[m, n])
                 corner = (float(m), float(n))
                 nearest = min(
-                    nearest, values[m, n] + leg_time(field, problem.passable, problem.steps, corner, (row, column))
+                    nearest,
+                    values[m, n] + leg_time(field, problem.passable, problem.frame.steps, corner, (row, column)),
                 )
     if tau == np.inf:  # a corner is out of reach: on from the best of the others
         return nearest
-    return tau + plain(problem, row, column)
+    return max(tau + plain_time(problem.frame, row, column), 0.0)  # T₀ and −T₀ cancel at the source, but for rounding
 
 
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
+@numba.njit(cache=True, error_model="numpy")
 def travel_time(dx: float, dy: float, field: Field) -> float:
     """The least t with (d − tW)ᵀ G (d − tW) ≤ t², +∞ if there is none; see `zermelo` for the formula."""
     wx, wy, gxx, gxy, gyy = field
@@ -417,13 +415,13 @@ def sample_field(field: np.ndarray, row: float, column: float) -> Field:
     return mixed(upper, lower, row - i)
 
 
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
+@numba.njit(cache=True, error_model="numpy")
 def field_at(field: np.ndarray, i: int, j: int) -> Field:
     """The numbers of a node; a view of them would cost more than all that is done with them."""
     return field[i, j, 0], field[i, j, 1], field[i, j, 2], field[i, j, 3], field[i, j, 4]
 
 
-@numba.njit(cache=True, error_model="numpy", forceinline=True)
+@numba.njit(cache=True, error_model="numpy")
 def mixed(one: Field, other: Field, share: float) -> Field:
     """A field between two."""
     rest = 1 - share
@@ -437,7 +435,7 @@ def mixed(one: Field, other: Field, share: float) -> Field:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def place_on_ring(di: float, dj: float, radius: int) -> float:
+def _place_on_ring(di: float, dj: float, radius: int) -> float:
     """Where a ray from the centre meets the ring."""
     largest = max(abs(di), abs(dj))
     row, column = radius * di / largest, radius * dj / largest

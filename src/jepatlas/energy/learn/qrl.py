@@ -96,6 +96,12 @@ def excess(d: Tensor, cost: Tensor) -> Tensor:
 
 
 def step_and_goal_energies(energy: EmbeddedEnergy, batch: Steps) -> tuple[Tensor, Tensor]:
-    """E(x, x') and E(x, goal), with one pass of the embedding."""
+    """E(x, x') and E(state, goal), with one pass of the embedding.
+
+    States are x and x' in turn: where an episode ends for good, as in a hole, no step begins, and pairs from there
+    would never be pushed apart.
+    """
     u, u_next, u_goal = energy.embed(torch.cat([batch.x, batch.x_next, batch.goal])).chunk(3)
-    return energy.between(u, u_next, batch.x, batch.x_next), energy.between(u, u_goal, batch.x, batch.goal)
+    arrived = (torch.arange(len(u), device=u.device) % 2 == 1)[:, None]
+    state, x = torch.where(arrived, u_next, u), torch.where(arrived, batch.x_next, batch.x)
+    return energy.between(u, u_next, batch.x, batch.x_next), energy.between(state, u_goal, x, batch.goal)

@@ -1,0 +1,133 @@
+"""Chapter: a wall that lets one through but not back, in the plane that both agents see. Who knows of it?
+
+Two energies are learned from random steps, on Ada's latents alone: one with a quasimetric head (IQE), one with the L2
+distance, which is symmetric. The first is then carried to Ben through the map, with no training.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from jepatlas.align import load_atlas, save_atlas
+from jepatlas.base.arrays import write_arrays
+from jepatlas.base.config import to_plain
+from jepatlas.base.errors import InputError
+from jepatlas.base.linear import least_squares
+from jepatlas.base.provenance import provenance
+from jepatlas.base.records import Record, Verdict
+from jepatlas.energies import JudgedEnergy, Ported, attach_energy, judge_run, port_energy, save_energy
+from jepatlas.energies.figures import audit_figures, choose_goal, grid_of, landscape
+from jepatlas.energy import L2Config, graph_energies
+from jepatlas.recipes import EnergyRecipe, StepFile
+from jepatlas.runs import load_objective, train_job
+from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
+from jepatlas.tour.shared_states import shared_states
+from jepatlas.training import Job, Watch, local_processes, sweep
+from jepatlas.worlds import OneWayGrid
+
+__all__ = ["ENERGY"]
+
+WORLD = OneWayGrid()
+SPAN = 1.5  # how far the grid reaches in each direction of the plane, where agents have seen most
+EPISODES, LENGTH = 1000, 50
+TOLD = {"iqe": ("one_way_auc", "spearman", "calibration_error", "triangle"), "l2": ("one_way_auc", "spearman")}
+
+
+def _play(stage: Stage) -> Record:
+    stage.console.print("Learning two energies from random steps, each in a process of its own.", highlight=False)
+    truth = graph_energies(WORLD.graph)
+    ada, ben = (_latents(stage, name) for name in AGENT_NAMES)
+    judged = _learn(stage, _steps(stage, ada, truth))
+    iqe, shared = judged["iqe"], shared_states(stage)
+    to_ada = least_squares(shared.trained[1][shared.split.fit], shared.trained[0][shared.split.fit])
+    ported = port_energy(iqe.fitted.saved(), to_ada, ada, ben, truth=truth, names=("Ada", "Ben"), seed=stage.seed)
+    save_energy(ported.saved, stage.folder / "energies" / "ben.safetensors")
+    atlas = load_atlas(stage.folder / "atlas")
+    save_atlas(attach_energy(atlas, "ada", "one-way", iqe.fitted.saved()), stage.folder / "atlas")
+    arrays, figure = _landscapes(judged, ported, truth)
+    return Record(
+        "No way back",
+        _summary(judged, ported),
+        provenance(stage.seed) | {"states": len(truth)},
+        tuple(_told(judged, ported)),
+        (figure, *audit_figures(iqe.audit, "iqe")[1:]),
+        arrays=arrays,
+    )
+
+
+def _latents(stage: Stage, name: str) -> np.ndarray:
+    """What an agent makes of the grid's states."""
+    recipe, objective = load_objective(stage.agent(name))
+    z = torch.as_tensor(SPAN * WORLD.observe(WORLD.positions), dtype=torch.float32)
+    with torch.no_grad():
+        return objective.encode(recipe.world.observe(z)).double().numpy()
+
+
+def _steps(stage: Stage, latents: np.ndarray, truth: np.ndarray) -> StepFile:
+    """Random walks as Ada sees them, in the file that anybody's latents would come in."""
+    walk = WORLD.walk(EPISODES, LENGTH, stage.seed)
+    number = {tuple(cell): state for state, cell in enumerate(WORLD.positions)}
+    assert walk.z is not None and walk.z_next is not None
+    before, after = (latents[[number[tuple(cell)] for cell in cells]] for cells in (walk.z, walk.z_next))
+    path = stage.folder / "energies" / "ada_steps.npz"
+    arrays = {"x": before, "x_next": after, "cost": walk.cost, "episode": walk.episode, "points": latents}
+    write_arrays(path, arrays | {"truth": truth})
+    return StepFile(str(path)).sealed()
+
+
+def _learn(stage: Stage, steps: StepFile) -> dict[str, JudgedEnergy]:
+    recipes = {"iqe": (one := EnergyRecipe(seed=stage.seed, source=steps)), "l2": replace(one, head=L2Config())}
+    place = stage.folder / "energies"
+    with Watch(stage.console, {place / name: recipe.training.steps for name, recipe in recipes.items()}):
+        jobs = [Job(name, to_plain(recipe)) for name, recipe in recipes.items()]
+        results = sweep(jobs, train_job, place, local_processes(stage.workers))
+    for result in results:
+        if result.status != "finished":
+            raise InputError(f"The energy '{result.name}' was not learned. {result.record.get('error', '')}")
+    return {name: judge_run(Path(place / name), seed=stage.seed) for name in recipes}
+
+
+def _summary(judged: dict[str, JudgedEnergy], ported: Ported) -> str:
+    iqe, l2 = (judged[name].audit for name in ("iqe", "l2"))
+    lost = next(verdict for verdict in ported.record.verdicts if verdict.name == "spearman_lost")
+    return (
+        "A wall crosses the plane; one gets through it, but not back. The quasimetric energy (IQE) on Ada's latents "
+        f"knows that (AUC {iqe['one_way_auc'].value:.3f} on one-way pairs); with the exact cost it has Spearman "
+        f"{iqe['spearman'].value:.3f}, and in the median it is {iqe['median_ratio'].value:.2f} times as large. The L2 "
+        f"energy cannot know of the wall (AUC {l2['one_way_auc'].value:.3f}). Carried to Ben through the map, with no "
+        f"training, the first still knows (AUC {ported.audit['one_way_auc'].value:.3f}) and is still a quasimetric; it "
+        f"loses {lost.value:.3f} of its Spearman correlation."
+    )
+
+
+def _told(judged: dict[str, JudgedEnergy], ported: Ported) -> list[Verdict]:
+    told = [replace(judged[head].audit[name], name=f"{head}.{name}") for head, names in TOLD.items() for name in names]
+    # what a symmetric energy cannot know is the point of the chapter, and no failure of it
+    told = [replace(one, passed=None) if one.name == "l2.one_way_auc" else one for one in told]
+    wanted = ("triangle", "one_way_auc", "spearman_lost")
+    return told + [replace(one, name=f"ben.{one.name}") for one in ported.record.verdicts if one.name in wanted]
+
+
+def _landscapes(
+    judged: dict[str, JudgedEnergy], ported: Ported, truth: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    goal = choose_goal(truth)
+    shown = {"exact": truth, "IQE, Ada": judged["iqe"].energies, "L2, Ada": judged["l2"].energies,
+             "IQE, Ben": ported.energies}  # fmt: skip
+    top = 1.5 * truth[np.isfinite(truth)].max()  # what is farther than any way is all the same
+    arrays, panels = {}, []
+    for name, matrix in shown.items():
+        for way, values in (("to the goal", matrix[:, goal]), ("from it", matrix[goal])):
+            key = f"{name}: {way}"
+            arrays[key] = grid_of(WORLD.positions, np.where(np.isinf(values), np.inf, np.minimum(values, top)))
+            panels.append((key, key))
+    row, column = WORLD.positions[goal]
+    return arrays, landscape("Energies to a goal and from it", panels, {}, (column, row))
+
+
+ENERGY = Chapter("energy", "Is there a way back?", _play)
