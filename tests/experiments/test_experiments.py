@@ -26,6 +26,7 @@ from jepatlas.experiments import (
     Result,
     Trial,
     claims_page,
+    last_record,
     publish,
     read_results,
     reproduce,
@@ -97,6 +98,23 @@ def test_finished_trials_are_not_repeated_and_lost_ones_stay_in_the_table(tmp_pa
     assert record.about["failed"] == 1 and record.about["outcome"] == "holds"
     (table,) = record.tables
     assert table["title"] == "Runs that did not finish" and "two is too many" in table["rows"][0][2]
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_from_no_finished_trial_nothing_is_concluded(name: str):
+    lost = [Result(t, Path(), "crashed", {"error": "no room left"}) for t in EXPERIMENTS[name].trials("small", 0)]
+    finding = EXPERIMENTS[name].conclude(lost, "small")
+    assert finding.outcome == "undecided" and finding.short == "no trial finished"
+    assert finding.sentence == f"No trial finished, of {len(lost)}, so nothing was measured. The first: no room left"
+
+
+def test_a_record_of_nothing_does_not_hide_what_was_measured(tmp_path: Path):
+    record = read_json(shipped_results() / "bound.json")
+    runs, place = record["about"]["runs"], tmp_path / "small" / "records" / "bound.json"
+    for failed in (runs, runs - 1):
+        write_json(place, record | {"about": record["about"] | {"failed": failed, "sentence": "own"}})
+        found = last_record("bound", tmp_path)
+        assert found is not None and (found["about"]["sentence"] == "own") is (failed < runs)
 
 
 def test_a_record_says_which_code_ran_its_trials(tmp_path: Path):
@@ -182,19 +200,36 @@ def test_the_list_names_claim_published_figure_and_last_measurement(capsys: pyte
     }
 
 
-def test_the_list_has_a_line_for_each_experiment_and_details_on_demand(
+def test_the_list_says_of_each_experiment_what_is_claimed_published_and_measured_and_more_on_demand(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = _run(["reproduce", "--list", "--out", str(tmp_path)], capsys)
     *lines, hint = out.splitlines()
     assert code == 0 and "--list NAME" in hint
-    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
-    assert all(len(line.rstrip()) <= 80 for line in lines)
+    assert [line.split()[0] for line in lines[::3]] == list(EXPERIMENTS)
+    assert {line.split()[0] for line in lines[1::3]} == {"published"}
+    assert {line.split()[0] for line in lines[2::3]} == {"here"}
+    assert all(len(line) <= 80 for line in lines)
+    shown = {record["about"]["name"]: record["about"] for record in read_results(shipped_results())}
+    for (name, experiment), first, second, third in zip(
+        EXPERIMENTS.items(), lines[::3], lines[1::3], lines[2::3], strict=True
+    ):
+        _starts(experiment.claim.statement, first.split(maxsplit=1)[1])
+        _starts(experiment.claim.measured or "no figure", second.split(maxsplit=1)[1])
+        about = shown.get(name, {"outcome": "here", "short": "not yet measured"})
+        _starts(about["short"] or about["sentence"], third.split(about["outcome"], 1)[1].lstrip(": "))
     code, out, _ = _run(["reproduce", "--list", "bound", "--out", str(tmp_path)], capsys)
     claim, words = EXPERIMENTS["bound"].claim, " ".join(out.split())
     assert code == 0 and claim.statement in words and claim.measured in words
     assert "identify-2d:" not in words
+
+
+def _starts(whole: str, shown: str) -> None:
+    """Nothing is cut inside a word."""
+    words = shown.removesuffix(" …").split()
+    assert words and [word.rstrip(",;:") for word in words] == [w.rstrip(",;:") for w in whole.split()[: len(words)]]
+    assert shown.endswith(" …") is (len(whole.split()) > len(words))
 
 
 def test_no_number_of_a_wide_table_is_cut(capsys: pytest.CaptureFixture[str]):

@@ -8,18 +8,28 @@ from jepatlas.experiments import (
     anisotropic,
     bound_check,
     dimension_mismatch,
+    directed_effort,
+    energy_calibration,
+    energy_coverage,
+    energy_heads,
     generalised_normal,
     gl_symmetry,
     greedy_sfa,
     hermite_degrees,
     identify_2d,
     image_controls,
+    intrinsic_energy,
     isotropisation,
     lambda_rho,
     linear_state_model,
+    one_way_reachability,
+    order_embedding,
     orthogonal_maps,
     pair_budget,
     pair_noise,
+    ported_energy,
+    prediction_energy,
+    registration_energies,
     sample_complexity,
     scaling,
     spectral_solver,
@@ -69,4 +79,18 @@ _ALIGN = (
     alignment_nulls,
     image_controls,
 )
-EXPERIMENTS: dict[str, Experiment] = {module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN)}
+_ENERGY = (
+    intrinsic_energy,
+    directed_effort,
+    order_embedding,
+    registration_energies,
+    one_way_reachability,
+    energy_calibration,
+    energy_coverage,
+    energy_heads,
+    prediction_energy,
+    ported_energy,
+)
+EXPERIMENTS: dict[str, Experiment] = {
+    module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN, *_ENERGY)
+}
