@@ -34,7 +34,9 @@ def test_the_tour_plays_every_chapter_and_draws_its_report(tmp_path: Path, capsy
     assert code == 0  # thirty steps cannot pass, but that is a result
     assert len(answer["chapters"]) == len(CHAPTERS)
     verdicts = {v["name"]: v for chapter in answer["chapters"] for v in chapter["verdicts"]}
-    assert {"ada.r2", "ben.r2", "map.orthogonality"} <= verdicts.keys()
+    assert {"ada.r2", "ben.r2", "map.orthogonality", "probe_loss", "probe_price"} <= verdicts.keys()
+    probe = next(chapter for chapter in answer["chapters"] if chapter["title"] == "A probe changes agents")
+    assert "any linear probe" not in probe["summary"]  # one was trained
     assert verdicts["ada.r2"]["passed"] is False
     assert Path(answer["report"]).stat().st_size > 1_000_000
     assert [chapter.source for chapter in read_chapters(tmp_path)] == [

@@ -51,7 +51,7 @@ def test_the_loss_is_its_formula(unit: float):
     assert loss.total.item() == pytest.approx(float(push + 0.4 * (excess - 0.2**2)), rel=1e-5)
     assert float(loss.terms["push"]) == pytest.approx(float(push), rel=1e-5)
     assert float(loss.terms["excess"]) == pytest.approx(float(excess), rel=1e-5)
-    torch.testing.assert_close(energy(batch.x, batch.goal), unit * d_goal.float())
+    torch.testing.assert_close(energy(state, batch.goal), unit * d_goal.float())
 
 
 def test_the_unit_of_cost_is_only_a_unit():
