@@ -143,5 +143,7 @@ def test_prediction_energy(identity: float, triangle: float, learned: float, out
 )
 def test_ported_energy(gap: float, ported: float, shuffled: float, outcome: str):
     numbers = {f"ported_{axiom}": 0.0 for axiom in AXIOMS} | {"ported_triangle": gap}
+    numbers |= {f"noise_{name}": value for name, value in numbers.items()}
     numbers |= {"own_spearman": 0.99, "ported_spearman": ported, "shuffled_spearman": shuffled}
+    numbers |= {"noise_own_spearman": 0.98, "noise_ported_spearman": 0.97}
     assert concluded("ported-energy", lambda trial: numbers).outcome == outcome

@@ -46,6 +46,14 @@ def test_future_goals_lie_ahead_in_the_same_episode():
     assert np.mean(ahead) == pytest.approx(0.5 + 0.5 * by_chance, abs=0.03)
 
 
+def test_jitter_is_noise_of_the_states_spread_and_costs_stay():
+    plain, noisy = (StepStream(experience(), 4000, seed=0, jitter=jitter)(3) for jitter in (0.0, 0.1))
+    for name in ("x", "x_next", "goal"):
+        off = (getattr(noisy, name) - getattr(plain, name))[:, 0]
+        assert off.std().item() == pytest.approx(0.1 * X.std(), rel=0.1) and abs(off.mean().item()) < 0.02
+    assert torch.equal(noisy.cost, plain.cost)
+
+
 @pytest.mark.parametrize("world_size", [2, 4])
 def test_slices_of_all_processes_are_the_joint_batch(world_size: int):
     joint = StepStream(experience(), 16, 7, future=0.3)(5)

@@ -58,10 +58,10 @@ class Budget:
     embedding: MLPConfig
 
 
-WALK, EMBEDDING = WalkConfig(), MLPConfig(width=256, depth=2)
+WALK, EMBEDDING = WalkConfig(), EnergyRecipe().embedding
 BUDGETS = {
     "tiny": Budget(20, 64, WalkConfig(episodes=60, length=20), 32, MLPConfig(width=32, depth=1)),
-    "small": Budget(3000, 256, WALK, 256, EMBEDDING),
+    "small": Budget(4000, 256, WALK, 256, EMBEDDING),
     "paper": Budget(20_000, 512, WALK, 256, EMBEDDING),
 }
 

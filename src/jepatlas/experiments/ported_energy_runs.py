@@ -6,6 +6,7 @@ between their latents is fitted on states of the open plane: the second agent is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -37,7 +38,10 @@ See = Callable[[np.ndarray], np.ndarray]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Train both agents, learn the energy on the latents of the first, and audit it on those of both."""
+    """Train both agents, learn the energy on the latents of the first, and audit it on those of both.
+
+    It is learned twice: as it is, and with noise as large as the map's own error, √(1 − R²), on the latents.
+    """
     place, seed = Path(folder), settings["seed"]
     record, met = meet(settings["recipes"], folder, settings["pairs"] + TEST, seed)
     if met is None:
@@ -45,13 +49,26 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     grid, walk = from_plain(OneWayGrid, settings["grid"]), from_plain(WalkConfig, settings["walk"])
     sees = [_eyes(place / f"agent-{number}", grid) for number in range(2)]
     _write_steps(place / "steps.npz", grid, walk, sees[0], seed)
-    recipe = replace(from_plain(EnergyRecipe, settings["energy"]), source=StepFile(str(place / "steps.npz")))
-    record = fit(recipe, place / "energy")
-    if record["status"] != "finished":
-        return record
-    judged = judge_run(place / "energy", seed=seed)
-    ported = _ported(judged, met, sees[1](grid.positions), settings)
-    return record | {"verdicts": named("own", judged.record.verdicts) + ported}
+    pairs = settings["pairs"]
+    found = ProcrustesMap().fit(met.b[:pairs], met.a[:pairs])
+    r2 = float(found.score(met.b[pairs:], met.a[pairs:]))
+    verdicts = inform({"map_r2": exactly(r2, TEST)}, "of the map from agent 2 to agent 1")
+    for prefix, jitter in (("", 0.0), ("noise_", math.sqrt(max(0.0, 1 - r2)))):
+        source = StepFile(str(place / "steps.npz"))
+        recipe = replace(from_plain(EnergyRecipe, settings["energy"]), source=source, jitter=jitter)
+        record = fit(recipe, place / f"{prefix}energy")
+        if record["status"] != "finished":
+            return record
+        judged = judge_run(place / f"{prefix}energy", seed=seed)
+        verdicts += named(f"{prefix}own", judged.record.verdicts)
+        there = sees[1](grid.positions).astype(np.float32)
+        truth = judged.ground.truth
+        assert truth is not None  # it was written with the steps
+        audited = audit(_port(judged, found.map_), there, truth=truth, states=len(there))
+        verdicts += named(f"{prefix}ported", audited.verdicts)
+        if not jitter:
+            verdicts += _shuffled(judged, met, there, settings)
+    return record | {"verdicts": verdicts}
 
 
 def _eyes(folder: Path, grid: OneWayGrid) -> See:
@@ -74,22 +91,19 @@ def _write_steps(path: Path, grid: OneWayGrid, walk: WalkConfig, see: See, seed:
     write_arrays(path, steps | {"points": see(grid.positions), "truth": graph_energies(grid.graph)})
 
 
-def _ported(judged: JudgedEnergy, met: Meeting, there: np.ndarray, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """The audit on the second agent's latents, the map's R², and what maps between shuffled pairs come to."""
-    truth, points, pairs = judged.ground.truth, there.astype(np.float32), settings["pairs"]
-    assert truth is not None  # it was written with the steps
-    found = ProcrustesMap().fit(met.b[:pairs], met.a[:pairs])
-    audited = audit(_port(judged, found.map_), points, truth=truth, states=len(points))
+def _shuffled(judged: JudgedEnergy, met: Meeting, there: np.ndarray, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """What maps between shuffled pairs come to."""
+    truth, pairs = judged.ground.truth, settings["pairs"]
+    assert truth is not None
     rng, controls = numpy_generator(settings["seed"], "shuffled pairs"), []
     for _ in range(settings["shuffles"]):
         shuffled = ProcrustesMap().fit(met.b[:pairs], met.a[rng.permutation(pairs)])
-        controls.append(agreement(_matrix(_port(judged, shuffled.map_), points), truth))
+        controls.append(agreement(_matrix(_port(judged, shuffled.map_), there), truth))
     values = {
         f"shuffled_{name}": Estimate(float(column.mean()), float(column.min()), float(column.max()), len(column))
         for name, column in zip(("spearman", "reachability_auc"), np.transpose(controls), strict=True)
     }
-    values["map_r2"] = exactly(float(found.score(met.b[pairs:], met.a[pairs:])), TEST)
-    return named("ported", audited.verdicts) + inform(values, "of maps between the agents")
+    return inform(values, "of maps between shuffled pairs")
 
 
 def _port(judged: JudgedEnergy, to_source: LinearMap) -> PortedEnergy:

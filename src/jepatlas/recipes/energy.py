@@ -70,6 +70,8 @@ class EnergyRecipe:
     """The objective that steps are learned by."""
     future: float = 0.0
     """Share of goals that are drawn from what came later in the same episode; the others from all states."""
+    jitter: float = 0.0
+    """Noise on states while learning, as a share of their spread: for an energy that is to be used on other latents."""
     training: Annotated[TrainingConfig, tyro.conf.arg(name="")] = field(
         default_factory=lambda: TrainingConfig(lr=1e-3, weight_decay=0.0, clip=None, collapse=0.0)
     )
@@ -103,4 +105,5 @@ def build_energy(recipe: EnergyRecipe, data: Gathered) -> Any:
 def build_steps(recipe: EnergyRecipe, data: Gathered) -> StepStream:
     """The stream of this process's share of every (micro-)batch."""
     rows = recipe.training.batch_size // recipe.training.accumulate
-    return StepStream(data.learnt, rows, recipe.seed, recipe.training.device, rank(), world_size(), recipe.future)
+    place = (recipe.training.device, rank(), world_size())
+    return StepStream(data.learnt, rows, recipe.seed, *place, recipe.future, recipe.jitter)

@@ -1,11 +1,13 @@
 """Chapter: a wall that lets one through but not back, in the plane that both agents see. Who knows of it?
 
 Two energies are learned from random steps, on Ada's latents alone: one with a quasimetric head (IQE), one with the L2
-distance, which is symmetric. The first is then carried to Ben through the map, with no training.
+distance, which is symmetric. The first is then carried to Ben through the map, with no training. Ben's latents come out
+of the map with its error, √(1 − R²) of their spread: so the energies are learned with noise of that size.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,9 @@ from jepatlas.align import load_atlas, save_atlas
 from jepatlas.base.arrays import write_arrays
 from jepatlas.base.config import to_plain
 from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares
+from jepatlas.base.linear import least_squares, r2
 from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Record, Verdict
+from jepatlas.base.records import LinearMap, Record, Verdict
 from jepatlas.energies import JudgedEnergy, Ported, attach_energy, judge_run, port_energy, save_energy
 from jepatlas.energies.figures import audit_figures, choose_goal, grid_of, landscape
 from jepatlas.energy import L2Config, graph_energies
@@ -42,9 +44,9 @@ def _play(stage: Stage) -> Record:
     stage.console.print("Learning two energies from random steps, each in a process of its own.", highlight=False)
     truth = graph_energies(WORLD.graph)
     ada, ben = (_latents(stage, name) for name in AGENT_NAMES)
-    judged = _learn(stage, _steps(stage, ada, truth))
-    iqe, shared = judged["iqe"], shared_states(stage)
-    to_ada = least_squares(shared.trained[1][shared.split.fit], shared.trained[0][shared.split.fit])
+    to_ada, error = _map(stage)
+    judged = _learn(stage, _steps(stage, ada, truth), error)
+    iqe = judged["iqe"]
     ported = port_energy(iqe.fitted.saved(), to_ada, ada, ben, truth=truth, names=("Ada", "Ben"), seed=stage.seed)
     save_energy(ported.saved, stage.folder / "energies" / "ben.safetensors")
     atlas = load_atlas(stage.folder / "atlas")
@@ -58,6 +60,14 @@ def _play(stage: Stage) -> Record:
         (figure, *audit_figures(iqe.audit, "iqe")[1:]),
         arrays=arrays,
     )
+
+
+def _map(stage: Stage) -> tuple[LinearMap, float]:
+    """From Ben's latents to Ada's, and its error on states that it was not fitted on, beside their spread."""
+    shared = shared_states(stage)
+    (ada, ben), (fit, score) = shared.trained, shared.split
+    found = least_squares(ben[fit], ada[fit])
+    return found, math.sqrt(max(0.0, 1 - r2(ada[score], found.apply(ben[score]))))
 
 
 def _latents(stage: Stage, name: str) -> np.ndarray:
@@ -80,8 +90,11 @@ def _steps(stage: Stage, latents: np.ndarray, truth: np.ndarray) -> StepFile:
     return StepFile(str(path)).sealed()
 
 
-def _learn(stage: Stage, steps: StepFile) -> dict[str, JudgedEnergy]:
-    recipes = {"iqe": (one := EnergyRecipe(seed=stage.seed, source=steps)), "l2": replace(one, head=L2Config())}
+def _learn(stage: Stage, steps: StepFile, jitter: float) -> dict[str, JudgedEnergy]:
+    recipes = {
+        "iqe": (one := EnergyRecipe(seed=stage.seed, source=steps, jitter=jitter)),
+        "l2": replace(one, head=L2Config()),
+    }
     place = stage.folder / "energies"
     with Watch(stage.console, {place / name: recipe.training.steps for name, recipe in recipes.items()}):
         jobs = [Job(name, to_plain(recipe)) for name, recipe in recipes.items()]

@@ -1,7 +1,9 @@
 """The stream of batches of steps: what an energy is learned from.
 
 A batch has steps x → x', each drawn from all that were observed, with its cost; and for each a goal. Goals are drawn
-uniformly from all observed states, or with probability `future` from what came later in the same episode.
+uniformly from all observed states, or with probability `future` from what came later in the same episode. With a
+`jitter`, states come with noise: an energy that is to be used on latents that are a little off, as those of another
+model through a map are, must not depend on such differences.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ class StepStream:
     rank: int = 0
     world_size: int = 1
     future: float = 0.0
+    jitter: float = 0.0  # of noise on every state, as a share of each coordinate's standard deviation
 
     def __post_init__(self) -> None:
         check_experience(self.experience)
@@ -47,6 +50,8 @@ class StepStream:
             raise InputError(f"rank is {self.rank}, but it must be from 0 to world_size − 1 = {self.world_size - 1}.")
         if not 0 <= self.future <= 1:
             raise InputError(f"future is a probability, but {self.future} was given.")
+        if not 0 <= self.jitter < np.inf:
+            raise InputError(f"jitter must be finite and not negative, but {self.jitter} was given.")
 
     def __call__(self, step: int) -> Steps:
         generator = torch_generator(self.seed, "steps", step, self.device)
@@ -57,8 +62,12 @@ class StepStream:
         chosen = torch.rand(self.batch_size, generator=generator, device=self.device) < self.future
         goal = torch.where(chosen[:, None], later, goal)
         mine = slice(self.rank * share, (self.rank + 1) * share)
-        row = row[mine]
-        return Steps(data.x[row], data.x_next[row], data.cost[row], goal[mine])
+        states = torch.stack([data.x[row], data.x_next[row], goal])
+        if self.jitter:
+            noise = torch.randn(states.shape, generator=generator, device=self.device)
+            states = states + self.jitter * data.spread * noise
+        x, x_next, goal = states[:, mine]
+        return Steps(x, x_next, data.cost[row[mine]], goal)
 
     def _integers(self, bound: int, generator: Generator) -> Tensor:
         return torch.randint(bound, (self.batch_size,), generator=generator, device=self.device)
@@ -80,7 +89,7 @@ class StepStream:
             torch.as_tensor(array, dtype=torch.float32, device=self.device)
             for array in (given.x, given.x_next, given.cost, goals)
         )
-        return _Data(x, x_next, cost, goal, torch.as_tensor(ends, device=self.device))
+        return _Data(x, x_next, cost, goal, torch.as_tensor(ends, device=self.device), goal.std(0, correction=0))
 
 
 @dataclass(frozen=True)
@@ -92,3 +101,4 @@ class _Data:
     cost: Tensor  # (t,)
     goals: Tensor  # (t + episodes, p)
     end: Tensor  # (t,) the last row of each row's episode
+    spread: Tensor  # (p,) standard deviations of states
