@@ -7,11 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 from rich.console import Console
 
+from jepatlas.align import load_atlas
 from jepatlas.base.records import LinearMap
+from jepatlas.energies import energy_for, load_energy_file
 from jepatlas.report import read_chapters
-from jepatlas.tour import CHAPTERS, Stage, agents
+from jepatlas.tour import CHAPTERS, Stage, agents, energy
 from jepatlas.verbs import tour
 
 
@@ -24,6 +27,12 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
         return {k: replace(r, training=replace(r.training, steps=30)) for k, r in full(seed).items()}
 
     monkeypatch.setattr(agents, "recipes", few)
+    heads = energy.recipes
+
+    def brief(*given):
+        return {k: replace(r, training=replace(r.training, steps=20)) for k, r in heads(*given).items()}
+
+    monkeypatch.setattr(energy, "recipes", brief)
 
 
 @pytest.mark.slow
@@ -38,12 +47,18 @@ def test_the_tour_plays_every_chapter_and_draws_its_report(tmp_path: Path, capsy
     probe = next(chapter for chapter in answer["chapters"] if chapter["title"] == "A probe changes agents")
     assert "any linear probe" not in probe["summary"]  # one was trained
     assert verdicts["ada.r2"]["passed"] is False
+    assert verdicts["l2.one_way_auc"]["value"] == pytest.approx(0.5, abs=1e-9)  # symmetric, however well trained
+    assert verdicts["iqe.triangle"]["passed"] and verdicts["ben.triangle"]["passed"]  # however badly
     assert Path(answer["report"]).stat().st_size > 1_000_000
     assert [chapter.source for chapter in read_chapters(tmp_path)] == [
         f"records/{i:02d}-{chapter.name}.json" for i, chapter in enumerate(CHAPTERS, start=1)
     ]
     page = Path(answer["report"]).read_text()
     assert all(text in page for text in ("# ada", "# ben", "kind: ornstein-uhlenbeck", "kind: lejepa"))
+    one_way = energy_for(load_atlas(tmp_path / "atlas"), "ben", "one-way", "ada")
+    there = load_energy_file(tmp_path / "energies" / "ben.safetensors")
+    x, y = torch.randn(2, 5, 2)
+    assert one_way.dim == there.dim == 2 and there.model()(x, y).shape == (5,)
     assert LinearMap.load(tmp_path / "maps" / "ada-ben.safetensors").weight.shape == (2, 2)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,12 +31,18 @@ from jepatlas.tour.shared_states import shared_states
 from jepatlas.training import Job, Watch, local_processes, sweep
 from jepatlas.worlds import OneWayGrid
 
-__all__ = ["ENERGY"]
+__all__ = ["ENERGY", "recipes"]
 
 WORLD = OneWayGrid()
 SPAN = 1.5  # how far the grid reaches in each direction of the plane, where agents have seen most
 EPISODES, LENGTH = 1000, 50
 TOLD = {"iqe": ("one_way_auc", "spearman", "calibration_error", "triangle"), "l2": ("one_way_auc", "spearman")}
+
+
+def recipes(seed: int, steps: StepFile, jitter: float) -> dict[str, EnergyRecipe]:
+    """The same steps, settings and seed, with two heads."""
+    iqe = EnergyRecipe(seed=seed, source=steps, jitter=jitter)
+    return {"iqe": iqe, "l2": replace(iqe, head=L2Config())}
 
 
 def _play(stage: Stage) -> Record:
@@ -91,18 +96,14 @@ def _steps(stage: Stage, latents: np.ndarray, truth: np.ndarray) -> StepFile:
 
 
 def _learn(stage: Stage, steps: StepFile, jitter: float) -> dict[str, JudgedEnergy]:
-    recipes = {
-        "iqe": (one := EnergyRecipe(seed=stage.seed, source=steps, jitter=jitter)),
-        "l2": replace(one, head=L2Config()),
-    }
-    place = stage.folder / "energies"
-    with Watch(stage.console, {place / name: recipe.training.steps for name, recipe in recipes.items()}):
-        jobs = [Job(name, to_plain(recipe)) for name, recipe in recipes.items()]
+    chosen, place = recipes(stage.seed, steps, jitter), stage.folder / "energies"
+    with Watch(stage.console, {place / name: recipe.training.steps for name, recipe in chosen.items()}):
+        jobs = [Job(name, to_plain(recipe)) for name, recipe in chosen.items()]
         results = sweep(jobs, train_job, place, local_processes(stage.workers))
     for result in results:
         if result.status != "finished":
             raise InputError(f"The energy '{result.name}' was not learned. {result.record.get('error', '')}")
-    return {name: judge_run(Path(place / name), seed=stage.seed) for name in recipes}
+    return {name: judge_run(place / name, seed=stage.seed) for name in chosen}
 
 
 def _summary(judged: dict[str, JudgedEnergy], ported: Ported) -> str:
