@@ -1,4 +1,4 @@
-"""What one trial of `ported-energy` does: two agents, a one-way grid that both see, an energy that one of them learns.
+"""What one trial of `ported-energy` does: two agents, one-way grids that both see, energies that one of them learns.
 
 The agents are trained apart, on the open plane, through mixings of their own. The grid lies in that plane, and the map
 between their latents is fitted on states of the open plane: the second agent is shown nothing of the grid.
@@ -6,7 +6,6 @@ between their latents is fitted on states of the open plane: the second agent is
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -38,37 +37,40 @@ See = Callable[[np.ndarray], np.ndarray]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Train both agents, learn the energy on the latents of the first, and audit it on those of both.
-
-    It is learned twice: as it is, and with noise as large as the map's own error, √(1 − R²), on the latents.
-    """
-    place, seed = Path(folder), settings["seed"]
-    record, met = meet(settings["recipes"], folder, settings["pairs"] + TEST, seed)
+    """Train both agents; on every grid learn an energy on the latents of the first, and audit it on those of both."""
+    place, seed, pairs = Path(folder), settings["seed"], settings["pairs"]
+    record, met = meet(settings["recipes"], folder, pairs + TEST, seed)
     if met is None:
         return record
-    grid, walk = from_plain(OneWayGrid, settings["grid"]), from_plain(WalkConfig, settings["walk"])
-    sees = [_eyes(place / f"agent-{number}", grid) for number in range(2)]
-    _write_steps(place / "steps.npz", grid, walk, sees[0], seed)
-    pairs = settings["pairs"]
     found = ProcrustesMap().fit(met.b[:pairs], met.a[:pairs])
     r2 = float(found.score(met.b[pairs:], met.a[pairs:]))
     verdicts = inform({"map_r2": exactly(r2, TEST)}, "of the map from agent 2 to agent 1")
-    for prefix, jitter in (("", 0.0), ("noise_", math.sqrt(max(0.0, 1 - r2)))):
-        source = StepFile(str(place / "steps.npz"))
-        recipe = replace(from_plain(EnergyRecipe, settings["energy"]), source=source, jitter=jitter)
-        record = fit(recipe, place / f"{prefix}energy")
+    for arm in settings["arms"]:
+        record, told = _arm(settings | arm, met, found.map_, place)
         if record["status"] != "finished":
             return record
-        judged = judge_run(place / f"{prefix}energy", seed=seed)
-        verdicts += named(f"{prefix}own", judged.record.verdicts)
-        there = sees[1](grid.positions).astype(np.float32)
-        truth = judged.ground.truth
-        assert truth is not None  # it was written with the steps
-        audited = audit(_port(judged, found.map_), there, truth=truth, states=len(there))
-        verdicts += named(f"{prefix}ported", audited.verdicts)
-        if not jitter:
-            verdicts += _shuffled(judged, met, there, settings)
+        verdicts += told
     return record | {"verdicts": verdicts}
+
+
+def _arm(
+    arm: dict[str, Any], met: Meeting, to_source: LinearMap, place: Path
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """One grid, with or without noise on the latents while learning."""
+    grid, walk = from_plain(OneWayGrid, arm["grid"]), from_plain(WalkConfig, arm["walk"])
+    sees = [_eyes(place / f"agent-{number}", grid) for number in range(2)]
+    steps = place / f"{arm['name']}.npz"
+    _write_steps(steps, grid, walk, sees[0], arm["seed"])
+    recipe = from_plain(EnergyRecipe, arm["energy"])
+    recipe = replace(recipe, source=StepFile(str(steps)), jitter=arm["jitter"])
+    record = fit(recipe, place / arm["name"])
+    if record["status"] != "finished":
+        return record, []
+    judged, there = judge_run(place / arm["name"], seed=arm["seed"]), sees[1](grid.positions).astype(np.float32)
+    audited = audit(_port(judged, to_source), there, truth=judged.ground.truth, states=len(there))
+    own, ported, shuffled = (f"{arm['name']}_{name}" for name in ("own", "ported", "shuffled"))
+    told = named(own, judged.record.verdicts) + named(ported, audited.verdicts)
+    return record, told + _shuffled(shuffled, judged, met, there, arm)
 
 
 def _eyes(folder: Path, grid: OneWayGrid) -> See:
@@ -91,7 +93,9 @@ def _write_steps(path: Path, grid: OneWayGrid, walk: WalkConfig, see: See, seed:
     write_arrays(path, steps | {"points": see(grid.positions), "truth": graph_energies(grid.graph)})
 
 
-def _shuffled(judged: JudgedEnergy, met: Meeting, there: np.ndarray, settings: dict[str, Any]) -> list[dict[str, Any]]:
+def _shuffled(
+    name: str, judged: JudgedEnergy, met: Meeting, there: np.ndarray, settings: dict[str, Any]
+) -> list[dict[str, Any]]:
     """What maps between shuffled pairs come to."""
     truth, pairs = judged.ground.truth, settings["pairs"]
     assert truth is not None
@@ -100,8 +104,8 @@ def _shuffled(judged: JudgedEnergy, met: Meeting, there: np.ndarray, settings: d
         shuffled = ProcrustesMap().fit(met.b[:pairs], met.a[rng.permutation(pairs)])
         controls.append(agreement(_matrix(_port(judged, shuffled.map_), there), truth))
     values = {
-        f"shuffled_{name}": Estimate(float(column.mean()), float(column.min()), float(column.max()), len(column))
-        for name, column in zip(("spearman", "reachability_auc"), np.transpose(controls), strict=True)
+        f"{name}_{measure}": Estimate(float(column.mean()), float(column.min()), float(column.max()), len(column))
+        for measure, column in zip(("spearman", "one_way_auc"), np.transpose(controls), strict=True)
     }
     return inform(values, "of maps between shuffled pairs")
 
@@ -117,8 +121,9 @@ def _matrix(energy: PortedEnergy, points: np.ndarray) -> np.ndarray:
 
 
 def agreement(energies: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """Spearman's correlation over reachable pairs, and the AUC of unreachable ones; a state with itself is no pair."""
-    others = ~np.eye(len(truth), dtype=bool)
-    way = others & np.isfinite(truth)
+    """Spearman's correlation over reachable pairs, and the AUC on one-way pairs, taken in both directions."""
+    way = ~np.eye(len(truth), dtype=bool) & np.isfinite(truth)
     order = float(np.asarray(spearmanr(energies[way], truth[way]))[0])
-    return order, reachability_errors(energies[others], truth[others], way[others]).auc
+    one = np.isfinite(truth) & np.isinf(truth.T)
+    both = one | one.T
+    return order, reachability_errors(energies[both], truth[both], way[both]).auc

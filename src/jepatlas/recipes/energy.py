@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import tyro
-from torch import nn
 
 from jepatlas.base.distributed import rank, world_size
 from jepatlas.base.errors import InputError
@@ -16,7 +15,7 @@ from jepatlas.energy.heads import HeadConfig, IQEConfig
 from jepatlas.energy.learn import IEJEPA, EmbeddedEnergy, ExpectileConfig, IEJEPAConfig, QRLConfig
 from jepatlas.objectives import CovarianceConfig, LeJEPAConfig, Parts, VICRegConfig, WhiteningConfig
 from jepatlas.recipes.experience import AnySource, Gathered, StepFile, WalkConfig, gather
-from jepatlas.training import TrainingConfig
+from jepatlas.training import TrainingConfig, refuse_running_statistics, refuse_small_batch
 from jepatlas.views import StepStream
 from jepatlas.worlds import AnyMixing, OneWayGrid
 
@@ -71,7 +70,7 @@ class EnergyRecipe:
     future: float = 0.0
     """Share of goals that are drawn from what came later in the same episode; the others from all states."""
     jitter: float = 0.0
-    """Noise on states while learning, as a share of their spread: for an energy that is to be used on other latents."""
+    """How far steps are moved at most while learning, in step lengths: for use on latents that come through a map."""
     training: Annotated[TrainingConfig, tyro.conf.arg(name="")] = field(
         default_factory=lambda: TrainingConfig(lr=1e-3, weight_decay=0.0, clip=None, collapse=0.0)
     )
@@ -95,11 +94,15 @@ def build_energy(recipe: EnergyRecipe, data: Gathered) -> Any:
         energy = EmbeddedEnergy(
             recipe.head.build(recipe.width), recipe.embedding.build(given, recipe.width), recipe.floor
         )
-        objective: nn.Module = recipe.learning.build(energy, data.unit)
-        if agent is None:
-            return objective
-        encoder = agent.encoder.build(data.width, agent.dim)
-        return IEJEPA(agent.objective.build(Parts(encoder, agent.dim, None, recipe.seed)), objective, agent.together)
+        objective: Any = recipe.learning.build(energy, data.unit)
+        if agent is not None:
+            encoder = agent.encoder.build(data.width, agent.dim)
+            jepa = agent.objective.build(Parts(encoder, agent.dim, None, recipe.seed))
+            objective = IEJEPA(jepa, objective, agent.together)
+    if recipe.training.ema:
+        refuse_running_statistics(objective)
+    refuse_small_batch(objective, recipe.training.batch_size // recipe.training.accumulate, given)
+    return objective
 
 
 def build_steps(recipe: EnergyRecipe, data: Gathered) -> StepStream:

@@ -1,9 +1,11 @@
 """The stream of batches of steps: what an energy is learned from.
 
 A batch has steps x → x', each drawn from all that were observed, with its cost; and for each a goal. Goals are drawn
-uniformly from all observed states, or with probability `future` from what came later in the same episode. With a
-`jitter`, states come with noise: an energy that is to be used on latents that are a little off, as those of another
-model through a map are, must not depend on such differences.
+uniformly from all observed states, or with probability `future` from what came later in the same episode.
+
+Learning pushes apart what no step holds together, and so also a state from its own surroundings, where nothing was
+observed. An energy that is to be used there (on latents that come through a map, a little off) is learned with a
+`jitter`: steps are moved as they are, both ends alike, by less than they are long.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class StepStream:
     rank: int = 0
     world_size: int = 1
     future: float = 0.0
-    jitter: float = 0.0  # of noise on every state, as a share of each coordinate's standard deviation
+    jitter: float = 0.0  # how far states are moved at most, in lengths of a typical step
 
     def __post_init__(self) -> None:
         check_experience(self.experience)
@@ -62,12 +64,18 @@ class StepStream:
         chosen = torch.rand(self.batch_size, generator=generator, device=self.device) < self.future
         goal = torch.where(chosen[:, None], later, goal)
         mine = slice(self.rank * share, (self.rank + 1) * share)
-        states = torch.stack([data.x[row], data.x_next[row], goal])
+        x, x_next = data.x[row], data.x_next[row]
         if self.jitter:
-            noise = torch.randn(states.shape, generator=generator, device=self.device)
-            states = states + self.jitter * data.spread * noise
-        x, x_next, goal = states[:, mine]
-        return Steps(x, x_next, data.cost[row[mine]], goal)
+            moves = self._moves(generator)  # one for both ends of a step, which is as long as it was
+            x, x_next, goal = x + moves[0], x_next + moves[0], goal + moves[1]
+        return Steps(x[mine], x_next[mine], data.cost[row[mine]], goal[mine])
+
+    def _moves(self, generator: Generator) -> Tensor:
+        """Uniform in a ball, for steps and for goals: (2, b, p)."""
+        size = (2, self.batch_size, self._data.x.shape[1])
+        direction = torch.randn(size, generator=generator, device=self.device)
+        radius = torch.rand(size[:2], generator=generator, device=self.device) ** (1 / size[2])
+        return self.jitter * self._data.stride * (radius / direction.norm(dim=-1))[..., None] * direction
 
     def _integers(self, bound: int, generator: Generator) -> Tensor:
         return torch.randint(bound, (self.batch_size,), generator=generator, device=self.device)
@@ -89,7 +97,7 @@ class StepStream:
             torch.as_tensor(array, dtype=torch.float32, device=self.device)
             for array in (given.x, given.x_next, given.cost, goals)
         )
-        return _Data(x, x_next, cost, goal, torch.as_tensor(ends, device=self.device), goal.std(0, correction=0))
+        return _Data(x, x_next, cost, goal, torch.as_tensor(ends, device=self.device), _stride(given))
 
 
 @dataclass(frozen=True)
@@ -101,4 +109,9 @@ class _Data:
     cost: Tensor  # (t,)
     goals: Tensor  # (t + episodes, p)
     end: Tensor  # (t,) the last row of each row's episode
-    spread: Tensor  # (p,) standard deviations of states
+    stride: float  # the length of a typical step that moved
+
+
+def _stride(experience: Experience) -> float:
+    lengths = np.linalg.norm(experience.x_next - experience.x, axis=1)
+    return float(np.median(lengths[lengths > 0])) if (lengths > 0).any() else 0.0
