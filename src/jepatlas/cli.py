@@ -22,7 +22,7 @@ VERBS = {
     "train": "train an agent on a world, or resume one",
     "certify": "are the latents of a run the world's own coordinates?",
     "align": "can one model's latents be translated into another's?",
-    "migrate": "carry a probe from one model to another, through their map",
+    "migrate": "carry a probe or an energy from one model to another, through their map",
     "atlas": "many models in one frame: build, add, show, translate",
     "energy": "how far is it, and can one get back? fit, audit, exact",
     "report": "one page that shows what was run and what came out",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from alignments.models import FORMATS, write
+from energies.tiny import saved
 from gaussian_worlds import rotation
 from training.small import call
 from verbs.calls import Captured, answer, files, one_array, refused
@@ -20,6 +21,8 @@ from jepatlas.align import LinearProbe, load_atlas, probe_for, save_atlas
 from jepatlas.base.arrays import read_arrays
 from jepatlas.base.files import write_json
 from jepatlas.base.records import Estimate, Verdict
+from jepatlas.energies import energy_for, save_energy
+from jepatlas.energies.fitted import pairwise
 
 STATES = np.random.default_rng(0).standard_normal((120, 3))
 IDS = np.arange(120)
@@ -103,6 +106,25 @@ def test_probes_travel_with_the_atlas(atlas: Path, capsys: Captured):
     assert "--probes takes CHART=FILE" in refused(capsys, "atlas", "add", atlas, "--probes", "side.safetensors")
     assert "no chart 'eve'" in refused(capsys, "atlas", "add", atlas, "--probes", "eve=side.safetensors")
     assert "not a saved LinearProbe" in refused(capsys, "atlas", "add", atlas, "--probes", "ada=ada.npz")
+
+
+def test_energies_travel_with_the_atlas(atlas: Path, capsys: Captured):
+    save_energy(saved(3), Path("door.safetensors"))
+    save_energy(saved(2), Path("narrow.safetensors"))
+    added = answer(capsys, "atlas", "add", atlas, "--energies", "ada=door.safetensors")
+    assert [(one["kind"], one["name"]) for one in added["charts"][0]["carries"]] == [("energy", "door")]
+    assert call("atlas", "show", atlas) == 0
+    assert "energy door" in capsys.readouterr().out
+    moved = energy_for(load_atlas(atlas), "ben", "door", source="ada")
+    np.testing.assert_allclose(
+        pairwise(moved.model(), latents(2)), pairwise(saved(3).model(), latents(1)), rtol=1e-3, atol=1e-4
+    )
+    words = ["atlas", "add", atlas, "--energies"]
+    assert "--energies takes CHART=FILE" in refused(capsys, *words, "door.safetensors")
+    assert "no chart 'eve'" in refused(capsys, *words, "eve=door.safetensors")
+    assert "takes 2 dimensions, but 'ada' has 3" in refused(capsys, *words, "ada=narrow.safetensors")
+    assert "ada.npz is not a saved energy" in refused(capsys, *words, "ada=ada.npz")
+    assert "none.safetensors cannot be read" in refused(capsys, *words, "ada=none.safetensors")
 
 
 def test_certified_charts(capsys: Captured):

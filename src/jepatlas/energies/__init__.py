@@ -1,12 +1,20 @@
 """Energies from worlds, files and runs to records: fitted, judged, audited, carried to other models."""
 
 from jepatlas.energies.atlas import attach_energy, energy_for, energy_of
-from jepatlas.energies.audited import audit_file
-from jepatlas.energies.energy_file import EnergySpec, SavedEnergy, energy_from_bytes, load_energy_file, save_energy
+from jepatlas.energies.audited import audit_file, audit_saved
+from jepatlas.energies.energy_file import (
+    EnergySpec,
+    SavedEnergy,
+    energy_from_bytes,
+    is_energy_file,
+    load_energy_file,
+    save_energy,
+)
 from jepatlas.energies.exact import exact_record
 from jepatlas.energies.fitted import FittedEnergy, load_fitted
 from jepatlas.energies.ground import Ground, ground_of, world_ground
 from jepatlas.energies.judged import JudgedEnergy, judge_fitted, judge_run
+from jepatlas.energies.migrated import MigratedEnergy, migrate_energy
 from jepatlas.energies.porting import Ported, port_energy
 
 __all__ = [
@@ -14,19 +22,23 @@ __all__ = [
     "FittedEnergy",
     "Ground",
     "JudgedEnergy",
+    "MigratedEnergy",
     "Ported",
     "SavedEnergy",
     "attach_energy",
     "audit_file",
+    "audit_saved",
     "energy_for",
     "energy_from_bytes",
     "energy_of",
     "exact_record",
     "ground_of",
+    "is_energy_file",
     "judge_fitted",
     "judge_run",
     "load_energy_file",
     "load_fitted",
+    "migrate_energy",
     "port_energy",
     "save_energy",
     "world_ground",

@@ -1,4 +1,4 @@
-"""The audit of a matrix of energies in a file, whoever made it; and its repair."""
+"""The audit of a matrix of energies in a file, whoever made it, and its repair; and that of an energy in a file."""
 
 from __future__ import annotations
 
@@ -11,21 +11,27 @@ from jepatlas.base.arrays import read_arrays, write_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
+from jepatlas.energies.energy_file import load_energy_file
 from jepatlas.energies.figures import audit_figures
 from jepatlas.energy import Audit, Repair, audit, repair
 
-__all__ = ["audit_file"]
+__all__ = ["audit_file", "audit_saved"]
 
 KNOWN = ("energies", "points", "truth")
-AXIOMS = ("nonnegativity", "identity", "triangle")
+AXIOMS = ("nonnegativity", "identity", "triangle", "midpoints")
 
 
-def audit_file(path: Path, *, states: int, seed: int, repaired: Path | None = None) -> Record:
-    """A record of what a matrix is; with `repaired`, its closure is written there."""
+def audit_file(
+    path: Path, *, states: int, seed: int, points: Path | None = None, repaired: Path | None = None
+) -> Record:
+    """A record of what a matrix is; `points` is a file with what its rows and columns stand for. With `repaired`, its
+    closure is written there.
+    """
     arrays = read_arrays(path)
     energies = _energies(path, arrays)
+    beside = arrays if points is None else arrays | _points(points)
     try:
-        found = audit(energies, arrays.get("points"), truth=arrays.get("truth"), states=states, seed=seed)
+        found = audit(energies, beside.get("points"), truth=beside.get("truth"), states=states, seed=seed)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     said = _summary(found)
@@ -33,9 +39,39 @@ def audit_file(path: Path, *, states: int, seed: int, repaired: Path | None = No
         mended = repair(energies)
         write_arrays(repaired, {"energies": mended.energies})
         said += " " + _repaired(mended)
-    title = f"Audit of {path.name}"
-    about = provenance(seed) | {"states": len(found.states), "of": len(energies)}
-    return Record(title, said, about, found.verdicts, audit_figures(found, path.stem))
+    return _record(path, found, said, len(energies), seed)
+
+
+def audit_saved(path: Path, points: Path, *, states: int, seed: int) -> Record:
+    """A record of what a saved energy is at the points of a file, which may hold the `truth` between them."""
+    saved, given = load_energy_file(path), _points(points)
+    rows, truth = given["points"], given.get("truth")
+    if rows.ndim != 2 or rows.shape[1] != saved.dim:
+        raise InputError(f"{points}: the energy takes points (n, {saved.dim}), but these are {rows.shape}.")
+    if truth is not None and saved.spec.discount is not None:
+        raise InputError(
+            f"{points} has a 'truth', but the energy is discounted (γ = {saved.spec.discount:g}): the two are not on "
+            "one scale. Leave the truth out, or audit the run, which knows what a step costs."
+        )
+    try:
+        found = audit(saved.model(), rows.astype(np.float32), truth=truth, states=states, seed=seed)
+    except InputError as error:
+        raise InputError(f"{points}: {error}") from error
+    return _record(path, found, _summary(found), len(rows), seed)
+
+
+def _record(path: Path, found: Audit, said: str, count: int, seed: int) -> Record:
+    about = provenance(seed) | {"states": len(found.states), "of": count}
+    return Record(f"Audit of {path.name}", said, about, found.verdicts, audit_figures(found, path.stem))
+
+
+def _points(path: Path) -> dict[str, np.ndarray]:
+    """`points` of a file, as which its latents `h` or its only array do, too; and `truth` where it has one."""
+    arrays = read_arrays(path)
+    names = [name for name in ("points", "h", *(arrays if len(arrays) == 1 else ())) if name in arrays]
+    if not names:
+        raise InputError(f"{path} holds {', '.join(arrays)}: which of them are the points? Call them 'points' or 'h'.")
+    return {"points": arrays[names[0]]} | ({"truth": arrays["truth"]} if "truth" in arrays else {})
 
 
 def _energies(path: Path, arrays: Mapping[str, np.ndarray]) -> np.ndarray:

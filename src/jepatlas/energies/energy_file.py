@@ -6,6 +6,7 @@ The format is safetensors, with a plain description (widths, head, floor) as its
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ import numpy as np
 import safetensors.torch
 import torch
 from safetensors import SafetensorError
-from torch import nn
 
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.errors import InputError
@@ -25,10 +25,11 @@ from jepatlas.energy import EmbeddedEnergy, PortedEnergy
 from jepatlas.energy.heads import HeadConfig, IQEConfig
 from jepatlas.recipes import EnergyRecipe
 
-__all__ = ["EnergySpec", "SavedEnergy", "energy_from_bytes", "load_energy_file", "save_energy"]
+__all__ = ["EnergySpec", "SavedEnergy", "energy_from_bytes", "is_energy_file", "load_energy_file", "save_energy"]
 
 FORMAT = "jepatlas.Energy"
 MAP = "to_source."
+LONGEST_HEADER = 1_000_000  # bytes
 PARTS = [part.name for part in fields(LinearMap)]
 
 
@@ -84,8 +85,11 @@ class SavedEnergy:
         about = {"spec": to_plain(self.spec), "threshold": repr(self.threshold)}
         tensors = {name: tensor.contiguous() for name, tensor in self.energy.state_dict().items()}
         if self.to_source is not None:
-            tensors |= {f"{MAP}{name}": torch.from_numpy(np.array(getattr(self.to_source, name))) for name in PARTS}
-        return safetensors.torch.save(tensors, {"format": FORMAT, "about": json.dumps(about)})
+            parts = {
+                name: np.array(getattr(self.to_source, name), order="C") for name in PARTS
+            }  # a fit may be transposed
+            tensors |= {f"{MAP}{name}": torch.from_numpy(part) for name, part in parts.items()}
+        return safetensors.torch.save(tensors, {FORMAT: json.dumps(about)})  # one entry: of several, the order varies
 
 
 def save_energy(saved: SavedEnergy, path: Path) -> None:
@@ -104,29 +108,57 @@ def energy_from_bytes(data: bytes, where: str) -> SavedEnergy:
     """Read strictly: what is not a whole energy is refused, and `where` says which."""
     about = _about(data, where)
     try:
-        spec, threshold = from_plain(EnergySpec, about["spec"], where), float(about["threshold"])
+        spec, threshold = from_plain(EnergySpec, about["spec"], "spec"), float(about["threshold"])
         energy, tensors = spec.build(), safetensors.torch.load(data)
         parts = {name: tensors.pop(f"{MAP}{name}").numpy() for name in PARTS if f"{MAP}{name}" in tensors}
         energy.load_state_dict(tensors)
+        saved = SavedEnergy(energy.eval().requires_grad_(False), spec, threshold, _map(parts))
     except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
         raise InputError(f"{where} is not a saved energy: {str(error).splitlines()[0]}") from error
-    _refuse_nan(energy, where)
-    saved = SavedEnergy(energy.eval().requires_grad_(False), spec, threshold)
-    return saved.ported(LinearMap(**parts)) if parts else saved
+    _refuse_unusable(saved, where)
+    return saved
+
+
+def is_energy_file(path: Path) -> bool:
+    """Whether a file says of itself that it is a saved energy; it may still be a broken one."""
+    if path.suffix != ".safetensors":
+        return False
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        return f'"{FORMAT}"'.encode() in file.read(min(length, LONGEST_HEADER))
+
+
+def _map(parts: dict[str, np.ndarray]) -> LinearMap | None:
+    if not parts:
+        return None
+    found = LinearMap(**parts)
+    if found.weight.shape != (found.y_mean.size, found.x_mean.size):
+        raise ValueError(f"its map has a weight of {found.weight.shape}, which does not fit its means.")
+    return found
 
 
 def _about(data: bytes, where: str) -> dict[str, Any]:
     """The metadata: the header's length in eight bytes, then the header itself."""
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        metadata = header.get("__metadata__", {})
-        if metadata.get("format") != FORMAT:
-            raise InputError(f"{where} is not a saved energy: it is {metadata.get('format') or 'something else'}.")
-        return json.loads(metadata["about"])
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        about = header.get("__metadata__", {}).get(FORMAT)
+        found = None if about is None else json.loads(about)
+    except (ValueError, AttributeError, TypeError) as error:
         raise InputError(f"{where} is not a saved energy: its header cannot be read.") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{where} is not a saved energy: its header does not say so.")
+    return found
 
 
-def _refuse_nan(energy: nn.Module, where: str) -> None:
-    if bad := [name for name, tensor in energy.state_dict().items() if not tensor.isfinite().all()]:
+def _refuse_unusable(saved: SavedEnergy, where: str) -> None:
+    bad = [name for name, tensor in saved.energy.state_dict().items() if not tensor.isfinite().all()]
+    led = saved.to_source
+    bad += [] if led is None or np.isfinite([*led.raw_weight.flat, *led.x_mean, *led.y_mean]).all() else ["its map"]
+    bad += ["its threshold"] if math.isnan(saved.threshold) else []
+    if bad:
         raise InputError(f"{where} is not a usable energy: {', '.join(bad)} has entries that are not finite.")
+    if led is not None and len(led.y_mean) != saved.spec.dim:
+        raise InputError(
+            f"{where} is not a usable energy: its map leads to {len(led.y_mean)} dimensions, but it takes "
+            f"{saved.spec.dim}."
+        )

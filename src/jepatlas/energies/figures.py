@@ -75,11 +75,19 @@ def _thin(values: np.ndarray, most: int = 200) -> np.ndarray:
 def choose_goal(energies: np.ndarray) -> int:
     """A state that is easier to reach than to leave, or the reverse: there one sees what is not symmetric.
 
-    Where nothing is, any state is as good: the first.
+    Of all that have a way in one direction only to most others, the one in the midst of its own side; where every way
+    has a way back, the one whose ways differ most.
+
+    >>> choose_goal(np.array([[0.0, 1.0, 2.0, 3.0], [1.0, 0.0, 1.0, 2.0], [2.0, 1.0, 0.0, 1.0], [np.inf] * 3 + [0.0]]))
+    3
     """
-    finite = energies[np.isfinite(energies)]
-    capped = np.where(np.isfinite(energies), energies, 2 * finite.max() if finite.size else 1.0)
-    return int(np.abs(capped - capped.T).mean(0).argmax())
+    there = np.isfinite(energies)
+    lonely = (there != there.T).sum(0)
+    if not lonely.any():
+        return int(np.abs(energies - energies.T, where=there, out=np.zeros(energies.shape)).mean(0).argmax())
+    both = there & there.T  # ways there and back: which states lie on one side
+    midst = np.where(both, energies, 0.0).sum(1) / both.sum(1)
+    return int(np.lexsort((midst, -both.sum(1), -lonely))[0])
 
 
 def grid_of(positions: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
+from jepatlas.base.seeding import numpy_generator
 from jepatlas.energies.current_truth import current_energies
 from jepatlas.energy import graph_energies
+from jepatlas.energy.audit.given import true_energies
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, StepFile, mixed
 from jepatlas.worlds import AnyMixing, CurrentWorld
 
@@ -50,10 +54,15 @@ def world_ground(world: EnergyWorld, mixing: AnyMixing | None = None, seed: int 
     if isinstance(world, CurrentWorld):
         z = world.states(PLACES, seed)
         return Ground(_seen(world.observe(z), mixing), current_energies(world, z), z)
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(world.positions))[:STATES])
+    chosen = _some(len(world.positions), seed)
     z = world.positions[chosen]
     truth = graph_energies(world.graph, sources=chosen, goals=chosen)
     return Ground(_seen(world.observe(z), mixing), truth, z if z.shape[1] == 2 else None)
+
+
+def _some(count: int, seed: int) -> np.ndarray:
+    """All states, or so many of them as are judged, in order."""
+    return np.sort(numpy_generator(seed, "ground").permutation(count)[:STATES])
 
 
 def _seen(x: np.ndarray, mixing: AnyMixing | None) -> np.ndarray:
@@ -64,19 +73,36 @@ def _file_ground(source: StepFile, mixing: AnyMixing | None) -> Ground:
     arrays = source.read()
     x = np.asarray(arrays["x"], float)
     x = x[:, None] if x.ndim == 1 else x
-    points = arrays.get("points")
-    if points is None:
-        if "truth" in arrays:
-            raise InputError(f"{source.path} has 'truth' but no 'points': the states that its rows and columns are.")
-        distinct = np.unique(x, axis=0)
-        chosen = np.sort(np.random.default_rng(0).permutation(len(distinct))[:STATES])
-        return Ground(_seen(distinct[chosen], mixing))
-    points = np.asarray(points, float)
-    if points.ndim != 2 or points.shape[1] != x.shape[1]:
-        raise InputError(f"{source.path}: 'points' must be (n, {x.shape[1]}), as x is, but it is {points.shape}.")
-    truth = arrays.get("truth")
-    if truth is not None and truth.shape != (len(points), len(points)):
-        raise InputError(
-            f"{source.path}: 'truth' is {truth.shape}, but {len(points)} points have {len(points)}² energies."
-        )
+    try:
+        points, truth = _points(arrays, x), _truth(arrays)
+    except InputError as error:
+        raise InputError(f"{source.path}: {error}") from error
     return Ground(_seen(points, mixing), truth)
+
+
+def _points(arrays: Mapping[str, np.ndarray], x: np.ndarray) -> np.ndarray:
+    """Those of a file; where it has none, the distinct states that steps begin in."""
+    if "points" not in arrays:
+        if "truth" in arrays:
+            raise InputError("there is 'truth' but no 'points': the states that its rows and columns are.")
+        points = np.unique(x, axis=0)
+        points = points[_some(len(points), 0)]
+    else:
+        points = arrays["points"]
+        points = points[:, None] if points.ndim == 1 else points
+        if points.ndim != 2 or points.shape[1] != x.shape[1]:
+            raise InputError(f"'points' must be (n, {x.shape[1]}), as x is, but it is {points.shape}.")
+        check_finite("points", points)
+    if len(points) < 2:
+        raise InputError(f"an energy is judged between at least 2 states, but there is {len(points)} to judge it at.")
+    return points.astype(float)
+
+
+def _truth(arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """One energy for each pair of points, +∞ where there is no way."""
+    if "truth" not in arrays:
+        return None
+    truth, count = true_energies(arrays["truth"]), len(arrays["points"])
+    if len(truth) != count:
+        raise InputError(f"'truth' is {truth.shape}, but {count} points have {count}² energies.")
+    return truth

@@ -21,6 +21,7 @@ from jepatlas.worlds import AnyMixing, CurrentWorld, GymTable, OneWayGrid
 __all__ = ["AnySource", "EnergyWorld", "Gathered", "StepFile", "WalkConfig", "gather", "mixed"]
 
 HELD = 0.1  # share of the episodes that nothing is learned from
+FEWEST = 2  # steps that an interval can be taken over
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,18 @@ class StepFile:
     """What it must hash to; set when a run begins, so that a run that goes on learns from the same steps."""
 
     def read(self) -> dict[str, np.ndarray]:
-        if not self.path:
-            raise InputError("The experience is to come from a file, but none is named. Give its path.")
+        self._check_named()
         if self.sha256 is not None and self.sha256 != _sha256(Path(self.path)):
             raise InputError(f"{self.path} has changed since this run began. Put the file back, or begin a new run.")
         return read_arrays(Path(self.path))
 
     def sealed(self) -> StepFile:
+        self._check_named()
         return replace(self, path=str(Path(self.path).resolve()), sha256=_sha256(Path(self.path)))
+
+    def _check_named(self) -> None:
+        if not self.path:
+            raise InputError("The experience is to come from a file, but none is named. Give its path.")
 
 
 EnergyWorld = OneWayGrid | GymTable | CurrentWorld
@@ -70,7 +75,7 @@ class WalkConfig:
 
 @dataclass(frozen=True)
 class Gathered:
-    """Experience to learn from, and other episodes of it to judge by; `arrays` is what else a file holds."""
+    """Experience to learn from, and other episodes of it to judge by."""
 
     learnt: Experience
     held: Experience
@@ -87,16 +92,18 @@ class Gathered:
 
 def gather(source: AnySource, walk: WalkConfig, mixing: AnyMixing | None, seed: int) -> Gathered:
     if isinstance(source, StepFile):
+        arrays = source.read()
         try:
-            experience = experience_from_arrays(source.read())
+            return _split(_seen_through(mixing, experience_from_arrays(arrays)), seed)
         except InputError as error:
             raise InputError(f"{source.path}: {error}") from error
-    else:
-        experience = source.walk(walk.episodes, walk.length, seed, walk.coverage)
-    if mixing is not None:
-        seen = {name: mixed(mixing, getattr(experience, name)) for name in ("x", "x_next")}
-        experience = replace(experience, **seen)
-    return _split(experience, seed)
+    return _split(_seen_through(mixing, source.walk(walk.episodes, walk.length, seed, walk.coverage)), seed)
+
+
+def _seen_through(mixing: AnyMixing | None, experience: Experience) -> Experience:
+    if mixing is None:
+        return experience
+    return replace(experience, **{name: mixed(mixing, getattr(experience, name)) for name in ("x", "x_next")})
 
 
 def mixed(mixing: AnyMixing, x: np.ndarray) -> np.ndarray:
@@ -117,7 +124,15 @@ def _split(experience: Experience, seed: int) -> Gathered:
         raise InputError(
             f"{len(experience.cost)} step(s) in {len(names)} episode(s) are too few: some must be kept to judge by."
         )
-    return Gathered(_rows(experience, ~kept), _rows(experience, kept))
+    parts = Gathered(_rows(experience, ~kept), _rows(experience, kept))
+    for name, part in (("to learn from", parts.learnt), ("that are kept to judge by", parts.held)):
+        telling = int(((part.x != part.x_next).any(1) & (part.cost > 0)).sum())
+        if telling < FEWEST:
+            raise InputError(
+                f"Of the {len(part.cost)} step(s) {name}, {telling} cost something and lead elsewhere, but at least "
+                f"{FEWEST} must, or they have no scale. Give more episodes."
+            )
+    return parts
 
 
 def _rows(experience: Experience, rows: np.ndarray) -> Experience:

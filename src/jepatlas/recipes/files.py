@@ -29,7 +29,7 @@ def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
 
 def load_recipe(run: Path, cls: type[R] = Recipe) -> R:
     """The recipe of a run folder."""
-    return read_recipe(_file(run), cls)
+    return read_recipe(_file(run, "energy fit" if cls is EnergyRecipe else "train"), cls)
 
 
 def any_recipe(run: Path) -> Recipe | EnergyRecipe:
@@ -46,10 +46,10 @@ def _class(data: Any) -> type[Recipe] | type[EnergyRecipe]:
     return EnergyRecipe if isinstance(data, dict) and data.get("kind") == EnergyRecipe.kind else Recipe
 
 
-def _file(run: Path) -> Path:
+def _file(run: Path, verb: str = "train") -> Path:
     if not (run / "recipe.yaml").is_file():
         raise InputError(
-            f"{run} is not a run folder: it has no recipe.yaml. Train one with 'jepatlas train --out {run}'."
+            f"{run} is not a run folder: it has no recipe.yaml. Train one with 'jepatlas {verb} --out {run}'."
         )
     return run / "recipe.yaml"
 
@@ -77,7 +77,8 @@ def recipe_id(recipe: Any) -> str:
 
     Where and how often a run reports does not change what it computes, so it may be resumed elsewhere.
     """
-    plain: dict[str, Any] = to_plain(recipe)
+    # as a file would give it back: 30 where a fraction may be is 30.0
+    plain: dict[str, Any] = to_plain(from_plain(type(recipe), to_plain(recipe)))
     silent = ("device", "threads", "parallel", "log_every", "checkpoint_every", "keep", "track")
     plain["training"] = {key: value for key, value in plain["training"].items() if key not in silent}
     return fingerprint(plain)

@@ -56,13 +56,13 @@ def _play(stage: Stage) -> Record:
     save_energy(ported.saved, stage.folder / "energies" / "ben.safetensors")
     atlas = load_atlas(stage.folder / "atlas")
     save_atlas(attach_energy(atlas, "ada", "one-way", iqe.fitted.saved()), stage.folder / "atlas")
-    arrays, figure = _landscapes(judged, ported, truth)
+    arrays, figures = _landscapes(judged, ported, truth)
     return Record(
         "No way back",
         _summary(judged, ported),
         provenance(stage.seed) | {"states": len(truth)},
         tuple(_told(judged, ported)),
-        (figure, *audit_figures(iqe.audit, "iqe")[1:]),
+        (*figures, *audit_figures(iqe.audit, "iqe")[1:]),
         arrays=arrays,
     )
 
@@ -121,19 +121,23 @@ def _told(judged: dict[str, JudgedEnergy], ported: Ported) -> list[Verdict]:
 
 def _landscapes(
     judged: dict[str, JudgedEnergy], ported: Ported, truth: np.ndarray
-) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+    """One figure for each energy: to a goal, and from it."""
     goal = choose_goal(truth)
-    shown = {"exact": truth, "IQE, Ada": judged["iqe"].energies, "L2, Ada": judged["l2"].energies,
-             "IQE, Ben": ported.energies}  # fmt: skip
-    top = 1.5 * truth[np.isfinite(truth)].max()  # what is farther than any way is all the same
-    arrays, panels = {}, []
-    for name, matrix in shown.items():
-        for way, values in (("to the goal", matrix[:, goal]), ("from it", matrix[goal])):
-            key = f"{name}: {way}"
-            arrays[key] = grid_of(WORLD.positions, np.where(np.isinf(values), np.inf, np.minimum(values, top)))
-            panels.append((key, key))
     row, column = WORLD.positions[goal]
-    return arrays, landscape("Energies to a goal and from it", panels, {}, (column, row))
+    shown = {"Exact": truth, "Learned on Ada, IQE": judged["iqe"].energies, "Learned on Ada, L2": judged["l2"].energies,
+             "Carried to Ben, IQE": ported.energies}  # fmt: skip
+    top = 1.5 * truth[np.isfinite(truth)].max()  # what is farther than any way is all the same
+    arrays, figures = {}, []
+    for title, matrix in shown.items():
+        panels = []
+        for way, values in (("to the goal", matrix[:, goal]), ("from the goal", matrix[goal])):
+            arrays[f"{title}: {way}"] = grid_of(
+                WORLD.positions, np.where(np.isinf(values), np.inf, values.clip(0, top))
+            )
+            panels.append((way, f"{title}: {way}"))
+        figures.append(landscape(title, panels, {}, (column, row)))
+    return arrays, figures
 
 
 ENERGY = Chapter("energy", "Is there a way back?", _play)

@@ -64,13 +64,13 @@ def main(words: list[str]) -> int:
     return CODES[outcome.status]
 
 
-def refuse_changes(words: list[str], run: Path) -> None:
+def refuse_changes(words: list[str], run: Path, verb: str = "train", beside: tuple[str, ...] = BESIDE_RESUME) -> None:
     """What was typed counts, not what came of it: an option that asks for a default asks for something, too."""
-    typed = [flag for word in words if word.startswith("--") and (flag := word.split("=")[0]) not in BESIDE_RESUME]
+    typed = [flag for word in words if word.startswith("--") and (flag := word.split("=")[0]) not in beside]
     if typed:
         raise InputError(
             f"--resume goes on with the run's own recipe and folder: leave out {', '.join(typed)}. To train otherwise, "
-            f"begin a new run with those options: jepatlas train --recipe {quote(str(run / 'recipe.yaml'))} --out ..."
+            f"begin a new run with those options: jepatlas {verb} --recipe {quote(str(run / 'recipe.yaml'))} --out ..."
         )
 
 

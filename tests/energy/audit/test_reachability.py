@@ -87,6 +87,17 @@ def test_who_knows_passes_and_who_does_not_is_told_the_worst_pair() -> None:
     assert "from state 2 to state 7, at 3, and none back, but back it is 1." in found.advice
 
 
+def test_the_advice_is_by_whether_it_is_symmetric_in_fact() -> None:
+    """A quasimetric head that was trained too little is not told to become one."""
+    truth = two_floors()
+    blind = np.where(np.isinf(truth), 3.0, truth)
+    found = audit(blind, truth=truth)["one_way_auc"]
+    assert found.passed is False and "It is symmetric" in found.advice and "use a quasimetric head" in found.advice
+    tilted = blind + np.triu(np.full(truth.shape, 0.5), 1)
+    found = audit(tilted, truth=truth)["one_way_auc"]
+    assert found.passed is False and "It is not symmetric, so it could know: train it for longer" in found.advice
+
+
 def test_the_area_under_the_curve_is_the_auc() -> None:
     truth = two_floors()
     found = audit(random_scores(len(truth), 0, 7), truth=truth)

@@ -16,6 +16,7 @@ import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import bootstrap
+from jepatlas.energy.audit.asymmetry import asymmetry_index
 from jepatlas.energy.audit.sample import Sample
 from jepatlas.energy.audit.weighted import WeightedAuc
 
@@ -111,11 +112,19 @@ def _one_way(sample: Sample, found: dict[str, Estimate], one_way: np.ndarray) ->
     row, column = divmod(int(margin.argmin()), sample.n)
     worst = (
         f"There is a way {sample.pair(row * sample.n + column)}, at {sample.energies[row, column]:.4g}, and none back, "
-        f"but back it is {sample.energies[column, row]:.4g}. A symmetric energy has 0.5 here, however well it is "
-        "trained: use a quasimetric head."
+        f"but back it is {sample.energies[column, row]:.4g}. {_cure(sample)}"
     )
     good = f"It knows that there is no way back, on {int(one_way.sum())} one-way pairs."
     return [
         Verdict.judge(name, found[name], direction="higher", threshold=AUC_NEEDED, null=0.5, good=good, bad=worst)
         for name in ("one_way_auc", "one_way_order")
     ]
+
+
+def _cure(sample: Sample) -> str:
+    """What helps one that cannot know, and one that has not learned it."""
+    if asymmetry_index(sample.energies).max() <= sample.tolerance:
+        return "It is symmetric, and so has 0.5 here, however well it is trained: use a quasimetric head."
+    return (
+        "It is not symmetric, so it could know: train it for longer, or on more steps from where there is no way back."
+    )

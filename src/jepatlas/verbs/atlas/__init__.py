@@ -4,8 +4,8 @@ from jepatlas.verbs.commands import run_command
 
 COMMANDS = {
     "build": "put two or more models into one common frame",
-    "add": "let one more model join, without changing the others; give models probes",
-    "show": "which models and probes an atlas holds, what it is worth, and how large it is",
+    "add": "let one more model join, without changing the others; give models probes and energies",
+    "show": "which models, probes and energies an atlas holds, what it is worth, and how large it is",
     "translate": "latents of one model in the coordinates of another",
 }
 

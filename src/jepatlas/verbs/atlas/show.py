@@ -1,4 +1,4 @@
-"""Which models and probes an atlas holds, what it is worth, and how large it is."""
+"""Which models, probes and energies an atlas holds, what it is worth, and how large it is."""
 
 from __future__ import annotations
 

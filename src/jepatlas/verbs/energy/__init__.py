@@ -4,7 +4,7 @@ from jepatlas.verbs.commands import run_command
 
 COMMANDS = {
     "fit": "learn an energy from steps and their costs: of a world, of episodes, or on anybody's latents",
-    "audit": "is an energy a quasimetric, calibrated, aware of one-way doors? A run's, or a matrix in a file",
+    "audit": "is an energy a quasimetric, calibrated, aware of one-way doors? A run's, or one in a file",
     "exact": "the exact energies of a world, as a picture, a table and a file",
 }
 

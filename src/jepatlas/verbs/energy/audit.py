@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tyro
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Record
-from jepatlas.energies import audit_file, judge_run
+from jepatlas.energies import audit_file, audit_saved, is_energy_file, judge_run
 from jepatlas.verbs.energy.shown import show
 from jepatlas.verbs.options import console_for, emit, parse, say
 
 
 @dataclass(frozen=True)
 class Audit:
-    """Audit anybody's energy: the one of a run, or a matrix of energies in a file.
+    """Audit anybody's energy: the one of a run, a matrix of energies in a file, or a saved energy at given points.
 
     Example: jepatlas energy audit runs/energy
 
     Example: jepatlas energy audit distances.npy --repair repaired.npy
+
+    Example: jepatlas energy audit runs/energy/energy.safetensors --points latents.npz
 
     A file holds a square matrix, E from row to column, as `energies` (or as its only array); beside it there may be
     the `points` that rows and columns stand for, and the exact `truth`. Where there is no way, write inf.
@@ -28,8 +31,11 @@ class Audit:
 
     subject: tyro.conf.Positional[Path]
     """A run folder of 'jepatlas energy fit', or a file: npy, npz, safetensors, csv or parquet."""
+    points: Path | None = None
+    """File with the states to audit a saved energy at, as `points`, `h` or its only array, and the exact `truth` where
+    there is one; for a matrix, what its rows stand for."""
     states: int = 256
-    """Of a larger matrix so many states are audited, drawn by the seed."""
+    """Of a larger matrix, or of more points, so many states are audited, drawn by the seed; a run has its own."""
     repair: Path | None = None
     """Write the nearest quasimetric from below, the closure of the matrix, to this file (.npy or .npz)."""
     require: bool = False
@@ -58,13 +64,30 @@ def main(words: list[str]) -> int:
 
 
 def _of_run(options: Audit) -> Record:
-    if options.repair is not None:
-        raise InputError("--repair is for a matrix in a file: the energy of a run is not one.")
+    _refuse_repair(options)
+    if options.points is not None:
+        raise InputError(
+            "--points is for what comes in a file: a run is audited at states of what it was learned from."
+        )
     return judge_run(options.subject, seed=options.seed, out=options.out).record
 
 
 def _of_file(options: Audit) -> Record:
-    record = audit_file(options.subject, states=options.states, seed=options.seed, repaired=options.repair)
+    sample: Any = {"states": options.states, "seed": options.seed}
+    if not is_energy_file(options.subject):
+        record = audit_file(options.subject, points=options.points, repaired=options.repair, **sample)
+    elif options.points is None:
+        raise InputError(
+            f"{options.subject} is a saved energy, which is audited at points: give a file of them with --points."
+        )
+    else:
+        _refuse_repair(options)
+        record = audit_saved(options.subject, options.points, **sample)
     if options.out is not None:
         record.save(options.out, "audit")
     return record
+
+
+def _refuse_repair(options: Audit) -> None:
+    if options.repair is not None:
+        raise InputError("--repair is for a matrix in a file, and this energy is not one.")

@@ -13,15 +13,15 @@ from rich.console import Console
 from jepatlas.base.config import choices
 from jepatlas.base.distributed import leads
 from jepatlas.base.errors import InputError, nearest
-from jepatlas.energies import judge_run
-from jepatlas.recipes import EnergyRecipe, StepFile
+from jepatlas.energies import ground_of, judge_run
+from jepatlas.recipes import EnergyRecipe, StepFile, gathered
 from jepatlas.recipes.experience import AnySource
 from jepatlas.runs import resume_run, start_run
 from jepatlas.training import Outcome
 from jepatlas.verbs.energy.shown import show
 from jepatlas.verbs.options import console_for, emit, parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
-from jepatlas.verbs.train import CODES, refuse_changes
+from jepatlas.verbs.train import BESIDE_RESUME, CODES, refuse_changes
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ Choices, each with options of its own (--head mrn --help shows those of that hea
 
 
 def main(words: list[str]) -> int:
-    asked = list(words)
     words, source = _source(words)
-    words, recipe = choose_recipe([*source, *words], EnergyRecipe())
+    asked = [*source, *words]
+    words, recipe = choose_recipe(asked, EnergyRecipe())
     options = parse(Fit, "energy fit", words, Fit(recipe))
     console = console_for(options.json)
     if options.resume is not None:
-        refuse_changes(asked, options.resume)
+        refuse_changes(asked, options.resume, "energy fit", (*BESIDE_RESUME, "--full"))
         folder, outcome = options.resume, resume_run(options.resume, console)
     else:
         recipe = _sealed(options.recipe)
@@ -83,7 +83,12 @@ def _source(words: list[str]) -> tuple[list[str], list[str]]:
 
 def _sealed(recipe: EnergyRecipe) -> EnergyRecipe:
     """With the file's hash, so that a run that goes on finds the same steps."""
-    return replace(recipe, source=recipe.source.sealed()) if isinstance(recipe.source, StepFile) else recipe
+    if not isinstance(recipe.source, StepFile):
+        return recipe
+    sealed = replace(recipe, source=recipe.source.sealed())
+    gathered(sealed)
+    ground_of(sealed)  # what it will be judged by is refused now, not after training
+    return sealed
 
 
 def _default_folder(recipe: EnergyRecipe) -> Path:

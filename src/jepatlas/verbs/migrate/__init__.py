@@ -2,7 +2,10 @@
 
 from jepatlas.verbs.commands import run_command
 
-COMMANDS = {"probe": "a linear probe, through the map between two models, with no training"}
+COMMANDS = {
+    "probe": "a linear probe, through the map between two models, with no training",
+    "energy": "an energy on latents, through the map between two models, with no training",
+}
 
 
 def main(words: list[str]) -> int:

@@ -1,0 +1,171 @@
+"""The recipe of an energy as a file, and what it builds."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from energies.tiny import recipe, write_steps
+
+from jepatlas.base.config import choices, from_plain, to_plain
+from jepatlas.base.errors import InputError
+from jepatlas.energy import IEJEPA, QRL, Expectile, IQEConfig, QRLConfig
+from jepatlas.objectives import WhiteningConfig
+from jepatlas.recipes import (
+    AgentConfig,
+    EnergyRecipe,
+    Recipe,
+    StepFile,
+    WalkConfig,
+    any_recipe,
+    build,
+    build_energy,
+    gathered,
+    load_recipe,
+    read_recipe,
+    recipe_from_plain,
+    recipe_id,
+    recipe_text,
+)
+from jepatlas.runs import resume_run, start_run
+
+
+def kinds(cls: type = EnergyRecipe, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every choice that the recipe offers, with its place; those within an agent, too."""
+    for name, hint in typing.get_type_hints(cls).items():
+        for kind in choices(hint) if name != "kind" else {}:
+            yield (*path, name), kind
+    if cls is EnergyRecipe:
+        yield from kinds(AgentConfig, ("agent",))
+
+
+@pytest.mark.parametrize(("path", "kind"), list(kinds()), ids=lambda one: one if isinstance(one, str) else "")
+def test_every_kind_is_read_as_it_was_written(path: tuple[str, ...], kind: str, tmp_path: Path):
+    plain: Any = to_plain(EnergyRecipe(agent=AgentConfig()))
+    owner = plain
+    for name in path[:-1]:
+        owner = owner[name]
+    owner[path[-1]] = {"kind": kind}
+    given = from_plain(EnergyRecipe, plain)
+    (tmp_path / "recipe.yaml").write_text(recipe_text(given))
+    assert load_recipe(tmp_path, EnergyRecipe) == any_recipe(tmp_path) == given
+    assert recipe_from_plain(yaml.safe_load(recipe_text(given))) == given
+    assert recipe_text(given).startswith("kind: energy\n")
+
+
+def test_every_choice_is_found():
+    found = [".".join(path) for path, _ in kinds()]
+    assert {"source", "mixing", "agent", "head", "learning", "agent.objective"} <= set(found) and len(found) >= 24
+
+
+def test_one_kind_of_recipe_is_not_taken_for_another(tmp_path: Path):
+    (tmp_path / "agent.yaml").write_text(recipe_text(Recipe()))
+    (tmp_path / "energy.yaml").write_text(recipe_text(EnergyRecipe()))
+    message = (
+        r"agent\.yaml is a recipe of an agent \(without a 'kind:' of its own\), but one of kind 'energy' is needed"
+    )
+    with pytest.raises(InputError, match=message):
+        read_recipe(tmp_path / "agent.yaml", EnergyRecipe)
+    message = r"energy\.yaml is a recipe of kind 'energy', but one of an agent .* is needed here"
+    with pytest.raises(InputError, match=message):
+        read_recipe(tmp_path / "energy.yaml")
+    assert isinstance(recipe_from_plain(to_plain(Recipe())), Recipe)
+    with pytest.raises(InputError, match="is not a run folder"):
+        any_recipe(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("kind: energy\nhaed: iqe", r"there is no key 'haed'\. Did you mean 'head'\?"),
+        ("kind: energy\nhead: iqx", r"head: there is no kind 'iqx'\. Did you mean 'iqe'\?"),
+        ("kind: energy\nwidth: 0", "width must be at least 1, but 0"),
+        ("kind: energy\nsource: {kind: one-way-grid, wall: 40}", "wall is 40, but it must be a column"),
+        (
+            "kind: energy\nsource: {kind: file, path: a.npz}\nwalk: {episodes: 3}",
+            "leave out --walk, which is for worlds",
+        ),
+        ("kind: energy\nwalk: {episodes: 0}", "episodes must be at least 1, but 0"),
+        ("kind: energy\nwalk: {coverage: 0}", "coverage is a share, above 0 and at most 1"),
+        ("kind: energy\nagent: {kind: jepa, dim: 0}", "dim, the width of the latents, must be at least 1"),
+        ("kind: energy\nagent: {kind: jepa, together: {mode: both}}", "both"),
+        ("kind: energy\nlearning: {kind: expectile, gamma: 1}", "gamma must lie between 0 and 1"),
+        ("kind: energy\nlearning: {kind: qrl, offset: .nan}", "offset must be positive and finite"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named(text: str, message: str, tmp_path: Path):
+    (tmp_path / "recipe.yaml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        any_recipe(tmp_path)
+
+
+def test_the_id_is_that_of_what_is_computed(tmp_path: Path):
+    base = recipe()
+    silent = replace(base, training=replace(base.training, log_every=7, threads=2))
+    assert recipe_id(silent) == recipe_id(base)
+    others = [replace(base, seed=1), replace(base, floor=0.1), replace(base, head=IQEConfig(chunks=4)),
+              replace(base, learning=QRLConfig(offset=31)), replace(base, agent=AgentConfig()),
+              replace(base, walk=WalkConfig(episodes=61, length=12)), replace(base, future=0.5)]  # fmt: skip
+    assert len({recipe_id(one) for one in [base, *others]}) == 1 + len(others)
+    assert recipe_id(replace(base, learning=QRLConfig(offset=31))) == recipe_id(
+        replace(base, learning=QRLConfig(offset=31.0))  # as the file says it
+    )
+
+
+def test_a_whole_number_where_a_fraction_may_be_is_resumed(tmp_path: Path):
+    start_run(recipe(steps=3, learning=QRLConfig(offset=31)), tmp_path / "run")
+    assert resume_run(tmp_path / "run").status == "finished"
+
+
+def test_what_is_built():
+    data = gathered(recipe())
+    assert isinstance(build_energy(recipe(), data), QRL)
+    expectile = from_plain(EnergyRecipe, to_plain(recipe()) | {"learning": "expectile"})
+    assert isinstance(build_energy(expectile, data), Expectile)
+    objective, batches = build(recipe(agent=AgentConfig(dim=3)))
+    assert isinstance(objective, IEJEPA) and objective.encode(batches(0).x).shape == (64, 3)
+    first, second, other = (build_energy(recipe(seed=seed), data).state_dict() for seed in (0, 0, 1))
+    assert all(first[name].equal(second[name]) for name in first)
+    assert not first["energy.embedding.0.weight"].equal(other["energy.embedding.0.weight"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (recipe(width=33), "a width of 33 does not divide into 8 chunks"),
+        (recipe(floor=-1.0), "The floor c of E ≥ c‖x − y‖ must be finite and not negative"),
+        (recipe(future=2.0), "future is a probability"),
+        (replace(recipe(), training=replace(recipe().training, ema=0.9)), "ema averages weights, but 'energy.scale'"),
+        (
+            replace(
+                recipe(agent=AgentConfig(dim=8, objective=WhiteningConfig())),
+                training=replace(recipe().training, batch_size=4),
+            ),
+            "A batch of 4 is too small: the statistics of IEJEPA over 8 latent dimensions need at least 5",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_leave_no_trace(given: EnergyRecipe, message: str, tmp_path: Path):
+    with pytest.raises(InputError) as refusal:
+        start_run(given, tmp_path / "run")
+    assert message in str(refusal.value) and not (tmp_path / "run").exists()
+
+
+def test_a_run_goes_on_only_with_the_file_that_it_began_with(tmp_path: Path):
+    steps = StepFile(str(write_steps(tmp_path / "s.npz"))).sealed()
+    assert dataclasses.asdict(steps)["path"] == str(tmp_path / "s.npz") and len(steps.sha256 or "") == 64
+    start_run(recipe(steps=3, source=steps, walk=WalkConfig()), tmp_path / "run")
+    assert resume_run(tmp_path / "run").status == "finished"
+    write_steps(tmp_path / "s.npz", more=np.ones(3))
+    with pytest.raises(InputError, match=r"s\.npz has changed since this run began\. Put the file back"):
+        resume_run(tmp_path / "run")
+    (tmp_path / "s.npz").unlink()
+    with pytest.raises(InputError, match=r"s\.npz cannot be read: No such file"):
+        resume_run(tmp_path / "run")

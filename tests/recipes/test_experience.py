@@ -1,0 +1,134 @@
+"""What an energy is learned from, and which episodes are kept to judge it by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from energies.tiny import GRID, step_arrays, write_steps
+
+from jepatlas.base.arrays import write_arrays
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Experience
+from jepatlas.recipes import Gathered, StepFile, WalkConfig, mixed
+from jepatlas.recipes.experience import gather
+from jepatlas.worlds import Coupling, InvertibleMLP
+
+
+def of_file(path: Path, seed: int = 0) -> Gathered:
+    return gather(StepFile(str(path)), WalkConfig(), None, seed)
+
+
+def steps_of(experience: Experience) -> set[tuple[float, ...]]:
+    return {tuple(row) for row in np.c_[experience.x, experience.x_next, experience.cost, experience.episode].round(6)}
+
+
+def test_whole_episodes_are_kept_and_nothing_is_lost():
+    data = gather(GRID, WalkConfig(episodes=40, length=6), None, seed=0)
+    assert len(np.unique(data.held.episode)) == 4 and not set(data.held.episode) & set(data.learnt.episode)
+    walk = GRID.walk(40, 6, seed=0)
+    assert steps_of(data.learnt) | steps_of(data.held) == steps_of(walk)
+    other = gather(GRID, WalkConfig(episodes=40, length=6), None, seed=1)
+    assert set(other.held.episode) != set(data.held.episode)
+
+
+def test_of_a_single_episode_the_end_is_kept(tmp_path: Path):
+    x = np.arange(21.0)
+    write_arrays(tmp_path / "s.npz", {"x": x, "episode": np.zeros(21, int), "cost": np.ones(21)})
+    data = of_file(tmp_path / "s.npz")
+    assert data.learnt.x[:, 0].tolist() == x[:18].tolist() and data.held.x[:, 0].tolist() == [18, 19]
+
+
+@pytest.mark.parametrize("kind", ["npz", "safetensors", "csv", "parquet"])
+def test_files_of_every_format_give_the_same_steps(kind: str, tmp_path: Path):
+    data = of_file(write_steps(tmp_path / f"s.{kind}"))
+    arrays = step_arrays()
+    expected = Experience(arrays["x"], arrays["x_next"], arrays["cost"], arrays["episode"])
+    assert steps_of(data.learnt) | steps_of(data.held) == steps_of(expected) and data.width == 2
+
+
+def test_states_with_episodes_are_steps_between_them(tmp_path: Path):
+    walk = step_arrays()
+    last = np.append(np.flatnonzero(np.diff(walk["episode"])), len(walk["cost"]) - 1)
+    after = np.arange(1, len(walk["cost"]) + 1)[last]
+    states = {
+        "x": np.insert(walk["x"], after, walk["x_next"][last], axis=0),
+        "episode": np.insert(walk["episode"], after, walk["episode"][last]),
+        "cost": np.insert(walk["cost"], after, 99.0),  # the last of an episode leads nowhere
+    }
+    write_arrays(tmp_path / "s.npz", states)
+    data = of_file(tmp_path / "s.npz")
+    both = steps_of(data.learnt) | steps_of(data.held)
+    assert both == steps_of(Experience(walk["x"], walk["x_next"], walk["cost"], walk["episode"]))
+
+
+def test_a_typical_cost_is_that_of_steps_that_cost_something():
+    learnt = Experience(np.zeros((3, 1)), np.ones((3, 1)), np.array([0.0, 2.0, 4.0]), np.arange(3))
+    assert Gathered(learnt, learnt).unit == 3.0
+
+
+def test_mixings_change_what_is_seen_and_nothing_else():
+    plain, seen = (gather(GRID, WalkConfig(20, 5), mixing, 0) for mixing in (None, Coupling()))
+    np.testing.assert_array_equal(seen.learnt.x, mixed(Coupling(), plain.learnt.x))
+    np.testing.assert_array_equal(seen.held.x_next, mixed(Coupling(), plain.held.x_next))
+    np.testing.assert_array_equal(seen.learnt.cost, plain.learnt.cost)
+    assert gather(GRID, WalkConfig(20, 5), InvertibleMLP(), 0).width == 2
+
+
+WALK = step_arrays()
+BROKEN = WALK["x"].copy()
+BROKEN[3, 1] = np.nan
+BAD = {
+    "Costs must not be negative, but 300 are": {"cost": -WALK["cost"]},
+    "'cost' has 300 values that are NaN": {"cost": np.full(300, np.nan)},
+    "'x' has 1 value that is NaN or infinite (the first in row 3), in column 1": {"x": BROKEN},
+    "Every step costs 0": {"cost": np.zeros(300)},
+    "Episode 0 has a gap after its step 0 (row 0)": {"x_next": WALK["x_next"] + 1},
+    "goes on in row 20, after another one": {"episode": np.arange(300) // 10 % 2},
+    "Of the 30 step(s) that are kept to judge by, 0 cost something": {"cost": (WALK["episode"] == 0).astype(float)},
+    "Of the 270 step(s) to learn from, 0 cost": {"cost": (WALK["episode"] == 20).astype(float)},
+    "x and x_next need one shape": {"x_next": WALK["x_next"][:, :1]},
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_what_cannot_be_learned_from_is_refused(message: str, tmp_path: Path):
+    path = write_steps(tmp_path / "s.npz", **BAD[message])
+    seed = next(seed for seed in range(99) if "to learn" not in message or 20 in held_episodes(seed))
+    with pytest.raises(InputError) as refusal:
+        of_file(path, seed)
+    assert message in str(refusal.value) and str(path) in str(refusal.value)
+
+
+def held_episodes(seed: int) -> set[int]:
+    return set(gather(GRID, WalkConfig(30, 10), None, seed).held.episode)
+
+
+def test_gaps_between_numbered_states(tmp_path: Path):
+    states = {
+        "x": np.arange(6.0),
+        "episode": np.zeros(6, int),
+        "cost": np.ones(6),
+        "step": np.array([0, 1, 2, 4, 5, 6]),
+    }
+    write_arrays(tmp_path / "s.npz", states)
+    with pytest.raises(InputError, match="Episode 0 has a gap: step 2 is followed by step 4"):
+        of_file(tmp_path / "s.npz")
+
+
+def test_too_few_steps_and_no_file(tmp_path: Path):
+    write_arrays(tmp_path / "s.npz", {"x": np.zeros(1), "x_next": np.ones(1), "cost": np.ones(1)})
+    with pytest.raises(InputError, match=r"1 step\(s\) in 1 episode\(s\) are too few: some must be kept"):
+        of_file(tmp_path / "s.npz")
+    write_arrays(tmp_path / "s.npz", {"x": np.arange(9.0), "x_next": np.arange(9.0) + 1, "cost": np.ones(9)})
+    with pytest.raises(InputError, match=r"Of the 1 step\(s\) that are kept to judge by, 1 cost .* at least 2 must"):
+        of_file(tmp_path / "s.npz")
+    write_arrays(tmp_path / "h.npz", {"h": np.zeros(3)})
+    with pytest.raises(InputError, match=r"Experience is x, x_next and cost .* but the arrays are h"):
+        of_file(tmp_path / "h.npz")
+    for act in (StepFile().read, StepFile().sealed):
+        with pytest.raises(InputError, match=r"none is named\. Give its path"):
+            act()
+    with pytest.raises(InputError, match="There is no file"):
+        of_file(tmp_path / "none.npz")
