@@ -84,7 +84,8 @@ def choose_goal(energies: np.ndarray) -> int:
     there = np.isfinite(energies)
     lonely = (there != there.T).sum(0)
     if not lonely.any():
-        return int(np.abs(energies - energies.T, where=there, out=np.zeros(energies.shape)).mean(0).argmax())
+        apart = np.subtract(energies, energies.T, where=there, out=np.zeros(energies.shape))
+        return int(np.abs(apart).mean(0).argmax())
     both = there & there.T  # ways there and back: which states lie on one side
     midst = np.where(both, energies, 0.0).sum(1) / both.sum(1)
     return int(np.lexsort((midst, -both.sum(1), -lonely))[0])
