@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
-tour: .venv/core  ## the guided run: two agents, one world, the map between them (two minutes)
+tour: .venv/core  ## the guided run: two agents, one world, the map between them (three minutes)
 	rm -rf runs/tour
 	$(BIN)/jepatlas tour --out runs/tour
 

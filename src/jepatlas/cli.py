@@ -18,7 +18,7 @@ __all__ = ["main"]
 BROKEN_PIPE = 128 + 13  # as a shell reports a process that SIGPIPE ended
 
 VERBS = {
-    "tour": "a guided run: two agents, one world, the map between them (two minutes)",
+    "tour": "a guided run: two agents, one world, the map between them (three minutes)",
     "train": "train an agent on a world, or resume one",
     "certify": "are the latents of a run the world's own coordinates?",
     "align": "can one model's latents be translated into another's?",

@@ -13,7 +13,7 @@ from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 
 @dataclass(frozen=True)
 class Tour:
-    """The main job from end to end, on a built-in world, in about two minutes on two cores.
+    """The main job from end to end, on a built-in world, in about three minutes on two cores.
 
     Example: jepatlas tour --seed 1 --out runs/tour-1
     """
