@@ -6,15 +6,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
 
 from jepatlas.align import load_atlas
+from jepatlas.base.linear import hold_out
 from jepatlas.base.records import LinearMap
 from jepatlas.energies import energy_for, load_energy_file
 from jepatlas.report import read_chapters
 from jepatlas.tour import CHAPTERS, Stage, agents, energy
+from jepatlas.tour.probe import PROBE
+from jepatlas.tour.shared_states import SharedStates
 from jepatlas.verbs import tour
 
 
@@ -75,3 +79,17 @@ def test_the_agents_share_the_law_and_nothing_else() -> None:
 def test_a_stage_knows_where_its_agents_live(tmp_path: Path) -> None:
     stage = Stage(tmp_path, 0, 1, Console())
     assert stage.agent("ada") == tmp_path / "agents" / "ada"
+
+
+def test_the_probe_and_the_map_have_different_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two agents that have nothing in common: from the same states, labels would pass from one to the other."""
+    rng = np.random.default_rng(0)
+    z, ada, ben = (rng.standard_normal((1200, width)) for width in (2, 60, 50))
+    ben[:, :2] = z
+    shared = SharedStates(z, (ada, ben), (ada, ben), (ada, ben), hold_out(1200, rng))
+    monkeypatch.setattr("jepatlas.tour.probe.shared_states", lambda _: shared)
+    monkeypatch.setattr("jepatlas.tour.probe.sector", lambda z: (z[:, 0] > 0).astype(int))
+    record = PROBE.play(Stage(tmp_path, 0, 1, Console(quiet=True)))
+    assert (record.provenance["of the probe"], record.provenance["of the map"]) == (300, 300)
+    migrated = next(one for one in record.verdicts if one.name == "probe_migrated")
+    assert abs(migrated.value - 0.5) < 0.1

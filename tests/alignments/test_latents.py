@@ -101,6 +101,8 @@ def test_rows_that_do_not_belong_together(a: dict[str, Any], b: dict[str, Any], 
         ({"h": np.where(np.eye(20, 4) > 0, np.nan, 1)}, r"'ada: h' has 4 values .* NaN or infinite .*row 0"),
         ({"h": IDS[:, None]}, "must hold numbers"),
         ({"h": MODELS.a, "labels": MODELS.label[:7]}, "there are 20 latents, but 7 rows of labels"),
+        ({"h": MODELS.a, "sample_id": IDS}, "has 'sample_id', which is not read. Call it 'ids'"),
+        ({"h": MODELS.a, "userIDs": np.arange(20.0)}, "has 'userIDs', which is not read"),
         ({"h": MODELS.a, "ids": MODELS.a}, r"ids must be one value per row, but its shape is \(20, 4\)"),
         ({"h": MODELS.a, "ids": np.array(3)}, r"ids must be one value per row, but its shape is \(\)"),
         ({"h": MODELS.a, "raw": np.array(3.0)}, "there are 20 latents, but no rows of raw"),
@@ -111,6 +113,18 @@ def test_rows_that_do_not_belong_together(a: dict[str, Any], b: dict[str, Any], 
 def test_files_that_are_refused(arrays: dict[str, np.ndarray], message: str, tmp_path: Path):
     with pytest.raises(InputError, match=message):
         read_latents(write(tmp_path / "ada.npz", **arrays))
+
+
+def test_other_ids_beside_ids_and_arrays_that_are_none_are_let_be(tmp_path: Path):
+    beside = write(
+        tmp_path / "ada.npz", h=MODELS.a, ids=np.arange(20), sample_id=IDS, grid=MODELS.a, centroid=MODELS.a[:, 0]
+    )
+    np.testing.assert_array_equal(read_latents(beside).h, MODELS.a)
+    fractions = write(tmp_path / "ben.npz", h=MODELS.a, grid=MODELS.a, centroid=MODELS.a[:, 0])
+    assert read_latents(fractions).ids is None
+    (tmp_path / "cleo.csv").write_text("sample_id,d0,d1\n1,.5,2\n2,.5,3\n")
+    with pytest.raises(InputError, match="has 'sample_id', which is not read"):
+        read_latents(tmp_path / "cleo.csv")
 
 
 def test_files_of_one_array_that_are_refused(tmp_path: Path):

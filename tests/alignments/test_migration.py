@@ -7,34 +7,81 @@ import pytest
 from alignments.models import Models, matched
 
 from jepatlas.align import LinearProbe, migrate, split_rows
-from jepatlas.alignments import fit_map, migrate_between
+from jepatlas.alignments import Migration, fit_map, migrate_between
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear import hold_out
+from jepatlas.base.records import LinearMap, Verdict
 from jepatlas.base.seeding import numpy_generator
 
 MODELS = Models.draw(rows=240)
 BOTH = matched(MODELS.a, MODELS.b, labels=MODELS.label, groups=MODELS.group)
 
 
-def test_probe_and_map_come_from_rows_that_are_not_held_out():
+def judged(found: Migration) -> dict[str, Verdict]:
+    return {verdict.name: verdict for verdict in found.record.verdicts}
+
+
+def test_probe_and_map_come_from_different_halves_of_the_rows_that_are_not_held_out():
     found = migrate_between(BOTH, "least-squares", limit=1e6, seed=3)
     rows = split_rows(240, numpy_generator(3, "migrate split"), groups=MODELS.group).fit
-    probe, fitted = LinearProbe.fit(MODELS.a[rows], MODELS.label[rows]), fit_map(
-        "least-squares", MODELS.a[rows], MODELS.b[rows]
-    ).map_  # fmt: skip
+    halves = hold_out(len(rows), numpy_generator(3, "migrate halves"), groups=MODELS.group[rows])
+    mapped, probed = (rows[half] for half in halves)
+    assert not set(MODELS.group[mapped]) & set(MODELS.group[probed])
+    probe = LinearProbe.fit(MODELS.a[probed], MODELS.label[probed])
+    fitted = fit_map("least-squares", MODELS.a[mapped], MODELS.b[mapped]).map_
     np.testing.assert_allclose(found.map.weight, fitted.weight)
-    expected = migrate(probe, fitted, limit=1e6, latents=MODELS.a[rows])
+    expected = migrate(probe, fitted, limit=1e6, latents=MODELS.a[probed])
+    np.testing.assert_array_equal(found.source.logits(MODELS.a), probe.logits(MODELS.a))
     np.testing.assert_allclose(found.probe.logits(MODELS.b), expected.logits(MODELS.b))
 
 
 def test_the_record_has_the_accuracies():
     found = migrate_between(BOTH, "ridge", limit=1e6, seed=0)
-    verdicts = {verdict.name: verdict for verdict in found.record.verdicts}
+    verdicts = judged(found)
     assert verdicts["probe_migrated"].value == found.report.migrated.value > found.report.majority + 0.2
     price = verdicts["probe_price"]
     assert price.value == pytest.approx(found.report.target.value - found.report.migrated.value)
     assert f"right on {found.report.migrated.value:.1%} of held-out rows of ben" in found.record.summary
-    assert found.record.provenance["pairs fitted"] + found.record.provenance["pairs held out"] == 240
+    told = found.record.provenance
+    assert told["pairs fitted"] + told["rows the probe was trained on"] + told["pairs held out"] == 240
+
+
+CHANCE = "Nothing is carried: the map tells ben from ada no better than chance"
+
+
+def test_independent_models_do_not_migrate_and_true_pairs_do():
+    """Fitted on the same rows, probe and map of these would be right on 75% of the held-out ones."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((1000, 60)), rng.standard_normal((1000, 40))
+    labels = (b[:, 0] > 0).astype(int)
+    found = migrate_between(matched(a, b, labels=labels), "least-squares", limit=1e6, seed=0)
+    assert abs(found.report.migrated.value - 0.5) < 0.1 and judged(found)["map_r2"].passed is False
+    assert found.record.summary.startswith(CHANCE)
+    related = b @ rng.standard_normal((40, 60)) + 0.1 * a
+    true = migrate_between(matched(related, b, labels=labels), "least-squares", limit=1e6, seed=0)
+    assert true.report.migrated.value > 0.85 and judged(true)["map_r2"].passed
+    assert judged(true)["map_r2"].value > 0.9 and judged(found)["map_r2"].value < 0.1
+    assert true.record.summary.startswith("The migrated probe is right on")
+
+
+def test_a_narrower_target_that_is_independent_is_refused_and_a_true_one_is_not():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((1000, 100)), rng.standard_normal((1000, 16))
+    labels = (b[:, 0] > 0).astype(int)
+    with pytest.raises(InputError, match=rf"^{CHANCE} .* carries 16 of the 100 directions"):
+        migrate_between(matched(a, b, labels=labels), "least-squares", limit=1e6, seed=0)
+    related = b @ rng.standard_normal((16, 100)) + 0.1 * a
+    true = migrate_between(matched(related, b, labels=labels), "least-squares", limit=1e6, seed=0)
+    assert true.report.migrated.value > 0.85 and judged(true)["map_r2"].passed
+
+
+def test_a_given_map_of_other_models_is_no_better_than_chance():
+    rng = np.random.default_rng(1)
+    a, b, other = (rng.standard_normal((200, 4)) for _ in range(3))
+    through = fit_map("least-squares", a, other).map_
+    both = matched(a, b, labels=(a[:, 0] > 0).astype(int))
+    found = migrate_between(both, "ridge", limit=1e6, seed=0, fitted=through)
+    assert judged(found)["map_r2"].passed is False and found.record.summary.startswith("Nothing is carried")
 
 
 def test_a_probe_and_a_map_of_ones_own():
@@ -67,12 +114,14 @@ def test_what_was_fitted_here_is_scored_on_held_out_rows():
 def test_time_blocks_and_shares():
     series = matched(MODELS.a, MODELS.b, labels=MODELS.label)
     found = migrate_between(series, "ridge", limit=1e6, seed=0, blocks=24, share=0.2)
-    assert found.record.provenance["pairs held out"] == 48 and found.record.provenance["pairs fitted"] == 192
+    assert found.record.provenance["pairs held out"] == 48
+    assert found.record.provenance["pairs fitted"] == found.record.provenance["rows the probe was trained on"] == 96
+    assert judged(found)["map_r2"].passed is None  # 10 blocks allow too few shifts
     with pytest.raises(InputError, match="by groups or by time blocks"):
         migrate_between(BOTH, "ridge", limit=1e6, seed=0, blocks=24)
-    few = matched(MODELS.a[:10], MODELS.b[:10], labels=np.arange(10) % 2)
-    judged = {one.name: one for one in migrate_between(few, "ridge", limit=1e6, seed=0, share=0.6).record.verdicts}
-    assert judged["pairs_beyond_dimensions"].value == 0 and judged["pairs_beyond_dimensions"].passed is False
+    few = matched(MODELS.a[:16], MODELS.b[:16], labels=np.arange(16) % 2)
+    short = judged(migrate_between(few, "ridge", limit=1e6, seed=0))["pairs_beyond_dimensions"]
+    assert short.value == 0 and short.passed is False
 
 
 def test_refusals():
@@ -84,6 +133,9 @@ def test_refusals():
     lost = LinearMap(np.zeros((4, 4)), np.zeros(4), np.zeros(4))
     with pytest.raises(InputError, match="carries 0 of the 4 directions"):
         migrate_between(BOTH, "ridge", limit=1e6, seed=0, fitted=lost)
+    with pytest.raises(InputError, match="fitted on different groups of rows, but only 1 is not held out"):
+        two = matched(MODELS.a, MODELS.b, labels=MODELS.label, groups=np.arange(240) // 120)
+        migrate_between(two, "ridge", limit=1e6, seed=0)
     rare = MODELS.label.astype("<U9")
     rare[split_rows(240, numpy_generator(0, "migrate split"), groups=MODELS.group).score[0]] = "up"
     with pytest.raises(InputError, match=r"does not know the labels \['up'\]"):

@@ -136,6 +136,9 @@ def csv_file(tmp_path: Path, text: str | bytes) -> Path:
         ("d0,d1,z\n1,2,3\n", {"h": [[1, 2]], "z": [[3]]}),  # and what is none
         ("h,h_next,z,groups\n1,2,3,4\n", {"h": [[1]], "h_next": [[2]], "z": [[3]], "groups": [4]}),
         ("x,episode,step,cost\n1,0,0,.5\n", {"x": [[1]], "episode": [0], "step": [0], "cost": [0.5]}),
+        ("sample_id,d0\n7,.5\n8,2\n", {"h": [[0.5], [2]], "sample_id": [7, 8]}),
+        ("UserID,d0\n7,.5\n,2\n", {"h": [[0.5], [2]], "UserID": [7, np.nan]}),
+        ("grid,d0\n.5,1\n2,3\n", {"h": [[0.5, 1], [2, 3]]}),
         ("h.0,x,ids\n1,2,3\n", {"h": [[1]], "x": [2], "ids": [3]}),
     ],
 )  # fmt: skip

@@ -60,6 +60,10 @@ def test_build_show_translate(capsys: Captured):
     assert "3 maps serve 6 translations" in out and "kB in all" in out and built["seal"] in out
     assert call("atlas", "show", "atlas") == 0
     assert f"(seal {built['seal']})" in capsys.readouterr().out
+    Path("atlas/charts/note.txt").write_text("from nobody")
+    assert call("atlas", "show", "atlas") == 0
+    assert "Not part of the atlas, and not checked: charts/note.txt" in capsys.readouterr().out
+    Path("atlas/charts/note.txt").unlink()
     shown = answer(capsys, "atlas", "show", "atlas")
     assert shown == built  # all that was said of it travels with it
     told = answer(capsys, "atlas", "translate", "atlas", "ada", "ben", "ada.npz")

@@ -45,6 +45,10 @@ def test_a_probe_is_trained_carried_and_scored(capsys: Captured):
     assert "The migrated probe is right on" in out and "probe_price" in out and "probe_untranslated" in out
     probe = LinearProbe.load("out/probe.safetensors")
     assert np.mean(probe.predict(MODELS.b) == MODELS.label) > 0.8
+    source = LinearProbe.load("out/source_probe.safetensors")
+    assert np.mean(source.predict(MODELS.a) == MODELS.label) > 0.8 and "out/source_probe.safetensors" in out
+    through = LinearMap.load("out/map.safetensors")
+    np.testing.assert_allclose(migrate(source, through).logits(MODELS.b), probe.logits(MODELS.b))
     assert LinearMap.load("out/map.safetensors").weight.shape == (4, 4)
     assert json.loads(Path("out/records/migrate.json").read_text())["provenance"]["pairs held out"] == 48
     assert "A probe of ada, for ben" in Path("out/report.html").read_text()
@@ -88,8 +92,8 @@ def test_a_saved_probe_and_map_are_scored_on_latents(capsys: Captured):
 def test_time_blocks_and_a_share(capsys: Captured):
     words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--blocks", "12", "--share", "0.25", "--out", "out"]
     found = answer(capsys, "migrate", "probe", *words)
-    assert (found["provenance"]["pairs fitted"], found["provenance"]["pairs held out"]) == (72, 24)
-    assert value(found, "pairs_beyond_dimensions") == 68
+    assert (found["provenance"]["pairs fitted"], found["provenance"]["pairs held out"]) == (36, 24)
+    assert value(found, "pairs_beyond_dimensions") == 32
 
 
 BAD = [

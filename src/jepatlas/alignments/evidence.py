@@ -4,20 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from jepatlas.align import METRICS, FittedMap, Metric, Null, half_sample_intervals, measure, permutation_null
+from jepatlas.align import METRICS, Metric, Null, half_sample_intervals, measure, permutation_null
 from jepatlas.align.nulls import ENOUGH
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.base.records import Estimate, LinearMap, Verdict
 from jepatlas.base.seeding import numpy_generator
 
-__all__ = ["BRIEF", "MAIN", "Evidence", "Fit", "Study", "gather"]
+__all__ = ["BRIEF", "MAIN", "Carries", "Evidence", "Fit", "Study", "gather"]
 
-Fit = Callable[[np.ndarray, np.ndarray, np.ndarray | None], FittedMap]
+
+class Carries(Protocol):
+    """A map, and how far it is inverted."""
+
+    @property
+    def map_(self) -> LinearMap: ...
+    @property
+    def limit(self) -> float: ...
+
+
+Fit = Callable[[np.ndarray, np.ndarray, np.ndarray | None], Carries]
 """A map from pairs of rows (b, d_a), (b, d_b), and the groups of rows that are alike."""
 
 BRIEF = ("r2", "cka_debiased", "dsc_common", "nos_10_common")
@@ -173,7 +184,7 @@ def gather(
     rows, score, names = study.split.fit, study.scored, list(names)
     alike = None if study.groups is None else study.groups[rows]
 
-    def taken(a: np.ndarray, b: np.ndarray, found: FittedMap) -> dict[str, float]:
+    def taken(a: np.ndarray, b: np.ndarray, found: Carries) -> dict[str, float]:
         study.advance()
         return measure(a, b, found.map_, names=names, limit=found.limit)
 

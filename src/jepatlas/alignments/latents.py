@@ -11,6 +11,7 @@ import numpy as np
 from jepatlas.align import match_ids
 from jepatlas.base.arrays import check_finite, read_arrays
 from jepatlas.base.errors import InputError
+from jepatlas.base.tables import is_id
 
 __all__ = ["Latents", "Matched", "match", "read_latents", "read_one"]
 
@@ -61,6 +62,7 @@ def read_latents(
     """
     arrays = read_arrays(path)
     _refuse_misspelt(path, arrays)
+    _refuse_other_ids(path, arrays)
     layers = {name: arrays[name] for name in sorted(arrays, key=_in_order) if name.startswith("layer")}
     h = arrays.get("h", next(reversed(layers.values()), None))
     if h is None:
@@ -81,6 +83,13 @@ def _refuse_misspelt(path: Path, names: Iterable[str]) -> None:
         meant = next((kind for kind in NAMED if plain in (kind, kind.removesuffix("s"))), None)
         if meant is not None and meant not in names:
             raise InputError(f"{path} has '{name}', which is not read. Call it '{meant}', or take it out of the file.")
+
+
+def _refuse_other_ids(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """`sample_id` and the like: one whole number or text a row, and nothing else that says which row is which."""
+    strange = sorted(name for name, column in arrays.items() if is_id(name, column))
+    if strange and "ids" not in arrays:
+        raise InputError(f"{path} has '{strange[0]}', which is not read. Call it 'ids', or take it out of the file.")
 
 
 def read_one(path: Path) -> np.ndarray:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from jepatlas.align import FittedMap, LinearProbe, MigrationReport, migrate, migration_report, split_rows, time_blocks
 from jepatlas.align.maps import Conditioning
 from jepatlas.alignments.alignment import MapKind, fit_map
+from jepatlas.alignments.evidence import Carries, Evidence, Study, gather
 from jepatlas.alignments.latents import Matched
 from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
+from jepatlas.base.linear import Split, hold_out
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import LinearMap, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
@@ -21,9 +23,10 @@ __all__ = ["Migration", "migrate_between"]
 
 @dataclass(frozen=True)
 class Migration:
-    """The probe for the target, the map it came through, and the record of what it is worth."""
+    """The probe for the target, its source, the map it came through, and the record of what it is worth."""
 
     probe: LinearProbe
+    source: LinearProbe
     map: LinearMap
     report: MigrationReport
     record: Record
@@ -40,21 +43,31 @@ def migrate_between(
     blocks: int | None = None,
     share: float = 0.5,
 ) -> Migration:
-    """Carry a probe from a to b; what is not given, probe or map, is fitted on the rows that are not held out."""
+    """Carry a probe from a to b; what is not given, probe or map, is fitted on rows that are not held out.
+
+    Where both are fitted here, each has one half of these: see `migration_report`.
+    """
     a, b, labels = matched.a.h, matched.b.h, matched.labels
     if labels is None:
         raise InputError(f"{matched.a.name} has no labels, so no probe can be scored. Give them with --labels.")
     split = split_rows(
         len(a), numpy_generator(seed, "migrate split"), groups=matched.groups, blocks=blocks, share=share
     )
-    groups, rows = matched.groups if blocks is None else time_blocks(len(a), blocks), split.fit
+    groups = matched.groups if blocks is None else time_blocks(len(a), blocks)
     given = tuple(name for name, one in {"probe": probe, "map": fitted}.items() if one is not None)
+    mapped, rows = (split.fit, split.fit) if given else _halves(split.fit, groups, seed)
+    study = Study(Split(mapped, split.score), groups, blocks, seed)
     probe = LinearProbe.fit(a[rows], labels[rows]) if probe is None else probe
     own = None
     if fitted is None:
-        own = fit_map(kind, a[rows], b[rows], None if groups is None else groups[rows])
+        own = fit_map(kind, a[mapped], b[mapped], None if groups is None else groups[mapped])
         fitted = own.map_
-    carried = migrate(probe, fitted, limit=limit, latents=a[rows])
+    r2 = gather(a, b, partial(fit_map, kind) if own else _Given(fitted, limit), study, ["r2"])["r2"]
+    chance = _chance(matched, r2)
+    try:
+        carried = migrate(probe, fitted, limit=limit, latents=a[rows])
+    except InputError as error:  # a map of unrelated models is no map to fit on more pairs
+        raise InputError(" ".join([*chance, str(error)])) from error
 
     def report(scored: np.ndarray) -> MigrationReport:
         return migration_report(probe, fitted, a, b, labels, split=Split(rows, scored), limit=limit, groups=groups,
@@ -65,15 +78,36 @@ def migrate_between(
         found = _widened(found, report(np.arange(len(a))), given)
     record = Record(
         title=f"A probe of {matched.a.name}, for {matched.b.name}",
-        summary=_summary(matched, found, given),
+        summary=" ".join([*chance, _summary(matched, found, given)]),
         provenance=provenance(seed) | {
-            "map": "given" if "map" in given else kind, "pairs fitted": 0 if "map" in given else len(rows),
+            "map": "given" if "map" in given else kind, "pairs fitted": 0 if "map" in given else len(mapped),
             "rows the probe was trained on": "given" if "probe" in given else len(rows),
             "pairs held out": len(split.score),
         } | ({"not known": _unknown(given)} if given else {}),
-        verdicts=(*found.verdicts(), *_judged(fitted, own, len(rows), limit)),
+        verdicts=(replace(r2.verdict, name="map_r2"), *found.verdicts(), *_judged(fitted, own, len(mapped), limit)),
     )  # fmt: skip
-    return Migration(carried, fitted, found, record)
+    return Migration(carried, probe, fitted, found, record)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A map that is not fitted anew, whatever the pairs are."""
+
+    map_: LinearMap
+    limit: float
+
+    def __call__(self, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None) -> Carries:
+        return self
+
+
+def _halves(rows: np.ndarray, groups: np.ndarray | None, seed: int) -> Split:
+    """Rows for the map and rows for the probe."""
+    alike = None if groups is None else groups[rows]
+    if len(rows if alike is None else np.unique(alike)) < 2:
+        raise InputError("Probe and map are fitted on different groups of rows, but only 1 is not held out. Give more "
+                         "groups (or shorter --blocks), or a --probe or a --map of other rows.")  # fmt: skip
+    mapped, probed = hold_out(len(rows), numpy_generator(seed, "migrate halves"), groups=alike)
+    return Split(rows[mapped], rows[probed])
 
 
 def _judged(fitted: LinearMap, own: FittedMap | None, pairs: int, limit: float) -> list[Verdict]:
@@ -93,6 +127,12 @@ def _unknown(given: tuple[str, ...]) -> str:
     one = len(given) == 1
     were, have = ("was", "it has") if one else ("were", "they have")
     return f"The {' and the '.join(given)} {were} given: whether {have} seen these rows is not known."
+
+
+def _chance(matched: Matched, r2: Evidence) -> list[str]:
+    told = f"{matched.b.name} from {matched.a.name}"
+    said = f"Nothing is carried: the map tells {told} no better than chance (held-out R² {r2.cell})."
+    return [said] if r2.passed is False else []
 
 
 def _summary(matched: Matched, found: MigrationReport, given: tuple[str, ...]) -> str:

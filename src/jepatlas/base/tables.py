@@ -6,6 +6,7 @@ called so, those that are numeric are one matrix `h`, except for those whose nam
     ids, groups, labels, raw, cost, episode, step, state, view, index, h_next, x_next, z_next   always
     z                                                                        without x and y, whose third it might be
     h, x, z                                                                  beside a cost, an episode or a …_next
+    …id, as in sample_id                                                     where its numbers are whole
 
 in singular or plural, small or capital letters. An id that is taken for a latent would align any two models. An empty
 cell among numbers is NaN; the row index that pandas writes is left out.
@@ -23,7 +24,7 @@ import numpy as np
 
 from jepatlas.base.errors import InputError, require
 
-__all__ = ["read_csv", "read_parquet", "without_objects", "write_csv", "write_parquet"]
+__all__ = ["is_id", "read_csv", "read_parquet", "without_objects", "write_csv", "write_parquet"]
 
 Arrays = dict[str, np.ndarray]
 
@@ -88,6 +89,13 @@ def without_objects(name: str, array: np.ndarray) -> np.ndarray:
     return array.astype(str)
 
 
+def is_id(name: str, column: np.ndarray) -> bool:
+    """Whole numbers or texts under a name such as `sample_id`; one that is missing may have made the numbers floats."""
+    if not _stem(name).endswith("id") or column.ndim != 1 or column.dtype.kind not in "iufU":
+        return False
+    return column.dtype.kind != "f" or bool(np.all(np.isnan(column) | (column == np.rint(column))))
+
+
 def _is_header(rows: list[list[str]]) -> bool:
     """Whether the first row is not all numbers, or is 0, 1, 2, … above fractions, as pandas numbers its columns."""
     if not all(map(_is_number, rows[0])):
@@ -136,7 +144,7 @@ def _gathered(plain: Arrays) -> Arrays:
     """Numeric columns as one matrix `h`, but for those that are something else by their name."""
     names = {_stem(name) for name in plain}
     numeric = {name: column for name, column in plain.items() if column.dtype.kind in "fiub"}
-    h = {name: column for name, column in numeric.items() if not _is_apart(_stem(name), names)}
+    h = {name: column for name, column in numeric.items() if not (_is_apart(_stem(name), names) or is_id(name, column))}
     apart = {name: column for name, column in plain.items() if name not in h}
     # a state of one dimension is a matrix, as `h` is
     apart |= {name: column[:, None] for name, column in apart.items() if name in (*STATES, *SUCCESSORS)}

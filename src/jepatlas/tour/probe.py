@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align import LinearProbe, migrate, migration_report
-from jepatlas.base.linear import least_squares
+from jepatlas.base.linear import Split, hold_out, least_squares
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
 from jepatlas.base.seeding import numpy_generator
@@ -28,11 +28,13 @@ def sector(z: np.ndarray) -> np.ndarray:
 def _play(stage: Stage) -> Record:
     shared = shared_states(stage)
     (ada, ben), (fit, score), labels = shared.trained, shared.split, sector(shared.z)
-    probe, to_ben = LinearProbe.fit(ada[fit], labels[fit]), least_squares(ada[fit], ben[fit])
+    # on the same rows, the probe's and the map's errors would go together
+    mapped, probed = (fit[half] for half in hold_out(len(fit), numpy_generator(stage.seed, "probe halves")))
+    probe, to_ben = LinearProbe.fit(ada[probed], labels[probed]), least_squares(ada[mapped], ben[mapped])
     probe.save(stage.folder / "probes" / "ada.safetensors")
-    for_ben = migrate(probe, to_ben, latents=ada[fit])
+    for_ben = migrate(probe, to_ben, latents=ada[probed])
     for_ben.save(stage.folder / "probes" / "ben.safetensors")
-    report = migration_report(probe, to_ben, ada, ben, labels, split=shared.split,
+    report = migration_report(probe, to_ben, ada, ben, labels, split=Split(probed, score),
                               rng=numpy_generator(stage.seed, "probe"))  # fmt: skip
     untranslated = report.untranslated
     shown = score[:SHOWN]
@@ -44,7 +46,7 @@ def _play(stage: Stage) -> Record:
         + (f", Ada's head as it is on {untranslated.value:.1%}" if untranslated else "")
         + f", guessing on {report.majority:.1%}. Of the {100 * report.loss.value:.1f} points that it loses, "
         f"{100 * report.price.value:.1f} are the migration's; the rest a probe trained on Ben's lacks as well.",
-        provenance(stage.seed) | {"states": len(ada)},
+        provenance(stage.seed) | {"states": len(ada), "of the probe": len(probed), "of the map": len(mapped)},
         tuple(report.verdicts()),
         (_figure(),),
         arrays={"z": shared.z[shown], "ben": ben[shown], "truth": labels[shown].astype(np.float32),

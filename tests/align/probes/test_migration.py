@@ -175,6 +175,19 @@ def test_a_good_map_brings_the_probe_across_and_a_random_one_does_not():
     assert failed["probe_migrated"].null == failed["probe_migrated"].threshold == trial.report().majority
 
 
+def test_who_gains_on_the_way_is_not_believed():
+    trial = Trial.draw()
+    rng = np.random.default_rng(5)
+    noisy = trial.a + 3 * rng.standard_normal(trial.a.shape)
+    fit = trial.split.fit
+    probe, through = LinearProbe.fit(noisy[fit], trial.labels[fit]), least_squares(noisy[fit], trial.a[fit])
+    report = migration_report(probe, through, noisy, trial.a, trial.labels, split=trial.split, rng=rng)
+    loss = next(one for one in report.verdicts() if one.name == "probe_loss")
+    assert loss.high < 0 and loss.passed is False and "better than its own source" in loss.advice
+    usual = next(one for one in trial.report().verdicts() if one.name == "probe_loss")
+    assert usual.high >= 0 and usual.passed is None
+
+
 def test_intervals_are_by_groups():
     trial = Trial.draw()
     by_groups, by_rows = trial.report(), trial.report(groups=None)

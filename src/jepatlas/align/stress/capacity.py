@@ -55,7 +55,7 @@ def capacity(
     def trials(width: int, own: np.random.Generator) -> dict[str, Trial]:
         rows = divide(own)
         narrow = pca_control(full, width, rows.fit) if by == "principal" else _projected(full, width, own)
-        return {"": Trial.right(replace(latents, **{side: narrow}), rows)}
+        return {"": Trial.right(replace(latents, **{side: narrow}), rows, own)}
 
     cases = [Case(width, str(width), lambda own, width=width: trials(width, own)) for width in within]
     points = run_cases(cases, fits, protocol, protocol.draw(rng))
@@ -81,7 +81,7 @@ def capacity_between(
         latents = LatentPairs.of(models[source], models[target], labels, groups)
         divide = divider(latents, split, protocol)
         ratio = latents.b.shape[1] / latents.a.shape[1]
-        return Case(ratio, f"{source} → {target}", lambda own: {"": Trial.right(latents, divide(own))})
+        return Case(ratio, f"{source} → {target}", lambda own: {"": Trial.right(latents, divide(own), own)})
 
     cases = sorted((case(*pair) for pair in permutations(models, 2)), key=lambda one: one.x)
     points = run_cases(cases, fits, protocol, protocol.draw(rng))

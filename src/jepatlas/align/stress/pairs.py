@@ -15,7 +15,7 @@ import numpy as np
 from jepatlas.align.maps.estimators import ProcrustesMap, RidgeMap
 from jepatlas.align.stress.curve import StressCurve
 from jepatlas.align.stress.runs import FITS, Case, Protocol, divider, run_cases
-from jepatlas.align.stress.trial import Fits, LatentPairs, Trial
+from jepatlas.align.stress.trial import Fits, LatentPairs, Trial, shared_out
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
 
@@ -50,10 +50,11 @@ def pair_noise(
 
     def trials(share: float, own: np.random.Generator) -> dict[str, Trial]:
         rows = divide(own)
-        chosen = own.permutation(len(rows.fit))[: round(share * len(rows.fit))]
-        partners = rows.fit.copy()
-        partners[chosen] = _strangers(rows.fit, latents.groups[rows.fit], chosen, own)
-        return {"": Trial(latents, rows, partners, rows.fit)}
+        fit, probed = shared_out(latents, rows.fit, own)
+        chosen = own.permutation(len(fit))[: round(share * len(fit))]
+        partners = fit.copy()
+        partners[chosen] = _strangers(fit, latents.groups[fit], chosen, own)
+        return {"": Trial(latents, Split(fit, rows.score), partners, probed)}
 
     cases = [Case(share, f"{share:g}", lambda own, share=share: trials(share, own)) for share in shares]
     points = run_cases(cases, fits, protocol, protocol.draw(rng))
@@ -74,11 +75,16 @@ def pair_budget(
 ) -> StressCurve:
     """Only so many of the pairs to fit on, drawn at random; budgets that are more than there are, are left out.
 
-    The source's probe has all rows: labels are not what is short.
+    The source's probe has half of the rows, whatever the budget: labels are not what is short.
     """
     latents, protocol = LatentPairs.of(a, b, labels, groups), protocol or Protocol()
     divide, seeds = divider(latents, split, protocol), protocol.draw(rng)
-    most = min(len(divide(np.random.default_rng(seed)).fit) for seed in seeds)
+
+    def shared(own: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        fit, score = divide(own)
+        return *shared_out(latents, fit, own), score
+
+    most = min(len(shared(np.random.default_rng(seed))[0]) for seed in seeds)
     within = sorted({budget for budget in budgets if 2 <= budget <= most})
     if not within:
         raise InputError(
@@ -86,9 +92,9 @@ def pair_budget(
         )
 
     def trials(budget: int, own: np.random.Generator) -> dict[str, Trial]:
-        rows = divide(own)
-        few = own.permutation(rows.fit)[:budget]
-        return {"": Trial(latents, Split(few, rows.score), few, rows.fit)}
+        fit, probed, score = shared(own)
+        few = own.permutation(fit)[:budget]
+        return {"": Trial(latents, Split(few, score), few, probed)}
 
     cases = [Case(budget, str(budget), lambda own, budget=budget: trials(budget, own)) for budget in within]
     points = run_cases(cases, fits, protocol, seeds)

@@ -62,7 +62,8 @@ def distribution_shift(
         low, near, score = (
             np.flatnonzero(np.isin(latents.groups, part)) for part in (order[:size], others[:size], others[size:])
         )
-        return {"": Trial.right(latents, Split(low, score)), UNSHIFTED: Trial.right(latents, Split(near, score))}
+        parts = {"": low, UNSHIFTED: near}
+        return {name: Trial.right(latents, Split(part, score), own) for name, part in parts.items()}
 
     cases = [Case(0.0, f"{strength:g}", lambda own, strength=strength: trials(strength, own)) for strength in strengths]
     seeds = protocol.draw(rng)
@@ -98,7 +99,8 @@ def domain_shift(
         far, near = np.flatnonzero((places != domain) & ~scored), np.flatnonzero(~scored)
         near = np.sort(own.choice(near, len(far), replace=False))
         score = np.flatnonzero(scored & (places == domain))
-        return {"": Trial.right(latents, Split(far, score)), UNSHIFTED: Trial.right(latents, Split(near, score))}
+        parts = {"": far, UNSHIFTED: near}
+        return {name: Trial.right(latents, Split(part, score), own) for name, part in parts.items()}
 
     cases = [Case(0.0, str(name), lambda own, k=k: trials(k, own)) for k, name in enumerate(names)]
     seeds = protocol.draw(rng)

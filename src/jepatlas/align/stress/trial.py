@@ -27,9 +27,9 @@ from jepatlas.align.probes.probe import LinearProbe, check_classes
 from jepatlas.align.similarity.metrics import measure
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
+from jepatlas.base.linear import Split, hold_out
 
-__all__ = ["Fits", "LatentPairs", "Run", "Trial"]
+__all__ = ["Fits", "LatentPairs", "Run", "Trial", "shared_out"]
 
 Fits = Mapping[str, FittedMap]
 """Map estimators by the name they are shown under; they are cloned, never fitted themselves."""
@@ -62,7 +62,7 @@ class LatentPairs:
 
 @dataclass(frozen=True)
 class Trial:
-    """Pairs to fit on, rows to score on, and rows to train the source's probe on."""
+    """Pairs to fit on, rows to score on, and other rows to train the source's probe on."""
 
     latents: LatentPairs
     split: Split
@@ -71,9 +71,10 @@ class Trial:
     probed: np.ndarray
 
     @classmethod
-    def right(cls, latents: LatentPairs, split: Split) -> Trial:
-        """Every row with its own partner, and the probe from the same rows."""
-        return cls(latents, split, split.fit, split.fit)
+    def right(cls, latents: LatentPairs, split: Split, rng: np.random.Generator) -> Trial:
+        """Every row with its own partner; where there are labels, the map has one half and the probe the other."""
+        mapped, probed = shared_out(latents, split.fit, rng)
+        return cls(latents, Split(mapped, split.score), mapped, probed)
 
     @cached_property
     def mismatched(self) -> np.ndarray:
@@ -146,6 +147,17 @@ class Trial:
             counts = np.unique(self.latents.labels[self.split.score], return_counts=True)[1]
             chance |= dict.fromkeys(("source", "migrated"), float(counts.max() / counts.sum()))
         return {key: (values[key][0], null) for key, null in chance.items() if key in values}
+
+
+def shared_out(latents: LatentPairs, rows: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows for the map and rows for the probe; all for the map where there are no labels.
+
+    On the same rows both would overfit the same noise, and labels would pass through a map of unrelated models.
+    """
+    if latents.labels is None:
+        return rows, rows[:0]
+    mapped, probed = hold_out(len(rows), rng, groups=latents.groups[rows])
+    return rows[mapped], rows[probed]
 
 
 def _fitted(estimator: FittedMap, a: np.ndarray, b: np.ndarray, groups: np.ndarray) -> FittedMap:

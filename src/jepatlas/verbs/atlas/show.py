@@ -36,9 +36,16 @@ class Show:
 def main(words: list[str]) -> int:
     options = parse(Show, "atlas show", words)
     atlas = load_atlas(options.atlas, seal=options.seal)
-    seal = read_json(options.atlas / "atlas.json")["seal"]  # loaded, so it is there and fits
-    present(atlas, options.atlas, json=options.json, seal=seal)
+    sealed = read_json(options.atlas / "atlas.json")  # loaded, so it is there and fits
+    present(atlas, options.atlas, json=options.json, seal=sealed["seal"])
+    if foreign := _foreign(options.atlas, {"atlas.json", *sealed["files"]}):
+        say(console_for(options.json), f"Not part of the atlas, and not checked: {', '.join(foreign)}")
     return 0
+
+
+def _foreign(folder: Path, known: set[str]) -> list[str]:
+    files = (one.relative_to(folder).as_posix() for one in folder.rglob("*") if not one.is_dir())
+    return sorted(set(files) - known)
 
 
 def present(atlas: Atlas, place: Path, *, json: str | None, seal: str) -> None:

@@ -25,7 +25,8 @@ class Probe:
 
     With paired latents and labels, accuracies are reported on held-out rows: of the source, of the head as it is, of
     the migrated one, and of a probe trained on B. Without latents, the probe is carried through a saved map. What is
-    given, probe or map, may have seen the rows: it is scored on all of them, and that is said.
+    given, probe or map, may have seen the rows: it is scored on all of them, and that is said. Where neither is given,
+    the probe is trained on one half of the rows that are not held out, and the map fitted on the other.
     """
 
     latents: tyro.conf.Positional[tuple[Path, ...]] = ()
@@ -40,9 +41,9 @@ class Probe:
     ids: tuple[Path, ...] = ()
     """Two files with the ids of the rows of A and of B, also as txt with one a line."""
     probe: Path | None = None
-    """A saved probe on A's latents; by default one is trained on the rows that are not held out."""
+    """A saved probe on A's latents; by default one is trained on rows that are not held out."""
     map: Path | None = None
-    """A saved map A → B; by default one is fitted on the rows that are not held out."""
+    """A saved map A → B; by default one is fitted on rows that are not held out."""
     fit: MapKind = "ridge"
     """How that map is fitted."""
     limit: float = 1e6
@@ -52,7 +53,7 @@ class Probe:
     seed: int = 0
     """Which rows are held out."""
     out: Path = Path("runs/migrate")
-    """Where probe.safetensors, the record and report.html go."""
+    """Where probe.safetensors (for B), source_probe.safetensors (of A), map.safetensors, record and report go."""
     json: str | None = None
     """Write the record as JSON to this file (- for standard output)."""
 
@@ -65,6 +66,7 @@ def main(words: list[str]) -> int:
         raise InputError(f"give the latents of both models, A and B, but {len(options.latents)} file was given.")
     found = _between_models(options)
     found.probe.save(place := options.out / "probe.safetensors")
+    found.source.save(source := options.out / "source_probe.safetensors")
     found.map.save(options.out / "map.safetensors")
     found.record.save(options.out, "migrate")
     page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
@@ -74,8 +76,8 @@ def main(words: list[str]) -> int:
     for verdict in found.record.verdicts:
         if verdict.passed is False:
             say(console, f"✗ {verdict.name}: {verdict.advice}")
-    say(console, f"Probe: {place}\nReport: {page}")
-    emit(options.json, {"probe": str(place), "report": str(page)} | found.record.to_json())
+    say(console, f"Probe for B: {place}\nSource probe, of A: {source}\nReport: {page}")
+    emit(options.json, {"probe": str(place), "source_probe": str(source), "report": str(page)} | found.record.to_json())
     return 0
 
 
