@@ -51,7 +51,7 @@ def test_numbers_are_against_the_exact_energies(judged: JudgedEnergy):
     one_way = np.isfinite(TRUTH) & np.isinf(TRUTH.T)
     knows = np.mean(judged.energies.T[one_way] > judged.energies[one_way])
     assert judged.audit["one_way_order"].value == pytest.approx(knows)
-    assert f"it knows so for {knows:.1%} of pairs" in judged.record.summary
+    assert f"of {knows:.1%} of them it has the direction right" in judged.record.summary
     assert "The iqe energy is a quasimetric on 16 states" in judged.record.summary
 
 

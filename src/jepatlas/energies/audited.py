@@ -88,7 +88,8 @@ def _energies(path: Path, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 def _summary(found: Audit) -> str:
     failed = [verdict.name for verdict in found.verdicts if verdict.passed is False]
     axioms = [name for name in failed if name in AXIOMS]
-    kind = f"no quasimetric: {', '.join(axioms)} failed" if axioms else "a quasimetric"
+    pseudo = "indiscernibles" in failed  # distinct states at energy 0
+    kind = f"no quasimetric: {', '.join(axioms)} failed" if axioms else f"a {'pseudo-' if pseudo else ''}quasimetric"
     others = [name for name in failed if name not in axioms]
     said = f"On {len(found.states)} states this is {kind}."
     return said + (f" Not passed: {', '.join(others)}." if others else "")

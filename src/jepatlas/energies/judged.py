@@ -84,10 +84,19 @@ def _own_verdicts(fitted: FittedEnergy) -> list[Verdict]:
             "ways_missed", fitted.missed, direction="lower", threshold=MISSED_ALLOWED,
             good=f"Energies above {fitted.threshold:.3g} are called unreachable; hardly any way that held-out episodes "
             "took is.",
-            bad=f"Energies above {fitted.threshold:.3g} are called unreachable, and so are ways that held-out episodes "
-            "took: do not trust the call. Train longer, or with a larger --learning.offset.",
+            bad=_doubted(fitted),
         ))  # fmt: skip
     return verdicts
+
+
+def _doubted(fitted: FittedEnergy) -> str:
+    called = f"Energies above {fitted.threshold:.3g} are called unreachable"
+    if fitted.missed.value <= MISSED_ALLOWED:
+        return f"{called}; hardly any way that held-out episodes took is, but they are too few to be sure."
+    return (
+        f"{called}, and so are ways that held-out episodes took: do not trust the call. Train longer, or with a larger "
+        "--learning.offset."
+    )
 
 
 def _summary(fitted: FittedEnergy, ground: Ground, found: Audit, energies: np.ndarray) -> str:
@@ -106,8 +115,8 @@ def _summary(fitted: FittedEnergy, ground: Ground, found: Audit, energies: np.nd
         )
     if "one_way_auc" in names:
         said.append(
-            f"Where there is no way back it knows so for {names['one_way_order'].value:.1%} of pairs (AUC "
-            f"{names['one_way_auc'].value:.3f}; a symmetric energy has 0.5)."
+            f"AUC on one-way pairs {names['one_way_auc'].value:.3f} (a symmetric energy has 0.5); of "
+            f"{names['one_way_order'].value:.1%} of them it has the direction right."
         )
     return " ".join([*said, _called(fitted, ground, energies)]).strip()
 

@@ -107,7 +107,7 @@ def _summary(judged: dict[str, JudgedEnergy], ported: Ported) -> str:
         f"{iqe['spearman'].value:.3f}, and in the median it is {iqe['median_ratio'].value:.2f} times as large. The L2 "
         f"energy cannot know of the wall (AUC {l2['one_way_auc'].value:.3f}). Carried to Ben through the map, with no "
         f"training, the first still knows (AUC {ported.audit['one_way_auc'].value:.3f}) and is still a quasimetric; it "
-        f"loses {lost.value:.3f} of its Spearman correlation."
+        f"loses {lost.value:.3f} [{lost.low:.3f}, {lost.high:.3f}] of its Spearman correlation."
     )
 
 

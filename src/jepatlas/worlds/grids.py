@@ -41,9 +41,9 @@ class OneWayGrid:
     width: int = 12
     """Number of columns."""
     wall: int | None = 6
-    """The column on whose left side the wall stands; null for none. In the middle, 25% of pairs are out of reach."""
+    """The column on whose left side the wall stands; None for no wall. In the middle, 25% of pairs are out of reach."""
     doors: tuple[int, ...] | None = None
-    """Rows where one gets through the wall from left to right; null for all."""
+    """Rows where one gets through the wall from left to right; None for all."""
     doors_back: tuple[int, ...] = ()
     """Rows where one gets through the wall from right to left."""
     obstacles: tuple[Cell, ...] = ()
@@ -78,7 +78,7 @@ class OneWayGrid:
             if self.doors or self.doors_back:
                 raise InputError("doors are given, but there is no wall to put them in. Set wall to a column.")
             return
-        check("wall", self.wall, 0 < self.wall < self.width, f"a column from 1 to {self.width - 1}, or null")
+        check("wall", self.wall, 0 < self.wall < self.width, f"a column from 1 to {self.width - 1}, or none")
         for name, rows in (("doors", self.doors or ()), ("doors_back", self.doors_back)):
             for row in rows:
                 what = f"rows of the wall, from 0 to {self.height - 1}"
