@@ -27,7 +27,8 @@ def additive_noise(pairs: WhitePairs) -> Verdict:
     state = np.concatenate([pairs.h**2, np.abs(pairs.h) * pairs.h], axis=1)
     return _judged("additive_noise", pairs, [(noise, state)], (
         "What a linear prediction leaves over does not depend on the state.",
-        "The residual of a linear prediction depends on the state: the noise is not additive, or the latents are bent.",
+        "The residual of a linear prediction depends on the state: the noise is not additive, or the latents are bent. "
+        "Look for a warp with the truth at hand, or train further; where the world's own noise is so, expect a warp.",
     ))  # fmt: skip
 
 
@@ -39,7 +40,8 @@ def independence(pairs: WhitePairs) -> Verdict:
     squares = [np.square(part) for part in (pairs.h, _residuals(pairs))]
     return _judged("independence", pairs, [(part, part) for part in squares], (
         "Coordinates, and their residuals, vary independently as far as their squares tell.",
-        "Coordinates vary together in size: they are not independent, in the state or in its noise.",
+        "Coordinates vary together in size: they are not independent, in the state or in its noise. Standardise by "
+        "episode if their scale drifts, or leave out the stretches where all of them swing.",
     ))  # fmt: skip
 
 

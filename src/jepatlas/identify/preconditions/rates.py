@@ -73,7 +73,8 @@ def _isotropy(found: Estimate, draws: np.ndarray) -> Verdict:
     null = quantiles(draws)
     return judge("isotropy", found, null, RATES * null[0], (
         "All directions decay at about one rate, as the bound presumes.",
-        "Directions decay at different rates: the bound, which presumes one ρ, does not apply as it stands.",
+        "Directions decay at different rates: the bound, which presumes one ρ, does not apply as it stands. Bring the "
+        "pairs toward one rate (isotropise), or pair states that lie as many steps apart in every direction.",
     ))  # fmt: skip
 
 
@@ -110,5 +111,5 @@ def reversibility(pairs: WhitePairs) -> Verdict:
     return judge("reversibility", estimate, null, beside(null, TURNING), (
         "Pairs look the same in both orders of time.",
         "Pairs tell the direction of time: states turn about each other, and correlations understate how predictable "
-        "they are.",
+        "they are. Pair states in both orders, or leave out what turns.",
     ))  # fmt: skip
