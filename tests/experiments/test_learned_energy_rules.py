@@ -73,7 +73,7 @@ def test_energy_calibration(off: Numbers, where: str, outcome: str):
 
     finding = concluded("energy-calibration", numbers)
     assert finding.outcome == outcome
-    assert "nearer to 1 in 12 of 12 runs" in finding.sentence
+    assert "nearer to 1 in 8 of 8 runs" in finding.sentence
 
 
 def test_where_everything_is_in_reach_no_auc_is_asked_for():
@@ -84,8 +84,8 @@ def test_where_everything_is_in_reach_no_auc_is_asked_for():
 @pytest.mark.parametrize(
     ("enough", "outcome", "short"),
     [
-        (0.7, "holds", "recovered from a coverage of 70% on"),
-        (0.1, "holds in part", "recovered from a coverage of 30% on"),  # coverage makes no difference
+        (0.7, "holds", "recovered from a coverage of 75% on"),
+        (0.1, "holds in part", "recovered from a coverage of 50% on"),  # coverage makes no difference
         (1.1, "does not hold", "recovered at no coverage"),
     ],
 )
