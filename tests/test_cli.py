@@ -121,7 +121,7 @@ BAD = [
     (["atlas", "biuld"], "there is no command 'biuld'. Did you mean 'build'?"),
     (["atlas", "build"], "at least 2 files of latents, but 0 was given"),
     (["atlas", "build", "nowhere.npy"], "at least 2 files of latents, but 1 was given"),
-    (["atlas", "add", "nowhere"], "name a file of latents to add, or probes with --probes CHART=FILE"),
+    (["atlas", "add", "nowhere"], "name a file of latents to add, or probes or energies with"),
     (["atlas", "add", "nowhere", "ada.npy"], "There is no folder nowhere"),
     (["atlas", "show", "nowhere"], "There is no folder nowhere"),
     (["atlas", "show", "."], "There is no file atlas.json"),

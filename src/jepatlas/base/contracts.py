@@ -2,17 +2,19 @@
 
 A *world* gives states, transitions and observations. *Views* turn them into batches. An *objective* owns an
 *encoder* and everything else that is trained, and turns a batch into a `Loss`. The loop knows nothing more.
+*Dynamics* say what becomes of a latent under actions, a *cost* what that is worth, and a *planner* what to do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from torch import Generator, Tensor
 
-from jepatlas.base.records import Loss
+from jepatlas.base.records import Loss, Plan
 
-__all__ = ["Batches", "Encoder", "Energy", "Law", "Mixing", "Objective", "World"]
+__all__ = ["Batches", "Cost", "Dynamics", "Encoder", "Energy", "Law", "Mixing", "Objective", "Planner", "World"]
 
 
 class Law(Protocol):
@@ -93,6 +95,33 @@ class Energy(Protocol):
         ...
 
     def __call__(self, x: Tensor, y: Tensor) -> Tensor: ...  # (..., d), (..., d) → (...)
+
+
+class Dynamics(Protocol):
+    """What becomes of a latent under actions."""
+
+    def rollout(self, h: Tensor, actions: Tensor) -> Tensor:  # (b, d), (b, t, a) → (b, t, d)
+        """The latents after each of the actions."""
+        ...
+
+
+class Cost(Protocol):
+    """What candidate sequences of actions cost, for each start; +∞ where a goal is out of reach.
+
+    `info` carries what the cost needs to know, row by row: at least the latents "start" and "goal", each (b, d).
+    """
+
+    def __call__(self, info: Mapping[str, Tensor], actions: Tensor) -> Tensor: ...  # (b, k, t, a) → (b, k)
+
+
+class Planner(Protocol):
+    """Looks for the actions of least cost, for each start."""
+
+    def __call__(
+        self, cost: Cost, info: Mapping[str, Tensor], generator: Generator, warm: Tensor | None = None
+    ) -> Plan:
+        """`warm` is a sequence to begin from for each start, (b, t, a): what is left of the plan before."""
+        ...
 
 
 class Batches(Protocol):

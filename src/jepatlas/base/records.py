@@ -1,7 +1,8 @@
 """The records that flow between rooms. All are frozen; none does any work of its own but `LinearMap`.
 
 Shapes, everywhere in jepatlas: `b` rows of a batch, `n` dimensions of the true state z,
-`p` of an observation x, `d` of a latent h. So `h_bd` is a batch of latents. Rows are samples.
+`p` of an observation x, `d` of a latent h, `a` of an action u; `t` times, `k` candidates. So `h_bd` is a batch of
+latents. Rows are samples. Images are (..., 3, height, width) where networks see them.
 
 This module does not import torch, so that the report can be drawn without it.
 """
@@ -24,7 +25,19 @@ from jepatlas.base.files import write_bytes, write_json
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Direction", "Estimate", "Experience", "LinearMap", "Loss", "Pairs", "Record", "Steps", "Verdict"]
+__all__ = [
+    "Direction",
+    "Estimate",
+    "Experience",
+    "LinearMap",
+    "Loss",
+    "Pairs",
+    "Plan",
+    "Record",
+    "Steps",
+    "Verdict",
+    "Windows",
+]
 
 Direction = Literal["higher", "lower"]
 
@@ -47,6 +60,23 @@ class Steps:
     x_next: Tensor  # (b, p)
     cost: Tensor  # (b,)
     goal: Tensor  # (b, p)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Stretches of episodes: what was seen at t + 1 times, and what was done between them."""
+
+    x: Tensor  # (b, t + 1, p) or (b, t + 1, 3, height, width)
+    u: Tensor  # (b, t, a)
+    z: Tensor | None = None  # (b, t + 1, n), where it is known
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do, for each start, and what that is expected to cost."""
+
+    actions: Tensor  # (b, t, a)
+    cost: Tensor  # (b,)
 
 
 @dataclass(frozen=True)
