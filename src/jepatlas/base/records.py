@@ -66,9 +66,14 @@ class Steps:
 class Windows:
     """Stretches of episodes: what was seen at t + 1 times, and what was done between them."""
 
-    x: Tensor  # (b, t + 1, p) or (b, t + 1, 3, height, width)
+    frames: Tensor  # (b, t + 1, p) or (b, t + 1, 3, height, width)
     u: Tensor  # (b, t, a)
     z: Tensor | None = None  # (b, t + 1, n), where it is known
+
+    @property
+    def x(self) -> Tensor:
+        """What is seen first: (b, p) or (b, 3, height, width)."""
+        return self.frames[:, 0]
 
 
 @dataclass(frozen=True)

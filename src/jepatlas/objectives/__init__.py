@@ -4,12 +4,16 @@ from jepatlas.objectives.covariance import CovarianceConfig, CovarianceWhitening
 from jepatlas.objectives.infonce import AnInfoNCE, InfoNCE, InfoNCEConfig
 from jepatlas.objectives.lejepa import LeJEPA, LeJEPAConfig
 from jepatlas.objectives.pairwise import PairObjective, Parts
+from jepatlas.objectives.shaping import AnyShaping, Contrastive, Regressive, SIGRegShaping, VCRegShaping
 from jepatlas.objectives.sigreg import SIGReg, SIGRegConfig, draw_slices, sigreg
 from jepatlas.objectives.vicreg import VICReg, VICRegConfig
 from jepatlas.objectives.whitening import ExactWhitening, WhiteningConfig
+from jepatlas.objectives.world_model import WorldModel, WorldModelConfig, WorldModelParts
 
 __all__ = [
     "AnInfoNCE",
+    "AnyShaping",
+    "Contrastive",
     "CovarianceConfig",
     "CovarianceWhitening",
     "ExactWhitening",
@@ -19,11 +23,17 @@ __all__ = [
     "LeJEPAConfig",
     "PairObjective",
     "Parts",
+    "Regressive",
     "SIGReg",
     "SIGRegConfig",
+    "SIGRegShaping",
+    "VCRegShaping",
     "VICReg",
     "VICRegConfig",
     "WhiteningConfig",
+    "WorldModel",
+    "WorldModelConfig",
+    "WorldModelParts",
     "draw_slices",
     "sigreg",
 ]

@@ -1,0 +1,151 @@
+"""A world model: an encoder and latent dynamics that predict what will be seen, without ever drawing it.
+
+    prediction:  mean over τ = 1 … t of (ĥ_τ − h̄_τ)²,   ĥ = rollout(f(x_0), u_0 … u_{t−1}),   h̄ = f̄(x)
+    total:       prediction + shaping(h) + weight · inverse + weight · energy
+
+f̄ is the encoder itself, or its moving average. What keeps f from mapping everything to one point is the shaping
+(`jepatlas.objectives.shaping`), the average, or an energy that is learned on the latents. Either of prediction and
+energy may be kept from the encoder ("separate"): it then learns on latents as they are.
+
+LeJEPA as a world model is prediction and SIGReg: "LeWorldModel: Stable End-to-End Joint-Embedding Predictive
+Architecture from Pixels". Energies that shape the encoder: "Value-guided action planning with JEPA world models".
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from jepatlas.base.arrays import check_latents
+from jepatlas.base.config import check_literals
+from jepatlas.base.contracts import Dynamics
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Loss, Steps, Windows
+from jepatlas.base.seeding import torch_generator
+from jepatlas.objectives.pairwise import at_least_float32
+from jepatlas.objectives.shaping import AnyShaping, SIGRegShaping
+
+__all__ = ["WorldModel", "WorldModelConfig", "WorldModelParts"]
+
+Reach = Literal["joint", "separate"]
+
+
+@dataclass(frozen=True)
+class WorldModelConfig:
+    kind: ClassVar[str] = "world-model"
+
+    shaping: AnyShaping | None = field(default_factory=SIGRegShaping)
+    """What gives the latents their shape; none where an average or an energy is to."""
+    prediction: Reach = "joint"
+    """Whether the prediction error shapes the encoder, or only trains the dynamics."""
+    average: float | None = None
+    """Decay of a moving average of the encoder that is predicted; the encoder itself where not given."""
+    inverse: float = 0.0
+    """Weight of inverse dynamics: the action between two latents is to be read off them."""
+    energy: Reach = "joint"
+    """Whether an energy, where one is learned, shapes the encoder."""
+    energy_weight: float = 1.0
+    """Weight of the energy's own loss."""
+
+    def __post_init__(self) -> None:
+        check_literals(self)
+        if self.average is not None and not 0 <= self.average < 1:
+            raise InputError(f"average is a decay, at least 0 and below 1, but {self.average} was given.")
+        for name in ("inverse", "energy_weight"):
+            if not 0 <= (value := getattr(self, name)) < math.inf:
+                raise InputError(f"{name} must be finite and not negative, but {value} was given.")
+
+    def build(self, parts: WorldModelParts) -> WorldModel:
+        return WorldModel(parts, self)
+
+
+@dataclass(frozen=True)
+class WorldModelParts:
+    """What a recipe has ready when it builds a world model."""
+
+    encoder: nn.Module
+    dynamics: nn.Module
+    inverse: nn.Module | None = None
+    """(b, 2d) → (b, a); needed where the config weighs it."""
+    energy: nn.Module | None = None
+    """An objective on `Steps` of latents, with its `energy`."""
+    seed: int = 0
+
+
+class WorldModel(nn.Module):
+    def __init__(self, parts: WorldModelParts, config: WorldModelConfig | None = None) -> None:
+        super().__init__()
+        self.config, self.seed = config or WorldModelConfig(), parts.seed
+        self.encoder, self.dynamics = parts.encoder, parts.dynamics
+        self.inverse = parts.inverse if self.config.inverse else None
+        self.learned = parts.energy
+        if self.config.inverse and parts.inverse is None:
+            raise InputError("Inverse dynamics have a weight, but no network was given for them.")
+        self.target = copy.deepcopy(parts.encoder).requires_grad_(False) if self.config.average is not None else None
+
+    def forward(self, batch: Windows, step: int) -> Loss:
+        h = self._latents(self.encoder, batch.frames)
+        u = batch.u.to(h.dtype)
+        with torch.autocast(h.device.type, enabled=False):
+            terms = {"prediction": self._prediction(h, batch, u)}
+            if self.config.shaping is not None:
+                terms["shaping"] = self.config.shaping.weight * self.config.shaping.term(h, step, self.seed)
+            if self.inverse is not None:
+                between = self.inverse(torch.cat([h[:, :-1], h[:, 1:]], -1))
+                terms["inverse"] = self.config.inverse * F.mse_loss(between, u)
+            if self.learned is not None:
+                terms["energy"] = self.config.energy_weight * self._energy(h, step).total
+        total = torch.stack(list(terms.values())).sum()
+        return Loss(total, {name: term.detach() for name, term in terms.items()})
+
+    def _prediction(self, h: Tensor, batch: Windows, u: Tensor) -> Tensor:
+        start, aim = h[:, 0], h[:, 1:]
+        if self.target is not None:
+            with torch.no_grad():
+                aim = self._latents(self.target, batch.frames[:, 1:])
+        if self.config.prediction == "separate":
+            start, aim = start.detach(), aim.detach()
+        return F.mse_loss(cast(Dynamics, self.dynamics).rollout(start, u), aim)
+
+    def _energy(self, h: Tensor, step: int) -> Loss:
+        """Each step of the windows costs one unit of time; its goal is a frame of any window of the batch."""
+        h = h if self.config.energy == "joint" else h.detach()
+        x, x_next = h[:, :-1].flatten(0, 1), h[:, 1:].flatten(0, 1)
+        rows = h.flatten(0, 1)
+        goal = torch.randint(len(rows), (len(x),), generator=torch_generator(self.seed, "goals", step)).to(h.device)
+        objective = cast(Any, self.learned)
+        return objective(Steps(x, x_next, x.new_ones(len(x)), rows[goal]), step)
+
+    @staticmethod
+    def _latents(encoder: nn.Module, frames: Tensor) -> Tensor:
+        """(b, t, …) → (b, t, d), all frames as one batch, so that batch statistics are those of all times."""
+        return at_least_float32(encoder(frames.flatten(0, 1))).unflatten(0, frames.shape[:2])
+
+    def encode(self, x: Tensor) -> Tensor:
+        h = self.encoder(x)
+        check_latents(h.shape, len(x))
+        return h
+
+    @property
+    def energy(self) -> nn.Module | None:
+        """What the latents' energy is, where one was learned: (b, d), (b, d) → (b,)."""
+        return None if self.learned is None else cast(nn.Module, self.learned.energy)
+
+    @torch.no_grad()
+    def after_step(self, step: int) -> None:
+        if self.learned is not None:
+            cast(Any, self.learned).after_step(step)
+        if self.target is not None and self.config.average is not None:
+            for slow, fast in zip(self.target.parameters(), self.encoder.parameters(), strict=True):
+                slow.lerp_(fast, 1 - self.config.average)
+            for slow, fast in zip(self.target.buffers(), self.encoder.buffers(), strict=True):
+                slow.copy_(fast)
+
+    def smallest_batch(self, dim: int) -> int:
+        return 2 if self.learned is None else max(2, cast(Any, self.learned).smallest_batch(dim))

@@ -1,0 +1,123 @@
+"""A world model's loss from its definition, and who shapes the encoder."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Loss, Steps, Windows
+from jepatlas.encoders import ResidualDynamicsConfig, mlp
+from jepatlas.objectives import VCRegShaping, WorldModel, WorldModelConfig, WorldModelParts
+from torch import nn
+
+ALONE = WorldModelConfig(shaping=None)
+
+
+class Lengths(nn.Module):
+    """An objective on steps that only measures them: enough to see what a world model hands on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.energy = nn.PairwiseDistance()
+        self.seen: list[Steps] = []
+
+    def forward(self, batch: Steps, step: int) -> Loss:
+        self.seen.append(batch)
+        return Loss(self.energy(batch.x, batch.x_next).mean())
+
+    def after_step(self, step: int) -> None: ...
+
+    def smallest_batch(self, dim: int) -> int:
+        return 1
+
+
+def windows() -> Windows:
+    generator = torch.Generator().manual_seed(0)
+    return Windows(torch.randn(6, 4, 5, generator=generator), torch.randn(6, 3, 2, generator=generator))
+
+
+def model(config: WorldModelConfig, energy: nn.Module | None = None) -> WorldModel:
+    torch.manual_seed(1)
+    parts = WorldModelParts(mlp(5, 3, 8, 1), ResidualDynamicsConfig(8, 1).build(3, 2), mlp(6, 2, 8, 1), energy)
+    return WorldModel(parts, config)
+
+
+def test_prediction_is_the_error_of_the_rollout():
+    world, batch = model(ALONE), windows()
+    total = 0.0
+    for row in range(6):
+        h = world.encoder(batch.frames[row, 0])
+        for time in range(3):
+            h = h + world.dynamics.change(torch.cat([h, batch.u[row, time]]))
+            total += float((h - world.encoder(batch.frames[row, time + 1])).square().mean()) / 18
+    loss = world(batch, 0)
+    assert float(loss.total) == pytest.approx(total, rel=1e-5) and set(loss.terms) == {"prediction"}
+
+
+def test_the_total_is_the_sum_of_its_terms():
+    config = replace(ALONE, shaping=VCRegShaping(weight=0.5), inverse=2.0, energy_weight=3.0)
+    loss = model(config, Lengths())(windows(), 4)
+    assert set(loss.terms) == {"prediction", "shaping", "inverse", "energy"}
+    assert float(loss.total) == pytest.approx(float(sum(loss.terms.values())), rel=1e-6)
+
+
+def test_inverse_dynamics_read_the_action_off_two_latents():
+    world, batch = model(replace(ALONE, inverse=2.0)), windows()
+    h = world.encoder(batch.frames)
+    read = world.inverse(torch.cat([h[:, :-1], h[:, 1:]], -1))
+    assert float(world(batch, 0).terms["inverse"]) == pytest.approx(2 * float((read - batch.u).square().mean()))
+
+
+@pytest.mark.parametrize("prediction", ["joint", "separate"])
+@pytest.mark.parametrize("energy", ["joint", "separate"])
+def test_who_shapes_the_encoder(prediction, energy):
+    for objective, shapes in ((None, prediction), (Lengths(), energy)):
+        world = model(replace(ALONE, prediction="separate" if objective else prediction, energy=energy), objective)
+        world(windows(), 0).total.backward()
+        touched = any(weight.grad is not None and weight.grad.any() for weight in world.encoder.parameters())
+        assert touched == (shapes == "joint")
+        assert all(weight.grad is not None for weight in world.dynamics.parameters())
+
+
+def test_every_step_has_a_cost_of_one_and_a_goal_of_the_batch():
+    energy, batch = Lengths(), windows()
+    world = model(ALONE, energy)
+    world(batch, 0)
+    world(batch, 1)
+    h = world.encoder(batch.frames)
+    first, second = energy.seen
+    assert torch.equal(first.x, h[:, :-1].reshape(-1, 3)) and torch.equal(first.x_next, h[:, 1:].reshape(-1, 3))
+    assert torch.equal(first.cost, torch.ones(18))
+    assert all((row == h.reshape(-1, 3)).all(1).any() for row in first.goal)
+    assert not torch.equal(first.goal, second.goal), "goals are drawn anew at every step"
+
+
+def test_the_average_follows_the_encoder():
+    world, batch = model(replace(ALONE, average=0.9)), windows()
+    before = [weight.clone() for weight in world.target.parameters()]
+    with torch.no_grad():
+        for weight in world.encoder.parameters():
+            weight += 1
+    world.after_step(0)
+    for slow, old in zip(world.target.parameters(), before, strict=True):
+        assert torch.allclose(slow, old + 0.1, atol=1e-6)
+    world(batch, 0).total.backward()
+    assert all(weight.grad is None for weight in world.target.parameters())
+
+
+def test_the_average_is_what_is_predicted():
+    world, batch = model(replace(ALONE, average=0.5)), windows()
+    with torch.no_grad():
+        for weight in world.target.parameters():
+            weight.zero_()
+    rolled = world.dynamics.rollout(world.encoder(batch.frames[:, 0]), batch.u)
+    assert float(world(batch, 0).total) == pytest.approx(float(rolled.square().mean()), rel=1e-5)
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(InputError, match="decay"):
+        WorldModelConfig(average=1.0)
+    with pytest.raises(InputError, match="inverse must be finite"):
+        WorldModelConfig(inverse=-1)
+    with pytest.raises(InputError, match="no network"):
+        WorldModel(WorldModelParts(nn.Identity(), nn.Identity()), replace(ALONE, inverse=1.0))
