@@ -73,7 +73,7 @@ def test_energy_calibration(off: Numbers, where: str, outcome: str):
 
     finding = concluded("energy-calibration", numbers)
     assert finding.outcome == outcome
-    assert "nearer to 1 in 8 of 8 runs" in finding.sentence
+    assert "nearer to 1 in 12 of 12 runs" in finding.sentence
 
 
 def test_where_everything_is_in_reach_no_auc_is_asked_for():

@@ -35,7 +35,7 @@ CLAIM = Claim(
 
 SCALES = {
     "tiny": (("grid",), ("qrl", "expectile"), {"qrl": 1, "expectile": 1}),
-    "small": (tuple(TITLES), ("qrl", "expectile"), {"qrl": 2, "expectile": 1}),
+    "small": (tuple(TITLES), ("qrl", "expectile"), {"qrl": 3, "expectile": 3}),
     "paper": (tuple(TITLES), ("qrl", "expectile"), {"qrl": 5, "expectile": 5}),
 }
 

@@ -52,7 +52,7 @@ class Plan:
     shuffles: int
 
 
-SCALES = {"tiny": Plan(40, 1, 200, 2), "small": Plan(6000, 2, 2000, 20), "paper": Plan(20_000, 5, 20_000, 100)}
+SCALES = {"tiny": Plan(40, 1, 200, 2), "small": Plan(6000, 3, 2000, 20), "paper": Plan(20_000, 5, 20_000, 100)}
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:

@@ -39,7 +39,7 @@ CLAIM = Claim(
     assumed="a predictor without actions, as in Definition 3",
 )
 
-SCALES = {"tiny": (("separate",), 20, 1), "small": (MODES, 1500, 2), "paper": (MODES, 10_000, 5)}
+SCALES = {"tiny": (("separate",), 20, 1), "small": (MODES, 1500, 3), "paper": (MODES, 10_000, 5)}
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
