@@ -13,7 +13,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import eikonal, iqe, maps, recovery, sigreg, similarity
+from benchmarks import eikonal, flat_worlds, iqe, maps, planning, reacher, recovery, sigreg, similarity, windows
 from benchmarks.page import benchmarks_page
 from jepatlas.base.files import read_json, write_json, write_text
 from jepatlas.base.provenance import provenance
@@ -25,6 +25,10 @@ SUITES = {
     "iqe": iqe,
     "eikonal": eikonal,
     "recovery": recovery,
+    "windows": windows,
+    "flat-worlds": flat_worlds,
+    "reacher": reacher,
+    "planning": planning,
 }
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.json"
 

@@ -19,12 +19,14 @@ BROKEN_PIPE = 128 + 13  # as a shell reports a process that SIGPIPE ended
 
 VERBS = {
     "tour": "a guided run: two agents, one world, the map between them (three minutes)",
-    "train": "train an agent on a world, or resume one",
+    "train": "train an agent or a world model, or resume one",
+    "collect": "episodes of a world, or of any gymnasium environment, in one file",
     "certify": "are the latents of a run the world's own coordinates?",
     "align": "can one model's latents be translated into another's?",
     "migrate": "carry a probe or an energy from one model to another, through their map",
     "atlas": "many models in one frame: build, add, show, translate",
     "energy": "how far is it, and can one get back? fit, audit, exact",
+    "plan": "what to do now: an agent drives to goals, and how often it gets there",
     "report": "one page that shows what was run and what came out",
     "sweep": "train and certify many recipes at once",
     "reproduce": "a claim of a paper, tested: what was claimed, what comes out here",

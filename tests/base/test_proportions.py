@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
+
 from jepatlas.base.errors import InputError
 from jepatlas.base.proportions import paired_difference, success_rate
-from scipy.stats import binomtest
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 20), (1, 20), (7, 20), (20, 20), (81, 263), (1, 1)])

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from jepatlas.base.errors import InputError
 from jepatlas.encoders import ConvConfig
 

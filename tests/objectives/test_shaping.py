@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import torch_generator
 from jepatlas.base.stats import epps_pulley

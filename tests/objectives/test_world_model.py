@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch import nn
+
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Loss, Steps, Windows
 from jepatlas.encoders import ResidualDynamicsConfig, mlp
 from jepatlas.objectives import VCRegShaping, WorldModel, WorldModelConfig, WorldModelParts
-from torch import nn
 
 ALONE = WorldModelConfig(shaping=None)
 
@@ -97,7 +98,7 @@ def test_the_average_follows_the_encoder():
     before = [weight.clone() for weight in world.target.parameters()]
     with torch.no_grad():
         for weight in world.encoder.parameters():
-            weight += 1
+            weight.add_(1)
     world.after_step(0)
     for slow, old in zip(world.target.parameters(), before, strict=True):
         assert torch.allclose(slow, old + 0.1, atol=1e-6)

@@ -7,24 +7,44 @@ back with `--recipe`, and is what the command line is made from.
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.build import AnyRecipe, build
 from jepatlas.recipes.energy import AgentConfig, EnergyRecipe, build_energy, build_steps, gathered
+from jepatlas.recipes.episodes import AnyActionWorld, EpisodeSource, HeldOut, WalkedWorld, gather_episodes, walk
 from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
 from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_from_plain, recipe_id, recipe_text
+from jepatlas.recipes.world_model import (
+    LatentEnergy,
+    Predictive,
+    TwoFrames,
+    WorldModelRecipe,
+    build_windows,
+    build_world_model,
+)
 
 __all__ = [
     "AgentConfig",
+    "AnyActionWorld",
     "AnyRecipe",
     "EnergyRecipe",
     "EnergyWorld",
+    "EpisodeSource",
     "Gathered",
+    "HeldOut",
+    "LatentEnergy",
+    "Predictive",
     "Recipe",
     "StepFile",
+    "TwoFrames",
     "WalkConfig",
+    "WalkedWorld",
+    "WorldModelRecipe",
     "any_recipe",
     "build",
     "build_batches",
     "build_energy",
     "build_objective",
     "build_steps",
+    "build_windows",
+    "build_world_model",
+    "gather_episodes",
     "gathered",
     "load_recipe",
     "mixed",
@@ -32,4 +52,5 @@ __all__ = [
     "recipe_from_plain",
     "recipe_id",
     "recipe_text",
+    "walk",
 ]

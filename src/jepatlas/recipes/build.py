@@ -7,14 +7,19 @@ from typing import Any
 from jepatlas.base.contracts import Batches
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.energy import EnergyRecipe, build_energy, build_steps, gathered
+from jepatlas.recipes.episodes import gather_episodes
+from jepatlas.recipes.world_model import WorldModelRecipe, build_windows, build_world_model
 
 __all__ = ["AnyRecipe", "build"]
 
-AnyRecipe = Recipe | EnergyRecipe
+AnyRecipe = Recipe | EnergyRecipe | WorldModelRecipe
 
 
 def build(recipe: AnyRecipe) -> tuple[Any, Batches]:
     if isinstance(recipe, EnergyRecipe):
         data = gathered(recipe)
         return build_energy(recipe, data), build_steps(recipe, data)
+    if isinstance(recipe, WorldModelRecipe):
+        episodes = gather_episodes(recipe.source, recipe.seed)
+        return build_world_model(recipe, episodes), build_windows(recipe, episodes)
     return build_objective(recipe), build_batches(recipe)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +13,7 @@ from jepatlas.base.arrays import read_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Experience
 from jepatlas.base.seeding import numpy_generator
+from jepatlas.recipes.sealed_files import refuse_changed, seal
 from jepatlas.views import experience_from_arrays
 from jepatlas.worlds import AnyMixing, CurrentWorld, GymTable, OneWayGrid
 
@@ -36,18 +35,11 @@ class StepFile:
     """What it must hash to; set when a run begins, so that a run that goes on learns from the same steps."""
 
     def read(self) -> dict[str, np.ndarray]:
-        self._check_named()
-        if self.sha256 is not None and self.sha256 != _sha256(Path(self.path)):
-            raise InputError(f"{self.path} has changed since this run began. Put the file back, or begin a new run.")
-        return read_arrays(Path(self.path))
+        return read_arrays(refuse_changed(self.path, self.sha256))
 
     def sealed(self) -> StepFile:
-        self._check_named()
-        return replace(self, path=str(Path(self.path).resolve()), sha256=_sha256(Path(self.path)))
-
-    def _check_named(self) -> None:
-        if not self.path:
-            raise InputError("The experience is to come from a file, but none is named. Give its path.")
+        path, sha256 = seal(self.path)
+        return replace(self, path=path, sha256=sha256)
 
 
 EnergyWorld = OneWayGrid | GymTable | CurrentWorld
@@ -138,10 +130,3 @@ def _split(experience: Experience, seed: int) -> Gathered:
 def _rows(experience: Experience, rows: np.ndarray) -> Experience:
     parts = (experience.x, experience.x_next, experience.cost, experience.episode, experience.z, experience.z_next)
     return Experience(*(part if part is None else part[rows] for part in parts))  # pyright: ignore[reportArgumentType]
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}.") from error

@@ -10,12 +10,20 @@ import yaml
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.errors import InputError
 from jepatlas.recipes.agent import Recipe
+from jepatlas.recipes.build import AnyRecipe
 from jepatlas.recipes.energy import EnergyRecipe
+from jepatlas.recipes.world_model import WorldModelRecipe
 from jepatlas.training import fingerprint
 
 __all__ = ["any_recipe", "load_recipe", "read_recipe", "recipe_from_plain", "recipe_id", "recipe_text"]
 
 R = TypeVar("R")
+
+# Recipes that say their kind, and the verb that begins a run of one; an agent's says none.
+KINDS: dict[str, tuple[type[EnergyRecipe] | type[WorldModelRecipe], str]] = {
+    EnergyRecipe.kind: (EnergyRecipe, "energy fit"),
+    WorldModelRecipe.kind: (WorldModelRecipe, "train world-model"),
+}
 
 
 def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
@@ -29,21 +37,22 @@ def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
 
 def load_recipe(run: Path, cls: type[R] = Recipe) -> R:
     """The recipe of a run folder."""
-    return read_recipe(_file(run, "energy fit" if cls is EnergyRecipe else "train"), cls)
+    return read_recipe(_file(run, KINDS.get(getattr(cls, "kind", ""), (cls, "train"))[1]), cls)
 
 
-def any_recipe(run: Path) -> Recipe | EnergyRecipe:
+def any_recipe(run: Path) -> AnyRecipe:
     """The recipe of a run folder, of whatever kind."""
     return load_recipe(run, _class(_read(_file(run))))
 
 
-def recipe_from_plain(data: Any) -> Recipe | EnergyRecipe:
+def recipe_from_plain(data: Any) -> AnyRecipe:
     """A recipe of whatever kind from plain data, as jobs of a sweep carry it."""
     return from_plain(_class(data), data)
 
 
-def _class(data: Any) -> type[Recipe] | type[EnergyRecipe]:
-    return EnergyRecipe if isinstance(data, dict) and data.get("kind") == EnergyRecipe.kind else Recipe
+def _class(data: Any) -> type[Recipe] | type[EnergyRecipe] | type[WorldModelRecipe]:
+    kind = data.get("kind") if isinstance(data, dict) else None
+    return KINDS[kind][0] if kind in KINDS else Recipe
 
 
 def _file(run: Path, verb: str = "train") -> Path:

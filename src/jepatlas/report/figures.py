@@ -10,6 +10,7 @@ from collections.abc import Callable
 from jepatlas.base.errors import InputError, nearest
 from jepatlas.report.curves import draw_curves
 from jepatlas.report.drawing import Arrays, Drawing, Spec
+from jepatlas.report.film import draw_film
 from jepatlas.report.heatmap import draw_heatmap
 from jepatlas.report.landscape import draw_landscape
 from jepatlas.report.scatter import draw_scatter
@@ -18,6 +19,7 @@ __all__ = ["KINDS", "draw"]
 
 KINDS: dict[str, Callable[[Spec, Arrays, int], Drawing]] = {
     "curves": draw_curves,
+    "film": draw_film,
     "heatmap": draw_heatmap,
     "landscape": draw_landscape,
     "scatter": draw_scatter,

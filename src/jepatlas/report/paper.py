@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from jepatlas.base.files import write_bytes
 from jepatlas.report.colours import wheel
 from jepatlas.report.drawing import Arrays, Spec, numbers
+from jepatlas.report.film import film_frames
 from jepatlas.report.landscape import landscape_axes, landscape_values
 
 __all__ = ["paper_figure"]
@@ -113,4 +114,18 @@ def _landscape(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
         ax.legend(fontsize=6, loc="upper right")
 
 
-_PANELS = {"curves": _curves, "scatter": _scatter, "heatmap": _heatmap, "landscape": _landscape}
+def _film(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
+    """On paper, the frames at five times, one row for each strip."""
+    del spec
+    films = [film_frames(strip, arrays) for strip in part["strips"]]
+    last = max(map(len, films)) - 1
+    times = np.linspace(0, last, 5).round().astype(int)
+    rows = [np.concatenate([film[min(t, len(film) - 1)] for t in times], 1) for film in films]
+    ax.imshow(np.concatenate(rows, 0))
+    ax.set_xticks([])
+    ax.set_yticks(
+        [(i + 0.5) * films[0].shape[1] for i in range(len(films))], [str(strip["name"]) for strip in part["strips"]]
+    )
+
+
+_PANELS = {"curves": _curves, "film": _film, "scatter": _scatter, "heatmap": _heatmap, "landscape": _landscape}

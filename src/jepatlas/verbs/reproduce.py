@@ -5,15 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill, indent
 from typing import Annotated, Any
 
 import tyro
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
-from rich.text import Text
 
 from jepatlas.base.errors import InputError, nearest
 from jepatlas.base.files import write_text
@@ -31,6 +26,7 @@ from jepatlas.experiments.claims import SYMBOLS
 from jepatlas.training import SweepResult, Watch, dask_cluster, local_processes
 from jepatlas.verbs.experiment_list import show_experiments
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
+from jepatlas.verbs.tables import show_table
 
 
 @dataclass(frozen=True)
@@ -127,21 +123,3 @@ def _steps(settings: dict[str, Any]) -> int:
     """Of a run that trains; others are watched only for being done."""
     training = settings.get("training") or settings.get("recipe", {}).get("training", {})
     return int(training.get("steps", 1))
-
-
-def show_table(console: Console, table: Any) -> None:
-    """A table where it fits the terminal; else a paragraph for each row, so that no number is cut."""
-    shown = Table(title=table["title"], title_justify="left", box=SIMPLE_HEAD)
-    for column in table["columns"]:
-        shown.add_column(Text(str(column)), no_wrap=True)
-    for row in table["rows"]:
-        shown.add_row(*(Text(str(value)) for value in row))
-    if Measurement.get(console, console.options.update(max_width=10_000), shown).maximum <= console.width:
-        return console.print(shown)
-    say(console, f"{table['title']}:")
-    for row in table["rows"]:
-        # a column and its value stay together: textwrap does not break at these spaces
-        parts = [f"{name} {value}".replace(" ", "\u00a0") for name, value in zip(table["columns"], row, strict=True)]
-        wrapped = fill("; ".join(parts), console.width - 4, subsequent_indent="  ", break_long_words=False)
-        say(console, indent(wrapped.replace("\u00a0", " "), "  "))
-    return None

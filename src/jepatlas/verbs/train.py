@@ -40,10 +40,16 @@ Choices, each with options of its own (--mixing coupling --help shows those of t
 {choices_help(Recipe())}
   --recipe FILE starts from a saved recipe; other options then change it.
 
+World models, from pixels and actions: jepatlas train world-model --help
+
 Several processes: torchrun --nproc-per-node 2 -m jepatlas train ..."""
 
 
 def main(words: list[str]) -> int:
+    if words[:1] == ["world-model"]:
+        from jepatlas.verbs import world_model  # noqa: PLC0415 (it builds on this module)
+
+        return world_model.main(words[1:])
     left, recipe = choose_recipe(words, Recipe())
     options = parse(Train, "train", left, Train(recipe))
     console = console_for(options.json)

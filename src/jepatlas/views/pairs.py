@@ -13,6 +13,7 @@ from jepatlas.base.contracts import World
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Pairs
 from jepatlas.base.seeding import torch_generator
+from jepatlas.views.shares import check_share, own_rows
 
 __all__ = ["AnyPairLaw", "PairStream", "Siblings", "Transitions"]
 
@@ -77,20 +78,13 @@ class PairStream:
     pool: int | None = None
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1 or self.batch_size % self.world_size:
-            raise InputError(
-                f"batch_size is {self.batch_size}, but it must be a positive multiple of the {self.world_size} "
-                "processes: it counts the rows of all of them together."
-            )
-        if not 0 <= self.rank < self.world_size:
-            raise InputError(f"rank is {self.rank}, but it must be from 0 to world_size − 1 = {self.world_size - 1}.")
+        check_share(self.batch_size, self.rank, self.world_size)
         if self.pool is not None and self.pool < self.batch_size:
             raise InputError(f"A pool of {self.pool} pairs is smaller than one batch of {self.batch_size}.")
 
     def __call__(self, step: int) -> Pairs:
         generator = torch_generator(self.seed, "pairs", step, self.device)
-        share = self.batch_size // self.world_size
-        mine = slice(self.rank * share, (self.rank + 1) * share)
+        mine = own_rows(self.batch_size, self.rank, self.world_size)
         if self.pool is not None:
             chosen = torch.randperm(self.pool, generator=generator, device=self.device)[: self.batch_size]
             return _rows(self._pooled, chosen[mine])

@@ -21,6 +21,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.records import Experience, Steps
 from jepatlas.base.seeding import torch_generator
 from jepatlas.views.experience import check_experience, episode_ends
+from jepatlas.views.shares import check_share, own_rows
 
 __all__ = ["StepStream"]
 
@@ -43,13 +44,7 @@ class StepStream:
 
     def __post_init__(self) -> None:
         check_experience(self.experience)
-        if self.batch_size < 1 or self.batch_size % self.world_size:
-            raise InputError(
-                f"batch_size is {self.batch_size}, but it must be a positive multiple of the {self.world_size} "
-                "processes: it counts the rows of all of them together."
-            )
-        if not 0 <= self.rank < self.world_size:
-            raise InputError(f"rank is {self.rank}, but it must be from 0 to world_size − 1 = {self.world_size - 1}.")
+        check_share(self.batch_size, self.rank, self.world_size)
         if not 0 <= self.future <= 1:
             raise InputError(f"future is a probability, but {self.future} was given.")
         if not 0 <= self.jitter < np.inf:
@@ -57,13 +52,13 @@ class StepStream:
 
     def __call__(self, step: int) -> Steps:
         generator = torch_generator(self.seed, "steps", step, self.device)
-        data, share = self._data, self.batch_size // self.world_size
+        data = self._data
         row = self._integers(len(data.x), generator)
         goal = data.goals[self._integers(len(data.goals), generator)]
         later = data.x_next[self._later(row, generator)]
         chosen = torch.rand(self.batch_size, generator=generator, device=self.device) < self.future
         goal = torch.where(chosen[:, None], later, goal)
-        mine = slice(self.rank * share, (self.rank + 1) * share)
+        mine = own_rows(self.batch_size, self.rank, self.world_size)
         x, x_next = data.x[row], data.x_next[row]
         if self.jitter:
             moves = self._moves(generator)  # one for both ends of a step, which is as long as it was

@@ -1,0 +1,59 @@
+"""MPPI: what planning adds to bare rollouts of the same network, and what torch.compile takes off them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from benchmarks.timing import Comparison, compare
+from jepatlas.base.contracts import Dynamics
+from jepatlas.base.seeding import forked_rng, torch_generator
+from jepatlas.encoders import ResidualDynamicsConfig
+from jepatlas.plan import MPPI, ActionBox, LatentCostConfig, MPPIConfig, compiled
+
+__all__ = ["run"]
+
+WIDTH, ACTIONS = 32, 2
+SIZES = ((1, 512), (16, 512))  # starts, samples
+CONFIG = MPPIConfig(horizon=16, iterations=4)
+
+
+def run() -> Iterator[Comparison]:
+    dynamics = network()
+    for size in SIZES:
+        work = rollouts(dynamics, *size), planning(dynamics, *size)
+        yield compare(f"{_named(*size)}: bare rollouts, MPPI", *work)
+    fast = compiled(dynamics)
+    for size in SIZES:
+        work = planning(dynamics, *size), planning(fast, *size)
+        yield compare(f"{_named(*size)}: MPPI, with compiled rollouts", *work)
+
+
+def _named(starts: int, samples: int) -> str:
+    return f"{CONFIG.iterations} × {starts} × {samples} futures of {CONFIG.horizon} steps"
+
+
+def network() -> Dynamics:
+    with forked_rng(0, "network"):
+        return ResidualDynamicsConfig(width=256, depth=2).build(WIDTH, ACTIONS).requires_grad_(False)
+
+
+def rollouts(dynamics: Dynamics, starts: int, samples: int) -> Callable[[], object]:
+    """All candidates at once, as often as MPPI evaluates them, with actions that are given."""
+    h = torch.randn(starts * samples, WIDTH, generator=torch_generator(0, "starts"))
+    actions = torch.randn(starts * samples, CONFIG.horizon, ACTIONS, generator=torch_generator(0, "actions"))
+    return lambda: [dynamics.rollout(h, actions) for _ in range(CONFIG.iterations)]
+
+
+def planning(dynamics: Dynamics, starts: int, samples: int) -> Callable[[], object]:
+    planner = MPPI(MPPIConfig(CONFIG.horizon, samples, CONFIG.iterations), ActionBox.symmetric(1.0, ACTIONS))
+    cost = LatentCostConfig(stage=1.0).build(dynamics, euclidean)
+    ends = torch.randn(2, starts, WIDTH, generator=torch_generator(0, "ends"))
+    info = {"start": ends[0], "goal": ends[1]}
+    return lambda: planner(cost, info, torch_generator(0, "noise"))
+
+
+def euclidean(x: Tensor, y: Tensor) -> Tensor:
+    return (x - y).norm(dim=-1)

@@ -1,0 +1,77 @@
+"""LQR as a planner: the exact optimum of a quadratic cost in a linear world, where no bound is met.
+
+Where the optimal action leaves the box it is clamped, and the feedback goes on from where that leads: a good plan then,
+but no longer the optimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Generator, Tensor
+
+from jepatlas.base.contracts import Cost
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Plan
+from jepatlas.plan.bounds import ActionBox
+from jepatlas.plan.checks import check_count, latents
+from jepatlas.plan.linear_system import LinearSystem
+from jepatlas.plan.quadratic import QuadraticCost
+from jepatlas.plan.riccati import Regulator, finite_regulator, infinite_regulator, require_rest
+from jepatlas.plan.scoring import plan_of
+
+__all__ = ["LQR", "LQRConfig"]
+
+
+@dataclass(frozen=True)
+class LQRConfig:
+    kind: ClassVar[str] = "lqr"
+
+    horizon: int = 16
+    """Actions of a plan."""
+    infinite: bool = False
+    """Whether the feedback is the one for ever, and not the one for this horizon."""
+
+    def __post_init__(self) -> None:
+        check_count("horizon", self.horizon)
+
+    def build(self, box: ActionBox) -> LQR:
+        return LQR(self, box)
+
+
+@dataclass(frozen=True)
+class LQR:
+    """Takes a `QuadraticCost` of a `LinearSystem`; needs neither noise nor a warm start."""
+
+    config: LQRConfig
+    box: ActionBox
+
+    @torch.no_grad()
+    def __call__(
+        self, cost: Cost, info: Mapping[str, Tensor], generator: Generator, warm: Tensor | None = None
+    ) -> Plan:
+        if not isinstance(cost, QuadraticCost) or not isinstance(cost.dynamics, LinearSystem):
+            raise InputError(
+                "LQR plans for a QuadraticCost of a LinearSystem alone, but was given "
+                f"{type(cost).__name__}. Use another planner, or fit a linear system first."
+            )
+        start, goal = latents(info)
+        if self.config.infinite:
+            require_rest(cost.dynamics, goal.double().cpu().numpy())
+        make = infinite_regulator if self.config.infinite else finite_regulator
+        regulator = make(cost.dynamics, cost.weights, self.config.horizon)
+        return plan_of(cost, info, _actions(regulator, start, goal, self.box))
+
+
+def _actions(regulator: Regulator, start: Tensor, goal: Tensor, box: ActionBox) -> Tensor:
+    """Feedback along the way, (b, t, a), each action within the box."""
+    offsets = torch.as_tensor(regulator.offsets(goal.double().cpu().numpy()))
+    h, goal_bd, actions = start.double().cpu(), goal.double().cpu(), []
+    for s, gain in enumerate(torch.as_tensor(regulator.gains)):
+        u = box.clamp(-(h - goal_bd) @ gain.T - offsets[:, s])
+        h = regulator.system.rollout(h, u[:, None])[:, 0]
+        actions.append(u)
+    return torch.stack(actions, dim=1).to(start)

@@ -1,0 +1,31 @@
+"""From world models to what they do: tasks driven in worlds, success beside chance, films, planners that are ported."""
+
+from jepatlas.planning.agents import PlanningAgent, agent_of, euclidean, ported
+from jepatlas.planning.driving import Drive, DrivingConfig, Tasks, draw_tasks, drive, drive_at_random
+from jepatlas.planning.films import driven_films, imagined_films, write_gif
+from jepatlas.planning.identified import certify_world_model
+from jepatlas.planning.models import LatentEpisodes, TrainedModel, latent_episodes, load_world_model
+from jepatlas.planning.record import planning_record, success_table
+
+__all__ = [
+    "Drive",
+    "DrivingConfig",
+    "LatentEpisodes",
+    "PlanningAgent",
+    "Tasks",
+    "TrainedModel",
+    "agent_of",
+    "certify_world_model",
+    "draw_tasks",
+    "drive",
+    "drive_at_random",
+    "driven_films",
+    "euclidean",
+    "imagined_films",
+    "latent_episodes",
+    "load_world_model",
+    "planning_record",
+    "ported",
+    "success_table",
+    "write_gif",
+]

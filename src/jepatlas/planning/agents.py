@@ -1,0 +1,63 @@
+"""An agent that plans: what it sees becomes a latent, dynamics imagine, and an energy says how far it is.
+
+Any of the three may come from elsewhere. A planner is *ported* to another model's camera where that model's latents
+are carried into this one's by a map between the two: dynamics and energy are used as they are, with no training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from jepatlas.base.contracts import Dynamics
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import LinearMap
+from jepatlas.objectives import WorldModel
+from jepatlas.planning.models import TrainedModel
+
+__all__ = ["PlanningAgent", "agent_of", "euclidean", "ported"]
+
+Energy = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanningAgent:
+    see: Callable[[np.ndarray], Tensor]  # (b, …) → (b, d)
+    dynamics: Dynamics
+    energy: Energy  # (…, d), (…, d) → (…)
+    action_dim: int  # of one step of the world
+    stride: int = 1  # steps of the world that are planned as one
+
+
+def euclidean(h: Tensor, goal: Tensor) -> Tensor:
+    """‖h − g‖: what distances are where no energy was learned."""
+    return (h - goal).norm(dim=-1)
+
+
+def agent_of(model: TrainedModel) -> PlanningAgent:
+    """The agent that a run has trained, with its own energy where one was learned."""
+    objective = model.objective
+    if not isinstance(objective, WorldModel):
+        raise InputError(
+            "This run has an encoder, but no dynamics to imagine with. Train one with --model predictive, on episodes "
+            "with actions."
+        )
+    energy: Any = objective.energy or euclidean
+    dynamics = cast(Dynamics, objective.dynamics)
+    return PlanningAgent(model.encode, dynamics, energy, model.data.action_dim, model.recipe.stride)
+
+
+def ported(agent: PlanningAgent, see: Callable[[np.ndarray], Tensor], into: LinearMap) -> PlanningAgent:
+    """The agent behind another model's encoder: h₁ = M h₂, and all that follows is the agent's own."""
+
+    @torch.no_grad()
+    def translated(observations: np.ndarray) -> Tensor:
+        h = see(observations)
+        return torch.as_tensor(into.apply(h.double().numpy())).to(h)
+
+    return replace(agent, see=translated)

@@ -1,0 +1,97 @@
+"""A trained world model, taken out of its run; and its latents of episodes that it has not learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from jepatlas.base.errors import InputError
+from jepatlas.recipes import (
+    AnyActionWorld,
+    HeldOut,
+    WalkedWorld,
+    WorldModelRecipe,
+    build_world_model,
+    gather_episodes,
+    load_recipe,
+)
+from jepatlas.runs import trained
+
+__all__ = ["LatentEpisodes", "TrainedModel", "latent_episodes", "load_world_model"]
+
+ROWS = 512  # observations that are encoded at once
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    recipe: WorldModelRecipe
+    objective: Any
+    data: HeldOut
+
+    @property
+    def world(self) -> AnyActionWorld | None:
+        """What it was trained on, where that was a world and not a file."""
+        return self.recipe.source.world if isinstance(self.recipe.source, WalkedWorld) else None
+
+    @torch.no_grad()
+    def encode(self, observations: np.ndarray) -> Tensor:
+        """Observations as a world gives them, pictures with channels last: (b, …) → (b, d)."""
+        parts = [self.objective.encode(_for_network(observations[i : i + ROWS])) for i in _starts(len(observations))]
+        return torch.cat(parts)
+
+
+def load_world_model(folder: Path) -> TrainedModel:
+    recipe = load_recipe(folder, WorldModelRecipe)
+    data = gather_episodes(recipe.source, recipe.seed)
+    return TrainedModel(recipe, trained(build_world_model(recipe, data), recipe, folder), data)
+
+
+@dataclass(frozen=True)
+class LatentEpisodes:
+    """Latents of pairs of frames, `stride` steps apart, with the truth and the episode of each."""
+
+    h: np.ndarray  # (b, d)
+    h_next: np.ndarray  # (b, d)
+    u: np.ndarray  # (b, a)
+    z: np.ndarray | None  # (b, n)
+    z_next: np.ndarray | None  # (b, n)
+    episode: np.ndarray  # (b,)
+
+
+def latent_episodes(model: TrainedModel, *, held: bool = True, most: int | None = None) -> LatentEpisodes:
+    """All pairs of the held-out episodes (or those that were learned from), or evenly `most` of them."""
+    data, stride = model.data, model.recipe.stride
+    lengths, offsets = data.episodes.lengths, data.episodes.offsets
+    numbers = data.held if held else data.learnt
+    chosen = numbers[lengths[numbers] > stride]
+    if not len(chosen):
+        raise InputError(f"No episode is longer than {stride} steps, so there are no pairs of frames.")
+    counts = lengths[chosen] - stride
+    starts = np.concatenate([int(offsets[i]) + np.arange(int(lengths[i]) - stride) for i in chosen])
+    episode = np.repeat(chosen, counts)
+    if most is not None and len(starts) > most:
+        kept = np.linspace(0, len(starts) - 1, most).round().astype(int)
+        starts, episode = starts[kept], episode[kept]
+    rows, place = np.unique(np.stack([starts, starts + stride]), return_inverse=True)
+    h = model.encode(data.episodes.rows(data.x, rows)).double().numpy()[place.reshape(2, -1)]
+    u = data.episodes.rows(data.u, starts[:, None] + np.arange(stride)).reshape(len(starts), -1)
+    z, z_next = (
+        None if data.z is None else data.episodes.rows(data.z, at).astype(np.float64)
+        for at in (starts, starts + stride)
+    )
+    return LatentEpisodes(h[0], h[1], u, z, z_next, episode)
+
+
+def _for_network(observations: np.ndarray) -> Tensor:
+    if observations.dtype == np.uint8:
+        return torch.from_numpy(np.ascontiguousarray(np.moveaxis(observations, -1, 1)))
+    return torch.as_tensor(observations, dtype=torch.float32)
+
+
+def _starts(count: int) -> range:
+    return range(0, count, ROWS)

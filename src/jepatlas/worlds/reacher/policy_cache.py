@@ -1,0 +1,47 @@
+"""Where learned policies are kept: one safetensors file for each setting, in the user's cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from jepatlas.base.config import to_plain
+from jepatlas.base.errors import InputError
+from jepatlas.base.files import write_bytes
+
+__all__ = ["cache_folder", "policy_path", "read_policy", "write_policy"]
+
+PROCEDURE = 1  # to be raised whenever training changes: policies made before are then left alone
+
+
+def cache_folder() -> Path:
+    """$XDG_CACHE_HOME/jepatlas, or ~/.cache/jepatlas; a relative path in the variable counts as none."""
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (given if given.is_absolute() else Path.home() / ".cache") / "jepatlas"
+
+
+def policy_path(settings: Any) -> Path:
+    text = json.dumps({"procedure": PROCEDURE, **to_plain(settings)}, sort_keys=True)
+    return cache_folder() / f"reacher-sac-{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
+
+
+def write_policy(settings: Any, weights: dict[str, Tensor]) -> None:
+    tensors = {name: value.detach().contiguous() for name, value in weights.items()}
+    write_bytes(policy_path(settings), save(tensors, {"settings": json.dumps(to_plain(settings))}))
+
+
+def read_policy(settings: Any) -> dict[str, Tensor]:
+    path = policy_path(settings)
+    try:
+        return load(path.read_bytes())
+    except (OSError, SafetensorError) as error:
+        raise InputError(
+            f"The policy {path} could not be read ({error}). Delete it, and it is trained anew."
+        ) from error

@@ -1,0 +1,229 @@
+"""The contract of every planner: near the exact optimum, within bounds, unmoved by infinity, alone as in a batch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+from plan.linear_worlds import Problem, double_integrator, rotation, walker
+from torch import Tensor
+
+from jepatlas.base.config import from_plain, to_plain
+from jepatlas.base.contracts import Cost, Planner
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Plan
+from jepatlas.base.seeding import torch_generator
+from jepatlas.plan import (
+    PLANNERS,
+    ActionBox,
+    CEMConfig,
+    GradientConfig,
+    ICEMConfig,
+    LQRConfig,
+    MPPIConfig,
+    ShootingConfig,
+    StraightLineConfig,
+    out_of_reach,
+)
+
+HORIZON = 8
+WIDE = ActionBox.symmetric(3.0, 2)  # no optimal action meets it
+NARROW = ActionBox((-0.5, -1.0), (0.25, 2.0))
+# A new planner is one line here: what it may cost at most, in optima of the world it is for.
+FACTORS: dict[Any, float] = {
+    CEMConfig(HORIZON, iterations=16): 1.1,
+    ICEMConfig(HORIZON, samples=256, iterations=16): 1.25,
+    MPPIConfig(HORIZON, iterations=16): 1.02,
+    MPPIConfig(HORIZON, iterations=16, temperature=0.05, relative=False, colour=0.5): 1.1,
+    GradientConfig(HORIZON, rate=0.1, restarts=2): 1.01,
+    GradientConfig(HORIZON, rate=0.1, restarts=2, bounds="tanh"): 1.02,
+    ShootingConfig(HORIZON, samples=4096): 4.0,
+    StraightLineConfig(HORIZON): 1.01,
+    LQRConfig(HORIZON): 1 + 1e-9,
+}
+CONFIGS = list(FACTORS)
+NOT_SEARCHING = ("lqr", "straight-line")  # find one sequence, and ask the cost for nothing but its price
+
+
+def parametrised(configs: list[Any]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("config", configs, ids=[f"{CONFIGS.index(c)}-{c.kind}" for c in configs])
+
+
+every_planner = parametrised(CONFIGS)
+every_search = parametrised([config for config in CONFIGS if config.kind not in NOT_SEARCHING])
+all_but_lqr = parametrised([config for config in CONFIGS if config.kind != "lqr"])
+
+
+def world_of(config: Any) -> Problem:
+    """What a planner is for: a straight line is the optimum where only the end counts, not where there is inertia."""
+    return walker() if config.kind == "straight-line" else double_integrator()
+
+
+def plan(planner: Planner, problem: Problem, warm: Tensor | None = None, *, name: str = "noise") -> Plan:
+    return planner(problem.cost, problem.info, torch_generator(0, name), warm)
+
+
+def optimum(problem: Problem) -> Plan:
+    return plan(LQRConfig(HORIZON).build(WIDE), problem)
+
+
+@dataclass(frozen=True, eq=False)
+class Spoilt:
+    """A cost that is not finite for what `spoils` says, and keeps its dynamics."""
+
+    cost: Cost
+    spoils: Any
+    value: float = math.inf
+
+    @property
+    def dynamics(self) -> Any:
+        return self.cost.dynamics  # pyright: ignore[reportAttributeAccessIssue]
+
+    def __call__(self, info: Mapping[str, Tensor], actions: Tensor) -> Tensor:
+        return torch.where(self.spoils(info, actions), self.value, self.cost(info, actions))
+
+
+def test_the_list_has_every_planner():
+    assert {config.kind for config in CONFIGS} == set(PLANNERS)
+    assert all(PLANNERS[config.kind] is type(config) for config in CONFIGS)
+
+
+@every_planner
+def test_settings_are_plain_data(config: Any):
+    assert from_plain(PLANNERS[config.kind], to_plain(config)) == config
+
+
+@every_planner
+def test_the_plan_is_near_the_optimum(config: Any):
+    problem = world_of(config)
+    best = optimum(problem)
+    found = plan(config.build(WIDE), problem)
+    assert (found.cost >= best.cost * (1 - 1e-9)).all()
+    assert (found.cost <= best.cost * FACTORS[config]).all(), found.cost / best.cost
+
+
+@every_planner
+def test_the_cost_of_a_plan_is_that_of_its_actions(config: Any):
+    problem = world_of(config)
+    found = plan(config.build(WIDE), problem)
+    assert found.actions.shape == (3, HORIZON, 2) and found.cost.shape == (3,)
+    assert not found.actions.requires_grad and not found.cost.requires_grad
+    torch.testing.assert_close(found.cost, problem.cost(problem.info, found.actions[:, None])[:, 0])
+
+
+@every_planner
+def test_actions_stay_within_each_bound(config: Any):
+    actions = plan(config.build(NARROW), world_of(config)).actions
+    low, high = NARROW.sides(actions)
+    assert (actions >= low).all() and (actions <= high).all()
+    assert (actions == high).any() or (actions == low).any() or config.kind in ("shooting", "gradient", "mppi")
+
+
+@every_planner
+def test_a_start_is_planned_for_alone_as_in_a_batch(config: Any):
+    problem, planner = world_of(config), config.build(WIDE)
+    together = plan(planner, problem)
+    for row in range(3):
+        alone = Problem(problem.cost, {name: value[row : row + 1] for name, value in problem.info.items()})
+        torch.testing.assert_close(plan(planner, alone).actions[0], together.actions[row], rtol=1e-9, atol=1e-9)
+
+
+@every_planner
+def test_the_same_noise_gives_the_same_bits(config: Any):
+    problem, planner = world_of(config), config.build(WIDE)
+    first, again, other = (plan(planner, problem, name=name).actions for name in ("noise", "noise", "other"))
+    assert torch.equal(first, again)
+    if config.kind not in ("lqr", "gradient"):  # of its restarts the one without noise may be the best
+        assert not torch.equal(first, other)
+
+
+@every_planner
+def test_theorem_4_a_rotated_latent_gives_the_same_actions(config: Any):
+    problem, planner = world_of(config), config.build(WIDE)
+    rotated = problem.rotated(rotation(problem.info["start"].shape[1]))
+    torch.testing.assert_close(plan(planner, rotated).actions, plan(planner, problem).actions, rtol=0, atol=1e-6)
+
+
+@every_search
+def test_an_infinite_cost_never_wins(config: Any):
+    """What goes forward at first is forbidden: by half of the candidates, and not by the first guess."""
+    problem = world_of(config)
+    for value in (math.inf, math.nan, -math.inf):
+        spoilt = Spoilt(problem.cost, lambda info, actions: actions[:, :, 0, 0] > 0, value)
+        found = plan(config.build(WIDE), Problem(spoilt, problem.info))  # pyright: ignore[reportArgumentType]
+        assert found.cost.isfinite().all()
+        assert (found.actions[:, 0, 0] <= 0).all()
+
+
+@all_but_lqr
+@pytest.mark.parametrize("value", [math.inf, math.nan])
+def test_a_goal_out_of_reach_is_said_to_be(config: Any, value: float):
+    problem = world_of(config)
+    gone = torch.tensor([False, True, False])
+    spoilt = Spoilt(problem.cost, lambda info, actions: gone[:, None], value)
+    found = plan(config.build(WIDE), Problem(spoilt, problem.info))  # pyright: ignore[reportArgumentType]
+    assert out_of_reach(found) == (1,) and found.cost[1] == math.inf
+    assert found.actions.isfinite().all()
+    without = plan(config.build(WIDE), problem)  # the others do not notice
+    torch.testing.assert_close(found.actions[gone.logical_not()], without.actions[gone.logical_not()])
+
+
+@all_but_lqr
+def test_a_warm_start_helps(config: Any):
+    """From the optimum with an error, a hurried search comes nearer than from nothing."""
+    problem = world_of(config)
+    best = optimum(problem).actions
+    warm = best + 0.1 * torch.randn(best.shape, generator=torch_generator(0, "error"), dtype=best.dtype)
+    effort = {"gradient": {"steps": 5}, "shooting": {"samples": 64}, "straight-line": {"rounds": 1}}
+    hurried = type(config)(HORIZON, **effort.get(config.kind, {"iterations": 2})).build(WIDE)
+    assert plan(hurried, problem, warm).cost.sum() < plan(hurried, problem).cost.sum()
+
+
+@every_planner
+def test_float32_is_enough(config: Any):
+    problem = world_of(config)
+    single = Problem(problem.cost, {name: value.float() for name, value in problem.info.items()})
+    found = plan(config.build(WIDE), single)
+    assert found.actions.dtype == found.cost.dtype == torch.float32
+    assert (found.cost <= optimum(problem).cost * (FACTORS[config] + 1e-3)).all()
+
+
+@every_planner
+def test_refusals(config: Any):
+    problem, planner = world_of(config), config.build(WIDE)
+    with pytest.raises(InputError, match=r"info has no 'goal'. It holds: start"):
+        plan(planner, Problem(problem.cost, {"start": problem.info["start"]}))
+    with pytest.raises(InputError, match="equally many"):
+        plan(planner, Problem(problem.cost, problem.info | {"goal": problem.info["goal"][:1]}))
+    if config.kind != "lqr":
+        with pytest.raises(InputError, match=r"warm start needs the shape \(3, 8, 2\).*\(3, 5, 2\)"):
+            plan(planner, problem, torch.zeros(3, 5, 2))
+    with pytest.raises(InputError, match="horizon is 0, but it must be a whole number of at least 1"):
+        type(config)(0)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: CEMConfig(samples=8, elites=9), "elites is 9.*at most the 8 samples"),
+        (lambda: CEMConfig(spread=0.0), "spread is 0.0"),
+        (lambda: CEMConfig(momentum=1.0), r"momentum is 1.0.*in \[0, 1\)"),
+        (lambda: ICEMConfig(elites=1), "elites is 1.*at least 2"),
+        (lambda: ICEMConfig(decay=0.5), "decay is 0.5"),
+        (lambda: ICEMConfig(kept=1.5), "kept is 1.5"),
+        (lambda: ICEMConfig(colour=-1.0), "colour is -1.0"),
+        (lambda: MPPIConfig(temperature=0.0), "temperature is 0.0"),
+        (lambda: MPPIConfig(narrowing=math.nan), "narrowing is nan"),
+        (lambda: GradientConfig(bounds="mirror"), "bounds: there is no 'mirror'"),  # pyright: ignore
+        (lambda: GradientConfig(rate=-1.0), "rate is -1.0"),
+        (lambda: ShootingConfig(samples=0), "samples is 0"),
+        (lambda: StraightLineConfig(narrowing=1.0), "narrowing is 1.0"),
+    ],
+)
+def test_refused_settings(wrong: Any, message: str):
+    with pytest.raises(InputError, match=message):
+        wrong()

@@ -1,0 +1,179 @@
+"""Every world with actions as a gymnasium environment: the checker's contract, seeds, episodes, refusals."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from jepatlas.base.config import from_plain, to_plain
+from jepatlas.base.errors import InputError
+from jepatlas.worlds import (
+    ActionEnv,
+    Camera,
+    ConstantCurrent,
+    Coupling,
+    LinearQuadratic,
+    Maze,
+    Rooms,
+    ShearCurrent,
+)
+
+WORLDS = [
+    Rooms(),
+    Rooms(size="big", wall=None, door=None, seed=4, one_way=True, camera=Camera(30.0, palette="night")),
+    Rooms(one_way=True, way_back=False),
+    Rooms(current=ShearCurrent(0.4)),
+    Maze(),
+    Maze(cells=4, seed=2, loops=3, one_way=True, camera=Camera(mirror=True, zoom=0.8, palette="clay")),
+    Maze(cells=3, current=ConstantCurrent(0.2, -0.1)),
+    LinearQuadratic(),
+    LinearQuadratic(dim=3, actions=1, mixing=Coupling(layers=2)),
+]
+
+every_world = pytest.mark.parametrize("world", WORLDS, ids=lambda world: f"{world.kind}-{WORLDS.index(world)}")
+
+
+@every_world
+def test_gymnasium_finds_nothing_wrong(world):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*infinity.*")  # of observations that are any numbers
+        check_env(world.make())
+
+
+@every_world
+def test_a_seed_gives_the_same_episode_bit_for_bit(world):
+    episodes = []
+    for env in (world.make(), pickle.loads(pickle.dumps(world)).make()):
+        actions = np.random.default_rng(1).uniform(-1, 1, (30, world.action_dim))
+        seen, info = env.reset(seed=7)
+        episodes.append([seen, info["state"], info["goal"]])
+        episodes[-1] += [part for action in actions for part in (env.step(action)[0], env.unwrapped.state)]
+    for first, second in zip(*episodes, strict=True):
+        np.testing.assert_array_equal(first, second)
+    assert not np.array_equal(world.make().reset(seed=8)[1]["state"], episodes[0][1])
+
+
+@every_world
+def test_physics_in_rows_is_physics_one_by_one_and_stays_in_the_world(world):
+    rng = np.random.default_rng(0)
+    states, actions = world.states(20, rng), rng.uniform(-1, 1, (20, world.action_dim))
+    after = world.step(states, actions)
+    assert world.admits(states).all() and world.admits(after).all()
+    one_by_one = [world.step(state[None], action[None])[0] for state, action in zip(states, actions, strict=True)]
+    np.testing.assert_allclose(after, one_by_one, rtol=1e-12)
+    seen = [world.observe(state[None])[0] for state in states]
+    np.testing.assert_allclose(world.observe(states), seen, rtol=1e-12)
+    goals = world.goals(states, rng)
+    assert world.admits(goals).all() and not world.reached(states, goals).any()
+    assert world.reached(goals, goals).all()
+
+
+@every_world
+def test_a_world_is_its_recipe(world):
+    assert from_plain(type(world), to_plain(world)) == world
+    assert hash(world) == hash(from_plain(type(world), to_plain(world)))
+
+
+def test_an_episode_ends_at_its_goal_and_costs_one_a_step():
+    env = Rooms().make()
+    start, goal = np.array([-0.8, -0.5]), np.array([-0.42, -0.5])
+    _, info = env.reset(seed=0, options={"state": start, "goal": goal})
+    np.testing.assert_array_equal(info["state"], start)
+    np.testing.assert_array_equal(info["goal"], goal)
+    steps = [env.step(np.array([1.0, 0.0], dtype=np.float32)) for _ in range(3)]
+    assert [step[1:4] for step in steps] == [(-1.0, False, False), (-1.0, False, False), (-1.0, True, False)]
+    assert [step[4]["success"] for step in steps] == [False, False, True]
+
+
+def test_without_a_goal_nothing_ends_and_nothing_is_paid():
+    env = Maze().make()
+    _, info = env.reset(seed=0, options={"goal": None})
+    assert np.isnan(info["goal"]).all()
+    for action in np.random.default_rng(0).uniform(-1, 1, (50, 2)):
+        _, reward, over, cut, info = env.step(action)
+        assert (reward, over, cut, info["success"]) == (0.0, False, False, False)
+
+
+def test_pixels_are_the_picture_of_the_state_and_a_linear_world_has_none():
+    env = Rooms().make()
+    seen, info = env.reset(seed=0)
+    np.testing.assert_array_equal(seen, Rooms().render(info["state"][None])[0])
+    np.testing.assert_array_equal(env.render(), seen)
+    assert Rooms().make(render_mode=None).unwrapped.metadata["render_modes"] == ["rgb_array"]
+    assert LinearQuadratic().make().observation_space.dtype == np.float64
+    with pytest.raises(InputError, match="render_mode is 'rgb_array'"):
+        LinearQuadratic().make(render_mode="rgb_array")
+
+
+def test_gymnasium_makes_copies_from_the_spec():
+    env = Maze(cells=3).make()
+    assert env.spec is not None
+    copy = gymnasium.make(env.spec, max_episode_steps=5)
+    assert copy.unwrapped.world == Maze(cells=3)  # pyright: ignore[reportAttributeAccessIssue]
+    np.testing.assert_array_equal(copy.reset(seed=3)[0], env.reset(seed=3)[0])
+    vectors = gymnasium.make_vec(env.spec, num_envs=2, vectorization_mode="sync")
+    assert vectors.reset(seed=0)[0].shape == (2, 64, 64, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gaol": None}, "Did you mean 'goal'"),
+        ({"state": [0.0, 0.0]}, "state .* cannot be taken in the world 'rooms'"),  # in the wall
+        ({"goal": [3.0, 0.0]}, "goal .* cannot be taken"),
+        ({"goal": [0.5]}, "Give 2 finite numbers"),
+        ({"state": [np.nan, 0.0]}, "cannot be taken"),
+    ],
+)
+def test_reset_refuses(options, message: str):
+    with pytest.raises(InputError, match=message):
+        Rooms().make().reset(seed=0, options=options)
+
+
+def test_step_refuses_what_is_no_action_and_waits_for_reset():
+    env = Rooms().make()
+    with pytest.raises(InputError, match="Call reset"):
+        env.step(np.zeros(2))
+    env.reset(seed=0)
+    for action in (np.array([np.nan, 0.0]), np.zeros(3)):
+        with pytest.raises(InputError, match="must be 2 finite numbers"):
+            env.step(action)
+
+
+@dataclass(frozen=True)
+class Odd(LinearQuadratic):
+    """A world that breaks its contract."""
+
+    kind: ClassVar[str] = "odd"
+    how: str = ""
+
+    @property
+    def action_dim(self) -> int:
+        return 0 if self.how == "no actions" else 2
+
+    def states(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        return super().states(count, rng) * (np.inf if self.how == "unbounded" else 1)
+
+    def observe(self, states: np.ndarray) -> np.ndarray:
+        return states.astype(np.float32) if self.how == "another type" else super().observe(states)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("no actions", "action_dim is 0"),
+        ("unbounded", "one row of 4 finite numbers is due"),
+        ("another type", "observed as float32"),
+    ],
+)
+def test_worlds_that_break_the_contract_are_refused(how: str, message: str):
+    with pytest.raises(InputError, match=message):
+        ActionEnv(Odd(how=how))

@@ -1,0 +1,93 @@
+"""Moves among walls and lines of sight, against closed forms and against points along the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jepatlas.worlds.collisions import REST, slide
+from jepatlas.worlds.maze import Maze
+from jepatlas.worlds.rooms import Rooms
+from jepatlas.worlds.walls import segment, walls
+
+BLOCK = walls([((0.0, 0.0), (1.0, 2.0))])
+DOOR = walls([], [(((0.0, -9.0), (0.0, 9.0)), (1, 0))])
+ALONG = np.linspace(0, 1, 201)[:, None, None]
+
+
+@pytest.mark.parametrize(
+    ("start", "shift", "end"),
+    [
+        ((-1, 1), (0.5, 0.3), (-0.5, 1.3)),  # in the open
+        ((-1, 1), (2.0, 0.4), (0.0, 1.4)),  # what goes along the wall is kept, what goes across is lost
+        ((-1, 1), (3.0, 0.0), (0.0, 1.0)),
+        ((-1, 1), (4.0, 3.0), (8 / 3, 4.0)),  # past the end of the wall, a third of the move done, it goes on as before
+        ((0.5, 3), (0.2, -2.0), (0.7, 2.0)),  # from above
+        ((0.1, 3), (2.0, -4.0), (2.1, -0.2)),  # over the edge and down the other side
+        ((2, 1), (-3.0, 0.5), (1.0, 1.5)),  # from the right
+    ],
+)
+def test_a_move_slides_as_the_closed_form_says(start, shift, end):
+    found = slide(BLOCK, np.array([start], dtype=float), np.array([shift], dtype=float))
+    np.testing.assert_allclose(found, [end], atol=10 * REST)
+
+
+def test_a_corner_of_two_walls_holds_one_fast():
+    corner = walls([segment((0, 0), (3, 0), 0.2), segment((3, 0), (3, 3), 0.2)])
+    end = slide(corner, np.array([[2.0, 1.0]]), np.array([[4.0, -3.0]]))
+    np.testing.assert_allclose(end, [[2.9, 0.1]], atol=10 * REST)
+
+
+@pytest.mark.parametrize("world", [Rooms(), Maze(cells=6, seed=1)], ids=lambda world: world.kind)
+def test_ten_thousand_moves_never_enter_a_wall_nor_get_longer(world):
+    rng = np.random.default_rng(0)
+    x = world.states(100, rng)
+    solid = world.walls.grown(world.radius)
+    for _ in range(100):
+        shift = rng.normal(0, 3 * world.step_length, (100, 2))  # much longer than a wall is thick
+        y = slide(world._met, x, shift)
+        assert (np.abs(y) <= 1 - world.radius).all()
+        assert not ((solid.low < y[:, None]) & (y[:, None] < solid.high)).all(-1).any()
+        assert (np.linalg.norm(y - x, axis=1) <= np.linalg.norm(shift, axis=1) + 10 * REST).all()
+        x = y
+
+
+def test_a_wall_without_a_door_is_never_crossed_however_long_the_move():
+    wall = walls([((-0.01, -9.0), (0.01, 9.0))]).closed(1.0)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.02, 0.9, (100, 2)) * [[-1, 1]] * rng.choice([-1, 1], (100, 1))
+    side = np.sign(x[:, 0])
+    for _ in range(100):
+        x = slide(wall, x, rng.normal(0, 2.0, (100, 2)))
+        np.testing.assert_array_equal(np.sign(x[:, 0]), side)
+
+
+def test_a_one_way_door_is_crossed_one_way():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (2_000, 2))
+    before = x[:, 0] < 0
+    for _ in range(5):
+        x = slide(DOOR, x, rng.normal(0, 0.7, x.shape))
+        after = x[:, 0] < 0
+        assert not (~before & after).any()
+        assert (before & ~after).any()
+        before = after
+
+
+def test_lines_of_sight_are_those_whose_points_are_free():
+    world = Rooms(wall=0.1, door=-0.3, one_way=True)
+    rng = np.random.default_rng(0)
+    x, y = world.states(2_000, rng), world.states(2_000, rng)
+    points = x + ALONG * (y - x)
+    low, high = world.walls.low[world.walls.solid], world.walls.high[world.walls.solid]
+    deep = np.full(2_000, -np.inf)  # how deep the line goes into walls; negative where it passes them by
+    for a, b in zip(low - world.radius, high + world.radius, strict=True):
+        deep = np.maximum(deep, np.minimum(points - a, b - points).min(-1).max(0))
+    to_the_right = y[:, 0] > x[:, 0]
+    crossing = (x[:, 0] < 0.1) != (y[:, 0] < 0.1)
+    height = x[:, 1] + (0.1 - x[:, 0]) / (y[:, 0] - x[:, 0]) * (y[:, 1] - x[:, 1])
+    against = crossing & (to_the_right != (height < 0.3))  # the door is at -0.3 and the way back at the upper end
+    sure = np.abs(deep) > 0.01
+    clear = world._met.clear(x, y)
+    np.testing.assert_array_equal(clear[sure], (~against & (deep < 0))[sure])
+    assert clear[crossing & to_the_right].any() and clear[crossing & ~to_the_right].any()
