@@ -1,14 +1,22 @@
 """One thread everywhere: the same bits in every process, and no more threads than cores. In CI, a skip is a failure."""
 
+import hashlib
 import os
 import signal
+import tempfile
 import threading
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 for library in ("OMP", "OPENBLAS", "MKL"):  # read when numpy and torch are loaded: here, and in every process we start
     os.environ[f"{library}_NUM_THREADS"] = "1"
+
+# numba's cache knows of changes in a function's own file alone, not in those that it calls: any change, a new cache.
+sources = (path.read_bytes() for path in sorted((Path(__file__).parents[1] / "src/jepatlas").rglob("*.py")))
+compiled = hashlib.sha256(b"".join(source for source in sources if b"numba" in source)).hexdigest()[:16]
+os.environ["NUMBA_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / f"jepatlas-numba-{compiled}")
 
 # Whatever started the tests may ignore Ctrl-C (a shell's background job does), and children would inherit that.
 if threading.current_thread() is threading.main_thread():

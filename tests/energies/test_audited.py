@@ -74,6 +74,35 @@ def test_the_repair_is_the_closure(tmp_path: Path):
     assert f"and {moved:.3g} at most" in record.summary
 
 
+def test_a_repaired_file_keeps_what_else_the_file_holds(tmp_path: Path):
+    given = {"energies": SQUARED, "points": POINTS, "truth": TRUTH, "names": np.array([f"s{k}" for k in range(16)])}
+    write_arrays(tmp_path / "m.npz", given)
+    of_file(tmp_path / "m.npz", repaired=tmp_path / "r.npz")
+    kept = read_arrays(tmp_path / "r.npz")
+    np.testing.assert_array_equal(kept.pop("energies"), closure(SQUARED))
+    assert kept.keys() == given.keys() - {"energies"}
+    for name, array in kept.items():
+        np.testing.assert_array_equal(array, given[name])
+    with pytest.raises(InputError, match=r"r\.npy has room for one array, but there are energies, .*Name a \.npz file"):
+        of_file(tmp_path / "m.npz", repaired=tmp_path / "r.npy")
+    assert not (tmp_path / "r.npy").exists()
+
+
+def test_a_tolerance_of_ones_own(tmp_path: Path):
+    write_arrays(tmp_path / "m.npy", {"energies": TRUTH + 0.01 * np.random.default_rng(0).random(TRUTH.shape)})
+    save_energy(saved(head=SquaredL2Config()), tmp_path / "e.safetensors")
+    write_arrays(tmp_path / "points.npy", {"h": POINTS})
+    for states in (256, 5):
+        exact, loose = (of_file(tmp_path / "m.npy", states=states, tolerance=given) for given in (None, 0.5))
+        assert (verdict(exact, "identity").passed, verdict(loose, "identity").passed) == (False, True)
+    asked = tmp_path / "e.safetensors", tmp_path / "points.npy"
+    exact, loose = (audit_saved(*asked, states=256, seed=0, tolerance=given) for given in (None, 0.999))
+    assert (verdict(exact, "triangle").passed, verdict(loose, "triangle").passed) == (False, True)
+    for bad in (-1.0, np.nan, np.inf):
+        with pytest.raises(InputError, match="The tolerance is a share of an energy, 0 or more"):
+            of_file(tmp_path / "m.npy", tolerance=bad)
+
+
 BAD = {
     "must be square": {"energies": TRUTH[:9]},
     "has 16 NaN": {"energies": np.where(np.eye(16) > 0, np.nan, TRUTH)},
@@ -87,9 +116,9 @@ BAD = {
 def test_bad_matrices_are_refused_with_their_file(message: str, tmp_path: Path):
     write_arrays(tmp_path / "m.npz", BAD[message])
     with pytest.raises(InputError) as refusal:
-        of_file(tmp_path / "m.npz", repaired=tmp_path / "r.npy")
+        of_file(tmp_path / "m.npz", repaired=tmp_path / "r.npz")
     assert message in str(refusal.value) and "m.npz" in str(refusal.value)
-    assert not (tmp_path / "r.npy").exists()
+    assert not (tmp_path / "r.npz").exists()
 
 
 def test_a_saved_energy_at_points(tmp_path: Path):

@@ -134,7 +134,7 @@ def test_ways_that_are_lost_between_nodes_are_left_out(monkeypatch: pytest.Monke
 
     def path(self: EnergyMap, place: np.ndarray) -> np.ndarray:
         if place[1] > 0:
-            raise RuntimeError("The path back was lost.")
+            raise InputError("The way was lost.")
         return traced(self, place)
 
     monkeypatch.setattr(EnergyMap, "path", path)

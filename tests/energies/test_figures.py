@@ -40,7 +40,10 @@ def test_a_landscape_names_arrays_goal_and_ways():
 def test_figures_of_an_audit_hold_its_numbers():
     found = audit(2 * TRUTH, truth=TRUTH)
     gaps, roc, curve = audit_figures(found, "mine")
-    assert sum(gaps["series"][0]["y"]) == 16 * 15 == gaps["series"][0]["y"][0]  # all pairs, without a gap
+    assert sum(gaps["series"][0]["y"]) == 2 * 16 * 15 and gaps["series"][0]["y"][0] == 240  # all pairs, without a gap
+    steps = [np.array(audit_figures(audit(TRUTH**2))[0]["series"][0][axis]).reshape(-1, 2) for axis in "xy"]
+    assert (steps[1][:, 0] == steps[1][:, 1]).all() and (steps[0][1:, 0] == steps[0][:-1, 1]).all()  # side by side
+    assert steps[0][0, 0] == 0 and steps[0][-1, 1] == 1 and steps[1][:, 0].sum() == 240 and np.ptp(steps[1]) > 0
     assert [series["name"] for series in roc["series"]] == ["mine, all pairs", "mine, one-way pairs", "chance"]
     line = curve["series"][0]
     np.testing.assert_allclose(line["y"], 2 * np.array(line["x"]))

@@ -21,13 +21,6 @@ X = GRID.observe(GRID.positions)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    start_run(recipe(steps=100), folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def fitted(folder: Path) -> FittedEnergy:
     return load_fitted(folder)
 

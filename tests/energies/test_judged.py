@@ -21,13 +21,6 @@ APART = ~np.eye(16, dtype=bool)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    start_run(recipe(steps=100), folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def judged(folder: Path) -> JudgedEnergy:
     return judge_run(folder)
 
@@ -67,9 +60,10 @@ def test_what_is_called_unreachable_is_said_with_its_errors(judged: JudgedEnergy
     reach = judged.energies <= fitted.threshold
     for via in range(16):
         reach |= reach[:, [via]] & reach[[via]]
-    no_way = np.isinf(TRUTH)
-    assert f"with {reach[no_way].mean():.1%} of unreachable and {(~reach)[~no_way].mean():.1%} of reachable pairs" in (
-        judged.record.summary
+    no_way, way = np.isinf(TRUTH), np.isfinite(TRUTH) & APART  # identical pairs are no pairs
+    assert (
+        f"transitively: {(~reach)[APART].mean():.1%} of them, with {reach[no_way].mean():.1%} of unreachable and "
+        f"{(~reach)[way].mean():.1%} of reachable pairs called wrongly" in judged.record.summary
     )
 
 
@@ -84,6 +78,11 @@ def test_landscapes_are_columns_and_rows_of_the_matrices(folder: Path, judged: J
     way = arrays["exact_way"]
     assert (way[-1] == goal).all() and (np.abs(np.diff(way, axis=0)).sum(1) == 1).all()
     assert len(way) == np.where(np.isfinite(TRUTH[:, number]), TRUTH[:, number], 0).max() + 1
+
+
+def test_a_tolerance_of_ones_own(judged: JudgedEnergy):
+    loose = judge_fitted(judged.fitted, judged.ground, title="Loose", tolerance=0.25)
+    assert loose.audit["triangle"].threshold == 0.25 and judged.audit["triangle"].threshold != 0.25
 
 
 def test_elsewhere_and_with_another_seed(folder: Path, judged: JudgedEnergy, tmp_path: Path):
@@ -102,6 +101,9 @@ def test_discounted_values_are_held_against_discounted_truth(tmp_path: Path):
     assert judged.audit["median_ratio"].value == pytest.approx(median_ratio(judged, exact), rel=1e-3)
     assert "Against the discounted exact truth" in judged.record.summary
     assert "step_scale" not in {verdict.name for verdict in judged.record.verdicts}
+    assert judged.audit["calibration_error"].passed is False  # after so short a run
+    advice = judged.audit["calibration_error"].advice
+    assert "discounted by γ = 0.8 a step, and so was the truth" in advice and "--learning qrl" in advice
 
 
 def test_costs_in_another_unit_are_discounted_in_it(tmp_path: Path):

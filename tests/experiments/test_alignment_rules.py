@@ -110,6 +110,30 @@ def test_image_controls(driving: float, eth80: float, outcome: str):
     assert concluded("image-controls", numbers).outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("untrained", "untrained_raw", "said"),
+    [
+        (
+            0.5,
+            0.9,
+            "beats PCA (R² 0.500 against 0.400), with latents as they are an untrained encoder beats PCA (R² 0.9",
+        ),
+        (0.3, 0.3, "nothing beats PCA (R² 0.300 against 0.400), with latents as they are nothing beats PCA (R² 0.300"),
+        (0.5, 0.3, "as they are nothing beats PCA (R² 0.300 against 0.800): which is better depends on standardising."),
+        (0.4, 0.3, "With standardised latents an untrained encoder and PCA are too close to tell (R² 0.400 against"),
+    ],
+)
+def test_image_controls_say_whether_anything_beats_pca(untrained: float, untrained_raw: float, said: str):
+    def numbers(trial: Trial) -> dict[str, float]:
+        best = float(trial.at["width"] == 64)  # other widths are poorer
+        both = (untrained, untrained_raw) if trial.at["control"] == "untrained" else (0.4, 0.8)
+        return {"r2": both[0] * best, "r2_raw": both[1] * best, "dsc": 0.5, "nos_10": 0.5}
+
+    sentence = concluded("image-controls", numbers).sentence
+    assert sentence.count(said) == 2, "for both scenes"
+    assert sentence.count("depends on standardising") == (2 if "depends" in said or "too close" in said else 0)
+
+
 def test_where_there_are_no_images_the_variable_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.delenv("JEPATLAS_DATA", raising=False)
     record = reproduce(EXPERIMENTS["image-controls"], "tiny", tmp_path, lambda: ThreadPoolExecutor(1))

@@ -33,7 +33,7 @@ from jepatlas.experiments import (
     shipped_results,
 )
 from jepatlas.experiments.tables import cell, mean_over_seeds, over_seeds
-from jepatlas.verbs.reproduce import show_table
+from jepatlas.verbs.tables import show_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 ON_IMAGES = {"image-controls"}

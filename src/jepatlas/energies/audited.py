@@ -22,27 +22,38 @@ AXIOMS = ("nonnegativity", "identity", "triangle", "midpoints")
 
 
 def audit_file(
-    path: Path, *, states: int, seed: int, points: Path | None = None, repaired: Path | None = None
+    path: Path,
+    *,
+    states: int,
+    seed: int,
+    tolerance: float | None = None,
+    points: Path | None = None,
+    repaired: Path | None = None,
 ) -> Record:
     """A record of what a matrix is; `points` is a file with what its rows and columns stand for. With `repaired`, its
-    closure is written there.
+    closure is written there, beside all else that the file holds.
     """
     arrays = read_arrays(path)
-    energies = _energies(path, arrays)
-    beside = arrays if points is None else arrays | _points(points)
+    name = _matrix(path, arrays)
+    energies, known = arrays[name], arrays if points is None else arrays | _points(points)
+    if repaired is not None:
+        _check_room(repaired, arrays)
     try:
-        found = audit(energies, beside.get("points"), truth=beside.get("truth"), states=states, seed=seed)
+        found = audit(
+            energies, known.get("points"), truth=known.get("truth"), states=states, tolerance=tolerance, seed=seed
+        )
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     said = _summary(found)
     if repaired is not None:
         mended = repair(energies)
-        write_arrays(repaired, {"energies": mended.energies})
+        beside = {other: array for other, array in arrays.items() if other != name}
+        write_arrays(repaired, {"energies": mended.energies} | beside)
         said += " " + _repaired(mended)
     return _record(path, found, said, len(energies), seed)
 
 
-def audit_saved(path: Path, points: Path, *, states: int, seed: int) -> Record:
+def audit_saved(path: Path, points: Path, *, states: int, seed: int, tolerance: float | None = None) -> Record:
     """A record of what a saved energy is at the points of a file, which may hold the `truth` between them."""
     saved, given = load_energy_file(path), _points(points)
     rows, truth = given["points"], given.get("truth")
@@ -54,7 +65,9 @@ def audit_saved(path: Path, points: Path, *, states: int, seed: int) -> Record:
             "one scale. Leave the truth out, or audit the run, which knows what a step costs."
         )
     try:
-        found = audit(saved.model(), rows.astype(np.float32), truth=truth, states=states, seed=seed)
+        found = audit(
+            saved.model(), rows.astype(np.float32), truth=truth, states=states, tolerance=tolerance, seed=seed
+        )
     except InputError as error:
         raise InputError(f"{points}: {error}") from error
     return _record(path, found, _summary(found), len(rows), seed)
@@ -74,15 +87,22 @@ def _points(path: Path) -> dict[str, np.ndarray]:
     return {"points": arrays[names[0]]} | ({"truth": arrays["truth"]} if "truth" in arrays else {})
 
 
-def _energies(path: Path, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+def _matrix(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
+    """Which array it is."""
     if len(arrays) == 1:
-        return next(iter(arrays.values()))
+        return next(iter(arrays))
     if "energies" not in arrays:
         raise InputError(
             f"{path} holds {', '.join(arrays)}: which of them is the matrix? Call it 'energies' (known beside it: "
             f"{', '.join(KNOWN[1:])})."
         )
-    return arrays["energies"]
+    return "energies"
+
+
+def _check_room(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Before anything is computed: a .npy file has room for one array."""
+    if len(arrays) > 1 and path.suffix.lower() == ".npy":
+        raise InputError(f"{path} has room for one array, but there are {', '.join(arrays)}. Name a .npz file.")
 
 
 def _summary(found: Audit) -> str:

@@ -79,7 +79,7 @@ def _way(field: EnergyMap, start: np.ndarray) -> np.ndarray:
     """(k, 2); empty where there is none, or where a fast current lets it be lost between the nodes."""
     try:
         return field.path(start)
-    except RuntimeError:
+    except InputError:
         return np.empty((0, 2))
 
 

@@ -47,15 +47,17 @@ def table_record(world: OneWayGrid | GymTable, goal: Sequence[float] | None, see
 
 
 def _state(world: OneWayGrid | GymTable, goal: Sequence[float]) -> int:
-    """The number of the state at a position; refused where there is none."""
-    matches = np.flatnonzero((world.positions == np.asarray(goal, float)).all(1)) if len(goal) == (
-        world.positions.shape[1]) else []  # fmt: skip
-    if len(matches):
-        return int(matches[0])
-    low, high = world.positions.min(0).astype(int), world.positions.max(0).astype(int)
+    """The place of the state at a position, or in gymnasium of that number; refused where there is none."""
+    names = [world.positions, world.numbers[:, None]] if isinstance(world, GymTable) else [world.positions]
+    for known in names:
+        if len(goal) == known.shape[1]:
+            matches = np.flatnonzero((known == np.asarray(goal, float)).all(1))
+            if len(matches):
+                return int(matches[0])
+    shown = " or ".join(dict.fromkeys(f"{cell(known.min(0))} to {cell(known.max(0))}" for known in names))
     raise InputError(
-        f"The goal {cell(np.asarray(goal))} is not a state of this world. States are {cell(low)} to {cell(high)}, "
-        "without those that one cannot be in."
+        f"The goal {cell(np.asarray(goal))} is not a state of this world. States are {shown}, without those that one "
+        "cannot be in."
     )
 
 

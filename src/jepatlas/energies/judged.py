@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,27 +36,30 @@ class JudgedEnergy:
         return all(verdict.passed is not False for verdict in self.record.verdicts)
 
 
-def judge_run(folder: Path, *, seed: int = 0, out: Path | None = None) -> JudgedEnergy:
+def judge_run(folder: Path, *, seed: int = 0, out: Path | None = None, tolerance: float | None = None) -> JudgedEnergy:
     """Judge the energy of a run; keeps `records/energy.json`, and the energy itself as `energy.safetensors`."""
     fitted = load_fitted(folder)
-    judged = judge_fitted(fitted, ground_of(fitted.recipe, seed), title=f"Energy of {folder.name}", seed=seed)
+    ground, title = ground_of(fitted.recipe, seed), f"Energy of {folder.name}"
+    judged = judge_fitted(fitted, ground, title=title, seed=seed, tolerance=tolerance)
     judged.record.save(out or folder, "energy")
     save_energy(fitted.saved(), (out or folder) / "energy.safetensors")
     return judged
 
 
-def judge_fitted(fitted: FittedEnergy, ground: Ground, *, title: str, seed: int = 0) -> JudgedEnergy:
+def judge_fitted(
+    fitted: FittedEnergy, ground: Ground, *, title: str, seed: int = 0, tolerance: float | None = None
+) -> JudgedEnergy:
     points = fitted.latents(ground.x).astype(np.float32)
     truth = _comparable(fitted, ground.truth)
-    found = audit(fitted.energy, points, truth=truth, states=len(points), seed=seed)
+    found = audit(fitted.energy, points, truth=truth, states=len(points), tolerance=tolerance, seed=seed)
     energies = fitted.matrix(ground.x)
-    verdicts = (*found.verdicts, *_own_verdicts(fitted))
+    found = replace(found, verdicts=tuple(_advised(fitted, verdict) for verdict in found.verdicts))
     arrays, figures = energy_landscapes(fitted, energies, ground)
     record = Record(
         title,
         _summary(fitted, ground, found, energies),
         provenance(seed) | {"trained with seed": fitted.recipe.seed, "states": len(points)},
-        verdicts,
+        (*found.verdicts, *_own_verdicts(fitted)),
         (*figures, *audit_figures(found, fitted.recipe.head.kind)),
         arrays=arrays,
     )
@@ -69,6 +72,18 @@ def _comparable(fitted: FittedEnergy, truth: np.ndarray | None) -> np.ndarray | 
         return truth
     unit = fitted.data.unit
     return np.where(np.isfinite(truth), unit * discounted(truth / unit, fitted.gamma), np.inf)
+
+
+def _advised(fitted: FittedEnergy, verdict: Verdict) -> Verdict:
+    """Discounted values are no lengths, so the scale of steps is no cure for them."""
+    if fitted.gamma is None or verdict.name != "calibration_error" or verdict.passed is not False:
+        return verdict
+    return replace(
+        verdict,
+        advice=f"These values are discounted by γ = {fitted.gamma:g} a step, and so was the truth that they were held "
+        "against: compare them with no other. Do not bring them to the scale of steps, but train for longer, or learn "
+        "the energy itself with --learning qrl.",
+    )
 
 
 def _own_verdicts(fitted: FittedEnergy) -> list[Verdict]:
@@ -103,9 +118,8 @@ def _summary(fitted: FittedEnergy, ground: Ground, found: Audit, energies: np.nd
     names = {verdict.name: verdict for verdict in found.verdicts}
     failed = [name for name in ("nonnegativity", "identity", "triangle", "midpoints") if name in names
               and names[name].passed is False]  # fmt: skip
-    kind = fitted.recipe.head.kind
-    said = [f"The {kind} energy is {'no quasimetric: ' + ', '.join(failed) + ' failed' if failed else 'a quasimetric'} "
-            f"on {len(found.states)} states."]  # fmt: skip
+    what = f"no quasimetric: {', '.join(failed)} failed" if failed else "a quasimetric"
+    said = [f"The {fitted.recipe.head.kind} energy is {what} on {len(found.states)} states."]
     if "spearman" in names:
         against = "exact" if fitted.gamma is None else "discounted exact"
         said.append(
@@ -125,11 +139,12 @@ def _called(fitted: FittedEnergy, ground: Ground, energies: np.ndarray) -> str:
     """The decision on what is out of reach, after it was made transitive."""
     if not np.isfinite(fitted.threshold):
         return "Its energies show no gap that would tell what is out of reach, so nothing is called so."
-    closed = np.isfinite(with_unreachable(energies, fitted.threshold))
+    others = ~np.eye(len(energies), dtype=bool)  # nobody asks whether a state can be reached from itself
+    closed = np.isfinite(with_unreachable(energies, fitted.threshold))[others]
     said = f"Above {fitted.threshold:.3g} pairs are called unreachable, transitively: {1 - closed.mean():.1%} of them"
     if ground.truth is None:
         return said + "."
-    errors = reachability_errors(energies, ground.truth, closed)
+    errors = reachability_errors(energies[others], ground.truth[others], closed)
     return (
         f"{said}, with {errors.imagined:.1%} of unreachable and {errors.missed:.1%} of reachable pairs called wrongly."
     )

@@ -16,6 +16,7 @@ import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.directed_effort_runs import FAMILIES, run
+from jepatlas.experiments.exact_trials import trials_over
 from jepatlas.experiments.exact_worlds import Size
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.tables import at, cell, curve, over_seeds
@@ -41,11 +42,7 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    size, seeds = SCALES[scale]
-    return [
-        Trial({"family": name, "seed": s}, run, {"family": name, "size": vars(size), "seed": s})
-        for name in FAMILIES for s in range(seed, seed + seeds)
-    ]  # fmt: skip
+    return trials_over("family", FAMILIES, run, SCALES[scale], seed)
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from jepatlas.base.records import Verdict
+from jepatlas.experiments.beside_pca import beside_pca, best_runs
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.image_control_runs import run
-from jepatlas.experiments.tables import at, cell, grouped, over_seeds
+from jepatlas.experiments.tables import at, cell, over_seeds
 
 __all__ = ["EXPERIMENT"]
 
@@ -62,11 +63,15 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     finished = [result for result in results if result.status == "finished"]
-    best = {scene: _best(at(finished, scene=scene)) for scene in SCENES}
+    best = {scene: best_runs(at(finished, scene=scene)) for scene in SCENES}
     reached = [scene for scene, runs in best.items() if runs and all(_reaches(run) for run in runs)]
     return Finding(  # where no control reaches them, it takes a trained model to say more
         "undecided" if not reached else "holds in part" if len(reached) < len(SCENES) else "does not hold",
-        " ".join(_sentence(scene, runs) for scene, runs in best.items() if runs)
+        " ".join(
+            f"{_sentence(scene, runs)} {beside_pca(at(finished, scene=scene))}".strip()
+            for scene, runs in best.items()
+            if runs
+        )
         + " These are other images than the published ones: what is tested is whether a figure of that size needs "
         "training. No trained model is compared yet.",
         short="best control: "
@@ -79,12 +84,6 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         figures=(_figure(finished, scale),),
         tables=(_table(finished),),
     )
-
-
-def _best(results: Sequence[Result]) -> list[Result]:
-    """The runs, over seeds, of the control and width that align best."""
-    kinds = grouped(results, "control", "width").values()
-    return max(kinds, key=lambda runs: over_seeds(runs, "r2").value, default=[])
 
 
 def _reaches(result: Result) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
+from jepatlas.experiments.exact_trials import trials_over
 from jepatlas.experiments.exact_worlds import Size
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.intrinsic_energy_runs import CONTROLS, WORLDS, run
@@ -47,11 +48,7 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    size, seeds = SCALES[scale]
-    return [
-        Trial({"world": name, "seed": s}, run, {"world": name, "size": vars(size), "seed": s})
-        for name in (*WORLDS, *CONTROLS) for s in range(seed, seed + seeds)
-    ]  # fmt: skip
+    return trials_over("world", (*WORLDS, *CONTROLS), run, SCALES[scale], seed)
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.ndimage import label
+from scipy.ndimage import gaussian_filter, label
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.graphs import Graph
@@ -205,6 +205,29 @@ def test_a_path_takes_as_long_as_the_energy_says(walls: bool) -> None:
         path = back.path(point)
         np.testing.assert_allclose(path[[0, -1]], [SOURCE, point], atol=1e-12)
         assert duration(waters, path) == pytest.approx(back(point), rel=0.02)
+
+
+def rough(n: int, strength: float, seed: int) -> Medium:
+    """A current that is nearly as rough as the grid, and nowhere faster than its strength."""
+    w = gaussian_filter(np.random.default_rng(seed).standard_normal((n, n, 2)), (1.5, 1.5, 0))
+    return medium(strength * w / np.linalg.norm(w, axis=-1).max())
+
+
+def test_every_path_is_found_in_a_rough_current_that_is_slower_than_the_vehicle() -> None:
+    """There T is too uncertain beside the source to say which way is straight back to it."""
+    end = SOURCE + 0.03  # between the nodes
+    for seed in range(4):
+        waters, points = rough(21, 0.9, seed), np.random.default_rng(seed).uniform(-1, 1, (12, 2))
+        for found in (energies_from(waters, end), energies_to(waters, end)):
+            for point in points:
+                ends = np.stack([point, end] if found.to_goal else [end, point])
+                np.testing.assert_allclose(found.path(point)[[0, -1]], ends, atol=1e-12)
+
+
+def test_a_path_that_is_lost_in_a_torrent_is_refused_with_words() -> None:
+    found = energies_to(rough(31, 3.0, 3), SOURCE)
+    with pytest.raises(InputError, match=r"The way between \[.*\] and the other end was lost .* Use a finer grid"):
+        found.path(np.array([0.5, 0.5]))
 
 
 def test_there_is_no_path_where_there_is_no_way() -> None:

@@ -96,7 +96,7 @@ def _verdicts(worst: str, found: dict[str, Estimate]) -> tuple[Verdict, ...]:
             "calibration_error", found["calibration_error"], direction="lower", threshold=ERROR_ALLOWED, null=0.0,
             good=f"Energies are on the scale of the truth. {spread}",
             bad=f"Energies are {ratio:.3f} times the truth in the median. {spread} Bring them to the scale of "
-            "observed steps, or train for longer.",
+            "observed steps, or train for longer; discounted values are held against truth that is discounted, too.",
         ),
         *(Verdict.judge(name, found[name], direction="higher", null=1.0, good=spread)
           for name in ("median_ratio", "ratio_5", "ratio_95")),

@@ -84,6 +84,8 @@ def draw_sample(
     seed: int,
 ) -> Sample:
     """Of a matrix, or of a function with the points to call it at."""
+    if tolerance is not None and not 0 <= tolerance < np.inf:
+        raise InputError(f"The tolerance is a share of an energy, 0 or more, but {tolerance} was given.")
     matrix, positions = energy_matrix(energy), None if points is None else read_points(points)
     exact = None if truth is None else true_energies(truth)
     kept = _kept(_size(matrix, positions, exact), states, seed)

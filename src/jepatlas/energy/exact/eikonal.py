@@ -4,7 +4,7 @@
 
 a Randers metric where the current is slower than the vehicle; where it is faster, what lies outside the reachable set
 has E = +∞, as has what lies behind walls. T = E(source, ·) is the fixed point of the semi-Lagrangian updates of
-`sweeping`: first with linear interpolation, which can only lower T and so ends, then with parabolas from there.
+`updates`, swept first with linear interpolation, which can only lower T and so ends, then with parabolas from there.
 Energies to a goal are energies from it in the reversed current. The error is of second order in the spacing where T
 is smooth; the border of a reachable set is drawn a little inside the true one. Away from nodes T is interpolated, and
 paths are traced back through it.
@@ -19,20 +19,13 @@ import numpy as np
 from scipy.ndimage import binary_dilation
 
 from jepatlas.base.errors import InputError
+from jepatlas.energy.exact.arrival_times import plain_times, start_times, values_at
 from jepatlas.energy.exact.geodesics import trace
+from jepatlas.energy.exact.legs import sample_field
 from jepatlas.energy.exact.medium import Medium
-from jepatlas.energy.exact.sweeping import (
-    LONG_RADIUS,
-    RADIUS,
-    Frame,
-    Problem,
-    look_round,
-    plain_times,
-    sample_field,
-    start_times,
-    sweep,
-    values_at,
-)
+from jepatlas.energy.exact.problem import Frame, Problem
+from jepatlas.energy.exact.rings import LONG_RADIUS, RADIUS, look_round
+from jepatlas.energy.exact.sweeping import sweep
 
 __all__ = ["EnergyMap", "energies_from", "energies_to"]
 

@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from jepatlas.base.errors import InputError
+from jepatlas.energy.exact.legs import leg_times
 from jepatlas.energy.exact.medium import Medium
-from jepatlas.energy.exact.sweeping import RADIUS, leg_times
+from jepatlas.energy.exact.rings import RADIUS
 
 __all__ = ["trace"]
 
@@ -24,7 +26,9 @@ Times = Callable[[np.ndarray], np.ndarray]
 
 
 def trace(times: Times, flow: Medium, sources: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Places (n, 2) from a place back to the source, both included; empty where T is +∞."""
+    """Places (n, 2) from a place back to the source, both included; empty where T is +∞. It may be lost in a torrent:
+    an `InputError` then.
+    """
     if np.isinf(times(place[None])[0]):
         return np.empty((0, 2))
     path = [place]
@@ -35,13 +39,14 @@ def trace(times: Times, flow: Medium, sources: np.ndarray, place: np.ndarray) ->
 
 
 def _in_sight(times: Times, flow: Medium, sources: np.ndarray, place: np.ndarray) -> np.ndarray | None:
-    """A source that is near, and straight back as far as T can tell."""
+    """A source that is near, and straight back as far as T can tell; nearer than the smallest step T cannot tell."""
     near = sources[np.abs(sources - place).max(-1) <= RADIUS]
     if len(near) == 0:
         return None
     straight = _legs(flow, near, place)
     best = int(straight.argmin())
-    return near[best] if straight[best] <= 1.01 * times(place[None])[0] else None
+    beside = straight[best] < np.inf and np.abs(near[best] - place).max() <= RADII[-1]
+    return near[best] if beside or straight[best] <= 1.01 * times(place[None])[0] else None
 
 
 def _back(times: Times, flow: Medium, place: np.ndarray, radii: np.ndarray) -> np.ndarray:
@@ -69,7 +74,11 @@ def _back_to_node(times: Times, flow: Medium, place: np.ndarray, now: float) -> 
     inside = _inside(flow, nodes)
     total[inside] = np.where(times(nodes[inside]) < now, total[inside], np.inf)
     if np.isinf(total).all():
-        raise RuntimeError(f"The path back from {flow.points(place).tolist()} was lost.")
+        raise InputError(
+            f"The way between {np.round(flow.points(place), 6).tolist()} and the other end was lost between the nodes, "
+            "as it may be where the current is as fast as the vehicle. Use a finer grid, or ask for a point farther "
+            "from the border of what can be reached."
+        )
     return nodes[total.argmin()]
 
 

@@ -36,8 +36,12 @@ class Audit:
     there is one; for a matrix, what its rows stand for."""
     states: int = 256
     """Of a larger matrix, or of more points, so many states are audited, drawn by the seed; a run has its own."""
+    tolerance: float | None = None
+    """What still counts as rounding, as a share of an energy: for those that a solver gives to so many digits only. By
+    default it follows from the numbers' precision."""
     repair: Path | None = None
-    """Write the nearest quasimetric from below, the closure of the matrix, to this file (.npy or .npz)."""
+    """Write the nearest quasimetric from below, the closure of the matrix, to this file; beside it (in .npz or
+    .safetensors) all else that the matrix's own file holds, such as points and truth."""
     require: bool = False
     """Exit with code 1 if anything fails: for scripts."""
     full: bool = False
@@ -69,11 +73,11 @@ def _of_run(options: Audit) -> Record:
         raise InputError(
             "--points is for what comes in a file: a run is audited at states of what it was learned from."
         )
-    return judge_run(options.subject, seed=options.seed, out=options.out).record
+    return judge_run(options.subject, seed=options.seed, out=options.out, tolerance=options.tolerance).record
 
 
 def _of_file(options: Audit) -> Record:
-    sample: Any = {"states": options.states, "seed": options.seed}
+    sample: Any = {"states": options.states, "seed": options.seed, "tolerance": options.tolerance}
     if not is_energy_file(options.subject):
         record = audit_file(options.subject, points=options.points, repaired=options.repair, **sample)
     elif options.points is None:

@@ -18,7 +18,7 @@ from jepatlas.report.paper import paper_figure
 from jepatlas.verbs.energy.shown import show
 from jepatlas.verbs.options import console_for, emit, parse, say
 from jepatlas.verbs.recipe_options import choose_recipe
-from jepatlas.worlds import OneWayGrid
+from jepatlas.worlds import CurrentWorld, GymTable, OneWayGrid
 
 WORLDS = choices(EnergyWorld)
 
@@ -46,7 +46,8 @@ class Exact:
     seed: int = 0
     """Which states are audited, and where errors are measured."""
     out: Path | None = None
-    """The folder for the record, energies.npz and a picture; by default runs/exact-WORLD."""
+    """The folder for the record, energies.npz and a picture; by default runs/exact-WORLD, for a current
+    runs/exact-current-CURRENT, for gym runs/exact-gym-ENV."""
     json: str | None = None
     """Write the record as JSON to this file (- for standard output)."""
 
@@ -70,7 +71,7 @@ def main(words: list[str]) -> int:
     options = parse(Exact, "energy exact", left, Exact(chosen.world))
     console = console_for(options.json)
     record = exact_record(options.world, goal=options.goal, resolution=options.resolution, seed=options.seed)
-    folder = options.out or Path("runs") / f"exact-{options.world.kind}"
+    folder = options.out or _default_folder(options.world)
     record.save(folder, "exact")
     write_arrays(folder / "energies.npz", record.arrays)
     paper_figure(record.figures, record.arrays, folder / "energies.png", record.title)
@@ -80,3 +81,12 @@ def main(words: list[str]) -> int:
     say(console, f"Kept in {folder}: energies.npz, energies.png. A page: jepatlas report {quote(str(folder))}")
     emit(options.json, {"world": options.world.kind} | record.to_json())
     return 0
+
+
+def _default_folder(world: EnergyWorld) -> Path:
+    """One for each current and each environment, so that none writes over another."""
+    if isinstance(world, CurrentWorld):
+        return Path("runs") / f"exact-{world.kind}-{world.current.kind}"
+    if isinstance(world, GymTable):
+        return Path("runs") / f"exact-{world.kind}-{world.env.replace('/', '-')}"
+    return Path("runs") / f"exact-{world.kind}"

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import tyro
 
-from jepatlas.alignments import MapKind, match, read_latents
-from jepatlas.base.errors import InputError
-from jepatlas.energies import MigratedEnergy, load_energy_file, migrate_energy, save_energy
-from jepatlas.report import write_report
-from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
+from jepatlas.alignments import MapKind
+from jepatlas.energies import load_energy_file, migrate_energy, save_energy
+from jepatlas.verbs.migrate.models import keep, read_models, tell
+from jepatlas.verbs.options import console_for, emit, parse, say
 
 
 @dataclass(frozen=True)
@@ -51,31 +50,14 @@ class Energy:
 
 def main(words: list[str]) -> int:
     options = parse(Energy, "migrate energy", words)
-    found = _between_models(options)
+    found = migrate_energy(
+        read_models(options.latents, options.ids, options.groups), load_energy_file(options.energy), options.fit,
+        seed=options.seed, blocks=options.blocks, share=options.share, states=options.states,
+    )  # fmt: skip
     save_energy(found.saved, place := options.out / "energy.safetensors")
-    found.map.save(options.out / "map.safetensors")
-    found.record.save(options.out, "migrate")
-    page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
+    page = keep(found.record, found.map, options.out, options.seed)
     console = console_for(options.json)
-    say(console, found.record.summary)
-    console.print(verdict_table(found.record.title, found.record.verdicts))
-    for verdict in found.record.verdicts:
-        if verdict.passed is False:
-            say(console, f"✗ {verdict.name}: {verdict.advice}")
+    tell(console, found.record)
     say(console, f"Energy: {place}\nReport: {page}")
     emit(options.json, {"energy": str(place), "report": str(page)} | found.record.to_json())
     return 0
-
-
-def _between_models(options: Energy) -> MigratedEnergy:
-    if len(options.latents) != 2:
-        raise InputError(f"give the latents of both models, A and B: 2 files, but {len(options.latents)} given.")
-    if len(options.ids) not in (0, 2):
-        raise InputError(f"--ids takes two files, of A and of B, but {len(options.ids)} was given.")
-    ids = options.ids or (None, None)
-    a = read_latents(options.latents[0], ids=ids[0], groups=options.groups)
-    b = read_latents(options.latents[1], ids=ids[1])
-    return migrate_energy(
-        match(a, b), load_energy_file(options.energy), options.fit, seed=options.seed, blocks=options.blocks,
-        share=options.share, states=options.states,
-    )  # fmt: skip

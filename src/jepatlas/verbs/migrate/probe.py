@@ -8,11 +8,11 @@ from pathlib import Path
 import tyro
 
 from jepatlas.align import LinearProbe, migrate, support
-from jepatlas.alignments import MapKind, Migration, match, migrate_between, read_latents
+from jepatlas.alignments import MapKind, Migration, migrate_between
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import LinearMap
-from jepatlas.report import write_report
-from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
+from jepatlas.verbs.migrate.models import keep, read_models, tell
+from jepatlas.verbs.options import console_for, emit, parse, say
 
 
 @dataclass(frozen=True)
@@ -62,33 +62,21 @@ def main(words: list[str]) -> int:
     options = parse(Probe, "migrate probe", words)
     if len(options.latents) == 0:
         return _through_saved_map(options)
-    if len(options.latents) != 2:
-        raise InputError(f"give the latents of both models, A and B, but {len(options.latents)} file was given.")
     found = _between_models(options)
     found.probe.save(place := options.out / "probe.safetensors")
     found.source.save(source := options.out / "source_probe.safetensors")
-    found.map.save(options.out / "map.safetensors")
-    found.record.save(options.out, "migrate")
-    page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
+    page = keep(found.record, found.map, options.out, options.seed)
     console = console_for(options.json)
-    say(console, found.record.summary)
-    console.print(verdict_table(found.record.title, found.record.verdicts))
-    for verdict in found.record.verdicts:
-        if verdict.passed is False:
-            say(console, f"✗ {verdict.name}: {verdict.advice}")
+    tell(console, found.record)
     say(console, f"Probe for B: {place}\nSource probe, of A: {source}\nReport: {page}")
     emit(options.json, {"probe": str(place), "source_probe": str(source), "report": str(page)} | found.record.to_json())
     return 0
 
 
 def _between_models(options: Probe) -> Migration:
-    if len(options.ids) not in (0, 2):
-        raise InputError(f"--ids takes two files, of A and of B, but {len(options.ids)} was given.")
-    ids = options.ids or (None, None)
-    a = read_latents(options.latents[0], ids=ids[0], groups=options.groups, labels=options.labels)
-    b = read_latents(options.latents[1], ids=ids[1])
+    matched = read_models(options.latents, options.ids, options.groups, options.labels)
     return migrate_between(
-        match(a, b), options.fit, limit=options.limit, seed=options.seed, blocks=options.blocks, share=options.share,
+        matched, options.fit, limit=options.limit, seed=options.seed, blocks=options.blocks, share=options.share,
         probe=None if options.probe is None else LinearProbe.load(options.probe),
         fitted=None if options.map is None else LinearMap.load(options.map),
     )  # fmt: skip

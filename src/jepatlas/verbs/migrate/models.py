@@ -1,0 +1,44 @@
+"""Two models' latents as a person gives them, and what came of carrying something from one to the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from jepatlas.alignments import Matched, match, read_latents
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import LinearMap, Record
+from jepatlas.report import write_report
+from jepatlas.verbs.options import say, verdict_table
+
+__all__ = ["keep", "read_models", "tell"]
+
+
+def read_models(
+    latents: tuple[Path, ...], ids: tuple[Path, ...], groups: Path | None, labels: Path | None = None
+) -> Matched:
+    """The rows that A and B share; groups and labels are those of A's rows."""
+    if len(latents) != 2:
+        raise InputError(f"give the latents of both models, A and B: 2 files, but {len(latents)} given.")
+    if len(ids) not in (0, 2):
+        raise InputError(f"--ids takes two files, of A and of B, but {len(ids)} was given.")
+    ids_a, ids_b = ids or (None, None)
+    a = read_latents(latents[0], ids=ids_a, groups=groups, labels=labels)
+    return match(a, read_latents(latents[1], ids=ids_b))
+
+
+def keep(record: Record, through: LinearMap, folder: Path, seed: int) -> Path:
+    """The map, the record and a page, which is named."""
+    through.save(folder / "map.safetensors")
+    record.save(folder, "migrate")
+    return write_report([folder], folder / "report.html", title=record.title, seed=seed)
+
+
+def tell(console: Console, record: Record) -> None:
+    """The answer, the numbers, and of what failed what to do."""
+    say(console, record.summary)
+    console.print(verdict_table(record.title, record.verdicts))
+    for verdict in record.verdicts:
+        if verdict.passed is False:
+            say(console, f"✗ {verdict.name}: {verdict.advice}")
