@@ -170,6 +170,19 @@ def test_what_a_file_holds_in_vain_is_named(tmp_path: Path, capsys: Captured) ->
     assert "Warning" not in answer([str(tmp_path / "right.npz"), "--rho", "0.9"], capsys)[1]["summary"]
 
 
+def test_one_trajectory_without_groups_is_taken_in_blocks_of_time(tmp_path: Path, capsys: Captured) -> None:
+    noise, z = np.random.default_rng(0).standard_normal((1201, 2)), np.zeros((1201, 2))
+    for t in range(1, 1201):
+        z[t] = 0.5 * z[t - 1] + np.sqrt(0.75) * noise[t]
+    arrays = {"h": z[:-1], "h_next": z[1:], "z": z[:-1]}
+    write_arrays(tmp_path / "walk.npz", arrays)
+    _, found = answer([str(tmp_path / "walk.npz")], capsys)
+    assert "Rows are consecutive" in found["summary"] and " time blocks" in found["summary"]
+    write_arrays(tmp_path / "grouped.npz", arrays | {"groups": np.arange(1200) // 20})
+    _, grouped = answer([str(tmp_path / "grouped.npz")], capsys)
+    assert "Rows are consecutive" not in grouped["summary"]
+
+
 @pytest.mark.slow
 def test_sixty_four_dimensions(tmp_path: Path, capsys: Captured) -> None:
     code, found = answer([file_of(tmp_path, rotate, 8000, 64), "--require"], capsys)
@@ -262,6 +275,8 @@ SPOILED[7, 1], SPOILED[9, 0] = np.nan, -np.inf
         ({"h": H, "h_next": NEXT, "z": np.ones((300, 2))}, [], "'z' does not vary"),
         ({"h": H, "h_next": NEXT, "groups": np.arange(299)}, [], "'groups' has 299"),
         ({"h": H, "h_next": NEXT, "groups": np.zeros((300, 2))}, [], "'groups' must hold one label for each row"),
+        ({"h": H, "h_next": NEXT, "groups": np.where(np.arange(300) == 8, np.nan, np.arange(300) // 10)}, [],
+         "'groups' has 1 value that is NaN or infinite (the first in row 8)"),
         ({"h": H, "h_next": NEXT, "groups": np.arange(300) // 150}, [], "at least 3 groups"),
         ({"h": H[:, 0], "h_next": NEXT[:, 0]}, [], "'h' must have rows and columns, but its shape is (300,)"),
         ({"h": H[:0], "h_next": NEXT[:0]}, [], "'h' must have rows, one for each sample, but there are only 0"),

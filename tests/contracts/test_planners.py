@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from plan.linear_worlds import Problem, double_integrator, rotation, walker
+from linear_worlds import Problem, double_integrator, rotation, walker
 from torch import Tensor
 
 from jepatlas.base.config import from_plain, to_plain

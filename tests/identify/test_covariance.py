@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.identify.covariance import WeightedCovariance
+from jepatlas.identify.covariance import SignedProduct, WeightedCovariance, weighted_product
 
 
 @settings(deadline=None, max_examples=30)
@@ -27,3 +27,13 @@ def test_a_constant_column_is_exactly_zero():
     covariance = WeightedCovariance(x)(np.random.default_rng(1).multinomial(50, np.full(50, 0.02)))
     assert not covariance[1].any() and not covariance[:, 1].any()
     assert covariance[0, 0] == pytest.approx(1, abs=0.6)
+
+
+def test_weighted_and_signed_products_are_their_sums():
+    rng = np.random.default_rng(0)
+    a, b, weights, signs = rng.random((20, 3)), rng.random((20, 2)), rng.integers(3, size=20), rng.choice([-1.0, 1], 20)
+    for other in (a, b):
+        by_weight = sum(w * np.outer(x, y) for w, x, y in zip(weights, a, other, strict=True))
+        by_sign = sum(s * np.outer(x, y) for s, x, y in zip(signs, a, other, strict=True))
+        np.testing.assert_allclose(weighted_product(a, other, weights), by_weight)
+        np.testing.assert_allclose(SignedProduct(a, other)(signs), by_sign, atol=1e-12)

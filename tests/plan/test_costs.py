@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from plan.linear_worlds import double_integrator
+from linear_worlds import double_integrator
 from torch import Tensor
 
 from jepatlas.base.errors import InputError

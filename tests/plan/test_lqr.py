@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from plan.linear_worlds import Problem, double_integrator, rotation
+from linear_worlds import Problem, double_integrator, rotation
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Plan

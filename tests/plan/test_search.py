@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from plan.linear_worlds import double_integrator, walker
+from linear_worlds import double_integrator, walker
 from torch import Tensor
 
 from jepatlas.base.errors import InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from plan.linear_worlds import walker
+from linear_worlds import walker
 from torch import Tensor
 
 from jepatlas.base.errors import InputError

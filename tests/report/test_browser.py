@@ -10,6 +10,7 @@ import pytest
 
 from jepatlas.base.arrays import write_arrays
 from jepatlas.base.files import write_json
+from jepatlas.base.records import Record
 from jepatlas.report import write_report
 
 pytestmark = pytest.mark.browser
@@ -139,4 +140,24 @@ def test_text_of_a_record_never_runs(browser, tmp_path):
     visit.check()
     assert visit.page.locator("img[src=x], a[href^=javascript]").count() == 0
     assert visit.page.locator(".figure a").count() == 0
+    visit.page.close()
+
+
+def test_a_film_runs_and_rests_under_the_pointer(browser, tmp_path):
+    frames = np.random.default_rng(0).integers(0, 256, (12, 16, 16, 3), dtype=np.uint8)
+    strips = [{"name": "driven", "frames": "driven"}, {"name": "goal", "frames": "goal"}]
+    curves = {"kind": "curves", "title": "energy", "panels": [{"series": [{"name": "E", "x": [0, 1], "y": [1, 0]}]}]}
+    figure = {"kind": "film", "title": "Episodes", "panels": [{"title": "Task 1", "strips": strips}]}
+    record = Record(
+        "Planning", "It drove.", {}, figures=(figure, curves), arrays={"driven": frames, "goal": frames[:1]}
+    )
+    record.save(tmp_path, "planning")
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"))
+    visit.check()
+    where = "() => getComputedStyle(document.querySelector('.frames')).backgroundPositionX"
+    seen = {visit.page.evaluate(where) for _ in range(12) if visit.page.wait_for_timeout(90) is None}
+    assert len(seen) > 3
+    visit.page.hover(".frames")
+    still = {visit.page.evaluate(where) for _ in range(4) if visit.page.wait_for_timeout(150) is None}
+    assert len(still) == 1
     visit.page.close()

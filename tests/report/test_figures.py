@@ -122,7 +122,7 @@ def test_panels_with_one_range_have_the_same_limits():
     ("spec", "message"),
     [
         ({"kind": "scater", "title": "T"}, "Did you mean 'scatter'"),
-        ({"title": "T"}, "Known: curves, heatmap, landscape, scatter"),
+        ({"title": "T"}, "Known: curves, film, heatmap, landscape, scatter"),
         (scatter(x="zz"), "no array 'zz'. Did you mean 'z'"),
         (scatter(columns=[0, 3]), "has 3 columns"),
         (scatter(columns=[0, -1]), "has 3 columns"),

@@ -213,6 +213,7 @@ def test_audit_of_a_matrix_and_its_repair(capsys: Captured):
     assert "Repaired: new/r.npy" in out
     np.testing.assert_array_equal(read_arrays("new/r.npy")["h"], closure(BROKEN))
     assert call("energy", "audit", "m.npy", "--require") == 1
+    assert call("energy", "audit", "m.npy", "--require", "--tolerance", "1") == 0
     assert call("energy", "audit", "new/r.npy", "--require", "--out", "kept") == 0
     assert json.loads(Path("kept/records/audit.json").read_text())["title"] == "Audit of r.npy"
     capsys.readouterr()
@@ -240,6 +241,7 @@ AUDIT_BAD = [
     (["nowhere.npy"], "There is no run folder and no file nowhere.npy"),
     (["."], "is not a run folder"),
     (["m.npy", "--states", "1"], "at least 2 states"),
+    (["m.npy", "--tolerance", "-1"], "The tolerance is a share of an energy, 0 or more, but -1.0 was given"),
     (["m.npy", "--repair", "r.txt"], "files of type '.txt' are not written"),
     (["m.npy", "--points", "rect.npy"], "3 rows of energies and 4 rows of points"),
     (["e.safetensors"], "is a saved energy, which is audited at points: give a file of them with --points"),
@@ -266,6 +268,7 @@ def test_what_cannot_be_audited(words: list[str], message: str, capsys: Captured
     [
         (["one-way-grid", "--goal", "3", "8"], "To the state (3, 8) there is a way from"),
         (["gym", "--goal", "3", "11"], "To the state (3, 11) there is a way from 37 states, from it to 0"),
+        (["gym", "--goal", "47"], "To the state (3, 11) there is a way from 37 states, from it to 0"),  # by its number
         (["gym", "--world.env", "FrozenLake-v1", "--world.cost", "step"], "steps."),
         (["current", "--current", "constant", "--goal", "-0.5", "0", "--resolution", "41"], "The goal (-0.5, 0) is"),
         (["current", "--current", "constant", "--world.current.along", "3", "--goal", "1", "0", "--resolution", "41"],
@@ -275,7 +278,9 @@ def test_what_cannot_be_audited(words: list[str], message: str, capsys: Captured
 def test_exact_energies_of_every_world(words: list[str], said: str, capsys: Captured):
     found = answer(capsys, "energy", "exact", *words)
     assert said in found["summary"] and found["world"] == words[0]
-    folder = Path("runs", f"exact-{words[0]}")
+    (folder,) = Path("runs").iterdir()  # named by its current or environment
+    which = {"current": "-constant", "gym": f"-{words[2] if '--world.env' in words else 'CliffWalking-v1'}"}
+    assert folder.name == f"exact-{words[0]}{which.get(words[0], '')}"
     assert (folder / "energies.png").read_bytes().startswith(b"\x89PNG")
     arrays = read_arrays(folder / "energies.npz")
     assert {"to_goal", "from_goal"} <= set(arrays)
@@ -297,6 +302,8 @@ EXACT_BAD = [
     (["one-way-grid", "--goal", "40", "1"], "The goal (40, 1) is not a state of this world"),
     (["one-way-grid", "--goal", "1"], "The goal (1) is not a state"),
     (["gym", "--goal", "3", "5"], "The goal (3, 5) is not a state"),  # the cliff
+    (["gym", "--goal", "99"], "(99) is not a state of this world. States are (0, 0) to (3, 11) or (0) to (47)"),
+    (["gym", "--world.env", "Taxi-v4", "--goal", "999"], "States are (0) to (499)"),
     (["current", "--goal", "2", "0"], "The goal (2, 0) is outside the world"),
     (["current", "--goal", "nan", "0"], "is outside the world"),
     (["current", "--resolution", "3"], "at least 11 × 11 nodes"),

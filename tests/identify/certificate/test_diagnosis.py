@@ -204,6 +204,23 @@ def test_a_warp_between_two_rotations_is_one(curve: Encode, dim: int):
     assert found.kind == "warp", found
 
 
+def test_one_bad_direction_is_not_diluted_by_the_sound_ones():
+    """A cube of variance one is 0.4/n of the variance, and less than R² may lack: it is no shear for that."""
+    dim = 24
+
+    def one_cube(z: np.ndarray) -> np.ndarray:
+        return turned(np.c_[z[:, :-1], z[:, -1:] ** 3 / math.sqrt(15)])
+
+    def one_noisy(z: np.ndarray) -> np.ndarray:
+        return turned(np.c_[z[:, :-1], (z[:, -1:] + noise(z, 1)) / math.sqrt(2)])
+
+    cube, noisy = diagnosed(one_cube, dim, rows=4000), diagnosed(one_noisy, dim, rows=4000)
+    assert (cube.kind, noisy.kind) == ("warp", "noise")
+    assert "of one direction's" in cube.sentence
+    leaning = diagnosed(lambda z: turned(z * np.r_[2.0, np.ones(dim - 1)]) + 0.1 * noise(z), dim, rows=4000)
+    assert leaning.kind == "shear" and "linear in the state" in leaning.sentence
+
+
 def test_without_truth_there_is_no_diagnosis():
     z = states(300, 2)
     assert diagnose(certify(z, states(300, 2, seed=1), rho=0.5, replicates=5)) is None

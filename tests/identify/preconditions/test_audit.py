@@ -15,8 +15,8 @@ from jepatlas.identify.preconditions.audit import audit
 from jepatlas.identify.preconditions.sliced import GroupDistance, SlicedFeatures
 
 Pairs = tuple[np.ndarray, np.ndarray]
-NAMES = ["effective_rank", "stationarity", "gaussianity", "rate_window", "isotropy", "additive_noise", "independence",
-         "reversibility"]  # fmt: skip
+NAMES = ["effective_rank", "stationarity", "gaussianity", "coordinate_gaussianity", "rate_window", "isotropy",
+         "additive_noise", "independence", "reversibility"]  # fmt: skip
 
 
 def world(rho: float | np.ndarray = 0.9, rows: int = 4000, dim: int = 3, seed: int = 0) -> tuple[np.ndarray, ...]:

@@ -1,0 +1,136 @@
+"""Recipes of world models: what is gathered, what is built of it, and what cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from planning.small import recipe
+from training.small import same
+
+from jepatlas.base.config import to_plain
+from jepatlas.base.errors import InputError
+from jepatlas.encoders import ConvConfig, MLPConfig
+from jepatlas.objectives import LeJEPA, WorldModel
+from jepatlas.recipes import (
+    EpisodeSource,
+    TwoFrames,
+    WalkedWorld,
+    WorldModelRecipe,
+    build,
+    gather_episodes,
+    load_recipe,
+    recipe_from_plain,
+    walk,
+)
+from jepatlas.runs import resume_run, start_run
+from jepatlas.training import latest_checkpoint
+from jepatlas.views import EpisodeFile, RandomPolicy, collect
+from jepatlas.worlds import LinearQuadratic, Rooms, ScriptedMotion
+
+WALK = WalkedWorld(Rooms(), episodes=10, length=7)
+
+
+def test_episodes_are_what_the_world_does_under_the_actions():
+    episodes = walk(WALK, seed=3)
+    assert episodes.lengths.tolist() == [8] * 10
+    for number in (0, 9):
+        one = episodes.episode(number)
+        assert np.isnan(one["action"][-1]).all() and np.abs(one["action"][:-1]).max() <= 1
+        after = WALK.world.step(one["state"][:-1], one["action"][:-1].astype(np.float64))
+        assert np.allclose(after, one["state"][1:], atol=1e-6)
+        assert np.array_equal(WALK.world.observe(one["state"]), one["seen"])
+
+
+def test_the_seed_decides_the_walk():
+    first, again, other = (walk(WALK, seed).arrays["state"] for seed in (0, 0, 1))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+
+
+def test_a_tenth_is_held_out():
+    data = gather_episodes(replace(WALK, episodes=40), seed=0)
+    assert len(data.held) == 4 and len(data.learnt) == 36 and not set(data.held) & set(data.learnt)
+    assert data.shape == (3, 64, 64) and data.action_dim == 2
+
+
+def test_windows_are_of_the_episodes_to_learn_from():
+    objective, stream = build(recipe())
+    assert isinstance(objective, WorldModel)
+    windows, data = stream(0), gather_episodes(recipe().source, 0)
+    assert windows.frames.shape == (8, 4, 3, 64, 64) and windows.frames.dtype == torch.uint8
+    assert windows.u.shape == (8, 3, 2) and windows.z is not None
+    learnt = np.concatenate([data.episodes.episode(int(i))["state"] for i in data.learnt]).astype(np.float32)
+    assert all((row.numpy() == learnt).all(1).any() for row in windows.z[:, 0])
+
+
+def test_two_frames_are_pairs():
+    objective, stream = build(recipe(model=TwoFrames(), stride=3))
+    assert isinstance(objective, LeJEPA)
+    pairs = stream(0)
+    assert pairs.x.shape == pairs.x_next.shape == (8, 3, 64, 64) and pairs.z_next.shape == (8, 2)
+
+
+def test_a_world_of_numbers_is_seen_by_an_mlp():
+    numbers = WalkedWorld(LinearQuadratic(), episodes=10, length=7)
+    objective, stream = build(recipe(source=numbers, encoder=MLPConfig(16, 1)))
+    assert objective(stream(0), 0).total.isfinite()
+    with pytest.raises(InputError, match="--encoder mlp"):
+        build(recipe(source=numbers))
+    with pytest.raises(InputError, match="--encoder conv"):
+        build(recipe(encoder=MLPConfig()))
+
+
+def test_a_collected_file_is_learned_from_and_held_to_its_hash(tmp_path: Path):
+    path = tmp_path / "rooms.h5"
+    collect(Rooms().make, RandomPolicy(0.8), 10, 7, 0, out=path, options={"goal": None})
+    source = EpisodeSource(str(path)).sealed()
+    _, stream = build(recipe(source=source))
+    assert stream(0).frames.shape == (8, 4, 3, 64, 64)
+    assert len(EpisodeFile(path)) == 10
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(InputError, match="has changed since this run began"):
+        build(recipe(source=source))
+    with pytest.raises(InputError, match="no column 'pixel'"):
+        build(recipe(source=EpisodeSource(str(path), observation="pixel")))
+    with pytest.raises(InputError, match="none is named"):
+        build(recipe(source=EpisodeSource()))
+
+
+def test_a_run_that_is_resumed_takes_the_same_steps(tmp_path: Path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    start_run(recipe(steps=4), whole)
+    training = replace(recipe(steps=4).training, checkpoint_every=2)
+    start_run(replace(recipe(steps=4), training=training), parts)
+    newest = latest_checkpoint(parts / "checkpoints")
+    assert newest is not None and newest.name == "step-4"
+    for file in newest.iterdir():
+        file.unlink()
+    newest.rmdir()
+    assert resume_run(parts).step == 4
+    assert same(whole, parts)
+
+
+def test_a_recipe_says_its_kind_and_is_read_back(tmp_path: Path):
+    given = recipe()
+    assert recipe_from_plain(to_plain(given)) == given
+    with pytest.raises(InputError, match="jepatlas train world-model --out"):
+        load_recipe(tmp_path, WorldModelRecipe)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: WalkedWorld(episodes=0), "episodes must be at least 1"),
+        (lambda: WalkedWorld(Rooms(), ScriptedMotion()), "is one of Reacher's"),
+        (lambda: recipe(stride=0), "stride must be at least 1"),
+        (lambda: recipe(latent_dim=0), "latent_dim must be at least 1"),
+        (lambda: build(recipe(stride=10)), "is long enough"),
+        (lambda: build(recipe(encoder=ConvConfig(), latent_dim=7)), "7"),
+    ],
+)
+def test_what_cannot_be_is_refused(wrong, message: str):
+    with pytest.raises(InputError, match=message):
+        wrong()
