@@ -116,6 +116,12 @@ def test_a_policy_is_trained_once_and_reloads_to_the_same_actions(cache):
     assert TINY.path.stat() == made and TINY.path.parent == cache == cache_folder()
 
 
+def test_learned_trajectories_are_states_of_the_world(cache):
+    angles = TINY.trajectory(Reacher(), 20, 100, seed=0)
+    assert Reacher().admits(angles.reshape(-1, 2)).all() and (np.abs(angles[..., 0]) <= np.pi).all()
+    assert (np.abs(angles[..., 1]) == WRIST_LIMIT).any()  # some were thrown beyond it
+
+
 @pytest.mark.filterwarnings("ignore:.*A Box observation space:UserWarning")
 def test_the_environment_of_the_training_is_one():
     from gymnasium.utils.env_checker import check_env

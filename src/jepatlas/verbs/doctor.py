@@ -1,4 +1,4 @@
-"""Versions, devices, extras, and a five-second self-test."""
+"""Versions, devices, extras, whether pictures can be drawn, and a five-second self-test."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from rich.markup import escape
 from rich.table import Table
 
 import jepatlas
+from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_json
 from jepatlas.recipes import Recipe
 from jepatlas.runs import certify_run, start_run
 from jepatlas.training import TrainingConfig
 from jepatlas.verbs.options import console_for, emit, parse
+from jepatlas.worlds import Reacher
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ def main(words: list[str]) -> int:
         "threads": torch.get_num_threads(),
         "requirements": requirements(None),
         "extras": {extra: requirements(extra) for extra in extras()},
+        "rendering": rendering(),
         "self_test": self_test(options.seed),
     }
     table = Table("", "", show_header=False, title=f"jepatlas {answer['jepatlas']}", title_justify="left")
@@ -86,6 +91,16 @@ def _version(package: str) -> str | None:
         return None
 
 
+def rendering() -> dict[str, Any]:
+    """Whether MuJoCo draws a picture without a screen (EGL), and what to do where it does not."""
+    try:
+        with Reacher() as world:
+            works = bool(np.ptp(world.render(np.zeros((1, 2)))) > 0)
+    except InputError as error:
+        return {"works": False, "reason": str(error)}
+    return {"works": works, "reason": None if works else "The picture that was drawn is empty."}
+
+
 def self_test(seed: int) -> dict[str, Any]:
     """A short run, trained and certified: it passes if the latents hold more of the state than chance."""
     recipe = Recipe(seed=seed, training=TrainingConfig(steps=150, batch_size=128, checkpoint_every=150))
@@ -102,6 +117,8 @@ def _lines(answer: dict[str, Any]) -> list[tuple[str, str]]:
         missing = [name for name, version in packages.items() if version is None]
         line = f"missing {', '.join(missing)}: pip install 'jepatlas\\[{extra}]'" if missing else "present"
         lines.append((f"extra {extra}", line))
+    drawn = answer["rendering"]
+    lines.append(("rendering", "works without a screen (EGL)" if drawn["works"] else escape(drawn["reason"])))
     test = answer["self_test"]
     result = "passed" if test["passed"] else "FAILED"
     return [*lines, ("self-test", f"{result}: R² {test['r2']:.2f} after {test['steps']} steps")]

@@ -19,7 +19,7 @@ from torch import Tensor
 from jepatlas.base.errors import require
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.worlds.checks import check, check_count
-from jepatlas.worlds.reacher.kinematics import draw_targets, wrap
+from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT, draw_targets, wrap
 from jepatlas.worlds.reacher.motion import check_trajectory
 from jepatlas.worlds.reacher.policy_cache import policy_path, read_policy, write_policy
 from jepatlas.worlds.reacher.scripted import LARGEST_ARC
@@ -79,7 +79,8 @@ class SACMotion:
                 arms.targets = draw_targets(episodes, self.arc, rng)
             angles[:, step] = arms.angles
             arms.step(act(weights, arms.observe()))
-        return np.stack([wrap(angles[..., 0]), angles[..., 1]], -1)
+        # MuJoCo's limits give way a little when a link is thrown against them; states of the world do not
+        return np.stack([wrap(angles[..., 0]), np.clip(angles[..., 1], -WRIST_LIMIT, WRIST_LIMIT)], -1)
 
 
 def act(weights: dict[str, Tensor], seen: np.ndarray) -> np.ndarray:  # (b, 10) → (b, 2)
