@@ -99,7 +99,7 @@ def test_time_blocks_and_a_share(capsys: Captured):
 BAD = [
     ([], "give paired latents of two models, or a saved --probe and a saved --map"),
     (["--probe", "side.safetensors"], "or a saved --probe and a saved --map"),
-    (["ada.npy"], "give the latents of both models, A and B: 2 files, but 1 given"),
+    (["ada.npy"], "give the latents of both models, A and B, but 1 file was given"),
     (["ada.npy", "ben.npy"], "ada has no labels, so no probe can be scored. Give them with --labels"),
     (["ada.npy", "ben.npy", "--labels", "same.npy"], "Only one class (left) is among the rows"),
     (["ada.npy", "ben.npy", "--labels", "few.npy"], "there are 96 latents, but 90 rows of labels"),

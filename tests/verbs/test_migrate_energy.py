@@ -87,8 +87,8 @@ def test_strangers_are_said_to_be_so(capsys: Captured):
 
 
 BAD = [
-    (["ada.npy"], "give the latents of both models, A and B: 2 files, but 1 given"),
-    (["ada.npy", "ben.npy", "ben.npy"], "2 files, but 3 given"),
+    (["ada.npy"], "give the latents of both models, A and B, but 1 file was given"),
+    (["ada.npy", "ben.npy", "ben.npy"], "but 3 files were given"),
     (["narrow.npy", "ben.npy"], "The energy takes 4 dimensions, but the latents of narrow have 2"),
     (["ada.npy", "short.npy"], "ada has 96 rows and short has 90"),
     (["ada.npy", "nan.npy"], "'nan: h' has 1 value that is NaN"),

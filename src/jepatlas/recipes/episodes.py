@@ -113,7 +113,9 @@ def gather_episodes(source: WalkedWorld | EpisodeSource, seed: int) -> HeldOut:
             if name is not None and name not in episodes.columns:
                 known = ", ".join(episodes.columns)
                 raise InputError(f"{source.path} has no column '{name}', but {known}. Name the one that is meant.")
-    return HeldOut(episodes, *names, *split_episodes(len(episodes), HELD, seed))
+    if len(episodes) < 2:
+        raise InputError("There is one episode only, but one must be held out to judge by. Give more.")
+    return HeldOut(episodes, *names, *split_episodes(len(episodes), max(HELD, 1 / len(episodes)), seed))
 
 
 def walk(source: WalkedWorld, seed: int) -> EpisodeArrays:

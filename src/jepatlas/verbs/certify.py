@@ -9,6 +9,8 @@ import tyro
 
 from jepatlas.base.errors import InputError
 from jepatlas.certificates import Certificate, certify_file
+from jepatlas.planning import certify_world_model
+from jepatlas.recipes import WorldModelRecipe, any_recipe
 from jepatlas.runs import certify_run
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 
@@ -21,14 +23,16 @@ class Certify:
 
     Example: jepatlas certify latents.npz --rho 0.9
 
-    The first is of a run, on fresh samples of its world; the second of anybody's latents, with the truth or without.
+    The first is of a run, on fresh samples of its world (a world model: on the episodes that it has not learned from);
+    the second of anybody's latents, with the truth or without.
     """
 
     subject: tyro.conf.Positional[Path]
     """A run folder; or a file (npz, safetensors, csv, parquet) of h, h_next and, if known, z, groups, x, x_next. In a
     table, the columns of a matrix are h.0, h.1, …"""
     samples: int | None = None
-    """Fresh pairs to draw for a run (40,000): half of them to fit maps, half to score them."""
+    """Pairs to judge a run by (40,000; of a world model as many as were held out): half of them to fit maps, half to
+    score them."""
     rho: float | None = None
     """Correlation of the pairs in a file, for the bound (estimated if not given); a run knows its own."""
     require: bool = False
@@ -64,7 +68,8 @@ def _of_run(options: Certify) -> Certificate:
     if options.rho is not None:
         raise InputError("--rho is for files of latents: a run knows the correlation of its own pairs.")
     samples = 40_000 if options.samples is None else options.samples
-    return certify_run(options.subject, samples=samples, seed=options.seed, out=options.out, audited=True)
+    certify = certify_world_model if isinstance(any_recipe(options.subject), WorldModelRecipe) else certify_run
+    return certify(options.subject, samples=samples, seed=options.seed, out=options.out, audited=True)
 
 
 def _of_file(options: Certify) -> Certificate:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import Any
 
 import gymnasium
-import tyro
 
 from jepatlas.base.config import choices
-from jepatlas.base.errors import InputError, nearest
+from jepatlas.base.errors import InputError
 from jepatlas.recipes import AnyActionWorld
 from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say
 from jepatlas.verbs.recipe_options import choose_recipe
@@ -27,7 +27,7 @@ class Collect:
 
     Example: jepatlas collect rooms --episodes 200 --out rooms.h5
 
-    Example: jepatlas collect Pendulum-v1 --length 100 --out pendulum.h5
+    Example: jepatlas collect Pendulum-v1 --no-pixels --length 100 --out pendulum.h5
 
     The first word is a world of ours (rooms, maze, reacher, linear-quadratic) or the id of any environment that
     gymnasium can make. What was interrupted goes on where it stopped, when the same is asked for again.
@@ -51,11 +51,17 @@ class Collect:
 
 
 @dataclass(frozen=True)
+class CollectEnvironment(Collect):
+    pixels: bool = True
+    """Draw every moment; otherwise only what the environment gives is kept."""
+
+
+@dataclass(frozen=True)
 class CollectWorld(Collect):
-    world: Annotated[AnyActionWorld, tyro.conf.arg(name="")] = field(default_factory=Rooms)
+    world: AnyActionWorld = field(default_factory=Rooms)
 
 
-CollectWorld.__doc__ = Collect.__doc__
+CollectWorld.__doc__ = CollectEnvironment.__doc__ = Collect.__doc__
 
 
 def main(words: list[str]) -> int:
@@ -66,10 +72,10 @@ def main(words: list[str]) -> int:
         options = parse(CollectWorld, "collect", left, CollectWorld(Path(), world=chosen.world))
         make, fixed = partial(_our_world, options.world), {"goal": None}  # nothing ends an episode but its length
     else:
-        options = parse(Collect, "collect", left)
-        make, fixed = partial(_environment, name), None
+        options = parse(CollectEnvironment, "collect", left)
+        make, fixed = partial(_environment, name, options.pixels), None
     console = console_for(options.json)
-    with progress_bar(console, "episodes", options.episodes) as advance:
+    with progress_bar(console, "episodes", options.episodes) as advance, _dependencies(name):
         file = collect(
             make, options.policy, options.episodes, options.length, options.seed, out=options.out,
             processes=options.processes, options=fixed, compressed=options.compressed, tell=_Ticks(advance),
@@ -100,12 +106,22 @@ def _our_world(world: AnyActionWorld) -> Any:
     return world.make()
 
 
-def _environment(name: str) -> Any:
+def _environment(name: str, pixels: bool) -> Any:
     try:
-        return gymnasium.make(name, render_mode="rgb_array")
+        return gymnasium.make(name, render_mode="rgb_array" if pixels else None)
     except gymnasium.error.Error as error:
-        worlds = [*choices(AnyActionWorld), *gymnasium.registry]
-        raise InputError(f"gymnasium cannot make '{name}': {error}. {nearest(name, worlds)}") from error
+        said = str(error).rstrip(". ")
+        ours = f"Our own worlds are {', '.join(choices(AnyActionWorld))}."
+        raise InputError(f"gymnasium cannot make '{name}': {said}. {ours}") from error
+
+
+@contextmanager
+def _dependencies(name: str) -> Iterator[None]:
+    """What an environment lacks is found out when it is first drawn."""
+    try:
+        yield
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise InputError(f"'{name}' cannot be drawn: {error}. Or leave out pixels: --no-pixels.") from error
 
 
 class _Ticks:

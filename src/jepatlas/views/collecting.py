@@ -57,7 +57,11 @@ def collect(
     work = Collection(make, policy, episodes, length, seed, shard, options, compressed)
     parts = out.with_name(f"{out.name}.parts")
     _take_up(parts, work)
-    _collect_missing(work, parts, processes, tell)
+    try:
+        _collect_missing(work, parts, processes, tell)
+    finally:
+        if not any(parts.glob("shard-*.h5")):  # nothing that could be taken up again
+            shutil.rmtree(parts)
     _put_together([work.place(parts, number) for number in work.shards], out, compressed)
     shutil.rmtree(parts)
     return EpisodeFile(out)

@@ -94,10 +94,12 @@ def _moment(env: Any, observation: Any, info: Mapping[str, Any], outcome: tuple[
         seen["pixels"] = _rendered(env)
     if "state" in info:
         seen["state"] = np.array(info["state"]).ravel()
-    elif not _is_image(observation):
+    if not _is_image(observation):
         from gymnasium.spaces import flatten  # noqa: PLC0415
 
-        seen["state"] = np.array(flatten(env.observation_space, observation)).ravel()
+        # Where the world tells its true state, what is observed is something else.
+        name = "observation" if "state" in info else "state"
+        seen[name] = np.array(flatten(env.observation_space, observation)).ravel()
     return seen
 
 

@@ -20,7 +20,8 @@ def read_models(
 ) -> Matched:
     """The rows that A and B share; groups and labels are those of A's rows."""
     if len(latents) != 2:
-        raise InputError(f"give the latents of both models, A and B: 2 files, but {len(latents)} given.")
+        were = "file was" if len(latents) == 1 else "files were"
+        raise InputError(f"give the latents of both models, A and B, but {len(latents)} {were} given.")
     if len(ids) not in (0, 2):
         raise InputError(f"--ids takes two files, of A and of B, but {len(ids)} was given.")
     ids_a, ids_b = ids or (None, None)
