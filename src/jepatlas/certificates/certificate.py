@@ -16,7 +16,7 @@ from jepatlas.base.records import Record, Verdict
 from jepatlas.certificates.charts import chart, shown_samples
 from jepatlas.certificates.passing import decide
 from jepatlas.certificates.summary import summarise
-from jepatlas.identify import Diagnosis, OwnLadder, audit, certify, diagnose, own_ladder
+from jepatlas.identify import Diagnosis, OwnLadder, audit, certify, diagnose, own_ladder, time_blocks
 from jepatlas.identify.checks import check_matrices, check_pairs, check_same_shape, rates
 
 __all__ = ["Certificate", "certificate", "certify_file"]
@@ -87,9 +87,26 @@ def certify_file(path: Path, *, rho: float | None, seed: int) -> Certificate:
             f"{path}: a certificate needs the arrays 'h' and 'h_next' (latents of paired views, row by row), but "
             f"{' and '.join(sorted(missing))} {verb} missing. Found: {', '.join(arrays)}."
         )
-    known = "unknown" if rho is None else rho
-    title, note = f"Certificate of {path.name}", _unused(arrays)
-    return certificate(title, arrays, rho=known, seed=seed, audited=True, note=note)
+    known, unused = "unknown" if rho is None else rho, _unused(arrays)
+    arrays, blocks = _in_blocks(arrays)
+    note = " ".join(part for part in (blocks, unused) if part)
+    return certificate(f"Certificate of {path.name}", arrays, rho=known, seed=seed, audited=True, note=note)
+
+
+def _in_blocks(arrays: Mapping[str, np.ndarray]) -> tuple[Mapping[str, np.ndarray], str]:
+    """Rows of one long trajectory that came without groups are put in blocks of time, and it is said."""
+    h, h_next = arrays["h"], arrays["h_next"]
+    if "groups" in arrays:
+        return arrays, ""
+    check_pairs(h, h_next, arrays.get("z"), None)
+    if (blocks := time_blocks(h, h_next)) is None:
+        return arrays, ""
+    said = (
+        f"Rows are consecutive (h_next of a row is h of the next one), and no groups were given: they are taken as one "
+        f"trajectory, in {blocks.max() + 1} time blocks that are split and resampled whole. If they are several "
+        "episodes, give 'groups'."
+    )
+    return {**arrays, "groups": blocks}, said
 
 
 def _unused(arrays: Mapping[str, np.ndarray]) -> str:

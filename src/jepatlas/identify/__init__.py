@@ -25,11 +25,15 @@ from jepatlas.identify.spectral.sfa import linear_sfa, quadratic_sfa
 from jepatlas.identify.spectral.solver import SpectrumSettings
 from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
 from jepatlas.identify.spectral.spectrum import Spectrum, fit_spectral_encoder, spectrum, spectrum_of_chunks
+from jepatlas.identify.theory.action_dynamics import LinearDynamics, fit_dynamics
+from jepatlas.identify.theory.action_verdicts import certify_dynamics
 from jepatlas.identify.theory.bound import bound, bound_terms, epsilon_null
+from jepatlas.identify.theory.conjugacy import conjugacy_errors
 from jepatlas.identify.theory.dynamics import latent_dynamics
 from jepatlas.identify.theory.geometry import dirichlet_floor, jacobian_geometry, jacobians, singular_values
 from jepatlas.identify.theory.hermite import HermiteFit, degree_variances, hermite_basis, largest_degree, multi_indices
 from jepatlas.identify.theory.mehler import decays, loss_decomposition, mehler_ladder, mehler_verdicts
+from jepatlas.identify.time_blocks import time_blocks
 from jepatlas.identify.truth.recovery import adjusted, recovery, recovery_null
 from jepatlas.identify.truth.response import linear_response
 from jepatlas.identify.warps.monotone import Monotone, fit_monotone
@@ -47,6 +51,7 @@ __all__ = [
     "Isotropy",
     "Ladder",
     "LatentWarpFit",
+    "LinearDynamics",
     "Monotone",
     "OwnLadder",
     "Redundancy",
@@ -62,6 +67,8 @@ __all__ = [
     "bound_terms",
     "captured",
     "certify",
+    "certify_dynamics",
+    "conjugacy_errors",
     "decays",
     "degree_variances",
     "diagnose",
@@ -70,6 +77,7 @@ __all__ = [
     "dose_response",
     "dosed_encoder",
     "epsilon_null",
+    "fit_dynamics",
     "fit_isotropy",
     "fit_latent_warp",
     "fit_monotone",
@@ -107,6 +115,7 @@ __all__ = [
     "state_recovery",
     "sturm_liouville",
     "sturm_liouville_generalised_normal",
+    "time_blocks",
     "warp_band",
     "warp_recovery",
 ]

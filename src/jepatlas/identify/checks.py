@@ -54,6 +54,10 @@ def check_matrices(groups: np.ndarray | None = None, **arrays: np.ndarray) -> No
             raise InputError(f"'{name}' must have rows, one for each sample, but there are only 0.")
     if groups is not None and groups.ndim != 1:
         raise InputError(f"'groups' must hold one label for each row, but its shape is {groups.shape}.")
+    if groups is not None and groups.dtype.kind == "f":
+        check_finite("groups", groups)  # every NaN would be a label of its own, or all of them one
+    if groups is not None and groups.dtype.kind == "O":
+        raise InputError("'groups' must hold numbers or texts, but it holds objects. Is a label missing (None)?")
     check_rows(arrays | ({} if groups is None else {"groups": groups}))
     for name, array in arrays.items():
         check_finite(name, array)

@@ -1,14 +1,22 @@
-"""The certificate of a world model: its latents of frames that were held out, against the true states."""
+"""The certificate of a world model: its latents of frames that were held out, against the true states.
+
+Where there are actions, it also says whether the latents move under them as the states do.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from jepatlas.base.errors import InputError
+from jepatlas.base.records import Verdict
 from jepatlas.certificates import Certificate, certificate
-from jepatlas.planning.models import latent_episodes, load_world_model
+from jepatlas.identify import certify_dynamics
+from jepatlas.planning.models import LatentEpisodes, latent_episodes, load_world_model
 
 __all__ = ["certify_world_model"]
+
+SMALLEST = 100  # pairs of a certificate: fewer say nothing
 
 
 def certify_world_model(
@@ -18,6 +26,8 @@ def certify_world_model(
 
     Rows of one episode are alike, so intervals draw whole episodes.
     """
+    if samples < SMALLEST:
+        raise InputError(f"A certificate needs at least {SMALLEST} samples, but {samples} were asked for.")
     model = load_world_model(folder)
     if model.data.z is None:
         raise InputError(
@@ -31,5 +41,25 @@ def certify_world_model(
     about = {"trained with seed": model.recipe.seed, "held-out episodes": len(model.data.held)}
     title = f"Certificate of {folder.name}"
     record = certificate(title, arrays, rho=None, seed=seed, audited=audited, note=note, about=about)
+    record = _with_dynamics(record, found, seed)
     record.save(out or folder, "certificate")
     return record
+
+
+def _with_dynamics(record: Certificate, found: LatentEpisodes, seed: int) -> Certificate:
+    """What the dynamics say informs: whether the certificate passes is a matter of the latents alone."""
+    if not found.u.shape[1]:
+        return record
+    verdicts = certify_dynamics(found.h, found.u, found.h_next, found.z, found.z_next, groups=found.episode, seed=seed)
+    told = {verdict.name: verdict for verdict in verdicts}
+    summary = f"{record.summary} Under actions: {_said(told)}."
+    return replace(record, summary=summary, verdicts=(*record.verdicts, *verdicts))
+
+
+def _said(told: dict[str, Verdict]) -> str:
+    linear, excited = told["linear_dynamics"], told["persistent_excitation"]
+    return (
+        f"held-out R² {linear.value:.3f} of the next latent by a linear map ({linear.null:.3f} with actions dealt at "
+        f"random), excitation {excited.value:.3g}, errors of A and B against those of the state "
+        f"{told['conjugacy_a'].value:.3g} and {told['conjugacy_b'].value:.3g}"
+    )

@@ -97,8 +97,8 @@ def _collect_missing(work: Collection, parts: Path, processes: int, tell: Tell) 
     except BrokenExecutor as error:
         raise InputError(
             "A process that collects died: it was killed, or had no memory left, or could not be started because the "
-            f"script has no `if __name__ == '__main__':`. {done} of {work.episodes} episodes are in {parts}: call "
-            "again with the same settings, and collecting goes on from there."
+            f"script has no `if __name__ == '__main__':`. {done} of {work.episodes} episodes are kept in {parts}: "
+            "call again with the same settings, and collecting goes on from there."
         ) from error
 
 

@@ -25,6 +25,7 @@ from jepatlas.identify.truth.explained import Explained, explain, nonlinear_r2
 from jepatlas.identify.truth.halves import Halves
 from jepatlas.identify.truth.recovery import recovery, recovery_null
 from jepatlas.identify.truth.verdicts import recovery_verdicts
+from jepatlas.identify.truth.worst_direction import worst_direction
 
 __all__ = ["certify"]
 
@@ -126,6 +127,7 @@ class _Sample:
             covered,
             nonlinear_r2(explained, self.rng("nonlinear"), replicates),
             *composition(explained, self.rng("composition"), complete=complete, replicates=replicates),
+            *worst_direction(explained, self.rng("worst direction"), complete=complete, replicates=replicates),
             *degree_verdicts(halves, self.seed, replicates),
             *varying_verdicts(halves, self.h_next, self.seed, replicates),
             *self._mismatch(halves, explained),
@@ -148,6 +150,6 @@ class _Sample:
 
 def _source(rho: Estimate) -> str:
     return (
-        f" ρ was not given: {rho.high:.4f} was used, the upper limit of the correlation ({rho.value:.4f}) that the "
-        "slowest function, linear or not, keeps over a pair."
+        f" ρ was not given: {rho.high:.4f} was used, the upper limit for the function, linear or not, that was slowest "
+        f"in the fit (it keeps {rho.value:.4f} over pairs that were held out): a larger ρ makes the bound looser."
     )

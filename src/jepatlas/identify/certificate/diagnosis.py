@@ -21,8 +21,6 @@ from jepatlas.identify.certificate.symptoms import Symptoms
 __all__ = ["Diagnosis", "Kind", "diagnose", "diagnosis_verdict"]
 
 Kind = Literal["rotation", "undecided", "collapsed", "scramble", "missing", "warp", "shear", "bend", "noise", "surplus"]
-NOTABLE = 0.02
-"""Share of the variance from which a corruption is mentioned: what R² may lack."""
 
 NAMES: dict[Kind, str] = {
     "collapsed": "a collapsed dimension", "scramble": "a scramble", "missing": "a missing dimension", "warp": "a warp",
@@ -70,14 +68,14 @@ def _kinds(s: Symptoms) -> list[Kind]:
     incomplete = bool(s.collapsed or scrambled or s.lost)
     surplus = s.width > s.states and not incomplete and s.passed("r2") and not s.passed("r2_inverse")
     shaped = not scrambled and not surplus
-    curved = shaped and s.nonlinear > NOTABLE
+    curved = shaped and s.curved
     leaning = s.leaning and not (incomplete or s.copies or s.combined or (curved and s.curve != "warp"))
     rules: list[tuple[Kind, bool]] = [
         ("collapsed", s.collapsed > 0),
         ("scramble", scrambled),
         ("missing", s.lost > s.collapsed and not scrambled),
         (s.curve, curved),
-        ("noise", shaped and s.noise > NOTABLE),
+        ("noise", shaped and s.noisy),
         ("shear", leaning),
         ("surplus", surplus or (s.copies + s.combined > 0 and not incomplete)),
     ]
@@ -101,6 +99,7 @@ def _share(kind: Kind, s: Symptoms) -> Estimate:
 def _sentence(kind: Kind, s: Symptoms) -> str:
     """What it is, in plain words, and what to do."""
     share = f"{_share(kind, s).value:.1%}" if kind != "rotation" else ""
+    bent, blurred = _own(s, "nonlinear"), _own(s, "noise")
     return {
         "rotation": "Rotation: the latents are the world's coordinates, turned"
                     + (" and scaled by a common factor; whitening undoes that." if s.scaled else "."),
@@ -116,23 +115,28 @@ def _sentence(kind: Kind, s: Symptoms) -> str:
         "missing": f"Missing dimension: {s.advice('coverage')[0].lower()}{s.advice('coverage')[1:]}"
                    + (f" {s.advice('repeated_coordinates')}" if s.copies else "")
                    + " Use more latents, or show the encoder what it does not see.",
-        "warp": f"Warp: {share} of the variance is each coordinate curved along its own axis, as a cube does. In a "
-                f"world that is not Gaussian this is to be expected, and {_undone(s)}; in a Gaussian one, train "
+        "warp": f"Warp: {share} of the variance{bent} is each coordinate curved along its own axis, as a cube does. "
+                f"In a world that is not Gaussian this is to be expected, and {_undone(s)}; in a Gaussian one, train "
                 "longer.",
-        "shear": f"Shear: {share} of the variance is coordinates bent into the directions of others. Train longer, or "
-                 "check that views are aligned." if s.bent else
+        "shear": f"Shear: {share} of the variance{bent} is coordinates bent into the directions of others. Train "
+                 "longer, or check that views are aligned." if s.bent else
                  "Shear: the latents are linear in the state, but stretch some directions more than others (by "
                  f"{share} of the mean variance). Whitening the latents undoes it.",
-        "bend": f"Bend: {share} of the variance is not linear, and neither a warp nor a shear explains it. Train "
+        "bend": f"Bend: {share} of the variance{bent} is not linear, and neither a warp nor a shear explains it. Train "
                 "longer, or check the world's assumptions (Gaussian, one rate).",
-        "noise": f"Noise: {share} of the variance is no function of the state that was tried. Average it out, or find "
-                 "what else the latents follow.",
+        "noise": f"Noise: {share} of the variance{blurred} is no function of the state that was tried. Average it "
+                 "out, or find what else the latents follow.",
         "surplus": f"Surplus dimension: {s.width} latents hold all {s.states} directions of the state"
                    + ("." if s.passed("r2_inverse") else
                       f", and more: {1 - s.value('r2_inverse'):.1%} of their variance is not linear in it.")
                    + (f" {s.combined} of them are linear combinations of the others." if s.combined else "")
                    + (f" {s.advice('repeated_coordinates')}" if s.copies else "") + " Use fewer latents.",
     }[kind]  # fmt: skip
+
+
+def _own(s: Symptoms, part: Literal["nonlinear", "noise"]) -> str:
+    """Where it is little of all, but much of one direction."""
+    return f" ({s.value(f'worst_{part}'):.0%} of one direction's)" if s.hidden(part) else ""
 
 
 def _collapse(s: Symptoms) -> str:

@@ -18,6 +18,11 @@ HELD = 0.02
 """R² that may be lost without the directions that hardly vary, and the others still hold all there is."""
 DOMINANT, MOST = 0.9, 0.5
 """A warp or a shear must explain so much of what is nonlinear, and of all that is not linear, to be the one."""
+NOTABLE = 0.02
+"""Share of the variance from which a corruption is mentioned: what R² may lack."""
+OF_ONE = {"nonlinear": 0.1, "noise": 0.2}
+"""The same of a single direction's own variance: among many sound ones it is too small a share of all. More of noise,
+because curves that are too fine for the rows at hand look like it."""
 
 
 class Symptoms:
@@ -81,11 +86,24 @@ class Symptoms:
         """Whether a linear map recovers next to nothing, or much less than some other function does."""
         return self.value("r2") < max(RELATED * self.found / self.states, SMALL * self.value("r2_nonlinear"))
 
+    def hidden(self, part: Literal["nonlinear", "noise"]) -> bool:
+        """Whether it is much of one direction, though little of all."""
+        little = (self.nonlinear if part == "nonlinear" else self.noise) <= NOTABLE
+        return little and self.value(f"worst_{part}") > OF_ONE[part]
+
+    @property
+    def curved(self) -> bool:
+        return self.nonlinear > NOTABLE or self.hidden("nonlinear")
+
+    @property
+    def noisy(self) -> bool:
+        return self.noise > NOTABLE or self.hidden("noise")
+
     @property
     def bent(self) -> bool:
         """Whether a shear is one of curves, and not of a linear map."""
         linear = all(self.passed(name) for name in ("r2", "r2_inverse", "orthogonality"))
-        return self.curve == "shear" and not linear
+        return self.curve == "shear" and (not linear or self.hidden("nonlinear"))
 
     @property
     def leaning(self) -> bool:

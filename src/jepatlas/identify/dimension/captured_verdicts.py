@@ -24,9 +24,15 @@ def _captured(held: Captured) -> Verdict:
     return Verdict.judge(
         "captured", held.shares[-1], direction="higher", threshold=HELD, null=0.0,
         good="Even the least held direction of the state is there, linearly.",
-        bad=f"The latents hold least of {name_direction(held.directions[-1])}. Shares of the coordinates: "
+        bad=f"The latents hold least of {_least(held)}. Shares of the coordinates' variance that they hold: "
             f"{coordinates}.",
     )  # fmt: skip
+
+
+def _least(held: Captured) -> str:
+    """A mixture is one of coordinates at variance one, whatever units they came in."""
+    name = name_direction(held.directions[-1])
+    return f"{name} (each z at variance one)" if "·" in name else name
 
 
 def _superposition(held: Captured, m: int) -> Verdict:

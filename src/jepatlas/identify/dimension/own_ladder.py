@@ -92,7 +92,10 @@ class OwnLadder:
         span = f"{min(rates):.3f}" if ladder.dim == 1 else f"{min(rates):.3f} to {max(rates):.3f}"
         harmonics = f", then harmonics from {ladder.second.value:.3f}" if ladder.second else ""
         plural = "" if ladder.dim == 1 else "s"
-        return f"The {self.of} show {ladder.dim} direction{plural} of their own (ρ {span}){harmonics}."
+        return (
+            f"The {self.of} show {ladder.dim} direction{plural} of their own, which keep{'s' * (ladder.dim == 1)} a "
+            f"correlation of {span} over held-out pairs{harmonics}."
+        )
 
     def verdicts(self, dim: int, given: float | None = None) -> list[Verdict]:
         """`rho` and `dimension`, held against the ρ that was given and the number of latents."""

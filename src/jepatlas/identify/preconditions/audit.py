@@ -13,6 +13,7 @@ import numpy as np
 from jepatlas.base.records import Verdict
 from jepatlas.identify.checks import as_arrays, check_matrices, check_rows_to_judge, check_same_shape
 from jepatlas.identify.dimension.rank import effective_rank, principal_axes
+from jepatlas.identify.preconditions.coordinates import coordinate_gaussianity
 from jepatlas.identify.preconditions.dependence import additive_noise, independence
 from jepatlas.identify.preconditions.distributions import gaussianity, stationarity
 from jepatlas.identify.preconditions.pairs import WhitePairs
@@ -45,6 +46,7 @@ def audit(h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None
         effective_rank(h, h_next),
         stationarity(some),
         gaussianity(some),
+        coordinate_gaussianity(some),
         *rate_verdicts(pairs),
         additive_noise(some),
         independence(some),

@@ -13,6 +13,7 @@ import numpy as np
 
 from jepatlas.base.linear import least_squares, whitener
 from jepatlas.base.records import Estimate, Verdict
+from jepatlas.identify.covariance import SignedProduct
 from jepatlas.identify.preconditions.pairs import WhitePairs, beside, judge, quantiles
 
 __all__ = ["additive_noise", "independence"]
@@ -67,21 +68,31 @@ def _dependence(columns: Columns) -> Callable[[np.ndarray], float]:
     """
 
     def of(weights: np.ndarray) -> float:
-        share, squares = weights / weights.sum(), []
+        kept = np.flatnonzero(weights)  # a bootstrap leaves a third of the rows without weight
+        share, squares = weights[kept] / weights.sum(), []
         for left, right in columns:
-            a, b = left - share @ left, right - share @ right
-            spread = np.sqrt(np.outer(share @ a**2, share @ b**2))
-            squares.append(_different(a.T @ (b * share[:, None]) / np.maximum(spread, 1e-300), left is right))
+            a = _scaled(left[kept], share)
+            b = a if left is right else _scaled(right[kept], share)
+            spread = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
+            squares.append(_different(a.T @ b / np.maximum(spread, 1e-300), left is right))
         return _size(squares)
 
     return of
 
 
+def _scaled(columns: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Centred, and every row times the root of its share, so that products of columns are covariances."""
+    return (columns - share @ columns) * np.sqrt(share)[:, None]
+
+
 def _signed(columns: Columns, signs: Iterable[np.ndarray]) -> Iterator[float]:
     """The same where each row's part of a correlation has a random sign."""
-    units = [(_unit(left), _unit(right), left is right) for left, right in columns]
+    products = []
+    for left, right in columns:
+        a = _unit(left)
+        products.append((SignedProduct(a, a if left is right else _unit(right)), left is right))
     for sign in signs:
-        yield _size([_different(a.T @ (b * sign[:, None]), same) for a, b, same in units])
+        yield _size([_different(product(sign), same) for product, same in products])
 
 
 def _unit(columns: np.ndarray) -> np.ndarray:

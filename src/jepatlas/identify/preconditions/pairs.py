@@ -22,9 +22,11 @@ DRAWS = 200
 class WhitePairs:
     """Pairs in coordinates of unit covariance, with the randomness that their nulls and intervals need."""
 
-    h: np.ndarray
-    h_next: np.ndarray
-    labels: np.ndarray
+    h: np.ndarray  # (b, r)
+    h_next: np.ndarray  # (b, r)
+    given: np.ndarray  # (b, m): the coordinates of h that vary, as they came
+    columns: np.ndarray  # (m,): where in h they are
+    labels: np.ndarray  # (b,)
     seed: int
 
     @classmethod
@@ -32,7 +34,8 @@ class WhitePairs:
         labels = np.arange(len(h)) if groups is None else np.unique(groups, return_inverse=True)[1]
         # symmetric, where nothing is left out: coordinates stay as near to the given ones as can be
         turn = axes.vectors.T if len(axes.values) == h.shape[1] else np.eye(len(axes.values))
-        return cls(axes.whitener.apply(h) @ turn, axes.whitener.apply(h_next) @ turn, labels, seed)
+        varies, white = np.flatnonzero(axes.units), axes.whitener
+        return cls(white.apply(h) @ turn, white.apply(h_next) @ turn, h[:, varies], varies, labels, seed)
 
     @property
     def groups(self) -> int:
@@ -47,7 +50,7 @@ class WhitePairs:
         sizes = np.cumsum(np.bincount(self.labels)[order])
         kept = np.isin(self.labels, order[: np.searchsorted(sizes, rows) + 1])
         labels = np.unique(self.labels[kept], return_inverse=True)[1]
-        return WhitePairs(self.h[kept], self.h_next[kept], labels, self.seed)
+        return WhitePairs(self.h[kept], self.h_next[kept], self.given[kept], self.columns, labels, self.seed)
 
     def estimate(self, name: str, statistic: Callable[[np.ndarray], float], least: float = -np.inf) -> Estimate:
         """Of a statistic of row weights that is never below `least`."""

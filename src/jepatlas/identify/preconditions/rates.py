@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.identify.covariance import WeightedCovariance
+from jepatlas.identify.covariance import SignedProduct, WeightedCovariance, weighted_product
 from jepatlas.identify.preconditions.one_rate import effective_pairs, sampled_rates
 from jepatlas.identify.preconditions.pairs import DRAWS, WhitePairs, beside, judge, quantiles
 
@@ -102,12 +102,14 @@ def reversibility(pairs: WhitePairs) -> Verdict:
     cross = pairs.h.T @ pairs.h_next
     scale = max(float(np.linalg.norm(cross + cross.T)), 1e-300)
 
-    def ratio(weights: np.ndarray) -> float:
-        turned = (pairs.h * weights[:, None]).T @ pairs.h_next
+    def ratio(turned: np.ndarray) -> float:
         return float(np.linalg.norm(turned - turned.T) / scale)
 
-    null = quantiles(ratio(sign) for sign in pairs.signs("reversibility null"))
-    estimate = pairs.estimate("reversibility", ratio, least=0.0)
+    signed = SignedProduct(pairs.h, pairs.h_next)
+    null = quantiles(ratio(signed(sign)) for sign in pairs.signs("reversibility null"))
+    estimate = pairs.estimate(
+        "reversibility", lambda weights: ratio(weighted_product(pairs.h, pairs.h_next, weights)), least=0.0
+    )
     return judge("reversibility", estimate, null, beside(null, TURNING), (
         "Pairs look the same in both orders of time.",
         "Pairs tell the direction of time: states turn about each other, and correlations understate how predictable "

@@ -124,9 +124,9 @@ def theorem_verdicts(errors: Mapping[str, Estimate], bounds: Mapping[str, Terms]
     verdicts = []
     for form in errors.keys() & bounds.keys():
         error, limit = errors[form], bounds[form]["bound"]
-        value, low, high = (max(number, np.finfo(float).tiny) for number in (limit.value, limit.low, limit.high))
-        with np.errstate(over="ignore"):  # where the bound may be zero, there is no saying how often the error holds it
-            slack = Estimate(error.value / value, error.low / high, error.high / low, error.n)
+        slack = Estimate(
+            _ratio(error.value, limit.value), _ratio(error.low, limit.high), _ratio(error.high, limit.low), error.n
+        )
         broken = slack.low > 1.0
         verdicts.append(Verdict(
             f"error_to_bound{form}", slack.value, slack.low, slack.high, slack.n, None,
@@ -135,3 +135,8 @@ def theorem_verdicts(errors: Mapping[str, Estimate], bounds: Mapping[str, Terms]
             if broken else "The measured error over the bound; nothing speaks against the theorem here.",
         ))  # fmt: skip
     return sorted(verdicts, key=lambda verdict: verdict.name)
+
+
+def _ratio(error: float, limit: float) -> float:
+    """Infinite where the bound may be zero: then there is no saying how often the error holds it."""
+    return error / limit if limit > np.finfo(float).eps else float("inf") if error > 0 else 0.0

@@ -18,7 +18,7 @@ from jepatlas.base.records import Verdict
 from jepatlas.identify.truth.explained import Explained
 from jepatlas.identify.truth.regressions import FAMILIES
 
-__all__ = ["composition"]
+__all__ = ["composition", "frame"]
 
 CLEARLY = 0.05
 MOST = 0.5
@@ -39,7 +39,7 @@ def composition(
     """Verdicts `share_linear` … `share_noise`, which inform and sum to 1; `complete` says that all of z is in h."""
     halves = explained.halves
     score = halves.split.score
-    x, y, found = _frame(explained, complete)
+    x, y, found = frame(explained, complete)
     left = np.stack([np.square(y[score] - found[family][score]).sum(1) for family in FAMILIES], axis=1)
     around = np.square(y[score] - y[score].mean(0)).sum(1)
 
@@ -57,7 +57,7 @@ def composition(
     ]  # fmt: skip
 
 
-def _frame(explained: Explained, complete: bool) -> tuple[str, np.ndarray, dict[str, np.ndarray]]:
+def frame(explained: Explained, complete: bool) -> tuple[str, np.ndarray, dict[str, np.ndarray]]:
     """What the function is of, what it is to give, and what it gives by each family."""
     h, z = explained.halves.h, explained.halves.z
     best, highest = ("state", h, explained.encoded), explained.gain(h, explained.encoded)
