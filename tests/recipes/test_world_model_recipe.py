@@ -28,7 +28,7 @@ from jepatlas.recipes import (
 )
 from jepatlas.runs import resume_run, start_run
 from jepatlas.training import latest_checkpoint
-from jepatlas.views import EpisodeFile, RandomPolicy, collect
+from jepatlas.views import EpisodeFile, Prefetched, RandomPolicy, collect
 from jepatlas.worlds import LinearQuadratic, Rooms, ScriptedMotion
 
 WALK = WalkedWorld(Rooms(), episodes=10, length=7)
@@ -88,7 +88,11 @@ def test_a_collected_file_is_learned_from_and_held_to_its_hash(tmp_path: Path):
     collect(Rooms().make, RandomPolicy(0.8), 10, 7, 0, out=path, options={"goal": None})
     source = EpisodeSource(str(path)).sealed()
     _, stream = build(recipe(source=source))
-    assert stream(0).frames.shape == (8, 4, 3, 64, 64)
+    _, read_ahead = build(recipe(source=source, preload=False))
+    assert isinstance(read_ahead, Prefetched)
+    for step in (0, 5):
+        assert stream(step).frames.shape == (8, 4, 3, 64, 64)
+        assert torch.equal(stream(step).frames, read_ahead(step).frames)
     assert len(EpisodeFile(path)) == 10
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(InputError, match="has changed since this run began"):

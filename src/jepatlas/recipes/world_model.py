@@ -28,7 +28,7 @@ from jepatlas.objectives import (
 )
 from jepatlas.recipes.episodes import EpisodeSource, HeldOut, WalkedWorld
 from jepatlas.training import TrainingConfig, refuse_running_statistics, refuse_small_batch
-from jepatlas.views import WindowStream
+from jepatlas.views import Prefetched, WindowStream
 
 __all__ = ["LatentEnergy", "Predictive", "TwoFrames", "WorldModelRecipe", "build_windows", "build_world_model"]
 
@@ -147,8 +147,7 @@ def _energy(config: LatentEnergy, dim: int) -> nn.Module:
 
 def build_windows(recipe: WorldModelRecipe, data: HeldOut, *, held: bool = False, rows: int | None = None) -> Batches:
     """The stream of this process's share of every (micro-)batch, from the episodes to learn from or those held out."""
-    predictive = isinstance(recipe.model, Predictive)
-    stream = WindowStream(
+    windows = WindowStream(
         data.episodes,
         rows or recipe.training.batch_size // recipe.training.accumulate,
         recipe.seed,
@@ -163,7 +162,8 @@ def build_windows(recipe: WorldModelRecipe, data: HeldOut, *, held: bool = False
         rank=rank(),
         world_size=world_size(),
     )
-    return stream if predictive else _TwoFrames(stream)
+    stream = windows if isinstance(recipe.model, Predictive) else _TwoFrames(windows)
+    return stream if recipe.preload else Prefetched(stream)  # what is read from a disk is read ahead
 
 
 @dataclass(frozen=True)
