@@ -1,8 +1,8 @@
 """What came of planning, as a record and as films."""
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
-from PIL import Image
 from planning.small import all_seeing, run
 
 from jepatlas.base.errors import InputError
@@ -17,7 +17,7 @@ from jepatlas.planning import (
     imagined_films,
     load_world_model,
     planning_record,
-    write_gif,
+    write_film,
 )
 from jepatlas.recipes import WalkedWorld
 from jepatlas.worlds import Rooms
@@ -60,14 +60,21 @@ def test_imagined_frames_begin_with_the_real_one(tmp_path):
     assert len(figure["panels"]) == 1
 
 
-def test_a_gif_has_all_frames(tmp_path):
-    films = [np.zeros((3, 8, 8, 3), np.uint8), np.full((5, 8, 8, 3), 200, np.uint8)]
+@pytest.mark.parametrize("suffix", ["gif", "mp4"])
+def test_a_film_has_all_frames_and_the_goal_shines_through(tmp_path, suffix):
+    films = [np.zeros((3, 16, 16, 3), np.uint8), np.full((5, 16, 16, 3), 200, np.uint8)]
     films[1][::2] = 90  # or a GIF would keep one of equal frames
-    write_gif(tmp_path / "film.gif", films, zoom=2)
-    with Image.open(tmp_path / "film.gif") as film:
-        assert film.n_frames == 5 and film.size == (40, 20)
-    with pytest.raises(InputError, match=r"does not end in \.gif"):
-        write_gif(tmp_path / "film.mp4", films)
+    goals = [np.full((1, 16, 16, 3), 100, np.uint8)] * 2
+    write_film(tmp_path / f"film.{suffix}", films, goals)
+    frames = list(imageio_ffmpeg.read_frames(str(tmp_path / f"film.{suffix}")))
+    about, first = frames[0], np.frombuffer(frames[1], np.uint8).reshape(54, 108, 3)
+    assert about["source_size"] == (108, 54) and len(frames) - 1 == 5 + 9
+    assert abs(int(first[27, 27, 0]) - 30) < 8, "a black frame, and three tenths of the goal"
+
+
+def test_other_films_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"\.gif or \.mp4"):
+        write_film(tmp_path / "film.avi", [np.zeros((1, 8, 8, 3), np.uint8)], [np.zeros((1, 8, 8, 3), np.uint8)])
 
 
 def test_a_world_model_is_certified_on_held_out_episodes(tmp_path):

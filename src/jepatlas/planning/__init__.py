@@ -2,7 +2,8 @@
 
 from jepatlas.planning.agents import PlanningAgent, agent_of, euclidean, ported
 from jepatlas.planning.driving import Drive, DrivingConfig, Tasks, draw_tasks, drive, drive_at_random
-from jepatlas.planning.films import driven_films, imagined_films, write_gif
+from jepatlas.planning.film_files import write_film
+from jepatlas.planning.films import driven_films, imagined_films
 from jepatlas.planning.identified import certify_world_model
 from jepatlas.planning.models import LatentEpisodes, TrainedModel, latent_episodes, load_world_model
 from jepatlas.planning.record import planning_record, success_table
@@ -27,5 +28,5 @@ __all__ = [
     "planning_record",
     "ported",
     "success_table",
-    "write_gif",
+    "write_film",
 ]

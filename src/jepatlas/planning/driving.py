@@ -11,7 +11,7 @@ from torch import Tensor
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.plan import ActionBox, LatentCost, LatentCostConfig, MPPIConfig, PlannerConfig, receding_horizon
+from jepatlas.plan import ActionBox, LatentCost, LatentCostConfig, MPPIConfig, PlannerConfig, compiled, receding_horizon
 from jepatlas.planning.agents import PlanningAgent
 from jepatlas.worlds import ActionWorld
 
@@ -37,6 +37,8 @@ class DrivingConfig:
     """Steps of the world that an episode may take."""
     replan: int = 2
     """Plans are made anew after so many of their actions."""
+    compile: bool = False
+    """Roll out through torch.compile, which takes a while once and is faster after that."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "replan"):
@@ -81,7 +83,8 @@ def drive(
             "Plan in the world that it was trained on."
         )
     planner = config.planner.build(ActionBox.symmetric(1.0, agent.stride * agent.action_dim))
-    cost = LatentCost(agent.dynamics, agent.energy, config.cost)
+    dynamics = compiled(agent.dynamics) if config.compile else agent.dynamics
+    cost = LatentCost(dynamics, agent.energy, config.cost)
     course = _Course(world, agent, tasks)
     with torch.no_grad():
         if not course.done.all():

@@ -1,4 +1,4 @@
-"""Episodes as films: what a report shows of them, and GIF files where they are asked for.
+"""Episodes as films: what a report shows of them.
 
 A latent cannot be drawn. What is imagined is shown as the observed frame whose latent is nearest to it, from a library
 of frames that were held out: so a film of imagination is as sharp as the library is dense.
@@ -6,16 +6,11 @@ of frames that were held out: so a film of imagination is as sharp as the librar
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from jepatlas.base.errors import InputError, require
-from jepatlas.base.files import write_bytes
 from jepatlas.plan import nearest_rows
 from jepatlas.planning.agents import PlanningAgent
 from jepatlas.planning.driving import Drive
@@ -23,7 +18,7 @@ from jepatlas.planning.models import TrainedModel
 from jepatlas.views import rows_of_episodes
 from jepatlas.worlds import ActionWorld
 
-__all__ = ["Films", "driven_films", "imagined_films", "write_gif"]
+__all__ = ["Films", "driven_films", "imagined_films"]
 
 MOST = 40  # frames of a film; of longer episodes every second or third is shown
 LIBRARY = 2000  # frames that imagined ones are looked up in
@@ -84,20 +79,3 @@ def _library(model: TrainedModel) -> np.ndarray:
     data = model.data
     rows = rows_of_episodes(data.episodes, data.held)
     return data.episodes.rows(data.x, rows[:: max(1, len(rows) // LIBRARY)])
-
-
-def write_gif(path: Path, episodes: Sequence[np.ndarray], *, zoom: int = 3, seconds: float = 0.1) -> None:
-    """Films side by side, each (t, height, width, 3); the shorter ones wait at their last frame."""
-    library: Any = require("PIL.Image", "vision", "Writing a GIF")
-    if path.suffix.lower() != ".gif":
-        raise InputError(f"A film is written as a GIF, but {path} does not end in .gif.")
-    longest = max(len(film) for film in episodes)
-    frames = [
-        np.concatenate([np.pad(film[min(t, len(film) - 1)], ((1, 1), (1, 1), (0, 0))) for film in episodes], 1)
-        for t in range(longest)
-    ]
-    pictures = [library.fromarray(frame.repeat(zoom, 0).repeat(zoom, 1)) for frame in frames]
-    shown = [int(1000 * seconds)] * (longest - 1) + [int(1000 * seconds) + 900]
-    buffer = io.BytesIO()
-    pictures[0].save(buffer, "GIF", save_all=True, append_images=pictures[1:], duration=shown, loop=0)
-    write_bytes(path, buffer.getvalue())

@@ -22,7 +22,7 @@ from jepatlas.planning import (
     imagined_films,
     load_world_model,
     planning_record,
-    write_gif,
+    write_film,
 )
 from jepatlas.recipes import AnyActionWorld
 from jepatlas.report import write_report
@@ -45,8 +45,8 @@ class Plan:
     """Drive from this state only; with --goal."""
     goal: tuple[float, ...] | None = None
     """Drive to this state only."""
-    gif: Path | None = None
-    """Write some episodes as a GIF to this file."""
+    film: Path | None = None
+    """Write some episodes as a film to this file, .gif or .mp4."""
     seed: int = 0
     """Which tasks are drawn, and the planner's noise."""
     out: Path | None = None
@@ -57,7 +57,7 @@ class Plan:
 
 Plan.__doc__ = f"""Drive from starts to goals by planning in the latents of a world model.
 
-Example: jepatlas plan runs/rooms --planner cem --tasks 100 --gif rooms.gif
+Example: jepatlas plan runs/rooms --planner cem --tasks 100 --film rooms.gif
 
 The agent sees pixels only: those of where it is, and of the goal. Beside its success stands that of random actions.
 
@@ -90,12 +90,12 @@ def main(words: list[str]) -> int:
     place = options.out or options.run
     record.save(place, "planning")
     page = write_report([place], place / "report.html", title=record.title, seed=options.seed)
-    if options.gif is not None:
-        _write_gif(options.gif, record)
+    if options.film is not None:
+        _write_film(options.film, record)
     console = console_for(options.json)
     say(console, record.summary)
     show_table(console, record.tables[0])
-    say(console, f"Report: {page}" + (f"\nFilm: {options.gif}" if options.gif else ""))
+    say(console, f"Report: {page}" + (f"\nFilm: {options.film}" if options.film else ""))
     emit(options.json, {"run": str(options.run), "report": str(page)} | record.to_json())
     return 0
 
@@ -138,6 +138,6 @@ def _refuse_out_of_reach(world: AnyActionWorld, start: np.ndarray, goal: np.ndar
         )
 
 
-def _write_gif(path: Path, record: Record) -> None:
-    films = [array for name, array in record.arrays.items() if name.startswith("driven-")]
-    write_gif(path, films)
+def _write_film(path: Path, record: Record) -> None:
+    numbers = [name.removeprefix("driven-") for name in record.arrays if name.startswith("driven-")]
+    write_film(path, *([record.arrays[f"{what}-{number}"] for number in numbers] for what in ("driven", "goal")))
