@@ -1,6 +1,7 @@
 """A world model's loss from its definition, and who shapes the encoder."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -37,7 +38,7 @@ def windows() -> Windows:
     return Windows(torch.randn(6, 4, 5, generator=generator), torch.randn(6, 3, 2, generator=generator))
 
 
-def model(config: WorldModelConfig, energy: nn.Module | None = None) -> WorldModel:
+def model(config: WorldModelConfig, energy: nn.Module | None = None) -> Any:
     torch.manual_seed(1)
     parts = WorldModelParts(mlp(5, 3, 8, 1), ResidualDynamicsConfig(8, 1).build(3, 2), mlp(6, 2, 8, 1), energy)
     return WorldModel(parts, config)

@@ -95,12 +95,12 @@ def test_landscapes_share_one_scale_and_show_what_is_not_reached():
               "way": np.array([[0, 0], [2, 1.0]])}  # fmt: skip
     panels = [{"title": "to", "values": "there", "x": [-1, 1], "y": [0, 2], "marks": [{"name": "goal", "at": [0, 1]}]},
               {"title": "from", "values": "back", "paths": [{"name": "<b>way", "points": "way"}]}]  # fmt: skip
-    there, back = draw({"kind": "landscape", "title": "E", "panels": panels}, arrays).panels
-    field = there.figure.data[0]
+    drawing = draw({"kind": "landscape", "title": "E", "panels": panels}, arrays)
+    field = traces(drawing)[0]
     assert (field.zmax, tuple(field.x), tuple(field.y)) == (5, (-1, 0, 1), (0, 2)) and field.meta["part"] == "matrix"
-    grey, field, way = back.figure.data
+    grey, field, way = traces(drawing, 1)
     np.testing.assert_array_equal(np.isnan(grey.z), np.isfinite(arrays["back"]))
-    assert field.zmax == 5 and way.name == "&lt;b&gt;way" and "67% of the places" in back.alt
+    assert field.zmax == 5 and way.name == "&lt;b&gt;way" and "67% of the places" in drawing.panels[1].alt
 
 
 def test_every_kind_says_what_it_lacks():

@@ -34,7 +34,8 @@ def test_a_png_is_the_picture():
 
 
 def test_the_picture_holds_all_frames_and_a_shorter_strip_waits():
-    seen, goal = draw(film("seen", "goal"), ARRAYS).panels[0].strips
+    panel: Any = draw(film("seen", "goal"), ARRAYS).panels[0]
+    seen, goal = panel.strips
     assert (seen.frames, seen.shape, goal.frames) == (5, (6, 8), 5)
     assert np.array_equal(picture(seen.source), np.concatenate(list(FRAMES), axis=1))
     assert np.array_equal(picture(goal.source), np.concatenate([FRAMES[0]] * 5, axis=1))
