@@ -23,7 +23,7 @@ VERBS = {
     "collect": "episodes of a world, or of any gymnasium environment, in one file",
     "certify": "are the latents of a run the world's own coordinates?",
     "align": "can one model's latents be translated into another's?",
-    "migrate": "carry a probe or an energy from one model to another, through their map",
+    "migrate": "carry a probe, an energy or a planner to another model, through their map",
     "atlas": "many models in one frame: build, add, show, translate",
     "energy": "how far is it, and can one get back? fit, audit, exact",
     "plan": "what to do now: an agent drives to goals, and how often it gets there",

@@ -149,6 +149,27 @@ def test_step_refuses_what_is_no_action_and_waits_for_reset():
 
 
 @dataclass(frozen=True)
+class Held(LinearQuadratic):
+    """A world that holds something to give back."""
+
+    kind: ClassVar[str] = "held"
+    given_back: tuple[list[int], ...] = ([],)
+
+    def close(self) -> None:
+        self.given_back[0].append(1)
+
+
+def test_closing_an_environment_closes_its_world_where_that_can_be_closed():
+    world = Held()
+    env = world.make()
+    env.reset(seed=0)
+    assert world.given_back == ([],)
+    env.close()
+    assert world.given_back == ([1],)
+    Rooms().make().close()
+
+
+@dataclass(frozen=True)
 class Odd(LinearQuadratic):
     """A world that breaks its contract."""
 

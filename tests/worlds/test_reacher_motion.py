@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import io
 import math
 import random
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -183,3 +185,14 @@ def test_the_cache_is_in_the_home_folder_unless_said_otherwise(tmp_path, monkeyp
 def test_refusals(kind, given, message):
     with pytest.raises(InputError, match=message):
         kind(**given)
+
+
+def test_workers_that_need_the_same_policy_train_it_once(cache):
+    """Each opens the lock for itself, as processes do."""
+    motion, consoles = replace(TINY, training_seed=9), [Console(file=io.StringIO()) for _ in range(3)]
+    with ThreadPoolExecutor(3) as workers:
+        found = list(workers.map(motion.policy, consoles))
+    told = [console.file.getvalue() for console in consoles]  # pyright: ignore[reportAttributeAccessIssue]
+    assert sum("Training a policy" in text for text in told) == 1
+    for weights in found[1:]:
+        assert all(torch.equal(weights[name], found[0][name]) for name in found[0])

@@ -22,17 +22,27 @@ from jepatlas.experiments import (
     isotropisation,
     lambda_rho,
     linear_state_model,
+    one_way_doors,
     one_way_reachability,
+    optimal_planning,
     order_embedding,
     orthogonal_maps,
     pair_budget,
     pair_noise,
+    planning_cost,
     ported_energy,
+    ported_planner,
     prediction_energy,
+    reacher_collapse,
+    reacher_exploration,
+    reacher_isotropisation,
+    reacher_rates,
     registration_energies,
     sample_complexity,
     scaling,
     spectral_solver,
+    straight_plans,
+    value_guided,
 )
 from jepatlas.experiments.claims import claims_page, read_results
 from jepatlas.experiments.experiment import SCALES, Claim, Experiment, Finding, Result, Scale, Trial
@@ -91,6 +101,20 @@ _ENERGY = (
     prediction_energy,
     ported_energy,
 )
+_PIXELS = (
+    reacher_exploration,
+    reacher_rates,
+    reacher_collapse,
+    reacher_isotropisation,
+)
+_PLAN = (
+    optimal_planning,
+    planning_cost,
+    straight_plans,
+    value_guided,
+    one_way_doors,
+    ported_planner,
+)
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN, *_ENERGY)
+    module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN, *_ENERGY, *_PIXELS, *_PLAN)
 }

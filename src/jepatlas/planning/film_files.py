@@ -15,7 +15,7 @@ import numpy as np
 from jepatlas.base.errors import InputError, require
 from jepatlas.base.files import write_bytes
 
-__all__ = ["write_film"]
+__all__ = ["check_film", "write_film"]
 
 ZOOM = 3  # pixels of the film for one of the world
 PER_SECOND = 10  # frames
@@ -25,14 +25,20 @@ SHINE = 0.3  # how much of the goal is seen
 
 def write_film(path: Path, episodes: Sequence[np.ndarray], goals: Sequence[np.ndarray]) -> None:
     """Episodes (t, height, width, 3), each with a picture of its goal; shorter ones wait at their last frame."""
-    writers: dict[str, Callable[[np.ndarray], bytes]] = {".gif": _gif, ".mp4": _mp4}
-    if path.suffix.lower() not in writers:
-        raise InputError(f"A film is written as .gif or .mp4, but {path} ends in neither.")
+    check_film(path)
+    if not episodes:
+        raise InputError("There are no pictures of this world, so there is no film of it.")
     longest = max(map(len, episodes))
     rows = [_waiting(_shining(film, goal), longest + REST) for film, goal in zip(episodes, goals, strict=True)]
     framed = [np.pad(row, ((0, 0), (1, 1), (1, 1), (0, 0))) for row in rows]
     film = np.concatenate(framed, axis=2).repeat(ZOOM, 1).repeat(ZOOM, 2)
-    write_bytes(path, writers[path.suffix.lower()](film))
+    write_bytes(path, _WRITERS[path.suffix.lower()](film))
+
+
+def check_film(path: Path) -> None:
+    """Refuse a file that would be no film; before anything is driven for it."""
+    if path.suffix.lower() not in _WRITERS:
+        raise InputError(f"A film is written as .gif or .mp4, but {path} ends in neither.")
 
 
 def _shining(film: np.ndarray, goal: np.ndarray) -> np.ndarray:
@@ -62,3 +68,6 @@ def _mp4(film: np.ndarray) -> bytes:
             writer.send(np.ascontiguousarray(frame))
         writer.close()
         return place.read_bytes()
+
+
+_WRITERS: dict[str, Callable[[np.ndarray], bytes]] = {".gif": _gif, ".mp4": _mp4}

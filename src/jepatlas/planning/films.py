@@ -28,8 +28,9 @@ Films = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 
 def driven_films(world: ActionWorld, drive: Drive, count: int) -> Films:
-    """Some episodes, those that failed among them, each beside its goal."""
+    """Some episodes, those that failed among them, each beside its goal; none where observations are no pictures."""
     arrays, panels = {}, []
+    count = count if world.observe(drive.tasks.goals[:1]).ndim == 4 else 0
     for number in _telling(drive.reached, count):
         steps = int(drive.steps[number])
         times = np.linspace(0, steps, min(steps + 1, MOST)).round().astype(int)
@@ -58,6 +59,7 @@ def imagined_films(model: TrainedModel, agent: PlanningAgent, count: int, steps:
     data, stride = model.data, agent.stride
     library = _library(model)
     latents = agent.see(library)
+    count = count if len(data.shape) == 3 else 0  # pictures, or there is nothing to show
     long = [i for i in data.held if data.episodes.lengths[i] > steps * stride][:count]
     arrays, panels = {}, []
     for episode in long:

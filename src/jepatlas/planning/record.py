@@ -47,7 +47,7 @@ def planning_record(
         summary,
         provenance(seed) | {"tasks": success.n} | dict(about or {}),
         tuple(verdicts),
-        (*(figure for _, figure in shown), _energies(drives)),
+        (*(figure for _, figure in shown if figure["panels"]), _energies(drives)),
         (success_table(world, drives, chance),),
         {name: array for arrays, _ in shown for name, array in arrays.items()},
     )

@@ -16,6 +16,7 @@ from jepatlas.planning import (
     Tasks,
     TrainedModel,
     agent_of,
+    check_film,
     draw_tasks,
     drive,
     drive_at_random,
@@ -77,6 +78,8 @@ class _Choices:
 def main(words: list[str]) -> int:
     words, chosen = choose_recipe(words, _Choices())
     options = parse(Plan, "plan", words, Plan(Path(), chosen.driving, chosen.world))
+    if options.film is not None:
+        check_film(options.film)  # before anything is driven
     model = load_world_model(options.run)
     agent, world = agent_of(model), _world(options, model)
     tasks = _tasks(options, world)

@@ -73,6 +73,11 @@ class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             return None
         return self.world.render(self._now()[None])[0]  # pyright: ignore[reportAttributeAccessIssue]
 
+    def close(self) -> None:
+        """Give back what the world draws with, where it holds anything; its next picture opens that again."""
+        if (close := getattr(self.world, "close", None)) is not None:
+            close()
+
     def _now(self) -> np.ndarray:
         if self.state is None:
             raise InputError("The environment has no state yet. Call reset() before step() and render().")

@@ -44,14 +44,13 @@ def test_a_fit_is_the_least_squares_solution_with_an_offset():
 def test_of_a_rotation_dynamics_are_the_conjugates(scale: float):
     q, (z, u, z_next) = rotation(3), steps(200)
     h, h_next = (scale * part @ q.T + 4 for part in (z, z_next))
-    for known in ({"truth": (A, B)}, {"z_next": z_next}):
-        found = judged(h, u, h_next, z, **known)
+    for found in (judged(h, u, h_next, z, truth=(A, B)), judged(h, u, h_next, z, z_next)):
         assert found["conjugacy_a"].value < 1e-8 and found["conjugacy_b"].value < 1e-8
         assert found["conjugacy_a"].null is not None and found["conjugacy_a"].null > 0.2, "states dealt at random"
         assert found["conjugacy_scale"].value == pytest.approx(scale)
         assert all(verdict.passed is not False for verdict in found.values())
-    assert found["linear_dynamics"].value == pytest.approx(1, abs=1e-12)
-    assert found["action_share"].value == pytest.approx(1, abs=1e-12)
+        assert found["linear_dynamics"].value == pytest.approx(1, abs=1e-12)
+        assert found["action_share"].value == pytest.approx(1, abs=1e-12)
 
 
 def test_more_latents_than_states_are_conjugate_too_where_they_are_a_rotation():
@@ -118,7 +117,9 @@ def test_nonlinear_dynamics_are_not_linear():
     total = 3 * 0.5 * (1 - math.exp(-8)) + np.sum(B**2)
     assert explained == pytest.approx(3 * exact / total, rel=0.1)
     assert found["linear_dynamics"].passed is False
-    assert found["linear_dynamics"].null == pytest.approx(found["linear_dynamics"].value - np.sum(B**2) / total, abs=0.05)
+    assert found["linear_dynamics"].null == pytest.approx(
+        found["linear_dynamics"].value - np.sum(B**2) / total, abs=0.05
+    )
     assert found["action_share"].value == pytest.approx(np.sum(B**2) / (np.sum(B**2) + 3 * exact), abs=0.03)
 
 

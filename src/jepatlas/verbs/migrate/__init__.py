@@ -5,6 +5,7 @@ from jepatlas.verbs.commands import run_command
 COMMANDS = {
     "probe": "a linear probe, through the map between two models, with no training",
     "energy": "an energy on latents, through the map between two models, with no training",
+    "planner": "dynamics and energy of a world model, to the camera of another, with no training",
 }
 
 

@@ -1,0 +1,151 @@
+"""One-way doors: rooms in which no symmetric energy, not even the exact one, can say which door to take.
+
+From x to y and back is one tour through both doors, equally long for every x on it. So the symmetrised cost-to-go
+(d(x, g) + d(g, x)) / 2 is flat along the wall, and a planner must see from one door to the other to find its way; in
+small rooms, 20 steps wide, it does, and there asymmetry is not tested. In big ones it does not. That this is so is
+measured first, with exact energies and true dynamics; only then are learned energies compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from jepatlas.base.config import to_plain
+from jepatlas.base.records import Estimate, Verdict
+from jepatlas.energy import IQEConfig, L2Config
+from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.one_way_doors_runs import run_exact, run_learned
+from jepatlas.experiments.planning_outcomes import by_seed, difference, points, share
+from jepatlas.experiments.planning_runs import WORLDS, driving, model_recipe
+from jepatlas.experiments.tables import at, cell, over_seeds
+from jepatlas.recipes import Predictive
+from jepatlas.worlds import Rooms
+
+__all__ = ["EXPERIMENT"]
+
+HEADS = {"iqe": IQEConfig(), "l2": L2Config()}
+TESTED = "one-way rooms"
+CONTROL = "small one-way rooms"  # in which a planner sees from door to door
+SMALL = Rooms(one_way=True)
+
+CLAIM = Claim(
+    statement="Where ways lead one way only, planning needs a directed energy: a quasimetric leads to goals that no "
+    "symmetric energy leads to.",
+    source="Intrinsic-Energy Joint Embedding Predictive Architectures Induce Quasimetric Spaces, section 3",
+    assumed="that such energies are used as costs-to-go by a planner that does not see as far as the goal",
+)
+
+SCALES: dict[Scale, tuple[int, int, int]] = {"tiny": (2, 3, 1), "small": (40, 1000, 3), "paper": (200, 20_000, 5)}
+"""Tasks, steps of training, seeds."""
+
+
+def trials(scale: Scale, seed: int) -> list[Trial]:
+    seeds = range(seed, seed + SCALES[scale][2])
+    exact = [_exact(scale, s, world) for world in (TESTED, CONTROL) for s in seeds]
+    return exact + [_learned(scale, s, head) for head in HEADS for s in seeds]
+
+
+def _exact(scale: Scale, seed: int, where: str) -> Trial:
+    world = WORLDS[TESTED].world if where == TESTED else SMALL
+    settings = {"world": to_plain(world), "driving": to_plain(driving(scale, TESTED)), "tasks": SCALES[scale][0]}
+    return Trial({"energy": "exact", "world": where, "seed": seed}, run_exact, settings | {"seed": seed})
+
+
+def _learned(scale: Scale, seed: int, head: str) -> Trial:
+    tasks, steps, _ = SCALES[scale]
+    recipe = model_recipe(scale, seed, TESTED, "IE-JEPA")
+    assert isinstance(recipe.model, Predictive) and recipe.model.energy is not None
+    model = replace(recipe.model, energy=replace(recipe.model.energy, head=HEADS[head]))
+    training = replace(recipe.training, steps=steps, checkpoint_every=steps)
+    settings = {"recipe": to_plain(replace(recipe, model=model, training=training)), "tasks": tasks, "seed": seed,
+                "world": to_plain(WORLDS[TESTED].world), "driving": to_plain(driving(scale, TESTED))}  # fmt: skip
+    return Trial({"energy": head, "world": TESTED, "seed": seed}, run_learned, settings)
+
+
+def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    """Undecided unless the exact symmetrised energy is behind the directed one, with a paired interval above zero; then
+    it holds if the learned quasimetric is ahead of the best symmetric energy that was learned, likewise."""
+    del scale
+    who = _drivers(results)
+    runs, best = at(results, energy="iqe"), max(("l2", "symmetrised iqe"), key=lambda name: _value(who[name]))
+    exact = difference(who["exact"][0], who["exact"][0], ("directed", "symmetric"))
+    learned = difference(runs, who[best][0], ("agent", who[best][1]))
+    tests, ahead = exact.low > 0, learned.low > 0
+    control = at(results, world=CONTROL)
+    return Finding(
+        "undecided" if not tests else "holds" if ahead else "does not hold",
+        f"By the exact cost-to-go {_said(who['exact'])} of the tasks are done, by the same symmetrised "
+        f"{_said(who['symmetrised exact'])}: points {points(exact)}, so this world "
+        f"{'tests' if tests else 'does not test'} asymmetry (in rooms half as wide "
+        f"{cell(share(control, 'directed'), 2)} and {cell(share(control, 'symmetric'), 2)}). By the learned quasimetric "
+        f"{_said(who['iqe'])}, by the best symmetric energy ({best}) {_said(who[best])}: points {points(learned)}. "
+        f"Random actions: {_said(who['random actions'])}.",
+        short=f"learned quasimetric {_value(who['iqe']):.2f}, best symmetric {_value(who[best]):.2f}",
+        verdicts=(_exact_verdict(exact), _learned_verdict(learned)),
+        figures=(_figure(who),),
+        tables=(_table(results, who),),
+    )
+
+
+Driver = tuple[list[Result], str]  # the trials, and under which name they hold the outcomes
+
+
+def _drivers(results: Sequence[Result]) -> dict[str, Driver]:
+    exact, learned = at(results, energy="exact", world=TESTED), {head: at(results, energy=head) for head in HEADS}
+    return {
+        "exact": (exact, "directed"),
+        "symmetrised exact": (exact, "symmetric"),
+        "iqe": (learned["iqe"], "agent"),
+        "symmetrised iqe": (learned["iqe"], "symmetrised"),
+        "l2": (learned["l2"], "agent"),
+        "random actions": (exact, "chance"),
+    }
+
+
+def _value(driver: Driver) -> float:
+    return share(*driver).value
+
+
+def _said(driver: Driver) -> str:
+    return cell(share(*driver), 2)
+
+
+def _exact_verdict(gap: Estimate) -> Verdict:
+    return Verdict.judge(
+        "exact_gap", gap, direction="higher", threshold=0.0,
+        good="Even the exact cost-to-go, symmetrised, fails here: the world tests asymmetry.",
+        bad="The exact cost-to-go, symmetrised, does not fail here, so the world does not test asymmetry.",
+    )  # fmt: skip
+
+
+def _learned_verdict(gap: Estimate) -> Verdict:
+    return Verdict.judge(
+        "learned_gap", gap, direction="higher", threshold=0.0,
+        good="The learned quasimetric leads to more goals than the best symmetric energy.",
+        bad="The learned quasimetric is not shown to lead to more goals than the best symmetric energy.",
+    )  # fmt: skip
+
+
+def _figure(who: dict[str, Driver]) -> dict[str, Any]:
+    return {"kind": "heatmap", "title": "Share of tasks through one-way doors that are done", "x": ["share"],
+            "y": list(who), "matrix": [[_value(driver)] for driver in who.values()]}  # fmt: skip
+
+
+def _table(results: Sequence[Result], who: dict[str, Driver]) -> dict[str, Any]:
+    small = at(results, world=CONTROL)
+    both = who | {"exact, rooms half as wide": (small, "directed"),
+                  "symmetrised exact, rooms half as wide": (small, "symmetric")}  # fmt: skip
+    rows = [
+        [name, _said(driver), by_seed(*driver), share(*driver).n,
+         *(cell(over_seeds(driver[0], order)) for order in ("order", "symmetric_order"))]
+        for name, driver in both.items()
+    ]  # fmt: skip
+    columns = ["energy", "done [95%]", "of each seed", "tasks", "Spearman with the exact energy",
+               "with the exact one symmetrised"]  # fmt: skip
+    return {"title": "Tasks from one room to the other, through one-way doors; orders are of the energy before it is "
+            "symmetrised", "columns": columns, "rows": rows}  # fmt: skip
+
+
+EXPERIMENT = Experiment("one-way-doors", "One-way doors", CLAIM, trials, conclude)

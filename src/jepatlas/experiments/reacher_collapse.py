@@ -1,0 +1,153 @@
+"""Reacher from pixels, with batch normalisation in the encoder, with group normalisation, and without any.
+
+A run has collapsed if training stopped it for that, or if at its end some latent direction has hardly any variance
+over held-out episodes; LeJEPA's optimum gives every direction 1. No truth enters. R² is shown beside it: what has not
+collapsed need not be good. What works against collapse is the weight λ of SIGReg, and the study does not say at which
+the published share was counted: so runs have the λ of the other experiments, or a tenth of it, and count together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+
+from jepatlas.base.proportions import paired_difference, success_rate
+from jepatlas.base.records import Estimate, Verdict
+from jepatlas.encoders.conv import Norm
+from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.reacher_agents import reacher_recipe
+from jepatlas.experiments.reacher_runs import probed
+from jepatlas.experiments.tables import at, cell, over_seeds
+from jepatlas.worlds import OrnsteinUhlenbeckMotion
+
+__all__ = ["EXPERIMENT", "collapsed"]
+
+NORMS: tuple[Norm, ...] = get_args(Norm)
+TITLES = {"batch": "batch normalisation", "group": "group normalisation", "none": "none"}
+PUBLISHED = 0.36
+FLAT = 0.1
+R2 = "angles_gaussian_gaussian"
+WEIGHTS = (1e-2, 1e-3)  # λ
+SCALES = {"tiny": (1, 12), "small": (8, 300), "paper": (25, 39_000)}  # seeds, steps
+
+CLAIM = Claim(
+    statement="Without batch normalisation in the encoder a good third of the runs on Reacher's pictures collapses.",
+    source="When Does LeJEPA Learn a World Model?, Reacher",
+    measured="about 36% of the runs without batch normalisation",
+)
+
+
+def trials(scale: Scale, seed: int) -> list[Trial]:
+    """The same seeds, so the same pictures, for all."""
+    seeds = range(seed, seed + SCALES[scale][0])
+    return [_trial(scale, s, norm, weight) for norm in NORMS for weight in WEIGHTS for s in seeds]
+
+
+def _trial(scale: Scale, seed: int, norm: Norm, weight: float) -> Trial:
+    """A collapse is looked for in the second half of training: what is flat before may recover."""
+    steps = SCALES[scale][1]
+    recipe = reacher_recipe(scale, seed, OrnsteinUhlenbeckMotion(rho=0.9), norm=norm, weight=weight)
+    training = replace(recipe.training, steps=steps, grace=steps // 2, log_every=max(1, steps // 12))
+    return probed(scale, replace(recipe, training=training), norm=norm, weight=weight)
+
+
+def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    """It holds where more runs collapse without than with batch normalisation, and the published share is possible."""
+    del scale
+    runs: dict[Norm, list[Result]] = {
+        norm: [r for r in at(results, norm=norm) if collapsed(r) is not None] for norm in NORMS
+    }
+    shares = {norm: _share(of) for norm, of in runs.items()}
+    more, published = _more(runs), shares["none"].low <= PUBLISHED <= shares["none"].high
+    rules = [more.low > 0, published]
+    return Finding(
+        "holds" if all(rules) else "holds in part" if any(rules) else "does not hold",
+        f"Collapsed (stopped, or a direction with a variance below {FLAT} at the end): "
+        + "; ".join(f"{TITLES[n]} {_count(of)} = {cell(shares[n], 2)} ({_by_weight(of)})" for n, of in runs.items())
+        + f" (Wilson's 95% intervals; published without batch normalisation: {PUBLISHED}). Without it, "
+        f"{cell(more, 2)} more than with it, run by run. R² of the angles on Gaussian poses, stopped runs as 0: "
+        + "; ".join(f"{TITLES[n]} {cell(over_seeds(of, R2, stopped=0.0))}" for n, of in runs.items()) + ".",
+        short="collapsed: " + ", ".join(f"{norm} {_count(of)}" for norm, of in runs.items()),
+        verdicts=(_more_verdict(more), *(_share_verdict(norm, shares[norm]) for norm in NORMS)),
+        figures=(_figure(runs),),
+        tables=(_table(results),),
+    )  # fmt: skip
+
+
+def collapsed(result: Result) -> bool | None:
+    """None where a run came to no end."""
+    if result.status == "failed":
+        return True
+    smallest = result.value("smallest_variance")
+    return None if np.isnan(smallest) else smallest < FLAT
+
+
+def _outcomes(runs: Sequence[Result]) -> np.ndarray:
+    return np.array([bool(collapsed(result)) for result in runs])
+
+
+def _share(runs: Sequence[Result]) -> Estimate:
+    return success_rate(_outcomes(runs)) if runs else Estimate(np.nan, np.nan, np.nan, 0)
+
+
+def _count(runs: Sequence[Result]) -> str:
+    return f"{int(_outcomes(runs).sum())} of {len(runs)}"
+
+
+def _by_weight(runs: Sequence[Result]) -> str:
+    return ", ".join(f"{_count(at(runs, weight=weight))} at λ = {weight:g}" for weight in WEIGHTS)
+
+
+def _more(runs: Mapping[Norm, list[Result]]) -> Estimate:
+    """How many more without than with batch normalisation, over seeds and λ that came to an end with both."""
+    placed = [{(r.at["weight"], r.at["seed"]): r for r in runs[norm]} for norm in ("none", "batch")]
+    shared = sorted(set(placed[0]) & set(placed[1]))
+    if not shared:
+        return Estimate(np.nan, np.nan, np.nan, 0)
+    return paired_difference(*(_outcomes([of[place] for place in shared]) for of in placed))
+
+
+def _more_verdict(more: Estimate) -> Verdict:
+    return Verdict.judge(
+        "more_collapse_without", more, direction="higher", threshold=0.0, null=0.0,
+        good="More runs collapse without batch normalisation, run by run.",
+        bad="That more runs collapse without batch normalisation is not shown.",
+    )  # fmt: skip
+
+
+def _share_verdict(norm: Norm, share: Estimate) -> Verdict:
+    return Verdict.judge(f"collapsed_{norm}", share, direction="lower", good="Share of runs that collapsed.")
+
+
+def _figure(runs: Mapping[Norm, list[Result]]) -> dict[str, Any]:
+    panels = [
+        {"title": f"λ = {weight:g}", "series": [
+            {"name": TITLES[norm], "points": True, "x": [_spread(r) for r in at(of, weight=weight)],
+             "y": [0.0 if r.status == "failed" else r.value(R2) for r in at(of, weight=weight)]}
+            for norm, of in runs.items()]}
+        for weight in WEIGHTS
+    ]  # fmt: skip
+    return {"kind": "curves", "title": "Every run", "x_label": "smallest variance of a latent direction",
+            "y_label": "R², Gaussian poses", "panels": panels, "note": "Runs that were stopped are at 0."}  # fmt: skip
+
+
+def _spread(result: Result) -> float:
+    return 0.0 if result.status == "failed" else result.value("smallest_variance")
+
+
+def _table(results: Sequence[Result]) -> dict[str, Any]:
+    told = {True: "yes", False: "no", None: "–"}
+    rows = [
+        [TITLES[r.at["norm"]], f"{r.at['weight']:g}", r.at["seed"], r.status, told[collapsed(r)],
+         f"{r.value('smallest_variance'):.3g}", cell(r.estimate(R2)), cell(r.estimate("angles_own_own"))]
+        for r in results
+    ]  # fmt: skip
+    columns = ["normalisation", "λ", "seed", "status", "collapsed", "smallest variance", "R², Gaussian poses",
+               "R², held-out episodes"]  # fmt: skip
+    return {"title": "Every run", "columns": columns, "rows": rows}
+
+
+EXPERIMENT = Experiment("reacher-collapse", "Reacher from pixels: normalisation and collapse", CLAIM, trials, conclude)
