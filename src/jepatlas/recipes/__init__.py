@@ -10,14 +10,8 @@ from jepatlas.recipes.energy import AgentConfig, EnergyRecipe, build_energy, bui
 from jepatlas.recipes.episodes import AnyActionWorld, EpisodeSource, HeldOut, WalkedWorld, gather_episodes, walk
 from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
 from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_from_plain, recipe_id, recipe_text
-from jepatlas.recipes.world_model import (
-    LatentEnergy,
-    Predictive,
-    TwoFrames,
-    WorldModelRecipe,
-    build_windows,
-    build_world_model,
-)
+from jepatlas.recipes.world_model import LatentEnergy, Predictive, TwoFrames, WorldModelRecipe
+from jepatlas.recipes.world_model_parts import build_windows, build_world_model
 
 __all__ = [
     "AgentConfig",

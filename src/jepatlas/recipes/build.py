@@ -8,7 +8,8 @@ from jepatlas.base.contracts import Batches
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.energy import EnergyRecipe, build_energy, build_steps, gathered
 from jepatlas.recipes.episodes import gather_episodes
-from jepatlas.recipes.world_model import WorldModelRecipe, build_windows, build_world_model
+from jepatlas.recipes.world_model import WorldModelRecipe
+from jepatlas.recipes.world_model_parts import build_windows, build_world_model
 
 __all__ = ["AnyRecipe", "build"]
 
