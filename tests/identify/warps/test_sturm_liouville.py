@@ -179,6 +179,34 @@ def test_heavy_tails_are_found_out_without_being_told(log_density, low: float):
     assert len(found.eigenvalues) == 0 and "no first eigenfunction" in (found.reason or "")
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("freedom", [1.5, 3.0, 4.0, 7.0, 10.0, 15.0, 20.0])
+def test_what_is_only_rounding_is_no_eigenfunction(freedom: float, count: int):
+    """The spectrum of Student's t is continuous from 0 on; near 0 rounding looks like an eigenvalue."""
+    found = sturm_liouville(lambda x: -(freedom + 1) / 2 * np.log1p(x**2 / freedom), count)
+    assert len(found.eigenvalues) == 0 and "no first eigenfunction" in (found.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("log_density", "low"),
+    [
+        (lambda x: -(np.abs(x) ** 0.3), -math.inf),
+        (lambda x: -(np.log(x) ** 2) / 2 - np.log(x), 0.0),  # log-normal
+        (lambda x: -3 * np.log(x), 1.0),  # Pareto
+    ],
+)
+def test_other_heavy_tails_have_none_either(log_density, low: float):
+    assert len(sturm_liouville(log_density, 2, support=(low, math.inf)).eigenvalues) == 0
+
+
+@pytest.mark.parametrize("apart", [4.0, 6.0])
+def test_two_deep_wells_are_left_slowly_but_left(apart: float):
+    """λ_1 is tiny here, and no rounding: crossing the barrier takes about e^{apart²/2}."""
+    found = sturm_liouville(lambda x: np.logaddexp(-((x - apart) ** 2) / 2, -((x + apart) ** 2) / 2), 3)
+    check_theorem(found)
+    assert found.reason is None and 0 < found.eigenvalues[0] < 1e-2
+
+
 def test_the_warp_as_a_function():
     found = sturm_liouville_generalised_normal(6.0)
     x = np.linspace(-6, 6, 4001)

@@ -19,12 +19,19 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from jepatlas.base.errors import InputError
-from jepatlas.identify.warps.law import Law, LogDensity
+from jepatlas.identify.warps.law import Eigenpairs, Law, LogDensity
 
 __all__ = ["SturmLiouville", "sturm_liouville", "sturm_liouville_generalised_normal"]
 
 SHOWN = 36.0
 """Where p is smaller than e^{−SHOWN} of its maximum there is never a sample, and rounding blurs f: it is not kept."""
+
+STEADY = 1e-2
+"""How far the eigenvalues of the coarse and the finer grid may be apart, relative to them."""
+DISTINCT = 1e-7
+"""Eigenvalues nearer to each other than this, relative to them, are one; those of two deep wells come near that."""
+BLUR = 1e-6
+"""√p f below this share of its maximum says nothing of its sign."""
 
 HEAVY = (
     "This law has no first eigenfunction that could be found, so no warp is predicted: however far out the tails are "
@@ -80,6 +87,7 @@ def sturm_liouville(
     coarse, found, depth = law.followed_outward(count, points)
     x, mass = coarse.x, coarse.mass
     finer = law.eigenpairs(depth, count, 3 * len(x))
+    found = _sound(coarse, finer, found)
     # Errors are even powers of the cell's width, and every third cell of the finer grid has a centre of the coarse one.
     values = (9 * finer.values - coarse.values)[:found] / 8
     functions = (9 * finer.functions[:, 1::3] - coarse.functions)[:found] / 8
@@ -90,6 +98,26 @@ def sturm_liouville(
     density = mass / coarse.width
     shown = density >= density.max() * np.exp(-SHOWN)
     return SturmLiouville(x[shown], density[shown], values, functions[:, shown], affinity, reason)
+
+
+def _sound(coarse: Eigenpairs, finer: Eigenpairs, found: int) -> int:
+    """How many of the first `found` are what theory says they are: λ_k positive, rising, f_k with k zeros, on both grids.
+
+    Where the spectrum is continuous from 0 on, what comes out near 0 is rounding, and only looks confined.
+    """
+    values, others = finer.values[:found], coarse.values[:found]
+    steady = np.abs(values - others) <= STEADY * values
+    rising = np.diff(values, prepend=0.0) > DISTINCT * values
+    zeros = np.array([_zeros(f, coarse.mass) for f in coarse.functions[:found]], dtype=int)
+    good = steady & rising & (zeros == np.arange(1, found + 1))
+    return found if good.all() else int(np.argmin(good))
+
+
+def _zeros(function: np.ndarray, mass: np.ndarray) -> int:
+    """Changes of sign, where there is any mass to speak of: further out rounding has the say."""
+    size = function * np.sqrt(mass)
+    signs = np.sign(size[np.abs(size) > BLUR * np.abs(size).max()])
+    return int((np.diff(signs) != 0).sum())
 
 
 def sturm_liouville_generalised_normal(alpha: float, count: int = 4, *, points: int = 2001) -> SturmLiouville:
