@@ -9,6 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 for library in ("OMP", "OPENBLAS", "MKL"):  # read when numpy and torch are loaded: here, and in every process we start
     os.environ[f"{library}_NUM_THREADS"] = "1"
@@ -21,6 +22,11 @@ os.environ["NUMBA_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / f"jepatlas-num
 # Whatever started the tests may ignore Ctrl-C (a shell's background job does), and children would inherit that.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# The same examples in every run: what fails here fails everywhere. Look for others with --hypothesis-profile=default.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,7 +12,7 @@ from jepatlas.certificates import Certificate, certify_file
 from jepatlas.planning import certify_world_model
 from jepatlas.recipes import WorldModelRecipe, any_recipe
 from jepatlas.runs import certify_run
-from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
+from jepatlas.verbs.options import console_for, emit, parse, say, say_advice, verdict_table
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,7 @@ def main(words: list[str]) -> int:
     console.print(found, style="bold", highlight=False, markup=False, soft_wrap=True) if found else None
     say(console, record.summary.removeprefix(found).strip())
     console.print(verdict_table(record.title, decided))
+    say_advice(console, record.verdicts)
     if hidden := len(record.verdicts) - len(decided):
         say(console, f"{hidden} more numbers inform: --full shows them.")
     emit(options.json, {"subject": str(options.subject)} | record.to_json())

@@ -20,7 +20,7 @@ from rich.table import Column, Table
 from jepatlas.base.files import finite, write_json
 from jepatlas.base.records import Verdict
 
-__all__ = ["console_for", "emit", "parse", "progress_bar", "say", "verdict_table"]
+__all__ = ["console_for", "emit", "parse", "progress_bar", "say", "say_advice", "verdict_table"]
 
 T = TypeVar("T")
 PASSED = {True: "[green]✓", False: "[red]✗", None: "·"}
@@ -74,6 +74,13 @@ def verdict_table(title: str, verdicts: typing.Iterable[Verdict]) -> Table:
         null = "" if v.null is None else f"{v.null:.3g}"
         table.add_row(v.name, _interval(v), null, wanted, PASSED[v.passed])
     return table
+
+
+def say_advice(console: Console, verdicts: typing.Iterable[Verdict]) -> None:
+    """What to do about each check that failed."""
+    for verdict in verdicts:
+        if verdict.passed is False:
+            say(console, f"✗ {verdict.name}: {verdict.advice}")
 
 
 def _interval(v: Verdict) -> str:
