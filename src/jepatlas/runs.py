@@ -41,6 +41,7 @@ __all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run"
 T = TypeVar("T", bound=nn.Module)
 
 SMALLEST = 100  # samples of a certificate: fewer say nothing
+SAMPLES = 40_000
 
 
 def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -> Outcome:
@@ -95,7 +96,7 @@ def trained(objective: T, recipe: AnyRecipe, folder: Path) -> T:
 
 
 def certify_run(
-    folder: Path, *, samples: int = 40_000, seed: int = 0, out: Path | None = None, audited: bool = False
+    folder: Path, *, samples: int = SAMPLES, seed: int = 0, out: Path | None = None, audited: bool = False
 ) -> Certificate:
     """Certify a run on fresh samples of its world, and keep the record as `records/certificate.json`.
 
@@ -130,11 +131,11 @@ def train_job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     return result
 
 
-def run_job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_job(recipe: dict[str, Any], folder: str, samples: int = SAMPLES) -> dict[str, Any]:
     """One job of a sweep: train (or go on), then certify what was finished."""
     result = train_job(recipe, folder)
     if result["status"] == "finished":
-        record = certify_run(Path(folder), seed=recipe["seed"])
+        record = certify_run(Path(folder), samples=samples, seed=recipe["seed"])
         result["verdicts"] += [verdict.to_json() for verdict in record.verdicts]
     return result
 

@@ -48,9 +48,10 @@ class Plan:
     steps: int
     seeds: int
     pairs: int
+    tests: int = 20_000
 
 
-SCALES = {"tiny": Plan(30, 1, 2000), "small": Plan(2500, 3, 30_000), "paper": Plan(20_000, 5, 300_000)}
+SCALES = {"tiny": Plan(30, 1, 1000, 1000), "small": Plan(2500, 3, 30_000), "paper": Plan(20_000, 5, 300_000)}
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
@@ -60,16 +61,17 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
             recipe = recipe_for(scale, WORLDS[name], steps=plan.steps, seed=s)
             where = {"method": method, "world": name.replace(" ", "-"), "seed": s}
             if method == "correct":
-                every += [_corrected(recipe, dose, where) for dose in DOSES]
+                every += [_corrected(recipe, dose, where, plan.tests) for dose in DOSES]
             else:
-                settings = {"recipe": to_plain(recipe), "pairs": plan.pairs, "method": method}
+                settings = {"recipe": to_plain(recipe), "pairs": plan.pairs, "method": method, "tests": plan.tests}
                 every.append(Trial(where | {"dose": "all"}, run_weighted, settings))
     return every
 
 
-def _corrected(recipe: Recipe, dose: float, where: dict[str, Any]) -> Trial:
+def _corrected(recipe: Recipe, dose: float, where: dict[str, Any], tests: int) -> Trial:
     objective = InfoNCEConfig(kernel="anisotropic", adaptive=True, dose=dose)
-    return Trial(where | {"dose": dose}, run_corrected, {"recipe": to_plain(replace(recipe, objective=objective))})
+    settings = {"recipe": to_plain(replace(recipe, objective=objective)), "tests": tests}
+    return Trial(where | {"dose": dose}, run_corrected, settings)
 
 
 def run_weighted(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -79,7 +81,7 @@ def run_weighted(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     drawn = recipe.pairs.draw(recipe.world, settings["pairs"], torch_generator(recipe.seed, "isotropise"))
     x, x_next, z, z_next = (tensor.double().numpy() for tensor in (drawn.x, drawn.x_next, drawn.z, drawn.z_next))
     points = dose_response(
-        x, x_next, z, z_next, {"own": fresh(recipe, 20_000)}, dim=recipe.world.dim, doses=DOSES,
+        x, x_next, z, z_next, {"own": fresh(recipe, settings["tests"])}, dim=recipe.world.dim, doses=DOSES,
         method=settings["method"], seed=recipe.seed,
     )  # fmt: skip
     found = {f"r2_{point.dose:g}": point.recovery["own"] for point in points}
@@ -93,7 +95,7 @@ def run_corrected(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     def measure(recipe: Recipe, _: PairObjective, drawn: Sample) -> list[dict[str, Any]]:
         return inform({name: r2_of_state(drawn.h, drawn.z, recipe.seed)}, "at this dose")
 
-    return train_and_measure(settings["recipe"], folder, 20_000, measure)
+    return train_and_measure(settings["recipe"], folder, settings["tests"], measure)
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

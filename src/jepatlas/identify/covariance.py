@@ -10,6 +10,8 @@ import numpy as np
 
 __all__ = ["SignedProduct", "WeightedCovariance", "weighted_product"]
 
+WIDE = 16  # columns from which on it is quicker to look for the rows that have weight
+
 
 class WeightedCovariance:
     """Cov_w = Σ w (x − x̄_w)(x − x̄_w)ᵀ / Σ w.  The rows are centred once; then each w costs one symmetric product.
@@ -31,6 +33,8 @@ class WeightedCovariance:
 
 def weighted_product(a: np.ndarray, b: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Σ w a bᵀ over rows, for weights that are not negative; half the work where b is a."""
+    if a.shape[1] < WIDE:
+        return (a * weights[:, None]).T @ b
     kept = np.flatnonzero(weights)
     root = np.sqrt(weights[kept])[:, None]
     left = a[kept] * root
