@@ -71,6 +71,7 @@ def test_a_model_is_probed_where_it_has_not_learned(model: TrainedModel):
     drawn = gaussian_poses(model, 120)
     np.testing.assert_allclose(drawn.angles.std(0), SCALE, atol=0.15)
     assert found["angles_own_own"].n == 3 * len(model.data.held)  # five frames in an episode, the last two have no next
+    assert found["correlation"].value == pytest.approx(0.8**2, abs=0.2)
     frames = model.data.episodes.rows(model.data.x, np.concatenate([5 * e + np.arange(3) for e in model.data.held]))
     variances = np.linalg.eigvalsh(np.cov(model.encode(frames).double().numpy(), rowvar=False))
     assert found["smallest_variance"].value == pytest.approx(variances[0], rel=1e-4)

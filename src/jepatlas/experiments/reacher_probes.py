@@ -15,13 +15,13 @@ from itertools import product
 
 import numpy as np
 
-from jepatlas.base.linear import least_squares, r2
+from jepatlas.base.linear import least_squares
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
 from jepatlas.experiments.reacher_agents import reacher_of
 from jepatlas.identify import degree_variances
-from jepatlas.planning import TrainedModel, latent_episodes
+from jepatlas.planning import LatentEpisodes, TrainedModel, latent_episodes
 from jepatlas.worlds import OrnsteinUhlenbeckMotion
 
 __all__ = ["DEGREE", "PLACES", "TARGETS", "Poses", "degree_shares", "gaussian_poses", "probe", "probes"]
@@ -48,17 +48,19 @@ def probes(model: TrainedModel, count: int) -> dict[str, Estimate]:
     {target}_{fitted on}_{scored on}    R² of the angles, or of their sines and cosines ("circle")
     degree_1 … degree_4, beyond         shares of the latents' variance over Gaussian poses, by Hermite degree
     smallest_variance                   of any latent direction, on the held-out episodes: 1 at LeJEPA's optimum
+    correlation                         of a joint's angles in the two frames of a pair, mean over both joints
     """
     gaussian, seed = gaussian_poses(model, count), model.recipe.seed
-    fits = dict(zip(PLACES, (_own_poses(model, held=False), _rows(gaussian, 0)), strict=True))
-    scores = dict(zip(PLACES, (_own_poses(model, held=True), _rows(gaussian, 1)), strict=True))
+    learnt, held = (latent_episodes(model, held=which, most=MOST) for which in (False, True))
+    fits = {"own": _poses(learnt), "gaussian": _rows(gaussian, 0)}
+    scores = {"own": _poses(held), "gaussian": _rows(gaussian, 1)}
     found = {
         f"{target}_{one}_{other}": probe(fits[one], scores[other], target, seed)
         for target, one, other in product(TARGETS, PLACES, PLACES)
     }
-    smallest = float(np.linalg.eigvalsh(np.cov(scores["own"].h, rowvar=False))[0])
-    spread = {"smallest_variance": Estimate(smallest, smallest, smallest, len(scores["own"].h))}
-    return found | degree_shares(gaussian, seed) | spread
+    smallest = float(np.linalg.eigvalsh(np.cov(held.h, rowvar=False))[0])
+    plain = {"smallest_variance": (smallest, len(held.h)), "correlation": (_correlation(learnt), len(learnt.h))}
+    return found | degree_shares(gaussian, seed) | {name: Estimate(v, v, v, n) for name, (v, n) in plain.items()}
 
 
 def gaussian_poses(model: TrainedModel, count: int) -> Poses:
@@ -66,11 +68,15 @@ def gaussian_poses(model: TrainedModel, count: int) -> Poses:
     return Poses(model.encode(reacher_of(model.recipe).render(angles)).double().numpy(), angles, np.arange(count))
 
 
-def _own_poses(model: TrainedModel, *, held: bool) -> Poses:
-    """Of the episodes that were held out, or of those that were learned from."""
-    found = latent_episodes(model, held=held, most=MOST)
-    assert found.z is not None  # a world knows its states
-    return Poses(found.h, found.z, found.episode)
+def _poses(episodes: LatentEpisodes) -> Poses:
+    assert episodes.z is not None  # a world knows its states
+    return Poses(episodes.h, episodes.z, episodes.episode)
+
+
+def _correlation(episodes: LatentEpisodes) -> float:
+    assert episodes.z is not None and episodes.z_next is not None
+    joints = zip(episodes.z.T, episodes.z_next.T, strict=True)
+    return float(np.mean([np.corrcoef(now, later)[0, 1] for now, later in joints]))
 
 
 def _rows(poses: Poses, half: int) -> Poses:
@@ -79,11 +85,12 @@ def _rows(poses: Poses, half: int) -> Poses:
 
 def probe(fit: Poses, score: Poses, target: str, seed: int, replicates: int = 200) -> Estimate:
     """R² by least squares; the interval is that of resampled groups."""
-    told = least_squares(fit.h, _target(fit.angles, target)).apply(score.h)
     truth = _target(score.angles, target)
+    left = np.square(truth - least_squares(fit.h, _target(fit.angles, target)).apply(score.h)).sum(1)
+    around = np.square(truth - truth.mean(0)).sum(1)
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
-        return {"r2": r2(truth, told, weights)}
+        return {"r2": float(1 - weights @ left / (weights @ around))}
 
     rng = numpy_generator(seed, "probe")
     return bootstrap(statistic, len(truth), rng, groups=score.group, replicates=replicates)["r2"]

@@ -3,7 +3,8 @@
 With `one_way` the door leads from the left room to the right one only, and the way back is another door at the far
 end of the wall, which leads only back. From x to y and back again is then always one tour through both doors, equally
 long for every x on it: so a symmetrised cost-to-go, which is half of that tour, is flat along the wall and says nothing
-about which door to take, while the directed one says it everywhere. Without a way back it is +∞ before the door.
+about which door to take, while the directed one says it everywhere. Who goes by the symmetrised one must see from one
+door to the other, which in big rooms a planner does not. Without a way back it is +∞ before the door.
 """
 
 from __future__ import annotations
