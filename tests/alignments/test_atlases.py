@@ -65,6 +65,22 @@ def test_certified_charts_keep_their_promise_and_it_is_said_which():
     )
 
 
+def test_certified_errors_are_resampled_by_groups():
+    """Errors that are the same throughout a group: single rows would seem to tell more than they do."""
+    groups = np.arange(300) // 10
+    shared = 0.1 * np.repeat(np.random.default_rng(3).standard_normal((30, 3)), 10, axis=0)
+
+    def error(given: np.ndarray | None) -> Verdict:
+        ada, ben = (chart(name, 1, noise=0.0, certificate=SAFE, groups=given) for name in ("ada", "ben"))
+        found = named(build_verdicts([ada, replace(ben, latents=ben.latents + shared)], seed=0))
+        return found["certified.error.ada.ben"]
+
+    by_group, by_row = error(groups), error(None)
+    assert by_group.high - by_group.low > 1.5 * (by_row.high - by_row.low)
+    few = [chart(name, seed, certificate=SAFE, groups=groups // 5) for seed, name in enumerate(("ada", "ben"))]
+    assert not any(name.startswith("certified") for name in named(build_verdicts(few, seed=0)))  # two are held out
+
+
 def test_a_newcomer_is_scored_on_anchors_that_it_was_not_fitted_on():
     atlas = Atlas.build([chart("ada", 1), chart("ben", 2)])
     (good,) = add_verdicts(atlas, chart("cleo", 3), seed=0)
@@ -141,5 +157,9 @@ def test_charts_that_are_refused(tmp_path: Path):
         read_charts([five, five], [tmp_path / "c.json"])
     with pytest.raises(InputError, match="'no name' cannot name a chart"):
         read_charts([write(tmp_path / "no name.npy", h=h), five])
+    known = write(tmp_path / "known.npz", h=h, ids=np.arange(5)[::-1])
+    for both in ([known, five], [five, known]):  # numbered, the rows of one would be taken for other states
+        with pytest.raises(InputError, match="known has ids, but five has none: give ids for both, or for neither"):
+            read_charts(both)
     with pytest.raises(InputError, match="more than once: 0"):
-        read_charts([write(tmp_path / "twice.npz", h=h, ids=np.zeros(5, int)), five])
+        read_charts([write(tmp_path / "twice.npz", h=h, ids=np.zeros(5, int)), known])

@@ -11,6 +11,7 @@ from jepatlas.alignments import Latents, certificate_summary, chart_latents, rea
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_json
 from jepatlas.base.records import Estimate, Verdict
+from jepatlas.certificates.certificate import certificate
 
 
 def bound(name: str, value: float, threshold: float | None = 1.0) -> Verdict:
@@ -36,6 +37,38 @@ def test_the_tighter_bound_is_kept_with_the_coordinates_that_it_speaks_of():
     failed = certificate_summary([bound("bound", 3.0)])
     assert failed is not None and not failed.identified
     assert certificate_summary([bound("r2", 0.9)]) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "identified"),
+    [
+        ({"passed": True, "diagnosis": None}, True),
+        ({"passed": True, "diagnosis": {"kind": "rotation"}}, True),
+        ({"passed": False, "diagnosis": None}, False),  # an audit has failed
+        ({"passed": False, "diagnosis": {"kind": "warp"}}, False),
+        ({"diagnosis": {"kind": "warp"}}, False),
+        ({"passed": None, "diagnosis": {"kind": "undecided"}}, None),
+        ({"passed": None, "diagnosis": None}, None),
+    ],
+)
+def test_a_good_bound_of_a_certificate_that_does_not_pass_identifies_nothing(
+    said: dict, identified: bool | None, tmp_path: Path
+):
+    write_json(tmp_path / "c.json", {"verdicts": [bound("bound", 0.5).to_json()]} | said)
+    found = read_certificate(tmp_path / "c.json")
+    assert found.identified is identified and found.bound.value == 0.5
+    bad = {"verdicts": [bound("bound", 3.0).to_json()]} | said
+    write_json(tmp_path / "bad.json", bad)
+    assert read_certificate(tmp_path / "bad.json").identified is False
+
+
+def test_a_certificate_speaks_of_latents_of_one_width(tmp_path: Path):
+    h = np.random.default_rng(0).standard_normal((400, 4))
+    given = certificate("c", {"h": h, "h_next": 0.9 * h + 0.1 * h[::-1]}, rho=0.9, seed=0)
+    write_json(tmp_path / "c.json", given.to_json())
+    assert read_certificate(tmp_path / "c.json", Latents("ada", h)).bound.n > 0
+    with pytest.raises(InputError, match=r"c\.json is a certificate of latents of 4 dimensions, but ben has 6"):
+        read_certificate(tmp_path / "c.json", Latents("ben", np.ones((5, 6))))
 
 
 def test_a_certificate_is_read_as_it_was_written(tmp_path: Path):

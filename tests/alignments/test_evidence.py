@@ -137,6 +137,7 @@ def test_neighbourhoods_larger_than_the_rows_or_than_halves_of_them_are_not_judg
         ({"rows": 7}, "7 held-out rows in 7 groups are too few.*at least 4 rows.*--rows"),
         ({"rows": -1}, "0 held-out rows in 0 groups are too few"),
         ({"groups": np.zeros(160)}, "80 held-out rows in 1 groups are too few"),
+        ({"groups": np.zeros(160), "block": 160}, "80 held-out rows in 1 time block are.*shorter --blocks than 160"),
         ({"permutations": 1}, "at least 2 permutations, but 1 was given"),
     ],
 )

@@ -8,6 +8,7 @@ from alignments.models import Models, matched
 
 from jepatlas.align import LinearProbe, migrate, split_rows
 from jepatlas.alignments import Migration, fit_map, migrate_between
+from jepatlas.alignments.probe_rows import halves
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import hold_out
 from jepatlas.base.records import LinearMap, Verdict
@@ -56,12 +57,12 @@ def test_independent_models_do_not_migrate_and_true_pairs_do():
     labels = (b[:, 0] > 0).astype(int)
     found = migrate_between(matched(a, b, labels=labels), "least-squares", limit=1e6, seed=0)
     assert abs(found.report.migrated.value - 0.5) < 0.1 and judged(found)["map_r2"].passed is False
-    assert found.record.summary.startswith(CHANCE)
+    assert found.record.summary.startswith(CHANCE) and found.nothing.startswith(CHANCE)
     related = b @ rng.standard_normal((40, 60)) + 0.1 * a
     true = migrate_between(matched(related, b, labels=labels), "least-squares", limit=1e6, seed=0)
     assert true.report.migrated.value > 0.85 and judged(true)["map_r2"].passed
     assert judged(true)["map_r2"].value > 0.9 and judged(found)["map_r2"].value < 0.1
-    assert true.record.summary.startswith("The migrated probe is right on")
+    assert true.record.summary.startswith("The migrated probe is right on") and not true.nothing
 
 
 def test_a_narrower_target_that_is_independent_is_refused_and_a_true_one_is_not():
@@ -124,6 +125,33 @@ def test_time_blocks_and_shares():
     assert short.value == 0 and short.passed is False
 
 
+def test_single_rows_are_halved_class_by_class():
+    """Four rare classes of 2 to 5 rows: by chance, one would often be missing in the probe's half."""
+    labels = np.concatenate([np.repeat([1, 2, 3, 4], [2, 3, 4, 5]), np.zeros(226, int)])
+    rows = np.arange(0, 240)
+    for seed in range(5):
+        mapped, probed = halves(rows, labels, None, seed)
+        np.testing.assert_array_equal(np.sort(np.concatenate([mapped, probed])), rows)
+        counts = np.bincount(labels)
+        np.testing.assert_array_equal(np.bincount(labels[probed]), (counts + 1) // 2)
+    mapped, probed = halves(rows, rows, None, 0)
+    assert len(mapped) == len(probed) == 120  # a label for each row: some pairs are left to the map all the same
+
+
+def test_probe_and_map_of_other_widths_are_refused_by_what_is_wrong_with_them():
+    rng = np.random.default_rng(0)
+    both = matched(*rng.standard_normal((2, 80, 6)), labels=np.arange(80) % 2)
+    wide = rng.standard_normal((80, 8))
+    map8, map6 = (fit_map("least-squares", h, h).map_ for h in (wide, wide[:, :6]))
+    probe8, probe6 = (LinearProbe.fit(h, np.arange(80) % 2) for h in (wide, wide[:, :6]))
+    of_map = "^The map goes from 8 to 8 dimensions, but the latents of ada have 6 and those of ben have 6"
+    of_probe = "^The probe reads 8 dimensions, but the latents of ada have 6"
+    for probe, fitted, message in ((None, map8, of_map), (probe6, map8, of_map), (probe8, map6, of_probe),
+                                   (probe8, None, of_probe), (probe8, map8, of_probe)):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            migrate_between(both, "ridge", limit=1e6, seed=0, probe=probe, fitted=fitted)
+
+
 def test_refusals():
     with pytest.raises(InputError, match=r"ada has no labels.*--labels"):
         migrate_between(matched(MODELS.a, MODELS.b), "ridge", limit=1e6, seed=0)
@@ -138,5 +166,5 @@ def test_refusals():
         migrate_between(two, "ridge", limit=1e6, seed=0)
     rare = MODELS.label.astype("<U9")
     rare[split_rows(240, numpy_generator(0, "migrate split"), groups=MODELS.group).score[0]] = "up"
-    with pytest.raises(InputError, match=r"does not know the labels \['up'\]"):
+    with pytest.raises(InputError, match=r"does not know the labels \['up'\]: none of the .* held out.*--seed"):
         migrate_between(matched(MODELS.a, MODELS.b, labels=rare, groups=MODELS.group), "ridge", limit=1e6, seed=0)

@@ -5,13 +5,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from jepatlas.base.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial, reproduce
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.pair_budget import METHODS, budgets
 from jepatlas.experiments.pair_noise import SHARES
+from jepatlas.experiments.tables import factor_over_seeds
 
 
 def concluded(name: str, numbers: Callable[[Trial], dict[str, float]], apart: float = 1e-4, **more: Any) -> Finding:
@@ -77,6 +80,18 @@ def test_pair_noise(lost: float, growth: float, outcome: str):
     finding = concluded("pair-noise", numbers)
     assert finding.outcome == outcome
     assert all(verdict.passed for verdict in finding.verdicts), "the robust fit is judged by itself"
+
+
+def test_a_factor_is_averaged_as_one():
+    """By the definition: Student's interval of the logarithms, of 1, 10 and 100 about 10."""
+    trials = EXPERIMENTS["pair-noise"].trials("small", 0)[:3]
+    runs = [Result(trial, Path(), "finished", {"verdicts": inform({"growth": Estimate(v, v, v, 9)}, "")})
+            for trial, v in zip(trials, (1.0, 10.0, 100.0), strict=True)]  # fmt: skip
+    found, reach = factor_over_seeds(runs, "growth"), stats.t.ppf(0.975, 2) / np.sqrt(3)
+    assert found.value == pytest.approx(10) and found.n == 3
+    assert (found.low, found.high) == (pytest.approx(10 ** (1 - reach)), pytest.approx(10 ** (1 + reach)))
+    one = factor_over_seeds(runs[:1], "growth")
+    assert (one.value, one.low, one.high) == (1.0, 0.0, np.inf)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +179,8 @@ def linear_numbers(trial: Trial, slope: float, off: float, bound: float) -> dict
                 for n in s["pairs"]:
                     key = f"{where}_{k:g}_{noise:g}_{n}"
                     error = 100 * float(n) ** slope if noise else 0.0
-                    found |= {f"error_{key}": error, f"r2_{key}": 1 / (1 + noise**2) + off, f"kappa_{key}": 1.0}
+                    found |= {f"error_{key}": error, f"r2_{key}": 1 / (1 + noise**2) + off}
+                    found[f"kappa_{key}"] = 0.95 + noise * 300 / n
     return found
 
 
@@ -175,3 +191,7 @@ def linear_numbers(trial: Trial, slope: float, off: float, bound: float) -> dict
 def test_linear_state_model(slope: float, off: float, bound: float, outcome: str):
     finding = concluded("linear-state-model", lambda trial: linear_numbers(trial, slope, off, bound), apart=0.0)
     assert finding.outcome == outcome
+    assert f"κ(A₂A₁⁻¹) is at most {bound:.2f} times its bound" in finding.sentence
+    fitted = "κ of the fitted W is at most 0.95 times that without noise; with σ = 1 in h₂ it is up to 0.96 times with "
+    assert f"{fitted}30,000 pairs and 1.95 times with 300." in finding.sentence
+    assert "κ(W) ≤ 0.95 (noisy: 1.95) × bound" in finding.short

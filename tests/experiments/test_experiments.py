@@ -178,10 +178,16 @@ def test_the_claims_page_is_what_the_records_say():
     assert (DOCS / "claims.md").read_text() == page
 
 
-def test_every_experiment_has_a_published_record_and_none_is_tiny():
+def test_published_records_are_of_experiments_and_none_is_tiny():
     published = {record["about"]["name"]: record for record in read_results(shipped_results())}
-    assert published.keys() == EXPERIMENTS.keys()
+    assert published.keys() <= EXPERIMENTS.keys()
     assert all(record["about"]["scale"] != "tiny" for record in published.values())
+
+
+def test_an_experiment_that_was_not_run_yet_is_said_to_be_so():
+    """Its claim stands on the page all the same."""
+    page = claims_page([], list(EXPERIMENTS))
+    assert all(name in page for name in EXPERIMENTS)
 
 
 def _run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:

@@ -215,6 +215,23 @@ def test_a_certificate_may_be_undecided(capsys: Captured):
     assert "undecided" in rows["ada"] and " no " in rows["ben"]
 
 
+def test_a_failed_certificate_identifies_no_chart_and_it_is_said(capsys: Captured):
+    bound = Verdict.judge("bound", Estimate(0.01, 0.005, 0.02, 120), direction="lower", threshold=1, good="")
+    for name, said in (("passed", {"passed": True}), ("open", {"passed": None}), ("failed", {"passed": False})):
+        write_json(Path(f"{name}.json"), {"verdicts": [bound.to_json()], "provenance": {"latent_dim": 3}} | said)
+    words = ["atlas", "build", "ada.npz", "ben.npz", "cleo.npz", "--out", "atlas", "--certificates"]
+    found = answer(capsys, *words, "passed.json", "open.json", "failed.json")
+    assert [chart["identified"] for chart in found["charts"]] == [True, None, False]
+    assert not any(verdict["name"].startswith("certified") for verdict in found["verdicts"])
+    assert call("atlas", "show", "atlas") == 0
+    out = capsys.readouterr().out
+    assert found["certificates"] in out and "ben (its certificate, or the bound in it, is undecided" in out
+    assert "cleo (its certificate, or the bound in it, does not pass)" in out and "ada (" not in out
+    write_json(Path("wide.json"), {"verdicts": [bound.to_json()], "provenance": {"latent_dim": 4}, "passed": True})
+    said = refused(capsys, *words, "wide.json", "passed.json", "passed.json")
+    assert "wide.json is a certificate of latents of 4 dimensions, but ada has 3" in said
+
+
 def test_ids_among_the_columns_of_a_table(capsys: Captured):
     for name, seed, rows in (("a", 1, IDS), ("b", 2, ORDER)):
         write(f"{name}.csv", ids=rows, **{f"d{i}": column for i, column in enumerate(latents(seed)[rows].T)})
@@ -238,6 +255,7 @@ BAD = [
     (["build", "ada.npz"], "at least 2 files of latents, but 1 was given"),
     (["build", "ada.npz", "ada.npz"], "Every chart needs a name of its own, but ada was given twice"),
     (["build", "ada.npz", "short.npy"], "ada has 120 rows, short has 50 rows, and not all have ids"),
+    (["build", "ada.npz", "plain.npy"], "ada has ids, but plain has none: give ids for both, or for neither"),
     (["build", "ada.npz", "texts.npz"], "Some ids are numbers and some are texts"),
     (
         ["build", "ada.npz", "apart.npz"],
@@ -271,6 +289,7 @@ def test_bad_input(words: list[str], message: str, atlas: Path, capsys: Captured
     broken[5, 0] = np.inf
     write("nan.npz", h=broken, ids=IDS)
     write("short.npy", h=latents(1)[:50])
+    write("plain.npy", h=latents(1))
     write("narrow.npy", h=latents(1)[:, :2])
     write("texts.npz", h=latents(1), ids=IDS.astype(str))
     write("apart.npz", h=latents(1), ids=IDS + 1000)

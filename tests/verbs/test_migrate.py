@@ -89,6 +89,13 @@ def test_a_saved_probe_and_map_are_scored_on_latents(capsys: Captured):
     assert Path("out/map.safetensors").read_bytes() == Path("map.safetensors").read_bytes()
 
 
+def test_between_unrelated_models_nothing_is_written(capsys: Captured):
+    write("eve.npy", h=np.random.default_rng(9).standard_normal((96, 4)))
+    said = refused(capsys, "migrate", "probe", "ada.npy", "eve.npy", "--labels", "labels.npy", "--out", "out")
+    assert "Nothing is carried: the map tells eve from ada no better than chance" in said
+    assert "No probe is written" in said and not Path("out").exists()
+
+
 def test_time_blocks_and_a_share(capsys: Captured):
     words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--blocks", "12", "--share", "0.25", "--out", "out"]
     found = answer(capsys, "migrate", "probe", *words)
@@ -113,6 +120,7 @@ BAD = [
     (["ada.npy", "ben.npy", "--labels", "labels.npy", "--map", "side.safetensors"], "is not a saved LinearMap"),
     (["ada.npy", "ben.npy", "--labels", "other.npy", "--probe", "side.safetensors"], "does not know the labels ['up']"),
     (["narrow.npy", "ben.npy", "--labels", "labels.npy", "--probe", "side.safetensors"], "reads 4 dimensions, but the"),
+    (["wide.npy", "ben.npy", "--labels", "labels.npy", "--map", "map.safetensors"], "The map goes from 4 to 4 dim"),
     (["ada.npy", "flat.npy", "--labels", "labels.npy"], "carries 0 of the 4 directions"),
     (["ada.npy", "ben.npy", "--labels", "labels.npy", "--out", "ada.npy"], "Could not write ada.npy"),
     (["--probe", "absent.safetensors", "--map", "map.safetensors"], "absent.safetensors is not a saved LinearProbe"),
@@ -124,6 +132,7 @@ BAD = [
 def test_bad_input(words: list[str], message: str, capsys: Captured):
     write("short.npy", h=MODELS.b[:90])
     write("narrow.npy", h=MODELS.a[:, :2])
+    write("wide.npy", h=np.hstack([MODELS.a, MODELS.a]))
     write("flat.npy", h=np.ones((96, 4)))
     holes = np.where(IDS % 2 == 0, np.nan, SIDE)
     labels = {"same": np.full(96, "left"), "few": MODELS.label[:90], "fractions": MODELS.a[:, 0], "holes": holes,

@@ -2,7 +2,7 @@
 
 from jepatlas.alignments.alignment import Alignment, MapKind, align, fit_map
 from jepatlas.alignments.atlases import add_verdicts, build_verdicts, read_charts
-from jepatlas.alignments.charts import certificate_summary, chart_latents, read_certificate
+from jepatlas.alignments.charts import certificate_summary, certificates_said, chart_latents, read_certificate
 from jepatlas.alignments.evidence import BRIEF, Evidence, Study, gather
 from jepatlas.alignments.latents import Latents, Matched, match, read_latents
 from jepatlas.alignments.migration import Migration, migrate_between
@@ -22,6 +22,7 @@ __all__ = [
     "align",
     "build_verdicts",
     "certificate_summary",
+    "certificates_said",
     "chart_latents",
     "fit_map",
     "gather",

@@ -19,7 +19,7 @@ from jepatlas.align import (
 )
 from jepatlas.align.atlas.checks import shuffled_r2
 from jepatlas.alignments.charts import chart_latents, read_certificate
-from jepatlas.alignments.latents import read_latents
+from jepatlas.alignments.latents import check_ids, read_latents
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import r2
 from jepatlas.base.records import Estimate, Verdict
@@ -45,7 +45,8 @@ def read_charts(
     if any(one.ids is None for one in latents) and len({len(one.h) for one in latents}) > 1:
         rows = ", ".join(f"{one.name} has {len(one.h)} rows" for one in latents)
         raise InputError(f"{rows}, and not all have ids: which rows show the same state? Store their ids as 'ids'.")
-    known = [read_certificate(path) for path in certificates] or [None] * len(paths)
+    check_ids(*latents)
+    known = [read_certificate(*one) for one in zip(certificates, latents, strict=False)] or [None] * len(paths)
     return [chart_latents(one, summary) for one, summary in zip(latents, known, strict=True)]
 
 
@@ -100,7 +101,11 @@ def _certified(atlas: Atlas, held: Sequence[ChartLatents], rng: np.random.Genera
     for number, a in enumerate(identified):
         for b in identified[number + 1 :]:
             _, rows_a, rows_b = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
-            if len(rows_a) > 2 and a.latents.shape[1] == b.latents.shape[1]:
-                found = certified_transition(atlas, (a.name, a.latents[rows_a]), (b.name, b.latents[rows_b]), rng)
-                verdicts += [replace(one, name=f"{one.name}.{a.name}.{b.name}") for one in found]
+            one, other = a.take(rows_a), b.take(rows_b)
+            groups = one.groups if one.groups is not None else other.groups
+            count = len(rows_a) if groups is None else len(np.unique(groups))
+            if count > 2 and a.latents.shape[1] == b.latents.shape[1]:
+                both = (a.name, one.latents), (b.name, other.latents)
+                found = certified_transition(atlas, *both, rng, groups=groups)
+                verdicts += [replace(verdict, name=f"{verdict.name}.{a.name}.{b.name}") for verdict in found]
     return verdicts

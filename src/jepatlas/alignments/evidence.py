@@ -67,9 +67,12 @@ class Study:
         rows = self.scored
         sizes = np.bincount(group_labels(None if self.groups is None else self.groups[rows], len(rows)))
         if np.sort(sizes)[: len(sizes) // 2].sum() < FEWEST:
+            more = "rows or groups" if self.block is None else f"rows, or shorter --blocks than {self.block}"
+            units = "groups" if self.block is None else f"time block{'s' * (len(sizes) != 1)}"
             raise InputError(
-                f"{len(rows)} held-out rows in {len(sizes)} groups are too few: intervals come from halves of the "
-                f"groups, and a half must have at least {FEWEST} rows. Give more rows or groups (see also --rows)."
+                f"{len(rows)} held-out rows in {len(sizes)} {units} are too few: intervals come from halves of the "
+                f"{units.removesuffix('s')}s, and a half must have at least {FEWEST} rows. Give more {more} (see also "
+                "--rows)."
             )
 
     @property

@@ -13,7 +13,7 @@ from jepatlas.base.arrays import check_finite, read_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.base.tables import is_id
 
-__all__ = ["Latents", "Matched", "match", "read_latents", "read_one"]
+__all__ = ["Latents", "Matched", "check_ids", "match", "read_latents", "read_one"]
 
 NAMED = ("ids", "groups", "labels")
 EXTRA = (*NAMED, "raw")
@@ -146,9 +146,7 @@ class Matched:
 
 def match(a: Latents, b: Latents) -> Matched:
     """Bring the rows of the same state together, by ids where there are any; else row i belongs to row i."""
-    if (a.ids is None) != (b.ids is None):
-        with_ids, without = (a, b) if b.ids is None else (b, a)
-        raise InputError(f"{with_ids.name} has ids, but {without.name} has none: give ids for both, or for neither.")
+    check_ids(a, b)
     if a.ids is None or b.ids is None:
         if len(a.h) != len(b.h):
             raise InputError(
@@ -158,6 +156,13 @@ def match(a: Latents, b: Latents) -> Matched:
         return _agree(a, b)
     rows_a, rows_b = match_ids(a.ids, b.ids)
     return _agree(a.rows(rows_a), b.rows(rows_b))
+
+
+def check_ids(*models: Latents) -> None:
+    """Ids on one side only: rows that are paired by their place may be of different states."""
+    with_ids, without = ([one.name for one in models if (one.ids is None) is absent] for absent in (False, True))
+    if with_ids and without:
+        raise InputError(f"{with_ids[0]} has ids, but {without[0]} has none: give ids for both, or for neither.")
 
 
 def _agree(a: Latents, b: Latents) -> Matched:

@@ -12,8 +12,9 @@ from jepatlas.align.maps import Conditioning
 from jepatlas.alignments.alignment import MapKind, fit_map
 from jepatlas.alignments.evidence import Carries, Evidence, Study, gather
 from jepatlas.alignments.latents import Matched
+from jepatlas.alignments.probe_rows import check_known, check_widths, halves
 from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, hold_out
+from jepatlas.base.linear import Split
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import LinearMap, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
@@ -30,6 +31,8 @@ class Migration:
     map: LinearMap
     report: MigrationReport
     record: Record
+    nothing: str = ""
+    """Why nothing is carried: the map is no better than chance. Empty where it is."""
 
 
 def migrate_between(
@@ -50,14 +53,17 @@ def migrate_between(
     a, b, labels = matched.a.h, matched.b.h, matched.labels
     if labels is None:
         raise InputError(f"{matched.a.name} has no labels, so no probe can be scored. Give them with --labels.")
+    check_widths(matched, probe, fitted)
     split = split_rows(
         len(a), numpy_generator(seed, "migrate split"), groups=matched.groups, blocks=blocks, share=share
     )
     groups = matched.groups if blocks is None else time_blocks(len(a), blocks)
     given = tuple(name for name, one in {"probe": probe, "map": fitted}.items() if one is not None)
-    mapped, rows = (split.fit, split.fit) if given else _halves(split.fit, groups, seed)
+    mapped, rows = (split.fit, split.fit) if given else halves(split.fit, labels, groups, seed)
     study = Study(Split(mapped, split.score), groups, blocks, seed)
-    probe = LinearProbe.fit(a[rows], labels[rows]) if probe is None else probe
+    if probe is None:
+        probe = LinearProbe.fit(a[rows], labels[rows])
+        check_known(labels, rows)
     own = None
     if fitted is None:
         own = fit_map(kind, a[mapped], b[mapped], None if groups is None else groups[mapped])
@@ -86,7 +92,7 @@ def migrate_between(
         } | ({"not known": _unknown(given)} if given else {}),
         verdicts=(replace(r2.verdict, name="map_r2"), *found.verdicts(), *_judged(fitted, own, len(mapped), limit)),
     )  # fmt: skip
-    return Migration(carried, probe, fitted, found, record)
+    return Migration(carried, probe, fitted, found, record, " ".join(chance))
 
 
 @dataclass(frozen=True)
@@ -98,16 +104,6 @@ class _Given:
 
     def __call__(self, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None) -> Carries:
         return self
-
-
-def _halves(rows: np.ndarray, groups: np.ndarray | None, seed: int) -> Split:
-    """Rows for the map and rows for the probe."""
-    alike = None if groups is None else groups[rows]
-    if len(rows if alike is None else np.unique(alike)) < 2:
-        raise InputError("Probe and map are fitted on different groups of rows, but only 1 is not held out. Give more "
-                         "groups (or shorter --blocks), or a --probe or a --map of other rows.")  # fmt: skip
-    mapped, probed = hold_out(len(rows), numpy_generator(seed, "migrate halves"), groups=alike)
-    return Split(rows[mapped], rows[probed])
 
 
 def _judged(fitted: LinearMap, own: FittedMap | None, pairs: int, limit: float) -> list[Verdict]:

@@ -68,7 +68,7 @@ def certificate(
     return Certificate(
         title=title,
         summary=f"{said} {note}".strip(),
-        provenance=provenance(seed) | {"samples": len(arrays["h"])} | dict(about or {}),
+        provenance=provenance(seed) | {"samples": len(h), "latent_dim": h.shape[1]} | dict(about or {}),
         verdicts=tuple(verdicts),
         figures=(chart(shown),) if shown else (),
         tables=(ladder.table,) if ladder and ladder.found else (),

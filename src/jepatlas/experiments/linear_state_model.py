@@ -105,16 +105,21 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     bound = max(r.value(f"bound_{k:g}") for r in results for k in plan.conditions)
     recovered = exact <= EXACT and all(SLOPE[0] <= slope <= SLOPE[1] for slope in slopes["target"])
     rules = [recovered, off <= OFF, bound <= 1 + EXACT]
+    many, few, noise = plan.pairs[-1], plan.pairs[0], plan.noises[-1]
+    clean = max(_condition(results, plan, 0.0, n) for n in plan.pairs)
+    noisy_many, noisy_few = (_condition(results, plan, noise, n) for n in (many, few))
     wide = at(results, dim=plan.dims[-1])
     stuck = over_seeds(wide, f"error_{_key('both', plan.conditions[-1], 0.3, plan.pairs[-1])}")
     return Finding(
         "holds" if all(rules) else "holds in part" if any(rules) else "does not hold",
         f"Without noise the map is A₂A₁⁻¹ to {exact:.0e}; with noise in h₂ its error falls with the number of pairs "
-        f"as N^({min(slopes['target']):.2f} to {max(slopes['target']):.2f}), R² is within {off:.3f} of 1/(1 + σ²), and "
-        f"κ(W) is at most {bound:.2f} times its bound. With noise of the same size in h₁, too, the error goes as "
+        f"as N^({min(slopes['target']):.2f} to {max(slopes['target']):.2f}), and R² is within {off:.3f} of 1/(1 + σ²). "
+        f"κ(A₂A₁⁻¹) is at most {bound:.2f} times its bound κ(A₂)κ(A₁). κ of the fitted W is at most {clean:.2f} times "
+        f"that without noise; with σ = {noise:g} in h₂ it is up to {noisy_many:.2f} times with {many:,} pairs and "
+        f"{noisy_few:.3g} times with {few:,}. With noise of the same size in h₁, too, the error goes as "
         f"N^({min(slopes['both']):.2f} to {max(slopes['both']):.2f}): at κ = {plan.conditions[-1]:g}, σ = 0.3 and "
         f"d = {plan.dims[-1]} it still is {cell(stuck, 2)} of ‖A₂A₁⁻¹‖ with {plan.pairs[-1]:,} pairs.",
-        short=f"exact to {exact:.0e}; R² off by ≤ {off:.3f}; κ(W) ≤ {bound:.2f} × its bound",
+        short=f"exact to {exact:.0e}; R² off ≤ {off:.3f}; κ(W) ≤ {clean:.2f} (noisy: {noisy_few:.3g}) × bound",
         verdicts=(_verdict(off, len(results)),),
         figures=(_figure(results, plan),),
         tables=(_table(results, plan),),
@@ -136,6 +141,11 @@ def _off_prediction(results: Sequence[Result], plan: Plan) -> float:
             - 1 / (1 + noise**2))
         for dim, k, noise in product(plan.dims, plan.conditions, plan.noises)
     )  # fmt: skip
+
+
+def _condition(results: Sequence[Result], plan: Plan, noise: float, pairs: int) -> float:
+    """The largest κ of a fitted W, over κ(A₂)κ(A₁), with noise in h₂ only."""
+    return max(r.value(f"kappa_{_key('target', k, noise, pairs)}") for r in results for k in plan.conditions)
 
 
 def _verdict(off: float, n: int) -> Verdict:

@@ -55,11 +55,10 @@ def _exact(scale: Scale, seed: int, where: str) -> Trial:
 
 def _learned(scale: Scale, seed: int, head: str) -> Trial:
     tasks, steps, _ = SCALES[scale]
-    recipe = model_recipe(scale, seed, TESTED, "IE-JEPA")
+    recipe = model_recipe(scale, seed, TESTED, "IE-JEPA", steps)
     assert isinstance(recipe.model, Predictive) and recipe.model.energy is not None
     model = replace(recipe.model, energy=replace(recipe.model.energy, head=HEADS[head]))
-    training = replace(recipe.training, steps=steps, checkpoint_every=steps)
-    settings = {"recipe": to_plain(replace(recipe, model=model, training=training)), "tasks": tasks, "seed": seed,
+    settings = {"recipe": to_plain(replace(recipe, model=model)), "tasks": tasks, "seed": seed,
                 "world": to_plain(WORLDS[TESTED].world), "driving": to_plain(driving(scale, TESTED))}  # fmt: skip
     return Trial({"energy": head, "world": TESTED, "seed": seed}, run_learned, settings)
 
@@ -79,9 +78,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"By the exact cost-to-go {_said(who['exact'])} of the tasks are done, by the same symmetrised "
         f"{_said(who['symmetrised exact'])}: points {points(exact)}, so this world "
         f"{'tests' if tests else 'does not test'} asymmetry (in rooms half as wide "
-        f"{cell(share(control, 'directed'), 2)} and {cell(share(control, 'symmetric'), 2)}). By the learned quasimetric "
-        f"{_said(who['iqe'])}, by the best symmetric energy ({best}) {_said(who[best])}: points {points(learned)}. "
-        f"Random actions: {_said(who['random actions'])}.",
+        f"{cell(share(control, 'directed'), 2)} and {cell(share(control, 'symmetric'), 2)}). By the learned "
+        f"quasimetric {_said(who['iqe'])}, by the best symmetric energy ({best}) {_said(who[best])}: points "
+        f"{points(learned)}. Random actions: {_said(who['random actions'])}.",
         short=f"learned quasimetric {_value(who['iqe']):.2f}, best symmetric {_value(who[best]):.2f}",
         verdicts=(_exact_verdict(exact), _learned_verdict(learned)),
         figures=(_figure(who),),

@@ -23,7 +23,7 @@ from jepatlas.experiments.agents import meet, two_recipes
 from jepatlas.experiments.charts import noisy, random_chart
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.tables import cell, curve, grouped, mean_over_seeds, over_seeds
+from jepatlas.experiments.tables import cell, curve, factor_over_seeds, grouped, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT", "mismatch", "run_agents", "run_linear"]
 
@@ -119,10 +119,11 @@ def mismatch(pairs: int, share: float, rng: np.random.Generator) -> np.ndarray:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     groups, most = grouped(results, "charts", "dim", "pairs"), f"{SHARES[-1]:g}"
-    lost, robust, grown = (
+    lost, robust = (
         {key: mean_over_seeds(runs, f"{name}_{most}") for key, runs in groups.items()}
-        for name in ("lost_plain", "lost_robust", "growth")
+        for name in ("lost_plain", "lost_robust")
     )
+    grown = {key: factor_over_seeds(runs, f"growth_{most}") for key, runs in groups.items()}
     rules = [all(found.low > 0 for found in lost.values()), all(found.low >= GROWTH for found in grown.values())]
     return Finding(
         "holds" if all(rules) else "holds in part" if any(rules) else "does not hold",

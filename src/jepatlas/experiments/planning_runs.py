@@ -55,16 +55,19 @@ class Budget:
     length: int = 64  # of an episode
 
 
+TINY_PLANNER = MPPIConfig(horizon=3, samples=4, iterations=1)
 SMALL_PLANNER = MPPIConfig(horizon=12, samples=64, iterations=3)
 BUDGETS = {
-    "tiny": Budget(8, 3, 8, ConvConfig((8, 8), 16), 16, MLPConfig(16, 1), MPPIConfig(horizon=2, samples=4, iterations=1), 4, 12),
+    "tiny": Budget(8, 3, 8, ConvConfig((8, 8), 16), 16, MLPConfig(16, 1), TINY_PLANNER, 4, 12),
     "small": Budget(400, 500, 64, ConvConfig((16, 32, 32), 128), 128, MLPConfig(128, 1), SMALL_PLANNER, 50),
     "paper": Budget(1000, 20_000, 128, ConvConfig(), 256, MLPConfig(), MPPIConfig(horizon=64, samples=2000), 200),
 }  # fmt: skip
 
 
-def model_recipe(scale: Scale, seed: int, world: str, method: str) -> WorldModelRecipe:
+def model_recipe(scale: Scale, seed: int, world: str, method: str, steps: int | None = None) -> WorldModelRecipe:
+    """With the budget of a scale, or more steps of training where few models are trained."""
     budget, place = BUDGETS[scale], WORLDS[world]
+    steps = steps or budget.steps
     loss, energy = METHODS[method].settings(place.offset, budget.embedding)
     base = WorldModelRecipe(
         seed=seed,
@@ -73,7 +76,7 @@ def model_recipe(scale: Scale, seed: int, world: str, method: str) -> WorldModel
         model=Predictive(dynamics=ResidualDynamicsConfig(budget.width), loss=loss, energy=energy),
     )
     # Directions that are flat are no failure here: an encoder that an energy shapes may need fewer than it has.
-    training = replace(base.training, steps=budget.steps, batch_size=budget.batch_size, checkpoint_every=budget.steps,
+    training = replace(base.training, steps=steps, batch_size=budget.batch_size, checkpoint_every=steps,
                        collapse=0.0)  # fmt: skip
     return replace(base, training=training)
 
@@ -101,4 +104,3 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     tasks = draw_tasks(world, settings["tasks"], seed)
     driven = drive(world, agent_of(model), tasks, config, seed)
     return record | told({"agent": driven.reached, "chance": drive_at_random(world, tasks, config.steps, seed)})
-

@@ -7,15 +7,17 @@ different numbers of shared states. All drive the same tasks.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from jepatlas.alignments import MapKind
 from jepatlas.base.config import from_plain
+from jepatlas.base.records import Estimate, LinearMap
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.planning_outcomes import told
 from jepatlas.planning import (
     DrivingConfig,
+    TrainedModel,
     agent_of,
     draw_tasks,
     drive,
@@ -42,25 +44,33 @@ def through(kind: str, states: int) -> str:
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train both; drive the second's camera by its own planner, by the first's, and through shuffled pairs."""
     places = [Path(folder) / f"agent-{number}" for number in range(2)]
-    for recipe, place in zip(settings["recipes"], places, strict=True):
-        record = train_job(recipe, str(place))
-        if record["status"] != "finished":
-            return record
+    records = [train_job(recipe, str(place)) for recipe, place in zip(settings["recipes"], places, strict=True)]
+    if lost := [record for record in records if record["status"] != "finished"]:
+        return lost[0]
     a, b = map(load_world_model, places)
-    world, planner, own, seed = same_world(a, b), agent_of(a), agent_of(b), settings["seed"]
-    most = max(settings["states"])
-    shared = shared_latents(a, b, most + TEST, seed)
-    apart, scores, agents = shared.rows(slice(most, None)), {}, {"own": own}
-    maps = [(kind, states) for kind in MAPS for states in settings["states"]]
-    for kind, states in maps:
-        into, scores[f"{through(kind, states)}_r2"] = fit_port(kind, shared.rows(slice(states)), apart, seed)
-        agents[through(kind, states)] = ported(planner, b.encode, into)
-    shuffled = shared.rows(slice(most)).shuffled(numpy_generator(seed, "shuffled pairs"))
-    agents["shuffled"] = ported(planner, b.encode, fit_port("ridge", shuffled, apart, seed)[0])
+    world, planner, seed = same_world(a, b), agent_of(a), settings["seed"]
+    maps, scores = _maps(a, b, settings["states"], seed)
+    agents = {"own": agent_of(b)} | {name: ported(planner, b.encode, into) for name, into in maps.items()}
     config, tasks = from_plain(DrivingConfig, settings["driving"]), draw_tasks(world, settings["tasks"], seed)
     reached = {name: drive(world, agent, tasks, config, seed).reached for name, agent in agents.items()}
-    assert a.world is not None
+    assert a.world is not None  # it is b's, but for the camera
     home = drive(a.world, planner, tasks, config, seed).reached
     found = told(reached | {"home": home, "chance": drive_at_random(world, tasks, config.steps, seed)})
-    r2 = inform(cast(Any, scores), "R² of a map from the second's latents to the first's, on other states.")
-    return record | found | {"verdicts": found["verdicts"] + r2}
+    r2 = inform(scores, "R² of a map from the second's latents to the first's, on other states.")
+    return records[0] | found | {"verdicts": found["verdicts"] + r2}
+
+
+def _maps(
+    a: TrainedModel, b: TrainedModel, numbers: list[int], seed: int
+) -> tuple[dict[str, LinearMap], dict[str, Estimate]]:
+    """Maps of every kind from every number of shared states, and one of shuffled pairs; R² of each but that."""
+    most = max(numbers)
+    shared = shared_latents(a, b, most + TEST, seed)
+    apart, maps, scores = shared.rows(slice(most, None)), {}, {}
+    for kind in MAPS:
+        for number in numbers:
+            name = through(kind, number)
+            maps[name], scores[f"{name}_r2"] = fit_port(kind, shared.rows(slice(number)), apart, seed)
+    shuffled = shared.rows(slice(most)).shuffled(numpy_generator(seed, "shuffled pairs"))
+    maps["shuffled"], _ = fit_port("ridge", shuffled, apart, seed)
+    return maps, scores

@@ -11,7 +11,7 @@ from scipy import stats
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
 
-__all__ = ["at", "cell", "curve", "grouped", "mean_over_seeds", "over_seeds"]
+__all__ = ["at", "cell", "curve", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds"]
 
 
 def cell(estimate: Estimate, digits: int = 3) -> str:
@@ -55,7 +55,18 @@ def mean_over_seeds(results: Sequence[Result], name: str) -> Estimate:
 
     With fewer than two runs there is no interval, and the limits are infinite: one seed claims nothing.
     """
-    values = _values(results, name)
+    return _student(_values(results, name))
+
+
+def factor_over_seeds(results: Sequence[Result], name: str) -> Estimate:
+    """The same for a number that multiplies: of its logarithm, since factors lie about their geometric mean and none
+    is below 0."""
+    found = _student(np.log(_values(results, name)))
+    value, low, high = np.exp([found.value, found.low, found.high]).tolist()
+    return Estimate(value, low, high, found.n)
+
+
+def _student(values: np.ndarray) -> Estimate:
     if len(values) < 2:
         return Estimate(float(values.mean()) if len(values) else np.nan, -np.inf, np.inf, len(values))
     reach = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))

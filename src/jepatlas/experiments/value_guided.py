@@ -68,7 +68,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 
 def _gap(results: Sequence[Result], world: str, first: str, second: str) -> Estimate:
-    return difference(*(at(results, world=world, method=method) for method in (first, second)))
+    return difference(at(results, world=world, method=first), at(results, world=world, method=second))
 
 
 def _said(gaps: Mapping[str, Estimate]) -> str:
@@ -109,8 +109,9 @@ def _table(results: Sequence[Result]) -> dict[str, Any]:
         [world, "random actions", "", cell(share(runs, "chance"), 2), "", share(runs, "chance").n]
         for (world,), runs in grouped(results, "world").items()
     ]
-    return {"title": "Share of goals reached; starts and goals that no training has seen",
-            "columns": ["world", "method", "published", "here [95%]", "of each seed", "tasks"], "rows": rows}  # fmt: skip
+    columns = ["world", "method", "published", "here [95%]", "of each seed", "tasks"]
+    return {"title": "Share of goals reached; starts and goals that no training has seen", "columns": columns,
+            "rows": rows}  # fmt: skip
 
 
 def _published(world: str, method: str) -> str:

@@ -29,16 +29,20 @@ LARGEST = 1e60  # its fourth power, summed over all rows there are, is still a n
 
 
 def as_arrays(**given: Any) -> list[Any]:
-    """Lists and tensors as arrays of numpy, in the order given; None stays None."""
+    """Lists and tensors as arrays of numpy, in the order given; None stays None.
+
+    Numbers become float64, but for labels: whole ones would wrap round, and half precision overflows, when squared.
+    """
     return [_as_array(name, value) for name, value in given.items()]
 
 
 def _as_array(name: str, given: Any) -> Any:
     if given is None or isinstance(given, np.ndarray):
-        return given
+        numeric = given is not None and name != "groups" and given.dtype.kind in "biuf"
+        return given.astype(np.float64, copy=False) if numeric else given
     tensor = given.detach().cpu() if hasattr(given, "detach") else given
     try:
-        return np.asarray(tensor)
+        return _as_array(name, np.asarray(tensor))
     except (TypeError, ValueError, RuntimeError) as error:  # rows of different length; a type that numpy has not
         raise InputError(f"'{name}' cannot be read as an array: {error}") from error
 

@@ -14,6 +14,8 @@ import math
 
 import numpy as np
 
+from jepatlas.identify.checks import as_arrays, check_matrices, check_same_shape
+
 __all__ = ["time_blocks"]
 
 LINKED = 0.5  # share of rows that must be followed by their successor, beyond those that are so by chance
@@ -30,6 +32,9 @@ def time_blocks(h: np.ndarray, h_next: np.ndarray) -> np.ndarray | None:
     >>> time_blocks(walk[:-1], walk[:0:-1]) is None
     True
     """
+    h, h_next = as_arrays(h=h, h_next=h_next)
+    check_matrices(h=h, h_next=h_next)
+    check_same_shape(h=h, h_next=h_next)
     follows = _same(h_next[:-1], h[1:])
     by_chance = _same(h_next, np.roll(h, len(h) // 2, axis=0)).mean()
     if not follows.mean() - by_chance > LINKED:

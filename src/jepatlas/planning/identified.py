@@ -16,6 +16,7 @@ from jepatlas.planning.models import LatentEpisodes, latent_episodes, load_world
 
 __all__ = ["certify_world_model"]
 
+FEWEST = 3  # held-out episodes: one to fit on, two to score on
 SMALLEST = 100  # pairs of a certificate: fewer say nothing
 
 
@@ -33,6 +34,11 @@ def certify_world_model(
         raise InputError(
             f"{folder} was trained on a file without true states. Name their column with --source.state, or judge its "
             "latents as a file: jepatlas certify LATENTS.npz."
+        )
+    if (held := len(model.data.held)) < FEWEST:
+        raise InputError(
+            f"{held} of its episodes {'is' if held == 1 else 'are'} held out, and a certificate needs {FEWEST}, to fit "
+            f"on some and to score on others: a tenth is, so train {folder.name} on more of them."
         )
     found = latent_episodes(model, most=samples)
     assert found.z is not None

@@ -105,7 +105,8 @@ def port_planner(
     drives = {name: drive(world, agent, course, config, seed) for name, agent in who.items()}
     chance = drive_at_random(world, course, config.steps, seed)
     about = {"map": kind, "shared states": states, "planner": config.planner.kind}
-    record = planning_record(f"The planner of {names[0]}, for {names[1]}", world, drives, chance, seed=seed, about=about)
+    title = f"The planner of {names[0]}, for {names[1]}"
+    record = planning_record(title, world, drives, chance, seed=seed, about=about)
     first, second, _ = drives.values()
     lost = paired_difference(second.reached, first.reached)
     return through, replace(record, verdicts=(*record.verdicts, _lost(lost), _map(score)))

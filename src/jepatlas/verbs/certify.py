@@ -53,6 +53,7 @@ def main(words: list[str]) -> int:
     if not options.subject.exists():
         raise InputError(f"There is no run folder and no file {options.subject}.")
     record = _of_run(options) if options.subject.is_dir() else _of_file(options)
+    emit(options.json, {"subject": str(options.subject)} | record.to_json())
     decided = [verdict for verdict in record.verdicts if options.full or verdict.threshold is not None]
     found = record.diagnosis.sentence if record.diagnosis else ""
     console.print(found, style="bold", highlight=False, markup=False, soft_wrap=True) if found else None
@@ -61,7 +62,6 @@ def main(words: list[str]) -> int:
     say_advice(console, record.verdicts)
     if hidden := len(record.verdicts) - len(decided):
         say(console, f"{hidden} more numbers inform: --full shows them.")
-    emit(options.json, {"subject": str(options.subject)} | record.to_json())
     return 1 if options.require and record.passed is not True else 0
 
 

@@ -73,6 +73,7 @@ def main(words: list[str]) -> int:
         make, fixed = partial(_our_world, options.world), {"goal": None}  # nothing ends an episode but its length
     else:
         options = parse(CollectEnvironment, "collect", left)
+        _environment(name, options.pixels).close()  # so that an unknown one is refused here, before processes start
         make, fixed = partial(_environment, name, options.pixels), None
     console = console_for(options.json)
     with progress_bar(console, "episodes", options.episodes) as advance, _dependencies(name):

@@ -97,4 +97,5 @@ def _next(folder: Path, status: str, step: int, recipe: WorldModelRecipe) -> str
     if status == "interrupted":
         return f"Saved after step {step}. Go on with: jepatlas {NAME} --resume {place}"
     after = "plan" if isinstance(recipe.model, Predictive) else "certify"
-    return f"Trained {step} steps: {folder}. Next: jepatlas {after} {place}"
+    where = " --world WORLD" if after == "plan" and isinstance(recipe.source, EpisodeSource) else ""
+    return f"Trained {step} steps: {folder}. Next: jepatlas {after} {place}{where}"

@@ -23,7 +23,7 @@ JUDGED = {"diagnosis", "r2", "r2_inverse", "orthogonality", "stretch", "effectiv
 SHARES = {f"share_{name}" for name in ("linear", "warp", "shear", "bend", "noise")}
 WITH_TRUTH = JUDGED | SHARES | {
     "orthogonality_raw", "procrustes", "procrustes_whitened", "r2_adjusted", "r2_nonlinear", "mcc", "mcc_linear",
-    "repeated_coordinates", "degree_1",
+    "repeated_coordinates", "degree_1", "worst_nonlinear", "worst_noise",
 }  # fmt: skip
 DEGREES = {f"degree_{d}" for d in ("2", "3", "4", "5", "beyond")}
 WITHOUT = {f"{name}{form}" for name in ("epsilon", "delta", "gap", "bound") for form in ("", "_whitened")}

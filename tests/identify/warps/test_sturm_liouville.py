@@ -207,6 +207,22 @@ def test_two_deep_wells_are_left_slowly_but_left(apart: float):
     assert found.reason is None and 0 < found.eigenvalues[0] < 1e-2
 
 
+@pytest.mark.parametrize("law", [scipy.stats.uniform(-1, 2), scipy.stats.beta(2, 2), scipy.stats.truncnorm(-1, 1)])
+def test_where_a_density_stops_there_is_a_wall_without_being_told(law):
+    found, told = (sturm_liouville(law.logpdf, 3, support=ends) for ends in ((-math.inf, math.inf), law.support()))
+    check_theorem(found)
+    assert found.eigenvalues == pytest.approx(told.eigenvalues, rel=1e-4)
+
+
+def test_every_failure_has_its_own_reason():
+    wells = sturm_liouville(lambda x: np.logaddexp(-((x - 7) ** 2) / 2, -((x + 7) ** 2) / 2), 2)
+    assert len(wells.eigenvalues) == 0 and "wells are so deep" in (wells.reason or "")
+    steep = sturm_liouville_generalised_normal(3000.0, 2)
+    assert len(steep.eigenvalues) == 0 and "Give more points" in (steep.reason or "")
+    flat = sturm_liouville_generalised_normal(0.005, 2)
+    assert len(flat.eigenvalues) == 0 and "for α ≤ 1" in (flat.reason or "")
+
+
 def test_the_warp_as_a_function():
     found = sturm_liouville_generalised_normal(6.0)
     x = np.linspace(-6, 6, 4001)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.identify.certificate.symptoms import Symptoms
+from jepatlas.identify.certificate.symptoms import NOTABLE, Symptoms
 
 __all__ = ["Diagnosis", "Kind", "diagnose", "diagnosis_verdict"]
 
@@ -115,11 +115,12 @@ def _sentence(kind: Kind, s: Symptoms) -> str:
         "missing": f"Missing dimension: {s.advice('coverage')[0].lower()}{s.advice('coverage')[1:]}"
                    + (f" {s.advice('repeated_coordinates')}" if s.copies else "")
                    + " Use more latents, or show the encoder what it does not see.",
-        "warp": f"Warp: {share} of the variance{bent} is each coordinate curved along its own axis, as a cube does. "
-                f"In a world that is not Gaussian this is to be expected, and {_undone(s)}; in a Gaussian one, train "
-                "longer.",
-        "shear": f"Shear: {share} of the variance{bent} is coordinates bent into the directions of others. Train "
-                 "longer, or check that views are aligned." if s.bent else
+        "warp": f"Warp: {share} of the variance{bent} is each coordinate curved along its own axis, as a cube does"
+                f"{_besides(s, 'shear', 'coordinates bent into the directions of others')}. In a world that is not "
+                f"Gaussian this is to be expected, and {_undone(s)}; in a Gaussian one, train longer.",
+        "shear": f"Shear: {share} of the variance{bent} is coordinates bent into the directions of others"
+                 f"{_besides(s, 'warp', 'each coordinate curved along its own axis')}. Train longer, or check that "
+                 "views are aligned." if s.bent else
                  "Shear: the latents are linear in the state, but stretch some directions more than others (by "
                  f"{share} of the mean variance). Whitening the latents undoes it.",
         "bend": f"Bend: {share} of the variance{bent} is not linear, and neither a warp nor a shear explains it. Train "
@@ -132,6 +133,12 @@ def _sentence(kind: Kind, s: Symptoms) -> str:
                    + (f" {s.combined} of them are linear combinations of the others." if s.combined else "")
                    + (f" {s.advice('repeated_coordinates')}" if s.copies else "") + " Use fewer latents.",
     }[kind]  # fmt: skip
+
+
+def _besides(s: Symptoms, kind: Literal["warp", "shear"], what: str) -> str:
+    """The smaller part of what is curved, where it is one."""
+    other = s.value(f"share_{kind}")
+    return f", and {other:.1%} {what}" if other > NOTABLE else ""
 
 
 def _own(s: Symptoms, part: Literal["nonlinear", "noise"]) -> str:

@@ -127,9 +127,9 @@ class Symptoms:
         """The kind of map that explains what is nonlinear."""
         along, across = self.value("share_warp"), self.value("share_shear")
         needed = max(DOMINANT * self.nonlinear, MOST * (self.nonlinear + self.noise))
-        if along >= needed:
-            return "warp"
-        return "shear" if along + across >= needed else "bend"
+        if along + across < needed:
+            return "bend"
+        return "warp" if along >= across else "shear"
 
 
 def _meets(verdict: Verdict) -> bool:

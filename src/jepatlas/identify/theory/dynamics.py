@@ -14,7 +14,7 @@ import scipy.linalg
 from jepatlas.base.linear import Split, least_squares, whitener
 from jepatlas.base.records import Estimate
 from jepatlas.base.stats import bootstrap
-from jepatlas.identify.checks import check_matrices, check_same_shape, rates
+from jepatlas.identify.checks import as_arrays, check_matrices, check_same_shape, rates
 from jepatlas.identify.covariance import WeightedCovariance
 
 __all__ = ["latent_dynamics"]
@@ -38,6 +38,7 @@ def latent_dynamics(
 
     Collapsed directions have eigenvalue NaN, and leave the whole of ρ to the operator error.
     """
+    h, h_next, groups = as_arrays(h=h, h_next=h_next, groups=groups)
     check_matrices(groups, h=h, h_next=h_next)
     check_same_shape(h=h, h_next=h_next)
     rate = float(rates(rho, 1)[0])

@@ -53,6 +53,7 @@ class Law:
         if not len(x) or astray or not np.isfinite(values[best]):
             raise InputError("No maximum of the density was found near zero: shift and scale it to variance 1.")
         self.mode, self._peak = float(x[best]), float(values[best])
+        self.low, self.high = self._wall(-1, self.low), self._wall(1, self.high)
         left, right = self._reach(-1, 0.5), self._reach(1, 0.5)
         self.centre, self.scale = (left + right) / 2, (right - left) / 2
 
@@ -103,6 +104,14 @@ class Law:
         right = size[:, -1] if self.high == math.inf else 0.0
         inside = np.maximum(left, right) <= CONFINED * size.max(1)
         return len(inside) if inside.all() else int(np.argmin(inside))
+
+    def _wall(self, side: int, given: float) -> float:
+        """Where p ends, on an open side on which it does not fall off but stops: log p is −∞ just beyond."""
+        if math.isfinite(given):
+            return given
+        edge = self._reach(side, DEPTHS[-1])
+        beyond = abs(edge - self.mode) * (1 + 1e-9) + 1e-12
+        return edge if self._beside(side * beyond) == -math.inf else given
 
     def _reach(self, side: int, depth: float) -> float:
         """Where log p falls to −depth on one side of its maximum, or the wall before that."""

@@ -30,6 +30,8 @@ STEADY = 1e-2
 """How far the eigenvalues of the coarse and the finer grid may be apart, relative to them."""
 DISTINCT = 1e-7
 """Eigenvalues nearer to each other than this, relative to them, are one; those of two deep wells come near that."""
+ROUNDING = 1e-7
+"""λ_1, in units of the law's own width, below which it is rounding: the largest entries of K are near 1e9 of those."""
 BLUR = 1e-6
 """√p f below this share of its maximum says nothing of its sign."""
 
@@ -40,6 +42,17 @@ HEAVY = (
 FEW = (
     "Only {found} of {count} eigenfunctions were found: the others live at the ends of the tails, however far these "
     "are followed. From there on the spectrum is continuous."
+)
+
+
+STILL = (
+    "This law has no first eigenfunction that could be told from rounding, so no warp is predicted: its eigenvalue is "
+    "0 to all digits. Either the tails are too heavy for a discrete spectrum, or wells are so deep that they are not "
+    "left."
+)
+COARSE = (
+    "Only {found} of {count} eigenfunctions were found: from there on two grids give different ones. Give more points, "
+    "or, where the density ends or jumps, the interval that it lives on as 'support'."
 )
 
 
@@ -87,21 +100,21 @@ def sturm_liouville(
     coarse, found, depth = law.followed_outward(count, points)
     x, mass = coarse.x, coarse.mass
     finer = law.eigenpairs(depth, count, 3 * len(x))
-    found = _sound(coarse, finer, found)
+    confined, found = found, _sound(coarse, finer, found)
     # Errors are even powers of the cell's width, and every third cell of the finer grid has a centre of the coarse one.
     values = (9 * finer.values - coarse.values)[:found] / 8
     functions = (9 * finer.functions[:, 1::3] - coarse.functions)[:found] / 8
     functions /= np.sqrt(np.square(functions) @ mass)[:, None]
     apart = x - x @ mass
     affinity = float((functions[0] * apart @ mass) ** 2 / (np.square(apart) @ mass)) if found else math.nan
-    reason = None if found == count else FEW.format(found=found, count=count) if found else HEAVY
+    reason = _reason(found, confined, count, finer.values[0] * law.scale**2)
     density = mass / coarse.width
     shown = density >= density.max() * np.exp(-SHOWN)
     return SturmLiouville(x[shown], density[shown], values, functions[:, shown], affinity, reason)
 
 
 def _sound(coarse: Eigenpairs, finer: Eigenpairs, found: int) -> int:
-    """How many of the first `found` are what theory says they are: λ_k positive, rising, f_k with k zeros, on both grids.
+    """How many of the first `found` are as theory says: λ_k positive, rising, alike on both grids; f_k with k zeros.
 
     Where the spectrum is continuous from 0 on, what comes out near 0 is rounding, and only looks confined.
     """
@@ -111,6 +124,17 @@ def _sound(coarse: Eigenpairs, finer: Eigenpairs, found: int) -> int:
     zeros = np.array([_zeros(f, coarse.mass) for f in coarse.functions[:found]], dtype=int)
     good = steady & rising & (zeros == np.arange(1, found + 1))
     return found if good.all() else int(np.argmin(good))
+
+
+def _reason(found: int, confined: int, count: int, first: float) -> str | None:
+    """Why there are fewer than asked for; `first` is λ_1 in units of the law's own width."""
+    if found == count:
+        return None
+    if found < confined and first > ROUNDING:
+        return COARSE.format(found=found, count=count)
+    if found < confined and not found:
+        return STILL
+    return FEW.format(found=found, count=count) if found else HEAVY
 
 
 def _zeros(function: np.ndarray, mass: np.ndarray) -> int:
@@ -124,12 +148,14 @@ def sturm_liouville_generalised_normal(alpha: float, count: int = 4, *, points: 
     """The same for p ∝ exp(−|x/s|^α) with unit variance, s² = Γ(1/α)/Γ(3/α); nothing to find for α ≤ 1."""
     if not 0 < alpha < math.inf:
         raise InputError(f"The exponent α of a generalised normal must be positive and finite, but {alpha} was given.")
-    scale = math.exp((math.lgamma(1 / alpha) - math.lgamma(3 / alpha)) / 2)
+    log_scale = (math.lgamma(1 / alpha) - math.lgamma(3 / alpha)) / 2
+    scale = math.exp(log_scale)
     if alpha > 1:
         return sturm_liouville(lambda x: -(np.abs(x / scale) ** alpha), count, points=points)
     depth = np.linspace(-SHOWN, SHOWN, points)
-    x = scale * np.copysign(np.abs(depth) ** (1 / alpha), depth)
-    density = np.exp(-np.abs(depth)) * alpha / (2 * scale * math.gamma(1 / alpha))
+    with np.errstate(divide="ignore", over="ignore"):  # tiny α: narrower in the middle, and wider, than any number
+        x = np.copysign(np.exp(log_scale + np.log(np.abs(depth)) / alpha), depth)
+        density = np.exp(math.log(alpha / 2) - log_scale - math.lgamma(1 / alpha) - np.abs(depth))
     start = f"1/(4s²) = {1 / (4 * scale**2):.3g}" if alpha == 1 else "0"
     reason = (
         f"A generalised normal with α = {alpha:g} has no first eigenfunction, so no warp is predicted: for α ≤ 1 the "

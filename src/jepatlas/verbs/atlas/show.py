@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
 from jepatlas.align import Atlas, Chart, exchanged, load_atlas
-from jepatlas.alignments import translations
+from jepatlas.alignments import certificates_said, translations
 from jepatlas.base.files import read_json
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
 
@@ -51,7 +51,11 @@ def _foreign(folder: Path, known: set[str]) -> list[str]:
 def present(atlas: Atlas, place: Path, *, json: str | None, seal: str) -> None:
     """The answer that travels with it; a table of charts, what was judged of them, the size of what would be sent."""
     console, sizes, summary = console_for(json), exchanged(atlas), translations(atlas.names, atlas.judged)
-    say(console, summary)
+    judged, said = [*(atlas.judged or ()), *atlas.verdicts()], certificates_said(atlas.charts)
+    emit(json, {"atlas": str(place), "seal": seal, "summary": summary, "width": atlas.width, "bytes": sizes,
+                "charts": [_plain(chart) for chart in atlas.charts], "certificates": said,
+                "verdicts": [verdict.to_json() for verdict in judged]})  # fmt: skip
+    say(console, f"{summary} {said}".strip())
     title = f"{len(atlas.charts)} charts in a frame of {atlas.width} dimensions"
     columns = ("chart", "width", "tied", "states", "identified", "bound", "carries", "kB")
     table = Table(
@@ -60,7 +64,6 @@ def present(atlas: Atlas, place: Path, *, json: str | None, seal: str) -> None:
     for chart in atlas.charts:
         table.add_row(*_cells(chart), f"{sizes[chart.name] / 1e3:.1f}")
     console.print(table)
-    judged = [*(atlas.judged or ()), *atlas.verdicts()]
     console.print(verdict_table("What the atlas is worth", judged))
     for verdict in judged:
         if verdict.passed is False:
@@ -68,9 +71,6 @@ def present(atlas: Atlas, place: Path, *, json: str | None, seal: str) -> None:
     total, maps = sum(sizes.values()), len(atlas.charts)
     say(console, f"{maps} maps serve {maps * (maps - 1)} translations. Exchanged: {total / 1e3:.1f} kB in all.")
     say(console, f"Atlas: {place} (seal {seal})")
-    emit(json, {"atlas": str(place), "seal": seal, "summary": summary, "width": atlas.width, "bytes": sizes,
-                "charts": [_plain(chart) for chart in atlas.charts],
-                "verdicts": [verdict.to_json() for verdict in judged]})  # fmt: skip
 
 
 def _cells(chart: Chart) -> list[str]:

@@ -26,7 +26,8 @@ class Probe:
     With paired latents and labels, accuracies are reported on held-out rows: of the source, of the head as it is, of
     the migrated one, and of a probe trained on B. Without latents, the probe is carried through a saved map. What is
     given, probe or map, may have seen the rows: it is scored on all of them, and that is said. Where neither is given,
-    the probe is trained on one half of the rows that are not held out, and the map fitted on the other.
+    the probe is trained on one half of the rows that are not held out, and the map fitted on the other. Where the map
+    tells B from A no better than chance, no probe is written.
     """
 
     latents: tyro.conf.Positional[tuple[Path, ...]] = ()
@@ -63,13 +64,16 @@ def main(words: list[str]) -> int:
     if len(options.latents) == 0:
         return _through_saved_map(options)
     found = _between_models(options)
+    if found.nothing:
+        raise InputError(f"{found.record.summary} No probe is written. Are the rows paired rightly? If they are, train "
+                         "a probe on B.")  # fmt: skip
     found.probe.save(place := options.out / "probe.safetensors")
     found.source.save(source := options.out / "source_probe.safetensors")
     page = keep(found.record, found.map, options.out, options.seed)
+    emit(options.json, {"probe": str(place), "source_probe": str(source), "report": str(page)} | found.record.to_json())
     console = console_for(options.json)
     tell(console, found.record)
     say(console, f"Probe for B: {place}\nSource probe, of A: {source}\nReport: {page}")
-    emit(options.json, {"probe": str(place), "source_probe": str(source), "report": str(page)} | found.record.to_json())
     return 0
 
 
