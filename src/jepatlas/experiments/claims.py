@@ -35,7 +35,8 @@ def claims_page(records: Sequence[Mapping[str, Any]], order: Sequence[str]) -> s
     """The page in Markdown, experiments in the given order."""
     known = {record["about"]["name"]: record for record in records}
     chosen = [known[name] for name in order if name in known]
-    lines, shown = [HEAD, *_overview(chosen)], dict[str, str]()
+    waiting = [name for name in order if name not in known]
+    lines, shown = [HEAD, *_overview(chosen), *_waiting(waiting)], dict[str, str]()
     for record in chosen:
         lines += _section(record, shown)
     return "\n".join(lines)
@@ -48,6 +49,10 @@ def _overview(records: Sequence[Mapping[str, Any]]) -> list[str]:
         for about in (record["about"] for record in records)
     ]
     return ["| experiment | claim | the paper offers | here |", "|---|---|---|---|", *rows, ""]
+
+
+def _waiting(names: Sequence[str]) -> list[str]:
+    return [f"There, but not run at this scale yet: {', '.join(names)}.", ""] if names else []
 
 
 def _offered(claim: Mapping[str, str]) -> str:
