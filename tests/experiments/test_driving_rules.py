@@ -77,11 +77,7 @@ def test_one_way_doors(symmetric: float, iqe: float, both_ways: float, outcome: 
         if trial.at["energy"] == "exact":
             fails = symmetric if trial.at["world"] == TESTED else 1.0
             return {"directed": 1.0, "symmetric": fails, "chance": 0.0}
-        return (
-            {"agent": iqe, "symmetrised": both_ways}
-            if trial.at["energy"] == "iqe"
-            else {"agent": 0.35, "symmetrised": 1}
-        )
+        return {"iqe": iqe, "symmetrised iqe": both_ways, "l2": 0.35}
 
     finding = concluded("one-way-doors", shares)
     assert finding.outcome == outcome

@@ -1,23 +1,25 @@
 """What one trial of `one-way-doors` does: tasks through the doors, driven by energies that are exact or learned.
 
 All drive the same tasks with the same planner. The exact energies act on true states and true dynamics, so that nothing
-but the energy can be at fault; the learned ones on pixels, and with the dynamics that were learned with them.
+but the energy can be at fault; the learned ones on the latents of one world model, and with its dynamics.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
 from scipy.stats import spearmanr
 
+from jepatlas.base.arrays import write_arrays
 from jepatlas.base.config import from_plain
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.experiments.energy_runs import exactly
+from jepatlas.energies import load_fitted
+from jepatlas.experiments.energy_runs import exactly, fit
 from jepatlas.experiments.exact_planning import all_knowing, bare, exact_energy, exact_way_back, symmetrised
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.planning_outcomes import told
@@ -25,17 +27,21 @@ from jepatlas.planning import (
     DrivingConfig,
     PlanningAgent,
     Tasks,
+    TrainedModel,
     agent_of,
     draw_tasks,
     drive,
     drive_at_random,
+    latent_episodes,
     load_world_model,
 )
+from jepatlas.recipes import EnergyRecipe, StepFile
 from jepatlas.runs import train_job
 from jepatlas.worlds import Rooms
 
-__all__ = ["run_exact", "run_learned", "through_doors"]
+__all__ = ["BOTH_WAYS", "run_exact", "run_learned", "through_doors"]
 
+BOTH_WAYS = "symmetrised iqe"
 PAIRS = 200  # of states, on which learned energies are held against the exact ones
 
 
@@ -62,21 +68,39 @@ def run_exact(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 
 
 def run_learned(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """A learned energy, as it is and symmetrised."""
-    record = train_job(settings["recipe"], folder)
+    """A world model, and on its latents an energy of each head: so that encoder and dynamics are the same for all."""
+    place, seed = Path(folder), settings["seed"]
+    record = train_job(settings["recipe"], str(place / "model"))
     if record["status"] != "finished":
         return record
-    world, config, seed = _given(settings)
-    agent = agent_of(load_world_model(Path(folder)))
+    model = load_world_model(place / "model")
+    agent, orders, agents = agent_of(model), {}, {}
+    world, config, _ = _given(settings)
+    _write_steps(model, place / "steps.npz")
+    for head, plain in settings["energies"].items():
+        recipe = replace(from_plain(EnergyRecipe, plain), source=StepFile(str(place / "steps.npz")))
+        lost = fit(recipe, place / head)
+        if lost["status"] != "finished":
+            return lost
+        agents[head] = replace(agent, energy=load_fitted(place / head).energy)
+    agents[BOTH_WAYS] = replace(agent, energy=symmetrised(agents["iqe"].energy))
+    for name, one in agents.items():
+        orders |= _orders(world, name, one, seed)
     tasks = through_doors(world, settings["tasks"], seed)
-    agents = {"agent": agent, "symmetrised": replace(agent, energy=symmetrised(agent.energy))}
     found = told({name: drive(world, one, tasks, config, seed).reached for name, one in agents.items()})
-    orders = inform(_orders(world, agent, seed), "Spearman's correlation with the exact energy.")
-    return record | found | {"verdicts": found["verdicts"] + orders}
+    told_orders = inform(orders, "Spearman's correlation with the exact energy.")
+    return record | found | {"verdicts": found["verdicts"] + told_orders}
+
+
+def _write_steps(model: TrainedModel, path: Path) -> None:
+    """The steps of the episodes that the model was trained on, as it sees them; each costs one."""
+    seen = latent_episodes(model, held=False)
+    steps = {"x": seen.h.astype(np.float32), "x_next": seen.h_next.astype(np.float32)}
+    write_arrays(path, steps | {"cost": np.ones(len(seen.h)), "episode": seen.episode})
 
 
 @torch.no_grad()
-def _orders(world: Rooms, agent: PlanningAgent, seed: int) -> dict[str, Estimate]:
+def _orders(world: Rooms, name: str, agent: PlanningAgent, seed: int) -> dict[str, Estimate]:
     """How well the energy orders pairs of states: as the exact one does, and as that symmetrised."""
     rng = numpy_generator(seed, "pairs of states")
     x, y = world.states(PAIRS, rng), world.states(PAIRS, rng)
@@ -85,8 +109,8 @@ def _orders(world: Rooms, agent: PlanningAgent, seed: int) -> dict[str, Estimate
     ends = torch.from_numpy(x), torch.from_numpy(y)
     truths = {"order": there(*ends), "symmetric_order": symmetrised(there, back)(*ends)}
     return {
-        name: exactly(float(np.asarray(cast(Any, spearmanr(learned, truth.numpy())))[0]), PAIRS)
-        for name, truth in truths.items()
+        f"{name}_{order}": exactly(float(np.asarray(spearmanr(learned, truth.numpy()))[0]), PAIRS)
+        for order, truth in truths.items()
     }
 
 

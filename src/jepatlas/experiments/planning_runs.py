@@ -59,7 +59,7 @@ TINY_PLANNER = MPPIConfig(horizon=3, samples=4, iterations=1)
 SMALL_PLANNER = MPPIConfig(horizon=12, samples=64, iterations=3)
 BUDGETS = {
     "tiny": Budget(8, 3, 8, ConvConfig((8, 8), 16), 16, MLPConfig(16, 1), TINY_PLANNER, 4, 12),
-    "small": Budget(400, 500, 64, ConvConfig((16, 32, 32), 128), 128, MLPConfig(128, 1), SMALL_PLANNER, 50),
+    "small": Budget(600, 500, 64, ConvConfig((16, 32, 32), 128), 128, MLPConfig(128, 1), SMALL_PLANNER, 50),
     "paper": Budget(1000, 20_000, 128, ConvConfig(), 256, MLPConfig(), MPPIConfig(horizon=64, samples=2000), 200),
 }  # fmt: skip
 

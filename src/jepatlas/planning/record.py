@@ -39,7 +39,7 @@ def planning_record(
     others = [_beside(name, first, main, drive) for name, drive in drives.items() if name != first]
     share = f"{success.value:.0%} [{success.low:.0%}, {success.high:.0%}]"
     summary = (
-        f"{first.capitalize()} reached {int(main.reached.sum())} of {success.n} goals ({share}); random actions "
+        f"{_begun(first)} reached {int(main.reached.sum())} of {success.n} goals ({share}); random actions "
         f"{chance.mean():.0%}. {' '.join(others)}".strip()
     )
     return Record(
@@ -109,7 +109,15 @@ def _ratio(world: ActionWorld, drive: Drive) -> list[str]:
 def _beside(name: str, first: str, main: Drive, other: Drive) -> str:
     gap = paired_difference(main.reached, other.reached)
     points, low, high = (f"{100 * value:+.0f}" for value in (gap.value, gap.low, gap.high))
-    return f"{first.capitalize()} less {name}: {points} points [{low}, {high}]."
+    return f"{_begun(first)} less {name}: {points} points [{low}, {high}]."
+
+
+def _begun(name: str) -> str:
+    """
+    >>> _begun("roomsA's planner")
+    "RoomsA's planner"
+    """
+    return name[:1].upper() + name[1:]
 
 
 def _energies(drives: Mapping[str, Drive]) -> dict[str, Any]:

@@ -76,9 +76,7 @@ def _strip(name: str, frames: np.ndarray) -> Strip:
 def png(picture: np.ndarray) -> bytes:
     """A picture (height, width, 3) in bytes, as a PNG file: a header, the rows as they are, deflated, and an end."""
     height, width, _ = picture.shape
-    rows = np.pad(
-        picture.reshape(height, -1), ((0, 0), (1, 0))
-    )  # each begins with its filter: 0, none
+    rows = np.pad(picture.reshape(height, -1), ((0, 0), (1, 0)))  # each begins with its filter: 0, none
     header = struct.pack(">2I5B", width, height, 8, 2, 0, 0, 0)
     chunks: Sequence[tuple[bytes, bytes]] = (
         (b"IHDR", header),
