@@ -178,9 +178,16 @@ def test_the_claims_page_is_what_the_records_say():
     assert (DOCS / "claims.md").read_text() == page
 
 
-def test_published_records_are_of_experiments_and_none_is_tiny():
+NOT_RUN_YET = {
+    "reacher-exploration", "reacher-rates", "reacher-collapse", "reacher-isotropisation", "value-guided",
+    "one-way-doors", "ported-planner",
+}  # fmt: skip
+"""Each goes from here with the commit that publishes its record."""
+
+
+def test_every_other_experiment_has_a_published_record_and_none_is_tiny():
     published = {record["about"]["name"]: record for record in read_results(shipped_results())}
-    assert published.keys() <= EXPERIMENTS.keys()
+    assert published.keys() == EXPERIMENTS.keys() - NOT_RUN_YET
     assert all(record["about"]["scale"] != "tiny" for record in published.values())
 
 
