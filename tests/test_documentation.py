@@ -1,4 +1,4 @@
-"""README and docs run as they are written: Python blocks are executed, `$ jepatlas …` lines are called."""
+"""README and docs run as they are written: Python blocks, then the lines that begin with `$ jepatlas`."""
 
 from __future__ import annotations
 
@@ -21,36 +21,23 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
-def pages_with(language: str) -> list[Path]:
-    return [page for page in PAGES if blocks(page, language)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", pages_with("python"), ids=lambda page: page.name)
-def test_python_blocks_run(page: Path, tmp_path: Path) -> None:
-    script = tmp_path / "example.py"
-    script.write_text("\n".join(blocks(page, "python")))
-    subprocess.run([sys.executable, script], cwd=tmp_path, check=True, timeout=300)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", pages_with("console"), ids=lambda page: page.name)
-def test_console_blocks_run(page: Path, tmp_path: Path) -> None:
-    """In a folder where the page's Python has been: it may have made the files that are spoken of."""
-    if blocks(page, "python"):
-        subprocess.run([sys.executable, "-c", "\n".join(blocks(page, "python"))], cwd=tmp_path, check=True, timeout=300)
+def commands(page: Path) -> list[str]:
     lines = [line for block in blocks(page, "console") for line in block.splitlines()]
-    commands = [line.removeprefix("$ jepatlas ") for line in lines if line.startswith("$ jepatlas ")]
-    assert commands
-    for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "jepatlas", *shlex.split(command)],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return [line.removeprefix("$ jepatlas ") for line in lines if line.startswith("$ jepatlas ")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python") or commands(page)], ids=lambda page: page.name
+)
+def test_a_page_runs_as_it_is_written(page: Path, tmp_path: Path) -> None:
+    """First the Python, which may make files that commands speak of; all in one process, which loads torch once."""
+    calls = [f"assert main({shlex.split(command)!r}) == 0, {command!r}" for command in commands(page)]
+    script = "\n".join([*blocks(page, "python"), "from jepatlas.cli import main", *calls])
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
 def test_readme_opens_with_the_two_commands() -> None:
