@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats
+from scipy.special import stdtrit
 
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
@@ -128,7 +128,7 @@ def half_sample_intervals(
     value = statistic(np.arange(n))
     draws = [statistic(np.flatnonzero((rng.permutation(count) < half)[labels])) for _ in range(replicates)]
     # a part of m of the G groups has the variance (G − m)/m of that of the whole: 1 for a half, but G may be odd
-    reach = scipy.stats.t.ppf((1 + level) / 2, count - 1) * np.sqrt(half / (count - half))
+    reach = stdtrit(count - 1, (1 + level) / 2) * np.sqrt(half / (count - half))
     spread = {name: float(reach * np.std([draw[name] for draw in draws], ddof=1)) for name in value}
     bounds = {name: (ranges or {}).get(name, (-np.inf, np.inf)) for name in value}
     return {name: _within(float(found), spread[name], *bounds[name], n) for name, found in value.items()}

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.distributed as dist
-from scipy.stats import rankdata
 from torch import Tensor
 
 from jepatlas.base.characteristic import characteristic_function
@@ -18,7 +17,7 @@ from jepatlas.base.distributed import mean_over_processes, world_size
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate
 
-__all__ = ["Moments", "batch_covariance", "bootstrap", "epps_pulley", "epps_pulley_null", "spearman"]
+__all__ = ["Moments", "batch_covariance", "bootstrap", "epps_pulley", "epps_pulley_null", "mean_ranks", "spearman"]
 
 
 @dataclass(frozen=True)
@@ -157,6 +156,18 @@ def bootstrap(
     return {name: Estimate(float(value[name]), float(low), float(high), n) for name, (low, high) in limits.items()}
 
 
+def mean_ranks(x: np.ndarray) -> np.ndarray:
+    """Ranks from 1 on, those of equal numbers averaged; a NaN leaves none. (`scipy.stats` takes a second to load.)
+
+    >>> mean_ranks(np.array([3.0, 1.0, 3.0]))
+    array([2.5, 1. , 2.5])
+    """
+    if np.isnan(x).any():
+        return np.full(len(x), np.nan)
+    _, place, counts = np.unique(x, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]
+
+
 def spearman(x: np.ndarray, y: np.ndarray) -> Estimate:
     """Rank correlation with Fisher's interval in the form of Bonett and Wright; ties share their mean rank.
 
@@ -166,7 +177,7 @@ def spearman(x: np.ndarray, y: np.ndarray) -> Estimate:
     n = len(x)
     if n < 2 or len(y) != n:
         raise InputError(f"A rank correlation needs at least 2 pairs of numbers, but there are {n} and {len(y)}.")
-    ranks = rankdata(np.stack([x, y]), axis=1)
+    ranks = np.stack([mean_ranks(x), mean_ranks(y)])
     value = float(np.corrcoef(ranks)[0, 1].round(12)) if np.ptp(ranks, axis=1).all() else float("nan")
     if n <= 3:
         return Estimate(value, -1.0, 1.0, n)

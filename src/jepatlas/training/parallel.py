@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.nn.parallel import DistributedDataParallel
 
 from jepatlas.base.distributed import mean_over_processes, world_size
@@ -24,6 +23,8 @@ def parallel(objective: nn.Module, how: str) -> nn.Module:
         return objective
     if how == "ddp":
         return DistributedDataParallel(objective)
+    from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method  # noqa: PLC0415  (a second to load)
+
     fully_shard(objective)
     register_fsdp_forward_method(objective, "encode")
     return objective

@@ -6,11 +6,10 @@ checkpoint does not know how many processes wrote it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 from jepatlas.base.errors import InputError
 
@@ -99,10 +98,20 @@ def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _whole(value: Tensor) -> Tensor:
-    value = value.full_tensor() if isinstance(value, DTensor) else value
+    value = cast(Any, value).full_tensor() if _sharded(value) else value
     return value.detach().cpu().contiguous().clone()
 
 
 def _like(value: Tensor, target: Tensor) -> Tensor:
     value = value.to(target.device)
-    return distribute_tensor(value, target.device_mesh, target.placements) if isinstance(target, DTensor) else value
+    if not _sharded(target):
+        return value
+    from torch.distributed.tensor import distribute_tensor  # noqa: PLC0415  (a second to load, for shards alone)
+
+    shards = cast(Any, target)
+    return distribute_tensor(value, shards.device_mesh, shards.placements)
+
+
+def _sharded(value: Tensor) -> bool:
+    """Whether it is one of torch's `DTensor`s, which FSDP makes."""
+    return hasattr(value, "full_tensor")

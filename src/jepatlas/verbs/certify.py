@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import tyro
 
 from jepatlas.base.errors import InputError
 from jepatlas.certificates import Certificate, certify_file
-from jepatlas.planning import certify_world_model
 from jepatlas.recipes import WorldModelRecipe, any_recipe
 from jepatlas.runs import certify_run
 from jepatlas.verbs.options import console_for, emit, parse, say, say_advice, verdict_table
@@ -69,8 +69,14 @@ def _of_run(options: Certify) -> Certificate:
     if options.rho is not None:
         raise InputError("--rho is for files of latents: a run knows the correlation of its own pairs.")
     samples = 40_000 if options.samples is None else options.samples
-    certify = certify_world_model if isinstance(any_recipe(options.subject), WorldModelRecipe) else certify_run
+    certify = _certify_world_model if isinstance(any_recipe(options.subject), WorldModelRecipe) else certify_run
     return certify(options.subject, samples=samples, seed=options.seed, out=options.out, audited=True)
+
+
+def _certify_world_model(*given: Any, **options: Any) -> Certificate:
+    from jepatlas.planning import certify_world_model  # noqa: PLC0415  (loads a second's worth of what others need not)
+
+    return certify_world_model(*given, **options)
 
 
 def _of_file(options: Certify) -> Certificate:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.spatial.distance
-import scipy.stats
+from scipy.special import stdtrit
 
 from jepatlas.align.paired import Progress, centred, paired, scaled
 from jepatlas.align.similarity.rank_buckets import RankBuckets, ranked_product
@@ -82,7 +82,7 @@ def dsc_sampled(a: np.ndarray, b: np.ndarray, pairs: int, rng: np.random.Generat
     distances = [_between(x, one, other) for x in (a, b)]
     value = spearman(*distances).value
     parts = [spearman(x, y).value for x, y in zip(*(np.array_split(d, BATCHES) for d in distances), strict=True)]
-    reach = scipy.stats.t.ppf(0.975, BATCHES - 1) * np.std(parts, ddof=1) / np.sqrt(BATCHES)
+    reach = stdtrit(BATCHES - 1, 0.975) * np.std(parts, ddof=1) / np.sqrt(BATCHES)
     low, high = np.clip([value - reach, value + reach], -1, 1)
     return Estimate(value, float(low), float(high), pairs)
 

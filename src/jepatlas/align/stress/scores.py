@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats
+from scipy.special import stdtrit
 
 from jepatlas.base.records import Direction, Estimate
 
@@ -88,7 +88,7 @@ def _reach(values: np.ndarray) -> float:
         return np.nan
     if len(values) < 2:
         return np.inf  # one seed claims nothing
-    return scipy.stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values))
 
 
 Scores = Mapping[str, Mapping[str, Score]]

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import rankdata
 
 from jepatlas.align.controls import pca_control
 from jepatlas.align.splits import group_labels
@@ -22,6 +21,7 @@ from jepatlas.align.stress.trial import Fits, LatentPairs, Trial
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
+from jepatlas.base.stats import mean_ranks
 
 __all__ = ["STRENGTHS", "UNSHIFTED", "distribution_shift", "domain_shift"]
 
@@ -118,7 +118,7 @@ def _levels(latents: LatentPairs, along: np.ndarray | None) -> np.ndarray:
     mean = np.bincount(latents.groups, along) / np.bincount(latents.groups)
     if np.ptp(mean) == 0:
         raise InputError("There is no shift along a variable that is the same in all groups.")
-    return (rankdata(mean) - 1) / (len(mean) - 1)
+    return (mean_ranks(mean) - 1) / (len(mean) - 1)
 
 
 def _by_size(cases: Sequence[Case], seeds: Sequence[int]) -> list[Case]:

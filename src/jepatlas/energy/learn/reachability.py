@@ -15,10 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import beta, rankdata
+from scipy.special import betaincinv
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Estimate, Experience
+from jepatlas.base.stats import mean_ranks
 
 __all__ = [
     "ReachabilityErrors",
@@ -80,8 +81,8 @@ def unreachable_share(known: np.ndarray, threshold: float, episodes: int) -> Est
         raise InputError("The error of a reachability decision needs at least one pair that is known to be reachable.")
     share = float((known > threshold).mean())
     wrong = share * episodes
-    low = beta.ppf(0.025, wrong, episodes - wrong + 1) if wrong else 0.0
-    high = beta.ppf(0.975, wrong + 1, episodes - wrong) if wrong < episodes else 1.0
+    low = betaincinv(wrong, episodes - wrong + 1, 0.025) if wrong else 0.0
+    high = betaincinv(wrong + 1, episodes - wrong, 0.975) if wrong < episodes else 1.0
     return Estimate(share, float(low), float(high), len(known))
 
 
@@ -102,7 +103,7 @@ def reachability_errors(energy: np.ndarray, truth: np.ndarray, reachable: np.nda
     way = np.isfinite(truth)
     missed = _mean(~reachable[way])
     imagined = _mean(reachable[~way])
-    ranks = rankdata(energy)
+    ranks = mean_ranks(energy.ravel())
     count, others = int((~way).sum()), int(way.sum())
     wins = ranks.reshape(energy.shape)[~way].sum() - count * (count + 1) / 2
     return ReachabilityErrors(missed, imagined, float(wins / (count * others)) if count * others else float("nan"))
