@@ -13,7 +13,7 @@ from rich.console import Console
 
 from jepatlas.align import load_atlas
 from jepatlas.base.linear import hold_out
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.energies import energy_for, load_energy_file
 from jepatlas.report import read_chapters
 from jepatlas.tour import CHAPTERS, Stage, agents, energy

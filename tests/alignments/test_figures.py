@@ -9,7 +9,7 @@ from alignments.models import Models, matched
 from jepatlas.align import cka_debiased
 from jepatlas.alignments import Latents, Matched
 from jepatlas.alignments.figures import layers_figure, projections, spectrum_figure
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.report.heatmap import draw_heatmap
 
 MODELS = Models.draw(rows=40)

@@ -11,7 +11,8 @@ from jepatlas.alignments import Migration, fit_map, migrate_between
 from jepatlas.alignments.probe_rows import halves
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import hold_out
-from jepatlas.base.records import LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Verdict
 from jepatlas.base.seeding import numpy_generator
 
 MODELS = Models.draw(rows=240)

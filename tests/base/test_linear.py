@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import hold_out, least_squares, orthogonality_error, procrustes, r2, ridge, whitener
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 
 seeds = st.integers(0, 2**32 - 1)
 widths = st.integers(1, 5)

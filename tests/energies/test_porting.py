@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from jepatlas.alignments import Latents, match
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap, Record, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Record, Verdict
 from jepatlas.energies import migrate_energy, port_energy
 from jepatlas.energies.fitted import pairwise
 from jepatlas.energy import SquaredL2Config

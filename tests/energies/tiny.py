@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.base.arrays import write_arrays
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.seeding import forked_rng
 from jepatlas.encoders import MLPConfig
 from jepatlas.energies import EnergySpec, SavedEnergy

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from jepatlas.base.linear import least_squares
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.experiments.alignment_nulls import smoother
 from jepatlas.experiments.charts import noisy, random_chart
 from jepatlas.experiments.gl_symmetry_runs import changed_losses

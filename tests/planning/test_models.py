@@ -8,7 +8,7 @@ import torch
 from planning.small import recipe, run
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.planning import agent_of, latent_episodes, load_world_model, ported
 from jepatlas.recipes import TwoFrames
 

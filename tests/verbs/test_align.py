@@ -14,7 +14,7 @@ from verbs.calls import Captured, answer, one_array, refused
 from jepatlas.align import split_rows
 from jepatlas.alignments import Latents, Study, align, match
 from jepatlas.base.linear import r2
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.seeding import numpy_generator
 
 MODELS = Models.draw(rows=64)

@@ -13,7 +13,7 @@ from verbs.calls import Captured, answer, one_array, refused
 
 from jepatlas.align import LinearProbe, migrate
 from jepatlas.alignments import fit_map
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 
 MODELS = Models.draw(rows=96)
 IDS = np.arange(96)

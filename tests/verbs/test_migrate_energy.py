@@ -12,7 +12,7 @@ from energies.tiny import saved
 from training.small import call
 from verbs.calls import Captured, answer, one_array, refused
 
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.energies import load_energy_file, save_energy
 from jepatlas.energies.fitted import pairwise
 

@@ -12,7 +12,7 @@ from planning.small import WORDS
 from training.small import call
 from verbs.calls import Captured, answer, refused
 
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.planning import load_world_model
 from jepatlas.recipes import EpisodeSource
 from jepatlas.views import EpisodeFile

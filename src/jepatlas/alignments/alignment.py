@@ -24,8 +24,9 @@ from jepatlas.alignments.evidence import BRIEF, MAIN, Evidence, Study, gather
 from jepatlas.alignments.figures import layers_figure, projections, spectrum_figure
 from jepatlas.alignments.latents import Matched
 from jepatlas.alignments.trust import as_given, distrusted, doubted, trusted_r2
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.provenance import provenance
-from jepatlas.base.records import LinearMap, Record, Verdict
+from jepatlas.base.records import Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 
 __all__ = ["Alignment", "MapKind", "align", "fit_map"]

@@ -13,7 +13,8 @@ from jepatlas.align.nulls import ENOUGH
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
-from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
 
 __all__ = ["BRIEF", "MAIN", "Carries", "Evidence", "Fit", "Study", "gather"]

@@ -10,7 +10,7 @@ import numpy as np
 from jepatlas.align import cka_debiased
 from jepatlas.alignments.latents import Matched
 from jepatlas.base.errors import require
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 
 __all__ = ["layers_figure", "projections", "spectrum_figure"]
 

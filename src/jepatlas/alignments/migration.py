@@ -15,8 +15,9 @@ from jepatlas.alignments.latents import Matched
 from jepatlas.alignments.probe_rows import check_known, check_widths, halves
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.provenance import provenance
-from jepatlas.base.records import LinearMap, Record, Verdict
+from jepatlas.base.records import Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 
 __all__ = ["Migration", "migrate_between"]

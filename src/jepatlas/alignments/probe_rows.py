@@ -11,7 +11,7 @@ from jepatlas.align import LinearProbe
 from jepatlas.alignments.latents import Matched
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.seeding import numpy_generator
 
 __all__ = ["check_known", "check_widths", "halves"]

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.linalg
 
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.linear_moments import PairMoments, is_lost, procrustes_of, ridge_of
-from jepatlas.base.records import LinearMap
 
 __all__ = ["Split", "hold_out", "least_squares", "orthogonality_error", "procrustes", "r2", "ridge", "whitener"]
 

@@ -15,8 +15,8 @@ import numpy as np
 import scipy.linalg
 
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.pair_moments import PairMoments
-from jepatlas.base.records import LinearMap
 
 __all__ = [
     "PairMoments",

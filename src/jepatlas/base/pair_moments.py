@@ -14,7 +14,7 @@ import numpy as np
 
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 
 __all__ = ["PairMoments", "Products"]
 

@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_bytes
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.encoders import MLPConfig
 from jepatlas.energy import EmbeddedEnergy, PortedEnergy
 from jepatlas.energy.heads import HeadConfig, IQEConfig

@@ -11,7 +11,8 @@ from jepatlas.align import split_rows, time_blocks
 from jepatlas.align.maps import Conditioning
 from jepatlas.alignments import MapKind, Matched, fit_map
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap, Record, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.energies.energy_file import SavedEnergy
 from jepatlas.energies.porting import Ported, port_energy

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Estimate, LinearMap, Record, Verdict
+from jepatlas.base.records import Estimate, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
 from jepatlas.energies.energy_file import SavedEnergy

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from jepatlas.base.contracts import Energy
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 
 __all__ = ["PortedEnergy"]
 

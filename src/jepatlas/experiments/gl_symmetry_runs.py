@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from jepatlas.base.linear import hold_out, least_squares
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.charts import random_chart
 from jepatlas.experiments.latents import sample

@@ -18,7 +18,8 @@ from scipy.stats import spearmanr
 from jepatlas.align.maps import ProcrustesMap
 from jepatlas.base.arrays import write_arrays
 from jepatlas.base.config import from_plain
-from jepatlas.base.records import Estimate, LinearMap
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.energies import JudgedEnergy, judge_run
 from jepatlas.energy import PortedEnergy, audit, graph_energies, reachability_errors

@@ -11,7 +11,8 @@ from typing import Any
 
 from jepatlas.alignments import MapKind
 from jepatlas.base.config import from_plain
-from jepatlas.base.records import Estimate, LinearMap
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.planning_outcomes import told

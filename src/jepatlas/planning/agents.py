@@ -16,7 +16,7 @@ from torch import Tensor
 
 from jepatlas.base.contracts import Dynamics
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.objectives import WorldModel
 from jepatlas.planning.models import TrainedModel
 

@@ -16,8 +16,9 @@ import numpy as np
 from jepatlas.alignments import MapKind, fit_map
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import r2
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.proportions import paired_difference
-from jepatlas.base.records import Estimate, LinearMap, Record, Verdict
+from jepatlas.base.records import Estimate, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
 from jepatlas.planning.agents import agent_of, ported

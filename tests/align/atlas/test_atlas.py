@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import Attachment, CertificateSummary, Chart, ChartLatents, standardiser
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, LinearMap
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate
 
 EXACT = CertificateSummary(Estimate(0.01, 0.005, 0.02, 1000), identified=True)
 

@@ -15,8 +15,9 @@ from jepatlas.align.maps.fitted import StreamedMap
 from jepatlas.align.probes.migration import support
 from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.base.linear import orthogonality_error
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.pair_moments import PairMoments
-from jepatlas.base.records import LinearMap, Verdict
+from jepatlas.base.records import Verdict
 
 
 def plain(weight: np.ndarray) -> LinearMap:

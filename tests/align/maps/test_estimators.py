@@ -17,7 +17,7 @@ from jepatlas.align.maps.fitted import StreamedMap
 from jepatlas.align.maps.penalty import CANDIDATES, held_out
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import least_squares, procrustes, r2, ridge
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 
 seeds = st.integers(0, 2**32 - 1)
 STREAMED: list[StreamedMap] = [

@@ -14,7 +14,7 @@ from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.align.probes.report import MigrationReport, migration_report
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out, least_squares
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -18,7 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 
 
 def blobs(classes: int, rows: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

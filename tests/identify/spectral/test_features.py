@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.stats import Moments
 from jepatlas.identify.spectral.features import Features, normal_quantiles, principal_whitener, random_frequencies
 

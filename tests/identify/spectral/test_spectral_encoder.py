@@ -9,7 +9,7 @@ import pytest
 import safetensors.numpy
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.identify import SpectralEncoder
 from jepatlas.identify.spectral.features import Features, normal_quantiles
 

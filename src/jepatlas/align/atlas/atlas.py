@@ -16,7 +16,8 @@ from jepatlas.align.atlas.charts import Attachment, Chart, ChartLatents, standar
 from jepatlas.align.atlas.frames import Frame, consensus, generalised_procrustes
 from jepatlas.align.atlas.placing import place, rank
 from jepatlas.base.errors import InputError, nearest
-from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate, Verdict
 
 __all__ = ["Anchors", "Atlas"]
 

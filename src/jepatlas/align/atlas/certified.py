@@ -27,7 +27,8 @@ from jepatlas.align.atlas.certified_limit import (
     squares,
 )
 from jepatlas.base.linear import hold_out, least_squares, procrustes, whitener
-from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import bootstrap
 
 __all__ = ["CertifiedMap", "certified_map", "pair_prices"]

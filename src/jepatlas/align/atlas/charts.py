@@ -19,7 +19,8 @@ from jepatlas.align.splits import plain_ids
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import whitener
-from jepatlas.base.records import Estimate, LinearMap
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate
 
 __all__ = ["Attachment", "CertificateSummary", "Chart", "ChartLatents", "check_name", "standardiser"]
 

@@ -23,7 +23,8 @@ from jepatlas.align.atlas.charts import ChartLatents
 from jepatlas.align.nulls import ENOUGH, TAIL, Null, permutation_null
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import hold_out, least_squares, r2
-from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import bootstrap
 
 __all__ = [

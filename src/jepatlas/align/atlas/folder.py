@@ -23,7 +23,8 @@ from jepatlas.align.atlas.atlas import Anchors, Atlas
 from jepatlas.align.atlas.charts import Attachment, CertificateSummary, Chart
 from jepatlas.align.atlas.sealed_folder import Sealed, read_sealed, write_sealed
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate, Verdict
 
 __all__ = ["exchanged", "load_atlas", "save_atlas", "size_table"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 
 __all__ = ["place", "polar", "rank"]
 

@@ -32,9 +32,9 @@ from jepatlas.align.maps.robust import trust
 from jepatlas.align.splits import group_labels
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.linear_moments import fit_between, least_squares_of, procrustes_of, ridge_of
 from jepatlas.base.pair_moments import PairMoments, Products
-from jepatlas.base.records import LinearMap
 
 __all__ = ["LeastSquaresMap", "ProcrustesMap", "RidgeMap", "RobustMap"]
 

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from jepatlas.align.maps.conditioning import Conditioning
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.pair_moments import PairMoments, Products
-from jepatlas.base.records import LinearMap
 
 __all__ = ["FittedMap", "Parts", "StreamedMap", "by_appearance", "paired"]
 

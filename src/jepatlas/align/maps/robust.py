@@ -23,8 +23,8 @@ from scipy.special import expit
 
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.pair_moments import PairMoments
-from jepatlas.base.records import LinearMap
 
 __all__ = ["Fit", "trust"]
 

@@ -18,8 +18,8 @@ from jepatlas.align.maps.conditioning import carried_rank
 from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.pair_moments import PairMoments
-from jepatlas.base.records import LinearMap
 
 __all__ = ["LIMIT", "LOST", "Support", "check_widths", "migrate", "support"]
 

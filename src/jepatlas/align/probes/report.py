@@ -16,7 +16,8 @@ from jepatlas.align.probes.probe import LinearProbe, check_classes
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
-from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import bootstrap
 
 __all__ = ["MigrationReport", "migration_report"]

@@ -25,7 +25,8 @@ from jepatlas.align.similarity.distances import dsc
 from jepatlas.align.similarity.neighbours import mutual_knn, neighbour_overlap, nos
 from jepatlas.align.similarity.residuals import mse_per_dim, mse_sum, procrustes_error, r2
 from jepatlas.base.errors import InputError, nearest
-from jepatlas.base.records import Direction, LinearMap
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Direction
 
 __all__ = ["METRICS", "NEIGHBOURS", "Metric", "measure"]
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out, whitener
-from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.certificate.degrees import degree_verdicts
 from jepatlas.identify.certificate.diagnosis import diagnose, diagnosis_verdict

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.records import LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.dimension.minimal import minimal_recovery
 from jepatlas.identify.dimension.rank import principal_axes, varying_coordinates

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from jepatlas.base.linear import Split, least_squares
-from jepatlas.base.records import Estimate, LinearMap
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate
 from jepatlas.base.stats import bootstrap
 from jepatlas.identify.checks import check_matrices
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, LinearMap, Verdict
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.stats import bootstrap
 from jepatlas.identify.covariance import WeightedCovariance
 

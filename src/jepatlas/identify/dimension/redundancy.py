@@ -17,7 +17,8 @@ from functools import reduce
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, LinearMap
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.checks import check_matrices, check_same_shape
 from jepatlas.identify.dimension.rank import FLOOR, linear_rank, principal_axes

@@ -21,7 +21,7 @@ import numpy as np
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import whitener
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.identify.checks import check_matrices, check_same_shape
 from jepatlas.identify.isotropy.density_ratio import fit_gaussian_ratio

@@ -17,7 +17,7 @@ import scipy.special
 import torch
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.stats import Moments
 
 __all__ = ["Features", "normal_quantiles", "principal_whitener", "random_frequencies"]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.identify.spectral.features import KNOTS, Features
 from jepatlas.identify.spectral.pair_chunks import Places
 from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions, rayleigh_trace

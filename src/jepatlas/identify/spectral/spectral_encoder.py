@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_bytes
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.identify.spectral.features import KNOTS, Features
 from jepatlas.identify.spectral.pair_chunks import ROWS
 

@@ -19,7 +19,7 @@ import scipy.linalg
 from scipy.special import ndtr
 
 from jepatlas.base.linear import least_squares, r2, whitener
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.identify.spectral.features import Features, random_frequencies
 from jepatlas.identify.warps.monotone import fit_monotone
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import procrustes
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.identify.checks import check_matrices
 from jepatlas.identify.warps.monotone import Monotone, fit_monotone
 

@@ -8,7 +8,8 @@ from rich.console import Console
 
 from jepatlas.alignments import Matched, match, read_latents
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap, Record
+from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Record
 from jepatlas.report import write_report
 from jepatlas.verbs.options import say, verdict_table
 

@@ -10,7 +10,7 @@ import tyro
 from jepatlas.align import LinearProbe, migrate, support
 from jepatlas.alignments import MapKind, Migration, migrate_between
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import LinearMap
+from jepatlas.base.linear_map import LinearMap
 from jepatlas.verbs.migrate.models import keep, read_models, tell
 from jepatlas.verbs.options import console_for, emit, parse, say
 
