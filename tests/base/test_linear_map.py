@@ -13,6 +13,9 @@ from hypothesis import given, settings
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear_map import LinearMap
 
+width = st.integers(1, 6)
+seed = st.integers(0, 2**32 - 1)
+
 
 def random_map(d_out: int, d_in: int, rng: np.random.Generator) -> LinearMap:
     return LinearMap(rng.normal(size=(d_out, d_in)), rng.normal(size=d_in), rng.normal(size=d_out))

@@ -89,7 +89,3 @@ def test_a_verdict_from_garbage(change):
         Verdict.from_json(data | change)
     with pytest.raises(InputError, match="missing"):
         Verdict.from_json({"name": "r2"})
-
-
-width = st.integers(1, 6)
-seed = st.integers(0, 2**32 - 1)
