@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear_map import LinearMap
