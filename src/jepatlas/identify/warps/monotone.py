@@ -57,7 +57,7 @@ def fit_monotone(
     mean = total[0].copy()  # the first column is the constant
     centred = (total - np.outer(mean, mean))[1:, 1:]
     theta = _non_negative(centred[:-1, :-1], centred[:-1, -1])
-    at = np.linspace(x.min(), x.max(), points)
+    at = basis.grid(points)
     rise = (basis(at)[:, 1:] - mean[1:-1]) @ theta
     return Monotone(at, np.maximum.accumulate(mean[-1] + rise))  # falls are rounding
 
@@ -72,10 +72,16 @@ class _Basis:
             raise InputError("A curve needs at least two different values of x, but all are the same.")
         self.size = len(knots) + ORDER - 1
         padded = np.r_[[knots[0]] * ORDER, knots, [knots[-1]] * ORDER]
+        self.knots = knots
         self._spline = BSpline(padded, np.tri(self.size), ORDER)  # I_l has ones from l on; I_0 is the constant
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         return self._spline(x)
+
+    def grid(self, points: int) -> np.ndarray:
+        """About as many points between any two knots: where samples are dense, the curve may turn quickly."""
+        places = np.linspace(0, len(self.knots) - 1, points)
+        return np.unique(np.r_[self.knots, np.interp(places, np.arange(len(self.knots)), self.knots)])
 
 
 def _non_negative(gram: np.ndarray, moment: np.ndarray) -> np.ndarray:
