@@ -99,13 +99,15 @@ def _any(u: np.ndarray, y: np.ndarray, part: _Part, rng: np.random.Generator) ->
 
 def _ridge(terms: Sequence[np.ndarray], y: np.ndarray, part: _Part) -> np.ndarray:
     """Ridge regression on those of the terms, and with the penalty, that do best on the rows set aside."""
-    rows, fit, judge, tried = part.rows, part.rows[~part.aside], part.rows[part.aside], [(0.0, 0, 0.0)]
+    rows, fit, judge, tried = part.rows, part.rows[~part.aside], part.rows[part.aside], []
     for number, features in enumerate(terms):
         solve = _Ridge(features[fit], y[fit])
         for penalty in RIDGES:
-            tried.append((r2(y[judge], solve(penalty).apply(features[judge])), number, penalty))
-    score, number, penalty = max(tried, key=lambda one: -np.inf if np.isnan(one[0]) else one[0])
-    if score <= 0:  # no better than nothing: the noise of a fit would only harm
+            left = y[judge] - solve(penalty).apply(features[judge])
+            tried.append((np.square(y[judge]).sum(1) - np.square(left).sum(1), number, penalty))
+    gains, number, penalty = max(tried, key=lambda one: -np.inf if np.isnan(one[0]).any() else one[0].mean())
+    # The best of many is above nothing by luck alone, and the noise of its fit would only harm.
+    if not gains.mean() > 2 * gains.std() / np.sqrt(len(gains)):
         return np.zeros_like(y)
     return _Ridge(terms[number][rows], y[rows])(penalty).apply(terms[number])
 
