@@ -8,7 +8,7 @@ from jepatlas.views.episode_splits import split_episodes
 from jepatlas.views.episode_writer import EpisodeWriter
 from jepatlas.views.episodes import EpisodeFile
 from jepatlas.views.experience import check_experience, experience_from_arrays
-from jepatlas.views.multiview import MultiViewTable
+from jepatlas.views.images import ImageStream, MultiViewTable
 from jepatlas.views.pairs import AnyPairLaw, PairStream, Siblings, Transitions
 from jepatlas.views.policies import Policy, RandomPolicy, RemembersAnEpisode
 from jepatlas.views.prefetch import Prefetched
@@ -21,6 +21,7 @@ __all__ = [
     "EpisodeArrays",
     "EpisodeFile",
     "EpisodeWriter",
+    "ImageStream",
     "MultiViewTable",
     "PairStream",
     "Policy",

@@ -1,4 +1,4 @@
-"""Batches made ahead of time by a thread, so that training does not wait for them.
+"""Batches made ahead of time by threads, so that training does not wait for them.
 
 A batch depends on its step alone, so those made ahead are the very ones that would have been made when asked for, in
 whatever order they are asked for.
@@ -17,12 +17,17 @@ __all__ = ["Prefetched"]
 
 
 class Prefetched:
-    """Any batches, with those of the next `ahead` steps made while the batch of this one is used."""
+    """Any batches, with those of the next `ahead` steps made while the batch of this one is used.
 
-    def __init__(self, batches: Batches, ahead: int = 2) -> None:
-        if ahead < 1:
-            raise InputError(f"ahead is {ahead}, but at least 1 batch must be made ahead.")
-        self.batches, self.ahead = batches, ahead
+    Several `threads` make several batches at a time: for batches that bear it, and work outside of Python's lock.
+    """
+
+    def __init__(self, batches: Batches, ahead: int = 2, threads: int = 1) -> None:
+        if ahead < 1 or threads < 1:
+            raise InputError(
+                f"ahead is {ahead} and threads is {threads}, but at least 1 batch must be made ahead by 1."
+            )
+        self.batches, self.ahead, self.threads = batches, ahead, threads
         self._begin()
 
     def __call__(self, step: int) -> Any:
@@ -33,7 +38,7 @@ class Prefetched:
             self._made.pop(other).cancel()
         for each in wanted:
             if each not in self._made:
-                self._made[each] = self._thread.submit(self.batches, each)
+                self._made[each] = self._pool.submit(self.batches, each)
         batch = self._made.pop(step).result()
         self._waited += time.perf_counter() - asked
         return batch
@@ -46,14 +51,14 @@ class Prefetched:
         return self._waited / max(1e-9, time.perf_counter() - self._began)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"batches": self.batches, "ahead": self.ahead}  # threads stay in their process
+        return {"batches": self.batches, "ahead": self.ahead, "threads": self.threads}  # threads stay in their process
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._begin()
 
     def _begin(self) -> None:
-        self._thread = ThreadPoolExecutor(1)
+        self._pool = ThreadPoolExecutor(self.threads)
         self._made: dict[int, Future[Any]] = {}
         self._began: float | None = None
         self._waited = 0.0

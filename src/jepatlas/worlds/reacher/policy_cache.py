@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,19 +14,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from jepatlas.base.caches import cache_folder
 from jepatlas.base.config import to_plain
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import write_bytes
 
-__all__ = ["alone", "cache_folder", "policy_path", "read_policy", "write_policy"]
+__all__ = ["alone", "policy_path", "read_policy", "write_policy"]
 
 PROCEDURE = 1  # to be raised whenever training changes: policies made before are then left alone
-
-
-def cache_folder() -> Path:
-    """$XDG_CACHE_HOME/jepatlas, or ~/.cache/jepatlas; a relative path in the variable counts as none."""
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (given if given.is_absolute() else Path.home() / ".cache") / "jepatlas"
 
 
 def policy_path(settings: Any) -> Path:

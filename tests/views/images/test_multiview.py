@@ -91,3 +91,60 @@ def test_real_tables():
     objects = MultiViewTable.read(data / "eth80" / "views.csv")
     first, second = objects.pairs("0", "90")
     assert (objects.column("group")[first] == objects.column("group")[second]).all()
+
+
+def test_a_single_view_has_no_pairs(tmp_path: Path):
+    table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left,c,g", "b.png,t,left,c,g"]))
+    with pytest.raises(InputError, match="All rows have the view 'left', but a pair needs two views"):
+        table.pairs("left", "right")
+    assert table.rows_of_view("left").tolist() == [0, 1]
+
+
+def test_states_that_one_view_misses_are_counted(tmp_path: Path):
+    table = MultiViewTable.read(two_views(tmp_path))
+    assert table.views == ["left", "right"]
+    assert table.unpaired("left", "right") == (1, 0) and table.unpaired("right", "left") == (0, 1)
+    assert table.only(np.array([0, 1])).unpaired("left", "right") == (0, 0)
+
+
+def test_a_part_of_a_table_has_its_images(tmp_path: Path):
+    table = MultiViewTable.read(two_views(tmp_path))
+    part = table.only(np.array([4, 2]))
+    assert len(part) == 2 and part.column("state").tolist() == ["s2", "s1"]
+    assert part.images(np.array([0, 1]), mode="grey")[:, 0, 0].tolist() == [2, 101]
+
+
+def test_labels_that_a_probe_misses_are_named(tmp_path: Path):
+    table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left,c,g", "b.png,t,left,,g", "c.png,u,left,d,g"]))
+    assert table.labels(np.array([2, 0])).tolist() == ["d", "c"]
+    assert table.labels(column="group").tolist() == ["g"] * 3
+    with pytest.raises(InputError, match="'label' is empty in 1 of 3 rows; the first is row 1, state 't'"):
+        table.labels()
+    bare = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left"], "path,state,view"))
+    with pytest.raises(InputError, match="A probe needs labels, but the table has no column 'label'"):
+        bare.labels()
+
+
+def test_folders_of_images_are_views(tmp_path: Path):
+    for name in ("front/a.png", "front/deep/b.PNG", "rear/a.jpg", "rear/c.png"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((4, 4), len(name), np.uint8)).save(tmp_path / name)
+    (tmp_path / "notes.txt").write_text("no image")
+    table = MultiViewTable.from_folder(tmp_path)
+    front, rear = table.pairs("front", "rear")
+    assert table.column("state")[front].tolist() == ["a"] and table.unpaired("front", "rear") == (1, 1)
+    assert table.images(rear, mode="grey")[0, 0, 0] == len("rear/a.jpg")
+    single = MultiViewTable.from_folder(tmp_path / "front")
+    assert single.column("view").tolist() == ["front", "deep"] and single.column("state").tolist() == ["a", "b"]
+
+
+def test_folders_without_images_and_with_doubtful_ones_are_refused(tmp_path: Path):
+    with pytest.raises(InputError, match="has no images"):
+        MultiViewTable.from_folder(tmp_path)
+    with pytest.raises(InputError, match="There is no folder"):
+        MultiViewTable.from_folder(tmp_path / "gone")
+    (tmp_path / "front").mkdir()
+    for name in ("a.jpg", "a.png"):
+        (tmp_path / "front" / name).write_bytes(b"")
+    with pytest.raises(InputError, match=r"front/a.jpg and front/a.png both show state 'a' from view 'front'"):
+        MultiViewTable.from_folder(tmp_path)

@@ -1,0 +1,55 @@
+"""Which crops of an image an objective is given: one, two of full size, or two and several smaller ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from jepatlas.base.errors import InputError
+from jepatlas.views.images.pipelines import Pipeline, pipeline_named
+
+__all__ = ["CropKind", "CropPlan"]
+
+CropKind = Literal["one", "two", "multi"]
+
+
+@dataclass(frozen=True)
+class CropPlan:
+    """Which crops are made of an image, and by which pipelines."""
+
+    kind: ClassVar[str] = "crops"
+
+    crops: CropKind = "two"
+    """One crop, two, or two with several smaller ones."""
+    pipelines: tuple[str, ...] = ("A",)
+    """Names of pipelines, which the crops take in turn."""
+    size: tuple[int, int] | None = None
+    """Height and width of the crops; those of the images where none is given."""
+    local: int = 4
+    """How many smaller crops, with `multi`."""
+    local_size: tuple[int, int] = (32, 32)
+    """Their height and width."""
+    local_scale: tuple[float, float] = (0.05, 0.2)
+    """Their area, as a share of the image."""
+
+    def __post_init__(self) -> None:
+        if self.crops not in ("one", "two", "multi"):
+            raise InputError(f"Crops are 'one', 'two' or 'multi', but '{self.crops}' was given.")
+        if not self.pipelines:
+            raise InputError("Crops need at least one augmentation pipeline, but none was given.")
+        for name in self.pipelines:
+            pipeline_named(name)
+        if self.local < 1 or min(*self.local_size, *(self.size or (1, 1))) < 1:
+            raise InputError(f"Crops have a size and a number of at least 1, but size is {self.size}, local is "
+                             f"{self.local} and local_size {self.local_size}.")  # fmt: skip
+
+    def each(self, shape: tuple[int, int]) -> list[tuple[Pipeline, tuple[int, int]]]:
+        """The pipeline and the size of every crop, for images of `shape` (height, width)."""
+        count = {"one": 1, "two": 2, "multi": 2 + self.local}[self.crops]
+        chosen = [pipeline_named(self.pipelines[number % len(self.pipelines)]) for number in range(count)]
+        size = self.size or shape
+        return [(pipeline, size) if number < 2 else (self._smaller(pipeline), self.local_size)
+                for number, pipeline in enumerate(chosen)]  # fmt: skip
+
+    def _smaller(self, pipeline: Pipeline) -> Pipeline:
+        return replace(pipeline, scale=self.local_scale)

@@ -1,0 +1,128 @@
+"""nuScenes' tables and folders, written here as they are published, whole and with what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from jepatlas.base.errors import InputError
+from jepatlas.views.images import MultiViewTable, read_nuscenes, split_states
+
+CAMERAS = ("CAM_FRONT", "CAM_BACK", "CAM_FRONT_LEFT")
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def tables() -> Tables:
+    """Two scenes of three samples, three cameras and a lidar; each sensor also has a sweep between key frames."""
+    sensors = [*CAMERAS, "LIDAR_TOP"]
+    found: Tables = {
+        "log": [{"token": "log0", "location": "boston-seaport", "vehicle": "n008", "date_captured": "2018-08-01"}],
+        "scene": [{"token": f"sc{s}", "name": f"scene-000{s}", "log_token": "log0", "nbr_samples": 3} for s in (0, 1)],
+        "sample": [{"token": f"sa{s}{t}", "timestamp": 10**15 + 10 * s + t, "scene_token": f"sc{s}", "prev": ""}
+                   for s in (0, 1) for t in range(3)],
+        "sensor": [{"token": f"se-{name}", "channel": name, "modality": "camera" if "CAM" in name else "lidar"}
+                   for name in sensors],
+        "calibrated_sensor": [{"token": f"ca{s}-{name}", "sensor_token": f"se-{name}", "translation": [0, 0, 0],
+                               "rotation": [1, 0, 0, 0], "camera_intrinsic": []} for s in (0, 1) for name in sensors],
+    }  # fmt: skip
+    found["sample_data"] = [
+        {"token": f"sd{sample['token']}-{name}-{key}", "sample_token": sample["token"], "ego_pose_token": "",
+         "calibrated_sensor_token": f"ca{sample['scene_token'][-1]}-{name}", "timestamp": sample["timestamp"],
+         "fileformat": "jpg", "is_key_frame": key, "height": 4, "width": 6, "prev": "", "next": "",
+         "filename": f"{'samples' if key else 'sweeps'}/{name}/{sample['token']}.{'jpg' if 'CAM' in name else 'bin'}"}
+        for sample in reversed(found["sample"]) for name in sensors for key in (True, False)
+    ]  # fmt: skip
+    return found
+
+
+def write(folder: Path, given: Tables, version: str = "v1.0-mini") -> Path:
+    """Images of key frames of cameras are written; nothing else is needed, and nothing else is there."""
+    (folder / version).mkdir(parents=True)
+    for name, records in given.items():
+        (folder / version / f"{name}.json").write_text(json.dumps(records))
+    for number, record in enumerate(given["sample_data"]):
+        if record["is_key_frame"] and "CAM" in record["filename"]:
+            (folder / record["filename"]).parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.full((4, 6, 3), number, np.uint8)).save(folder / record["filename"])
+    return folder
+
+
+def test_cameras_are_paired_by_sample(tmp_path: Path):
+    table = read_nuscenes(write(tmp_path, tables()))
+    assert isinstance(table, MultiViewTable) and len(table) == 6 * 3 and table.views == sorted(CAMERAS)
+    front, back = table.pairs("CAM_FRONT", "CAM_BACK")
+    assert table.column("state")[front].tolist() == table.column("state")[back].tolist()
+    assert table.column("state")[front].tolist() == ["sa00", "sa01", "sa02", "sa10", "sa11", "sa12"]  # in time
+    assert table.column("group")[front].tolist() == ["scene-0000"] * 3 + ["scene-0001"] * 3
+    assert set(table.column("location")) == {"boston-seaport"}
+    assert table.column("path")[front[0]] == "samples/CAM_FRONT/sa00.jpg"
+    assert table.images(front, mode="grey").shape == (6, 4, 6)
+
+
+def test_some_cameras_and_one_of_several_versions(tmp_path: Path):
+    write(tmp_path, tables())
+    (tmp_path / "v1.0-test").mkdir()
+    (tmp_path / "v1.0-test" / "sample_data.json").write_text("[]")
+    with pytest.raises(InputError, match=r"several: v1.0-mini, v1.0-test. Choose one"):
+        read_nuscenes(tmp_path)
+    table = read_nuscenes(tmp_path, "v1.0-mini", cameras=["CAM_BACK"])
+    assert table.views == ["CAM_BACK"] and len(table) == 6
+    with pytest.raises(InputError, match=r"no camera 'CAM_BAK'. Did you mean 'CAM_BACK'"):
+        read_nuscenes(tmp_path, "v1.0-mini", cameras=["CAM_BAK"])
+    with pytest.raises(InputError, match=r"no folder .*v1\.0-trainval"):
+        read_nuscenes(tmp_path, "v1.0-trainval")
+
+
+def test_splits_keep_scenes_whole(tmp_path: Path):
+    table = read_nuscenes(write(tmp_path, tables()))
+    fit, score = split_states(table, 0.5, seed=0)
+    assert not set(table.column("group")[fit]) & set(table.column("group")[score]) and len(fit) == len(score) == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "field", "message"),
+    [
+        ("sample_data", 0, "sample_token", "token 'sdsa12-CAM_FRONT-True' refers to sample_token 'gone'"),
+        ("sample_data", 0, "calibrated_sensor_token", "'gone', which calibrated_sensor.json does not have"),
+        ("calibrated_sensor", 0, "sensor_token", "calibrated_sensor.json: token 'ca0-CAM_FRONT' refers"),
+        ("sample", 0, "scene_token", "sample.json: token 'sa00' refers to scene_token 'gone', which scene.json"),
+        ("scene", 1, "log_token", "scene.json: token 'sc1' refers to log_token 'gone'"),
+        ("sample_data", 0, "filename", "token 'sdsa12-CAM_FRONT-True' names gone, but .* 1 of 18 images are missing"),
+    ],
+)  # fmt: skip
+def test_references_to_what_is_missing_are_named(tmp_path: Path, name: str, number: int, field: str, message: str):
+    write(tmp_path, tables())
+    given = tables()
+    given[name][number][field] = "gone"
+    (tmp_path / "v1.0-mini" / f"{name}.json").write_text(json.dumps(given[name]))
+    with pytest.raises(InputError, match=message):
+        read_nuscenes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[{", "not valid JSON"), ("{}", "no table of nuScenes"), ('[{"name": 1}]', "no table of nuScenes"),
+     ('[{"token": "a"}]', "token 'a' has no is_key_frame"), ("[]", "has no key frame of a camera")],
+)  # fmt: skip
+def test_tables_that_are_none_are_refused(tmp_path: Path, text: str, message: str):
+    write(tmp_path, tables())
+    (tmp_path / "v1.0-mini" / "sample_data.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_nuscenes(tmp_path)
+
+
+def test_missing_tables_and_images_are_named(tmp_path: Path):
+    with pytest.raises(InputError, match="should have one folder of nuScenes tables, but there is none"):
+        read_nuscenes(tmp_path)
+    write(tmp_path, tables())
+    (tmp_path / "samples" / "CAM_BACK" / "sa01.jpg").unlink()
+    with pytest.raises(InputError, match=r"token 'sdsa01-CAM_BACK-True' names samples/CAM_BACK/sa01\.jpg"):
+        read_nuscenes(tmp_path)
+    (tmp_path / "v1.0-mini" / "scene.json").unlink()
+    with pytest.raises(InputError, match=r"There is no file .*scene\.json"):
+        read_nuscenes(tmp_path)
