@@ -14,7 +14,9 @@ from jepatlas.encoders.dynamics import (
     ResidualDynamics,
     ResidualDynamicsConfig,
 )
+from jepatlas.encoders.foreign import PooledEncoder, pooled_encoder
 from jepatlas.encoders.mlp import MLPConfig, mlp
+from jepatlas.encoders.vit import ViT, ViTConfig
 
 __all__ = [
     "AnyDynamics",
@@ -27,7 +29,11 @@ __all__ = [
     "LinearDynamics",
     "LinearDynamicsConfig",
     "MLPConfig",
+    "PooledEncoder",
     "ResidualDynamics",
     "ResidualDynamicsConfig",
+    "ViT",
+    "ViTConfig",
     "mlp",
+    "pooled_encoder",
 ]
