@@ -1,0 +1,72 @@
+"""Barlow Twins: the embeddings of two crops should correlate dimension by dimension, and nowhere else.
+
+    L = Σ_i (1 − C_ii)² + λ Σ_{i≠j} C_ij²,   C_ij = corr(z_i, z'_j) over the joint batch of all processes
+
+Reference: "Barlow Twins: Self-Supervised Learning via Redundancy Reduction".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from jepatlas.base.distributed import mean_over_processes
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Crops, Loss
+from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.projectors import check_widths, expander
+
+__all__ = ["BarlowTwins", "BarlowTwinsConfig", "cross_correlation"]
+
+EPSILON = 1e-5  # beside variances, as published: a dimension that never changes correlates with nothing
+
+
+@dataclass(frozen=True)
+class BarlowTwinsConfig:
+    kind: ClassVar[str] = "barlow-twins"
+    crops: ClassVar[CropKind] = "two"
+
+    weight: float = 0.005
+    """λ, of the correlations between different dimensions."""
+    projector: tuple[int, ...] = (512, 512, 512)
+    """Units of each layer. Published: three of 8,192."""
+
+    def __post_init__(self) -> None:
+        check_widths("Barlow Twins' projector", self.projector)
+        if not 0 <= self.weight < math.inf:
+            raise InputError(f"Barlow Twins' weight must be finite and not negative, but {self.weight} was given.")
+
+    def build(self, parts: VisionParts) -> BarlowTwins:
+        return BarlowTwins(parts, self)
+
+
+class BarlowTwins(CropObjective):
+    def __init__(self, parts: VisionParts, config: BarlowTwinsConfig | None = None) -> None:
+        super().__init__(parts)
+        self.config = config or BarlowTwinsConfig()
+        self.projector = expander(parts.dim, self.config.projector)
+
+    def forward(self, batch: Crops, step: int) -> Loss:
+        del step
+        first, second = self.embed(self.projector, two_crops(batch))
+        with torch.autocast(first.device.type, enabled=False):
+            squares = (cross_correlation(first, second) - torch.eye(first.shape[1]).to(first)).square()
+            alike = squares.diagonal().sum()
+            redundant = squares.sum() - alike
+        total = alike + self.config.weight * redundant
+        return Loss(total, {"invariance": alike.detach(), "redundancy": redundant.detach()})
+
+
+def cross_correlation(first_bd: Tensor, second_bd: Tensor) -> Tensor:
+    """corr(z_i, z'_j): (d, d)."""
+    first, second = _standardised(first_bd), _standardised(second_bd)
+    return mean_over_processes(first.T @ second / len(first))
+
+
+def _standardised(z_bd: Tensor) -> Tensor:
+    centred = z_bd - mean_over_processes(z_bd.mean(0))
+    return centred * torch.rsqrt(mean_over_processes(centred.square().mean(0)) + EPSILON)

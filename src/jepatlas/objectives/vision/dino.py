@@ -1,0 +1,80 @@
+"""DINO: crops of all sizes tell what a slow teacher assigns to the two large ones.
+
+    L = mean over teacher crops i and student crops j ≠ i of H(P_t(x_i), P_s(x_j))
+
+The teacher is encoder and head, followed slowly; its logits are centred by a moving mean.
+Reference: "Emerging Properties in Self-Supervised Vision Transformers".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from jepatlas.base.records import Crops, Loss
+from jepatlas.objectives.pairwise import at_least_float32
+from jepatlas.objectives.vision.dino_head import DINOHeadConfig
+from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig, across_views, by_size, entropy
+from jepatlas.objectives.vision.momentum import MomentumTwin, check_momentum, momentum_at
+from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, two_crops
+
+__all__ = ["DINO", "DINOConfig"]
+
+
+@dataclass(frozen=True)
+class DINOConfig:
+    kind: ClassVar[str] = "dino"
+    crops: ClassVar[CropKind] = "multi"
+
+    head: DINOHeadConfig = field(default_factory=DINOHeadConfig)
+    temperature: TemperatureConfig = field(default_factory=TemperatureConfig)
+    centre_momentum: float = 0.9
+    """m of the centre."""
+    momentum: float = 0.996
+    """Of the teacher at the first step; 1 at the last."""
+
+    def __post_init__(self) -> None:
+        check_momentum("DINO's centre", self.centre_momentum)
+        check_momentum("DINO", self.momentum)
+
+    def build(self, parts: VisionParts) -> DINO:
+        return DINO(parts, self)
+
+
+class DINO(CropObjective):
+    """For any encoder that takes images of several sizes."""
+
+    def __init__(self, parts: VisionParts, config: DINOConfig | None = None) -> None:
+        super().__init__(parts)
+        self.config = config or DINOConfig()
+        self.head = self.config.head.build(parts.dim)
+        self.teacher = MomentumTwin(nn.ModuleList([self.encoder, self.head]))
+        self.centre = MovingCentre(self.config.head.prototypes, self.config.centre_momentum)
+
+    def forward(self, batch: Crops, step: int) -> Loss:
+        temperature = self.config.temperature
+        teachers = self._assigned(torch.cat(two_crops(batch)), temperature.teacher_at(step, self.steps))
+        students = [s for group in by_size(batch.all) for s in self._logits(group, step)]
+        with torch.autocast(batch.x.device.type, enabled=False):
+            loss = across_views(teachers.chunk(2), students, temperature.student)
+        return Loss(loss, {"image": loss.detach(), "teacher_entropy": entropy(teachers)})
+
+    def _logits(self, crops: tuple[Tensor, ...], step: int) -> tuple[Tensor, ...]:
+        held = step < self.config.head.held * self.steps
+        return at_least_float32(self.head(self.encode(torch.cat(crops)), held=held)).chunk(len(crops))
+
+    @torch.no_grad()
+    def _assigned(self, x: Tensor, temperature: float) -> Tensor:
+        network: Any = self.teacher.network
+        encoder, head = network
+        logits = at_least_float32(head(encoder(x)))
+        return self.centre(logits, temperature, logits.mean(0))
+
+    def after_step(self, step: int) -> None:
+        self.teacher.follow(
+            nn.ModuleList([self.encoder, self.head]), momentum_at(self.config.momentum, step, self.steps)
+        )
+        self.centre.after_step()

@@ -1,0 +1,99 @@
+"""I-JEPA: tell the latents of hidden blocks of an image from those of a visible context.
+
+    L = mean over blocks B and patches i ∈ B of ℓ(p(f(x_C), i) − LN(f̄(x)_i)),   ℓ squared or smooth L1
+
+f encodes the context's patches alone, f̄ follows f slowly and sees the whole image, LN normalises each target. Masks:
+four blocks of half the image's height and width (7×7 of 14×14 patches), 60% of the patches hidden from the context.
+
+The published I-JEPA has no class token. Here the predictor reads what the latent is made of (see `predictors.py`), so
+that the last output of the class token is trained where it is the latent.
+
+References: "Self-Supervised Learning from Images with a Joint-Embedding Predictive Architecture"; "Social-JEPA:
+Emergent Geometric Isomorphism in Independently Trained World Models".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from jepatlas.base.config import check_literals
+from jepatlas.base.distributed import mean_over_processes
+from jepatlas.base.patches import patch_grid, take_rows
+from jepatlas.base.records import Crops, Loss
+from jepatlas.objectives.pairwise import at_least_float32
+from jepatlas.objectives.vision.masks import BlockMasks, multi_block, uniforms
+from jepatlas.objectives.vision.momentum import MomentumTwin, check_momentum, momentum_at
+from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, with_tokens
+from jepatlas.objectives.vision.predictors import AnyPredictor, NarrowPredictorConfig
+
+__all__ = ["IJEPA", "IJEPAConfig"]
+
+
+@dataclass(frozen=True)
+class IJEPAConfig:
+    kind: ClassVar[str] = "ijepa"
+    crops: ClassVar[CropKind] = "one"
+
+    predictor: AnyPredictor = field(default_factory=NarrowPredictorConfig)
+    distance: Literal["squared", "smooth-l1"] = "squared"
+    """Between a told latent and its target: squared, as in the papers, or smooth L1, as in published code."""
+    masks: BlockMasks = field(default_factory=BlockMasks)
+    momentum: float = 0.996
+    """Of the target encoder at the first step; 1 at the last."""
+
+    def __post_init__(self) -> None:
+        check_literals(self)
+        check_momentum("I-JEPA", self.momentum)
+
+    def build(self, parts: VisionParts) -> IJEPA:
+        return IJEPA(parts, self)
+
+
+class IJEPA(CropObjective):
+    def __init__(self, parts: VisionParts, config: IJEPAConfig | None = None) -> None:
+        super().__init__(parts)
+        self.config = config or IJEPAConfig()
+        with_tokens(parts.encoder, "I-JEPA")
+        self.predictor = self.config.predictor.build(parts.dim)
+        self.target = MomentumTwin(parts.encoder)
+
+    def forward(self, batch: Crops, step: int) -> Loss:
+        encoder = with_tokens(self.encoder, "I-JEPA")
+        grid = patch_grid((batch.x.shape[-2], batch.x.shape[-1]), encoder.patch)
+        seen, asked = self.masks(batch.x, grid, step)
+        tokens = encoder.tokens(batch.x, keep=seen)
+        told = self.predictor(encoder.pooled(tokens), tokens, seen, asked, grid)
+        targets = take_rows(self.targets(batch.x), asked.flatten(1)).view_as(told)
+        with torch.autocast(told.device.type, enabled=False):
+            loss = _distance(at_least_float32(told), targets, self.config.distance)
+        return Loss(loss, {"prediction": loss.detach(), "target_spread": _spread(targets.flatten(0, 2))})
+
+    def masks(self, x: Tensor, grid: tuple[int, int], step: int) -> tuple[Tensor, Tensor]:
+        """The context's patches (b, k) and those of each block (b, blocks, m)."""
+        numbers = uniforms((len(x), self.config.masks.numbers(grid)), self.seed, "masks", step)
+        seen, asked = multi_block(numbers, grid, self.config.masks)
+        return seen.to(x.device), asked.to(x.device)
+
+    @torch.no_grad()
+    def targets(self, x: Tensor) -> Tensor:
+        """Latents of all patches, each normalised: (b, n, d)."""
+        tokens = at_least_float32(with_tokens(self.target.network, "I-JEPA").tokens(x)[:, 1:])
+        return F.layer_norm(tokens, tokens.shape[-1:])
+
+    def after_step(self, step: int) -> None:
+        self.target.follow(self.encoder, momentum_at(self.config.momentum, step, self.steps))
+
+
+def _distance(told: Tensor, targets: Tensor, kind: str) -> Tensor:
+    return F.mse_loss(told, targets) if kind == "squared" else F.smooth_l1_loss(told, targets)
+
+
+def _spread(targets_md: Tensor) -> Tensor:
+    """Mean standard deviation over the joint batch: near 0 where all patches have one latent."""
+    mean = mean_over_processes(targets_md.mean(0))
+    return mean_over_processes((targets_md - mean).square().mean(0)).sqrt().mean()

@@ -1,0 +1,103 @@
+"""What I-JEPA tells of a block it has not seen, from the tokens of the context and the places asked for.
+
+- narrow: a transformer over the context's tokens and one mask token for each place, as published for I-JEPA;
+- mlp:    W₂ GELU(LayerNorm(W₁ [h, s])), from the pooled context h and a place's position s, as published for
+          Social-JEPA.
+
+Both read what the encoder's latent is made of: the transformer attends to the class token and to all patches, the
+perceptron is given the pooled latent. So the loss reaches the latent, whether it is the class token or a mean.
+
+References: "Self-Supervised Learning from Images with a Joint-Embedding Predictive Architecture"; "Social-JEPA:
+Emergent Geometric Isomorphism in Independently Trained World Models".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import torch
+from torch import Tensor, nn
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.patches import take_rows
+from jepatlas.base.transformer import Transformer, check_transformer, sincos_positions
+
+__all__ = ["AnyPredictor", "MLPPredictor", "MLPPredictorConfig", "NarrowPredictor", "NarrowPredictorConfig"]
+
+Grid = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class NarrowPredictorConfig:
+    kind: ClassVar[str] = "narrow"
+
+    width: int = 48
+    """Of its tokens: narrower than the encoder's. Published: 384."""
+    depth: int = 2
+    """Transformer blocks. Published: 6 for ViT-B, 12 for larger ones."""
+    heads: int = 3
+    """Of the attention. Published: as many as the encoder has."""
+
+    def __post_init__(self) -> None:
+        check_transformer("I-JEPA's predictor", self.width, self.depth, self.heads)
+
+    @classmethod
+    def published(cls, depth: int = 12, heads: int = 12) -> Self:
+        return cls(384, depth, heads)
+
+    def build(self, dim: int) -> NarrowPredictor:
+        return NarrowPredictor(dim, self)
+
+
+@dataclass(frozen=True)
+class MLPPredictorConfig:
+    kind: ClassVar[str] = "mlp"
+
+    width: int = 2048
+    """Units of its hidden layer."""
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise InputError(f"I-JEPA's predictor needs at least 1 hidden unit, but {self.width} were given.")
+
+    def build(self, dim: int) -> MLPPredictor:
+        return MLPPredictor(dim, self)
+
+
+AnyPredictor = NarrowPredictorConfig | MLPPredictorConfig
+
+
+class NarrowPredictor(nn.Module):
+    def __init__(self, dim: int, config: NarrowPredictorConfig) -> None:
+        super().__init__()
+        self.width = config.width
+        self.enter, self.leave = nn.Linear(dim, config.width), nn.Linear(config.width, dim)
+        self.mask_token = nn.Parameter(torch.empty(config.width).normal_(std=0.02))
+        self.body = Transformer(config.width, config.depth, config.heads)
+
+    def forward(self, latent: Tensor, tokens: Tensor, seen: Tensor, asked: Tensor, grid: Grid) -> Tensor:
+        """Each block is told for itself: (b, 1 + k, d), (b, k), (b, blocks, m) → (b, blocks, m, d)."""
+        del latent  # of which the tokens say more
+        b, blocks, _ = asked.shape
+        places = sincos_positions(grid, self.width).to(tokens).expand(b, -1, -1)
+        context = self.enter(tokens)  # the class token lies nowhere
+        context = torch.cat([context[:, :1], context[:, 1:] + take_rows(places, seen)], 1)
+        masks = self.mask_token + take_rows(places, asked.flatten(1)).unflatten(1, (blocks, -1))
+        sequence = torch.cat([context[:, None].expand(-1, blocks, -1, -1), masks.to(context.dtype)], 2)
+        told = self.body(sequence.flatten(0, 1))[:, tokens.shape[1] :]
+        return self.leave(told).unflatten(0, (b, blocks))
+
+
+class MLPPredictor(nn.Module):
+    def __init__(self, dim: int, config: MLPPredictorConfig) -> None:
+        super().__init__()
+        # Two halves of one layer on [h, s]: h is multiplied once for an image, not once for each place.
+        self.from_latent, self.from_place = nn.Linear(dim, config.width), nn.Linear(dim, config.width, bias=False)
+        self.out = nn.Sequential(nn.LayerNorm(config.width), nn.GELU(), nn.Linear(config.width, dim))
+
+    def forward(self, latent: Tensor, tokens: Tensor, seen: Tensor, asked: Tensor, grid: Grid) -> Tensor:
+        """(b, d), (b, blocks, m) → (b, blocks, m, d)"""
+        del tokens, seen  # what they hold must have gone into the latent
+        places = self.from_place(sincos_positions(grid, latent.shape[-1]).to(latent))  # (n, width)
+        return self.out(self.from_latent(latent)[:, None, None] + places[asked])

@@ -1,0 +1,67 @@
+"""SimCLR: find the other crop of the same image among all crops of all images, by NT-Xent.
+
+    L = −(1/2b) Σ_i log [ e^{cos(z_i, z_i')/τ} / Σ_{k≠i} e^{cos(z_i, z_k)/τ} ]
+
+The 2b rows are both crops of the joint batch of all processes, so an image has 2(b − 1) negatives.
+Reference: "A Simple Framework for Contrastive Learning of Visual Representations".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from jepatlas.base.distributed import gather_rows, rank
+from jepatlas.base.records import Crops, Loss
+from jepatlas.objectives.infonce import cosine_similarity
+from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.projectors import check_temperature, check_widths, projector
+
+__all__ = ["SimCLR", "SimCLRConfig", "nt_xent"]
+
+
+@dataclass(frozen=True)
+class SimCLRConfig:
+    kind: ClassVar[str] = "simclr"
+    crops: ClassVar[CropKind] = "two"
+
+    temperature: float = 0.1
+    """τ. Published: 0.1 for large batches and long runs, 0.5 for small images."""
+    projector: tuple[int, ...] = (512, 128)
+    """Units of each layer; none, and the latents themselves are compared. Published: 2,048, 128."""
+
+    def __post_init__(self) -> None:
+        check_temperature("SimCLR's temperature", self.temperature)
+        check_widths("SimCLR's projector", self.projector, fewest=0)
+
+    def build(self, parts: VisionParts) -> SimCLR:
+        return SimCLR(parts, self)
+
+
+class SimCLR(CropObjective):
+    def __init__(self, parts: VisionParts, config: SimCLRConfig | None = None) -> None:
+        super().__init__(parts)
+        self.config = config or SimCLRConfig()
+        self.projector = projector(parts.dim, self.config.projector)
+
+    def forward(self, batch: Crops, step: int) -> Loss:
+        del step
+        first, second = self.embed(self.projector, two_crops(batch))
+        with torch.autocast(first.device.type, enabled=False):
+            total = nt_xent(first, second, self.config.temperature)
+        return Loss(total, {"nt_xent": total.detach()})
+
+
+def nt_xent(first_bd: Tensor, second_bd: Tensor, temperature: float) -> Tensor:
+    """Each process asks for its own rows, and all processes' rows are the choice."""
+    rows = torch.cat([first_bd, second_bd])
+    similarity = cosine_similarity(rows, gather_rows(rows), rows.new_tensor(temperature))
+    own = torch.arange(len(rows), device=rows.device)
+    start = rank() * len(rows)
+    similarity = similarity.index_put((own, start + own), similarity.new_tensor(-math.inf))
+    return F.cross_entropy(similarity, start + own.roll(len(first_bd)))

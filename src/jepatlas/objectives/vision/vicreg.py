@@ -1,0 +1,50 @@
+"""VICReg on crops: the three terms of `objectives/vicreg.py`, behind an expander.
+
+Covariances are those of the joint batch of all processes.
+Reference: "VICReg: Variance-Invariance-Covariance Regularization for Self-Supervised Learning".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import torch
+from torch import nn
+
+from jepatlas.base.records import Crops, Loss
+from jepatlas.objectives.vicreg import VICReg, VICRegConfig
+from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.projectors import check_widths, expander
+
+__all__ = ["CropVICReg", "CropVICRegConfig"]
+
+
+@dataclass(frozen=True)
+class CropVICRegConfig:
+    kind: ClassVar[str] = "vicreg"
+    crops: ClassVar[CropKind] = "two"
+
+    loss: VICRegConfig = field(default_factory=VICRegConfig)
+    """Weights of the three terms, and the hinge."""
+    expander: tuple[int, ...] = (512, 512, 512)
+    """Units of each layer. Published: three of 8,192."""
+
+    def __post_init__(self) -> None:
+        check_widths("VICReg's expander", self.expander)
+
+    def build(self, parts: VisionParts) -> CropVICReg:
+        return CropVICReg(parts, self)
+
+
+class CropVICReg(CropObjective):
+    def __init__(self, parts: VisionParts, config: CropVICRegConfig | None = None) -> None:
+        super().__init__(parts)
+        self.config = config or CropVICRegConfig()
+        self.expander = expander(parts.dim, self.config.expander)
+        self.vicreg = VICReg(nn.Identity(), self.config.loss)  # on embeddings, so it encodes nothing
+
+    def forward(self, batch: Crops, step: int) -> Loss:
+        first, second = self.embed(self.expander, two_crops(batch))
+        with torch.autocast(first.device.type, enabled=False):
+            return self.vicreg.loss(first, second, step)

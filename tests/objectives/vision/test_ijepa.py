@@ -1,0 +1,100 @@
+"""I-JEPA, image by image and block by block, with both predictors; and its target, which follows slowly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from objectives.vision.tiny_vision import STEPS, crops, tiny
+from torch import Tensor
+
+from jepatlas.base.transformer import sincos_positions
+from jepatlas.objectives.vision.ijepa import IJEPAConfig
+from jepatlas.objectives.vision.momentum import momentum_at
+from jepatlas.objectives.vision.predictors import MLPPredictorConfig, NarrowPredictorConfig
+
+NARROW, MLP = NarrowPredictorConfig(width=8, depth=2, heads=2), MLPPredictorConfig(32)
+GRID = (4, 4)
+
+
+def told_by_transformer(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int], block: list[int]) -> Tensor:
+    del latent
+    places = sincos_positions(GRID, 8)
+    sequence = [predictor.enter(tokens[0])]
+    sequence += [predictor.enter(token) + places[i] for token, i in zip(tokens[1:], seen, strict=True)]
+    sequence += [predictor.mask_token + places[i] for i in block]
+    return predictor.leave(predictor.body(torch.stack(sequence)[None])[0, len(tokens) :])
+
+
+def told_by_perceptron(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int], block: list[int]) -> Tensor:
+    del tokens, seen
+    weight = torch.cat([predictor.from_latent.weight, predictor.from_place.weight], 1)
+    places = sincos_positions(GRID, len(latent))
+    told = []
+    for i in block:
+        hidden = weight @ torch.cat([latent, places[i]]) + predictor.from_latent.bias
+        hidden = F.gelu((hidden - hidden.mean()) / (hidden.var(correction=0) + 1e-5).sqrt() * predictor.out[0].weight
+                        + predictor.out[0].bias)  # fmt: skip
+        told.append(predictor.out[2].weight @ hidden + predictor.out[2].bias)
+    return torch.stack(told)
+
+
+@pytest.mark.parametrize("pool", ["cls", "mean"])
+@pytest.mark.parametrize("distance", ["squared", "smooth-l1"])
+@pytest.mark.parametrize(("predictor", "told_by"), [(NARROW, told_by_transformer), (MLP, told_by_perceptron)])
+def test_the_loss_is_that_of_the_definition(predictor: Any, told_by: Any, distance: Any, pool: str):
+    objective, x = tiny(IJEPAConfig(predictor, distance), pool), crops(5).x
+    contexts, blocks = objective.masks(x, GRID, 2)
+    losses = []
+    for image, seen, targets in zip(x, contexts.tolist(), blocks.tolist(), strict=True):
+        tokens = objective.encoder.tokens(image[None], keep=torch.tensor([seen]))[0]
+        latent = tokens[0] if pool == "cls" else tokens[1:].mean(0)
+        whole = objective.target.network.tokens(image[None])[0]
+        for block in targets:
+            told = told_by(objective.predictor, tokens, latent, seen, block)
+            for prediction, i in zip(told, block, strict=True):
+                target = whole[1 + i]
+                target = (target - target.mean()) / (target.var(correction=0) + 1e-5).sqrt()
+                off = (prediction - target).abs()
+                losses.append(off.square() if distance == "squared" else torch.where(off < 1, off**2 / 2, off - 0.5))
+    torch.testing.assert_close(objective(crops(5), 2).total, torch.stack(losses).mean(), rtol=1e-5, atol=1e-6)
+
+
+def test_the_target_follows_by_the_momentum_of_the_step():
+    objective = tiny(IJEPAConfig(NARROW, momentum=0.9))
+    name = "body.blocks.0.mlp.0.weight"
+    slow = objective.target.network.get_parameter(name).clone()
+    fast = objective.encoder.get_parameter(name).detach()
+    objective.after_step(STEPS // 3)
+    m = momentum_at(0.9, STEPS // 3, STEPS)
+    assert 0.9 < m < 1
+    torch.testing.assert_close(objective.target.network.get_parameter(name), m * slow + (1 - m) * fast)
+
+
+def test_the_context_does_not_show_what_is_asked():
+    """Other pixels in the hidden patches change the targets, and nothing that is told."""
+    objective, x = tiny(IJEPAConfig(NARROW)), crops(4).x
+    contexts, _ = objective.masks(x, GRID, 0)
+    changed = torch.rand_like(x)
+    for image, other, seen in zip(x, changed, contexts.tolist(), strict=True):
+        for r, c in (divmod(i, 4) for i in seen):
+            other[:, 4 * r : 4 * r + 4, 4 * c : 4 * c + 4] = image[:, 4 * r : 4 * r + 4, 4 * c : 4 * c + 4]
+    one, two = (objective.encoder.tokens(view, keep=contexts) for view in (x, changed))
+    assert torch.equal(one, two)
+    assert not torch.allclose(objective.targets(x), objective.targets(changed))
+
+
+def test_the_published_predictor():
+    config = NarrowPredictorConfig.published(depth=6, heads=12)
+    assert (config.width, config.depth, config.heads) == (384, 6, 12)
+
+
+def test_the_spread_of_targets_tells_a_collapse():
+    objective, batch = tiny(IJEPAConfig(NARROW)), crops(5)
+    _, blocks = objective.masks(batch.x, GRID, 2)
+    rows = torch.cat(
+        [targets[index.flatten()] for targets, index in zip(objective.targets(batch.x), blocks, strict=True)]
+    )
+    torch.testing.assert_close(objective(batch, 2).terms["target_spread"], rows.std(0, correction=0).mean())

@@ -1,0 +1,107 @@
+"""Masks: what each promises, image by image. That processes draw what one would is in `test_contract.py`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from jepatlas.base.errors import InputError
+from jepatlas.objectives.vision.masked_distillation import PatchMasks
+from jepatlas.objectives.vision.masks import NUMBERS, BlockMasks, block_mask, multi_block, random_split, uniforms
+
+
+def drawn(grid: tuple[int, int], masks: BlockMasks, rows: int = 200, step: int = 0) -> tuple[Tensor, Tensor]:
+    return multi_block(uniforms((rows, masks.numbers(grid)), 0, "masks", step), grid, masks)
+
+
+@pytest.mark.parametrize("grid", [(14, 14), (8, 8), (6, 9), (4, 4), (2, 2)])
+@pytest.mark.parametrize("masks", [BlockMasks(), BlockMasks(2, 0.3, 0.5)])
+def test_blocks_are_rectangles_and_the_context_has_none_of_them(grid: tuple[int, int], masks: BlockMasks):
+    (height, width), count = masks.sizes(grid)
+    contexts, blocks = drawn(grid, masks)
+    assert contexts.shape == (200, count) and blocks.shape == (200, masks.blocks, height * width)
+    for context, targets in zip(contexts.tolist(), blocks.tolist(), strict=True):
+        assert context == sorted(set(context)) and context[0] >= 0 and context[-1] < grid[0] * grid[1]
+        for block in targets:
+            top, left = divmod(block[0], grid[1])
+            assert left + width <= grid[1] and top + height <= grid[0]
+            assert block == [(top + i) * grid[1] + left + j for i in range(height) for j in range(width)]
+            assert not set(block) & set(context)
+
+
+def test_the_published_blocks():
+    masks = BlockMasks()
+    assert masks.sizes((14, 14)) == ((7, 7), 78)  # 60% of 196 are hidden
+    contexts, blocks = drawn((14, 14), masks, 2000)
+    one_place = [len({block[0] for block in targets}) == 1 for targets in blocks.tolist()]
+    assert sum(one_place) < 20
+    corners = blocks[:, :, 0].flatten()
+    assert set(corners.tolist()) == {r * 14 + c for r in range(8) for c in range(8)}  # blocks lie anywhere
+    seen = torch.zeros(196).index_add(0, contexts.flatten(), torch.ones(contexts.numel()))
+    # nearly every block covers the middle, so that the context hardly ever has it: so it is with half of each side
+    assert seen.view(14, 14)[6:8, 6:8].max() < 0.02 * 2000 and seen.view(14, 14)[0].min() > 0.4 * 2000
+
+
+def test_every_uncovered_patch_is_as_likely_in_the_context():
+    masks = BlockMasks(1, 0.5, 0.6)  # one block leaves 12 of 16 patches, of which 6 are seen
+    contexts, blocks = drawn((4, 4), masks, 4000)
+    chances = torch.zeros(16)
+    for patch in range(16):
+        free = ~(blocks[:, 0] == patch).any(1)
+        chances[patch] = (contexts[free] == patch).any(1).float().mean()
+    torch.testing.assert_close(chances, torch.full((16,), 0.5), atol=0.05, rtol=0)
+
+
+def test_a_split_is_a_split():
+    kept, others = random_split(uniforms((500, 16), 0, "masks", 0), 4)
+    both = torch.cat([kept, others], 1)
+    assert kept.shape == (500, 4) and torch.equal(both.sort(1).values, torch.arange(16).expand(500, -1))
+    assert torch.equal(kept, kept.sort(1).values) and torch.equal(others, others.sort(1).values)
+    frequency = torch.bincount(kept.flatten(), minlength=16) / 500
+    torch.testing.assert_close(frequency, torch.full((16,), 0.25), atol=0.08, rtol=0)
+
+
+@pytest.mark.parametrize("grid", [(14, 14), (4, 6), (1, 3)])
+def test_as_many_patches_are_masked_as_asked_for(grid: tuple[int, int]):
+    count = grid[0] * grid[1]
+    counts = torch.arange(100) % (count + 1)
+    masked = block_mask(uniforms((100, NUMBERS), 0, "masks", 0), grid, counts)
+    assert masked.shape == (100, count) and torch.equal(masked.sum(1), counts)
+
+
+def test_masked_patches_hang_together():
+    """Random patches have half of their neighbours masked where half are; rectangles many more."""
+    masked = block_mask(uniforms((200, NUMBERS), 0, "masks", 0), (14, 14), torch.full((200,), 60)).view(-1, 14, 14)
+    beside = (masked[:, :, 1:] & masked[:, :, :-1]).sum() / masked[:, :, 1:].sum()
+    assert beside > 0.8  # 60 / 196 at random
+
+
+def test_how_many_images_and_patches_are_masked():
+    masked = PatchMasks().draw(2000, (10, 10), 0, "masks", 3).sum(1)
+    assert abs(float((masked > 0).float().mean()) - 0.5) < 0.05
+    some = masked[masked > 0]
+    assert int(some.min()) == 10 and int(some.max()) == 50 and abs(float(some.float().mean()) - 30) < 1.5
+
+
+def test_numbers_follow_from_seed_name_and_step():
+    same = [uniforms((4, 5), *key) for key in ((0, "a", 1), (0, "a", 1))]
+    assert torch.equal(*same)
+    assert all(not torch.equal(same[0], uniforms((4, 5), *key)) for key in ((1, "a", 1), (0, "b", 1), (0, "a", 2)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: BlockMasks(blocks=0), "blocks >= 1"),
+        (lambda: BlockMasks(side=1.0), "between 0 and 1"),
+        (lambda: BlockMasks(hidden=0.0), "between 0 and 1"),
+        (lambda: BlockMasks(side=0.9, hidden=0.3).sizes((14, 14)), "do not fit beside each other on 14 × 14"),
+        (lambda: BlockMasks().sizes((1, 1)), "do not fit"),
+        (lambda: PatchMasks(share=0.0), "share of images"),
+        (lambda: PatchMasks(least=0.6), "least <= most"),
+    ],
+)
+def test_refusals(wrong, words: str):
+    with pytest.raises(InputError, match=words):
+        wrong()

@@ -1,0 +1,59 @@
+"""A convolutional network for crops of any size, objectives around it, and what is left of latents after training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from objectives.vision.tiny_vision import crops
+from torch import Tensor, nn
+
+from jepatlas.base.records import Crops
+from jepatlas.base.seeding import forked_rng
+from jepatlas.objectives.vision.parts import VisionParts
+
+DIM, STEPS = 8, 60
+
+
+def tiny_conv(seed: int = 0) -> nn.Module:
+    with forked_rng(seed, "encoder"):
+        seen = nn.Sequential(nn.Conv2d(3, 16, 4, stride=4), nn.GroupNorm(1, 16), nn.GELU())
+        flat = nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten())
+        # No last bias: behind a head that normalises rows it could learn nothing.
+        return nn.Sequential(seen, flat, nn.Linear(64, DIM, bias=False))
+
+
+def on_crops(config: Any, seed: int = 0, apart: float = 0.05) -> Any:
+    """The objective of a config; its slow twin, if any, is `apart` from what it follows, as after a few steps."""
+    with forked_rng(seed, "objective"):
+        objective = config.build(VisionParts(tiny_conv(), DIM, STEPS, seed))
+        with torch.no_grad():
+            for parameter in objective.parameters():
+                parameter.add_(apart * torch.randn_like(parameter))
+    return objective
+
+
+def double(batch: Crops) -> Crops:
+    return Crops(batch.x.double(), tuple(crop.double() for crop in batch.others))
+
+
+def descend(objective: Any, steps: int, lr: float = 3e-3) -> list[float]:
+    """The loss at each step of a short training on changing crops."""
+    optimizer = torch.optim.AdamW([p for p in objective.parameters() if p.requires_grad], lr=lr)
+    losses = []
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = objective(crops(32, seed=step % 8), step).total
+        loss.backward()
+        optimizer.step()
+        objective.after_step(step)
+        losses.append(float(loss.detach()))
+    return losses
+
+
+@torch.no_grad()
+def spread(objective: Any) -> tuple[float, float]:
+    """Of unseen images' latents: their mean standard deviation, and over how many directions their variance goes."""
+    h: Tensor = objective.encode(crops(128, seed=99).x)
+    variances = torch.linalg.eigvalsh(h.double().T.cov())
+    return float(variances.mean().sqrt()), float(variances.sum() ** 2 / variances.square().sum())
