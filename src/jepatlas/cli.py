@@ -19,8 +19,9 @@ BROKEN_PIPE = 128 + 13  # as a shell reports a process that SIGPIPE ended
 
 VERBS = {
     "tour": "a guided run: two agents, one world, the map between them (three minutes)",
-    "train": "train an agent or a world model, or resume one",
+    "train": "train an agent, a world model, or an agent on images; or resume one",
     "collect": "episodes of a world, or of any gymnasium environment, in one file",
+    "encode": "the latents of an agent on images, as align and migrate take them",
     "certify": "are the latents of a run the world's own coordinates?",
     "align": "can one model's latents be translated into another's?",
     "migrate": "carry a probe, an energy or a planner to another model, through their map",

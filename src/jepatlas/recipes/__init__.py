@@ -10,32 +10,46 @@ from jepatlas.recipes.energy import AgentConfig, EnergyRecipe, build_energy, bui
 from jepatlas.recipes.episodes import AnyActionWorld, EpisodeSource, HeldOut, WalkedWorld, gather_episodes, walk
 from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
 from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_from_plain, recipe_id, recipe_text
+from jepatlas.recipes.image_sources import AnyImages, ImageFolders, ImageNet, ImageTable, NuScenes, SmallNORBFiles
+from jepatlas.recipes.vision import Augmentation, VisionRecipe
+from jepatlas.recipes.vision_parts import SeenImages, build_crops, build_vision, see
 from jepatlas.recipes.world_model import LatentEnergy, Predictive, TwoFrames, WorldModelRecipe
 from jepatlas.recipes.world_model_parts import build_windows, build_world_model
 
 __all__ = [
     "AgentConfig",
     "AnyActionWorld",
+    "AnyImages",
     "AnyRecipe",
+    "Augmentation",
     "EnergyRecipe",
     "EnergyWorld",
     "EpisodeSource",
     "Gathered",
     "HeldOut",
+    "ImageFolders",
+    "ImageNet",
+    "ImageTable",
     "LatentEnergy",
+    "NuScenes",
     "Predictive",
     "Recipe",
+    "SeenImages",
+    "SmallNORBFiles",
     "StepFile",
     "TwoFrames",
+    "VisionRecipe",
     "WalkConfig",
     "WalkedWorld",
     "WorldModelRecipe",
     "any_recipe",
     "build",
     "build_batches",
+    "build_crops",
     "build_energy",
     "build_objective",
     "build_steps",
+    "build_vision",
     "build_windows",
     "build_world_model",
     "gather_episodes",
@@ -46,5 +60,6 @@ __all__ = [
     "recipe_from_plain",
     "recipe_id",
     "recipe_text",
+    "see",
     "walk",
 ]

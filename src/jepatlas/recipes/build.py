@@ -8,12 +8,14 @@ from jepatlas.base.contracts import Batches
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.energy import EnergyRecipe, build_energy, build_steps, gathered
 from jepatlas.recipes.episodes import gather_episodes
+from jepatlas.recipes.vision import VisionRecipe
+from jepatlas.recipes.vision_parts import build_crops, build_vision, see
 from jepatlas.recipes.world_model import WorldModelRecipe
 from jepatlas.recipes.world_model_parts import build_windows, build_world_model
 
 __all__ = ["AnyRecipe", "build"]
 
-AnyRecipe = Recipe | EnergyRecipe | WorldModelRecipe
+AnyRecipe = Recipe | EnergyRecipe | WorldModelRecipe | VisionRecipe
 
 
 def build(recipe: AnyRecipe) -> tuple[Any, Batches]:
@@ -23,4 +25,6 @@ def build(recipe: AnyRecipe) -> tuple[Any, Batches]:
     if isinstance(recipe, WorldModelRecipe):
         episodes = gather_episodes(recipe.source, recipe.seed)
         return build_world_model(recipe, episodes), build_windows(recipe, episodes)
+    if isinstance(recipe, VisionRecipe):
+        return build_vision(recipe), build_crops(recipe, see(recipe))
     return build_objective(recipe), build_batches(recipe)

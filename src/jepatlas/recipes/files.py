@@ -12,6 +12,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.recipes.agent import Recipe
 from jepatlas.recipes.build import AnyRecipe
 from jepatlas.recipes.energy import EnergyRecipe
+from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.recipes.world_model import WorldModelRecipe
 from jepatlas.training import fingerprint
 
@@ -20,9 +21,10 @@ __all__ = ["any_recipe", "load_recipe", "read_recipe", "recipe_from_plain", "rec
 R = TypeVar("R")
 
 # Recipes that say their kind, and the verb that begins a run of one; an agent's says none.
-KINDS: dict[str, tuple[type[EnergyRecipe] | type[WorldModelRecipe], str]] = {
+KINDS: dict[str, tuple[type[EnergyRecipe] | type[WorldModelRecipe] | type[VisionRecipe], str]] = {
     EnergyRecipe.kind: (EnergyRecipe, "energy fit"),
     WorldModelRecipe.kind: (WorldModelRecipe, "train world-model"),
+    VisionRecipe.kind: (VisionRecipe, "train vision"),
 }
 
 
@@ -50,7 +52,7 @@ def recipe_from_plain(data: Any) -> AnyRecipe:
     return from_plain(_class(data), data)
 
 
-def _class(data: Any) -> type[Recipe] | type[EnergyRecipe] | type[WorldModelRecipe]:
+def _class(data: Any) -> type[AnyRecipe]:
     kind = data.get("kind") if isinstance(data, dict) else None
     return KINDS[kind][0] if kind in KINDS else Recipe
 

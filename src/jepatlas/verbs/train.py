@@ -41,6 +41,7 @@ Choices, each with options of its own (--mixing coupling --help shows those of t
   --recipe FILE starts from a saved recipe; other options then change it.
 
 World models, from pixels and actions: jepatlas train world-model --help
+Agents on images, one view each: jepatlas train vision --help
 
 Several processes: torchrun --nproc-per-node 2 -m jepatlas train ..."""
 
@@ -50,6 +51,10 @@ def main(words: list[str]) -> int:
         from jepatlas.verbs import world_model  # noqa: PLC0415 (it builds on this module)
 
         return world_model.main(words[1:])
+    if words[:1] == ["vision"]:
+        from jepatlas.verbs import vision  # noqa: PLC0415 (it builds on this module)
+
+        return vision.main(words[1:])
     left, recipe = choose_recipe(words, Recipe())
     options = parse(Train, "train", left, Train(recipe))
     console = console_for(options.json)

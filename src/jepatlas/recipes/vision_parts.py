@@ -1,0 +1,84 @@
+"""From the recipe of an agent on images to what the loop trains: the objective, and the stream of its crops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jepatlas.base.distributed import rank, world_size
+from jepatlas.base.errors import InputError
+from jepatlas.base.seeding import forked_rng
+from jepatlas.objectives.vision import VisionParts
+from jepatlas.recipes.vision import VisionRecipe
+from jepatlas.training import refuse_running_statistics, refuse_small_batch
+from jepatlas.views import Prefetched
+from jepatlas.views.images import ImageStream, ViewTable, decode, split_states
+
+__all__ = ["SeenImages", "build_crops", "build_vision", "see"]
+
+CHANNELS = 3
+
+
+@dataclass(frozen=True)
+class SeenImages:
+    """The images of one view, and which of them are learned from and which judged by."""
+
+    table: ViewTable
+    images: np.ndarray  # (n, height, width, 3), bytes, memory-mapped
+    learnt: np.ndarray  # rows
+    held: np.ndarray  # rows
+    message: str  # about images that were left out
+
+
+def see(recipe: VisionRecipe, progress: Callable[[int, int], None] | None = None) -> SeenImages:
+    """Read the view of a recipe. What is held out depends on all views: agents of other views hold out the same."""
+    table = recipe.images.read()
+    split = split_states(table, recipe.held, recipe.split, by="group" if "group" in table.columns else "state")
+    held = np.zeros(len(table), bool)
+    held[split.score] = True
+    mine = table.rows_of_view(_view(table, recipe.view))
+    decoded = decode(table.only(mine), (recipe.size, recipe.size), strict=recipe.strict, progress=progress)
+    states = dict(zip(table.column("state")[mine].tolist(), held[mine].tolist(), strict=True))
+    judged = np.array([states[state] for state in decoded.table.column("state").tolist()])
+    return SeenImages(decoded.table, decoded.images, np.flatnonzero(~judged), np.flatnonzero(judged), decoded.message)
+
+
+def _view(table: ViewTable, view: str | None) -> str:
+    if view is not None:
+        return view
+    if len(table.views) > 1:
+        raise InputError(f"The images have {len(table.views)} views. Choose the agent's: --view "
+                         f"{' or '.join(table.views[:8])}.")  # fmt: skip
+    return table.views[0]
+
+
+def build_vision(recipe: VisionRecipe) -> Any:
+    """The objective with fresh weights."""
+    with forked_rng(recipe.seed, "weights"):
+        encoder = recipe.encoder.build((CHANNELS, recipe.size, recipe.size))
+        parts = VisionParts(encoder, recipe.encoder.width, recipe.training.steps, recipe.seed)
+        objective = recipe.objective.build(parts)
+    if recipe.training.ema:
+        refuse_running_statistics(objective)
+    rows = recipe.training.batch_size // recipe.training.accumulate
+    refuse_small_batch(objective, rows, recipe.encoder.width)
+    return objective
+
+
+def build_crops(recipe: VisionRecipe, seen: SeenImages) -> Prefetched:
+    """The stream of this process's share of every (micro-)batch, made ahead by a thread of its own."""
+    stream = ImageStream(
+        seen.images,
+        recipe.training.batch_size // recipe.training.accumulate,
+        recipe.seed,
+        plan=recipe.augmentation.plan(recipe.objective),
+        rows=seen.learnt,
+        shuffle=recipe.shuffle,
+        device=recipe.training.device,
+        rank=rank(),
+        world_size=world_size(),
+    )
+    return Prefetched(stream)

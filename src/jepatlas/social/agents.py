@@ -1,0 +1,81 @@
+"""An agent on images, taken out of its run; and whether its latents say anything at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jepatlas.base.provenance import provenance
+from jepatlas.base.records import Estimate, Record, Verdict
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.base.stats import bootstrap
+from jepatlas.recipes import SeenImages, VisionRecipe, build_vision, load_recipe, see
+from jepatlas.runs import trained
+from jepatlas.social.latents import encode_images
+
+__all__ = ["Seeing", "collapse_verdict", "judge_latents", "load_agent"]
+
+ENOUGH = 2.0  # directions: latents that vary along fewer say next to nothing of images
+MOST = 2000  # images that are looked at
+
+
+@dataclass(frozen=True)
+class Seeing:
+    """A trained agent, and the images of its view."""
+
+    recipe: VisionRecipe
+    objective: Any
+    seen: SeenImages
+
+    def latents(self, rows: np.ndarray) -> np.ndarray:
+        """Of some of its images: (b, d)."""
+        return encode_images(self.objective, self.seen.images[rows], rows, self.recipe.shuffle)
+
+
+def load_agent(folder: Path) -> Seeing:
+    recipe = load_recipe(folder, VisionRecipe)
+    return Seeing(recipe, trained(build_vision(recipe), recipe, folder), see(recipe))
+
+
+def judge_latents(folder: Path) -> Record:
+    """Whether the latents of held-out images vary, kept as `records/latents.json`."""
+    agent = load_agent(folder)
+    rows = agent.seen.held[:MOST]
+    verdict = collapse_verdict(agent.latents(rows))
+    left_out = f" {agent.seen.message}" if agent.seen.message else ""
+    record = Record("Latents", f"{verdict.advice}{left_out}", provenance(agent.recipe.seed), (verdict,))
+    record.save(folder, "latents")
+    return record
+
+
+def collapse_verdict(h_bd: np.ndarray, seed: int = 0) -> Verdict:
+    """How many directions latents vary along: the exponential of the entropy of their shares of the variance."""
+    h_bd = h_bd.astype(np.float64)
+
+    def directions(weights: np.ndarray) -> dict[str, float]:
+        mean = np.average(h_bd, axis=0, weights=weights)
+        centred = (h_bd - mean) * np.sqrt(weights / weights.sum())[:, None]
+        values = np.linalg.svd(centred, compute_uv=False) ** 2
+        scale = float(np.square(h_bd).mean())
+        return {"directions": _effective(values) if values.sum() > 1e-8 * scale * h_bd.shape[1] else 0.0}
+
+    found: Estimate = bootstrap(directions, len(h_bd), numpy_generator(seed, "collapse"), replicates=50)["directions"]
+    return Verdict.judge(
+        "directions",
+        found,
+        direction="higher",
+        threshold=ENOUGH,
+        good=f"Latents of held-out images vary along {found.value:.1f} of {h_bd.shape[1]} directions.",
+        bad=(
+            f"Collapsed: latents of held-out images vary along {found.value:.1f} of {h_bd.shape[1]} directions, so "
+            "almost all of them look alike to this agent. Try a smaller learning rate or another objective."
+        ),
+    )
+
+
+def _effective(values: np.ndarray) -> float:
+    shares = values[values > 0] / values.sum()
+    return float(np.exp(-(shares * np.log(shares)).sum()))

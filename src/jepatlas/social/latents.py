@@ -1,0 +1,74 @@
+"""Latents of images, as `jepatlas align` reads them: with the ids of their states, groups, labels and raw input."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from jepatlas.base.errors import InputError
+from jepatlas.views.images import Shuffle
+
+__all__ = ["Part", "encode_images", "encode_layers", "latents_of"]
+
+BATCH = 256
+RAW = 16  # height and width of the grey images that controls are made from
+
+Part = Literal["held", "learnt", "all"]
+
+
+@torch.no_grad()
+def encode_images(objective: Any, images: np.ndarray, rows: np.ndarray, shuffle: Shuffle | None = None) -> np.ndarray:
+    """Latents (b, d) of images (b, height, width, 3), whose numbers in the data set are `rows`."""
+    parts = [objective.encode(batch) for batch in _batches(objective, images, rows, shuffle)]
+    return torch.cat(parts).float().cpu().numpy()
+
+
+@torch.no_grad()
+def encode_layers(
+    objective: Any, images: np.ndarray, rows: np.ndarray, shuffle: Shuffle | None = None
+) -> list[np.ndarray]:
+    """Latents after each block of the encoder, first to last, each (b, d)."""
+    if not hasattr(objective.encoder, "layers"):
+        raise InputError(f"{type(objective.encoder).__name__} does not give the latents of its layers.")
+    parts = [objective.encoder.layers(batch) for batch in _batches(objective, images, rows, shuffle)]
+    return [torch.cat(layer).float().cpu().numpy() for layer in zip(*parts, strict=True)]
+
+
+def _batches(objective: Any, images: np.ndarray, rows: np.ndarray, shuffle: Shuffle | None) -> Any:
+    device = next(objective.parameters()).device
+    for start in range(0, len(images), BATCH):
+        some = np.asarray(images[start : start + BATCH])
+        some = some if shuffle is None else shuffle(some, rows[start : start + BATCH])
+        yield _channels_first(some).to(device)
+
+
+def _channels_first(images: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2)
+
+
+def latents_of(agent: Any, part: Part = "held", *, layers: bool = False) -> dict[str, np.ndarray]:
+    """Everything that `jepatlas align` and `jepatlas migrate` can use, of states held out or learned from.
+
+    `raw` are small grey images: the PCA control is made from what the agent was given.
+    """
+    seen, table = agent.seen, agent.seen.table
+    rows = {"held": seen.held, "learnt": seen.learnt, "all": np.arange(len(seen.images))}[part]
+    arrays = {"h": agent.latents(rows), "ids": table.column("state")[rows]}
+    for name, column in (("groups", "group"), ("labels", "label")):
+        if column in table.columns and (table.column(column)[rows] != "").all():
+            arrays[name] = table.column(column)[rows]
+    arrays["raw"] = _small_grey(seen.images[rows])
+    if layers:
+        found = encode_layers(agent.objective, seen.images[rows], rows, agent.recipe.shuffle)
+        arrays |= {f"layer{number:02d}": layer for number, layer in enumerate(found)}
+    return arrays
+
+
+def _small_grey(images: np.ndarray) -> np.ndarray:
+    """(b, height, width, 3) → (b, 16, 16), means over squares of pixels."""
+    grey = torch.from_numpy(np.ascontiguousarray(images)).float().mean(-1)
+    small = torch.nn.functional.adaptive_avg_pool2d(grey[:, None], (min(RAW, grey.shape[1]), min(RAW, grey.shape[2])))
+    return small[:, 0].numpy()

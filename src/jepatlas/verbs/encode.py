@@ -1,0 +1,51 @@
+"""The latents of a trained agent on images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Literal
+
+import tyro
+
+from jepatlas.base.arrays import write_arrays
+from jepatlas.social import latents_of, load_agent
+from jepatlas.verbs.options import console_for, emit, parse, say
+
+
+@dataclass(frozen=True)
+class Encode:
+    """Write the latents of a trained agent's images, with states, groups, labels and small raw images beside them.
+
+    Example: jepatlas encode runs/left --out left.npz
+
+    By default those of the states that no agent has learned from. Two such files are what 'jepatlas align' and
+    'jepatlas migrate probe' take: rows are paired by state, splits keep groups whole, and controls are made from the
+    raw images.
+    """
+
+    run: tyro.conf.Positional[Path]
+    """A run of 'jepatlas train vision'."""
+    part: Literal["held", "learnt", "all"] = "held"
+    """Which states: those held out, those learned from, or all."""
+    layers: bool = False
+    """Also the latents after each block, for layer-wise similarity."""
+    out: Path | None = None
+    """The file (npz, safetensors); by default latents.npz in the run folder."""
+    json: str | None = None
+    """Write what was done as JSON to this file (- for standard output)."""
+
+
+def main(words: list[str]) -> int:
+    options = parse(Encode, "encode", words)
+    console = console_for(options.json)
+    agent = load_agent(options.run)
+    arrays = latents_of(agent, options.part, layers=options.layers)
+    place = options.out or options.run / "latents.npz"
+    write_arrays(place, arrays)
+    count, width = arrays["h"].shape
+    emit(options.json, {"run": str(options.run), "out": str(place), "rows": count, "width": width})
+    say(console, f"{count} latents of width {width}: {place}.")
+    say(console, f"Next, with those of another agent: jepatlas align {quote(str(place))} OTHER")
+    return 0

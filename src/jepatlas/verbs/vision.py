@@ -1,0 +1,99 @@
+"""Train an agent on one view of images, or resume one: `jepatlas train vision`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import tyro
+
+from jepatlas.base.distributed import leads
+from jepatlas.recipes import ImageFolders, ImageTable, VisionRecipe
+from jepatlas.runs import resume_run, start_run
+from jepatlas.social import judge_latents
+from jepatlas.verbs.options import console_for, emit, parse, say
+from jepatlas.verbs.recipe_options import choices_help, choose_recipe
+from jepatlas.verbs.train import CODES, refuse_changes
+
+NAME = "train vision"
+
+
+@dataclass(frozen=True)
+class TrainVision:
+    recipe: Annotated[VisionRecipe, tyro.conf.arg(name="")] = field(default_factory=VisionRecipe)
+    out: Path | None = None
+    """The run folder; by default runs/IMAGES-VIEW-OBJECTIVE-sSEED."""
+    resume: Path | None = None
+    """Go on with the run in this folder; its own recipe is used."""
+    json: str | None = None
+    """Write the outcome as JSON to this file (- for standard output)."""
+
+
+TrainVision.__doc__ = f"""Train an agent on one view of images: a vision transformer, and what it learns by.
+
+Example: jepatlas train vision photos/views.csv --view left --objective ijepa --steps 500 --out runs/left
+
+The first word is a multi-view table (CSV: path,state,view[,label,group]) or a folder: with a views.csv, or with a
+folder of images for each view. Agents of other views that are given the same table hold out the same states; then
+'jepatlas encode' gives their latents, and 'jepatlas align' says whether one can be translated into the other.
+
+Choices, each with options of its own (--objective dino --help shows those of that objective):
+{choices_help(VisionRecipe())}
+  --recipe FILE starts from a saved recipe; other options then change it.
+
+Several processes: torchrun --nproc-per-node 2 -m jepatlas train vision ..."""
+
+
+def main(words: list[str]) -> int:
+    asked = _named(words)
+    left, recipe = choose_recipe(asked, VisionRecipe())
+    options = parse(TrainVision, NAME, left, TrainVision(recipe))
+    console = console_for(options.json)
+    if options.resume is not None:
+        refuse_changes(asked, options.resume, NAME)
+        folder, outcome = options.resume, resume_run(options.resume, console)
+    else:
+        recipe = replace(options.recipe, images=options.recipe.images.sealed())
+        folder = options.out or _default_folder(recipe)
+        outcome = start_run(recipe, folder, console)
+    if not leads():
+        return CODES[outcome.status]
+    verdicts = [outcome.verdict] if outcome.verdict else []
+    if outcome.status == "interrupted":
+        say(console, f"Saved after step {outcome.step}. Go on with: jepatlas {NAME} --resume {quote(str(folder))}")
+    elif outcome.verdict is not None:
+        console.print(f"[red]{outcome.verdict.advice}", highlight=False)
+    else:
+        record = judge_latents(folder)
+        verdicts += record.verdicts
+        say(console, record.summary)
+        say(console, f"Next: jepatlas encode {quote(str(folder))}")
+    emit(
+        options.json,
+        {"run": str(folder), "status": outcome.status, "step": outcome.step,
+         "verdicts": [verdict.to_json() for verdict in verdicts]},
+    )  # fmt: skip
+    return CODES[outcome.status]
+
+
+def _named(words: list[str]) -> list[str]:
+    """A first word that is no option names the table, or the folder that images lie in."""
+    if not words or words[0].startswith("-"):
+        return words
+    first = Path(words[0])
+    if first.is_dir() and not (first / "views.csv").is_file():
+        return ["--images", ImageFolders.kind, "--images.folder", words[0], *words[1:]]
+    return ["--images", ImageTable.kind, "--images.path", words[0], *words[1:]]
+
+
+def _default_folder(recipe: VisionRecipe) -> Path:
+    images = recipe.images
+    if isinstance(images, ImageTable):
+        table = Path(images.path)
+        name = table.parent.name if table.name == "views.csv" else table.stem
+    else:
+        name = images.kind
+    parts = [name, *([recipe.view] if recipe.view else []), recipe.objective.kind, f"s{recipe.seed}"]
+    return Path("runs") / "-".join(parts)
