@@ -45,8 +45,7 @@ def judge_latents(folder: Path) -> Record:
     agent = load_agent(folder)
     rows = agent.seen.held[:MOST]
     verdict = collapse_verdict(agent.latents(rows))
-    left_out = f" {agent.seen.message}" if agent.seen.message else ""
-    record = Record("Latents", f"{verdict.advice}{left_out}", provenance(agent.recipe.seed), (verdict,))
+    record = Record("Latents", verdict.advice, provenance(agent.recipe.seed), (verdict,))
     record.save(folder, "latents")
     return record
 

@@ -8,9 +8,11 @@ from shlex import quote
 from typing import Annotated
 
 import tyro
+from rich.console import Console
+from rich.progress import Progress
 
 from jepatlas.base.distributed import leads
-from jepatlas.recipes import ImageFolders, ImageTable, VisionRecipe
+from jepatlas.recipes import ImageFolders, ImageTable, VisionRecipe, see
 from jepatlas.runs import resume_run, start_run
 from jepatlas.social import judge_latents
 from jepatlas.verbs.options import console_for, emit, parse, say
@@ -57,6 +59,7 @@ def main(words: list[str]) -> int:
     else:
         recipe = replace(options.recipe, images=options.recipe.images.sealed())
         folder = options.out or _default_folder(recipe)
+        _look(recipe, console)
         outcome = start_run(recipe, folder, console)
     if not leads():
         return CODES[outcome.status]
@@ -76,6 +79,18 @@ def main(words: list[str]) -> int:
          "verdicts": [verdict.to_json() for verdict in verdicts]},
     )  # fmt: skip
     return CODES[outcome.status]
+
+
+def _look(recipe: VisionRecipe, console: Console) -> None:
+    """Decode the images where that was not done before, and say what cannot be read before an hour of training."""
+    if not leads():
+        return
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("decoding images", total=None)
+        seen = see(recipe, lambda done, total: progress.update(task, completed=done, total=total))
+    if seen.message:
+        say(console, seen.message)
+    say(console, f"{len(seen.learnt)} images to learn from, {len(seen.held)} held out.")
 
 
 def _named(words: list[str]) -> list[str]:

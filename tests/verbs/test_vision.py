@@ -1,0 +1,120 @@
+"""Agents on images, from a table to latents that `align` takes, as a person would do it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from training.small import call
+
+from jepatlas.base.files import read_json
+from jepatlas.recipes import ImageTable, VisionRecipe, load_recipe, see
+from jepatlas.social import collapse_verdict, load_agent
+
+SMALL = ["--size", "16", "--encoder.patch", "4", "--encoder.width", "16", "--encoder.depth", "1",
+         "--encoder.heads", "2",
+         "--batch-size", "8", "--steps", "6", "--log-every", "2"]  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Twelve toys of two kinds in three positions, seen from the left and mirrored."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    rng, lines = np.random.default_rng(0), ["path,state,view,label,group"]
+    place = tmp_path / "toys"
+    place.mkdir()
+    for toy in range(12):
+        colour = rng.integers(80, 255, 3)
+        for turn in range(3):
+            image = np.zeros((20, 20, 3), np.uint8)
+            image[4 + 3 * turn : 10 + 3 * turn, 3 : 9 if toy % 2 else 16] = colour
+            for view, seen in (("left", image), ("right", image[:, ::-1])):
+                name = f"{toy}-{turn}-{view}.png"
+                Image.fromarray(np.ascontiguousarray(seen)).save(place / name)
+                lines.append(f"{name},{toy}-{turn},{view},{'thin' if toy % 2 else 'wide'},toy{toy}")
+    (place / "views.csv").write_text("\n".join(lines) + "\n")
+    return place
+
+
+def test_two_agents_from_a_table_to_a_map(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for view in ("left", "right"):
+        assert call("train", "vision", table, "--view", view, *SMALL, "--out", tmp_path / view) == 0
+        said = capsys.readouterr().out
+        assert "30 images to learn from, 6 held out." in said and "of 16 directions" in said
+        assert call("encode", tmp_path / view, "--part", "all", "--layers", "--out", tmp_path / f"{view}.npz") == 0
+    left, right = (np.load(tmp_path / f"{view}.npz") for view in ("left", "right"))
+    assert left["h"].shape == (36, 16) and (left["ids"] == right["ids"]).all()
+    np.testing.assert_allclose(left["layer00"], left["h"], atol=1e-5)  # one block: its layer is the latent
+    assert set(left["labels"]) == {"thin", "wide"} and len(set(left["groups"])) == 12
+    assert call("align", tmp_path / "left.npz", tmp_path / "right.npz", "--out", tmp_path / "align") == 0
+
+
+def test_what_is_held_out_is_the_same_for_all_views_and_whole_groups(table: Path) -> None:
+    seen = {view: see(VisionRecipe(images=ImageTable(str(table)), view=view, size=16)) for view in ("left", "right")}
+    states = {view: set(images.table.column("state")[images.held].tolist()) for view, images in seen.items()}
+    assert states["left"] == states["right"]
+    images = seen["left"]
+    groups = images.table.column("group")
+    assert not set(groups[images.held].tolist()) & set(groups[images.learnt].tolist())
+
+
+def test_a_run_that_is_resumed_is_the_same_run(table: Path, tmp_path: Path) -> None:
+    words = ["train", "vision", table, "--view", "left", *SMALL, "--checkpoint-every", "3"]
+    assert call(*words, "--out", tmp_path / "whole") == 0
+    assert call(*words, "--out", tmp_path / "cut") == 0
+    for name in ("step-6",):  # as if it had been killed after step 3
+        for file in (tmp_path / "cut" / "checkpoints" / name).iterdir():
+            file.unlink()
+        (tmp_path / "cut" / "checkpoints" / name).rmdir()
+    assert call("train", "vision", "--resume", tmp_path / "cut") == 0
+    rows = np.arange(4)
+    assert (load_agent(tmp_path / "cut").latents(rows) == load_agent(tmp_path / "whole").latents(rows)).all()
+
+
+def test_a_table_that_has_changed_is_not_learned_from_any_further(table: Path, tmp_path: Path, capsys) -> None:
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--out", tmp_path / "run") == 0
+    assert load_recipe(tmp_path / "run", VisionRecipe).images.sha256
+    lines = (table / "views.csv").read_text().splitlines()
+    (table / "views.csv").write_text("\n".join(lines[:-1]) + "\n")
+    capsys.readouterr()
+    assert call("encode", tmp_path / "run") == 2
+    assert "views.csv has changed since this run began" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--view", "lef"], "No row has the view 'lef'. Did you mean 'left'"),
+        ([], "The images have 2 views. Choose the agent's: --view left or right."),
+        (["--view", "left", "--size", "18"], "Patches of 4 pixels do not fill images of 18."),
+        (["--view", "left", "--batch-size", "64"], "A batch of 64 is larger than the 30 images"),
+        (["--view", "left", "--objective", "ijepaa"], "--objective: there is no kind 'ijepaa'. Did you mean 'ijepa'"),
+    ],
+)
+def test_bad_input_is_said_before_anything_is_written(
+    words: list[str], message: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("train", "vision", table, *SMALL, *words, "--out", tmp_path / "run") == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_broken_image_costs_no_run_unless_it_is_to(table: Path, tmp_path: Path, capsys) -> None:
+    (table / "3-1-left.png").write_bytes(b"")
+    words = ["train", "vision", table, "--view", "left", *SMALL]
+    assert call(*words, "--strict", "--out", tmp_path / "strict") == 2
+    assert "3-1-left.png" in capsys.readouterr().err
+    assert call(*words, "--out", tmp_path / "run", "--json", tmp_path / "answer.json") == 0
+    assert "1 of 36 images were left out." in capsys.readouterr().out
+    assert read_json(tmp_path / "answer.json")["verdicts"][0]["name"] == "directions"
+
+
+def test_latents_that_are_all_alike_have_collapsed() -> None:
+    rng = np.random.default_rng(0)
+    flat = np.ones((200, 8)) + 1e-9 * rng.standard_normal((200, 8))
+    assert collapse_verdict(flat).value == 0 and collapse_verdict(flat).passed is False
+    line = rng.standard_normal((200, 1)) * np.ones((1, 8))
+    assert collapse_verdict(line).value == pytest.approx(1) and collapse_verdict(line).passed is False
+    assert collapse_verdict(rng.standard_normal((2000, 8))).value == pytest.approx(8, abs=0.1)
