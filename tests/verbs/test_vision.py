@@ -75,7 +75,8 @@ def test_a_run_that_is_resumed_is_the_same_run(table: Path, tmp_path: Path) -> N
 
 def test_a_table_that_has_changed_is_not_learned_from_any_further(table: Path, tmp_path: Path, capsys) -> None:
     assert call("train", "vision", table, "--view", "left", *SMALL, "--out", tmp_path / "run") == 0
-    assert load_recipe(tmp_path / "run", VisionRecipe).images.sha256
+    images = load_recipe(tmp_path / "run", VisionRecipe).images
+    assert isinstance(images, ImageTable) and images.sha256
     lines = (table / "views.csv").read_text().splitlines()
     (table / "views.csv").write_text("\n".join(lines[:-1]) + "\n")
     capsys.readouterr()
