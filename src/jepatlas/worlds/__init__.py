@@ -18,6 +18,7 @@ from jepatlas.worlds.invertible_mlp import InvertibleMLP
 from jepatlas.worlds.lift import Lift
 from jepatlas.worlds.linear_quadratic import LinearQuadratic
 from jepatlas.worlds.maze import Maze
+from jepatlas.worlds.objects import RenderedObjects
 from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck
 from jepatlas.worlds.reacher import OrnsteinUhlenbeckMotion, Reacher, SACMotion, ScriptedMotion
 from jepatlas.worlds.rooms import Rooms
@@ -53,6 +54,7 @@ __all__ = [
     "ParabolicShear",
     "PixelWorld",
     "Reacher",
+    "RenderedObjects",
     "Rooms",
     "SACMotion",
     "ScriptedMotion",

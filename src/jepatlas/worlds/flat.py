@@ -79,10 +79,10 @@ class FlatWorld(ABC):
         return draw_until(lambda k: rng.uniform(-limit, limit, (k, 2)), lambda _, x: self.admits(x), count)
 
     def goals(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Out of reach are only goals behind one-way doors; in a current we do not look whether they are."""
+        """None is behind doors that do not lead there; whether a current is too fast to go against we do not look."""
 
         def fits(rows: np.ndarray, goals: np.ndarray) -> np.ndarray:
-            return ~self.reached(states[rows], goals) & self._gets_there(states[rows], goals)
+            return ~self.reached(states[rows], goals) & self.lead_there(states[rows], goals)
 
         return draw_until(lambda k: self.states(k, rng), fits, len(states))
 
@@ -115,6 +115,13 @@ class FlatWorld(ABC):
         """The least number of steps from the start to each state."""
         return self._geodesics.from_(*self._places(start, states)) / self.step_length
 
+    def lead_there(self, states: np.ndarray, goals: np.ndarray) -> np.ndarray:
+        """Whether doors lead from each state to its goal, (b, 2), (b, 2) → (b,): no current leads through a wall."""
+        if self._met.solid.all():
+            return np.ones(len(states), dtype=bool)
+        ways = zip(states, goals, strict=True)
+        return np.array([np.isfinite(self._geodesics.to(goal, state[None])[0]) for state, goal in ways], dtype=bool)
+
     def medium_arrays(self, resolution: int) -> dict[str, Any]:
         """Current, speed and walls on a grid, as an eikonal solver takes them: its times are steps."""
         if not self._met.solid.all():
@@ -140,12 +147,6 @@ class FlatWorld(ABC):
     @cached_property
     def _ground(self) -> np.ndarray:
         return draw_ground(self.camera, self.walls, self.thickness)
-
-    def _gets_there(self, states: np.ndarray, goals: np.ndarray) -> np.ndarray:
-        if self.current is not None or self._met.solid.all():
-            return np.ones(len(states), dtype=bool)
-        ways = zip(states, goals, strict=True)
-        return np.array([np.isfinite(self.distance_to(goal, state[None])[0]) for state, goal in ways], dtype=bool)
 
     def _places(self, place: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if self.current is not None:

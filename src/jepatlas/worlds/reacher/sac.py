@@ -21,10 +21,11 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT, draw_targets, wrap
 from jepatlas.worlds.reacher.motion import check_trajectory
-from jepatlas.worlds.reacher.policy_cache import alone, policy_path, read_policy, write_policy
+from jepatlas.worlds.reacher.policy_cache import policy_path, read_policy, write_policy
 from jepatlas.worlds.reacher.scripted import LARGEST_ARC
 from jepatlas.worlds.reacher.torque import TorqueArms
 from jepatlas.worlds.reacher.world import Reacher
+from jepatlas.worlds.turns import alone
 
 __all__ = ["SACMotion", "act"]
 
@@ -63,7 +64,7 @@ class SACMotion:
             require("stable_baselines3", "rl", "Training a policy by soft actor-critic")
             from jepatlas.worlds.reacher.sac_training import train  # noqa: PLC0415  (imports the extra)
 
-            with alone(self):
+            with alone(self.path):
                 if not self.path.exists():  # another process may have trained it meanwhile
                     write_policy(self, train(self, console or Console(stderr=True)))
         return read_policy(self)

@@ -1,0 +1,9 @@
+"""A rendered multi-view world: procedurally built objects, seen by several cameras at once."""
+
+from jepatlas.worlds.objects.catalogue import CATEGORIES, Category
+from jepatlas.worlds.objects.folder import render
+from jepatlas.worlds.objects.lights import LIGHTS, Lighting
+from jepatlas.worlds.objects.naming import state_columns
+from jepatlas.worlds.objects.world import RenderedObjects
+
+__all__ = ["CATEGORIES", "LIGHTS", "Category", "Lighting", "RenderedObjects", "render", "state_columns"]

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jepatlas.base.caches import cache_folder
+from jepatlas.base.errors import InputError
+from jepatlas.base.files import read_json
+from jepatlas.views.images import MultiViewTable
+from jepatlas.worlds.objects import RenderedObjects, render
+
+TINY = RenderedObjects(
+    categories=("car", "tree"), instances=2, azimuths=2, elevations=(30.0,), lights=("noon",), cameras=3, angle=100.0,
+    size=16,
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    try:
+        TINY.frames(TINY.states()[:1])
+    except InputError as error:
+        pytest.skip(f"nothing can be drawn on this machine: {error}")
+    return cache_folder()
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_folder_is_a_table_of_what_the_cameras_see(tmp_path: Path):
+    told: list[tuple[int, int]] = []
+    folder = render(TINY, tmp_path / "objects", progress=lambda done, total: told.append((done, total)))
+    table = MultiViewTable.read(folder)
+    assert folder == tmp_path / "objects" and told == [(8, 24), (16, 24), (24, 24)]
+    assert table.views == ["camera000", "camera100", "camera200"] and len(table) == 24
+    rows, others = table.pairs("camera000", "camera200")
+    np.testing.assert_array_equal(table.images(rows), TINY.seen(TINY.states(), 0))
+    np.testing.assert_array_equal(table.images(others), TINY.seen(TINY.states(), 2))
+    assert table.labels(rows).tolist() == ["car"] * 4 + ["tree"] * 4
+    assert table.column("group")[rows].tolist() == [f"{x}0{n}" for x in ("car", "tree") for n in "0011"]
+    assert table.column("azimuth")[rows].tolist() == ["0", "180"] * 4
+    assert set(table.column("lighting")) == {"noon"} and set(table.column("elevation")) == {"30"}
+
+
+def test_it_is_drawn_once_for_a_config_and_to_the_same_bytes(cache: Path, tmp_path: Path):
+    folder = render(TINY)
+    made = folder.stat()
+    assert folder.parent == cache and render(TINY, progress=lambda *_: pytest.fail("drawn again")) == folder
+    assert folder.stat() == made
+    assert contents(render(TINY, tmp_path / "again")) == contents(folder)
+    assert read_json(folder / "rendered.json")["config"]["kind"] == "objects"
+    for other in (replace(TINY, seed=1), replace(TINY, floors="same"), replace(TINY, angle=101.0)):
+        assert render(other) != folder
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("damage", ["picture cut", "picture absent", "table cut", "table absent"])
+def test_what_was_cut_is_drawn_anew(tmp_path: Path, damage: str, named: bool):
+    place = tmp_path / "objects" if named else None
+    folder = render(TINY, place)
+    before = contents(folder)
+    what, how = damage.split()
+    path = folder / ("views.csv" if what == "table" else "images/camera100/car00-a0-e30-noon.png")
+    path.write_bytes(path.read_bytes()[:-5]) if how == "cut" else path.unlink()
+    assert contents(render(TINY, place)) == before
+
+
+def test_a_cache_that_does_not_say_what_it_is_is_not_believed():
+    folder = render(TINY)
+    before = contents(folder)
+    for said in ('{"procedure": 1, "con', "[]", "{}"):
+        (folder / "rendered.json").write_text(said)
+        assert contents(render(TINY)) == before
+
+
+def test_one_that_was_stopped_leaves_nothing(cache: Path):
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        render(TINY, progress=stop)
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+
+
+def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path):
+    (tmp_path / "mine").mkdir()
+    assert render(TINY, tmp_path / "mine").is_dir()  # an empty one will do
+    before = contents(tmp_path / "mine")
+    with pytest.raises(InputError, match="mine holds objects rendered from another config"):
+        render(replace(TINY, seed=1), tmp_path / "mine")
+    assert contents(tmp_path / "mine") == before
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("kept")
+    for name in ("other", "other/notes.txt"):
+        with pytest.raises(InputError, match="is not a folder of rendered objects"):
+            render(TINY, tmp_path / name)
+    assert contents(tmp_path / "other") == {"notes.txt": b"kept"}
