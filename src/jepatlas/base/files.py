@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from safetensors import SafetensorError
 from jepatlas.base.errors import InputError
 
 __all__ = ["finite", "read_json", "sha256", "write_bytes", "write_folder", "write_json", "write_text"]
+
+SYNCS = 16  # files of a folder that are brought to the disk at a time
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -60,8 +63,8 @@ def write_folder(path: Path) -> Iterator[Path]:
         beside.mkdir(parents=True)
         try:
             yield beside
-            for item in [*beside.rglob("*"), beside]:
-                _sync(item)
+            with ThreadPoolExecutor(SYNCS) as pool:  # each waits for the disk: thousands of files would, one by one
+                list(pool.map(_sync, [*beside.rglob("*"), beside]))
             _take_name(beside, path)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
