@@ -33,8 +33,9 @@ def summarise(
     """
     found = _found(diagnosis, verdicts, rho_from)
     first = (found, OUTCOME[passed]) if diagnosis else (OUTCOME[passed], found)
-    read = ladder.sentence if ladder else ""
-    parts = (*first, _mismatch(verdicts), read, _tally(verdicts), "" if diagnosis else _unknown(ladder, verdicts))
+    mismatch = _mismatch(verdicts)
+    read = ladder.sentence if ladder and ladder.sentence not in mismatch else ""  # why there is no ladder is said once
+    parts = (*first, mismatch, read, _tally(verdicts), "" if diagnosis else _unknown(ladder, verdicts))
     return " ".join(part for part in parts if part)
 
 

@@ -58,7 +58,60 @@ def test_more_latents_than_states_are_conjugate_too_where_they_are_a_rotation():
     q, (z, u, z_next) = rotation(5)[:, :3], steps(200)
     found = judged(z @ q.T, u, z_next @ q.T, z, truth=(A, B))
     assert found["conjugacy_a"].value < 1e-8 and found["conjugacy_b"].value < 1e-8
-    assert found["persistent_excitation"].passed is False, "two directions of the latent never vary"
+    excited = found["persistent_excitation"]
+    assert excited.passed and "2 of 5 directions of the latents hardly vary" in excited.advice
+
+
+def drawn_latents(rows: int, follow: float) -> tuple[np.ndarray, ...]:
+    """Eight latents, smooth functions of a state of two; actions are drawn, but for a share that follows the state."""
+    rng = np.random.default_rng(5)
+    z, noise = rng.uniform(-1, 1, (rows, 2)), rng.uniform(-1, 1, (rows, 2))
+    u = follow * z + math.sqrt(1 - follow**2) * noise
+    z_next, mixing = z + 0.1 * u, rng.standard_normal((2, 8))
+    return np.tanh(z @ mixing / 2), u, np.tanh(z_next @ mixing / 2), z, z_next
+
+
+def test_surplus_latents_are_not_taken_for_actions_that_explore_nothing():
+    h, u, h_next, z, z_next = drawn_latents(2000, follow=0.0)
+    found = judged(h, u, h_next, z, z_next)
+    excited = found["persistent_excitation"]
+    assert np.linalg.eigvalsh(np.corrcoef(np.c_[h, u].T))[0] < 0.01, "of all directions"
+    assert excited.passed and excited.value > 0.8 and "surplus dimensions" in excited.advice
+    unknown = judged(h, u, h_next)["persistent_excitation"]
+    assert unknown.passed is None and unknown.value == pytest.approx(excited.value)
+    assert "surplus dimensions, or directions of the state that were not explored" in unknown.advice
+
+
+def test_actions_that_follow_are_found_among_surplus_latents():
+    h, u, h_next, z, z_next = drawn_latents(2000, follow=0.99)
+    for found in (judged(h, u, h_next, z, z_next), judged(h, u, h_next)):
+        excited = found["persistent_excitation"]
+        assert excited.passed is False and excited.value < 0.1 and "u[" in excited.advice
+
+
+def test_a_direction_of_the_state_that_is_not_explored_is_no_surplus():
+    z, u, z_next = steps(300)
+    flat = np.array([1.0, 1.0, 0.0])
+    found = judged(z * flat, u, z_next * flat, z * flat, z_next * flat)["persistent_excitation"]
+    assert found.passed is False and "h[2] never varies." in found.advice
+
+
+def test_conjugacy_only_informs_where_latents_vary_in_more_directions_than_the_state():
+    rng = np.random.default_rng(6)
+    z, u, z_next = steps(500)
+    more, more_next = rng.standard_normal((2, 500, 2))
+    found = judged(np.c_[z, more], u, np.c_[z_next, more_next], z, z_next)
+    for name in ("conjugacy_a", "conjugacy_b"):
+        assert found[name].passed is None and found[name].threshold is None
+        assert "vary in 5 directions and the state in 3" in found[name].advice
+
+
+def test_a_little_noise_in_surplus_latents_does_not_move_the_conjugate():
+    """h = Qz and noise of a thousandth in all 8 latents: what hardly varies is left out of A."""
+    rng, q, (z, u, z_next) = np.random.default_rng(7), rotation(8)[:, :3], steps(400)
+    h, h_next = (part @ q.T + 1e-3 * rng.standard_normal((400, 8)) for part in (z, z_next))
+    found = judged(h, u, h_next, z, truth=(A, B))
+    assert found["conjugacy_a"].passed and found["conjugacy_b"].passed and found["conjugacy_a"].value < 0.01
 
 
 def test_errors_by_hand():

@@ -17,8 +17,8 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
 from jepatlas.identify.checks import as_arrays, check_matrices, check_rows_to_judge, check_same_shape
 from jepatlas.identify.theory.action_dynamics import LinearDynamics, fit_dynamics
-from jepatlas.identify.theory.conjugacy import Conjugacy, conjugacy_verdicts
-from jepatlas.identify.theory.excitation import excitation
+from jepatlas.identify.theory.conjugacy import Conjugacy, conjugacy_verdicts, widest_directions
+from jepatlas.identify.theory.excitation import excitation, varying_directions
 
 __all__ = ["certify_dynamics"]
 
@@ -43,8 +43,9 @@ def certify_dynamics(
 
     linear_dynamics            held-out R² of the next latent; null: with actions dealt at random
     action_share               of what the latent alone leaves of the next one, the share that actions explain
-    persistent_excitation      smallest eigenvalue of Corr(h, u): whether the rows determine A and B
-    conjugacy_a, conjugacy_b   errors of A and B against the conjugates of the state's; null: states dealt at random
+    persistent_excitation      smallest eigenvalue of Corr(h, u) where h varies: whether the rows determine A and B
+    conjugacy_a, conjugacy_b   errors of A and B against the conjugates of the state's; null: states dealt at random.
+                               They only inform where the latents vary in more directions than the state has
     conjugacy_scale            of the similarity between state and latent
 
     The last three where states `z` are given and their dynamics: the `truth` (A, B), or `z_next` to fit them to.
@@ -56,7 +57,7 @@ def certify_dynamics(
     split, rng = _split(h, u, groups, seed), numpy_generator(seed, "dynamics")
     found = [
         *_predicted(h, u, h_next, split, rng, groups=groups, replicates=replicates),
-        excitation(h, u, rng, groups=groups, replicates=replicates),
+        excitation(h, u, rng, groups=groups, replicates=replicates, states=None if z is None else z.shape[1]),
     ]
     if z is None or (z_next is None and truth is None):
         return found
@@ -66,9 +67,11 @@ def certify_dynamics(
     else:
         check_same_shape(z=z, z_next=states["z_next"])
         state = states["z_next"][fit]
-    errors = Conjugacy(h[fit], u[fit], h_next[fit], z[fit], state)
+    varying, dim = varying_directions(h).shape[1], z.shape[1]
+    own, own_next = widest_directions(h, h_next, max(varying, dim))
+    errors = Conjugacy(own[fit], u[fit], own_next[fit], z[fit], state)
     labels = None if groups is None else groups[fit]
-    return found + conjugacy_verdicts(errors, rng, groups=labels, replicates=replicates)
+    return found + conjugacy_verdicts(errors, rng, groups=labels, replicates=replicates, directions=varying)
 
 
 def _split(h: np.ndarray, u: np.ndarray, groups: np.ndarray | None, seed: int) -> Split:

@@ -3,20 +3,23 @@
     z' = A z + B u + c    ⇒    h' = QAQᵀ h + QB u + Qc
 
 So A and B that are fitted to (h, u) and h' must be those conjugates; where h = sQz for a common scale s, B is sQB.
+Latents that vary in more directions than the state has dimensions are no rotation of it: their A has more to move, and
+being far from QAQᵀ is no finding about its dynamics.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jepatlas.base.linear_moments import PairMoments, procrustes_of
 from jepatlas.base.records import Verdict
 from jepatlas.base.stats import bootstrap
+from jepatlas.identify.covariance import WeightedCovariance
 from jepatlas.identify.theory.action_dynamics import LinearDynamics, fit_dynamics
 
-__all__ = ["Conjugacy", "conjugacy_errors", "conjugacy_verdicts"]
+__all__ = ["Conjugacy", "conjugacy_errors", "conjugacy_verdicts", "widest_directions"]
 
 CONJUGATE = 0.1
 """Relative error up to which A and B count as those of the state: that of the certificate's rotations."""
@@ -46,6 +49,15 @@ def _relative(found: np.ndarray, true: np.ndarray) -> float:
     return float(np.linalg.norm(found - true)) / size if size > 0 else float("nan")
 
 
+def widest_directions(h: np.ndarray, h_next: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Latents without all but their widest directions, in the same coordinates; as they are where these are all."""
+    if count >= h.shape[1]:
+        return h, h_next
+    axes = np.linalg.eigh(WeightedCovariance(h)(np.ones(len(h))))[1][:, -count:]
+    mean = h.mean(0)
+    return mean + (h - mean) @ axes @ axes.T, mean + (h_next - mean) @ axes @ axes.T
+
+
 @dataclass(frozen=True)
 class Conjugacy:
     """The errors as a statistic of weighted rows. The state's dynamics are known, or fitted to the same rows."""
@@ -66,21 +78,29 @@ class Conjugacy:
 
 
 def conjugacy_verdicts(
-    errors: Conjugacy, rng: np.random.Generator, *, groups: np.ndarray | None, replicates: int
+    errors: Conjugacy, rng: np.random.Generator, *, groups: np.ndarray | None, replicates: int, directions: int
 ) -> list[Verdict]:
-    rows = len(errors.h)
+    """`directions` is in how many of them the latents vary: with more than the state's the errors only inform."""
+    rows, dim = len(errors.h), errors.z.shape[1]
     found = bootstrap(errors, rows, rng, groups=groups, replicates=replicates, centred=True)
     null = errors(np.ones(rows), rng.permutation(rows))
     said = {"a": ("moves by itself", "A_h = QAQᵀ"), "b": ("follows actions", "B_h = sQB")}
-    return [
-        *(Verdict.judge(f"conjugacy_{part}", found[f"conjugacy_{part}"], direction="lower", threshold=CONJUGATE,
-                        null=null[f"conjugacy_{part}"],
-                        good=f"The latent {how} as the state does, in rotated coordinates: {equation}.",
-                        bad=f"The latent {how} otherwise than the state does: not {equation}. See whether the latents "
-                            "are a rotation of the state, and whether the rows are exciting.")
-          for part, (how, equation) in said.items()),
-        Verdict.judge("conjugacy_scale", found["conjugacy_scale"], direction="higher",
-                      null=null["conjugacy_scale"],
-                      good="How many times longer latents are than states: a cost that weighs latents against actions "
-                           "means the same as in the state where it is 1."),
+    judged = [
+        Verdict.judge(f"conjugacy_{part}", found[f"conjugacy_{part}"], direction="lower", threshold=CONJUGATE,
+                      null=null[f"conjugacy_{part}"],
+                      good=f"The latent {how} as the state does, in rotated coordinates: {equation}.",
+                      bad=f"The latent {how} otherwise than the state does: not {equation}. See whether the latents "
+                          "are a rotation of the state, and whether the rows are exciting.")
+        for part, (how, equation) in said.items()
     ]  # fmt: skip
+    if directions > dim:
+        surplus = (
+            f"Surplus dimensions: the latents vary in {directions} directions and the state in {dim}, so that they are "
+            f"no rotation of it and this error says nothing of its dynamics. Train with {dim} latents to ask for that."
+        )
+        judged = [replace(verdict, threshold=None, passed=None, advice=surplus) for verdict in judged]
+    scale = Verdict.judge("conjugacy_scale", found["conjugacy_scale"], direction="higher",
+                          null=null["conjugacy_scale"],
+                          good="How many times longer latents are than states: a cost that weighs latents against "
+                               "actions means the same as in the state where it is 1.")  # fmt: skip
+    return [*judged, scale]
