@@ -32,14 +32,17 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> EpisodeFile:
     return EpisodeFile(path)
 
 
-def slow(file: EpisodeFile, horizon: int, skip: int, episodes: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Every window, from the definition: frames, the actions between them, states."""
+def slow(
+    file: EpisodeFile, horizon: int, skip: int, episodes: Any, history: int = 1
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Every window, from the definition: frames and what is seen together with them, the actions between, states."""
     found = []
     for number in episodes:
         data = file.episode(number)
         for start in range(len(data["action"]) - horizon * skip):
             times = [start + j * skip for j in range(horizon + 1)]
-            x = np.stack([data["pixels"][time].transpose(2, 0, 1) for time in times])
+            seen = [[max(0, time - i * skip) for i in reversed(range(history))] for time in times]
+            x = np.stack([np.concatenate([data["pixels"][i].transpose(2, 0, 1) for i in rows]) for rows in seen])
             u = np.stack([np.concatenate([data["action"][time + i] for i in range(skip)]) for time in times[:-1]])
             found.append((x, u, data["state"][times].astype(np.float32)))
     return found
@@ -59,6 +62,25 @@ def test_windows_are_the_slices_of_their_episodes(
     assert batch.frames.dtype == torch.uint8 and batch.u.dtype == torch.float32 and batch.z is not None
     for found, part in zip((batch.frames, batch.u, batch.z), zip(*expected, strict=True), strict=True):
         assert np.array_equal(found.numpy(), np.stack(part))
+
+
+@pytest.mark.parametrize("preload", [True, False])
+@pytest.mark.parametrize(("horizon", "skip", "history"), [(1, 1, 2), (2, 2, 3), (3, 1, 4)])
+def test_frames_are_seen_together_with_those_before_them(
+    file: EpisodeFile, horizon: int, skip: int, history: int, preload: bool
+):
+    numbers = [4, 0, 2]  # in another order than in the file
+    stream = WindowStream(file, 4, 0, horizon, skip, z="state", episodes=numbers, preload=preload, history=history)
+    batch, expected = stream.windows(np.arange(stream.count)), slow(file, horizon, skip, numbers, history)
+    assert batch.frames.shape[1:] == (horizon + 1, 3 * history, 5, 4) and batch.frames.dtype == torch.uint8
+    for found, part in zip((batch.frames, batch.u, batch.z), zip(*expected, strict=True), strict=True):
+        assert found is not None and np.array_equal(found.numpy(), np.stack(part))
+
+
+def test_vectors_that_are_seen_together_lie_one_after_the_other(file: EpisodeFile):
+    alone, together = (WindowStream(file, 6, 0, 2, 1, x="state", history=history)(0).frames for history in (1, 2))
+    assert alone.shape == (6, 3, 3) and together.shape == (6, 3, 6)
+    assert torch.equal(together[..., 3:], alone) and torch.equal(together[:, 1:, :3], alone[:, :-1])
 
 
 def test_every_window_is_drawn_alike(file: EpisodeFile):
@@ -93,6 +115,7 @@ def test_a_step_can_be_asked_for_again(file: EpisodeFile):
         ({"batch_size": 10, "world_size": 4}, "batch_size is 10, but it must be a positive multiple of the 4"),
         ({"world_size": 2, "rank": 2}, "rank is 2"),
         ({"horizon": 0}, "horizon and skip must be at least 1, but are 0 and 1"),
+        ({"history": 0}, "history must be at least 1"),
         ({"horizon": 3, "skip": 4}, "None of the 5 episodes .* takes 13 rows, and the longest episode has 12"),
         ({"episodes": []}, "None of the 0 episodes"),
         ({"episodes": [5]}, "episodes 0 to 4, but number 5"),

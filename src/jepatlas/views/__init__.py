@@ -1,13 +1,14 @@
 """What a learner is given: pairs of views, steps, windows of episodes, and their streams of batches; image tables."""
 
 from jepatlas.views.collecting import collect
-from jepatlas.views.episode_arrays import EpisodeArrays
+from jepatlas.views.episode_arrays import DrawnColumn, EpisodeArrays
 from jepatlas.views.episode_columns import rows_of_episodes
 from jepatlas.views.episode_layout import Column
 from jepatlas.views.episode_splits import split_episodes
 from jepatlas.views.episode_writer import EpisodeWriter
 from jepatlas.views.episodes import EpisodeFile
 from jepatlas.views.experience import check_experience, experience_from_arrays
+from jepatlas.views.history import rows_together, stacked
 from jepatlas.views.images import ImageStream, MultiViewTable
 from jepatlas.views.pairs import AnyPairLaw, PairStream, Siblings, Transitions
 from jepatlas.views.policies import Policy, RandomPolicy, RemembersAnEpisode
@@ -18,6 +19,7 @@ from jepatlas.views.windows import WindowStream
 __all__ = [
     "AnyPairLaw",
     "Column",
+    "DrawnColumn",
     "EpisodeArrays",
     "EpisodeFile",
     "EpisodeWriter",
@@ -36,5 +38,7 @@ __all__ = [
     "collect",
     "experience_from_arrays",
     "rows_of_episodes",
+    "rows_together",
     "split_episodes",
+    "stacked",
 ]

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from jepatlas.base.arrays import check_rows
 from jepatlas.base.errors import InputError, nearest
 from jepatlas.views.episode_layout import Column
 
-__all__ = ["EpisodeArrays"]
+__all__ = ["DrawnColumn", "EpisodeArrays"]
+
+
+class DrawnColumn:
+    """Pictures of states, drawn when they are asked for: whoever needs few of them does not wait for all.
+
+    >>> halves = DrawnColumn(lambda states: states / 2, np.arange(6.0)[:, None])
+    >>> halves[np.array([[4, 1]])].ravel()
+    array([2. , 0.5])
+    """
+
+    def __init__(self, draw: Callable[[np.ndarray], np.ndarray], states: np.ndarray) -> None:
+        one = draw(states[:1])
+        self.draw, self.states = draw, states
+        self.shape, self.dtype = (len(states), *one.shape[1:]), one.dtype
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def __getitem__(self, rows: np.ndarray | slice) -> np.ndarray:
+        rows = np.arange(len(self))[rows]
+        wanted, place = np.unique(rows, return_inverse=True)
+        drawn = self.draw(self.states[wanted])
+        return drawn if np.array_equal(wanted, rows) else drawn[place.reshape(rows.shape)]
 
 
 class EpisodeArrays:
@@ -21,11 +43,16 @@ class EpisodeArrays:
     array([3., 4.])
     """
 
-    def __init__(self, arrays: Mapping[str, np.ndarray], lengths: np.ndarray) -> None:
-        check_rows(arrays)
-        rows = len(next(iter(arrays.values()), ()))
-        if not len(lengths) or int(np.sum(lengths)) != rows:
-            raise InputError(f"The episodes have {int(np.sum(lengths))} moments in all, but the columns {rows} rows.")
+    def __init__(self, arrays: Mapping[str, np.ndarray | DrawnColumn], lengths: np.ndarray) -> None:
+        rows = {name: len(array) for name, array in arrays.items()}
+        if len(set(rows.values())) > 1:
+            listed = ", ".join(f"'{name}' has {count}" for name, count in rows.items())
+            raise InputError(f"All columns must have the same number of rows, but {listed}.")
+        moments = next(iter(rows.values()), 0)
+        if not len(lengths) or int(np.sum(lengths)) != moments:
+            raise InputError(
+                f"The episodes have {int(np.sum(lengths))} moments in all, but the columns {moments} rows."
+            )
         self.arrays = dict(arrays)
         self.columns = {name: Column(array.shape[1:], array.dtype) for name, array in arrays.items()}
         self.lengths = np.asarray(lengths, dtype=np.int64)  # (E,)

@@ -2,7 +2,8 @@
 
 A window of horizon t with frame skip k begins at row s of an episode. It has the frames x_j = x[s + j k], j = 0 … t,
 and between them u_j = (a[s + j k], …, a[s + j k + k − 1]): the k actions one after the other along the action's axis,
-as in LeWM. It takes t k + 1 rows and never leaves its episode. (LeWM's own windows take (t + 1) k rows, because there
+as in LeWM. It takes t k + 1 rows and never leaves its episode. With a history of m every frame is seen together with
+those k, 2k, … (m − 1) k rows before it: see `history.py`. (LeWM's own windows take (t + 1) k rows, because there
 the last frame has its actions, too; where an episode ends, and they are NaN, it makes them 0. Ours have no NaN.)
 """
 
@@ -20,6 +21,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.records import Windows
 from jepatlas.base.seeding import torch_generator
 from jepatlas.views.episode_columns import Episodes, HeldColumn, LazyColumn, rows_of_episodes
+from jepatlas.views.history import rows_together
 from jepatlas.views.shares import check_share, own_rows
 
 __all__ = ["WindowStream"]
@@ -33,8 +35,9 @@ class WindowStream:
     """The windows of each training step, drawn anew from (seed, step), every window of the episodes alike.
 
     Every process draws the joint batch and reads its part, so W processes together see exactly what one would. Images
-    stay uint8 and are (b, t + 1, 3, height, width); all else becomes float32. Actions and states are held in memory,
-    and with `preload` the observations are, too; otherwise each batch is read from the file.
+    stay uint8 and are (b, t + 1, 3 m, height, width), vectors (b, t + 1, m n); all but images becomes float32. Actions
+    and states are held in memory, and with `preload` the observations are, too; otherwise each batch is read from the
+    file.
     """
 
     source: Episodes
@@ -47,6 +50,7 @@ class WindowStream:
     z: str | None = None  # the column of the true state, where it is wanted
     episodes: Sequence[int] | np.ndarray | None = None  # which to draw from; all where none are given
     preload: bool = False
+    history: int = 1  # m
     device: torch.device | str = "cpu"
     rank: int = 0
     world_size: int = 1
@@ -55,6 +59,8 @@ class WindowStream:
         check_share(self.batch_size, self.rank, self.world_size)
         if self.horizon < 1 or self.skip < 1:
             raise InputError(f"horizon and skip must be at least 1, but are {self.horizon} and {self.skip}.")
+        if self.history < 1:
+            raise InputError(f"history must be at least 1, the frame itself, but is {self.history}.")
         if not self.count:
             raise InputError(
                 f"None of the {len(self._chosen)} episodes is long enough: a window of horizon {self.horizon} with "
@@ -85,7 +91,8 @@ class WindowStream:
         frames, between = starts + self.skip * np.arange(self.horizon + 1), starts + np.arange(self._span)
         actions = u(between).flatten(2).unflatten(1, (self.horizon, self.skip)).flatten(2)
         states = None if z is None else z(frames).to(self.device)
-        return Windows(_channels_first(x(frames)).to(self.device), actions.to(self.device), states)
+        seen = _channels_first(x(rows_together(self.source, frames, self.history, self.skip))).flatten(2, 3)
+        return Windows(seen.to(self.device), actions.to(self.device), states)
 
     def _starts(self, numbers: np.ndarray) -> np.ndarray:
         """The rows in which windows begin."""
@@ -134,5 +141,5 @@ def _check_actions(source: Episodes, u: HeldColumn) -> None:
 
 
 def _channels_first(x: Tensor) -> Tensor:
-    """Images as networks see them; they are stored with the colours last."""
-    return x.movedim(-1, -3).contiguous() if x.ndim == 5 and x.shape[-1] in (1, 3) else x
+    """Images (b, t + 1, m, height, width, colours) as networks see them: they are stored with the colours last."""
+    return x.movedim(-1, -3).contiguous() if x.ndim == 6 and x.shape[-1] in (1, 3) else x
