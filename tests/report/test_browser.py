@@ -16,6 +16,7 @@ from jepatlas.report import write_report
 pytestmark = pytest.mark.browser
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
         "--disable-sync", "--no-first-run"]  # fmt: skip
+SAID = ("error", "warning", "trace")  # plotly warns by traces
 UNDRAWN = '.figure:not([data-drawn="true"])'
 
 
@@ -41,7 +42,7 @@ class Visit:
         self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.errors: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda m: self.errors.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type in SAID else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -82,6 +83,20 @@ def test_several_runs_are_drawn(browser, two_runs, tmp_path, width):
     visit = Visit(browser, write_report(two_runs, tmp_path / "report.html", title="Two runs"), width=width)
     visit.check()
     assert visit.page.locator("table.comparison tbody tr").count() == 5
+    visit.page.close()
+
+
+@pytest.mark.parametrize("width", [320, 600, 900, 1280])
+def test_labels_of_narrow_panels_are_not_cut(browser, tmp_path, width):
+    panels = [{"title": name, "series": [{"name": "E", "x": [0, 1], "y": [1, 0]}]} for name in "abc"]
+    figure = {"kind": "curves", "title": "T", "y_label": "energy / energy at the start", "panels": panels}
+    Record("Planning", "It drove.", {}, figures=(figure,)).save(tmp_path, "planning")
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
+    room = """() => [...document.querySelectorAll('.figure')].map((div) => {
+        const [box, label] = [div, div.querySelector('.ytitle')].map((one) => one.getBoundingClientRect());
+        return Math.min(label.top - box.top, box.bottom - label.bottom, label.left - box.left) })"""
+    found = visit.page.evaluate(room)
+    assert len(found) == 3 and min(found) >= 0
     visit.page.close()
 
 

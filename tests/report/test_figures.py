@@ -33,6 +33,15 @@ def test_large_arrays_are_thinned_by_the_seed_and_keep_their_index():
     assert "2,000 of 5,000 samples are drawn, chosen with seed 0." in first.note
 
 
+def test_margins_of_plots_to_scale_stand_still():
+    """Were they to follow the ticks, the scale would follow them, and the ticks the scale: plotly gives up then."""
+    field = {"kind": "landscape", "title": "T", "panels": [{"values": "field", "x": [0, 1], "y": [0, 1]}]}
+    for spec in (scatter(color="z"), field):
+        layout = draw(spec, {**ARRAYS, "field": np.ones((2, 2))}).panels[0].figure.layout
+        assert layout.yaxis.scaleanchor == "x"
+        assert layout.xaxis.automargin is False and layout.yaxis.automargin is False and layout.margin.l > 30
+
+
 def test_panels_show_the_same_samples_in_the_same_colours():
     spec = {"kind": "scatter", "title": "T", "panels": [{"x": "z", "color": "z"}, {"x": "h", "color": "z"}]}
     drawing = draw(spec, ARRAYS)

@@ -19,6 +19,9 @@ from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, axis, figure, 
 
 __all__ = ["draw_curves"]
 
+NARROW = 18  # letters in a line beside a panel that has others beside it: more would not fit its height
+WIDE = 40  # beside a panel of its own
+
 
 def draw_curves(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
     """One line per series; a series has the same colour in every panel."""
@@ -37,7 +40,8 @@ def draw_curves(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
             traces += _traces(series, number, data, log)
             ranges.append(f"{series['name']} {_course(data['y'])}")
             notes += [missing(series["name"], data["y"]), _hidden(series["name"], data["y"]) if log else ""]
-        y_axis = axis(spec.get("y_label", ""), type="log" if log else "linear")
+        letters = NARROW if len(parts) > 1 else WIDE
+        y_axis = axis(spec.get("y_label", ""), width=letters, type="log" if log else "linear")
         x_axis = axis(spec.get("x_label", ""), type="log" if log_x else "linear")
         plot = figure(traces, xaxis=x_axis, yaxis=y_axis, hovermode="x unified")
         title = "" if part is spec else str(part.get("title", ""))

@@ -8,6 +8,7 @@ Colours that depend on the theme are left to the page's script: a trace only say
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,7 +16,21 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-__all__ = ["Arrays", "ColourKey", "Drawing", "Panel", "Spec", "axis", "figure", "join", "missing", "numbers", "plain"]
+__all__ = [
+    "Arrays",
+    "ColourKey",
+    "Drawing",
+    "Panel",
+    "Spec",
+    "axis",
+    "figure",
+    "join",
+    "missing",
+    "numbers",
+    "plain",
+    "to_scale",
+    "wrapped",
+]
 
 Spec = Mapping[str, Any]
 Arrays = Mapping[str, np.ndarray]
@@ -64,14 +79,35 @@ def numbers(values: Sequence[Any]) -> np.ndarray:
     return np.asarray(values, dtype=object).astype(float)
 
 
-def axis(label: object = "", **settings: Any) -> dict[str, Any]:
-    title = {"title": {"text": plain(label), "standoff": 8}} if label else {}
+def axis(label: object = "", *, width: int = 80, **settings: Any) -> dict[str, Any]:
+    """An axis whose label is broken after so many letters."""
+    title = {"title": {"text": wrapped(label, width), "standoff": 8}} if label else {}
     return {**title, "automargin": True, **settings}
 
 
 def figure(traces: Sequence[Any], **layout: Any) -> go.Figure:
     margin = {"l": 8, "r": 8, "t": 8, "b": 8}
     return go.Figure(list(traces), {"template": "none", "margin": margin, "showlegend": False, **layout})
+
+
+def to_scale(traces: Sequence[Any], labels: Sequence[object] = ("", ""), **settings: Any) -> go.Figure:
+    """A plot on which a unit across is as long as one up.
+
+    Its margins stand still: were they to follow the labels of the ticks, the scale would follow the margins and the
+    labels the scale, round and round.
+    """
+    x, y = (axis(label, automargin=False, **settings) for label in labels)
+    margin = {"l": 58 if labels[1] else 40, "r": 8, "t": 8, "b": 46 if labels[0] else 28}
+    return figure(traces, xaxis=x, yaxis=y | {"scaleanchor": "x"}, hovermode="closest", margin=margin)
+
+
+def wrapped(label: object, width: int) -> str:
+    """A label of several lines, as plotly breaks them, none longer than so many letters unless a word is.
+
+    >>> wrapped("error of R² & the map", 12)
+    'error of R²<br>&amp; the map'
+    """
+    return "<br>".join(map(plain, textwrap.wrap(str(label), width, break_long_words=False, break_on_hyphens=False)))
 
 
 def missing(name: object, values: np.ndarray) -> str:

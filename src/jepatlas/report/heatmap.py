@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
@@ -52,7 +54,7 @@ def _names(spec: Spec, key: str, count: int) -> list[str]:
     return [plain(name) for name in names]
 
 
-def _ticks(names: list[str], **settings: object) -> dict[str, object]:
+def _ticks(names: list[str], **settings: Any) -> dict[str, Any]:
     shown = range(0, len(names), max(1, -(-len(names) // 16)))
     ticks = {"tickvals": list(shown), "ticktext": [names[i] for i in shown]}
     return axis(showgrid=False, zeroline=False, ticks="", **ticks, **settings)

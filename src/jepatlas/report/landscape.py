@@ -15,7 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from jepatlas.base.errors import InputError, nearest
-from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, axis, figure, join, plain
+from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, join, plain, to_scale
 
 __all__ = ["draw_landscape", "landscape_axes", "landscape_values"]
 
@@ -32,8 +32,7 @@ def draw_landscape(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
         traces.append(_field(part, field, top or 1.0, str(spec.get("label", "")) if scale else None))
         traces += [_path(path, arrays, 1 + names.index(str(path["name"]))) for path in part.get("paths", [])]
         traces += [_mark(mark) for mark in part.get("marks", [])]
-        plot = figure(traces, xaxis=axis(showgrid=False, zeroline=False), hovermode="closest",
-                      yaxis=axis(showgrid=False, zeroline=False, scaleanchor="x"))  # fmt: skip
+        plot = to_scale(traces, showgrid=False, zeroline=False)
         panels.append(Panel(str(part.get("title", "")), _alt(part, field), plot))
     blank = "Grey places cannot be reached." if any((~np.isfinite(field)).any() for field in fields) else ""
     return Drawing("landscape", str(spec.get("title", "")), join([spec.get("note"), blank]), tuple(panels))

@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from jepatlas.base.arrays import check_rows
 from jepatlas.base.errors import InputError, nearest
 from jepatlas.report.colours import ramp, wheel
-from jepatlas.report.drawing import Arrays, ColourKey, Drawing, Panel, Spec, axis, figure, join, missing
+from jepatlas.report.drawing import Arrays, ColourKey, Drawing, Panel, Spec, join, missing, to_scale
 
 __all__ = ["POINTS", "choose", "draw_scatter"]
 
@@ -121,5 +121,4 @@ def _plot(
         hovertemplate="sample %{customdata}<br>%{x:.3f}, %{y:.3f}<extra></extra>",
     )
     limits = {} if reach is None else {"range": [-reach, reach]}
-    x_axis, y_axis = axis(labels[0], **limits), axis(labels[1], scaleanchor="x", **limits)
-    return figure([trace], xaxis=x_axis, yaxis=y_axis, hovermode="closest")
+    return to_scale([trace], labels, **limits)
