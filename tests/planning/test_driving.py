@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from planning.small import all_seeing
 
 from jepatlas.base.errors import InputError
 from jepatlas.plan import MPPIConfig
 from jepatlas.planning import DrivingConfig, Tasks, draw_tasks, drive, drive_at_random
-from jepatlas.worlds import Rooms
+from jepatlas.worlds import ConstantCurrent, Rooms
 
 WORLD = Rooms()
 SHORT = DrivingConfig(MPPIConfig(horizon=5, samples=64, iterations=3), steps=40)
@@ -55,6 +56,31 @@ def test_a_wall_stops_who_knows_no_way_round():
 def test_tasks_that_are_done_already_take_no_step():
     driven = drive(WORLD, all_seeing(WORLD, 0.1), Tasks(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])), SHORT)
     assert driven.reached.all() and driven.steps.tolist() == [0] and driven.actions.shape == (1, 0, 2)
+
+
+def test_what_an_agent_holds_to_be_out_of_reach_is_kept():
+    """+∞ to goals in the upper half: nothing is done then, for as long as one may."""
+    agent = all_seeing(WORLD, WORLD.step_length)
+
+    def energy(h: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
+        return torch.where(goal[..., 1] > 0, torch.inf, (h - goal).norm(dim=-1))
+
+    tasks = Tasks(np.array([[-0.7, -0.5]] * 3), np.array([[-0.7, 0.5], [-0.3, -0.5], [-0.7, -0.5]]))
+    driven = drive(WORLD, replace(agent, energy=energy), tasks, replace(SHORT, steps=12))
+    assert driven.out_of_reach.tolist() == [True, False, False]
+    assert driven.reached.tolist() == [False, True, True] and driven.steps[0] == 12 and driven.steps[2] == 0
+
+
+def test_a_current_can_bring_one_to_a_goal_without_an_action():
+    """Steps are counted by time, not by what was done in them."""
+    world = replace(WORLD, current=ConstantCurrent(0.0, 0.9))
+
+    def nowhere(h: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(h[..., 0] + goal[..., 0], torch.inf)
+
+    agent = replace(all_seeing(world, 0.1), energy=nowhere)
+    driven = drive(world, agent, Tasks(np.array([[-0.5, -0.5]]), np.array([[-0.5, 0.0]])), SHORT)
+    assert driven.reached.all() and not driven.actions.any() and driven.steps.tolist() == [5]
 
 
 def test_tasks_are_drawn_by_the_seed_and_can_be_done():

@@ -35,6 +35,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert call("train", "world-model", episodes, *FROM_FILE, "--out", runs / "file") == 0
     frames = [*WORDS[:-2], "--model", "frames", "--batch-size", "16", "--out", runs / "frames"]
     assert call("train", "world-model", "maze", *frames) == 0
+    linear = [*WORDS[:10], "--encoder", "mlp", "--dynamics", "linear", "--latent-dim", "4", "--out", runs / "lq"]
+    assert call("train", "world-model", "linear-quadratic", *linear) == 0
     return place
 
 
@@ -65,12 +67,14 @@ def test_an_agent_drives_beside_chance_and_is_filmed(capsys: Captured):
     assert found["report"] == "planned/report.html" and found["provenance"]["tasks"] == 5
     assert [row[0] for row in found["tables"][0]["rows"]] == ["the agent", "random actions"]
     with Image.open("day.gif") as film:
-        assert film.size == (5 * 66 * 3, 66 * 3)
+        assert film.size == (5 * 66 * 3, 2 * (14 + 66 * 3)), "a row of what was driven, one of what was imagined"
     assert answer(capsys, "plan", *words)["tables"] == found["tables"], "the same seed drives the same way"
     page = Path("planned/report.html").read_text()
     assert "Episodes, as they were driven" in page and "as they are imagined" in page
     assert call("plan", *words) == 0
-    assert capsys.readouterr().out.startswith("The agent reached ")
+    out = capsys.readouterr().out
+    assert out.startswith("The agent reached ")
+    assert any("who drives" in line and "+∞" in line for line in out.splitlines()), "80 columns hold the table"
 
 
 def test_one_task_is_driven_from_where_to_where_it_says(capsys: Captured):
@@ -82,6 +86,22 @@ def test_one_task_is_driven_from_where_to_where_it_says(capsys: Captured):
 def test_a_run_on_a_file_is_driven_in_the_world_that_is_named(capsys: Captured):
     found = answer(capsys, "plan", "runs/file", "--world", "rooms", *SHORT, "--tasks", "2", "--out", "named")
     assert found["provenance"]["world"] == "rooms"
+
+
+@pytest.mark.parametrize("run", ["runs/lq", "runs/day"])
+def test_lqr_drives_by_matrices_that_are_read_off_or_fitted(run: str, capsys: Captured):
+    found = answer(capsys, "plan", run, "--planner", "lqr", "--tasks", "3", "--steps", "4", "--out", "lqr")
+    told = {verdict["name"]: verdict for verdict in found["verdicts"]}
+    assert told["linear_system"]["value"] <= 1 and told["linear_system"]["null"] <= 1
+    origin = "read off its dynamics" if run == "runs/lq" else "fitted to its latents"
+    assert f"LQR had A and B {origin}" in found["summary"]
+
+
+def test_what_differs_from_the_world_of_the_run_is_said(capsys: Captured):
+    words = ["plan", "runs/day", *SHORT, "--tasks", "2", "--out", "other"]
+    assert "another world" not in answer(capsys, *words, "--world", "rooms")["summary"]
+    assert "another world: one_way False, not True" in answer(capsys, *words, *ONE_WAY[:3])["summary"]
+    assert "another world: 'rooms', not 'maze'" in answer(capsys, *words, "--world", "maze")["summary"]
 
 
 def test_a_planner_is_carried_to_the_other_camera(capsys: Captured):
@@ -103,13 +123,21 @@ def test_a_planner_is_carried_to_the_other_camera(capsys: Captured):
 
 BAD = [
     (["plan", "runs/day", *ONE_WAY, "--start", "0.5", "0", "--goal", "-0.5", "0"], "the energy is +∞"),
+    (
+        ["plan", "runs/day", *ONE_WAY, "--current", "jet", "--start", "0.5", "0", "--goal", "-0.5", "0"],
+        "the energy is +∞",
+    ),
+    (["plan", "runs/lq", "--film", "lq.gif"], "'linear-quadratic' is not seen as pictures"),
+    (["plan", "runs/day", "--world", "reacher"], "'reacher' neither looks nor moves like it"),
+    (["plan", "runs/lq", "--planner", "lqr", "--cost.discount", "0.9"], "LQR weighs all times alike"),
+    (["plan", "runs/lq", "--planner", "lqr", "--planner.infinite"], "Plan with a finite horizon"),
     (["plan", "runs/day", "--start", "0.5", "0"], "--start and --goal belong together"),
     (["plan", "runs/day", "--start", "0", "0", "--goal", "0.5", "0"], "--start [0.0, 0.0] is no state of 'rooms'"),
     (["plan", "runs/day", "--start", "0.5", "--goal", "0.5", "0"], "give 2 numbers"),
     (["plan", "runs/day", "--tasks", "0"], "At least 1 task"),
     (["plan", "runs/day", "--steps", "0"], "steps must be at least 1"),
     (["plan", "runs/day", "--film", "day.avi"], "A film is written as .gif or .mp4"),
-    (["plan", "runs/day", "--world", "linear-quadratic"], "the world 'linear-quadratic' gives (4,)"),
+    (["plan", "runs/day", "--world", "linear-quadratic"], "'linear-quadratic' neither looks nor moves like it"),
     (["plan", "runs/day", "--world", "room"], "there is no kind 'room'. Did you mean 'rooms'"),
     (["plan", "runs/frames"], "no dynamics to imagine with"),
     (["plan", "runs/file"], "cannot be driven in. Name the world: --world"),

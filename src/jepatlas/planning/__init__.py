@@ -1,18 +1,24 @@
 """From world models to what they do: tasks driven in worlds, success beside chance, films, planners that are ported."""
 
 from jepatlas.planning.agents import PlanningAgent, agent_of, euclidean, ported
-from jepatlas.planning.driving import Drive, DrivingConfig, Tasks, draw_tasks, drive, drive_at_random
+from jepatlas.planning.driving import Drive, DrivingConfig, drive, drive_at_random
 from jepatlas.planning.film_files import check_film, write_film
-from jepatlas.planning.films import driven_films, imagined_films
+from jepatlas.planning.films import driven_films, film_rows, imagined_films
 from jepatlas.planning.identified import certify_world_model
+from jepatlas.planning.linear_latents import LinearLatent, linear_latent, quadratic_cost
 from jepatlas.planning.models import LatentEpisodes, TrainedModel, latent_episodes, load_world_model
 from jepatlas.planning.porting import fit_port, port_planner, same_world, shared_latents
-from jepatlas.planning.record import planning_record, success_table
+from jepatlas.planning.record import planning_record
+from jepatlas.planning.success import success_table
+from jepatlas.planning.tasks import Tasks, draw_tasks
+from jepatlas.planning.where import Place, place_of, refuse_out_of_reach
 
 __all__ = [
     "Drive",
     "DrivingConfig",
     "LatentEpisodes",
+    "LinearLatent",
+    "Place",
     "PlanningAgent",
     "Tasks",
     "TrainedModel",
@@ -24,13 +30,18 @@ __all__ = [
     "drive_at_random",
     "driven_films",
     "euclidean",
+    "film_rows",
     "fit_port",
     "imagined_films",
     "latent_episodes",
+    "linear_latent",
     "load_world_model",
+    "place_of",
     "planning_record",
     "port_planner",
     "ported",
+    "quadratic_cost",
+    "refuse_out_of_reach",
     "same_world",
     "shared_latents",
     "success_table",

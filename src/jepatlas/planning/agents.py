@@ -18,6 +18,8 @@ from jepatlas.base.contracts import Dynamics
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.objectives import WorldModel
+from jepatlas.plan import LQRConfig, PlannerConfig
+from jepatlas.planning.linear_latents import LinearLatent, linear_latent
 from jepatlas.planning.models import TrainedModel
 
 __all__ = ["PlanningAgent", "agent_of", "euclidean", "ported"]
@@ -32,6 +34,7 @@ class PlanningAgent:
     energy: Energy  # (…, d), (…, d) → (…)
     action_dim: int  # of one step of the world
     stride: int = 1  # steps of the world that are planned as one
+    linear: LinearLatent | None = None  # what moves its latents as matrices, for LQR
 
 
 def euclidean(h: Tensor, goal: Tensor) -> Tensor:
@@ -39,8 +42,8 @@ def euclidean(h: Tensor, goal: Tensor) -> Tensor:
     return (h - goal).norm(dim=-1)
 
 
-def agent_of(model: TrainedModel) -> PlanningAgent:
-    """The agent that a run has trained, with its own energy where one was learned."""
+def agent_of(model: TrainedModel, planner: PlannerConfig | None = None) -> PlanningAgent:
+    """The agent that a run has trained, with its own energy where one was learned, and with what the planner needs."""
     objective = model.objective
     if not isinstance(objective, WorldModel):
         raise InputError(
@@ -49,7 +52,8 @@ def agent_of(model: TrainedModel) -> PlanningAgent:
         )
     energy: Any = objective.energy or euclidean
     dynamics = cast(Dynamics, objective.dynamics)
-    return PlanningAgent(model.encode, dynamics, energy, model.data.action_dim, model.recipe.stride)
+    linear = linear_latent(model) if isinstance(planner, LQRConfig) else None
+    return PlanningAgent(model.encode, dynamics, energy, model.data.action_dim, model.recipe.stride, linear=linear)
 
 
 def ported(agent: PlanningAgent, see: Callable[[np.ndarray], Tensor], into: LinearMap) -> PlanningAgent:

@@ -1,4 +1,4 @@
-"""Tasks in a world, and what becomes of them when an agent drives: seen, planned, done, seen again."""
+"""What becomes of tasks when an agent drives: seen, planned, done, seen again."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from jepatlas.base.contracts import Cost
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.plan import ActionBox, LatentCost, LatentCostConfig, MPPIConfig, PlannerConfig, compiled, receding_horizon
+from jepatlas.plan import (
+    ActionBox,
+    LatentCost,
+    LatentCostConfig,
+    LQRConfig,
+    MPPIConfig,
+    PlannerConfig,
+    compiled,
+    receding_horizon,
+)
 from jepatlas.planning.agents import PlanningAgent
+from jepatlas.planning.linear_latents import quadratic_cost
+from jepatlas.planning.tasks import Tasks
 from jepatlas.worlds import ActionWorld
 
-__all__ = ["Drive", "DrivingConfig", "Tasks", "draw_tasks", "drive", "drive_at_random"]
-
-
-@dataclass(frozen=True)
-class Tasks:
-    """From where to where."""
-
-    starts: np.ndarray  # (b, n)
-    goals: np.ndarray  # (b, n)
+__all__ = ["Drive", "DrivingConfig", "drive", "drive_at_random"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class DrivingConfig:
 
     planner: PlannerConfig = field(default_factory=lambda: MPPIConfig(horizon=12, samples=128, iterations=3))
     cost: LatentCostConfig = field(default_factory=lambda: LatentCostConfig(stage=1.0, terminal=1.0))
-    """What a plan is judged by: the energy at its end, after each action, or both."""
+    """What a plan is judged by: the energy at its end, after each action, or both; for LQR the squared distance."""
     steps: int = 80
     """Steps of the world that an episode may take."""
     replan: int = 2
@@ -54,22 +58,9 @@ class Drive:
     states: np.ndarray  # (b, t + 1, n)
     actions: np.ndarray  # (b, t, a)
     reached: np.ndarray  # (b,) bool
+    steps: np.ndarray  # (b,): until the goal was reached; all of them where it was not
     energies: np.ndarray  # (b, t + 1): what the agent thought was still to go
-
-    @property
-    def steps(self) -> np.ndarray:
-        """Steps until the goal was reached; all of them where it was not."""
-        moving = (self.actions != 0).any(axis=-1)
-        return (moving * np.arange(1, moving.shape[1] + 1)).max(axis=1, initial=0)
-
-
-def draw_tasks(world: ActionWorld, count: int, seed: int) -> Tasks:
-    """Starts and goals that can be reached from them, other ones than any training has seen."""
-    if count < 1:
-        raise InputError(f"At least 1 task is needed, but {count} were asked for.")
-    rng = numpy_generator(seed, "tasks")
-    starts = world.states(count, rng)
-    return Tasks(starts, world.goals(starts, rng))
+    out_of_reach: np.ndarray  # (b,) bool: nothing that the agent tried at the start had a finite cost
 
 
 def drive(
@@ -83,14 +74,23 @@ def drive(
             "Plan in the world that it was trained on."
         )
     planner = config.planner.build(ActionBox.symmetric(1.0, agent.stride * agent.action_dim))
+    cost, course = _cost(agent, config), _Course(world, agent, tasks)
+    lost = np.zeros(len(course.done), dtype=bool)
+    if not course.done.all():
+        actions = -(-config.steps // agent.stride)
+        with torch.no_grad():
+            found = receding_horizon(
+                planner, cost, course.info(), course.step, steps=actions, replan=config.replan, seed=seed
+            )
+        lost[list(found.out_of_reach)] = True
+    return course.drive(lost)
+
+
+def _cost(agent: PlanningAgent, config: DrivingConfig) -> Cost:
+    if isinstance(config.planner, LQRConfig):
+        return quadratic_cost(agent.linear, config.cost)
     dynamics = compiled(agent.dynamics) if config.compile else agent.dynamics
-    cost = LatentCost(dynamics, agent.energy, config.cost)
-    course = _Course(world, agent, tasks)
-    with torch.no_grad():
-        if not course.done.all():
-            actions = -(-config.steps // agent.stride)
-            receding_horizon(planner, cost, course.info(), course.step, steps=actions, replan=config.replan, seed=seed)
-    return course.drive()
+    return LatentCost(dynamics, agent.energy, config.cost)
 
 
 class _Course:
@@ -100,6 +100,7 @@ class _Course:
         self.world, self.agent, self.tasks = world, agent, tasks
         self.states, self.actions = [tasks.starts], []
         self.done = world.reached(tasks.starts, tasks.goals)
+        self.steps = np.zeros(len(self.done), dtype=int)
         self.goal = agent.see(world.observe(tasks.goals))
         self.here = agent.see(world.observe(tasks.starts))
         self.energies = [self._energy()]
@@ -119,6 +120,7 @@ class _Course:
         moved = self.world.step(self.states[-1], action)
         self.states.append(np.where(self.done[:, None], self.states[-1], moved))
         self.actions.append(action)
+        self.steps += ~self.done
         self.energies.append(self.energies[-1])  # it looks again only after all steps of an action
         self.done = self.done | self.world.reached(self.states[-1], self.tasks.goals)
 
@@ -126,10 +128,11 @@ class _Course:
     def _energy(self) -> np.ndarray:
         return self.agent.energy(self.here, self.goal).double().numpy()
 
-    def drive(self) -> Drive:
+    def drive(self, out_of_reach: np.ndarray) -> Drive:
         empty = np.zeros((len(self.done), 0, self.world.action_dim))
         actions = np.stack(self.actions, 1) if self.actions else empty
-        return Drive(self.tasks, np.stack(self.states, 1), actions, self.done, np.stack(self.energies, 1))
+        states, energies = np.stack(self.states, 1), np.stack(self.energies, 1)
+        return Drive(self.tasks, states, actions, self.done, self.steps, energies, out_of_reach)
 
 
 def drive_at_random(world: ActionWorld, tasks: Tasks, steps: int, seed: int = 0) -> np.ndarray:

@@ -1,12 +1,14 @@
-"""Films as files: GIF, or MP4 where its encoder is installed; several episodes side by side, each with its goal shining
-through.
+"""Films as files: GIF, or MP4 where its encoder is installed; episodes side by side, their goals shining through.
+
+There may be several rows of them, what was driven and below it what was imagined; each has its name above and a frame
+of its own colour.
 """
 
 from __future__ import annotations
 
 import io
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 
 from jepatlas.base.errors import InputError, require
 from jepatlas.base.files import write_bytes
+from jepatlas.worlds import ActionWorld
 
 __all__ = ["check_film", "write_film"]
 
@@ -21,24 +24,52 @@ ZOOM = 3  # pixels of the film for one of the world
 PER_SECOND = 10  # frames
 REST = 9  # frames that the last one is held for
 SHINE = 0.3  # how much of the goal is seen
+BAND = 14  # pixels of the film above each row, for its name
+FRAMES = ((0, 0, 0), (214, 120, 0), (0, 110, 170))  # colours of the rows, one after the other
 
 
-def write_film(path: Path, episodes: Sequence[np.ndarray], goals: Sequence[np.ndarray]) -> None:
-    """Episodes (t, height, width, 3), each with a picture of its goal; shorter ones wait at their last frame."""
+def write_film(path: Path, rows: Mapping[str, Sequence[np.ndarray]], goals: Sequence[np.ndarray]) -> None:
+    """Rows of episodes (t, height, width, 3) by name, and a picture of each goal; shorter ones wait at their end."""
     check_film(path)
-    if not episodes:
-        raise InputError("There are no pictures of this world, so there is no film of it.")
-    longest = max(map(len, episodes))
-    rows = [_waiting(_shining(film, goal), longest + REST) for film, goal in zip(episodes, goals, strict=True)]
-    framed = [np.pad(row, ((0, 0), (1, 1), (1, 1), (0, 0))) for row in rows]
-    film = np.concatenate(framed, axis=2).repeat(ZOOM, 1).repeat(ZOOM, 2)
-    write_bytes(path, _WRITERS[path.suffix.lower()](film))
+    longest = max(len(film) for films in rows.values() for film in films)
+    drawn = [_row(name, films, goals, longest, FRAMES[i % len(FRAMES)]) for i, (name, films) in enumerate(rows.items())]
+    write_bytes(path, _WRITERS[path.suffix.lower()](np.concatenate(drawn, axis=1)))
 
 
-def check_film(path: Path) -> None:
-    """Refuse a file that would be no film; before anything is driven for it."""
+def check_film(path: Path, world: ActionWorld | None = None) -> None:
+    """Refuse what would be no film, of a world without pictures for example; before anything is driven for it."""
     if path.suffix.lower() not in _WRITERS:
         raise InputError(f"A film is written as .gif or .mp4, but {path} ends in neither.")
+    require("PIL.Image", "vision", "Drawing a film")
+    if path.suffix.lower() == ".mp4":
+        require("imageio_ffmpeg", "vision", "Writing an MP4")
+    if world is not None and world.observe(world.states(1, np.random.default_rng(0))).ndim != 4:
+        raise InputError(f"'{world.kind}' is not seen as pictures, so there is no film of it. Leave out --film.")
+
+
+def _row(
+    name: str, films: Sequence[np.ndarray], goals: Sequence[np.ndarray], longest: int, colour: tuple[int, int, int]
+) -> np.ndarray:
+    """Episodes side by side, each in a frame, below the name of the row."""
+    shining = [_waiting(_shining(film, goal), longest + REST) for film, goal in zip(films, goals, strict=True)]
+    pictures = np.concatenate([_framed(film, colour) for film in shining], axis=2).repeat(ZOOM, 1).repeat(ZOOM, 2)
+    band = np.broadcast_to(_band(name, pictures.shape[2], colour), (len(pictures), BAND, pictures.shape[2], 3))
+    return np.concatenate([band, pictures], axis=1)
+
+
+def _framed(film: np.ndarray, colour: tuple[int, int, int]) -> np.ndarray:
+    framed = np.empty((len(film), film.shape[1] + 2, film.shape[2] + 2, 3), np.uint8)
+    framed[:] = colour
+    framed[:, 1:-1, 1:-1] = film
+    return framed
+
+
+def _band(name: str, width: int, colour: tuple[int, int, int]) -> np.ndarray:
+    library: Any = require("PIL.Image", "vision", "Drawing a film")
+    drawing: Any = require("PIL.ImageDraw", "vision", "Drawing a film")
+    picture = library.new("RGB", (width, BAND), colour)
+    drawing.Draw(picture).text((3, 1), name, fill=(255, 255, 255))
+    return np.asarray(picture)
 
 
 def _shining(film: np.ndarray, goal: np.ndarray) -> np.ndarray:

@@ -22,9 +22,10 @@ from jepatlas.base.records import Estimate, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
 from jepatlas.planning.agents import agent_of, ported
-from jepatlas.planning.driving import DrivingConfig, draw_tasks, drive, drive_at_random
+from jepatlas.planning.driving import DrivingConfig, drive, drive_at_random
 from jepatlas.planning.models import TrainedModel
 from jepatlas.planning.record import planning_record
+from jepatlas.planning.tasks import draw_tasks
 from jepatlas.recipes import AnyActionWorld
 
 __all__ = ["MAP_STATES", "Shared", "fit_port", "port_planner", "same_world", "shared_latents"]
@@ -95,7 +96,7 @@ def port_planner(
     if states < 2:
         raise InputError(f"A map needs at least 2 shared states, but {states} were asked for.")
     config, world = driving or DrivingConfig(), same_world(a, b)
-    own, other = agent_of(b), agent_of(a)
+    own, other = (agent_of(model, config.planner) for model in (b, a))
     shared = shared_latents(a, b, states + MAP_STATES, seed)
     pairs, apart = shared.rows(slice(states)), shared.rows(slice(states, None))
     through, score = fit_port(kind, pairs, apart, seed)
@@ -107,7 +108,7 @@ def port_planner(
     chance = drive_at_random(world, course, config.steps, seed)
     about = {"map": kind, "shared states": states, "planner": config.planner.kind}
     title = f"The planner of {names[0]}, for {names[1]}"
-    record = planning_record(title, world, drives, chance, seed=seed, about=about)
+    record = planning_record(title, world, drives, chance, seed=seed, agent=next(iter(who.values())), about=about)
     first, second, _ = drives.values()
     lost = paired_difference(second.reached, first.reached)
     return through, replace(record, verdicts=(*record.verdicts, _lost(lost), _map(score)))

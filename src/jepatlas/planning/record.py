@@ -12,11 +12,13 @@ from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Estimate, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
+from jepatlas.planning.agents import PlanningAgent
 from jepatlas.planning.driving import Drive
 from jepatlas.planning.films import Films, driven_films
-from jepatlas.worlds import ActionWorld, FlatWorld
+from jepatlas.planning.success import detours, success_table
+from jepatlas.worlds import ActionWorld
 
-__all__ = ["planning_record", "success_table"]
+__all__ = ["planning_record"]
 
 SHOWN = 6  # episodes that are kept as films
 
@@ -28,36 +30,37 @@ def planning_record(
     chance: np.ndarray,
     *,
     seed: int,
+    agent: PlanningAgent | None = None,
     films: Sequence[Films] = (),
     about: Mapping[str, Any] | None = None,
 ) -> Record:
-    """`drives` are of the same tasks, the first of them the one that is judged; `chance` is what random actions do."""
+    """`drives` are of the same tasks, the first of them the one that is judged; `chance` is what random actions do.
+
+    Where the `agent` that drove the first is given, what it imagined is shown beside what it did.
+    """
     first, main = next(iter(drives.items()))
     success = success_rate(main.reached)
     verdicts = [_success(success, float(chance.mean())), *_lengths(world, main, seed)]
-    shown = [driven_films(world, main, SHOWN), *films]
+    shown = [driven_films(world, main, SHOWN, agent, seed), *films]
+    linear = None if agent is None else agent.linear
+    if linear is not None:
+        verdicts.append(linear.verdict())
     others = [_beside(name, first, main, drive) for name, drive in drives.items() if name != first]
     share = f"{success.value:.0%} [{success.low:.0%}, {success.high:.0%}]"
     summary = (
         f"{_begun(first)} reached {int(main.reached.sum())} of {success.n} goals ({share}); random actions "
-        f"{chance.mean():.0%}. {' '.join(others)}".strip()
+        f"{chance.mean():.0%}."
     )
+    said = [summary, *others, _lost(main), "" if linear is None else linear.said]
     return Record(
         title,
-        summary,
+        " ".join(filter(None, said)),
         provenance(seed) | {"tasks": success.n} | dict(about or {}),
         tuple(verdicts),
-        (*(figure for _, figure in shown if figure["panels"]), _energies(drives)),
+        tuple(figure for figure in (*(figure for _, figure in shown), _energies(drives)) if figure["panels"]),
         (success_table(world, drives, chance),),
         {name: array for arrays, _ in shown for name, array in arrays.items()},
     )
-
-
-def success_table(world: ActionWorld, drives: Mapping[str, Drive], chance: np.ndarray) -> dict[str, Any]:
-    rows = [[name, *_share(drive.reached), _typical(drive), *_ratio(world, drive)] for name, drive in drives.items()]
-    rows.append(["random actions", *_share(chance), "", ""])
-    columns = ["who drives", "reached", "share [95%]", "steps where reached", "times the shortest way"]
-    return {"title": "Goals reached", "columns": columns, "rows": rows}
 
 
 def _success(success: Estimate, chance: float) -> Verdict:
@@ -71,7 +74,7 @@ def _success(success: Estimate, chance: float) -> Verdict:
 
 
 def _lengths(world: ActionWorld, drive: Drive, seed: int) -> list[Verdict]:
-    ratio = _ratios(world, drive)
+    ratio = detours(world, drive)
     if ratio is None or len(ratio) < 2:
         return []
 
@@ -83,27 +86,11 @@ def _lengths(world: ActionWorld, drive: Drive, seed: int) -> list[Verdict]:
     return [Verdict.judge("detour", found, direction="lower", good=good)]
 
 
-def _ratios(world: ActionWorld, drive: Drive) -> np.ndarray | None:
-    """Steps over the least number of steps to within reach, for the goals that were reached; where it is known."""
-    if not isinstance(world, FlatWorld) or world.current is not None or not drive.reached.any():
-        return None
-    pairs = zip(drive.tasks.starts[drive.reached], drive.tasks.goals[drive.reached], strict=True)
-    least = np.array([world.distance_to(goal, start[None])[0] for start, goal in pairs]) - world.reach
-    return drive.steps[drive.reached] / np.maximum(np.ceil(least), 1)
-
-
-def _share(reached: np.ndarray) -> list[str]:
-    found = success_rate(reached)
-    return [f"{int(reached.sum())} of {found.n}", f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"]
-
-
-def _typical(drive: Drive) -> str:
-    return f"{np.median(drive.steps[drive.reached]):.0f}" if drive.reached.any() else "–"
-
-
-def _ratio(world: ActionWorld, drive: Drive) -> list[str]:
-    ratio = _ratios(world, drive)
-    return ["–" if ratio is None else f"{np.median(ratio):.2f}"]
+def _lost(drive: Drive) -> str:
+    """What the agent itself held to be impossible."""
+    count = int(drive.out_of_reach.sum())
+    goals = "1 goal was" if count == 1 else f"{count} goals were"
+    return f"{goals} out of reach, as it saw them: whatever it tried at the start had the energy +∞." if count else ""
 
 
 def _beside(name: str, first: str, main: Drive, other: Drive) -> str:
@@ -126,14 +113,16 @@ def _energies(drives: Mapping[str, Drive]) -> dict[str, Any]:
         "kind": "curves",
         "title": "Energy to the goal along the way, as a share of the first",
         "x_label": "step",
-        "y_label": "energy / energy at the start",
-        "panels": [{"title": name, "series": _falling(drive)} for name, drive in drives.items()],
+        "y_label": "share of the first energy",
+        "panels": [{"title": name, "series": found} for name, drive in drives.items() if (found := _falling(drive))],
     }
 
 
 def _falling(drive: Drive) -> Sequence[dict[str, Any]]:
-    share = drive.energies / np.maximum(drive.energies[:, :1], 1e-9)
-    groups = {"reached": drive.reached, "not reached": ~drive.reached}
+    """Of tasks whose energies are finite all the way: of +∞ there are no shares."""
+    finite = np.logical_and.reduce(np.isfinite(drive.energies), axis=1)
+    share = np.where(finite[:, None], drive.energies, 0) / np.maximum(drive.energies[:, :1], 1e-9)
+    groups = {"reached": drive.reached & finite, "not reached": ~drive.reached & finite}
     return [
         {"name": f"{name} (median of {int(rows.sum())})", "x": list(range(share.shape[1])),
          "y": np.median(share[rows], 0).tolist(), "low": np.quantile(share[rows], 0.25, 0).tolist(),

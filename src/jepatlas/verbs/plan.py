@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import tyro
 
+from jepatlas.base.config import choices
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Record
 from jepatlas.planning import (
     DrivingConfig,
     Tasks,
-    TrainedModel,
     agent_of,
     check_film,
     draw_tasks,
     drive,
     drive_at_random,
+    film_rows,
     imagined_films,
     load_world_model,
+    place_of,
     planning_record,
+    refuse_out_of_reach,
     write_film,
 )
 from jepatlas.recipes import AnyActionWorld
@@ -30,7 +32,7 @@ from jepatlas.report import write_report
 from jepatlas.verbs.options import console_for, emit, parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 from jepatlas.verbs.tables import show_table
-from jepatlas.worlds import FlatWorld
+from jepatlas.worlds import AnyCurrent
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Plan:
     goal: tuple[float, ...] | None = None
     """Drive to this state only."""
     film: Path | None = None
-    """Write some episodes as a film to this file, .gif or .mp4."""
+    """Write some episodes, and below them what was imagined, as a film to this file, .gif or .mp4."""
     seed: int = 0
     """Which tasks are drawn, and the planner's noise."""
     out: Path | None = None
@@ -64,7 +66,8 @@ The agent sees pixels only: those of where it is, and of the goal. Beside its su
 
 Choices, each with options of its own (--planner mppi --help shows those of that planner):
 {choices_help(DrivingConfig())}
-  --world KIND drives in another world than the run was trained on, seen and moved alike."""
+  --world KIND drives in another world than the run was trained on, seen and moved alike; what differs is said.
+  --current {{{",".join(choices(AnyCurrent))},none}} of that world: what carries the agent along."""
 
 
 @dataclass(frozen=True)
@@ -81,20 +84,25 @@ def main(words: list[str]) -> int:
     if options.film is not None:
         check_film(options.film)  # before anything is driven
     model = load_world_model(options.run)
-    agent, world = agent_of(model), _world(options, model)
-    tasks = _tasks(options, world)
+    place = place_of(model, options.world, str(options.run))
+    world = place.world
+    if options.film is not None:
+        check_film(options.film, world)
+    tasks, warning = _tasks(options, world)
+    agent = agent_of(model, options.driving.planner)
     driven = drive(world, agent, tasks, options.driving, options.seed)
     chance = drive_at_random(world, tasks, options.driving.steps, options.seed)
     about = {"run": options.run.name, "world": world.kind, "planner": options.driving.planner.kind}
     record = planning_record(
         f"Planning of {options.run.name}", world, {"the agent": driven}, chance, seed=options.seed,
-        films=[imagined_films(model, agent, 3)], about=about,
+        agent=agent, films=[imagined_films(model, agent, 3)], about=about,
     )  # fmt: skip
-    place = options.out or options.run
-    record.save(place, "planning")
-    page = write_report([place], place / "report.html", title=record.title, seed=options.seed)
+    record = replace(record, summary=" ".join(filter(None, [record.summary, place.said, warning])))
+    folder = options.out or options.run
+    record.save(folder, "planning")
+    page = write_report([folder], folder / "report.html", title=record.title, seed=options.seed)
     if options.film is not None:
-        _write_film(options.film, record)
+        write_film(options.film, *film_rows(record.arrays))
     console = console_for(options.json)
     say(console, record.summary)
     show_table(console, record.tables[0])
@@ -103,25 +111,12 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _world(options: Plan, model: TrainedModel) -> AnyActionWorld:
-    world = options.world or model.world
-    if world is None:
-        raise InputError(f"{options.run} was trained on a file, which cannot be driven in. Name the world: --world.")
-    seen, expected = world.observe(world.states(1, np.random.default_rng(0))).shape[1:], model.data.shape
-    seen = (seen[2], *seen[:2]) if len(seen) == 3 else seen
-    if seen != expected:
-        raise InputError(
-            f"The run sees observations of the shape {expected}, but the world '{world.kind}' gives {seen}. Plan in a "
-            "world that is seen as the one it was trained on."
-        )
-    return world
-
-
-def _tasks(options: Plan, world: AnyActionWorld) -> Tasks:
+def _tasks(options: Plan, world: AnyActionWorld) -> tuple[Tasks, str]:
+    """Those that are asked for, and what is to be said of them."""
     if (options.start is None) != (options.goal is None):
         raise InputError("--start and --goal belong together: give both, or neither to draw tasks.")
     if options.start is None or options.goal is None:
-        return draw_tasks(world, options.tasks, options.seed)
+        return draw_tasks(world, options.tasks, options.seed), ""
     ends = [np.array([given], dtype=np.float64) for given in (options.start, options.goal)]
     for name, place in zip(("start", "goal"), ends, strict=True):
         if place.shape[1] != world.state_dim or not world.admits(place)[0]:
@@ -129,18 +124,4 @@ def _tasks(options: Plan, world: AnyActionWorld) -> Tasks:
                 f"--{name} {place[0].tolist()} is no state of '{world.kind}': give {world.state_dim} numbers that lie "
                 "inside of it and not in a wall."
             )
-    _refuse_out_of_reach(world, *ends)
-    return Tasks(*ends)
-
-
-def _refuse_out_of_reach(world: AnyActionWorld, start: np.ndarray, goal: np.ndarray) -> None:
-    if isinstance(world, FlatWorld) and world.current is None and np.isinf(world.distance_to(goal[0], start)[0]):
-        raise InputError(
-            f"The goal {goal[0].tolist()} cannot be reached from {start[0].tolist()}: the energy is +∞, because a "
-            "one-way door is in between and there is no way round. Choose another start or goal."
-        )
-
-
-def _write_film(path: Path, record: Record) -> None:
-    numbers = [name.removeprefix("driven-") for name in record.arrays if name.startswith("driven-")]
-    write_film(path, *([record.arrays[f"{what}-{number}"] for number in numbers] for what in ("driven", "goal")))
+    return Tasks(*ends), refuse_out_of_reach(world, *ends)
