@@ -12,7 +12,7 @@ from jepatlas.encoders import MLPConfig, ResidualDynamicsConfig
 from jepatlas.identify import certify_dynamics
 from jepatlas.planning import certify_world_model, latent_episodes, load_world_model
 from jepatlas.recipes import Predictive, TwoFrames, WalkedWorld
-from jepatlas.worlds import LinearQuadratic, OrnsteinUhlenbeckMotion, Reacher
+from jepatlas.worlds import LinearQuadratic, OrnsteinUhlenbeckMotion, Reacher, Rooms
 
 DYNAMICS = ("linear_dynamics", "action_share", "persistent_excitation", "conjugacy_a", "conjugacy_b", "conjugacy_scale")
 LINEAR = {
@@ -64,6 +64,16 @@ def test_where_nothing_is_known_of_actions_nothing_is_said_of_them(tmp_path: Pat
     source = WalkedWorld(Reacher(), OrnsteinUhlenbeckMotion(), episodes=40, length=8)
     record = certify_world_model(run(tmp_path / "run", source=source, model=TwoFrames(), latent_dim=2))
     assert not {verdict.name for verdict in record.verdicts} & set(DYNAMICS) and "Under actions" not in record.summary
+
+
+def test_of_surplus_latents_the_dynamics_inform_and_nothing_is_said_twice(tmp_path: Path):
+    source = WalkedWorld(Rooms(), episodes=40, length=40)
+    record = certify_world_model(run(tmp_path / "run", source=source, latent_dim=16), audited=True)
+    assert record.summary.count("No ladder can be read off the latents") == 1
+    assert "which only inform: there are surplus dimensions." in record.summary
+    found = {verdict.name: verdict for verdict in record.verdicts}
+    assert found["conjugacy_a"].passed is None and found["conjugacy_b"].passed is None
+    assert found["persistent_excitation"].passed, "actions were drawn at random"
 
 
 def test_too_few_samples_are_refused(folder: Path):

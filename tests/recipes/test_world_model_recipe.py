@@ -28,7 +28,15 @@ from jepatlas.recipes import (
 )
 from jepatlas.runs import resume_run, start_run
 from jepatlas.training import latest_checkpoint
-from jepatlas.views import EpisodeFile, Prefetched, RandomPolicy, collect
+from jepatlas.views import (
+    DrawnColumn,
+    EpisodeArrays,
+    EpisodeFile,
+    Prefetched,
+    RandomPolicy,
+    collect,
+    rows_of_episodes,
+)
 from jepatlas.worlds import LinearQuadratic, Rooms, ScriptedMotion
 
 WALK = WalkedWorld(Rooms(), episodes=10, length=7)
@@ -46,8 +54,19 @@ def test_episodes_are_what_the_world_does_under_the_actions():
 
 
 def test_the_seed_decides_the_walk():
-    first, again, other = (walk(WALK, seed).arrays["state"] for seed in (0, 0, 1))
+    first, again, other = (walk(WALK, seed).rows("state", np.arange(80)) for seed in (0, 0, 1))
     assert np.array_equal(first, again) and not np.array_equal(first, other)
+
+
+def test_pictures_of_some_episodes_are_those_of_a_walk_that_draws_all():
+    data = gather_episodes(replace(WALK, episodes=40), seed=2)
+    arrays = data.episodes
+    assert isinstance(arrays, EpisodeArrays) and isinstance(arrays.arrays["seen"], DrawnColumn), "nothing is drawn yet"
+    every = WALK.world.observe(arrays.rows("state", np.arange(40 * 8)))
+    rows = rows_of_episodes(arrays, data.held)
+    assert len(rows) == 4 * 8 and np.array_equal(data.seen(rows), every[rows])
+    numbers = gather_episodes(WalkedWorld(LinearQuadratic(), episodes=10, length=7), seed=2)
+    assert np.array_equal(numbers.seen(np.arange(80)), numbers.episodes.rows("state", np.arange(80)))
 
 
 def test_a_tenth_is_held_out():
@@ -130,6 +149,7 @@ def test_a_recipe_says_its_kind_and_is_read_back(tmp_path: Path):
         (lambda: WalkedWorld(episodes=0), "episodes must be at least 1"),
         (lambda: WalkedWorld(Rooms(), ScriptedMotion()), "is one of Reacher's"),
         (lambda: recipe(stride=0), "stride must be at least 1"),
+        (lambda: recipe(history=0), "history must be at least 1"),
         (lambda: recipe(latent_dim=0), "latent_dim must be at least 1"),
         (lambda: build(recipe(stride=10)), "is long enough"),
         (lambda: build(recipe(encoder=ConvConfig(), latent_dim=7)), "7"),

@@ -31,10 +31,16 @@ def choices(annotation: Any) -> dict[str, type]:
 
 
 def to_plain(value: Any) -> Any:
-    """Dataclasses to dictionaries, with `kind` first where there is one; tuples to lists."""
+    """Dataclasses to dictionaries, with `kind` first where there is one; tuples to lists.
+
+    A class may name fields that came `later`, and what was done before they were there: such a value is left out, so
+    that a recipe from before is still the same recipe, with the same fingerprint.
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = {"kind": kind_of(type(value))} if hasattr(value, "kind") else {}
-        return kind | {f.name: to_plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        given = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        later = getattr(value, "later", {})
+        return kind | {n: to_plain(item) for n, item in given.items() if n not in later or item != later[n]}
     return [to_plain(item) for item in value] if isinstance(value, tuple) else value
 
 

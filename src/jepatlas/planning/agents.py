@@ -29,11 +29,12 @@ Energy = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True, eq=False)
 class PlanningAgent:
-    see: Callable[[np.ndarray], Tensor]  # (b, …) → (b, d)
+    see: Callable[[np.ndarray], Tensor]  # (b, …) → (b, d): a frame alone, or as many together as `history` says
     dynamics: Dynamics
     energy: Energy  # (…, d), (…, d) → (…)
     action_dim: int  # of one step of the world
     stride: int = 1  # steps of the world that are planned as one
+    history: int = 1  # frames that are seen together, as `stacked` puts them
     linear: LinearLatent | None = None  # what moves its latents as matrices, for LQR
 
 
@@ -52,16 +53,21 @@ def agent_of(model: TrainedModel, planner: PlannerConfig | None = None) -> Plann
         )
     energy: Any = objective.energy or euclidean
     dynamics = cast(Dynamics, objective.dynamics)
-    linear = linear_latent(model) if isinstance(planner, LQRConfig) else None
-    return PlanningAgent(model.encode, dynamics, energy, model.data.action_dim, model.recipe.stride, linear=linear)
+    linear, recipe = linear_latent(model) if isinstance(planner, LQRConfig) else None, model.recipe
+    return PlanningAgent(model.encode, dynamics, energy, model.data.action_dim, recipe.stride, recipe.history, linear)
 
 
-def ported(agent: PlanningAgent, see: Callable[[np.ndarray], Tensor], into: LinearMap) -> PlanningAgent:
-    """The agent behind another model's encoder: h₁ = M h₂, and all that follows is the agent's own."""
+def ported(
+    agent: PlanningAgent, see: Callable[[np.ndarray], Tensor], into: LinearMap, history: int | None = None
+) -> PlanningAgent:
+    """The agent behind another model's encoder: h₁ = M h₂, and all that follows is the agent's own.
+
+    `history` is how many frames the encoder sees together; by default as many as the agent's own.
+    """
 
     @torch.no_grad()
     def translated(observations: np.ndarray) -> Tensor:
         h = see(observations)
         return torch.as_tensor(into.apply(h.double().numpy())).to(h)
 
-    return replace(agent, see=translated)
+    return replace(agent, see=translated, history=history or agent.history)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -25,6 +26,7 @@ from jepatlas.plan import (
 from jepatlas.planning.agents import PlanningAgent
 from jepatlas.planning.linear_latents import quadratic_cost
 from jepatlas.planning.tasks import Tasks
+from jepatlas.views import stacked
 from jepatlas.worlds import ActionWorld
 
 __all__ = ["Drive", "DrivingConfig", "drive", "drive_at_random"]
@@ -102,7 +104,8 @@ class _Course:
         self.done = world.reached(tasks.starts, tasks.goals)
         self.steps = np.zeros(len(self.done), dtype=int)
         self.goal = agent.see(world.observe(tasks.goals))
-        self.here = agent.see(world.observe(tasks.starts))
+        self.seen = deque([world.observe(tasks.starts)], maxlen=agent.history)
+        self.here = agent.see(stacked([*self.seen], agent.history))
         self.energies = [self._energy()]
 
     def info(self) -> Mapping[str, Tensor]:
@@ -111,7 +114,8 @@ class _Course:
     def step(self, actions: Tensor) -> Mapping[str, Tensor]:
         for action in actions.double().numpy().reshape(len(actions), self.agent.stride, -1).swapaxes(0, 1):
             self._move(action)
-        self.here = self.agent.see(self.world.observe(self.states[-1]))
+        self.seen.append(self.world.observe(self.states[-1]))
+        self.here = self.agent.see(stacked([*self.seen], self.agent.history))
         self.energies[-1] = self._energy()
         return self.info()
 

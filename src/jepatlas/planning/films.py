@@ -131,8 +131,8 @@ def _held_out(model: TrainedModel, agent: PlanningAgent) -> _Library:
     """Frames of the held-out episodes."""
     data = model.data
     rows = rows_of_episodes(data.episodes, data.held)
-    frames = data.episodes.rows(data.x, rows[:: max(1, len(rows) // LIBRARY)])
-    return _Library(frames, agent.see(frames))
+    rows = rows[:: max(1, len(rows) // LIBRARY)]
+    return _Library(data.seen(rows), agent.see(data.seen(rows, agent.history, agent.stride)))
 
 
 def _all_over(world: ActionWorld, agent: PlanningAgent, seed: int) -> _Library:

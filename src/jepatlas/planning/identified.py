@@ -64,8 +64,9 @@ def _with_dynamics(record: Certificate, found: LatentEpisodes, seed: int) -> Cer
 
 def _said(told: dict[str, Verdict]) -> str:
     linear, excited = told["linear_dynamics"], told["persistent_excitation"]
+    surplus = ", which only inform: there are surplus dimensions" if told["conjugacy_a"].threshold is None else ""
     return (
         f"held-out R² {linear.value:.3f} of the next latent by a linear map ({linear.null:.3f} with actions dealt at "
         f"random), excitation {excited.value:.3g}, errors of A and B against those of the state "
-        f"{told['conjugacy_a'].value:.3g} and {told['conjugacy_b'].value:.3g}"
+        f"{told['conjugacy_a'].value:.3g} and {told['conjugacy_b'].value:.3g}{surplus}"
     )

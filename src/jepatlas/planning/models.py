@@ -21,6 +21,7 @@ from jepatlas.recipes import (
     load_recipe,
 )
 from jepatlas.runs import trained
+from jepatlas.views import stacked
 
 __all__ = ["LatentEpisodes", "TrainedModel", "latent_episodes", "load_world_model"]
 
@@ -40,9 +41,26 @@ class TrainedModel:
 
     @torch.no_grad()
     def encode(self, observations: np.ndarray) -> Tensor:
-        """Observations as a world gives them, pictures with channels last: (b, …) → (b, d)."""
-        parts = [self.objective.encode(_for_network(observations[i : i + ROWS])) for i in _starts(len(observations))]
+        """Observations as a world gives them, pictures with channels last: (b, …) → (b, d).
+
+        Where several frames are seen together, these are as `stacked` puts them, (b, …, m c); a frame alone, such as
+        the picture of a goal, has been there all the time.
+        """
+        parts = [self._encode(observations[i : i + ROWS]) for i in _starts(len(observations))]
         return torch.cat(parts)
+
+    @torch.no_grad()
+    def encode_rows(self, rows: np.ndarray) -> Tensor:
+        """What was seen at these rows of the episodes, (b,) → (b, d); no more of it is read at once than is encoded."""
+        see, recipe = self.data.seen, self.recipe
+        parts = [self._encode(see(rows[i : i + ROWS], recipe.history, recipe.stride)) for i in _starts(len(rows))]
+        return torch.cat(parts)
+
+    def _encode(self, observations: np.ndarray) -> Tensor:
+        channels = self.data.shape[0]
+        alone = self.recipe.history > 1 and observations.shape[-1] == channels
+        given = stacked([observations], self.recipe.history) if alone else observations
+        return self.objective.encode(_for_network(given))
 
 
 def load_world_model(folder: Path) -> TrainedModel:
@@ -78,7 +96,7 @@ def latent_episodes(model: TrainedModel, *, held: bool = True, most: int | None 
         kept = np.linspace(0, len(starts) - 1, most).round().astype(int)
         starts, episode = starts[kept], episode[kept]
     rows, place = np.unique(np.stack([starts, starts + stride]), return_inverse=True)
-    h = model.encode(data.episodes.rows(data.x, rows)).double().numpy()[place.reshape(2, -1)]
+    h = model.encode_rows(rows).double().numpy()[place.reshape(2, -1)]
     u = data.episodes.rows(data.u, starts[:, None] + np.arange(stride)).reshape(len(starts), -1)
     z, z_next = (
         None if data.z is None else data.episodes.rows(data.z, at).astype(np.float64)

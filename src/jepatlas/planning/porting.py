@@ -101,8 +101,8 @@ def port_planner(
     pairs, apart = shared.rows(slice(states)), shared.rows(slice(states, None))
     through, score = fit_port(kind, pairs, apart, seed)
     nothing, _ = fit_port(kind, pairs.shuffled(numpy_generator(seed, "shuffled pairs")), apart, seed)
-    who = {f"{names[0]}'s planner": ported(other, b.encode, through), f"{names[1]}'s own planner": own,
-           "shuffled pairs": ported(other, b.encode, nothing)}  # fmt: skip
+    who = {f"{names[0]}'s planner": ported(other, b.encode, through, own.history), f"{names[1]}'s own planner": own,
+           "shuffled pairs": ported(other, b.encode, nothing, own.history)}  # fmt: skip
     course = draw_tasks(world, tasks, seed)
     drives = {name: drive(world, agent, course, config, seed) for name, agent in who.items()}
     chance = drive_at_random(world, course, config.steps, seed)

@@ -19,7 +19,7 @@ from jepatlas.objectives import (
     WhiteningConfig,
     WorldModelConfig,
 )
-from jepatlas.recipes.episodes import EpisodeSource, WalkedWorld
+from jepatlas.recipes.episode_sources import EpisodeSource, WalkedWorld
 from jepatlas.training import TrainingConfig
 
 __all__ = ["LatentEnergy", "Predictive", "TwoFrames", "WorldModelRecipe"]
@@ -73,6 +73,7 @@ class WorldModelRecipe:
     """What a world model is learned from, and how."""
 
     kind: ClassVar[str] = "world-model"
+    later: ClassVar[dict[str, int]] = {"history": 1}  # see to_plain
 
     seed: int = 0
     """From which everything random is derived."""
@@ -80,6 +81,8 @@ class WorldModelRecipe:
     """Where episodes come from."""
     stride: int = 1
     """Steps of the world between two frames; the actions between them are one."""
+    history: int = 1
+    """Frames that are seen together, a stride apart: with two of them it can be seen how fast things move."""
     encoder: ConvConfig | MLPConfig = field(default_factory=ConvConfig)
     latent_dim: int = 32
     """Width of the latents."""
@@ -91,6 +94,6 @@ class WorldModelRecipe:
     )
 
     def __post_init__(self) -> None:
-        for name in ("stride", "latent_dim"):
+        for name in ("stride", "history", "latent_dim"):
             if not getattr(self, name) >= 1:
                 raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")

@@ -18,7 +18,7 @@ from jepatlas.objectives import Parts, WorldModelParts
 from jepatlas.recipes.episodes import HeldOut
 from jepatlas.recipes.world_model import LatentEnergy, Predictive, TwoFrames, WorldModelRecipe
 from jepatlas.training import refuse_running_statistics, refuse_small_batch
-from jepatlas.views import Prefetched, WindowStream
+from jepatlas.views import EpisodeArrays, Prefetched, WindowStream
 
 __all__ = ["build_windows", "build_world_model"]
 
@@ -27,7 +27,7 @@ def build_world_model(recipe: WorldModelRecipe, data: HeldOut) -> Any:
     """The objective with fresh weights: the losses of a world model, or those of pairs."""
     model, dim = recipe.model, recipe.latent_dim
     with forked_rng(recipe.seed, "weights"):
-        encoder = _encoder(recipe, data.shape)
+        encoder = _encoder(recipe, (recipe.history * data.shape[0], *data.shape[1:]))
         if isinstance(model, TwoFrames):
             objective: Any = model.objective.build(Parts(encoder, dim, None, recipe.seed))
         else:
@@ -72,11 +72,12 @@ def build_windows(recipe: WorldModelRecipe, data: HeldOut, *, held: bool = False
         recipe.seed,
         horizon=recipe.model.horizon if isinstance(recipe.model, Predictive) else 1,
         skip=recipe.stride,
+        history=recipe.history,
         x=data.x,
         u=data.u,
         z=data.z,
         episodes=data.held if held else data.learnt,
-        preload=recipe.preload,
+        preload=recipe.preload or isinstance(data.episodes, EpisodeArrays),  # or pictures would be drawn step by step
         device=recipe.training.device,
         rank=rank(),
         world_size=world_size(),

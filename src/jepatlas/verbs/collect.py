@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any
-
-import gymnasium
 
 from jepatlas.base.config import choices
 from jepatlas.base.errors import InputError
 from jepatlas.recipes import AnyActionWorld
+from jepatlas.verbs.environments import environment_maker, said_what_is_missing
 from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say
 from jepatlas.verbs.recipe_options import choose_recipe
 from jepatlas.views import EpisodeFile, RandomPolicy, collect
 from jepatlas.worlds import Rooms
+
+FEW = 10_000  # steps, about four seconds' worth of two rooms: as long as another process takes to begin
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,9 @@ class Collect:
     """How many."""
     length: int = 64
     """Steps of each, at most; an environment may end one sooner."""
-    processes: int = 2
-    """Processes that collect; the file is the same for any number of them."""
+    processes: int | None = None
+    """Processes that collect: by default 2, and for less than 10,000 steps this one alone, because to begin others
+    takes longer. The file is the same for any number of them."""
     compressed: bool = True
     """Whether what is written is compressed: smaller for drawn worlds, and a little slower to read."""
     seed: int = 0
@@ -70,16 +69,15 @@ def main(words: list[str]) -> int:
     if name in worlds:
         left, chosen = choose_recipe(left, _Chosen(worlds[name]()))
         options = parse(CollectWorld, "collect", left, CollectWorld(Path(), world=chosen.world))
-        make, fixed = partial(_our_world, options.world), {"goal": None}  # nothing ends an episode but its length
+        make, fixed = options.world.make, {"goal": None}  # nothing ends an episode but its length
     else:
         options = parse(CollectEnvironment, "collect", left)
-        _environment(name, options.pixels).close()  # so that an unknown one is refused here, before processes start
-        make, fixed = partial(_environment, name, options.pixels), None
+        make, fixed = environment_maker(name, options.pixels), None
     console = console_for(options.json)
-    with progress_bar(console, "episodes", options.episodes) as advance, _dependencies(name):
+    with progress_bar(console, "episodes", options.episodes) as advance, said_what_is_missing(name):
         file = collect(
             make, options.policy, options.episodes, options.length, options.seed, out=options.out,
-            processes=options.processes, options=fixed, compressed=options.compressed, tell=_Ticks(advance),
+            processes=_processes(options), options=fixed, compressed=options.compressed, tell=_Ticks(advance),
         )  # fmt: skip
     say(console, _told(file, options.out))
     columns = {column: [*found.shape] for column, found in file.columns.items()}
@@ -103,26 +101,10 @@ def _subject(words: list[str]) -> tuple[str, list[str]]:
     raise InputError(f"name a world ({', '.join(choices(AnyActionWorld))}) or the id of a gymnasium environment first.")
 
 
-def _our_world(world: AnyActionWorld) -> Any:
-    return world.make()
-
-
-def _environment(name: str, pixels: bool) -> Any:
-    try:
-        return gymnasium.make(name, render_mode="rgb_array" if pixels else None)
-    except gymnasium.error.Error as error:
-        said = str(error).rstrip(". ")
-        ours = f"Our own worlds are {', '.join(choices(AnyActionWorld))}."
-        raise InputError(f"gymnasium cannot make '{name}': {said}. {ours}") from error
-
-
-@contextmanager
-def _dependencies(name: str) -> Iterator[None]:
-    """What an environment lacks is found out when it is first drawn."""
-    try:
-        yield
-    except gymnasium.error.DependencyNotInstalled as error:
-        raise InputError(f"'{name}' cannot be drawn: {error}. Or leave out pixels: --no-pixels.") from error
+def _processes(options: Collect) -> int:
+    if options.processes is not None:
+        return options.processes
+    return 1 if options.episodes * options.length < FEW else 2
 
 
 class _Ticks:
