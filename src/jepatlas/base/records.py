@@ -29,6 +29,7 @@ __all__ = [
     "Estimate",
     "Experience",
     "Loss",
+    "PairedCrops",
     "Pairs",
     "Plan",
     "Record",
@@ -84,6 +85,22 @@ class Crops:
     @property
     def all(self) -> tuple[Tensor, ...]:
         return (self.x, *self.others)
+
+
+@dataclass(frozen=True)
+class PairedCrops:
+    """Crops of each agent's own images, and states that two agents share, row by row: as each of them sees them.
+
+    Of a teacher that is not there, what it told of the states stands in the place of images.
+    """
+
+    own: tuple[Crops, ...]  # of each agent that learns
+    shared: tuple[Tensor, Tensor]  # each (b', 3, height, width), or (b', k) of a teacher
+
+    @property
+    def x(self) -> Tensor:
+        """What the first agent sees."""
+        return self.own[0].x
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,13 @@ back with `--recipe`, and is what the command line is made from.
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.build import AnyRecipe, build
 from jepatlas.recipes.energy import AgentConfig, EnergyRecipe, build_energy, build_steps, gathered
-from jepatlas.recipes.episodes import AnyActionWorld, EpisodeSource, HeldOut, WalkedWorld, gather_episodes, walk
+from jepatlas.recipes.episode_sources import AnyActionWorld, EpisodeSource, WalkedWorld
+from jepatlas.recipes.episodes import HeldOut, gather_episodes, walk
 from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
 from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_from_plain, recipe_id, recipe_text
 from jepatlas.recipes.image_sources import AnyImages, ImageFolders, ImageNet, ImageTable, NuScenes, SmallNORBFiles
+from jepatlas.recipes.teaching import MutualRecipe, TaughtRecipe, TeacherFile
+from jepatlas.recipes.teaching_parts import Lessons, build_mutual, build_taught, lessons_for, shared_states
 from jepatlas.recipes.vision import Augmentation, VisionRecipe
 from jepatlas.recipes.vision_parts import SeenImages, build_crops, build_vision, see
 from jepatlas.recipes.world_model import LatentEnergy, Predictive, TwoFrames, WorldModelRecipe
@@ -31,12 +34,16 @@ __all__ = [
     "ImageNet",
     "ImageTable",
     "LatentEnergy",
+    "Lessons",
+    "MutualRecipe",
     "NuScenes",
     "Predictive",
     "Recipe",
     "SeenImages",
     "SmallNORBFiles",
     "StepFile",
+    "TaughtRecipe",
+    "TeacherFile",
     "TwoFrames",
     "VisionRecipe",
     "WalkConfig",
@@ -47,13 +54,16 @@ __all__ = [
     "build_batches",
     "build_crops",
     "build_energy",
+    "build_mutual",
     "build_objective",
     "build_steps",
+    "build_taught",
     "build_vision",
     "build_windows",
     "build_world_model",
     "gather_episodes",
     "gathered",
+    "lessons_for",
     "load_recipe",
     "mixed",
     "read_recipe",
@@ -61,5 +71,6 @@ __all__ = [
     "recipe_id",
     "recipe_text",
     "see",
+    "shared_states",
     "walk",
 ]

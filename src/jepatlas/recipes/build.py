@@ -8,6 +8,8 @@ from jepatlas.base.contracts import Batches
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.energy import EnergyRecipe, build_energy, build_steps, gathered
 from jepatlas.recipes.episodes import gather_episodes
+from jepatlas.recipes.teaching import MutualRecipe, TaughtRecipe
+from jepatlas.recipes.teaching_parts import build_mutual, build_taught
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.recipes.vision_parts import build_crops, build_vision, see
 from jepatlas.recipes.world_model import WorldModelRecipe
@@ -15,7 +17,7 @@ from jepatlas.recipes.world_model_parts import build_windows, build_world_model
 
 __all__ = ["AnyRecipe", "build"]
 
-AnyRecipe = Recipe | EnergyRecipe | WorldModelRecipe | VisionRecipe
+AnyRecipe = Recipe | EnergyRecipe | WorldModelRecipe | VisionRecipe | TaughtRecipe | MutualRecipe
 
 
 def build(recipe: AnyRecipe) -> tuple[Any, Batches]:
@@ -27,4 +29,8 @@ def build(recipe: AnyRecipe) -> tuple[Any, Batches]:
         return build_world_model(recipe, episodes), build_windows(recipe, episodes)
     if isinstance(recipe, VisionRecipe):
         return build_vision(recipe), build_crops(recipe, see(recipe))
+    if isinstance(recipe, TaughtRecipe):
+        return build_taught(recipe)
+    if isinstance(recipe, MutualRecipe):
+        return build_mutual(recipe)
     return build_objective(recipe), build_batches(recipe)

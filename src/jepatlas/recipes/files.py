@@ -12,6 +12,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.recipes.agent import Recipe
 from jepatlas.recipes.build import AnyRecipe
 from jepatlas.recipes.energy import EnergyRecipe
+from jepatlas.recipes.teaching import MutualRecipe, TaughtRecipe
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.recipes.world_model import WorldModelRecipe
 from jepatlas.training import fingerprint
@@ -21,11 +22,15 @@ __all__ = ["any_recipe", "load_recipe", "read_recipe", "recipe_from_plain", "rec
 R = TypeVar("R")
 
 # Recipes that say their kind, and the verb that begins a run of one; an agent's says none.
-KINDS: dict[str, tuple[type[EnergyRecipe] | type[WorldModelRecipe] | type[VisionRecipe], str]] = {
+KINDS: dict[str, tuple[type[AnyRecipe], str]] = {
     EnergyRecipe.kind: (EnergyRecipe, "energy fit"),
     WorldModelRecipe.kind: (WorldModelRecipe, "train world-model"),
     VisionRecipe.kind: (VisionRecipe, "train vision"),
+    TaughtRecipe.kind: (TaughtRecipe, "migrate model"),
+    MutualRecipe.kind: (MutualRecipe, "migrate mutual"),
 }
+
+SILENT = ("device", "threads", "parallel", "log_every", "checkpoint_every", "keep", "track")
 
 
 def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
@@ -90,9 +95,15 @@ def recipe_id(recipe: Any) -> str:
     """
     # as a file would give it back: 30 where a fraction may be is 30.0
     plain: dict[str, Any] = to_plain(from_plain(type(recipe), to_plain(recipe)))
-    silent = ("device", "threads", "parallel", "log_every", "checkpoint_every", "keep", "track")
-    plain["training"] = {key: value for key, value in plain["training"].items() if key not in silent}
-    return fingerprint(plain)
+    return fingerprint(_telling(plain))
+
+
+def _telling(plain: dict[str, Any]) -> dict[str, Any]:
+    """Without what is silent, in the training of every agent."""
+    left = {key: _telling(value) if isinstance(value, dict) else value for key, value in plain.items()}
+    if "training" in left:
+        left["training"] = {key: value for key, value in left["training"].items() if key not in SILENT}
+    return left
 
 
 def _what(kind: str | None) -> str:

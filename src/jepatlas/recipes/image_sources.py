@@ -1,8 +1,9 @@
-"""Where images come from: a table, folders, or a published data set; each read into the same kind of table."""
+"""Where images come from: a table, folders, a published data set or a rendered world; each read into the same kind of
+table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -10,8 +11,9 @@ from jepatlas.base.config import check_literals
 from jepatlas.base.errors import InputError
 from jepatlas.recipes.sealed_files import refuse_changed, seal
 from jepatlas.views.images import MultiViewTable, SmallNORB, ViewTable, read_imagenet, read_nuscenes
+from jepatlas.worlds.objects import RenderedObjects, render
 
-__all__ = ["AnyImages", "ImageFolders", "ImageNet", "ImageTable", "NuScenes", "SmallNORBFiles"]
+__all__ = ["AnyImages", "ImageFolders", "ImageNet", "ImageTable", "NuScenes", "ObjectImages", "SmallNORBFiles"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,22 @@ class ImageNet:
         return read_imagenet(_there(self.folder), self.split)
 
 
-AnyImages = ImageTable | ImageFolders | SmallNORBFiles | NuScenes | ImageNet
+@dataclass(frozen=True)
+class ObjectImages:
+    """Objects drawn from several cameras: nothing to download, and drawn once for a world."""
+
+    kind: ClassVar[str] = "objects"
+
+    world: RenderedObjects = field(default_factory=RenderedObjects)
+
+    def sealed(self) -> ObjectImages:
+        return self  # the world says what is drawn
+
+    def read(self) -> ViewTable:
+        return MultiViewTable.read(render(self.world))
+
+
+AnyImages = ImageTable | ImageFolders | SmallNORBFiles | NuScenes | ImageNet | ObjectImages
 
 
 def _there(folder: str) -> Path:

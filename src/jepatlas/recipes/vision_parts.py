@@ -17,7 +17,7 @@ from jepatlas.training import refuse_running_statistics, refuse_small_batch
 from jepatlas.views import Prefetched
 from jepatlas.views.images import ImageStream, ViewTable, decode, split_states
 
-__all__ = ["SeenImages", "build_crops", "build_vision", "see"]
+__all__ = ["SeenImages", "build_crops", "build_vision", "crop_stream", "see"]
 
 CHANNELS = 3
 
@@ -69,8 +69,13 @@ def build_vision(recipe: VisionRecipe) -> Any:
 
 
 def build_crops(recipe: VisionRecipe, seen: SeenImages) -> Prefetched:
-    """The stream of this process's share of every (micro-)batch, made ahead by a thread of its own."""
-    stream = ImageStream(
+    """The stream of crops, made ahead by a thread of its own."""
+    return Prefetched(crop_stream(recipe, seen))
+
+
+def crop_stream(recipe: VisionRecipe, seen: SeenImages) -> ImageStream:
+    """This process's share of every (micro-)batch."""
+    return ImageStream(
         seen.images,
         recipe.training.batch_size // recipe.training.accumulate,
         recipe.seed,
@@ -81,4 +86,3 @@ def build_crops(recipe: VisionRecipe, seen: SeenImages) -> Prefetched:
         rank=rank(),
         world_size=world_size(),
     )
-    return Prefetched(stream)

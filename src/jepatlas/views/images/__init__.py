@@ -6,6 +6,7 @@ from jepatlas.views.images.decoding import Decoded, decode
 from jepatlas.views.images.imagenet import read_imagenet
 from jepatlas.views.images.multiview import MultiViewTable
 from jepatlas.views.images.nuscenes import read_nuscenes
+from jepatlas.views.images.paired import PairedStream
 from jepatlas.views.images.pipelines import PIPELINES, Drawn, Pipeline, draw, pipeline_named
 from jepatlas.views.images.shuffles import Shuffle
 from jepatlas.views.images.smallnorb import SmallNORB
@@ -21,6 +22,7 @@ __all__ = [
     "Drawn",
     "ImageStream",
     "MultiViewTable",
+    "PairedStream",
     "Pipeline",
     "Shuffle",
     "SmallNORB",

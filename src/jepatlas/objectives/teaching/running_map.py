@@ -1,0 +1,115 @@
+"""The map between two agents' latents while one of them, or both, are still learning: fitted anew in closed form.
+
+    n ← δn + b    S ← δS + S_batch (about the joint mean)    W = S_yx (S_xx + λ tr(S_xx)/d · I)⁻¹    δ = 1 − 1/memory
+
+Latents drift, so pairs of past steps count less and less. W is fitted to what was seen before a step, not to the rows
+it is then used on: with as many dimensions as rows it would know those by heart. No gradient goes through the fit. What
+is remembered has the size of the map, not of the data, and is that of the joint batch of all processes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from jepatlas.base.distributed import mean_over_processes, world_size
+from jepatlas.base.errors import InputError
+
+__all__ = ["RunningMap", "RunningMapConfig"]
+
+LEAST = 1e-12  # variance of latents that do not vary
+
+
+@dataclass(frozen=True)
+class RunningMapConfig:
+    kind: ClassVar[str] = "running"
+
+    every: int = 1
+    """Steps between two fits of the map."""
+    memory: float = 20.0
+    """About so many steps back do pairs count; 1 remembers the last step alone."""
+    ridge: float = 1e-3
+    """The penalty λ, as a share of the latents' mean variance."""
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or not 1 <= self.memory < float("inf"):
+            raise InputError(f"A map is fitted every so many steps (at least 1) and remembers at least 1, but every is "
+                             f"{self.every} and memory {self.memory}.")  # fmt: skip
+        if not 0 < self.ridge < float("inf"):
+            raise InputError(f"The ridge penalty must be positive and finite, but {self.ridge} was given.")
+
+
+class RunningMap(nn.Module):
+    """x (b, d_in) → y (b, d_out), and what share of y's variance it leaves untold."""
+
+    count: Tensor
+    mean: Tensor
+    scatter: Tensor
+    weight: Tensor
+    offset: Tensor
+    variance: Tensor
+
+    def __init__(self, d_in: int, d_out: int, config: RunningMapConfig | None = None) -> None:
+        super().__init__()
+        self.config, self.d_in, self.d_out = config or RunningMapConfig(), d_in, d_out
+        width = d_in + d_out
+        shapes = {"count": (), "mean": (width,), "scatter": (width, width), "weight": (d_out, d_in), "offset": (d_out,)}
+        for name, shape in shapes.items():
+            self.register_buffer(name, torch.zeros(shape, dtype=torch.float64))
+        # Of y, in all. Infinite before the first fit: what is told through no map counts nothing.
+        self.register_buffer("variance", torch.tensor(torch.inf, dtype=torch.float64))
+        self.watched: Tensor | None = None
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        """mean ‖y − W x − offset‖² / Σ Var(y), with gradients to x and y and none to W: 0 at best, about 1 at chance.
+
+        Published as ‖y − W x‖², in the units of y. Divided by a variance that counts as given, a weight means the same
+        for all agents.
+        """
+        told = x @ self.weight.to(x).T + self.offset.to(x)
+        return (y - told).square().sum(1).mean() / self.variance.to(x)
+
+    def watch(self, x: Tensor, y: Tensor) -> None:
+        """Pairs to be remembered after this step: so looking changes nothing."""
+        self.watched = torch.cat([x.detach(), y.detach()], 1).double()
+
+    @torch.no_grad()
+    def after_step(self, step: int) -> None:
+        if self.watched is None:
+            return
+        rows = len(self.watched) * world_size()
+        self._remember(self.watched, rows)
+        self.watched = None
+        begun = self.variance.isfinite()
+        # The first map waits for twice as many pairs as dimensions, where as many will ever be remembered.
+        enough = self.count >= min(2 * self.d_in, self.config.memory * rows / 2)
+        if (step + 1) % self.config.every == 0 if begun else enough:
+            self._fit()
+
+    def _remember(self, rows: Tensor, count: int) -> None:
+        centred = rows - self.mean  # about one point for all processes, and near their mean
+        shift = mean_over_processes(centred.mean(0))
+        scatter = mean_over_processes(centred.T @ centred) * world_size() - count * torch.outer(shift, shift)
+        keep = 1 - 1 / self.config.memory
+        kept = keep * self.count
+        self.count.copy_(kept + count)
+        self.scatter.mul_(keep).add_(scatter + torch.outer(shift, shift) * (kept * count / self.count))
+        self.mean.add_(shift * (count / self.count))
+
+    def _fit(self) -> None:
+        d = self.d_in
+        xx, yx = self.scatter[:d, :d], self.scatter[d:, :d]
+        penalty = self.config.ridge * xx.trace() / d
+        eye = torch.eye(d, dtype=xx.dtype, device=xx.device)
+        # unchecked: of latents that are not finite the loop has more to say
+        self.weight.copy_(torch.linalg.solve_ex(xx + penalty.clamp_min(LEAST) * eye, yx.T).result.T)
+        self.offset.copy_(self.mean[d:] - self.weight @ self.mean[:d])
+        self.variance.copy_((self.scatter[d:, d:].trace() / self.count).clamp_min(LEAST))
+
+    def flops(self, rows: int) -> float:
+        """Of one step, on average: the sums over `rows` pairs, and the fit (LU factors, two triangular solves)."""
+        fit = 2 / 3 * self.d_in**3 + 2 * self.d_in**2 * self.d_out
+        return 2 * rows * (self.d_in + self.d_out) ** 2 + fit / self.config.every

@@ -1,0 +1,208 @@
+"""Recipes of agents that are taught: through the one loop, resumed to the bit, by two processes as by one."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from processes import run_processes
+from social.tiny_scenes import agent, write_scenes
+from training.small import metrics, tensors
+
+from jepatlas.align import LinearProbe
+from jepatlas.base.arrays import write_arrays
+from jepatlas.base.errors import InputError
+from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
+from jepatlas.recipes import (
+    MutualRecipe,
+    TaughtRecipe,
+    TeacherFile,
+    any_recipe,
+    build,
+    lessons_for,
+    recipe_from_plain,
+    recipe_id,
+    recipe_text,
+    see,
+)
+from jepatlas.runs import resume_run, start_run
+from jepatlas.training.flops import step_flops
+
+TOLD = 5
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_scenes(tmp_path_factory.mktemp("scenes"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+def told_of(table: Path, **arrays: np.ndarray) -> TeacherFile:
+    """Latents of every state, held-out ones among them, in an order of their own; the labels are in them."""
+    rows = see(agent(table, "left")).table
+    order = np.random.default_rng(2).permutation(len(rows))
+    states, labels = rows.column("state")[order], rows.column("label")[order]
+    h = np.random.default_rng(1).normal(3, 2, (len(order), TOLD)) + 4 * (labels == "lying")[:, None]
+    path = table.parent / f"teacher-{'-'.join(arrays) or 'all'}.npz"
+    write_arrays(path, {"h": h, "ids": states, "labels": labels} | arrays)
+    return TeacherFile(str(path)).sealed()
+
+
+def recipes(table: Path) -> dict[str, Any]:
+    student = agent(table, "right", seed=1)
+    taught = TaughtRecipe(told_of(table), MigrationConfig(map=RunningMapConfig(memory=2.0)), 8, student)
+    mutual = MutualRecipe(agent(table, "left"), agent(table, "right", seed=1, width=24), MutualConfig(memory=2.0), 8)
+    return {
+        "migration": taught,
+        "logits": replace(taught, teaching=DistillationConfig()),
+        "latents": replace(taught, teaching=DistillationConfig(tells="latents")),
+        "cross": mutual,
+        "alternating": replace(mutual, teaching=MutualConfig("alternating", turn=2, memory=2.0)),
+    }
+
+
+KINDS = ["migration", "logits", "latents", "cross", "alternating"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_that_goes_on_takes_the_same_steps(kind: str, scenes: Path, tmp_path: Path):
+    recipe = recipes(scenes)[kind]
+    assert start_run(recipe, tmp_path / "whole").status == "finished"
+    shutil.copytree(tmp_path / "whole", tmp_path / "part")
+    shutil.rmtree(tmp_path / "part/checkpoints/step-6")
+    assert resume_run(tmp_path / "part").status == "finished"
+    one, other = (tensors(tmp_path / name) for name in ("whole", "part"))
+    assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_recipes_survive_their_files(kind: str, scenes: Path, tmp_path: Path):
+    recipe = recipes(scenes)[kind]
+    (tmp_path / "recipe.yaml").write_text(recipe_text(recipe))
+    assert any_recipe(tmp_path) == recipe == recipe_from_plain(yaml.safe_load(recipe_text(recipe)))
+
+
+def test_where_a_run_reports_does_not_change_what_it_is(scenes: Path):
+    recipe = recipes(scenes)["cross"]
+
+    def trained(**changes: Any) -> MutualRecipe:
+        first, second = (replace(a, training=replace(a.training, **changes)) for a in (recipe.first, recipe.second))
+        return replace(recipe, first=first, second=second)
+
+    assert recipe_id(trained(keep=7)) == recipe_id(recipe) != recipe_id(trained(lr=0.1))
+
+
+def two_runs(table: str, folder: str) -> None:
+    for kind in ("migration", "cross"):
+        start_run(recipes(Path(table))[kind], Path(folder) / kind)
+
+
+@pytest.mark.slow
+def test_two_processes_train_what_one_does(scenes: Path, tmp_path: Path):
+    run_processes(two_runs, 2, str(scenes), str(tmp_path / "two"))
+    two_runs(str(scenes), str(tmp_path / "one"))
+    for kind in ("migration", "cross"):
+        one, two = (metrics(tmp_path / many / kind) for many in ("one", "two"))
+        assert [line["step"] for line in one] == [3, 6] and all(line["loss"] > 0 for line in one)
+        for ours, theirs in zip(one, two, strict=True):
+            assert theirs == pytest.approx(ours, rel=1e-3)
+
+
+def known_rows(images: np.ndarray) -> dict[bytes, int]:
+    return {np.ascontiguousarray(image).tobytes(): row for row, image in enumerate(images)}
+
+
+def as_bytes(image: torch.Tensor) -> bytes:
+    """An image as it lies in the data set."""
+    return (image.permute(1, 2, 0) * 255).round().to(torch.uint8).contiguous().numpy().tobytes()
+
+
+def test_a_student_is_told_of_the_states_it_learns_from_and_no_others(scenes: Path):
+    recipe = recipes(scenes)["migration"]
+    seen = see(recipe.student)
+    lessons = lessons_for(recipe, seen)
+    assert sorted(lessons.rows.tolist()) == sorted(seen.learnt.tolist())
+    stored = np.load(recipe.teacher.path)
+    h = np.array([stored["h"][stored["ids"] == state][0] for state in seen.table.column("state")[lessons.rows]])
+    np.testing.assert_allclose(lessons.told, (h - h.mean(0)) / np.sqrt(h.var(0).mean()), rtol=1e-5)
+    objective, batches = build(recipe)
+    batch = batches(3)
+    known, place = known_rows(seen.images), dict(zip(lessons.rows.tolist(), lessons.told, strict=True))
+    for image, told in zip(*batch.shared, strict=True):
+        np.testing.assert_array_equal(told, place[known[as_bytes(image)]])  # as it is, and of a state it learns from
+    assert objective.lesson.map.weight.shape == (TOLD, 16)
+
+
+def test_logits_are_those_of_a_probe_where_the_teacher_is(scenes: Path):
+    recipe = recipes(scenes)["logits"]
+    seen = see(recipe.student)
+    lessons = lessons_for(recipe, seen)
+    stored = np.load(recipe.teacher.path)
+    rows = [int(np.flatnonzero(stored["ids"] == state)[0]) for state in seen.table.column("state")[lessons.rows]]
+    probe = LinearProbe.fit(stored["h"][rows], stored["labels"][rows])
+    np.testing.assert_allclose(lessons.told, probe.logits(stored["h"][rows]), rtol=1e-5)
+
+
+def test_two_agents_are_shown_the_same_states(scenes: Path):
+    recipe = recipes(scenes)["cross"]
+    _, batches = build(recipe)
+    batch, found = batches(2), []
+    for who, images in zip((recipe.first, recipe.second), batch.shared, strict=True):
+        seen = see(who)
+        known = known_rows(seen.images)
+        rows = [known[as_bytes(image)] for image in images]
+        assert set(rows) <= set(seen.learnt.tolist())
+        found.append(seen.table.column("state")[rows].tolist())
+    assert found[0] == found[1] and len(set(found[0])) == 8
+
+
+def test_what_is_counted_leaves_a_student_as_it_was(scenes: Path):
+    objective, batches = build(recipes(scenes)["migration"])
+    alone = step_flops(objective.own, lambda step: batches(step).own[0])
+    assert step_flops(objective, batches) > 1.2 * alone and objective.lesson.map.count == 0
+
+
+def test_refusals(scenes: Path, tmp_path: Path):
+    taught, mutual = recipes(scenes)["logits"], recipes(scenes)["cross"]
+    other = write_scenes(tmp_path / "other", name="x")
+
+    def refused(recipe: Any, words: str) -> None:
+        with pytest.raises(InputError, match=words):
+            build(recipe)
+
+    def teacher(name: str, **arrays: np.ndarray) -> TaughtRecipe:
+        write_arrays(tmp_path / name, arrays)
+        return replace(taught, teacher=TeacherFile(str(tmp_path / name)).sealed())
+
+    states = see(taught.student).table.column("state")
+    h = np.random.default_rng(0).normal(size=(len(states), 3))
+    refused(replace(taught, student=agent(other, "right")), "x.*0 of them are among the 40.*nothing to teach")
+    refused(teacher("bare.npz", h=h, ids=states), "has no labels.*--teaching.tells latents")
+    refused(teacher("alone.npz", h=h), "has no array ids")
+    refused(teacher("twice.npz", h=h, ids=np.full(len(h), "s")), "39 states come more than once")
+    refused(teacher("nan.npz", h=h * np.nan, ids=states), "NaN|nan")
+    refused(teacher("short.npz", h=h, ids=states[:3]), r"\(40, 3\) and ids \(3,\)")
+    refused(replace(taught, pairs=400), "400 shared states, but there are only 32")
+    refused(replace(mutual, second=agent(other, "right", seed=1)), "share 0 of them")
+    refused(replace(mutual, second=replace(mutual.second, split=1)), "judged by .* states that the other learns from")
+    with pytest.raises(InputError, match="differ in lr"):
+        replace(mutual, second=agent(scenes, "right", lr=0.5))
+    with pytest.raises(InputError, match="pairs is 0"):
+        replace(taught, pairs=0)
+    changed = teacher("changing.npz", h=h, ids=states)
+    write_arrays(tmp_path / "changing.npz", {"h": h + 1, "ids": states})
+    refused(changed, "has changed since this run began")
+    averaged = replace(taught.student, training=replace(taught.training, ema=0.9))
+    refused(replace(taught, teaching=MigrationConfig(), student=averaged), "ema")
