@@ -89,6 +89,21 @@ def test_a_logarithmic_axis_says_what_it_cannot_show():
     assert "a: 1 values are not positive" in drawing.note
 
 
+def test_bars_have_whiskers_and_marks_for_what_is_published():
+    series = [
+        {"name": "ours", "y": [0.5, "nan"], "low": [0.4, "nan"], "high": [0.7, "nan"]},
+        {"name": "<b>", "y": [1, 2]},
+    ]
+    spec = {"kind": "bars", "title": "B", "names": ["<i>a</i>", "b"], "series": series, "published": [0.9, "nan"]}
+    ours, other, published = traces(drawing := draw(spec))
+    assert drawing.legend == ("ours", "<b>", "published") and "ours: 1 of 2 values" in drawing.note
+    assert ours["error_y"]["array"][0] == pytest.approx(0.2) and ours["error_y"]["arrayminus"][0] == pytest.approx(0.1)
+    assert other["error_y"]["array"] is None and other["name"] == "&lt;b&gt;" and ours["x"][0] == "&lt;i&gt;a&lt;/i&gt;"
+    assert published["mode"] == "markers" and published["y"][0] == 0.9
+    with pytest.raises(InputError, match="same number of rows"):
+        draw(spec | {"names": ["a"]})
+
+
 def test_heatmap_is_symmetric_around_zero_only_where_there_are_negatives():
     signed = draw({"kind": "heatmap", "title": "H", "matrix": [[1, -2], [0, "nan"]], "x": ["<a>", "b"]})
     trace = traces(signed)[0]
@@ -131,7 +146,7 @@ def test_panels_with_one_range_have_the_same_limits():
     ("spec", "message"),
     [
         ({"kind": "scater", "title": "T"}, "Did you mean 'scatter'"),
-        ({"title": "T"}, "Known: curves, film, heatmap, landscape, scatter"),
+        ({"title": "T"}, "Known: bars, curves, film, heatmap, landscape, scatter"),
         (scatter(x="zz"), "no array 'zz'. Did you mean 'z'"),
         (scatter(columns=[0, 3]), "has 3 columns"),
         (scatter(columns=[0, -1]), "has 3 columns"),

@@ -1,7 +1,8 @@
 """What a figure becomes when it is drawn, and the few pieces every kind of figure is made of.
 
 Colours that depend on the theme are left to the page's script: a trace only says in `meta` which part it plays
-("points", "line", "band", "matrix", "blank") and the number of its series. All text that reaches plotly goes through
+("points", "line", "bar", "mark", "band", "matrix",
+"blank") and the number of its series. All text that reaches plotly goes through
 `plain`.
 """
 

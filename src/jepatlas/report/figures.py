@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jepatlas.base.errors import InputError, nearest
+from jepatlas.report.bars import draw_bars
 from jepatlas.report.curves import draw_curves
 from jepatlas.report.drawing import Arrays, Drawing, Spec
 from jepatlas.report.film import draw_film
@@ -18,6 +19,7 @@ from jepatlas.report.scatter import draw_scatter
 __all__ = ["KINDS", "draw"]
 
 KINDS: dict[str, Callable[[Spec, Arrays, int], Drawing]] = {
+    "bars": draw_bars,
     "curves": draw_curves,
     "film": draw_film,
     "heatmap": draw_heatmap,

@@ -18,6 +18,13 @@
       const dash = trace.line?.dash ?? dashes[Math.floor(series / 6) % 3];
       trace.line = { color: colour(`--series-${series % 6}`), width: 2, dash };
     },
+    bar: (trace, { series }, colour) => {
+      trace.marker = { color: colour(`--series-${series % 6}`) };
+      if (trace.error_y) Object.assign(trace.error_y, { color: colour("--ink"), thickness: 1 });
+    },
+    mark: (trace, _, colour) => {
+      trace.marker.line.color = colour("--ink");
+    },
     band: (trace, { series }, colour) => {
       trace.fillcolor = `${colour(`--series-${series % 6}`)}33`;
     },

@@ -13,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from jepatlas.base.files import write_bytes
+from jepatlas.report.bars import PUBLISHED, bar_data
 from jepatlas.report.colours import wheel
 from jepatlas.report.drawing import Arrays, Spec, numbers
 from jepatlas.report.film import film_frames
@@ -63,6 +64,22 @@ def _curves(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
     ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
     if len(part["series"]) > 1:
         ax.legend(fontsize=6)
+
+
+def _bars(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
+    del arrays
+    count, places = len(part["series"]), np.arange(len(part["names"]))
+    for number, series in enumerate(part["series"]):
+        data, width = bar_data(part, series), 0.8 / count
+        x = places + (number - (count - 1) / 2) * width
+        ax.bar(x, data["y"], width, color=f"C{number}", label=str(series["name"]))
+        if "low" in data and "high" in data:
+            ax.vlines(x, data["low"], data["high"], color="0.2", linewidth=0.8)
+    if PUBLISHED in part:
+        ax.hlines(numbers(part[PUBLISHED]), places - 0.4, places + 0.4, color="black", linestyle="--", label=PUBLISHED)
+    ax.set_xticks(places, [str(name) for name in part["names"]], rotation=20)
+    ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
+    ax.legend(fontsize=6)
 
 
 def _mark(ax: Axes, places: np.ndarray) -> None:
@@ -128,4 +145,5 @@ def _film(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
     )
 
 
-_PANELS = {"curves": _curves, "film": _film, "scatter": _scatter, "heatmap": _heatmap, "landscape": _landscape}
+_PANELS = {"bars": _bars, "curves": _curves, "film": _film, "scatter": _scatter, "heatmap": _heatmap,
+           "landscape": _landscape}  # fmt: skip
