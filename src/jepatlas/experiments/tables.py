@@ -11,7 +11,7 @@ from scipy import stats
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
 
-__all__ = ["at", "cell", "curve", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds"]
+__all__ = ["at", "bars", "cell", "curve", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds", "student"]
 
 
 def cell(estimate: Estimate, digits: int = 3) -> str:
@@ -55,18 +55,19 @@ def mean_over_seeds(results: Sequence[Result], name: str) -> Estimate:
 
     With fewer than two runs there is no interval, and the limits are infinite: one seed claims nothing.
     """
-    return _student(_values(results, name))
+    return student(_values(results, name))
 
 
 def factor_over_seeds(results: Sequence[Result], name: str) -> Estimate:
     """The same for a number that multiplies: of its logarithm, since factors lie about their geometric mean and none
     is below 0."""
-    found = _student(np.log(_values(results, name)))
+    found = student(np.log(_values(results, name)))
     value, low, high = np.exp([found.value, found.low, found.high]).tolist()
     return Estimate(value, low, high, found.n)
 
 
-def _student(values: np.ndarray) -> Estimate:
+def student(values: np.ndarray) -> Estimate:
+    """The mean of a few numbers with Student's 95% interval."""
     if len(values) < 2:
         return Estimate(float(values.mean()) if len(values) else np.nan, -np.inf, np.inf, len(values))
     reach = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
@@ -84,3 +85,9 @@ def curve(name: str, x: Sequence[float], estimates: Sequence[Estimate], **style:
     if all(np.isfinite([estimate.low, estimate.high]).all() for estimate in estimates):
         series |= {"low": [e.low for e in estimates], "high": [e.high for e in estimates]}
     return series | style
+
+
+def bars(name: str, estimates: Sequence[Estimate]) -> dict[str, Any]:
+    """A series of a bar chart, with its whiskers."""
+    numbers = {"y": "value", "low": "low", "high": "high"}
+    return {"name": name} | {key: [getattr(one, field) for one in estimates] for key, field in numbers.items()}

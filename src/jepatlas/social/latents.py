@@ -49,20 +49,22 @@ def _channels_first(images: np.ndarray) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2)
 
 
-def latents_of(agent: Any, part: Part = "held", *, layers: bool = False) -> dict[str, np.ndarray]:
-    """Everything that `jepatlas align` and `jepatlas migrate` can use, of states held out or learned from.
+def latents_of(agent: Any, part: Part | np.ndarray = "held", *, layers: bool = False) -> dict[str, np.ndarray]:
+    """Everything that `jepatlas align` and `jepatlas migrate` can use, of states held out or learned from; or of rows.
 
-    `raw` are small grey images: the PCA control is made from what the agent was given.
+    `raw` are small grey images: the PCA control is made from what the agent was given, shuffled where that was.
     """
-    seen, table = agent.seen, agent.seen.table
-    rows = {"held": seen.held, "learnt": seen.learnt, "all": np.arange(len(seen.images))}[part]
+    seen, table, shuffle = agent.seen, agent.seen.table, agent.recipe.shuffle
+    parts = {"held": seen.held, "learnt": seen.learnt, "all": np.arange(len(seen.images))}
+    rows = parts[part] if isinstance(part, str) else part
     arrays = {"h": agent.latents(rows), "ids": table.column("state")[rows]}
     for name, column in (("groups", "group"), ("labels", "label")):
         if column in table.columns and (table.column(column)[rows] != "").all():
             arrays[name] = table.column(column)[rows]
-    arrays["raw"] = _small_grey(seen.images[rows])
+    images = np.asarray(seen.images[rows])
+    arrays["raw"] = _small_grey(images if shuffle is None else shuffle(images, rows))
     if layers:
-        found = encode_layers(agent.objective, seen.images[rows], rows, agent.recipe.shuffle)
+        found = encode_layers(agent.objective, images, rows, shuffle)
         arrays |= {f"layer{number:02d}": layer for number, layer in enumerate(found)}
     return arrays
 
