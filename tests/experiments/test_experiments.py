@@ -178,7 +178,10 @@ def test_the_claims_page_is_what_the_records_say():
     assert (DOCS / "claims.md").read_text() == page
 
 
-NOT_RUN_YET = {"reacher-rates", "reacher-collapse", "reacher-isotropisation", "value-guided"}
+NOT_RUN_YET = {
+    "reacher-rates", "reacher-collapse", "reacher-isotropisation", "value-guided", "social-views", "social-paradigms",
+    "social-structure", "social-pairs", "social-shift",
+}  # fmt: skip
 """Each goes from here with the commit that publishes its record."""
 
 

@@ -40,6 +40,11 @@ from jepatlas.experiments import (
     registration_energies,
     sample_complexity,
     scaling,
+    social_pairs,
+    social_paradigms,
+    social_shift,
+    social_structure,
+    social_views,
     spectral_solver,
     straight_plans,
     value_guided,
@@ -115,6 +120,13 @@ _PLAN = (
     one_way_doors,
     ported_planner,
 )
+_SOCIAL = (
+    social_views,
+    social_paradigms,
+    social_structure,
+    social_pairs,
+    social_shift,
+)
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN, *_ENERGY, *_PIXELS, *_PLAN)
+    module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN, *_ENERGY, *_PIXELS, *_PLAN, *_SOCIAL)
 }

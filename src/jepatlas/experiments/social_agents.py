@@ -1,0 +1,139 @@
+"""The agents of Social-JEPA's study: each sees one view, from scratch, and shares nothing with the other.
+
+Not even the seed: agents of two views that began with the same weights would not be independent, so agent k of a pair
+has the seed 2·seed + k. Every experiment asks for agents by the same names, so those that two of them need are trained
+once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from jepatlas.base.config import to_plain
+from jepatlas.encoders import ViTConfig
+from jepatlas.experiments.experiment import Scale, Trial
+from jepatlas.experiments.social_runs import run
+from jepatlas.experiments.social_scenes import SCENES, WORLDS
+from jepatlas.objectives.vision import (
+    AnyVision,
+    AutoencoderConfig,
+    BarlowTwinsConfig,
+    BYOLConfig,
+    CropLeJEPAConfig,
+    CropVICRegConfig,
+    DINOConfig,
+    DINOv2Config,
+    IBOTConfig,
+    IJEPAConfig,
+    MAEConfig,
+    MLPPredictorConfig,
+    MoCoV3Config,
+    SimCLRConfig,
+    SwAVConfig,
+)
+from jepatlas.recipes import Augmentation, VisionRecipe
+from jepatlas.training import CosineSchedule, TrainingConfig
+from jepatlas.views.images import Shuffle
+
+__all__ = ["OBJECTIVES", "PLANS", "SHUFFLES", "AgentPlan", "agent", "agents"]
+
+OBJECTIVES: dict[str, AnyVision] = {
+    "ijepa": IJEPAConfig(predictor=MLPPredictorConfig()),  # the published one: two layers of 2,048
+    "lejepa": CropLeJEPAConfig(),
+    "mae": MAEConfig(),
+    "autoencoder": AutoencoderConfig(),
+    "simclr": SimCLRConfig(),
+    "byol": BYOLConfig(),
+    "vicreg": CropVICRegConfig(),
+    "barlow-twins": BarlowTwinsConfig(),
+    "dino": DINOConfig(),
+    "moco-v3": MoCoV3Config(),
+    "ibot": IBOTConfig(),
+    "swav": SwAVConfig(),
+    "dinov2": DINOv2Config(),
+}
+BRIEF = 0.955
+SHUFFLES = {"none": "as it is", "patches": "patches shuffled", "pixels": "pixels shuffled"}
+
+
+@dataclass(frozen=True)
+class AgentPlan:
+    """How agents of a scale are trained."""
+
+    encoders: tuple[ViTConfig, ...]
+    """From narrow to wide; the one called `usual` is what is studied where width is not."""
+    usual: int
+    size: int
+    training: TrainingConfig
+    held: float
+    most: int
+    """States at most whose latents are kept."""
+    seeds: int
+    local: tuple[int, int]
+    """Number and size of smaller crops."""
+
+
+_LOOP = TrainingConfig(
+    steps=300, batch_size=64, lr=3e-4, weight_decay=0.05, collapse=0.0, schedule=CosineSchedule(30), log_every=25
+)
+_TINY = replace(_LOOP, steps=4, batch_size=16, schedule=CosineSchedule(1), log_every=4)
+_PAPER = replace(
+    _LOOP, steps=200 * 4320 // 256, batch_size=256, lr=3e-4, schedule=CosineSchedule(10 * 4320 // 256),
+    precision="bfloat16", device="cuda", log_every=50,
+)  # fmt: skip
+_IMAGENET = replace(
+    _PAPER, steps=300 * 1_281_167 // 1024, batch_size=1024, lr=1.5e-4, schedule=CosineSchedule(10 * 1_281_167 // 1024)
+)
+PLANS: dict[Scale, AgentPlan] = {
+    "tiny": AgentPlan((ViTConfig(8, 12, 2, 2), ViTConfig(8, 16, 2, 2)), 1, 16, _TINY, 0.5, 200, 1, (1, 8)),
+    "small": AgentPlan(
+        (ViTConfig(width=48), ViTConfig(), ViTConfig(width=144)), 1, 48, _LOOP, 0.25, 4000, 3, (2, 24)
+    ),
+    "paper": AgentPlan(
+        (ViTConfig.s16(), ViTConfig.b16(), ViTConfig.l16()), 0, 224, _PAPER, 0.2, 25_000, 3, (6, 96)
+    ),
+}  # fmt: skip
+"""`small` has the published learning rate: at 1e-3, 300 steps leave I-JEPA's latents one direction of a drive.
+`paper`: 200 epochs of batch 256 of what one azimuth shows in smallNORB, 300 of batch 1,024 of ImageNet."""
+
+
+def agents(scale: Scale, scene: str, seeds: range, objective: str = "ijepa", *, shuffle: str = "none",
+           number: int | None = None) -> list[Trial]:  # fmt: skip
+    """Both agents of a scene, for each seed."""
+    return [agent(scale, scene, view, seed, objective, shuffle=shuffle, number=number)
+            for seed in seeds for view in range(2)]  # fmt: skip
+
+
+def agent(scale: Scale, scene: str, view: int, seed: int, objective: str = "ijepa", *, shuffle: str = "none",
+          number: int | None = None) -> Trial:  # fmt: skip
+    """One agent; `number` is that of its encoder among the plan's."""
+    plan, own = PLANS[scale], 2 * seed + view
+    encoder = plan.encoders[plan.usual if number is None else number]
+    recipe = VisionRecipe(
+        seed=own,
+        view=SCENES[scene].views[view],
+        size=plan.size,
+        held=plan.held,
+        shuffle=_shuffle(shuffle, encoder.patch, own),
+        augmentation=Augmentation(SCENES[scene].pipelines[view], *plan.local),
+        encoder=encoder,
+        objective=_objective(scale, objective),
+        training=_IMAGENET if scene == "imagenet" else plan.training,
+    )
+    place = {"scene": scene, "view": view, "objective": objective, "shuffle": shuffle, "width": encoder.width}
+    settings = {"scene": scene, "most": plan.most, "recipe": to_plain(recipe), "world": to_plain(WORLDS[scale])}
+    return Trial(place | {"seed": seed}, run, settings)
+
+
+def _shuffle(name: str, patch: int, seed: int) -> Shuffle | None:
+    """Each image has an order of its own, and each agent others: one order for both views would be something shared."""
+    return None if name == "none" else Shuffle(patch if name == "patches" else 1, "image", seed)
+
+
+def _objective(scale: Scale, name: str) -> AnyVision:
+    """Targets that follow slowly (.996) do so over 250 steps, 7% of the published training. In a short one they would
+    stay what they were at random: there they follow over 7% of its steps, too."""
+    chosen: Any = OBJECTIVES[name]
+    brief = scale != "paper" and getattr(chosen, "momentum", 0.0) > BRIEF
+    return replace(chosen, momentum=BRIEF) if brief else chosen

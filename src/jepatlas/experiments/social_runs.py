@@ -1,0 +1,70 @@
+"""What one trial of Social-JEPA's study does: train one agent on its view, and keep its latents of all states.
+
+Beside the latents lie those of the same network before its first step, which is what an untrained agent is, and small
+grey images for PCA. What two agents have in common is found out when the experiment concludes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jepatlas.base.arrays import write_arrays
+from jepatlas.base.config import from_plain, to_plain
+from jepatlas.base.records import Estimate, Verdict
+from jepatlas.experiments.latents import inform
+from jepatlas.experiments.social_scenes import source_of
+from jepatlas.recipes import VisionRecipe, build_crops, build_vision
+from jepatlas.runs import train_job
+from jepatlas.social import Seeing, collapse_verdict, latents_of, load_agent
+from jepatlas.training.flops import step_flops
+from jepatlas.worlds.objects import RenderedObjects
+
+__all__ = ["LATENTS", "kept_rows", "run"]
+
+LATENTS = "latents.npz"
+
+
+def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Train (or go on), encode, and tell what it cost and whether the latents collapsed."""
+    images = source_of(settings["scene"], from_plain(RenderedObjects, settings["world"]))
+    recipe = replace(from_plain(VisionRecipe, settings["recipe"]), images=images)
+    record = train_job(to_plain(recipe), folder)
+    if record["status"] != "finished":
+        return record
+    agent = load_agent(Path(folder))
+    rows = kept_rows(agent.seen.table.column("state"), settings["most"])
+    untrained = build_vision(recipe)
+    cost = step_flops(untrained, build_crops(recipe, agent.seen)) * recipe.training.steps
+    arrays = _arrays(agent, Seeing(recipe, untrained.eval(), agent.seen), rows)
+    write_arrays(Path(folder) / LATENTS, arrays)
+    verdicts = [collapse_verdict(arrays["h"][arrays["held"]]), *_told(Path(folder), cost)]
+    return record | {"verdicts": [verdict.to_json() for verdict in verdicts]}
+
+
+def kept_rows(states: np.ndarray, most: int) -> np.ndarray:
+    """All rows, or `most` of them: those whose states come first by a hash, so that agents of other views keep the
+    same states."""
+    if len(states) <= most:
+        return np.arange(len(states))
+    marks = [hashlib.blake2b(str(state).encode(), digest_size=8).digest() for state in states]
+    return np.sort(np.argsort(marks, kind="stable")[:most])
+
+
+def _arrays(agent: Seeing, untrained: Seeing, rows: np.ndarray) -> dict[str, np.ndarray]:
+    arrays = latents_of(agent, rows, layers=agent.recipe.objective.kind == "ijepa" and agent.recipe.shuffle is None)
+    held = np.isin(rows, agent.seen.held)
+    arrays["untrained"] = untrained.latents(rows)
+    layers = {name: array[held] for name, array in arrays.items() if name.startswith("layer")}  # to be scored alone
+    return arrays | layers | {"held": held}
+
+
+def _told(folder: Path, flops: int) -> list[Verdict]:
+    loss = float(json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])["loss"])
+    found = {"flops": flops, "loss": loss}
+    return [Verdict.from_json(one) for one in inform({k: Estimate(v, v, v, 1) for k, v in found.items()}, "")]

@@ -1,0 +1,148 @@
+"""What a map between agents withstands: states of another kind than it was fitted on, and agents of other widths.
+
+Fitted on some categories (or on driving straight), scored on held-out states of these and of the others. A part that
+varies less has a lower R² for any map, so the price of the shift is counted from a map that was fitted on as many
+states of the part that is scored. Agents of different width are joined by rectangular maps, beside PCA of such widths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jepatlas.align.controls import pca_control
+from jepatlas.align.maps import RidgeMap
+from jepatlas.base.linear import r2
+from jepatlas.base.records import Estimate, Verdict
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.social_agents import PLANS, agents
+from jepatlas.experiments.social_charts import Met
+from jepatlas.experiments.social_measures import EFFORT, translate
+from jepatlas.experiments.social_meetings import meetings, paired
+from jepatlas.experiments.social_scenes import SCENES
+from jepatlas.experiments.social_shift_shown import shift_figure, shift_table, width_figure, width_table
+from jepatlas.experiments.tables import at, cell, grouped, mean_over_seeds, over_seeds, student
+
+__all__ = ["EXPERIMENT", "home", "judge", "shifted", "widths"]
+
+CHEAP = 0.1
+STUDIED: dict[Scale, tuple[str, ...]] = {
+    "tiny": ("rendered",),
+    "small": ("rendered", "driving", "eth80"),
+    "paper": ("smallnorb",),
+}
+
+CLAIM = Claim(
+    statement="A map fitted on some states serves others of another kind nearly as well; between agents of different "
+    "capacity R² falls, the more the further apart they are.",
+    source="Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models, Tables 5 and 6",
+    measured="R² .891 in domain, .844 shifted; .891 between equal ViT-S/16, .814 from S to B, .742 from S to L",
+)
+
+
+def trials(scale: Scale, seed: int) -> list[Trial]:
+    """The usual agents of every scene, and of the first scene those of all widths."""
+    seeds, plan = range(seed, seed + PLANS[scale].seeds), PLANS[scale]
+    usual = [trial for scene in STUDIED[scale] for trial in agents(scale, scene, seeds)]
+    others = [number for number in range(len(plan.encoders)) if number != plan.usual]
+    return usual + [
+        trial for number in others for trial in agents(scale, STUDIED[scale][0], seeds, number=number)
+    ]  # fmt: skip
+
+
+def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    plan = PLANS[scale]
+    usual = at(results, width=plan.encoders[plan.usual].width)
+    sides = [at(results, scene=STUDIED[scale][0], view=view) for view in range(2)]
+    pairs = [paired(a, b, lambda met: widths(met, EFFORT[scale].rows)) for a in sides[0] for b in sides[1]
+             if a.at["seed"] == b.at["seed"]]  # fmt: skip
+    return judge(meetings(usual, shifted), pairs, plan.encoders[plan.usual].width)
+
+
+def home(labels: np.ndarray, scene_labels: Sequence[str]) -> np.ndarray:
+    """Which rows are of the kind that maps are fitted on: going straight, or the first half of the categories.
+
+    >>> home(np.array(["mug", "car", "plane"]), ["car", "mug", "plane"]).tolist()
+    [False, True, False]
+    """
+    if "straight" in scene_labels:
+        return labels == "straight"
+    return np.isin(labels, sorted(scene_labels)[: len(scene_labels) // 2])
+
+
+def shifted(met: Met) -> dict[str, Estimate]:
+    """R² within the part that was fitted on, on the other part, and there by a map of its own."""
+    here = home(met.a["labels"], np.unique(met.a["labels"]).tolist())
+    (fit, away), (inside, outside) = ((rows[here[rows]], rows[~here[rows]]) for rows in met.split)
+    rng, count = numpy_generator(0, "shift"), min(len(fit), len(away))
+    few, own = (np.sort(rng.permutation(rows)[:count]) for rows in (fit, away))
+    found = {"inside": _r2(met, few, inside), "outside": _r2(met, few, outside), "own": _r2(met, own, outside)}
+    found |= {"price": found["own"] - found["outside"], "pairs": float(count)}
+    return {name: Estimate(value, value, value, len(outside)) for name, value in found.items()}
+
+
+def _r2(met: Met, fit: np.ndarray, score: np.ndarray) -> float:
+    a, b = met.a["h"], met.b["h"]
+    fitted = RidgeMap(standardise=True).fit(a[fit], b[fit], groups=met.groups[fit])
+    scale = np.where(fitted.map_.y_scale > 0, fitted.map_.y_scale, 1.0)
+    return r2(b[score] / scale, fitted.transform(a[score]) / scale)
+
+
+def widths(met: Met, rows: int) -> dict[str, Estimate]:
+    """Scores of a rectangular map, and R² of PCA of the same widths."""
+    a, b, fit = met.a["h"], met.b["h"], met.split.fit
+    found = translate(met, a, b, rows)
+    every = np.arange(len(found.target))
+    wide = [pca_control(side["raw"], side["h"].shape[1], fit) for side in (met.a, met.b)]
+    control = translate(met, wide[0], wide[1], rows)
+    scores = found.scores(every, every) | {"r2_pca": r2(control.target, control.told)}
+    return {name: Estimate(value, value, value, len(every)) for name, value in scores.items()}
+
+
+def judge(moved: Sequence[Result], pairs: Sequence[Result], usual: int) -> Finding:
+    """The price of a shift must be surely below CHEAP in every scene, and R² surely lower between other widths."""
+    scenes = {scene: runs for (scene,), runs in grouped(moved, "scene").items() if over_seeds(runs, "price").n}
+    price = {scene: mean_over_seeds(runs, "price") for scene, runs in scenes.items()}
+    lower = _lower(pairs, usual)
+    rules = [*(found.high <= CHEAP for found in price.values()), *([lower.low > 0] if lower.n else [])]
+    return Finding(
+        "undecided" if not rules else "holds" if all(rules) else "holds in part" if any(rules) else "does not hold",
+        " ".join(_sentence(scene, runs) for scene, runs in scenes.items())
+        + f" A shift is cheap where its mean price over seeds is surely at most {CHEAP} of R². Between agents of width "
+        f"{usual}, R² is higher than between one of them and one of another width by {cell(lower)}.",
+        short=f"shift cheap in {sum(rules[: len(price)])} of {len(price)}; other widths cost {lower.value:.3f}",
+        verdicts=tuple(_verdict(scene, found) for scene, found in price.items()),
+        figures=(shift_figure(scenes), width_figure(pairs)),
+        tables=(shift_table(moved), width_table(pairs)),
+    )
+
+
+def _lower(pairs: Sequence[Result], usual: int) -> Estimate:
+    """How much lower R² is where one of the widths is another one, at the same seeds."""
+    gaps = []
+    for runs in grouped(pairs, "seed").values():
+        same = [run.value("r2") for run in runs if run.at["width"] == run.at["to"] == usual]
+        other = [run.value("r2") for run in runs if (run.at["width"] == usual) != (run.at["to"] == usual)]
+        gaps.append(np.mean(same) - np.mean(other) if same and other else np.nan)
+    found = np.array(gaps)
+    return student(found[np.isfinite(found)])
+
+
+def _sentence(scene: str, runs: Sequence[Result]) -> str:
+    inside, outside, own = (over_seeds(runs, name) for name in ("inside", "outside", "own"))
+    return (
+        f"{SCENES[scene].title.capitalize()}: R² {cell(inside)} on states like those fitted on, {cell(outside)} on "
+        f"others, and there {cell(own)} by a map of their own."
+    )
+
+
+def _verdict(scene: str, found: Estimate) -> Verdict:
+    return Verdict.judge(
+        f"price_{scene}", found, direction="lower", threshold=CHEAP,
+        good="The map serves states of another kind.", bad="The map does not surely serve states of another kind.",
+    )  # fmt: skip
+
+
+EXPERIMENT = Experiment("social-shift", "Other states and other widths", CLAIM, trials, conclude)

@@ -1,0 +1,104 @@
+"""What two agents have in common, to look at: scores beside controls, neighbourhoods, the map's spectrum, layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jepatlas.align.similarity import NEIGHBOURS, cka_debiased
+from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.social_charts import CONTROLS, NAMES, meet
+from jepatlas.experiments.social_measures import translate
+from jepatlas.experiments.social_scenes import SCENES
+from jepatlas.experiments.tables import at, cell, curve, grouped, over_seeds
+
+__all__ = ["layers_figure", "neighbours_figure", "neighbours_table", "scores_table", "spectrum_figure"]
+
+Spec = dict[str, Any]
+ROWS = 300
+
+
+def scores_table(pairs: Sequence[Result]) -> Spec:
+    """One row for each pair of agents, those that were lost among them."""
+    rows = [
+        [SCENES[pair.at["scene"]].title, pair.at["seed"], pair.status,
+         *(cell(pair.estimate(name)) for name in ("r2", "r2_raw", "dsc", "nos_10")),
+         *(cell(pair.estimate(f"r2_{name}")) for name in (*CONTROLS, "pixels")), cell(pair.estimate("beyond")),
+         *(_plain(pair.value(name), shape) for name, shape in
+           (("p_r2", ".2f"), ("cka", ".3f"), ("kappa", ".1f"), ("orthogonality", ".2f"), ("directions", ".1f"),
+            ("loss", ".3f")))]
+        for pair in pairs
+    ]  # fmt: skip
+    columns = ["scene", "seed", "agents", "R²", "R², not standardised", "DSC", "NOS@10",
+               *(f"R², {NAMES[name]}" for name in (*CONTROLS, "pixels")), "R² beyond the best control", "p", "CKA",
+               "κ(W)", "orthogonality, whitened", "directions", "loss"]  # fmt: skip
+    return {"title": "Held-out states, with 95% intervals by groups", "columns": columns, "rows": rows}
+
+
+def _plain(value: float, shape: str) -> str:
+    return "–" if np.isnan(value) else f"{value:{shape}}"
+
+
+def neighbours_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
+    rows = [
+        [SCENES[scene].title, NAMES[name],
+         *(_spread([run.value(f"nos_{k}_of_{name}") for run in runs if run.status == "finished"]) for k in NEIGHBOURS)]
+        for scene, runs in scenes.items() for name in ("agents", *CONTROLS)
+    ]  # fmt: skip
+    rows += [[SCENES[scene].setting, "published", *map(str, SCENES[scene].neighbours)] for scene in scenes]
+    columns = ["scene", "of", *(f"NOS@{k}" for k in NEIGHBOURS)]
+    return {"title": "Neighbourhoods, mean ± standard deviation over seeds", "columns": columns, "rows": rows}
+
+
+def _spread(values: Sequence[float]) -> str:
+    """Mean ± standard deviation; of one value there is none."""
+    spread = f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
+    return "–" if np.isnan(values).any() else f"{np.mean(values):.3f}{spread}"
+
+
+def neighbours_figure(scenes: Mapping[str, Sequence[Result]]) -> Spec:
+    panels = []
+    for scene, runs in scenes.items():
+        series = [curve(NAMES[name], NEIGHBOURS, [over_seeds(runs, f"nos_{k}_of_{name}") for k in NEIGHBOURS])
+                  for name in ("agents", *CONTROLS)]  # fmt: skip
+        published = {"name": "published", "x": list(NEIGHBOURS), "y": list(SCENES[scene].neighbours), "dash": True}
+        panels.append({"title": SCENES[scene].title, "series": [*series, published]})
+    return {"kind": "curves", "title": "Share of the k nearest that are not the same", "log_x": True, "x_label": "k",
+            "y_label": "NOS@k", "panels": panels, "note": "Lower is better."}  # fmt: skip
+
+
+def spectrum_figure(results: Sequence[Result]) -> Spec:
+    """Singular values of the map between standardised latents, for the first seed of each scene."""
+    series = []
+    for (scene,), found in grouped(results, "scene").items():
+        for first, second in _pairs(found)[:1]:
+            met = meet(first, second)
+            values = translate(met, met.a["h"], met.b["h"], ROWS).fitted.conditioning_.singular_values
+            values = values[values > 0]
+            series.append({"name": SCENES[scene].title, "x": list(range(1, len(values) + 1)), "y": values.tolist()})
+    return {"kind": "curves", "title": "Singular values of the map: all alike for an isometry", "x_label": "number",
+            "y_label": "singular value", "log_y": True, "series": series}  # fmt: skip
+
+
+def layers_figure(results: Sequence[Result]) -> list[Spec]:
+    """Debiased CKA of every layer of one agent with every layer of the other, for the first seed of each scene."""
+    figures = []
+    for (scene,), found in grouped(results, "scene").items():
+        for first, second in _pairs(found)[:1]:
+            met = meet(first, second)
+            layers = [[side[name] for name in sorted(side) if name.startswith("layer")] for side in (met.a, met.b)]
+            matrix = [[cka_debiased(one[:ROWS], other[:ROWS]) for other in layers[1]] for one in layers[0]]
+            if matrix:
+                names = [str(number + 1) for number in range(len(matrix))]
+                title = f"Debiased CKA of layers: {SCENES[scene].title}"
+                figures.append({"kind": "heatmap", "title": title, "matrix": matrix, "x": names, "y": names})
+    return figures
+
+
+def _pairs(results: Sequence[Result]) -> list[tuple[Result, Result]]:
+    """Both agents of each seed, where both finished."""
+    finished = [result for result in results if result.status == "finished"]
+    pairs = [(at(found, view=0), at(found, view=1)) for found in grouped(finished, "seed").values()]
+    return [(first[0], second[0]) for first, second in pairs if first and second]

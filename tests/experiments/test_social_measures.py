@@ -1,0 +1,155 @@
+"""What is measured of two agents, where what they have in common is known."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from experiments.social_latents import DIM, agent_result, met, rotation, side, states
+
+from jepatlas.base.errors import InputError
+from jepatlas.base.linear import least_squares, r2
+from jepatlas.experiments import EXPERIMENTS
+from jepatlas.experiments.pair_noise import SHARES
+from jepatlas.experiments.social_charts import meet
+from jepatlas.experiments.social_measures import EFFORT, Effort, measured, translate
+from jepatlas.experiments.social_meetings import meetings
+from jepatlas.experiments.social_runs import kept_rows
+from jepatlas.experiments.social_shift import shifted, widths
+from jepatlas.experiments.social_stress import stressed
+from jepatlas.social import latents_of
+from jepatlas.views.images import Shuffle
+
+EFFORTS = Effort(19, 10, 80)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_a_rotation_is_found_beyond_chance_and_controls(rng: np.random.Generator):
+    z = states(rng)
+    found = measured(met(z, 3 * z @ rotation(rng) + 5, rng), EFFORTS)
+    assert found["r2"].value > 0.99 and found["r2_rotation"].value > 0.99 and found["p_r2"].value == 0.05
+    assert found["beyond"].low > 0.5 and found["beyond_pixels"].low > 0.5
+    assert found["nos_10"].value < 0.05 and found["dsc"].value > 0.99 and found["cka"].value > 0.99
+    assert found["kappa"].value < 1.5
+
+
+def test_a_stretch_is_linear_but_no_rotation(rng: np.random.Generator):
+    z = states(rng)
+    found = measured(met(z, z * np.geomspace(1, 30, DIM) @ rotation(rng), rng), EFFORTS)
+    assert found["r2"].value > 0.99 and found["r2_raw"].value > 0.99
+    assert found["r2_rotation"].value < 0.9 and found["cka"].value < 0.6
+
+
+def test_unrelated_agents_have_nothing_in_common(rng: np.random.Generator):
+    found = measured(met(states(rng), states(rng), rng), EFFORTS)
+    assert found["r2"].value < 0.05 and found["p_r2"].value > 0.05 and found["cka"].value < 0.1
+
+
+def test_what_pixels_tell_is_not_the_agents_merit(rng: np.random.Generator):
+    """Images that are the state itself: nothing is left beyond PCA, nor beyond pixels of the first view."""
+    z = states(rng)
+    pair = met(z, z @ rotation(rng), rng)
+    pixels = np.pad(z, [(0, 0), (0, 36 - DIM)]).reshape(-1, 6, 6)
+    told = replace(pair, a=pair.a | {"raw": pixels}, b=pair.b | {"raw": pixels})
+    found = measured(told, EFFORTS)
+    assert abs(found["beyond"].value) < 0.01 and abs(found["beyond_pixels"].value) < 0.01
+
+
+def test_scores_are_those_of_held_out_states_by_the_definition(rng: np.random.Generator):
+    z = states(rng)
+    pair = met(z, z @ rotation(rng) + 0.5 * states(rng), rng)
+    fit, score = pair.split
+    found = translate(pair, pair.a["h"], pair.b["h"], 1000)
+    told = least_squares(pair.a["h"][fit], pair.b["h"][fit]).apply(pair.a["h"][score])
+    every = np.arange(len(score))
+    assert found.scores(every, every)["r2_raw"] == pytest.approx(r2(pair.b["h"][score], told), abs=0.02)
+    assert len(translate(pair, pair.a["h"], pair.b["h"], 10).target) == 10
+
+
+def test_agents_meet_by_states_and_must_hold_out_the_same(tmp_path: Path, rng: np.random.Generator):
+    z, order = states(rng), rng.permutation(240)[:200]
+    a, b = side(z, rng), {name: array[order] for name, array in side(2 * z, rng).items()}
+    for arrays in (a, b):  # layers have rows for held-out states alone
+        arrays["layer00"] = arrays["h"][arrays["held"]]
+    first, second = agent_result(tmp_path / "a", a, 0), agent_result(tmp_path / "b", b, 1)
+    found = meet(first, second)
+    np.testing.assert_allclose(2 * found.a["h"], found.b["h"])
+    np.testing.assert_allclose(2 * found.a["layer00"], found.b["layer00"])
+    assert len(found.a["layer00"]) == found.a["held"].sum() == len(found.split.score)
+    (pair,) = meetings([first, second], lambda met: measured(met, EFFORT["tiny"]))
+    assert pair.at["to"] == DIM and pair.value("r2") > 0.99
+    wrong = agent_result(tmp_path / "c", b | {"held": ~b["held"]}, 1)
+    with pytest.raises(InputError, match="did not hold out the same"):
+        meet(first, wrong)
+    (lost,) = meetings([first, replace(second, status="crashed")], lambda met: measured(met, EFFORT["tiny"]))
+    assert lost.status == "crashed" and np.isnan(lost.value("r2"))
+
+
+def test_agents_of_two_views_keep_the_same_states(rng: np.random.Generator):
+    names = np.array([f"s{i}" for i in range(100)])
+    shuffled = rng.permutation(names)
+    assert set(names[kept_rows(names, 30)]) == set(shuffled[kept_rows(shuffled, 30)])
+    assert len(kept_rows(names, 30)) == 30 and (kept_rows(names, 100) == np.arange(100)).all()
+
+
+def test_controls_see_what_the_agent_saw(rng: np.random.Generator):
+    """Small grey images of chosen rows, their patches shuffled as the agent's are."""
+    images, rows = rng.integers(0, 256, (5, 16, 16, 3), dtype=np.uint8), np.array([3, 1])
+    columns = {"state": np.array(list("abcde")), "view": np.array(["left"] * 5)}
+    table = SimpleNamespace(columns=columns, column=columns.__getitem__)
+    for shuffle in (None, Shuffle(8, seed=3)):
+        agent = SimpleNamespace(
+            seen=SimpleNamespace(images=images, table=table, held=rows[:0], learnt=rows[:0]),
+            recipe=SimpleNamespace(shuffle=shuffle),
+            latents=lambda rows: rows[:, None] * 1.0,
+        )
+        found, given = latents_of(agent, rows), images[rows] if shuffle is None else shuffle(images[rows], rows)
+        np.testing.assert_allclose(found["raw"], given.mean(-1), rtol=1e-5)
+        assert found["ids"].tolist() == ["d", "b"] and found["h"].ravel().tolist() == [3.0, 1.0]
+
+
+def test_a_shift_costs_what_the_map_changes(rng: np.random.Generator):
+    z = states(rng)
+    same = met(z, z @ rotation(rng), rng)
+    assert abs(shifted(same)["price"].value) < 0.01 and shifted(same)["inside"].value > 0.99
+    mugs = (same.a["labels"] == "mug")[:, None]
+    other = replace(same, b=same.b | {"h": np.where(mugs, z @ rotation(rng), same.b["h"])})
+    found = shifted(other)
+    assert found["inside"].value > 0.99 and found["own"].value > 0.99 and found["price"].value > 0.5
+
+
+def test_a_rectangular_map_tells_what_the_narrow_agent_knows(rng: np.random.Generator):
+    z = states(rng)
+    assert widths(met(z, z[:, :3], rng), 100)["r2"].value > 0.99
+    narrow = widths(met(z[:, :4], z, rng), 100)["r2"].value
+    assert 0.3 < narrow < 0.6, "half of the variance"
+
+
+def test_few_and_mismatched_pairs(rng: np.random.Generator):
+    """Least squares with a share ε mismatched keeps (1 − ε²) of R²: 0.09 is lost of a perfect one, and a bit more."""
+    z = states(rng)
+    noisy = stressed(met(z, z @ rotation(rng) + 0.5 * states(rng), rng))
+    assert noisy["gained"].value == noisy["r2_ridge_160"].value - noisy["r2_ridge_50"].value > 0
+    found = stressed(met(z, z @ rotation(rng), rng))
+    assert 0.05 < found["lost"].value < 0.2
+    assert found[f"r2_noise_robust_{SHARES[-1]:g}"].value > 0.99
+
+
+def test_experiments_share_their_agents():
+    """What two of them ask for has one name and one recipe, so it is trained once."""
+    jobs = {name: {trial.job.name for trial in EXPERIMENTS[name].trials("small", 0)} for name in EXPERIMENTS}
+    views = jobs["social-views"]
+    assert jobs["social-pairs"] <= views
+    assert len(jobs["social-shift"] - views) == 12
+    assert len(jobs["social-paradigms"] & views) == len(jobs["social-structure"] & views) == 6
+
+
+@pytest.mark.parametrize("name", ["social-views", "social-paradigms", "social-structure", "social-shift"])
+def test_no_two_agents_share_a_seed(name: str):
+    for trial in EXPERIMENTS[name].trials("small", 0):
+        assert trial.settings["recipe"]["seed"] == 2 * int(trial.at["seed"]) + int(trial.at["view"])

@@ -1,0 +1,132 @@
+"""The verdicts of Social-JEPA's study follow their rules: numbers of pairs are given, outcomes must come out."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jepatlas.base.records import Estimate
+from jepatlas.experiments import (
+    Result,
+    Trial,
+    social_pairs,
+    social_paradigms,
+    social_shift,
+    social_structure,
+    social_views,
+)
+from jepatlas.experiments.latents import inform
+from jepatlas.experiments.social_charts import NAMES
+from jepatlas.experiments.social_runs import run
+
+USUAL = {"scene": "rendered", "objective": "ijepa", "shuffle": "none", "width": 96, "to": 96}
+SCORES = {"r2_raw": 0.8, "dsc": 0.8, "nos_10": 0.3, "r2_rotation": 0.79, "p_r2": 0.05, "directions": 9.0} | {
+    f"r2_{name}": 0.5 for name in NAMES if name != "agents"
+}
+
+
+def pairs(numbers: Callable[[dict], Mapping[str, float]], *places: Mapping[str, str | int]) -> list[Result]:
+    """Three seeds of each kind of pair, which differ a bit."""
+    made = []
+    for place in places:
+        for seed in range(3):
+            at: dict[str, str | int | float] = {**USUAL, **place, "seed": seed}
+            found = {name: Estimate(v + 1e-3 * seed, v, v, 9) for name, v in numbers(at).items()}
+            made.append(Result(Trial(at, run, {}), Path(), "finished", {"verdicts": inform(found, "")}))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("beyond", "changed", "outcome"),
+    [
+        ((0.2, 0.2), {}, "holds"),
+        ((0.2, 0.2), {"r2_rotation": 0.4}, "holds in part"),  # linear, but no isometry
+        ((0.2, -0.1), {}, "holds in part"),  # one scene of two
+        ((-0.1, -0.1), {}, "does not hold"),  # pixels align as well
+        ((0.2, 0.2), {"p_r2": 0.3}, "does not hold"),  # chance
+        ((0.2, 0.2), {"directions": 1.1}, "does not hold"),  # what collapsed aligns easily
+    ],
+)
+def test_views(beyond: tuple[float, float], changed: dict[str, float], outcome: str):
+    gains = dict(zip(("rendered", "driving"), beyond, strict=True))
+    made = pairs(
+        lambda at: SCORES | {"r2": 0.8, "p_r2": 0.04, "beyond": gains[at["scene"]]} | changed,
+        *({"scene": scene} for scene in gains),
+    )
+    finding = social_views.judge(made)
+    assert finding.outcome == outcome and 0 < len(finding.short) <= 66
+
+
+def test_one_seed_decides_nothing():
+    made = pairs(lambda at: SCORES | {"r2": 0.8, "beyond": 0.2}, {})[:1]
+    assert social_views.judge(made).outcome == "does not hold"
+    assert not social_views.judge(made).verdicts[0].passed
+
+
+@pytest.mark.parametrize(
+    ("mae", "simclr", "outcome"),
+    [
+        (0.6, 0.5, "holds"),
+        (0.8, 0.5, "holds in part"),
+        (0.95, 0.5, "does not hold"),
+        (0.8, 0.8, "undecided"),
+    ],
+)
+def test_paradigms(mae: float, simclr: float, outcome: str):
+    scores = {"ijepa": 0.8, "mae": mae, "simclr": simclr}
+    made = pairs(
+        lambda at: SCORES | {"r2": scores[at["objective"]], "beyond": 0.1, "flops": 1e12, "cka": 0.5},
+        *({"objective": name} for name in scores),
+    )
+    finding = social_paradigms.judge(made)
+    assert finding.outcome == outcome and 0 < len(finding.short) <= 66
+    table = finding.tables[0]
+    assert table["rows"][1][-2:] == ["0.882 0.845 0.31", "0.409 0.45 0.028"], "published figures stand beside ours"
+
+
+def test_a_collapsed_pair_stays_in_sight():
+    made = pairs(lambda at: SCORES | {"r2": 0.8, "directions": 1.2, "flops": 1.0}, {}, {"objective": "mae"})
+    assert len(social_paradigms.judge(made).tables[1]["rows"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("r2", "nos", "outcome"),
+    [(0.3, 0.8, "holds"), (0.85, 0.8, "holds in part"), (0.85, 0.1, "does not hold")],
+)
+def test_structure(r2: float, nos: float, outcome: str):
+    def numbers(at: dict) -> dict[str, float]:
+        broken = at["shuffle"] != "none"
+        return SCORES | {"r2": r2 if broken else 0.8, "dsc": r2 if broken else 0.8, "nos_10": nos if broken else 0.3,
+                         "beyond": 0.0}  # fmt: skip
+
+    finding = social_structure.judge(pairs(numbers, *({"shuffle": name} for name in ("none", "patches", "pixels"))))
+    assert finding.outcome == outcome and 0 < len(finding.short) <= 66
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "growth", "outcome"),
+    [(0.3, 0.2, 80.0, "holds"), (0.3, 0.2, 1.1, "holds in part"), (-0.1, -0.1, 1.1, "does not hold")],
+)
+def test_pairs(gained: float, lost: float, growth: float, outcome: str):
+    made = pairs(lambda at: {"gained": gained, "lost": lost, "growth": growth, "r2_ridge_50": 0.1, "r2_ridge_900": 0.8},
+                 {"scene": "rendered"}, {"scene": "driving"})  # fmt: skip
+    finding = social_pairs.judge(made)
+    assert finding.outcome == outcome and 0 < len(finding.short) <= 66
+    assert [row[1] for row in finding.tables[0]["rows"]] == ["50", "900"] * 2
+
+
+@pytest.mark.parametrize(
+    ("price", "other", "outcome"),
+    [(0.04, 0.6, "holds"), (0.3, 0.6, "holds in part"), (0.3, 0.9, "does not hold")],
+)
+def test_shift(price: float, other: float, outcome: str):
+    moved = pairs(lambda at: {"inside": 0.8, "own": 0.8, "outside": 0.8 - price, "price": price, "pairs": 9.0}, {})
+    wide = pairs(
+        lambda at: {"r2": 0.8 if at["width"] == at["to"] else other},
+        *({"width": one, "to": two} for one in (48, 96) for two in (48, 96)),
+    )
+    finding = social_shift.judge(moved, wide, 96)
+    assert finding.outcome == outcome and 0 < len(finding.short) <= 66
+    assert finding.figures[1]["matrix"][0][1] == pytest.approx(other + 1e-3)
+    assert np.isfinite(finding.figures[0]["series"][1]["y"]).all()
