@@ -1,0 +1,87 @@
+"""What a linear probe reads from an agent as it learns: before its first step, and at every checkpoint of its run.
+
+Probes are trained on the states that the agent learns from, and asked about whole groups that no agent has seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jepatlas.align.probes import LinearProbe
+from jepatlas.base.errors import InputError
+from jepatlas.recipes import (
+    MutualRecipe,
+    SeenImages,
+    TaughtRecipe,
+    VisionRecipe,
+    build_mutual,
+    build_taught,
+    build_vision,
+    recipe_id,
+    see,
+)
+from jepatlas.social.agents import Seeing
+from jepatlas.social.graduates import agents_of
+from jepatlas.training import load_checkpoint, load_weights
+
+__all__ = ["Milestone", "first_to", "milestones"]
+
+Trained = VisionRecipe | TaughtRecipe | MutualRecipe
+
+
+@dataclass(frozen=True)
+class Milestone:
+    """After so many steps a probe was right on these held-out rows."""
+
+    step: int
+    hits: np.ndarray  # (held,) bool
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.hits.mean())
+
+
+def milestones(recipe: Trained, folder: Path) -> dict[str, list[Milestone]]:
+    """Of each agent of a run, by the name that `agents_of` gives it; an agent that learned alone is `own`."""
+    objective: Any = _fresh(recipe)
+    members = {"own": (recipe, "")} if isinstance(recipe, VisionRecipe) else agents_of(recipe)
+    seen = {name: see(agent) for name, (agent, _) in members.items()}
+    found: dict[str, list[Milestone]] = {name: [] for name in members}
+    for step, path in [(0, None), *_kept(folder)]:
+        if path is not None:
+            load_weights(objective, load_checkpoint(path, recipe_id(recipe)).tensors)
+        for name, (agent, where) in members.items():
+            own = objective.get_submodule(where).eval()
+            found[name].append(Milestone(step, _hits(Seeing(agent, own, seen[name]), seen[name])))
+    return found
+
+
+def _fresh(recipe: Trained) -> Any:
+    if isinstance(recipe, VisionRecipe):
+        return build_vision(recipe)
+    return build_taught(recipe)[0] if isinstance(recipe, TaughtRecipe) else build_mutual(recipe)[0]
+
+
+def _kept(folder: Path) -> list[tuple[int, Path]]:
+    found = [(int(path.name.removeprefix("step-")), path) for path in (folder / "checkpoints").glob("step-*")]
+    if not found:
+        raise InputError(f"{folder} has no checkpoint, so nothing can be read from the agent.")
+    return sorted(found)
+
+
+def _hits(agent: Seeing, seen: SeenImages) -> np.ndarray:
+    probe = LinearProbe.fit(agent.latents(seen.learnt), seen.table.labels(seen.learnt))
+    return probe.predict(agent.latents(seen.held)) == seen.table.labels(seen.held)
+
+
+def first_to(curve: list[tuple[int, float]], threshold: float) -> float:
+    """The first step at which an accuracy is reached; infinite where it is not.
+
+    >>> first_to([(0, 0.2), (10, 0.5), (20, 0.4)], 0.45)
+    10.0
+    """
+    return next((float(step) for step, accuracy in curve if accuracy >= threshold), float("inf"))

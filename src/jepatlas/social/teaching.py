@@ -1,0 +1,52 @@
+"""A student's run, from a teacher that was trained before: its latents go along, its network stays where it is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from shlex import quote
+
+import numpy as np
+from rich.console import Console
+
+from jepatlas.base.arrays import write_arrays
+from jepatlas.base.distributed import process_group, rank
+from jepatlas.base.errors import InputError
+from jepatlas.recipes import TaughtRecipe, TeacherFile
+from jepatlas.runs import start_run
+from jepatlas.social.agents import load_agent
+from jepatlas.social.latents import latents_of
+from jepatlas.training import Outcome
+from jepatlas.training.parallel import wait_for_all
+
+__all__ = ["start_taught", "teacher_arrays"]
+
+TEACHER = "teacher.npz"
+
+
+def teacher_arrays(run: Path) -> dict[str, np.ndarray]:
+    """What a trained agent tells of the states that it learned from: latents, ids, and labels where there are any."""
+    told = latents_of(load_agent(run), "learnt")
+    return {name: told[name] for name in ("h", "ids", "labels") if name in told}
+
+
+def start_taught(
+    recipe: TaughtRecipe, told: Mapping[str, np.ndarray], folder: Path, console: Console | None = None
+) -> Outcome:
+    """Train a student in `folder`, which keeps what the teacher told; a recipe that cannot be built leaves nothing."""
+    with process_group(recipe.training.device):
+        if folder.exists() and any(folder.iterdir()):
+            raise InputError(f"{folder} is not empty. Go on with the run in it by --resume {quote(str(folder))}, or "
+                             "choose another --out.")  # fmt: skip
+        wait_for_all()  # to look, or one would find what another has just written
+        if rank() == 0:
+            write_arrays(folder / TEACHER, told)
+        wait_for_all()
+        try:
+            return start_run(replace(recipe, teacher=TeacherFile(str(folder / TEACHER))).sealed(), folder, console)
+        except InputError:
+            if rank() == 0 and not (folder / "recipe.yaml").exists():
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
