@@ -1,0 +1,92 @@
+"""Train a student on its own view, with what a teacher has told of states that both have seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from jepatlas.base.arrays import read_arrays
+from jepatlas.base.errors import InputError
+from jepatlas.recipes import TaughtRecipe, VisionRecipe, load_recipe
+from jepatlas.runs import resume_run
+from jepatlas.social import start_taught, teacher_arrays
+from jepatlas.verbs.migrate.taught import finish
+from jepatlas.verbs.options import console_for, parse
+from jepatlas.verbs.recipe_options import choices_help, choose_recipe
+from jepatlas.verbs.train import refuse_changes
+
+NAME = "migrate model"
+
+
+@dataclass(frozen=True)
+class Model:
+    source: tyro.conf.Positional[Path | None] = None
+    """The teacher: a run folder of 'jepatlas train vision', or a file of latents with ids of their states."""
+    to: str | None = None
+    """The student's view."""
+    recipe: Annotated[TaughtRecipe, tyro.conf.arg(name="")] = field(default_factory=TaughtRecipe)
+    out: Path | None = None
+    """The run folder; by default runs/TEACHER-to-VIEW-TEACHING-sSEED."""
+    resume: Path | None = None
+    """Go on with the run in this folder; its own recipe is used."""
+    json: str | None = None
+    """Write the outcome as JSON to this file (- for standard output)."""
+
+
+Model.__doc__ = f"""Train a student on another view than its teacher's, with the teacher's latents of shared states.
+
+Example: jepatlas migrate model runs/left --to right --out runs/right
+
+The student begins with the teacher's recipe, the next seed and the view that is named; options change it, also its
+width (--encoder.width 48). Beside its own objective it learns to tell the teacher's latents through a map that is
+fitted anew in closed form as it goes (--teaching migration), or by a trained head (--teaching distillation, from a
+probe's logits where the images have labels, or --teaching.tells latents). Only states that the student learns from
+are told. The run folder keeps what was told as teacher.npz, and the student as a run of its own in student/.
+
+Choices, each with options of its own:
+{choices_help(TaughtRecipe())}
+  --recipe FILE starts from a saved recipe; other options then change it.
+
+Several processes: torchrun --nproc-per-node 2 -m jepatlas migrate model ..."""
+
+
+def main(words: list[str]) -> int:
+    begin = _begin(Path(words[0])) if words and not words[0].startswith("-") else TaughtRecipe()
+    left, recipe = choose_recipe(words, begin)
+    options = parse(Model, NAME, left, Model(recipe=recipe))
+    console = console_for(options.json)
+    if options.resume is not None:
+        refuse_changes(words, options.resume, NAME)
+        folder, outcome = options.resume, resume_run(options.resume, console)
+    else:
+        source, recipe = _asked(options)
+        told = teacher_arrays(source) if source.is_dir() else read_arrays(source)
+        folder = options.out or _default_folder(source, recipe)
+        outcome = start_taught(recipe, told, folder, console)
+    return finish(folder, outcome, NAME, options.json)
+
+
+def _begin(teacher: Path) -> TaughtRecipe:
+    """A student like its teacher, from the next seed; a file of latents says nothing of how they were made."""
+    if not teacher.is_dir():
+        return TaughtRecipe()
+    own = load_recipe(teacher, VisionRecipe)
+    return TaughtRecipe(student=replace(own, seed=own.seed + 1), pairs=min(64, own.training.batch_size))
+
+
+def _asked(options: Model) -> tuple[Path, TaughtRecipe]:
+    if options.source is None:
+        raise InputError("name the teacher: a run folder of 'jepatlas train vision', or a file of its latents.")
+    if not options.source.exists():
+        raise InputError(f"There is no run folder or file {options.source}.")
+    if options.to is None:
+        raise InputError("name the student's view: --to VIEW.")
+    return options.source, replace(options.recipe, student=replace(options.recipe.student, view=options.to))
+
+
+def _default_folder(teacher: Path, recipe: TaughtRecipe) -> Path:
+    parts = [teacher.stem, "to", str(recipe.student.view), recipe.teaching.kind, f"s{recipe.seed}"]
+    return Path("runs") / "-".join(parts)

@@ -1,0 +1,65 @@
+"""Train two agents at once, each on its own view, that teach each other on states they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tyro
+
+from jepatlas.base.errors import InputError
+from jepatlas.objectives.teaching import MutualConfig
+from jepatlas.recipes import MutualRecipe, VisionRecipe, load_recipe, read_recipe
+from jepatlas.runs import resume_run, start_run
+from jepatlas.verbs.migrate.taught import finish
+from jepatlas.verbs.options import console_for, parse
+from jepatlas.verbs.train import refuse_changes
+
+NAME = "migrate mutual"
+
+
+@dataclass(frozen=True)
+class Mutual:
+    """Train two agents at once, from the start, that teach each other.
+
+    Example: jepatlas migrate mutual runs/left runs/right --teaching.method cross --out runs/both
+
+    Each agent learns on its own view by its own recipe; on states that both see, a map between their latents is fitted
+    in closed form as they go, and they are drawn together through it: both at once (cross), or each in its turn to the
+    other as it is (alternating). Widths may differ; steps, batches and rates must be the same in both recipes. The
+    agents are then runs of their own in first/ and second/.
+    """
+
+    recipes: tyro.conf.Positional[tuple[Path, ...]] = ()
+    """Two recipes of 'jepatlas train vision': files, or run folders whose recipe is taken; nothing else is."""
+    teaching: MutualConfig = field(default_factory=MutualConfig)
+    pairs: int = 64
+    """Shared states in one step."""
+    out: Path = Path("runs/mutual")
+    """The run folder."""
+    resume: Path | None = None
+    """Go on with the run in this folder; its own recipe is used."""
+    json: str | None = None
+    """Write the outcome as JSON to this file (- for standard output)."""
+
+
+def main(words: list[str]) -> int:
+    options = parse(Mutual, NAME, words)
+    console = console_for(options.json)
+    if options.resume is not None:
+        refuse_changes(words, options.resume, NAME)
+        folder, outcome = options.resume, resume_run(options.resume, console)
+    else:
+        folder, recipe = options.out, _recipe(options).sealed()
+        outcome = start_run(recipe, folder, console)
+    return finish(folder, outcome, NAME, options.json)
+
+
+def _recipe(options: Mutual) -> MutualRecipe:
+    if len(options.recipes) != 2:
+        raise InputError(f"give the recipes of both agents, but {len(options.recipes)} given.")
+    first, second = (
+        load_recipe(place, VisionRecipe) if place.is_dir() else read_recipe(place, VisionRecipe)
+        for place in options.recipes
+    )
+    return MutualRecipe(first, second, options.teaching, options.pairs)

@@ -1,0 +1,99 @@
+"""`jepatlas migrate model` and `jepatlas migrate mutual`: from trained agents or recipes to agents in company."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from social.tiny_scenes import agent, write_scenes
+from training.small import call, tensors
+from verbs.calls import Captured, answer, refused
+
+from jepatlas.recipes import MutualRecipe, TaughtRecipe, load_recipe
+from jepatlas.runs import start_run
+from jepatlas.social import load_agent
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two trained agents, of both views."""
+    folder = tmp_path_factory.mktemp("agents")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        table = write_scenes(folder / "scenes")
+        for seed, view in enumerate(("left", "right")):
+            start_run(agent(table, view, seed=seed, steps=3), folder / view)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+
+
+def test_a_student_of_another_width_is_taught(place: Path, capsys: Captured):
+    words = ["--to", "right", "--encoder.width", "24", "--steps", "4", "--out", "out"]
+    found = answer(capsys, "migrate", "model", place / "left", *words)
+    assert found["status"] == "finished" and found["agents"] == {"student": "out/student"}
+    assert [verdict["name"] for verdict in found["verdicts"]] == ["directions"]
+    recipe = load_recipe(Path("out"), TaughtRecipe)
+    assert (recipe.student.view, recipe.student.encoder.width, recipe.seed, recipe.pairs) == ("right", 24, 1, 8)
+    told = np.load("out/teacher.npz")
+    teacher = load_agent(place / "left")
+    assert sorted(told.files) == ["h", "ids", "labels"] and len(told["h"]) == len(teacher.seen.learnt)
+    np.testing.assert_allclose(told["h"], teacher.latents(teacher.seen.learnt), rtol=1e-5, atol=1e-5)
+    # the student is a run like any other, with the weights that were trained
+    student = load_agent(Path("out/student"))
+    weights, trained = student.objective.state_dict(), tensors(Path("out"))
+    assert all((trained[f"model.own.{name}"] == value).all() for name, value in weights.items())
+    assert call("encode", "out/student") == 0 and np.load("out/student/latents.npz")["h"].shape == (8, 24)
+
+
+def test_a_teacher_may_be_a_file(place: Path, capsys: Captured):
+    assert call("encode", place / "left", "--part", "learnt", "--out", "left.npz") == 0
+    capsys.readouterr()
+    table = str(place / "scenes/views.csv")
+    small = ["--size", "16", "--encoder.patch", "4", "--encoder.width", "16", "--encoder.depth", "1", "--encoder.heads",
+             "2", "--objective", "simclr", "--steps", "2", "--batch-size", "8", "--pairs", "8"]  # fmt: skip
+    words = ["left.npz", "--to", "right", "--images.path", table, *small, "--teaching", "distillation"]
+    found = answer(capsys, "migrate", "model", *words)
+    assert found["run"] == "runs/left-to-right-distillation-s0" and found["step"] == 2
+
+
+def test_two_recipes_are_trained_together(place: Path, capsys: Captured):
+    words = [place / "left", place / "right/recipe.yaml", "--pairs", "8", "--teaching.method", "alternating"]
+    found = answer(capsys, "migrate", "mutual", *words, "--out", "both")
+    assert found["agents"] == {"first": "both/first", "second": "both/second"} and len(found["verdicts"]) == 2
+    assert load_recipe(Path("both"), MutualRecipe).teaching.method == "alternating"
+    assert load_agent(Path("both/second")).recipe.view == "right"
+    again = answer(capsys, "migrate", "mutual", "--resume", "both")
+    assert again["step"] == 3 and again["verdicts"] == found["verdicts"]
+
+
+def test_refusals_leave_nothing(place: Path, tmp_path: Path, capsys: Captured):
+    other = write_scenes(tmp_path / "other", name="x", labels=False)
+    start_run(agent(other, "left", steps=1), tmp_path / "stranger")
+    np.savez(tmp_path / "empty.npz", h=np.zeros((3, 2)), ids=np.array(["a", "b", "c"]))
+    left, right = place / "left", place / "right"
+    for words, said in {
+        (): "name the teacher",
+        ("nowhere", "--to", "right"): "no run folder or file nowhere",
+        (left,): "name the student's view: --to VIEW",
+        (left, "--to", "up"): "No row has the view 'up'. Known: left, right.",
+        (left, "--to", "right", "--pairs", "400"): "only 32",
+        (left, "--to", "right", "--images.path", other): "nothing to teach",
+        (tmp_path / "stranger", "--to", "right", "--teaching", "distillation"): "has no labels",
+        (left, "--to", "right", "--out", right): "is not empty. Go on with the run in it by --resume",
+        (left, "--to", "right", "--teaching", "osmosis"): "there is no kind 'osmosis'",
+        (left, "--to", "right", "--resume", right): "leave out --to",
+    }.items():
+        assert said in refused(capsys, "migrate", "model", *map(str, words)), words
+    for words, said in {
+        (left,): "give the recipes of both agents, but 1 given",
+        (left, tmp_path / "stranger"): "differ in steps",
+        (left, right, "--pairs", "400"): "only 32",
+        (left, right, "--teaching.weight", "-1"): "weight",
+    }.items():
+        assert said in refused(capsys, "migrate", "mutual", *map(str, words)), words
