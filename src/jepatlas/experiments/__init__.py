@@ -40,6 +40,8 @@ from jepatlas.experiments import (
     registration_energies,
     sample_complexity,
     scaling,
+    social_migration,
+    social_mutual,
     social_pairs,
     social_paradigms,
     social_shift,
@@ -126,6 +128,8 @@ _SOCIAL = (
     social_structure,
     social_pairs,
     social_shift,
+    social_migration,
+    social_mutual,
 )
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN, *_ENERGY, *_PIXELS, *_PLAN, *_SOCIAL)

@@ -1,0 +1,82 @@
+"""A probe of one agent, read from another with no training of it: the published way, and what stands beside it.
+
+    source       the probe on its own agent           untranslated   as it is, on the other ("A-probe")
+    shared       through the map between them         distilled      a linear head of the other, fitted to its logits
+    target       a probe trained on the other agent's own labels
+
+Probe and map are fitted on different groups of the states that were learned from; all are scored on held-out groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jepatlas.align.maps import RidgeMap
+from jepatlas.align.probes import LinearProbe, migration_report
+from jepatlas.base.errors import InputError
+from jepatlas.base.linear import Split, hold_out
+from jepatlas.base.records import Estimate
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.base.stats import bootstrap
+from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.tables import cell, over_seeds
+from jepatlas.social import Seeing
+
+__all__ = ["probes_said", "probes_table", "share_probe"]
+
+PROBES = {
+    "source": "on its own agent",
+    "untranslated": "as it is (A-probe)",
+    "shared": "through the map",
+    "distilled": "distilled head",
+    "target": "trained on the target",
+}
+PUBLISHED = {"untranslated": 0.4959, "shared": 0.5170, "distilled": 0.5063}
+
+NONE = Estimate(np.nan, np.nan, np.nan, 0)
+
+
+def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> dict[str, Estimate]:
+    """Accuracies by name, of states that both agents see; without numbers where the map does not carry the probe."""
+    rows_a, rows_b, held = _shared(source, target)
+    a, b = source.latents(rows_a).astype(np.float64), target.latents(rows_b).astype(np.float64)
+    table = source.seen.table
+    labels = table.labels(rows_a)
+    groups = table.column("group" if "group" in table.columns else "state")[rows_a]
+    split, rng = Split(np.flatnonzero(~held), np.flatnonzero(held)), numpy_generator(seed, "sharing")
+    halves = hold_out(len(split.fit), rng, groups=groups[split.fit])
+    taught, paired = split.fit[halves.fit], split.fit[halves.score]
+    probe = LinearProbe.fit(a[taught], labels[taught])
+    through = RidgeMap(standardise=True).fit(a[paired], b[paired], groups=groups[paired])
+    try:
+        report = migration_report(probe, through.map_, a, b, labels, split=split, rng=rng, groups=groups,
+                                  replicates=replicates)  # fmt: skip
+    except InputError:  # what the probe reads is lost on the way, and that is an answer
+        return dict.fromkeys(PROBES, NONE)
+    head = RidgeMap().fit(b[paired], probe.logits(a[paired]), groups=groups[paired])
+    hits = probe.classes[head.transform(b[held]).argmax(1)] == labels[held]
+    distilled = bootstrap(lambda w: {"hits": float(np.average(hits, weights=w))}, len(hits), rng, groups=groups[held],
+                          replicates=replicates)["hits"]  # fmt: skip
+    return {"source": report.source, "untranslated": report.untranslated or NONE, "shared": report.migrated,
+            "distilled": distilled, "target": report.target}  # fmt: skip
+
+
+def _shared(source: Seeing, target: Seeing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of both of the same states, and which of these no agent has learned from."""
+    one, other = (agent.seen.table.column("state") for agent in (source, target))
+    _, rows_a, rows_b = np.intersect1d(one, other, return_indices=True)
+    return rows_a, rows_b, np.isin(rows_a, source.seen.held)
+
+
+def probes_said(results: Sequence[Result]) -> str:
+    return ", ".join(f"{title} {over_seeds(results, f'probe_{name}').value:.3f}" for name, title in PROBES.items())
+
+
+def probes_table(results: Sequence[Result]) -> dict[str, Any]:
+    rows = [[r.at["seed"], r.status, *(cell(r.estimate(f"probe_{name}")) for name in PROBES)] for r in results]
+    rows += [["published", "", *(str(PUBLISHED.get(name, "")) for name in PROBES)]]
+    return {"title": "A probe of the teacher, read from the student that learned alone, with 95% intervals by groups",
+            "columns": ["seed", "status", *PROBES.values()], "rows": rows}  # fmt: skip

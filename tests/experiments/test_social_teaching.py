@@ -1,0 +1,140 @@
+"""The races of ways to train, by hand; what a shared probe is worth; and verdicts that follow their rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from social.tiny_scenes import agent, write_scenes
+from torch import Tensor, nn
+
+from jepatlas.experiments import EXPERIMENTS, Finding, Result
+from jepatlas.experiments.energy_runs import exactly
+from jepatlas.experiments.latents import inform
+from jepatlas.experiments.social_race import Runner, raced
+from jepatlas.experiments.social_sharing import share_probe
+from jepatlas.recipes import see
+from jepatlas.social import Cost, Seeing
+
+RUNNERS = {
+    "scratch": Runner([(0, 0.2), (10, 0.5), (20, 0.7), (30, 0.7)], Cost(100.0)),
+    "quick": Runner([(0, 0.2), (10, 0.8), (20, 0.6), (30, 0.9)], Cost(140.0, 10.0), 3000.0),
+    "lost": Runner([(0, 0.2), (10, 0.4), (20, 0.6), (30, 0.69)], Cost(200.0)),
+}
+
+
+def test_a_race_by_hand():
+    found = {name: estimate.value for name, estimate in raced(RUNNERS, None, 5.0).items()}
+    assert found["threshold"] == 0.7 and found["untrained"] == 0.2 and found["gain"] == pytest.approx(0.5)
+    assert [found[f"{name}_reached"] for name in RUNNERS] == [1, 1, 0]
+    assert [found[f"{name}_epochs"] for name in RUNNERS] == [4, 2, 6]
+    assert [found[f"{name}_flops"] for name in RUNNERS] == [2000, 1500, 6000]
+    assert [found[f"{name}_times"] for name in RUNNERS] == [1, 0.75, 3]
+    assert [found[f"{name}_ratio"] for name in RUNNERS] == [1, 0.5, 1.5]
+    assert [found[f"{name}_all"] for name in RUNNERS] == [1, 2.25, 3]
+    assert [found[f"{name}_final"] for name in RUNNERS] == [0.7, 0.9, 0.69]
+    assert found["quick_map"] == pytest.approx(1 / 15) and found["scratch_map"] == 0
+
+
+def test_a_given_threshold_is_the_same_for_all():
+    found = {name: estimate.value for name, estimate in raced(RUNNERS, 0.15, 5.0).items()}
+    assert all(found[f"{name}_epochs"] == 0.2 for name in RUNNERS)  # before the first step counts as one
+
+
+class Reads(nn.Module):
+    """Linear in what it sees, after undoing what a view does to colours."""
+
+    def __init__(self, undo: float, mix: Tensor) -> None:
+        super().__init__()
+        self.undo, self.mix = undo, nn.Parameter(mix)
+
+    def encode(self, x: Tensor) -> Tensor:
+        shades = x.float() / 255 - 0.5
+        shades[:, 1] = shades[:, 1] * self.undo
+        lying, standing = shades[:, 1].mean(2).std(1), shades[:, 1].mean(1).std(1)
+        return torch.stack([lying, standing, shades[:, 0].std((1, 2))], 1) @ self.mix
+
+
+def test_between_agents_that_differ_by_a_rotation_a_shared_probe_is_as_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    table = write_scenes(tmp_path / "scenes", groups=12)
+    left, right = agent(table, "left"), agent(table, "right")
+    turn = torch.tensor([[0.0, 1, 0], [1, 0, 0], [0, 0, 1]])  # what lies for one stands for the other
+    one, other = Seeing(left, Reads(1.0, torch.eye(3)), see(left)), Seeing(right, Reads(-1.0, turn), see(right))
+    found = {name: estimate.value for name, estimate in share_probe(one, other, 0, 20).items()}
+    assert found["source"] == found["shared"] == found["target"] == 1.0
+    assert found["distilled"] >= 0.75 and found["untranslated"] <= 0.5
+
+
+def concluded(name: str, numbers: dict[str, float], apart: float = 1e-4, **record: object) -> Finding:
+    """A small study in which every trial's numbers are given; seeds differ a bit."""
+    ways = {"social-migration": ("scratch", "migration", "logits", "latents", "shuffled"),
+            "social-mutual": ("apart", "alternating", "cross")}[name]  # fmt: skip
+    given = {"threshold": 0.7, "untrained": 0.4, "gain": 0.3}
+    for way in ways:
+        given |= {f"{way}_{key}": 1.0 for key in ("reached", "epochs", "ratio", "flops", "times", "all", "final")}
+        given |= {f"{way}_before": 0.0, f"{way}_map": 0.001}
+    results = []
+    for trial in EXPERIMENTS[name].trials("small", 0):
+        bit = 1 + apart * float(trial.at["seed"])
+        told = {key: exactly(value if key.endswith("reached") else value * bit, 1)
+                for key, value in (given | numbers).items()}  # fmt: skip
+        curves = {way: [(0, 0.4), (300, 0.7)] for way in ways}
+        results.append(Result(trial, Path(), "finished", {"verdicts": inform(told, ""), "curves": curves, "epoch": 20}))
+    return EXPERIMENTS[name].conclude(results, "small")
+
+
+def cost(way: str, value: float) -> dict[str, float]:
+    return {f"{way}_times": value, f"{way}_flops": value, f"{way}_ratio": value}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "outcome"),
+    [
+        (cost("migration", 0.5), "holds"),
+        (cost("migration", 0.5) | cost("logits", 0.4), "holds in part"),
+        (cost("migration", 0.5) | cost("shuffled", 0.4), "does not hold"),  # it is not the teacher that helps
+        (cost("migration", 1.4), "does not hold"),
+        (cost("migration", 0.5) | {"migration_reached": 0.0}, "does not hold"),
+        (cost("migration", 0.5) | {"gain": -0.1}, "undecided"),  # nothing to reach
+    ],
+)
+def test_migration(numbers: dict[str, float], outcome: str):
+    finding = concluded("social-migration", numbers)
+    assert finding.outcome == outcome and len(finding.tables) == 3
+    assert len(finding.figures[0]["series"]) == 5
+
+
+def test_seeds_that_disagree_decide_nothing():
+    assert concluded("social-migration", cost("migration", 0.9), apart=0.3).outcome == "undecided"
+    assert concluded("social-mutual", cost("cross", 0.9) | cost("alternating", 0.9), apart=0.3).outcome == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "outcome"),
+    [
+        (cost("cross", 0.5) | cost("alternating", 0.7), "holds"),
+        (cost("cross", 0.5), "holds in part"),
+        (cost("cross", 1.2) | cost("alternating", 1.2), "does not hold"),
+        ({"cross_reached": 0.0}, "does not hold"),
+        (cost("cross", 0.5) | {"gain": 0.0}, "undecided"),
+    ],
+)
+def test_mutual_teaching(numbers: dict[str, float], outcome: str):
+    finding = concluded("social-mutual", numbers)
+    assert finding.outcome == outcome and [v.name for v in finding.verdicts] == ["alternating_epochs", "cross_epochs"]
+
+
+def test_an_agent_that_was_lost_stays_in_the_table():
+    trial = EXPERIMENTS["social-mutual"].trials("small", 0)[0]
+    numbers = raced({"apart": RUNNERS["scratch"]}, None, 5.0)
+    record = {"verdicts": inform(numbers, ""), "ways": {"apart": "finished", "alternating": "finished",
+              "cross": "failed"}, "curves": {"apart": [(0, 0.1), (4, 0.2)]}, "epoch": 5.0}  # fmt: skip
+    finding = EXPERIMENTS["social-mutual"].conclude([Result(trial, Path(), "finished", record)], "small")
+    row = next(row for row in finding.tables[0]["rows"] if row[0] == "loss across")
+    assert row[2] == "failed" and row[3] == "–" and finding.outcome == "undecided"
+    assert np.isnan(finding.verdicts[1].value)
