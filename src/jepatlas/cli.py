@@ -26,6 +26,7 @@ VERBS = {
     "align": "can one model's latents be translated into another's?",
     "migrate": "carry a probe, an energy or a planner to another model, through their map",
     "atlas": "many models in one frame: build, add, show, translate",
+    "federate": "one atlas with agents of others who show no data, through a folder between you",
     "energy": "how far is it, and can one get back? fit, audit, exact",
     "plan": "what to do now: an agent drives to goals, and how often it gets there",
     "report": "one page that shows what was run and what came out",

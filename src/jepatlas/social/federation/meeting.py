@@ -1,0 +1,111 @@
+"""The rounds of a federation, the same for every member; each waits for all before the next begins.
+
+1-states   hashes of the ids of its states               all then know which are shared
+2-latents  latents of the shared states, and controls    all then fit the same frame
+3-maps     its chart: the map into that frame            all then put the same atlas together
+4-seals    the seal of that atlas, and of all it read    all then know that they are the same
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from jepatlas.align import Atlas, ChartLatents, save_atlas
+from jepatlas.base.errors import InputError
+from jepatlas.base.records import Verdict
+from jepatlas.social.federation.announcing import Tell, announce
+from jepatlas.social.federation.groups import common_groups, numbered
+from jepatlas.social.federation.joining import read_newcomers
+from jepatlas.social.federation.maps import add_newcomers, judge_charts, own_part, read_part, together
+from jepatlas.social.federation.member import Federation, Member, refuse_other_terms
+from jepatlas.social.federation.offers import CONTROLS, Offer
+from jepatlas.social.federation.parcels import Exchange, Parcel, read_parcel, write_parcel
+from jepatlas.social.federation.states import agree, from_bytes, hide
+
+__all__ = ["federate"]
+
+
+def federate(offer: Offer, member: Member, tell: Tell = lambda _: None) -> Federation:
+    """Meet the others, and end with the atlas in `member.out / "atlas"`; killed and called again, it goes on."""
+    door, hashes = member.door, hide(offer.ids, member.phrase)
+    announced = announce(door, member, np.sort(hashes), tell)
+    names = sorted(announced)
+    refuse_other_terms({name: one.content for name, one in announced.items()})
+    limit = min(int(one.content["anchors"]) for one in announced.values())
+    states = agree({name: from_bytes(one.arrays["states"]) for name, one in announced.items()}, limit)
+    tell(f"{' and '.join(names)} share {len(states)} states.")
+    told = _latents(door, member, offer.take(_rows(hashes, states)), names)
+    charts = _charts(told, "latents", states)
+    door.send("3-maps", lambda place: save_atlas(own_part(charts, member.name, member.seed), place))
+    atlas = together(door.receive("3-maps", names, read_part))
+    _compare_seals(door, member, atlas, names)
+    tell("All members have the same atlas, bit for bit.")
+    if newcomers := read_newcomers(door, names):
+        atlas = add_newcomers(atlas, newcomers)
+        save_atlas(atlas, member.out / "atlas")
+    return Federation(atlas, tuple(names), len(states), _controls(told, states, member.seed))
+
+
+def _rows(hashes: np.ndarray, states: np.ndarray) -> np.ndarray:
+    order = np.argsort(hashes)
+    return order[np.searchsorted(hashes, states, sorter=order)]
+
+
+def _latents(door: Exchange, member: Member, shared: Offer, names: list[str]) -> dict[str, Parcel]:
+    """Send latents of the agreed states, in the order of their hashes; all members' are returned."""
+    arrays = {"latents": shared.h}
+    if shared.groups is not None:
+        arrays["groups"] = numbered(shared.groups)
+    if member.controls:
+        arrays |= shared.controls
+    content = {"member": member.name, "members": names}
+    door.send("2-latents", lambda place: write_parcel(place, content, arrays))
+    told = door.receive("2-latents", names, read_parcel)
+    for name, one in told.items():
+        _check_latents(name, one, names, len(shared.ids))
+    own = told[member.name].arrays["latents"]
+    if own.shape != shared.h.shape or not np.allclose(own, shared.h, rtol=1e-2, atol=1e-2 * float(shared.h.std())):
+        raise InputError(f"{door.kept} holds latents of another agent, or of this one before it learned on. Choose "
+                         "another --out and a new exchange.")  # fmt: skip
+    return told
+
+
+def _check_latents(name: str, told: Parcel, names: list[str], rows: int) -> None:
+    if told.content.get("members") != names:
+        raise InputError(f"'{name}' met others than {', '.join(names)}. Did more members come than --members says? "
+                         "Start all anew in a new exchange.")  # fmt: skip
+    for kind, array in told.arrays.items():
+        if len(array) != rows or array.ndim != (1 if kind == "groups" else 2):
+            raise InputError(f"'{name}' sent {kind} of the shape {array.shape} for {rows} agreed states. Delete what "
+                             "it sent, and let it start anew.")  # fmt: skip
+
+
+def _charts(told: Mapping[str, Parcel], kind: str, states: np.ndarray) -> list[ChartLatents]:
+    """Of all members that sent this kind of rows, in the order of names."""
+    groups = common_groups([one.arrays["groups"] for one in told.values() if "groups" in one.arrays])
+    return [
+        ChartLatents(name, one.arrays[kind], states, groups=groups)
+        for name, one in sorted(told.items()) if kind in one.arrays
+    ]  # fmt: skip
+
+
+def _compare_seals(door: Exchange, member: Member, atlas: Atlas, names: list[str]) -> None:
+    seal = save_atlas(atlas, member.out / "atlas")
+    read = door.transcript(("1-states", "2-latents", "3-maps"), names)
+    content = {"member": member.name, "members": names, "atlas": seal, "read": read}
+    door.send("4-seals", lambda place: write_parcel(place, content))
+    seals = {name: one.content for name, one in door.receive("4-seals", names, read_parcel).items()}
+    if others := sorted(name for name, one in seals.items() if (one.get("atlas"), one.get("read")) != (seal, read)):
+        raise InputError(f"{' and '.join(others)} read other files or ended with another atlas than '{member.name}': "
+                         "what was exchanged has changed in between. Start all anew in a new exchange.")  # fmt: skip
+
+
+def _controls(told: Mapping[str, Parcel], states: np.ndarray, seed: int) -> dict[str, dict[str, Verdict]]:
+    """The same atlas and the same judgement, of what was not trained on anything."""
+    charts = {kind: _charts(told, kind, states) for kind in CONTROLS}
+    return {
+        kind: {one.name: one for one in judge_charts(some, seed) if one.name.startswith("translation.")}
+        for kind, some in charts.items() if len(some) > 1
+    }  # fmt: skip

@@ -1,0 +1,248 @@
+"""Members that share one folder: what they end with, what they refuse, and how they go on."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import shutil
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jepatlas.align import Atlas, ChartLatents, load_atlas
+from jepatlas.align.atlas.sealed_folder import write_sealed
+from jepatlas.base.errors import InputError
+from jepatlas.social.federation import (
+    Absent,
+    Federation,
+    Member,
+    Offer,
+    agree,
+    federate,
+    federation_record,
+    hide,
+    join,
+    offer_of,
+    read_parcel,
+    write_parcel,
+)
+from jepatlas.social.federation.groups import common_groups
+
+WORLD = np.random.default_rng(0).standard_normal((60, 3))
+
+
+def offer(start: int, stop: int, width: int, seed: int, noise: float = 0.05) -> Offer:
+    """Latents of states start … stop of one world, by a map of its own; three states are one object."""
+    rng = np.random.default_rng(seed)
+    h = WORLD @ rng.standard_normal((3, width)) + noise * rng.standard_normal((60, width))
+    states = np.arange(60)[start:stop]
+    ids = np.array([f"state-{number}" for number in states])
+    rows = rng.permutation(len(ids))  # no two members have them in one order
+    controls = {"pca": rng.standard_normal((len(ids), 2)).astype(np.float32)}
+    groups = np.array([f"{seed}-object-{number // 3}" for number in states])  # each by names of its own
+    return Offer(ids, h[states].astype(np.float32), groups, controls).take(rows)
+
+
+def member(name: str, tmp_path: Path, **given: object) -> Member:
+    return replace(Member(name, tmp_path / "meet", tmp_path / name, timeout=60.0), **given)
+
+
+def meet(offers: Mapping[str, Offer], tmp_path: Path, **given: object) -> dict[str, Federation]:
+    """All members at once."""
+    with ThreadPoolExecutor(len(offers)) as pool:
+        calls = {name: pool.submit(federate, one, member(name, tmp_path, members=len(offers), **given))
+                 for name, one in offers.items()}  # fmt: skip
+        return {name: call.result() for name, call in calls.items()}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+TWO = {"ada": offer(0, 48, 3, 1), "ben": offer(9, 60, 3, 2)}
+
+
+@pytest.fixture(scope="module")
+def met(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ada and Ben, who have finished."""
+    place = tmp_path_factory.mktemp("met")
+    meet(TWO, place)
+    return place
+
+
+@pytest.fixture
+def finished(met: Path, tmp_path: Path) -> Path:
+    """A copy of that, to be spoiled."""
+    return Path(shutil.copytree(met, tmp_path / "finished"))
+
+
+def test_three_members_of_different_widths_end_with_one_atlas(tmp_path: Path) -> None:
+    offers = TWO | {"cleo": offer(6, 45, 6, 3)}
+    found = meet(offers, tmp_path)
+    first, *others = (files(tmp_path / name / "atlas") for name in offers)
+    assert all(one == first for one in others)
+    atlas = found["ada"].atlas
+    assert atlas.names == ["ada", "ben", "cleo"] and found["ben"].agreed == 36 == len(atlas.anchors.ids)
+    # from the definition: the same charts, of the states that all three have, put together by one who sees all
+    shared = set.intersection(*(set(one.ids.tolist()) for one in offers.values()))
+    charts = []
+    for name, one in offers.items():
+        rows = [row for row, state in enumerate(one.ids) if state in shared]
+        charts.append(ChartLatents(name, one.h[rows], one.ids[rows]))
+    whole, probe = Atlas.build(charts), offers["cleo"].h[:5]
+    for target in ("ada", "ben"):
+        np.testing.assert_allclose(
+            atlas.translate(probe, "cleo", target), whole.translate(probe, "cleo", target), atol=1e-5
+        )
+    judged = {one.name: one for one in atlas.judged or ()}
+    assert judged["translation.ada.cleo"].passed and judged["cycle.atlas"].passed
+    assert len([name for name in judged if name.startswith("translation.")]) == 6
+
+
+def test_every_file_of_the_exchange_is_listed_with_its_bytes_and_hash(met: Path) -> None:
+    lying, listed = files(met / "meet"), {}
+    for name in ("ada", "ben"):
+        me = member(name, met)
+        record = federation_record(federate(TWO[name], me), TWO[name], me)  # finished: nothing is computed anew
+        _, sent, received, stayed = record.tables
+        assert sent["rows"][-1][4] == sum(row[4] for row in sent["rows"][:-1])
+        own = {row[1]: (row[4], row[5]) for row in sent["rows"][:-1]}
+        others = {row[1]: (row[4], row[5]) for row in received["rows"][:-1]}
+        assert not set(own) & set(others) and {**own, **others}.keys() == lying.keys()
+        listed |= own
+        assert ["latents of states that were not agreed on", f"{len(TWO[name].ids) - 39} × 3"] in stayed["rows"]
+        assert any(v.name == "beyond_pca.ada.ben" and v.passed for v in record.verdicts)
+    assert listed == {name: (len(data), hashlib.sha256(data).hexdigest()) for name, data in lying.items()}
+    latents = next(row for row in sent["rows"] if row[1] == "2-latents/ben/latents.safetensors")
+    assert latents[3] == "39 × 3 float32"
+
+
+def test_no_name_of_a_state_or_group_is_in_the_exchange(met: Path) -> None:
+    everything = b"".join(files(met / "meet").values())
+    assert b"state-" not in everything and b"object" not in everything
+
+
+@pytest.mark.parametrize("after", ["1-states", "2-latents", "3-maps", "4-seals"])
+def test_a_member_killed_after_any_round_goes_on_to_the_same_atlas(after: str, finished: Path) -> None:
+    before = files(finished / "ada" / "atlas")
+    steps = [step for step in ("1-states", "2-latents", "3-maps", "4-seals") if step > after]
+    for folder in (*(finished / "meet" / step / "ben" for step in steps),
+                   *(finished / "ben" / "sent" / step for step in steps), finished / "ben" / "atlas"):  # fmt: skip
+        shutil.rmtree(folder)
+    shutil.rmtree(finished / "meet" / after / "ben")  # written here, and not yet there
+    federate(TWO["ben"], member("ben", finished, timeout=5.0))
+    assert files(finished / "ben" / "atlas") == before
+
+
+def test_what_was_cut_or_changed_is_refused_by_name(finished: Path) -> None:
+    place = finished / "meet" / "2-latents" / "ben" / "latents.safetensors"
+    whole = place.read_bytes()
+    for spoiled in (whole[:-40], whole[:-1] + bytes([whole[-1] ^ 1])):
+        place.write_bytes(spoiled)
+        with pytest.raises(InputError, match=r"2-latents/ben/latents\.safetensors is damaged or was changed"):
+            federate(TWO["ada"], member("ada", finished))
+    place.unlink()  # it may still be on its way
+    with pytest.raises(Absent, match="ben has not sent '2-latents'"):
+        federate(TWO["ada"], member("ada", finished, timeout=0.2))
+
+
+def test_what_was_changed_and_sealed_again_is_found_out(finished: Path) -> None:
+    place = finished / "meet" / "2-latents" / "ben"
+    told = read_parcel(place)
+    write_parcel(place, {"member": "ben", "members": ["ada", "ben"]}, {**told.arrays, "latents": told.arrays["pca"]})
+    with pytest.raises(InputError, match="2-latents/ben is no longer what this member sent"):
+        federate(TWO["ben"], member("ben", finished))
+    with pytest.raises(InputError, match="read other files or ended with another atlas"):
+        federate(TWO["ada"], member("ada", finished))
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    write_sealed(tmp_path / "ada", "exchange", 1, {}, {"latents.safetensors": pickle.dumps({"latents": 1})})
+    with pytest.raises(InputError, match=r"latents\.safetensors does not hold the array 'latents'"):
+        read_parcel(tmp_path / "ada")
+
+
+def test_members_without_shared_states_part(tmp_path: Path) -> None:
+    apart = {"ada": offer(0, 20, 4, 1), "ben": offer(20, 60, 4, 2)}
+    with pytest.raises(InputError, match=r"0 states are shared.*ada 20, ben 40; shared: ada and ben 0"):
+        meet(apart, tmp_path)
+    assert not (tmp_path / "meet" / "2-latents").exists()
+
+
+def test_a_partner_that_does_not_come_is_named_and_may_come_later(tmp_path: Path) -> None:
+    with pytest.raises(Absent, match="only ada of 2 members have come"):
+        federate(TWO["ada"], member("ada", tmp_path, timeout=0.2))
+    assert meet(TWO, tmp_path)["ada"].atlas.names == ["ada", "ben"]
+
+
+def test_one_who_joins_later_sends_its_map_alone_and_changes_nothing(finished: Path) -> None:
+    before, cleo = files(finished / "meet"), offer(12, 50, 3, 3)
+    founded = load_atlas(finished / "ada" / "atlas")
+    me = member("cleo", finished)
+    found = join(cleo, me)
+    new = {name for name in files(finished / "meet") if name not in before}
+    assert new == {f"5-joined/cleo/{file}" for file in ("atlas.json", "anchors.safetensors", "charts/cleo.safetensors")}
+    assert before.items() <= files(finished / "meet").items()
+    for name in ("ada", "ben"):
+        federate(TWO[name], member(name, finished))
+        assert files(finished / name / "atlas") == files(finished / "cleo" / "atlas")
+        assert (founded.chart(name).into.weight == found.atlas.chart(name).into.weight).all()
+    assert next(one for one in found.atlas.judged or () if one.name == "joins.cleo").passed
+    received = federation_record(found, cleo, me).tables[2]["rows"]
+    assert not any("2-latents" in row[1] for row in received)  # a newcomer reads nobody's latents
+
+
+def test_one_who_is_not_expected_or_not_who_it_says_is_refused(finished: Path) -> None:
+    with pytest.raises(InputError, match=r"has its 2 members already: ada, ben\. Join them when they have finished"):
+        federate(offer(0, 60, 4, 3), member("cleo", finished))
+    with pytest.raises(InputError, match="another one is called 'ada'"):
+        federate(TWO["ada"], member("ada", finished, out=finished / "elsewhere"))
+    with pytest.raises(InputError, match="of a federation with other settings or states"):
+        federate(TWO["ada"], member("ada", finished, seed=1))
+    with pytest.raises(InputError, match="holds latents of another agent"):
+        federate(replace(TWO["ada"], h=-TWO["ada"].h), member("ada", finished))
+    with pytest.raises(InputError, match="'ada' is a member already"):
+        join(TWO["ada"], member("ada", finished))
+    with pytest.raises(InputError, match="has seen 0 of the 39 anchors"):
+        join(TWO["ada"], member("cleo", finished, phrase="another"))
+
+
+def test_members_must_agree_on_what_decides_the_outcome(tmp_path: Path) -> None:
+    door = member("ben", tmp_path, seed=3).door
+    door.send("1-states", lambda place: write_parcel(place, {"member": "ben", "members": 2, "anchors": 9, "seed": 3}))
+    with pytest.raises(InputError, match=r"disagree on --seed \(ada 0, ben 3\)"):
+        federate(TWO["ada"], member("ada", tmp_path))
+
+
+def test_states_that_all_have_seen_by_their_hashes() -> None:
+    lists = {name: np.array(sorted(hide(one.ids, "us"))) for name, one in TWO.items()}
+    shared = set(TWO["ada"].ids.tolist()) & set(TWO["ben"].ids.tolist())
+    assert set(agree(lists, 100).tolist()) == set(hide(np.array(sorted(shared)), "us").tolist())
+    assert agree(lists, 5).tolist() == agree(lists, 100).tolist()[:5]
+    with pytest.raises(InputError, match="--phrase"):
+        agree({"ada": lists["ada"], "ben": np.sort(hide(TWO["ben"].ids, "others"))}, 100)
+
+
+def test_groups_of_all_members_are_kept_whole() -> None:
+    rng = np.random.default_rng(0)
+    told = [rng.integers(0, 12, 20) for _ in range(2)]
+    found = common_groups(told)
+    together = np.any([one[:, None] == one for one in told], axis=0)
+    for _ in range(20):  # by the definition: through any number of others
+        together = together @ together
+    assert found is not None and ((found[:, None] == found) == together).all()
+    assert common_groups([]) is None
+
+
+def test_an_offer_needs_states_that_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="1 states have more than one latent, the first 'cup'"):
+        Offer(np.array(["cup", "cup", "mug"]), np.zeros((3, 2), np.float32))
+    np.save(tmp_path / "h.npy", np.zeros((3, 2)))
+    with pytest.raises(InputError, match="has no ids"):
+        offer_of(tmp_path / "h.npy")
+    with pytest.raises(InputError, match="--part chooses among the states of a run"):
+        offer_of(tmp_path / "h.npy", "all")
