@@ -51,6 +51,21 @@ def test_two_agents_from_a_table_to_a_map(table: Path, tmp_path: Path, capsys: p
     assert call("align", tmp_path / "left.npz", tmp_path / "right.npz", "--out", tmp_path / "align") == 0
 
 
+def test_one_image_through_two_pipelines_is_two_views(table: Path, tmp_path: Path, capsys) -> None:
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--out", tmp_path / "run") == 0
+    files = {}
+    for name, words in {"as it is": [], "A": ["--pipeline", "A"], "again": ["--pipeline", "A"],
+                        "B": ["--pipeline", "B"], "other": ["--pipeline", "A", "--seed", "1"]}.items():  # fmt: skip
+        assert call("encode", tmp_path / "run", *words, "--out", tmp_path / f"{name}.npz") == 0
+        files[name] = np.load(tmp_path / f"{name}.npz")
+    assert (files["A"]["h"] == files["again"]["h"]).all()
+    for name in ("as it is", "B", "other"):
+        assert not np.allclose(files["A"]["h"], files[name]["h"]) and (files["A"]["ids"] == files[name]["ids"]).all()
+    capsys.readouterr()
+    assert call("encode", tmp_path / "run", "--pipeline", "C") == 2
+    assert "There is no augmentation pipeline 'C'" in capsys.readouterr().err
+
+
 def test_what_is_held_out_is_the_same_for_all_views_and_whole_groups(table: Path) -> None:
     seen = {view: see(VisionRecipe(images=ImageTable(str(table)), view=view, size=16)) for view in ("left", "right")}
     states = {view: set(images.table.column("state")[images.held].tolist()) for view, images in seen.items()}

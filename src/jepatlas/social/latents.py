@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from jepatlas.base.errors import InputError
-from jepatlas.views.images import Shuffle
+from jepatlas.views.images import Shuffle, augmented, pipeline_named
 
 __all__ = ["Part", "encode_images", "encode_layers", "latents_of"]
 
@@ -49,24 +49,39 @@ def _channels_first(images: np.ndarray) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2)
 
 
-def latents_of(agent: Any, part: Part | np.ndarray = "held", *, layers: bool = False) -> dict[str, np.ndarray]:
+def latents_of(
+    agent: Any,
+    part: Part | np.ndarray = "held",
+    *,
+    layers: bool = False,
+    pipeline: str | None = None,
+    seed: int = 0,
+) -> dict[str, np.ndarray]:
     """Everything that `jepatlas align` and `jepatlas migrate` can use, of states held out or learned from; or of rows.
 
+    A `pipeline` augments the images first, by the seed: so two agents see the same images from two views.
     `raw` are small grey images: the PCA control is made from what the agent was given, shuffled where that was.
     """
     seen, table, shuffle = agent.seen, agent.seen.table, agent.recipe.shuffle
     parts = {"held": seen.held, "learnt": seen.learnt, "all": np.arange(len(seen.images))}
     rows = parts[part] if isinstance(part, str) else part
-    arrays = {"h": agent.latents(rows), "ids": table.column("state")[rows]}
+    images = np.asarray(seen.images[rows])
+    images = images if pipeline is None else _through(images, pipeline, seed)
+    arrays = {"h": encode_images(agent.objective, images, rows, shuffle), "ids": table.column("state")[rows]}
     for name, column in (("groups", "group"), ("labels", "label")):
         if column in table.columns and (table.column(column)[rows] != "").all():
             arrays[name] = table.column(column)[rows]
-    images = np.asarray(seen.images[rows])
     arrays["raw"] = _small_grey(images if shuffle is None else shuffle(images, rows))
     if layers:
         found = encode_layers(agent.objective, images, rows, shuffle)
         arrays |= {f"layer{number:02d}": layer for number, layer in enumerate(found)}
     return arrays
+
+
+def _through(images: np.ndarray, pipeline: str, seed: int) -> np.ndarray:
+    """Each image augmented once, as bytes again."""
+    seen = augmented(images, pipeline_named(pipeline), images.shape[1:3], seed=seed, name=f"view {pipeline}")
+    return (seen * 255).round().byte().permute(0, 2, 3, 1).numpy()
 
 
 def _small_grey(images: np.ndarray) -> np.ndarray:

@@ -31,6 +31,10 @@ class Encode:
     """Which states: those held out, those learned from, or all."""
     layers: bool = False
     """Also the latents after each block, for layer-wise similarity."""
+    pipeline: str | None = None
+    """Augment each image once by this pipeline (A, B, mild, plain): the views of agents that see the same images."""
+    seed: int = 0
+    """What the pipeline draws."""
     out: Path | None = None
     """The file (npz, safetensors); by default latents.npz in the run folder."""
     json: str | None = None
@@ -41,7 +45,7 @@ def main(words: list[str]) -> int:
     options = parse(Encode, "encode", words)
     console = console_for(options.json)
     agent = load_agent(options.run)
-    arrays = latents_of(agent, options.part, layers=options.layers)
+    arrays = latents_of(agent, options.part, layers=options.layers, pipeline=options.pipeline, seed=options.seed)
     place = options.out or options.run / "latents.npz"
     write_arrays(place, arrays)
     count, width = arrays["h"].shape
