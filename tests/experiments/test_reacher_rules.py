@@ -103,6 +103,17 @@ def test_a_run_that_was_stopped_counts_as_nothing_recovered():
     assert below.value == pytest.approx(0.95 / 3, abs=1e-3) and finding.outcome == "holds in part"
 
 
+def test_growth_is_unknown_where_only_strides_came_to_a_number():
+    trials = EXPERIMENTS["reacher-rates"].trials("small", 0)
+    results = [
+        Result(trial, Path(), "crashed", {}) if trial.at["stride"] == 1 else result(trial, published(trial))
+        for trial in trials
+    ]
+    finding = EXPERIMENTS["reacher-rates"].conclude(results, "small")
+    growth = next(verdict for verdict in finding.verdicts if verdict.name == "growth_with_rho")
+    assert finding.outcome == "does not hold" and np.isnan(growth.value) and not growth.passed
+
+
 def spread(smallest: float) -> dict[str, float]:
     return {"smallest_variance": smallest, R2: 0.9}
 
@@ -153,6 +164,17 @@ def test_isotropisation(own: float, gaussian: float, outcome: str):
     assert (gain.value, gain.low, gain.high) == pytest.approx((own, own, own))
     assert "leaves 50% and 50% of the pairs" in finding.sentence
     assert ("40% of the way" in finding.sentence) is (own > 0)  # .2 of the .5 from .4 to .9
+
+
+def test_a_full_dose_that_was_stopped_is_a_loss():
+    def numbers(trial: Trial) -> Numbers:
+        dose = float(trial.at.get("dose", 0))
+        return None if (dose, trial.at["seed"]) == (1, 0) else both(0.3, 0.3 + 0.2 * dose) | {"share": 1.0}
+
+    finding = concluded("reacher-isotropisation", numbers)
+    gain = next(verdict for verdict in finding.verdicts if verdict.name == "gain_gaussian_stride_1")
+    assert (gain.value, gain.low, gain.high, gain.n) == pytest.approx((0.1 / 3, -0.3, 0.2, 3))
+    assert finding.outcome == "does not hold" and "0.450, 0.333" in finding.sentence
 
 
 def test_the_gaussian_motion_is_one_trial_for_two_experiments():

@@ -57,15 +57,16 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    """Runs that were stopped count as R² 0."""
     doses, places = SCALES[scale][1], list(product(STRIDES, PLACES))
-    curves = {(k, p): [over_seeds(_dosed(results, k, dose), _r2(p)) for dose in doses] for k, p in places}
+    curves = {(k, p): [over_seeds(_dosed(results, k, dose), _r2(p), stopped=0.0) for dose in doses] for k, p in places}
     gains = {place: _gain(results, doses, place) for place in places}
-    ends = {p: over_seeds([r for r in results if "dose" not in r.at], _r2(p)) for p in PLACES}
+    ends = {p: over_seeds([r for r in results if "dose" not in r.at], _r2(p), stopped=0.0) for p in PLACES}
     helped = [place for place in places if gains[place].value >= GAIN]
     left = {k: over_seeds(_dosed(results, k, doses[-1]), "share").value for k in STRIDES}
     return Finding(
         "holds" if len(helped) == len(places) else "holds in part" if helped else "does not hold",
-        f"Mean R² of the angles at doses {', '.join(f'{dose:g}' for dose in doses)}: "
+        f"Mean R² of the angles, stopped runs as 0, at doses {', '.join(f'{dose:g}' for dose in doses)}: "
         + "; ".join(f"{_title(place)} {', '.join(f'{e.value:.3f}' for e in found)}" for place, found in curves.items())
         + ". From no dose to the full one, seed by seed: "
         + "; ".join(f"{_title(p)} {cell(gain)}{_closed(curves[p], ends[p[1]])}" for p, gain in gains.items())
@@ -93,8 +94,8 @@ def _dosed(results: Sequence[Result], stride: int, dose: float) -> list[Result]:
 
 def _gain(results: Sequence[Result], doses: Sequence[float], place: Place) -> Estimate:
     """From the first dose to the last with the same episodes; limits: the extremes over seeds."""
-    stride, name = place[0], _r2(place[1])
-    first, last = ({r.at["seed"]: r.value(name) for r in _dosed(results, stride, doses[end])} for end in (0, -1))
+    ends, name = (_dosed(results, place[0], doses[end]) for end in (0, -1)), _r2(place[1])
+    first, last = ({r.at["seed"]: over_seeds([r], name, stopped=0.0).value for r in runs} for runs in ends)
     gains = np.array([last[seed] - first[seed] for seed in first if seed in last])
     gains = gains[np.isfinite(gains)]
     if not len(gains):

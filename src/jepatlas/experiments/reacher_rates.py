@@ -80,9 +80,10 @@ def _mean(results: Sequence[Result], rho: float, stride: int) -> Estimate:
 
 
 def _growth(results: Sequence[Result]) -> Estimate:
-    kept = [(r.at["rho"], 0.0 if r.status == "failed" else r.value(R2)) for r in results]
-    rhos, scores = np.array([pair for pair in kept if np.isfinite(pair[1])]).T
-    return spearman(rhos, scores)
+    """Unknown where fewer than two runs came to a number."""
+    every = [(r.at["rho"], 0.0 if r.status == "failed" else r.value(R2)) for r in results]
+    kept = np.array([pair for pair in every if np.isfinite(pair[1])])
+    return spearman(*kept.T) if len(kept) > 1 else Estimate(np.nan, np.nan, np.nan, len(kept))
 
 
 def _gap(found: dict[float, Estimate], stride: int, strided: Estimate) -> Estimate:
