@@ -158,6 +158,27 @@ def test_text_of_a_record_never_runs(browser, tmp_path):
     visit.page.close()
 
 
+@pytest.mark.parametrize("width", [320, 390, 1200, 1600])
+def test_strips_of_films_are_alike_and_larger_than_their_frames(browser, tmp_path, width):
+    frames = np.random.default_rng(0).integers(0, 256, (3, 64, 64, 3), dtype=np.uint8)
+    strips = [{"name": name, "frames": "seen"} for name in ("driven", "imagined", "goal")]
+    panels = [{"title": f"Task {number}: not reached in 80 steps", "strips": strips} for number in range(6)]
+    figures = (
+        {"kind": "film", "title": "Six", "panels": panels},
+        {"kind": "film", "title": "One", "panels": panels[:1]},
+    )
+    Record("Planning", "It drove.", {}, figures=figures, arrays={"seen": frames}).save(tmp_path, "planning")
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
+    sizes = """() => [...document.querySelectorAll('.plate')].map((plate) =>
+        [...plate.querySelectorAll('.frames')].map((div) => div.getBoundingClientRect().width))"""
+    for widths in visit.page.evaluate(sizes):
+        assert min(widths) >= 96 and max(widths) - min(widths) < 1
+    overflow = """() => [document.documentElement, ...document.querySelectorAll('.panel')].map((one) =>
+        one.scrollWidth - one.clientWidth)"""
+    assert max(visit.page.evaluate(overflow)) <= 0
+    visit.page.close()
+
+
 def test_a_film_runs_and_rests_under_the_pointer(browser, tmp_path):
     frames = np.random.default_rng(0).integers(0, 256, (12, 16, 16, 3), dtype=np.uint8)
     strips = [{"name": "driven", "frames": "driven"}, {"name": "goal", "frames": "goal"}]
