@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -116,6 +117,16 @@ def test_a_scramble_that_a_nonlinear_function_undoes_is_told_from_one_that_none_
     found = diagnosed(spiral, 2)
     assert found.kind == "scramble" and "a nonlinear function of them finds it" in found.sentence
     assert "Do rows of h and z belong together?" in diagnosed(CASES["rows dealt anew"][1], 2).sentence
+
+
+@pytest.mark.parametrize(("score", "finds"), [(-0.58, False), (0.0, False), (0.05, False), (0.6, True)])
+def test_a_function_that_recovers_nothing_finds_nothing(score: float, finds: bool):
+    """A few episodes of pictures may have a direction that is found, and an R² below that of the mean."""
+    verdicts = [replace(v, value=score) if v.name == "r2_nonlinear" else v for v in verdicts_of(spiral, 2)]
+    found = diagnose(verdicts)
+    assert found is not None and found.kind == "scramble" and f"(R² {score:.2f})" in found.sentence
+    assert ("function of them finds it" in found.sentence) is finds
+    assert ("find hardly any of it either" in found.sentence) is not finds
 
 
 def test_several_at_once_the_most_basic_first():

@@ -107,11 +107,7 @@ def _sentence(kind: Kind, s: Symptoms) -> str:
                      "more samples.",
         "collapsed": f"Collapsed dimension: {s.collapsed} of {s.width} latent directions without variance to speak of"
                      + _collapse(s),
-        "scramble": "Scramble: the latents have little or no linear relation with the state"
-                    + (", and no function of them that was tried finds it. Do rows of h and z belong together? If so, "
-                       "the encoder has learned something else." if s.found == 0 else
-                       f", though a nonlinear function of them finds it (R² {s.value('r2_nonlinear'):.2f}). Train "
-                       "longer, or check that views are aligned."),
+        "scramble": f"Scramble: the latents have little or no linear relation with the state{_scrambled(s)}",
         "missing": f"Missing dimension: {s.advice('coverage')[0].lower()}{s.advice('coverage')[1:]}"
                    + (f" {s.advice('repeated_coordinates')}" if s.copies else "")
                    + " Use more latents, or show the encoder what it does not see.",
@@ -146,6 +142,18 @@ def _own(s: Symptoms, part: Literal["nonlinear", "noise"]) -> str:
     return f" ({s.value(f'worst_{part}'):.0%} of one direction's)" if s.hidden(part) else ""
 
 
+def _scrambled(s: Symptoms) -> str:
+    """Whether the state is in them all the same, and what to do."""
+    anew = "Do rows of h and z belong together? If so, the encoder has learned something else."
+    if s.found == 0:
+        return f", and no function of them that was tried finds it. {anew}"
+    score = f"R² {s.value('r2_nonlinear'):z.2f}"
+    if s.curled:
+        again = "Train longer, or check that views are aligned."
+        return f", though a nonlinear function of them finds it ({score}). {again}"
+    return f", and functions of them that were tried find hardly any of it either ({score}). {anew}"
+
+
 def _collapse(s: Symptoms) -> str:
     """What became of the state with it, and what to do."""
     spread = "Strengthen what keeps the latents spread (SIGReg, a variance term), or learn more slowly."
@@ -153,7 +161,9 @@ def _collapse(s: Symptoms) -> str:
         return f", and {s.lost} of {s.states} directions of the state lost with it. {spread}"
     if s.spread_holds_all:
         return "; the others hold the whole state. Use fewer latents."
-    left = f" (R² {s.value('r2'):.2f} with them, {s.value('r2_varying'):.2f} without)" if s.knows("r2_varying") else ""
+    left = (
+        f" (R² {s.value('r2'):z.2f} with them, {s.value('r2_varying'):z.2f} without)" if s.knows("r2_varying") else ""
+    )
     return f", in which a part of the state is still written{left}. Whitening brings it back. {spread}"
 
 
@@ -165,4 +175,4 @@ def _undone(s: Symptoms) -> str:
     how = "the latents' own coordinates, h = w(Qz), undone (fit_latent_warp)" if s.warped_latents else (
         "the states' coordinates, h = Qw(z), undone (fit_warp)"
     )  # fmt: skip
-    return f"with one warp shared by {how} R² is {found.value:.4f} [{found.low:.4f}, {found.high:.4f}]"
+    return f"with one warp shared by {how} R² is {found.value:z.4f} [{found.low:z.4f}, {found.high:z.4f}]"

@@ -86,6 +86,11 @@ class Symptoms:
         """Whether a linear map recovers next to nothing, or much less than some other function does."""
         return self.value("r2") < max(RELATED * self.found / self.states, SMALL * self.value("r2_nonlinear"))
 
+    @property
+    def curled(self) -> bool:
+        """Whether some other function recovers more than a linear map, and more than next to nothing."""
+        return self.value("r2_nonlinear") > max(RELATED * self.found / self.states, self.value("r2"))
+
     def hidden(self, part: Literal["nonlinear", "noise"]) -> bool:
         """Whether it is much of one direction, though little of all."""
         little = (self.nonlinear if part == "nonlinear" else self.noise) <= NOTABLE
