@@ -173,7 +173,7 @@ class Evidence:
         """As tables show it: never without its null."""
         one = self.estimate
         chance = f"{self.rivals.removesuffix(' pairs')} {self.null.mean:.3f}, p {self.null.p:.2g}"
-        return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]; {chance}"
+        return f"{one.value:z.3f} [{one.low:z.3f}, {one.high:z.3f}]; {chance}"
 
 
 def _plain(number: float, shape: str = ".3f") -> str:

@@ -41,7 +41,7 @@ def translation_said(source: str, target: str, verdicts: Sequence[Verdict] | Non
 
 def _number(one: Verdict) -> str:
     chance = "" if one.null is None else f", shuffled {one.null:.3f}"
-    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]{chance}"
+    return f"{one.value:z.3f} [{one.low:z.3f}, {one.high:z.3f}]{chance}"
 
 
 def _joined(name: str, one: Verdict) -> str:

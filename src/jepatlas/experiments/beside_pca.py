@@ -35,4 +35,4 @@ def _duel(untrained: Sequence[Result], pca: Sequence[Result], name: str) -> tupl
     answer = "an untrained encoder beats PCA" if ours.low > theirs.high else "nothing beats PCA"
     if ours.low <= theirs.high and theirs.low <= ours.high:
         answer = "an untrained encoder and PCA are too close to tell"
-    return answer, f"R² {ours.value:.3f} against {theirs.value:.3f}"
+    return answer, f"R² {ours.value:z.3f} against {theirs.value:z.3f}"

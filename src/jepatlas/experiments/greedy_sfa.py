@@ -63,10 +63,10 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"{_listed(gaps, 'deflation')} in R², xSFA by {_listed(gaps, 'xsfa')}; the simultaneous fit itself goes from "
         f"{r2['equal', dims[0]]:.3f} at n = {dims[0]} to {r2['equal', dims[-1]]:.3f}, as the features become too few. "
         f"Outside the window it has {r2['wide', dims[-1]]:.3f} and xSFA, which removes the harmonics, "
-        f"{-gaps['wide', 'xsfa'].value:+.3f} on that. MCC is {mcc['distinct'].value:.3f} with distinct rates and "
+        f"{-gaps['wide', 'xsfa'].value:+z.3f} on that. MCC is {mcc['distinct'].value:z.3f} with distinct rates and "
         f"{mcc['equal'].value:.3f} with equal ones. LeJEPA, on distinct rates, has {plain:.3f}, and {turned:.3f} after "
         "linear SFA of its latents.",
-        short=f"n = {dims[-1]}: xSFA behind by {gaps['equal', 'xsfa'].value:.3f} of R²",
+        short=f"n = {dims[-1]}: xSFA behind by {gaps['equal', 'xsfa'].value:z.3f} of R²",
         verdicts=tuple(_verdict(*key, gap) for key, gap in gaps.items()),
         figures=(_figure(results, dims),),
         tables=(_table(spectral, METHODS, "Spectral runs"),
@@ -75,7 +75,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 
 def _listed(gaps: dict[tuple[str, str], Estimate], method: str) -> str:
-    return " and ".join(f"{gaps[rates, method].value:.3f} ({rates} rates)" for rates in ("equal", "distinct"))
+    return " and ".join(f"{gaps[rates, method].value:z.3f} ({rates} rates)" for rates in ("equal", "distinct"))
 
 
 def _verdict(rates: str, method: str, gap: Estimate) -> Verdict:

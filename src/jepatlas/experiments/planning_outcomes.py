@@ -61,10 +61,10 @@ def difference(
 
 def points(gap: Estimate) -> str:
     """
-    >>> points(Estimate(0.12, 0.05, 0.19, 150))
-    '+12 [+5, +19]'
+    >>> points(Estimate(0.12, 0.05, 0.19, 150)), points(Estimate(-0.004, -0.02, 0.01, 150))
+    ('+12 [+5, +19]', '+0 [-2, +1]')
     """
     if np.isnan(gap.value):
         return "–"
-    value, low, high = (f"{100 * number:+.0f}" for number in (gap.value, gap.low, gap.high))
+    value, low, high = (f"{100 * number:+z.0f}" for number in (gap.value, gap.low, gap.high))
     return f"{value} [{low}, {high}]"

@@ -86,7 +86,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     lower = [gap.low >= LOWER for gap in gaps.values()]
 
     def told(name: str) -> str:
-        return ", ".join(f"{title}: {over_seeds(groups[arm], name).value:.3f}" for arm, title in TITLES.items())
+        return ", ".join(f"{title}: {over_seeds(groups[arm], name).value:z.3f}" for arm, title in TITLES.items())
 
     return Finding(
         "holds" if all(good + lower) else "holds in part" if any(good + lower) else "does not hold",
@@ -97,7 +97,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"{told('angles_own_gaussian')}. Sines and cosines, own episodes: {told('circle_own_own')}. Untrained, "
         f"Gaussian poses: {told(f'untrained_{SHOWN[1]}')}. Linear share of the latents' variance over Gaussian poses: "
         f"{told('degree_1')}.",
-        short="own R² " + ", ".join(f"{a} {over_seeds(runs, SHOWN[0]).value:.2f}" for a, runs in groups.items()),
+        short="own R² " + ", ".join(f"{a} {over_seeds(runs, SHOWN[0]).value:z.2f}" for a, runs in groups.items()),
         verdicts=(*(_good(groups["gaussian"], n) for n in SHOWN), *(_lower(*case, gap) for case, gap in gaps.items())),
         figures=(probe_figure(groups, TITLES), degree_figure(groups, TITLES)),
         tables=(probe_table(results, TITLES),),

@@ -67,11 +67,11 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     return Finding(
         "holds" if len(helped) == len(places) else "holds in part" if helped else "does not hold",
         f"Mean R² of the angles, stopped runs as 0, at doses {', '.join(f'{dose:g}' for dose in doses)}: "
-        + "; ".join(f"{_title(place)} {', '.join(f'{e.value:.3f}' for e in found)}" for place, found in curves.items())
+        + "; ".join(f"{_title(place)} {', '.join(f'{e.value:z.3f}' for e in found)}" for place, found in curves.items())
         + ". From no dose to the full one, seed by seed: "
         + "; ".join(f"{_title(p)} {cell(gain)}{_closed(curves[p], ends[p[1]])}" for p, gain in gains.items())
         + f". A gain of {GAIN} was asked for. Gaussian exploration at ρ = .9 has "
-        + " and ".join(f"{ends[p].value:.3f} on {SCORES[p]}" for p in PLACES)
+        + " and ".join(f"{ends[p].value:z.3f} on {SCORES[p]}" for p in PLACES)
         + f". The full dose leaves {' and '.join(f'{100 * left[k]:.0f}%' for k in STRIDES)} of the pairs.",
         short=f"gain ≥ {GAIN} in {len(helped)} of {len(places)} settings",
         verdicts=tuple(_verdict(place, gain) for place, gain in gains.items()),

@@ -66,7 +66,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"R² of the angles on Gaussian poses at ρ = {', '.join(f'{r:g}: {cell(e)}' for r, e in found.items())} (asked "
         f"for: at most {LESS} below the published one). Rank correlation with ρ over runs: {cell(growth)}. With "
         f"strides at ρ = {STRIDED}: " + ", ".join(f"{k} (ρᵏ = {STRIDED**k:.2f}) {cell(e)}" for k, e in strided.items())
-        + f"; from the curve over ρ they are {', '.join(f'{gap.value:+.3f}' for gap in gaps.values())} away (asked "
+        + f"; from the curve over ρ they are {', '.join(f'{gap.value:+z.3f}' for gap in gaps.values())} away (asked "
         f"for: within {NEAR}).",
         short=f"R² {found[rhos[0]].value:.2f} at ρ = {rhos[0]:g}, {max(e.value for e in found.values()):.2f} at best",
         verdicts=(_short(rhos, short), _grows(growth), *(_strides(k, gap) for k, gap in gaps.items())),

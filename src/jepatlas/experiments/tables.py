@@ -15,13 +15,14 @@ __all__ = ["at", "bars", "cell", "curve", "factor_over_seeds", "grouped", "mean_
 
 
 def cell(estimate: Estimate, digits: int = 3) -> str:
-    """
-    >>> cell(Estimate(0.99, 0.985, 0.995, 100))
-    '0.990 [0.985, 0.995]'
+    """What rounds to zero has no sign.
+
+    >>> cell(Estimate(0.99, 0.985, 0.995, 100)), cell(Estimate(-0.0001, -0.1, 0.1, 9))
+    ('0.990 [0.985, 0.995]', '0.000 [-0.100, 0.100]')
     """
     if np.isnan(estimate.value):
         return "–"
-    value, low, high = (f"{number:.{digits}f}" for number in (estimate.value, estimate.low, estimate.high))
+    value, low, high = (f"{number:z.{digits}f}" for number in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
 
 

@@ -95,7 +95,7 @@ def _lost(drive: Drive) -> str:
 
 def _beside(name: str, first: str, main: Drive, other: Drive) -> str:
     gap = paired_difference(main.reached, other.reached)
-    points, low, high = (f"{100 * value:+.0f}" for value in (gap.value, gap.low, gap.high))
+    points, low, high = (f"{100 * value:+z.0f}" for value in (gap.value, gap.low, gap.high))
     return f"{_begun(first)} less {name}: {points} points [{low}, {high}]."
 
 

@@ -81,7 +81,7 @@ def _judged(found: Federation) -> list[Verdict]:
 
 
 def _cell(one: Verdict) -> str:
-    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
+    return f"{one.value:z.3f} [{one.low:z.3f}, {one.high:z.3f}]"
 
 
 def _beyond_controls(found: Federation) -> list[Verdict]:
@@ -99,8 +99,8 @@ def _beyond(one: Verdict, kind: str, control: Verdict) -> Verdict:
     return Verdict.judge(
         f"beyond_{kind}.{source}.{target}", Estimate(one.value, one.low, one.high, one.n), direction="higher",
         null=one.null, threshold=control.high,
-        good=f"The agents translate better than {CONTROLS[kind]} does (R² {control.value:.3f}).",
-        bad=f"The agents do not beyond doubt translate better than {CONTROLS[kind]} does (R² {control.value:.3f}): "
+        good=f"The agents translate better than {CONTROLS[kind]} does (R² {control.value:z.3f}).",
+        bad=f"The agents do not beyond doubt translate better than {CONTROLS[kind]} does (R² {control.value:z.3f}): "
             "what they agree on may come from the input alone.",
     )  # fmt: skip
 
