@@ -14,7 +14,7 @@ from jepatlas.experiments.gl_symmetry_runs import changed_losses
 from jepatlas.experiments.image_control_runs import view_pairs
 from jepatlas.experiments.pair_noise import mismatch
 from jepatlas.objectives import LeJEPAConfig, Parts
-from jepatlas.views import MultiViewTable
+from jepatlas.views.images import MultiViewTable
 
 
 @pytest.mark.parametrize(("dim", "condition"), [(2, 1.0), (5, 30.0), (16, 1000.0)])

@@ -18,7 +18,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, r2
 from jepatlas.base.records import Direction, Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.views import MultiViewTable
+from jepatlas.views.images import MultiViewTable
 
 __all__ = ["DIRECTIONS", "VARIABLE", "data_folder", "run", "view_pairs"]
 

@@ -12,8 +12,8 @@ import torch
 
 from jepatlas.base.contracts import Batches
 from jepatlas.base.errors import InputError
-from jepatlas.views import ImageStream, MultiViewTable, Prefetched
-from jepatlas.views.images import CropPlan, Shuffle, decode
+from jepatlas.views import Prefetched
+from jepatlas.views.images import CropPlan, ImageStream, MultiViewTable, Shuffle, decode
 
 NONE = CropPlan("one", ("none",))
 

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from jepatlas.base.errors import InputError
-from jepatlas.views import MultiViewTable
+from jepatlas.views.images import MultiViewTable
 
 HEAD = "path,state,view,label,group"
 

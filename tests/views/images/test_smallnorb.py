@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from jepatlas.base.errors import InputError
-from jepatlas.views import ImageStream
-from jepatlas.views.images import CropPlan, SmallNORB, decode, official_split
+from jepatlas.views.images import CropPlan, ImageStream, SmallNORB, decode, official_split
 
 NAMES = {"training": "smallnorb-5x46789x9x18x6x2x96x96-training", "testing": "smallnorb-5x01235x9x18x6x2x96x96-testing"}
 INSTANCES = {"training": (4, 6), "testing": (0, 1)}
