@@ -96,7 +96,7 @@ def imagined_films(model: TrainedModel, agent: PlanningAgent, count: int, steps:
     for episode in long:
         assert known is not None
         first = data.episodes.offsets[episode]
-        real = data.episodes.rows(data.x, first + stride * np.arange(steps + 1))
+        real = data.seen(first + stride * np.arange(steps + 1))
         done = data.episodes.rows(data.u, first + np.arange(steps * stride))
         arrays[f"real-{episode}"] = real
         arrays[f"imagined-{episode}"] = known.pictures(_foreseen(agent, real[:1], done))

@@ -15,7 +15,9 @@ from jepatlas.views import (
     EpisodeArrays,
     EpisodeFile,
     RandomPolicy,
+    channels_last,
     rows_together,
+    seen_shape,
     split_episodes,
     stacked,
 )
@@ -40,19 +42,16 @@ class HeldOut:
     @property
     def shape(self) -> tuple[int, ...]:
         """Of an observation as a network sees it: channels first where it is a picture."""
-        shape = self.episodes.columns[self.x].shape or (1,)
-        return (shape[2], *shape[:2]) if len(shape) == 3 else shape
+        return seen_shape(self.episodes.columns[self.x].shape)
 
     @property
     def action_dim(self) -> int:
         return int(np.prod(self.episodes.columns[self.u].shape))
 
     def seen(self, rows: np.ndarray, history: int = 1, stride: int = 1) -> np.ndarray:
-        """What is seen at these rows, together with the frames before them: (b,) → (b, …, m c)."""
-        together = rows_together(self.episodes, rows, history, stride)
-        frames = self.episodes.rows(self.x, together).reshape(
-            *together.shape, *self.episodes.columns[self.x].shape or (1,)
-        )
+        """What is seen at these rows, together with the frames before them, as a world gives it: (b,) → (b, …, m c)."""
+        row, together = self.episodes.columns[self.x].shape, rows_together(self.episodes, rows, history, stride)
+        frames = channels_last(self.episodes.rows(self.x, together).reshape(*together.shape, *row or (1,)), row)
         return stacked(list(np.moveaxis(frames, 1, 0)), history)
 
 

@@ -9,8 +9,8 @@ from jepatlas.views.episode_writer import EpisodeWriter
 from jepatlas.views.episodes import EpisodeFile
 from jepatlas.views.experience import check_experience, experience_from_arrays
 from jepatlas.views.history import rows_together, stacked
-from jepatlas.views.images import ImageStream, MultiViewTable
 from jepatlas.views.pairs import AnyPairLaw, PairStream, Siblings, Transitions
+from jepatlas.views.pictures import channels_last, for_networks, seen_shape
 from jepatlas.views.policies import Policy, RandomPolicy, RemembersAnEpisode
 from jepatlas.views.prefetch import Prefetched
 from jepatlas.views.steps import StepStream
@@ -23,8 +23,6 @@ __all__ = [
     "EpisodeArrays",
     "EpisodeFile",
     "EpisodeWriter",
-    "ImageStream",
-    "MultiViewTable",
     "PairStream",
     "Policy",
     "Prefetched",
@@ -34,11 +32,14 @@ __all__ = [
     "StepStream",
     "Transitions",
     "WindowStream",
+    "channels_last",
     "check_experience",
     "collect",
     "experience_from_arrays",
+    "for_networks",
     "rows_of_episodes",
     "rows_together",
+    "seen_shape",
     "split_episodes",
     "stacked",
 ]

@@ -22,6 +22,7 @@ from jepatlas.base.records import Windows
 from jepatlas.base.seeding import torch_generator
 from jepatlas.views.episode_columns import Episodes, HeldColumn, LazyColumn, rows_of_episodes
 from jepatlas.views.history import rows_together
+from jepatlas.views.pictures import for_networks
 from jepatlas.views.shares import check_share, own_rows
 
 __all__ = ["WindowStream"]
@@ -35,7 +36,7 @@ class WindowStream:
     """The windows of each training step, drawn anew from (seed, step), every window of the episodes alike.
 
     Every process draws the joint batch and reads its part, so W processes together see exactly what one would. Images
-    stay uint8 and are (b, t + 1, 3 m, height, width), vectors (b, t + 1, m n); all but images becomes float32. Actions
+    stay uint8 and are (b, t + 1, c m, height, width), vectors (b, t + 1, m n); all but images becomes float32. Actions
     and states are held in memory, and with `preload` the observations are, too; otherwise each batch is read from the
     file.
     """
@@ -67,17 +68,13 @@ class WindowStream:
                 f"skip {self.skip} takes {self._span + 1} rows, and the longest episode has "
                 f"{self.source.lengths[self._chosen].max(initial=0)}. Choose less of either."
             )
+        self._refuse_long_history()
         _ = self._columns  # what is wrong with them is said before the first step
 
     @property
     def count(self) -> int:
         """How many windows there are."""
         return int(self._ends.max(initial=0))
-
-    @property
-    def too_short(self) -> int:
-        """How many of the episodes have no window."""
-        return int((self.source.lengths[self._chosen] <= self._span).sum())
 
     def __call__(self, step: int) -> Windows:
         generator = torch_generator(self.seed, "windows", step)
@@ -91,8 +88,18 @@ class WindowStream:
         frames, between = starts + self.skip * np.arange(self.horizon + 1), starts + np.arange(self._span)
         actions = u(between).flatten(2).unflatten(1, (self.horizon, self.skip)).flatten(2)
         states = None if z is None else z(frames).to(self.device)
-        seen = _channels_first(x(rows_together(self.source, frames, self.history, self.skip))).flatten(2, 3)
+        together = x(rows_together(self.source, frames, self.history, self.skip))  # (b, t + 1, m, *row)
+        seen = for_networks(together, self.source.columns[self.x].shape).flatten(2, 3)
         return Windows(seen.to(self.device), actions.to(self.device), states)
+
+    def _refuse_long_history(self) -> None:
+        """Or a frame would be repeated where there is none before it, in all windows, and fill the memory."""
+        back, longest = (self.history - 1) * self.skip, int(self.source.lengths[self._chosen].max())
+        if back >= longest:
+            raise InputError(
+                f"A history of {self.history} frames, {self.skip} rows apart, goes back {back} rows, but the longest "
+                f"episode has {longest} in all. Choose a history of at most {(longest - 1) // self.skip + 1}."
+            )
 
     def _starts(self, numbers: np.ndarray) -> np.ndarray:
         """The rows in which windows begin."""
@@ -138,8 +145,3 @@ def _check_actions(source: Episodes, u: HeldColumn) -> None:
             f"{episode}. An action may be missing at an episode's last row alone: leave such episodes out, or let "
             "another one begin there."
         )
-
-
-def _channels_first(x: Tensor) -> Tensor:
-    """Images (b, t + 1, m, height, width, colours) as networks see them: they are stored with the colours last."""
-    return x.movedim(-1, -3).contiguous() if x.ndim == 6 and x.shape[-1] in (1, 3) else x
