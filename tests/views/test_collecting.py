@@ -12,6 +12,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 from views.collected import Forgetful, Unbounded, Walk, interrupted_pendulum, killed_pendulum, pendulum, rooms
 
+from jepatlas import __version__
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import derive, numpy_generator
 from jepatlas.views import EpisodeFile, RandomPolicy, WindowStream, collect
@@ -43,6 +44,13 @@ def test_episodes_are_what_the_environment_gave(tmp_path: Path):
         assert data["state"][-1].tolist() == [state[0], 7.0]  # that of info
         assert data["pixels"].shape == (len(data["action"]), 4, 6, 3)
         assert (data["pixels"] == np.arange(len(data["action"]))[:, None, None, None]).all()
+
+
+def test_a_file_says_how_it_was_collected(tmp_path: Path):
+    file = collect(Walk, RandomPolicy(0.5), 2, 4, 7, out=tmp_path / "a.h5", about={"environment": "Walk-v0"})
+    assert file.about == EpisodeFile(tmp_path / "a.h5").about
+    assert file.about["environment"] == "Walk-v0" and file.about["seed"] == 7 and file.about["version"] == __version__
+    assert file.about["policy"]["persistence"] == 0.5
 
 
 def test_any_number_of_processes_gives_the_same_bits_and_tells(whole: bytes, tmp_path: Path):

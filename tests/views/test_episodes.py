@@ -111,6 +111,38 @@ def test_bad_episodes_are_refused_and_nothing_is_left(tmp_path: Path, episodes: 
     assert (tmp_path / "old.h5").read_text() == "as it was"
 
 
+def test_where_episodes_come_from_is_kept(tmp_path: Path):
+    about = {"world": {"kind": "rooms", "door": 0.1}, "seed": 3, "weight": float("inf")}
+    with EpisodeWriter(tmp_path / "a.h5", about=about) as writer:
+        writer.append({"a": np.zeros(3)})
+    assert EpisodeFile(tmp_path / "a.h5").about == about | {"weight": "inf"}
+
+
+@pytest.mark.parametrize("given", [None, "{", "[1]", 7])
+def test_files_that_say_nothing_of_that_are_read(tmp_path: Path, given: Any):
+    path = published(tmp_path / "a.h5")
+    if given is not None:
+        with h5py.File(path, "a") as file:
+            file.attrs["jepatlas"] = given
+    assert EpisodeFile(path).about == {} and len(EpisodeFile(path)) == 3
+
+
+def test_damage_within_a_file_is_named(tmp_path: Path):
+    path = tmp_path / "a.h5"
+    with EpisodeWriter(path) as writer:
+        writer.append({"pixels": np.random.default_rng(0).integers(0, 256, (6, 64, 64, 3), np.uint8)})
+    with h5py.File(path) as raw:
+        chunk: Any = raw["pixels"].id.get_chunk_info(4)  # pyright: ignore
+    whole = bytearray(path.read_bytes())
+    whole[chunk.byte_offset : chunk.byte_offset + 200] = bytes(200)
+    path.write_bytes(whole)
+    file = EpisodeFile(path)
+    assert file.rows("pixels", np.arange(4)).shape == (4, 64, 64, 3), "the rest can be read"
+    for read in (lambda: file.rows("pixels", np.array([0, 4])), lambda: file.episode(0, ["pixels"])):
+        with pytest.raises(InputError, match=r"of 'pixels' in .*a\.h5 cannot be read.*copy it again"):
+            read()
+
+
 def test_an_interrupted_writer_leaves_nothing(tmp_path: Path):
     with pytest.raises(KeyboardInterrupt), EpisodeWriter(tmp_path / "new" / "a.h5") as writer:
         writer.append({"a": np.zeros(3)})

@@ -9,15 +9,17 @@ its number): so the file is the same, bit for bit, however it came about.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import jepatlas
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import finite, read_json, write_json
 from jepatlas.views.collection import Collection
+from jepatlas.views.described import described
 from jepatlas.views.episode_writer import EpisodeWriter
 from jepatlas.views.episodes import EpisodeFile
 from jepatlas.views.policies import Policy, RemembersAnEpisode
@@ -42,14 +44,16 @@ def collect(
     options: dict[str, Any] | None = None,
     shard: int = 16,
     compressed: bool = True,
+    about: Mapping[str, Any] | None = None,
     tell: Tell = lambda done, episodes: None,
 ) -> EpisodeFile:
     """Write `episodes` episodes of at most `length` steps to the file `out`.
 
     `make` makes the environment (render_mode="rgb_array" for pixels) and is called in each process, so it and the
     policy must be picklable where there are several; `options` go to every reset; a `shard` of episodes is what an
-    interruption can lose in each process. `tell(done, episodes)` is called as shards are done, at first with what was
-    there already.
+    interruption can lose in each process. What is known of where they come from (`about`: the world, the id of an
+    environment) is kept in the file, with the policy, the seed and our version. `tell(done, episodes)` is called as
+    shards are done, at first with what was there already.
     """
     out = Path(out)
     if out.exists():
@@ -62,7 +66,8 @@ def collect(
     finally:
         if not any(parts.glob("shard-*.h5")):  # nothing that could be taken up again
             shutil.rmtree(parts)
-    _put_together([work.place(parts, number) for number in work.shards], out, compressed)
+    origin = {"version": jepatlas.__version__, "seed": seed, "policy": described(policy), **(about or {})}
+    _put_together([work.place(parts, number) for number in work.shards], EpisodeWriter(out, compressed, about=origin))
     shutil.rmtree(parts)
     return EpisodeFile(out)
 
@@ -115,8 +120,8 @@ def _collect_shard(work: Collection, parts: Path, shard: int) -> None:
         env.close()
 
 
-def _put_together(shards: list[Path], out: Path, compressed: bool) -> None:
-    with EpisodeWriter(out, compressed) as writer:
+def _put_together(shards: list[Path], whole: EpisodeWriter) -> None:
+    with whole as writer:
         for path in shards:
             with EpisodeFile(path) as file:
                 for number in range(len(file)):

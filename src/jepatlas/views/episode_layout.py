@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +14,10 @@ import numpy as np
 
 from jepatlas.base.errors import InputError, require
 
-__all__ = ["INDEX", "Column", "Layout", "read_layout"]
+__all__ = ["ABOUT", "INDEX", "Column", "Layout", "read_layout"]
 
 INDEX = ("ep_len", "ep_offset")
+ABOUT = "jepatlas"  # the attribute that says where episodes come from
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Layout:
     columns: dict[str, Column]
     lengths: np.ndarray  # (E,)
     offsets: np.ndarray  # (E,)
+    about: dict[str, Any]
 
 
 def read_layout(path: Path, opened: Callable[[], Any]) -> Layout:
@@ -39,13 +42,24 @@ def read_layout(path: Path, opened: Callable[[], Any]) -> Layout:
     try:
         found = {name: item for name, item in file.items() if getattr(item, "shape", ())}
         lengths, offsets = (_index(path, found, name) for name in INDEX)
+        about = _about(file.attrs.get(ABOUT))
     except (OSError, RuntimeError, KeyError) as error:
         raise InputError(f"{path} cannot be read: {error}. Was it cut short?") from error
     columns = {name: item for name, item in found.items() if name not in INDEX}
     _check_episodes(path, lengths, offsets, _common_length(path, columns))
     for name, dataset in columns.items():
         _check_compression(path, name, dataset)
-    return Layout({name: Column(item.shape[1:], item.dtype) for name, item in columns.items()}, lengths, offsets)
+    shapes = {name: Column(item.shape[1:], item.dtype) for name, item in columns.items()}
+    return Layout(shapes, lengths, offsets, about)
+
+
+def _about(given: Any) -> dict[str, Any]:
+    """What a file says of itself; nothing where that is not ours, for its rows can be read all the same."""
+    try:
+        found = json.loads(given) if isinstance(given, str | bytes) else None
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def _index(path: Path, found: dict[str, Any], name: str) -> np.ndarray:

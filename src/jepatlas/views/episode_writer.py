@@ -8,6 +8,7 @@ times as long.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,8 @@ from typing import Any, Self
 import numpy as np
 
 from jepatlas.base.errors import InputError, require
-from jepatlas.views.episode_layout import INDEX, Column
+from jepatlas.base.files import finite
+from jepatlas.views.episode_layout import ABOUT, INDEX, Column
 
 __all__ = ["EpisodeWriter"]
 
@@ -30,11 +32,12 @@ class EpisodeWriter:
     """A file of episodes that takes its name when the `with` block ends well; until then nothing is changed there.
 
     The first episode says which columns there are, and of which shape and type. `ep_idx` and `step_idx` are the
-    writer's own: what an episode has under these names, for example one read from another file, is replaced.
+    writer's own: what an episode has under these names, for example one read from another file, is replaced. `about`
+    says where episodes come from, as plain data; a file gives it back under the same name.
     """
 
-    def __init__(self, path: Path | str, compressed: bool = True) -> None:
-        self.path, self.compressed = Path(path), compressed
+    def __init__(self, path: Path | str, compressed: bool = True, *, about: Mapping[str, Any] | None = None) -> None:
+        self.path, self.compressed, self.about = Path(path), compressed, dict(about or {})
         self.lengths: list[int] = []
         self._rows = 0
         self._columns: dict[str, Column] = {}
@@ -55,6 +58,8 @@ class EpisodeWriter:
             yield file
             if not self.lengths:
                 raise InputError(f"No episode was written to {self.path}.")
+            if self.about:
+                file.attrs[ABOUT] = json.dumps(finite(self.about), allow_nan=False)
             file["ep_len"] = np.array(self.lengths, np.int32)
             file["ep_offset"] = np.append(0, np.cumsum(self.lengths[:-1])).astype(np.int64)
 

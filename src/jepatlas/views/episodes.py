@@ -10,7 +10,8 @@ The layout is that of stable-worldmodel, which LeWM's published data have (`pixe
 - `reward`, `terminated` and `truncated` belong to the step that led to the row; the first reward is NaN.
 - `pixels` are (T, height, width, 3) uint8; `ep_idx` and `step_idx` number the episode and the row within it.
 
-Columns of any other name are columns, too; groups and single numbers are let be. Published files are compressed by
+Columns of any other name are columns, too; groups and single numbers are let be. Where episodes come from is said, as
+JSON, by the file's attribute `jepatlas`, which other people's files do not have. Published files are compressed by
 Blosc, for which the package hdf5plugin is loaded where it is needed.
 """
 
@@ -43,6 +44,7 @@ class EpisodeFile:
         self.columns: dict[str, Column] = layout.columns
         self.lengths: np.ndarray = layout.lengths  # (E,) rows of each episode
         self.offsets: np.ndarray = layout.offsets  # (E,) its first row
+        self.about: dict[str, Any] = layout.about  # where they come from; empty where that is not known
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -52,7 +54,7 @@ class EpisodeFile:
         if not 0 <= number < len(self):
             raise InputError(f"{self.path} has the episodes 0 to {len(self) - 1}, but number {number} was asked for.")
         first, count = int(self.offsets[number]), int(self.lengths[number])
-        return {name: self._dataset(name)[first : first + count] for name in columns or self.columns}
+        return {name: self._read(name, first, first + count) for name in columns or self.columns}
 
     def rows(self, column: str, indices: np.ndarray) -> np.ndarray:
         """Any rows of a column, in any order and more than once: the shape of `indices`, then that of a row.
@@ -71,7 +73,7 @@ class EpisodeFile:
         ends = np.append(np.flatnonzero(np.diff(wanted) != 1) + 1, len(wanted))
         for begin, end in zip(np.append(0, ends[:-1]), ends, strict=True):
             if end > begin:
-                found[begin:end] = dataset[wanted[begin] : wanted[end - 1] + 1]
+                found[begin:end] = self._read(column, int(wanted[begin]), int(wanted[end - 1]) + 1)
         if np.array_equal(wanted, indices):
             return found  # a whole column is not copied once more
         return found[place.reshape(indices.shape)]
@@ -90,6 +92,15 @@ class EpisodeFile:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_open": None}
+
+    def _read(self, column: str, begin: int, end: int) -> np.ndarray:
+        try:
+            return self._dataset(column)[begin:end]
+        except (OSError, RuntimeError) as error:
+            raise InputError(
+                f"The rows {begin} to {end - 1} of '{column}' in {self.path} cannot be read: {error}. The file is "
+                "damaged there: copy it again from where it came from, or collect it anew."
+            ) from error
 
     def _dataset(self, column: str) -> Any:
         if column not in self.columns:
