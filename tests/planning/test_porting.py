@@ -74,7 +74,7 @@ def test_the_record_holds_all_who_drive(two: tuple[TrainedModel, TrainedModel]):
     [
         ({"source": WalkedWorld(Rooms(door=0.1))}, "with other settings than the camera's"),
         ({"source": WalkedWorld(Maze())}, "these are two: 'rooms' and 'maze'"),
-        ({"source": EpisodeSource("episodes.h5")}, "trained on a world, and not on a file"),
+        ({"source": EpisodeSource("episodes.h5")}, "or on a file that says of which its episodes are"),
         ({"stride": 2}, "A plans 1 steps as one and B 2"),
     ],
 )
@@ -82,6 +82,12 @@ def test_runs_of_two_worlds_are_refused(changes: dict[str, Any], message: str, t
     other = replace(two[1], recipe=replace(recipe(), **changes))
     with pytest.raises(InputError, match=message):
         same_world(two[0], other)
+
+
+def test_a_run_that_sees_something_else_of_the_world_is_refused(two: tuple[TrainedModel, TrainedModel]):
+    blind = replace(two[1], data=replace(two[1].data, x="state"))
+    with pytest.raises(InputError, match=r"sees observations of the shape \(2,\), but the world 'rooms' gives \(3, 64"):
+        same_world(two[0], blind)
 
 
 def test_one_shared_state_makes_no_map(two: tuple[TrainedModel, TrainedModel]):

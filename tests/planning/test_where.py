@@ -1,12 +1,16 @@
 """Where an agent may drive, and what is said of it."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+from planning.small import recipe
 
 from jepatlas.base.errors import InputError
-from jepatlas.planning import draw_tasks, refuse_out_of_reach
+from jepatlas.planning import TrainedModel, draw_tasks, place_of, refuse_out_of_reach
+from jepatlas.recipes import EpisodeSource, gather_episodes
+from jepatlas.views import EpisodeWriter
 from jepatlas.worlds import ConstantCurrent, JetCurrent, Rooms
 
 ONE_WAY = Rooms(one_way=True, way_back=False)
@@ -20,6 +24,17 @@ def test_no_current_leads_back_through_a_one_way_door(current):
     refuse_out_of_reach(world, LEFT, RIGHT)
     with pytest.raises(InputError, match=r"the energy is \+∞"):
         refuse_out_of_reach(world, RIGHT, LEFT)
+
+
+def test_a_run_on_a_foreign_environment_is_not_driven_in_a_world_of_ours(tmp_path: Path):
+    with EpisodeWriter(tmp_path / "a.h5", about={"environment": "Pendulum-v1"}) as writer:
+        for _ in range(2):
+            writer.append({"pixels": np.zeros((3, 64, 64, 3), np.uint8), "action": np.zeros((3, 2))})
+    source = EpisodeSource(str(tmp_path / "a.h5"))
+    model = TrainedModel(replace(recipe(), source=source), None, gather_episodes(source, 0))
+    for given in (None, Rooms()):
+        with pytest.raises(InputError, match="episodes of 'Pendulum-v1', which is none of our worlds"):
+            place_of(model, given, "run")
 
 
 def test_goals_in_a_current_are_not_behind_doors_either():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +22,12 @@ from jepatlas.recipes import (
     WalkedWorld,
     WorldModelRecipe,
     build,
+    episodes_too_short,
     gather_episodes,
     load_recipe,
     recipe_from_plain,
     walk,
+    world_of_file,
 )
 from jepatlas.runs import resume_run, start_run
 from jepatlas.training import latest_checkpoint
@@ -32,6 +35,7 @@ from jepatlas.views import (
     DrawnColumn,
     EpisodeArrays,
     EpisodeFile,
+    EpisodeWriter,
     Prefetched,
     RandomPolicy,
     collect,
@@ -122,6 +126,47 @@ def test_a_collected_file_is_learned_from_and_held_to_its_hash(tmp_path: Path):
         build(recipe(source=EpisodeSource()))
 
 
+@pytest.mark.parametrize("row", [(3, 32, 32), (32, 32, 4), (32, 32, 1), (1, 24, 32)])
+def test_pictures_of_other_people_are_read(row: tuple[int, ...], tmp_path: Path):
+    rng = np.random.default_rng(0)
+    with EpisodeWriter(tmp_path / "a.h5") as writer:
+        for _ in range(4):
+            writer.append({"pixels": rng.integers(0, 256, (8, *row), np.uint8), "action": rng.normal(size=(8, 2))})
+    objective, stream = build(recipe(source=EpisodeSource(str(tmp_path / "a.h5")), history=2))
+    assert objective(stream(0), 0).total.isfinite()
+
+
+def test_what_is_neither_picture_nor_vector_is_refused(tmp_path: Path):
+    with EpisodeWriter(tmp_path / "a.h5") as writer:
+        for _ in range(4):
+            writer.append({"pixels": np.zeros((8, 16, 16), np.uint8), "action": np.zeros((8, 2))})
+    for encoder in (ConvConfig(), MLPConfig()):
+        with pytest.raises(InputError, match=r"\(16, 16\): they are neither pictures .* Give grey pictures a channel"):
+            build(recipe(source=EpisodeSource(str(tmp_path / "a.h5")), encoder=encoder))
+
+
+def test_episodes_without_a_window_are_counted():
+    lengths = np.array([7, 6, 2, 9, 1])
+    assert episodes_too_short(recipe(stride=2), lengths) == 3, "three steps ahead are seven rows"
+    assert episodes_too_short(recipe(model=TwoFrames(), stride=2), lengths) == 2
+
+
+@pytest.mark.parametrize(
+    ("about", "world"),
+    [
+        ({"world": to_plain(Rooms(one_way=True))}, Rooms(one_way=True)),
+        ({"world": {"kind": "ocean"}}, None),
+        ({"world": {"kind": "rooms", "colour": 3}}, None),
+        ({"world": "rooms"}, None),
+        ({}, None),
+    ],
+)
+def test_the_world_that_a_file_is_of(about: dict[str, Any], world: Rooms | None, tmp_path: Path):
+    with EpisodeWriter(tmp_path / "a.h5", about=about) as writer:
+        writer.append({"a": np.zeros(3)})
+    assert world_of_file(EpisodeFile(tmp_path / "a.h5")) == world
+
+
 def test_a_run_that_is_resumed_takes_the_same_steps(tmp_path: Path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     start_run(recipe(steps=4), whole)
@@ -152,6 +197,7 @@ def test_a_recipe_says_its_kind_and_is_read_back(tmp_path: Path):
         (lambda: recipe(history=0), "history must be at least 1"),
         (lambda: recipe(latent_dim=0), "latent_dim must be at least 1"),
         (lambda: build(recipe(stride=10)), "is long enough"),
+        (lambda: build(recipe(history=200)), "goes back 199 rows, but the longest episode has 21 in all"),
         (lambda: build(recipe(encoder=ConvConfig(), latent_dim=7)), "7"),
     ],
 )

@@ -17,6 +17,7 @@ from jepatlas.planning.models import LatentEpisodes, latent_episodes, load_world
 __all__ = ["certify_world_model"]
 
 FEWEST = 3  # held-out episodes: one to fit on, two to score on
+FEWEST_FRAMES = 20  # below this no interval means anything
 SMALLEST = 100  # pairs of a certificate: fewer say nothing
 
 
@@ -42,6 +43,7 @@ def certify_world_model(
         )
     found = latent_episodes(model, most=samples)
     assert found.z is not None
+    _refuse_few(folder, found)
     arrays = {"h": found.h, "h_next": found.h_next, "z": found.z, "groups": found.episode}
     note = "No bound is given: it presumes a Gaussian world whose rate is known."
     about = {"trained with seed": model.recipe.seed, "held-out episodes": len(model.data.held)}
@@ -50,6 +52,18 @@ def certify_world_model(
     record = _with_dynamics(record, found, seed)
     record.save(out or folder, "certificate")
     return record
+
+
+def _refuse_few(folder: Path, found: LatentEpisodes) -> None:
+    """Fewer than a linear map needs, in the half that it is fitted on and in the one that scores it."""
+    assert found.z is not None
+    needed = max(FEWEST_FRAMES, 2 * (max(found.h.shape[1], found.z.shape[1]) + 1))
+    if len(found.h) < needed:
+        raise InputError(
+            f"{folder.name} has {len(found.h)} pairs of held-out frames, too few for a certificate: latents of "
+            f"{found.h.shape[1]} dimensions need at least {needed}. Train it on more or longer episodes, of which a "
+            "tenth is held out, or with fewer latents (--latent-dim)."
+        )
 
 
 def _with_dynamics(record: Certificate, found: LatentEpisodes, seed: int) -> Certificate:

@@ -19,9 +19,10 @@ from jepatlas.recipes import (
     build_world_model,
     gather_episodes,
     load_recipe,
+    world_of_file,
 )
 from jepatlas.runs import trained
-from jepatlas.views import stacked
+from jepatlas.views import EpisodeFile, stacked
 
 __all__ = ["LatentEpisodes", "TrainedModel", "latent_episodes", "load_world_model"]
 
@@ -36,8 +37,16 @@ class TrainedModel:
 
     @property
     def world(self) -> AnyActionWorld | None:
-        """What it was trained on, where that was a world and not a file."""
-        return self.recipe.source.world if isinstance(self.recipe.source, WalkedWorld) else None
+        """What it was trained on: a world, or the one that its file says the episodes are of."""
+        if isinstance(self.recipe.source, WalkedWorld):
+            return self.recipe.source.world
+        return world_of_file(self.data.episodes) if isinstance(self.data.episodes, EpisodeFile) else None
+
+    @property
+    def environment(self) -> str | None:
+        """The id of the foreign environment that its file says the episodes are of."""
+        found = self.data.episodes.about.get("environment") if isinstance(self.data.episodes, EpisodeFile) else None
+        return None if found is None else str(found)
 
     @torch.no_grad()
     def encode(self, observations: np.ndarray) -> Tensor:
@@ -106,9 +115,9 @@ def latent_episodes(model: TrainedModel, *, held: bool = True, most: int | None 
 
 
 def _for_network(observations: np.ndarray) -> Tensor:
-    if observations.dtype == np.uint8:
-        return torch.from_numpy(np.ascontiguousarray(np.moveaxis(observations, -1, 1)))
-    return torch.as_tensor(observations, dtype=torch.float32)
+    given = np.moveaxis(observations, -1, 1) if observations.ndim == 4 else observations  # pictures
+    found = torch.from_numpy(np.ascontiguousarray(given))
+    return found if found.dtype == torch.uint8 and found.ndim == 4 else found.float()
 
 
 def _starts(count: int) -> range:

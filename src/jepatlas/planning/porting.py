@@ -26,6 +26,7 @@ from jepatlas.planning.driving import DrivingConfig, drive, drive_at_random
 from jepatlas.planning.models import TrainedModel
 from jepatlas.planning.record import planning_record
 from jepatlas.planning.tasks import draw_tasks
+from jepatlas.planning.where import refuse_other_sight
 from jepatlas.recipes import AnyActionWorld
 
 __all__ = ["MAP_STATES", "Shared", "fit_port", "port_planner", "same_world", "shared_latents"]
@@ -52,7 +53,10 @@ class Shared:
 def same_world(a: TrainedModel, b: TrainedModel) -> AnyActionWorld:
     """B's world, which must be A's but for the camera."""
     if a.world is None or b.world is None:
-        raise InputError("Both runs must have been trained on a world, and not on a file: states are shown to both.")
+        raise InputError(
+            "Both runs must have been trained on one of our worlds, or on a file that says of which its episodes are: "
+            "states of it are shown to both."
+        )
     camera: Any = getattr(a.world, "camera", None)
     if a.world != (b.world if camera is None else replace(b.world, camera=camera)):  # pyright: ignore[reportCallIssue]
         raise InputError(
@@ -63,6 +67,8 @@ def same_world(a: TrainedModel, b: TrainedModel) -> AnyActionWorld:
         raise InputError(
             f"A plans {a.recipe.stride} steps as one and B {b.recipe.stride}. Train both with the same --stride."
         )
+    refuse_other_sight(a, a.world)  # from a file another column may be seen
+    refuse_other_sight(b, b.world)
     return b.world
 
 

@@ -1,7 +1,8 @@
 """Where an agent may drive: in the world that it was trained on, or in one that is seen and moved alike.
 
 Shapes alone would let an arm be driven by what has only seen rooms. So another kind of world is refused, but for flat
-ones, which have the same actions; and whatever else differs from what the run has seen is said.
+ones, which have the same actions; and whatever else differs from what the run has seen is said. A file says what its
+episodes are of, if `jepatlas collect` wrote it; where it does not, it is said that nothing could be checked.
 """
 
 from __future__ import annotations
@@ -14,35 +15,51 @@ import numpy as np
 from jepatlas.base.errors import InputError
 from jepatlas.planning.models import TrainedModel
 from jepatlas.recipes import AnyActionWorld
+from jepatlas.views import seen_shape
 from jepatlas.worlds import FlatWorld
 
-__all__ = ["Place", "place_of", "refuse_out_of_reach"]
+__all__ = ["Place", "place_of", "refuse_other_sight", "refuse_out_of_reach"]
 
 
 @dataclass(frozen=True)
 class Place:
     world: AnyActionWorld
     unlike: str = ""  # in what it is not the world of the run; empty where it is
+    known: bool = True  # whether the world of the run is
 
     @property
     def said(self) -> str:
+        if not self.known:
+            return "The run's file does not say what its episodes are of, so whether it is this world was not checked."
         return f"The run was trained on another world: {self.unlike}." if self.unlike else ""
 
 
 def place_of(model: TrainedModel, given: AnyActionWorld | None, run: str) -> Place:
     """The world that was given, or else the run's own."""
-    world = given or model.world
+    own, world = model.world, given or model.world
+    if model.environment is not None:
+        raise InputError(
+            f"{run} was trained on episodes of '{model.environment}', which is none of our worlds. Drive in it from "
+            "Python, by jepatlas.planning.agent_of and jepatlas.plan.receding_horizon."
+        )
     if world is None:
-        raise InputError(f"{run} was trained on a file, which cannot be driven in. Name the world: --world.")
-    _refuse_other_kind(world, model.world)
-    seen, expected = world.observe(world.states(1, np.random.default_rng(0))).shape[1:], model.data.shape
-    seen = (seen[2], *seen[:2]) if len(seen) == 3 else seen
-    if seen != expected:
+        raise InputError(
+            f"{run} was trained on a file that does not say what its episodes are of, and a file cannot be driven in. "
+            "Name the world: --world."
+        )
+    _refuse_other_kind(world, own)
+    refuse_other_sight(model, world)
+    return Place(world, known=False) if own is None else Place(world, unlike(own, world))
+
+
+def refuse_other_sight(model: TrainedModel, world: AnyActionWorld) -> None:
+    """Refuse a world that is not seen in the shape that the model takes."""
+    one, expected = world.observe(world.states(1, np.random.default_rng(0))), model.data.shape
+    if (seen := seen_shape(one.shape[1:])) != expected:
         raise InputError(
             f"The run sees observations of the shape {expected}, but the world '{world.kind}' gives {seen}. Plan in a "
             "world that is seen as the one it was trained on."
         )
-    return Place(world, "" if model.world is None else unlike(model.world, world))
 
 
 def _refuse_other_kind(world: AnyActionWorld, own: AnyActionWorld | None) -> None:

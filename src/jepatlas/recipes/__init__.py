@@ -7,7 +7,7 @@ back with `--recipe`, and is what the command line is made from.
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.build import AnyRecipe, build
 from jepatlas.recipes.energy import AgentConfig, EnergyRecipe, build_energy, build_steps, gathered
-from jepatlas.recipes.episode_sources import AnyActionWorld, EpisodeSource, WalkedWorld
+from jepatlas.recipes.episode_sources import AnyActionWorld, EpisodeSource, WalkedWorld, world_of_file
 from jepatlas.recipes.episodes import HeldOut, gather_episodes, walk
 from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
 from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_from_plain, recipe_id, recipe_text
@@ -17,7 +17,7 @@ from jepatlas.recipes.teaching_parts import Lessons, build_mutual, build_taught,
 from jepatlas.recipes.vision import Augmentation, VisionRecipe
 from jepatlas.recipes.vision_parts import SeenImages, build_crops, build_vision, see
 from jepatlas.recipes.world_model import LatentEnergy, Predictive, TwoFrames, WorldModelRecipe
-from jepatlas.recipes.world_model_parts import build_windows, build_world_model
+from jepatlas.recipes.world_model_parts import build_windows, build_world_model, episodes_too_short
 
 __all__ = [
     "AgentConfig",
@@ -61,6 +61,7 @@ __all__ = [
     "build_vision",
     "build_windows",
     "build_world_model",
+    "episodes_too_short",
     "gather_episodes",
     "gathered",
     "lessons_for",
@@ -73,4 +74,5 @@ __all__ = [
     "see",
     "shared_states",
     "walk",
+    "world_of_file",
 ]

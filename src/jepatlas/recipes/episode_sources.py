@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from jepatlas.base.config import choices, from_plain
 from jepatlas.base.errors import InputError
 from jepatlas.recipes.sealed_files import refuse_changed, seal
 from jepatlas.views import EpisodeFile, RandomPolicy
@@ -19,7 +20,7 @@ from jepatlas.worlds import (
     ScriptedMotion,
 )
 
-__all__ = ["AnyActionWorld", "EpisodeSource", "WalkedWorld"]
+__all__ = ["AnyActionWorld", "EpisodeSource", "WalkedWorld", "world_of_file"]
 
 AnyActionWorld = Rooms | Maze | Reacher | LinearQuadratic
 AnyMotion = RandomPolicy | OrnsteinUhlenbeckMotion | ScriptedMotion | SACMotion
@@ -95,3 +96,13 @@ class EpisodeSource:
                 f"{self.path} has no column '{name}', but {known}. Name the one that is meant: --source.{option}."
             )
         return name
+
+
+def world_of_file(file: EpisodeFile) -> AnyActionWorld | None:
+    """The world that a file says its episodes are of; None where it says nothing, or nothing that is known here."""
+    given = file.about.get("world")
+    kind = choices(AnyActionWorld).get(str(given.get("kind"))) if isinstance(given, dict) else None
+    try:
+        return None if kind is None else from_plain(kind, given, f"the world of {file.path}")  # pyright: ignore
+    except InputError:  # written by another version, whose worlds have other settings
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from torch import nn
 
 from jepatlas.base.contracts import Batches
@@ -20,7 +21,7 @@ from jepatlas.recipes.world_model import LatentEnergy, Predictive, TwoFrames, Wo
 from jepatlas.training import refuse_running_statistics, refuse_small_batch
 from jepatlas.views import EpisodeArrays, Prefetched, WindowStream
 
-__all__ = ["build_windows", "build_world_model"]
+__all__ = ["build_windows", "build_world_model", "episodes_too_short"]
 
 
 def build_world_model(recipe: WorldModelRecipe, data: HeldOut) -> Any:
@@ -52,7 +53,12 @@ def _encoder(recipe: WorldModelRecipe, shape: tuple[int, ...]) -> nn.Module:
         if isinstance(recipe.encoder, MLPConfig):
             raise InputError(f"Observations are pictures {shape}, which an mlp does not take. Choose --encoder conv.")
         return recipe.encoder.build(shape, recipe.latent_dim)
-    if isinstance(recipe.encoder, ConvConfig) or len(shape) != 1:
+    if len(shape) != 1:
+        raise InputError(
+            f"Observations have the shape {shape}: they are neither pictures (height, width, channels) nor vectors. "
+            "Give grey pictures a channel, as in array[..., None], or flatten what is no picture."
+        )
+    if isinstance(recipe.encoder, ConvConfig):
         raise InputError(f"Observations have the shape {shape}: they are no pictures. Choose --encoder mlp.")
     return recipe.encoder.build(shape[0], recipe.latent_dim)
 
@@ -64,13 +70,22 @@ def _energy(config: LatentEnergy, dim: int) -> nn.Module:
     return config.learning.build(EmbeddedEnergy(config.head.build(config.width), embedding))
 
 
+def _horizon(recipe: WorldModelRecipe) -> int:
+    return recipe.model.horizon if isinstance(recipe.model, Predictive) else 1
+
+
+def episodes_too_short(recipe: WorldModelRecipe, lengths: np.ndarray) -> int:
+    """How many episodes of so many rows have no window: nothing is learned from them."""
+    return int((lengths <= _horizon(recipe) * recipe.stride).sum())
+
+
 def build_windows(recipe: WorldModelRecipe, data: HeldOut, *, held: bool = False, rows: int | None = None) -> Batches:
     """The stream of this process's share of every (micro-)batch, from the episodes to learn from or those held out."""
     windows = WindowStream(
         data.episodes,
         rows or recipe.training.batch_size // recipe.training.accumulate,
         recipe.seed,
-        horizon=recipe.model.horizon if isinstance(recipe.model, Predictive) else 1,
+        horizon=_horizon(recipe),
         skip=recipe.stride,
         history=recipe.history,
         x=data.x,
