@@ -16,7 +16,9 @@ from verbs.calls import Captured, answer, refused
 
 from jepatlas.encoders import ConvConfig, MLPConfig
 from jepatlas.planning import load_world_model
+from jepatlas.recipes import world_of_file
 from jepatlas.views import EpisodeFile, EpisodeWriter
+from jepatlas.worlds import Maze
 
 FEW = ["--episodes", "12", "--length", "6"]
 SHORT = ["--steps", "2", "--batch-size", "8", "--schedule", "constant", "--latent-dim", "4"]
@@ -61,7 +63,9 @@ def next_words(said: str) -> list[str]:
 def test_the_next_step_can_be_taken(words: list[str], seen: tuple[int, ...], pictures: bool, capsys: Captured):
     assert call("collect", *words, *FEW, "--out", "a b.h5") == 0
     assert call(*next_words(capsys.readouterr().out), *SHORT, "--out", "run") == 0
-    model = load_world_model(Path("run"))
+    said, model = " ".join(capsys.readouterr().out.split()), load_world_model(Path("run"))
+    assert ("In Pendulum-v1 it is driven from Python" in said) == (model.world is None), "or a world that is known"
+    assert "--world WORLD" not in said and (model.world is None or model.world.kind == words[0])
     assert model.data.shape == seen and model.data.z == "state"
     assert isinstance(model.recipe.encoder, ConvConfig if pictures else MLPConfig)
 
@@ -98,3 +102,48 @@ def test_a_column_that_is_not_there_is_refused_with_its_option(capsys: Captured)
     for option, name in (("observation", "pixels"), ("action", "u"), ("state", "z")):
         said = refused(capsys, "train", "world-model", "plain.h5", *SHORT, f"--source.{option}", name)
         assert f"no column '{name}'" in said and f"--source.{option}" in said
+
+
+def test_a_file_is_called_as_what_is_collected_and_says_what_that_is(capsys: Captured):
+    assert answer(capsys, "collect", "maze", "--world.cells", "3", *FEW)["file"] == "maze.h5"
+    assert world_of_file(EpisodeFile("maze.h5")) == Maze(cells=3)
+    assert EpisodeFile("maze.h5").about["policy"] == {"kind": "random", "persistence": 0.8, "repeat": 1}
+    assert answer(capsys, "collect", "gymnasium.envs:Plain-v0", "--no-pixels", *FEW)["file"] == (
+        "gymnasium.envs-Plain-v0.h5"
+    )
+    assert EpisodeFile("gymnasium.envs-Plain-v0.h5").about["environment"] == "gymnasium.envs:Plain-v0"
+    assert "maze.h5 exists already" in refused(capsys, "collect", "maze", *FEW)
+
+
+def test_the_help_tells_names_and_currents(capsys: Captured):
+    assert call("collect", "maze", "--help") == 0
+    said = capsys.readouterr().out
+    assert "maze.h5" in said and "--current {constant,shear,jet,vortex,none}" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("words", [["--motion", "scripted"], ["--motion=sac"]])
+def test_motions_without_actions_are_shown_their_verb(words: list[str], capsys: Captured):
+    assert "train world-model reacher --model frames --motion" in refused(capsys, "collect", "reacher", *words)
+
+
+def uneven(path: str, lengths: list[int]) -> None:
+    with EpisodeWriter(path) as writer:
+        for length in lengths:
+            action = np.zeros((length, 1), np.float32)
+            writer.append({"state": np.random.default_rng(length).normal(size=(length, 3)), "action": action})
+
+
+def test_episodes_that_nothing_is_learned_from_are_said(capsys: Captured):
+    uneven("a.h5", [9] * 8 + [3, 2])
+    assert call("train", "world-model", "a.h5", *SHORT, "--out", "run") == 0
+    assert "2 of 10 episodes are too short for a window" in capsys.readouterr().out
+    assert call("train", "world-model", "a.h5", *SHORT, "--model.horizon", "1", "--out", "other") == 0
+    assert "too short" not in capsys.readouterr().out
+
+
+def test_a_certificate_of_few_held_out_frames_says_so(capsys: Captured):
+    uneven("a.h5", [5] * 30)
+    assert call("train", "world-model", "a.h5", *SHORT, "--latent-dim", "16", "--out", "run") == 0
+    capsys.readouterr()
+    said = refused(capsys, "certify", "run")
+    assert "12 pairs of held-out frames" in said and "more or longer episodes" in said and "transposed" not in said

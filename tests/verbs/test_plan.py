@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from PIL import Image
@@ -33,6 +35,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert call("train", "world-model", "rooms", *WORDS, *energy, "--out", runs / "day") == 0
     assert call("train", "world-model", "rooms", *WORDS, *night, "--seed", "1", "--out", runs / "night") == 0
     assert call("train", "world-model", episodes, *FROM_FILE, "--out", runs / "file") == 0
+    shutil.copy(episodes, place / "unknown.h5")
+    with h5py.File(place / "unknown.h5", "a") as file:
+        del file.attrs["jepatlas"]  # as other people's files are
+    assert call("train", "world-model", place / "unknown.h5", *FROM_FILE, "--out", runs / "unknown") == 0
     frames = [*WORDS[:-2], "--model", "frames", "--batch-size", "16", "--out", runs / "frames"]
     assert call("train", "world-model", "maze", *frames) == 0
     linear = [*WORDS[:10], "--encoder", "mlp", "--dynamics", "linear", "--latent-dim", "4", "--out", runs / "lq"]
@@ -84,8 +90,23 @@ def test_one_task_is_driven_from_where_to_where_it_says(capsys: Captured):
 
 
 def test_a_run_on_a_file_is_driven_in_the_world_that_is_named(capsys: Captured):
-    found = answer(capsys, "plan", "runs/file", "--world", "rooms", *SHORT, "--tasks", "2", "--out", "named")
-    assert found["provenance"]["world"] == "rooms"
+    words = ["plan", "runs/unknown", *SHORT, "--tasks", "2", "--out", "named"]
+    found = answer(capsys, *words, "--world", "rooms")
+    assert found["provenance"]["world"] == "rooms" and "does not say what its episodes are of" in found["summary"]
+
+
+def test_a_run_on_a_file_knows_the_world_that_the_file_names(capsys: Captured):
+    words = ["plan", "runs/file", *SHORT, "--tasks", "2", "--out", "own"]
+    for given in ([], ["--world", "rooms"]):
+        found = answer(capsys, *words, *given)
+        assert found["provenance"]["world"] == "rooms"
+        assert "another world" not in found["summary"] and "does not say" not in found["summary"]
+    assert "another world: one_way False, not True" in answer(capsys, *words, *ONE_WAY[:3])["summary"]
+
+
+def test_a_planner_is_carried_between_a_world_and_a_file_of_it(capsys: Captured):
+    words = ["migrate", "planner", "runs/file", "runs/night", *SHORT, "--tasks", "2", "--states", "20", "--out", "both"]
+    assert answer(capsys, *words)["tables"][0]["rows"][0][0] == "file's planner"
 
 
 @pytest.mark.parametrize("run", ["runs/lq", "runs/day"])
@@ -140,11 +161,13 @@ BAD = [
     (["plan", "runs/day", "--world", "linear-quadratic"], "'linear-quadratic' neither looks nor moves like it"),
     (["plan", "runs/day", "--world", "room"], "there is no kind 'room'. Did you mean 'rooms'"),
     (["plan", "runs/frames"], "no dynamics to imagine with"),
-    (["plan", "runs/file"], "cannot be driven in. Name the world: --world"),
+    (["plan", "runs/unknown"], "cannot be driven in. Name the world: --world"),
+    (["plan", "runs/file", "--world", "reacher"], "'reacher' neither looks nor moves like it"),
     (["plan", "runs"], "runs is not a run folder"),
     (["migrate", "planner", "runs/day"], "give the run folders of both models"),
     (["migrate", "planner", "runs/day", "runs/frames"], "these are two: 'rooms' and 'maze'"),
-    (["migrate", "planner", "runs/day", "runs/file"], "trained on a world, and not on a file"),
+    (["migrate", "planner", "runs/day", "runs/unknown"], "or on a file that says of which its episodes are"),
+    (["migrate", "planner", "runs/file", "runs/frames"], "these are two: 'rooms' and 'maze'"),
     (["migrate", "planner", "runs/day", "runs/night", "--states", "1"], "at least 2 shared states"),
     (["certify", "runs/day"], "1 of its episodes is held out"),
     (["collect", "room", "--out", "x.h5"], "gymnasium cannot make 'room'"),

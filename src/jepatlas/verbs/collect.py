@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from jepatlas.base.config import choices
+from jepatlas.base.config import choices, to_plain
 from jepatlas.base.errors import InputError
 from jepatlas.recipes import AnyActionWorld
 from jepatlas.verbs.environments import environment_maker, said_what_is_missing
 from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say
-from jepatlas.verbs.recipe_options import choose_recipe
+from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 from jepatlas.views import EpisodeFile, RandomPolicy, collect
-from jepatlas.worlds import Rooms
+from jepatlas.worlds import LinearQuadratic, Rooms
 
 FEW = 10_000  # steps, about four seconds' worth of two rooms: as long as another process takes to begin
 
 
 @dataclass(frozen=True)
 class Collect:
-    """Collect episodes by random actions: pixels, actions and true states, in the layout of stable-worldmodel.
-
-    Example: jepatlas collect rooms --episodes 200 --out rooms.h5
-
-    Example: jepatlas collect Pendulum-v1 --no-pixels --length 100 --out pendulum.h5
-
-    The first word is a world of ours (rooms, maze, reacher, linear-quadratic) or the id of any environment that
-    gymnasium can make. What was interrupted goes on where it stopped, when the same is asked for again.
-    """
-
     out: Path
-    """The HDF5 file to write."""
+    """The HDF5 file to write; by default it is called as what is collected."""
     policy: RandomPolicy = field(default_factory=lambda: RandomPolicy(persistence=0.8))
     episodes: int = 500
     """How many."""
@@ -60,7 +51,20 @@ class CollectWorld(Collect):
     world: AnyActionWorld = field(default_factory=Rooms)
 
 
-CollectWorld.__doc__ = CollectEnvironment.__doc__ = Collect.__doc__
+CollectWorld.__doc__ = f"""Collect episodes by random actions: one file, in the layout of stable-worldmodel.
+
+Example: jepatlas collect rooms --episodes 200 --out rooms.h5
+
+Example: jepatlas collect Pendulum-v1 --no-pixels --length 100 --out pendulum.h5
+
+The first word is a world of ours (rooms, maze, reacher, linear-quadratic) or the id of any environment that gymnasium
+can make. Pixels, actions and true states are written, and what they are of. What was interrupted goes on where it
+stopped, when the same is asked for again.
+
+Choices, each with options of its own (collect rooms --current jet --help shows those of that current):
+{choices_help(Rooms())} (rooms, maze): what carries the agent along
+{choices_help(LinearQuadratic())} (linear-quadratic): through what states are seen"""
+CollectEnvironment.__doc__ = CollectWorld.__doc__
 
 
 def main(words: list[str]) -> int:
@@ -68,16 +72,21 @@ def main(words: list[str]) -> int:
     worlds = choices(AnyActionWorld)
     if name in worlds:
         left, chosen = choose_recipe(left, _Chosen(worlds[name]()))
-        options = parse(CollectWorld, "collect", left, CollectWorld(Path(), world=chosen.world))
+        _refuse_motion(left)
+        default = CollectWorld(Path(f"{chosen.world.kind}.h5"), world=chosen.world)
+        options = parse(CollectWorld, "collect", left, default)
         make, fixed = options.world.make, {"goal": None}  # nothing ends an episode but its length
+        about = {"world": to_plain(options.world)}
     else:
-        options = parse(CollectEnvironment, "collect", left)
-        make, fixed = environment_maker(name, options.pixels), None
+        called = Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.h5")
+        options = parse(CollectEnvironment, "collect", left, CollectEnvironment(called))
+        make, fixed, about = environment_maker(name, options.pixels), None, {"environment": name}
     console = console_for(options.json)
     with progress_bar(console, "episodes", options.episodes) as advance, said_what_is_missing(name):
         file = collect(
             make, options.policy, options.episodes, options.length, options.seed, out=options.out,
             processes=_processes(options), options=fixed, compressed=options.compressed, tell=_Ticks(advance),
+            about=about | {"policy": to_plain(options.policy)},
         )  # fmt: skip
     say(console, _told(file, options.out))
     columns = {column: [*found.shape] for column, found in file.columns.items()}
@@ -99,6 +108,15 @@ def _subject(words: list[str]) -> tuple[str, list[str]]:
     if {"-h", "--help"} & set(words):
         return Rooms.kind, words
     raise InputError(f"name a world ({', '.join(choices(AnyActionWorld))}) or the id of a gymnasium environment first.")
+
+
+def _refuse_motion(words: list[str]) -> None:
+    """Reacher's own motions have no actions, which a file of episodes needs."""
+    if any(word.split("=")[0].startswith("--motion") for word in words):
+        raise InputError(
+            "--motion belongs to 'jepatlas train world-model reacher --model frames --motion scripted', which walks "
+            "the world by itself: such motions have no actions. 'collect' acts at random: leave --motion out."
+        )
 
 
 def _processes(options: Collect) -> int:

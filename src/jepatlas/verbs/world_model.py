@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
 
 import tyro
+from rich.console import Console
 
 from jepatlas.base.config import choices
 from jepatlas.base.distributed import leads
-from jepatlas.base.errors import InputError, nearest
-from jepatlas.encoders import MLPConfig
-from jepatlas.recipes import AnyActionWorld, EpisodeSource, Predictive, WalkedWorld, WorldModelRecipe
+from jepatlas.recipes import (
+    AnyActionWorld,
+    EpisodeSource,
+    Predictive,
+    WalkedWorld,
+    WorldModelRecipe,
+    episodes_too_short,
+    world_of_file,
+)
 from jepatlas.runs import resume_run, start_run
 from jepatlas.verbs.options import console_for, emit, parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 from jepatlas.verbs.train import CODES, refuse_changes
-from jepatlas.worlds import LinearQuadratic
+from jepatlas.verbs.world_model_words import fitting, named
+from jepatlas.views import EpisodeFile
 
 NAME = "train world-model"
 
@@ -52,8 +59,8 @@ Choices, each with options of its own (--encoder conv --help shows those of that
 
 
 def main(words: list[str]) -> int:
-    asked = _named(words)
-    left, recipe = choose_recipe(asked, _fitting(asked))
+    asked = named(words)
+    left, recipe = choose_recipe(asked, fitting(asked))
     options = parse(TrainWorldModel, NAME, left, TrainWorldModel(recipe))
     console = console_for(options.json)
     if options.resume is not None:
@@ -62,6 +69,8 @@ def main(words: list[str]) -> int:
     else:
         recipe = _sealed(options.recipe)
         folder = options.out or _default_folder(recipe)
+        if leads():
+            _say_too_short(console, recipe)
         outcome = start_run(recipe, folder, console)
     if not leads():
         return CODES[outcome.status]
@@ -74,43 +83,19 @@ def main(words: list[str]) -> int:
     return CODES[outcome.status]
 
 
-def _named(words: list[str]) -> list[str]:
-    """A first word that is no option names the world, or the file that episodes come from."""
-    if not words or words[0].startswith("-"):
-        return words
-    first, worlds = words[0], choices(AnyActionWorld)
-    if first in worlds:
-        return ["--world", first, *words[1:]]
-    if Path(first).is_file():
-        return ["--source", EpisodeSource.kind, "--source.path", first, *words[1:]]
-    raise InputError(f"'{first}' is neither a file nor a world. {nearest(first, worlds)}")
-
-
-def _fitting(words: list[str]) -> WorldModelRecipe:
-    """The recipe to begin with: with an mlp where numbers are seen, and nothing is said of the encoder."""
-    recipe = WorldModelRecipe()
-    if any(word.startswith(("--encoder", "--recipe", "--resume")) for word in words):
-        return recipe
-    given = {name: _given(words, name) for name in ("--world", "--source.path", "--source.observation")}
-    if given["--source.path"] is not None:
-        source = EpisodeSource(given["--source.path"], given["--source.observation"])
-        file = source.open()
-        numbers = len(file.columns[source.seen(file)].shape) != 3
-    else:
-        numbers = given["--world"] == LinearQuadratic.kind
-    return replace(recipe, encoder=MLPConfig()) if numbers else recipe
-
-
-def _given(words: list[str], flag: str) -> str | None:
-    """The value of a flag, before words are parsed."""
-    spaced = [after for word, after in pairwise(words) if word == flag]
-    joined = [word.removeprefix(f"{flag}=") for word in words if word.startswith(f"{flag}=")]
-    return next(iter([*spaced, *joined]), None)
-
-
 def _sealed(recipe: WorldModelRecipe) -> WorldModelRecipe:
     source = recipe.source
     return replace(recipe, source=source.sealed()) if isinstance(source, EpisodeSource) else recipe
+
+
+def _say_too_short(console: Console, recipe: WorldModelRecipe) -> None:
+    """Of a file; episodes that are walked are all of one length."""
+    if not isinstance(recipe.source, EpisodeSource):
+        return
+    lengths = EpisodeFile(recipe.source.path).lengths
+    if 0 < (short := episodes_too_short(recipe, lengths)) < len(lengths):  # or the run refuses them all
+        say(console, f"{short} of {len(lengths)} episodes are too short for a window (--stride, --model.horizon), and "
+                     "nothing is learned from them.")  # fmt: skip
 
 
 def _default_folder(recipe: WorldModelRecipe) -> Path:
@@ -127,9 +112,17 @@ def _next(folder: Path, status: str, step: int, recipe: WorldModelRecipe) -> str
     done = f"Trained {step} steps: {folder}. Next: jepatlas {after} {place}"
     if after == "certify" or isinstance(recipe.source, WalkedWorld):
         return done
+    file = EpisodeFile(recipe.source.path)
+    if world_of_file(file) is not None:
+        return done
+    python = (
+        "driven from Python: jepatlas.planning.agent_of gives what sees and imagines, and "
+        "jepatlas.plan.receding_horizon plans and calls your own function for each step."
+    )
+    if "environment" in file.about:
+        return f"Trained {step} steps: {folder}. In {file.about['environment']} it is {python}"
     worlds = ", ".join(choices(AnyActionWorld))
     return (
         f"{done} --world WORLD, if the episodes are of one of our worlds ({worlds}). In any other environment it is "
-        "driven from Python: jepatlas.planning.agent_of gives what sees and imagines, and "
-        "jepatlas.plan.receding_horizon plans and calls your own function for each step."
+        f"{python}"
     )
