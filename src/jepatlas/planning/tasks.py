@@ -8,7 +8,7 @@ import numpy as np
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.worlds import ActionWorld
+from jepatlas.worlds import ActionWorld, FlatWorld
 
 __all__ = ["Tasks", "draw_tasks"]
 
@@ -26,5 +26,5 @@ def draw_tasks(world: ActionWorld, count: int, seed: int) -> Tasks:
     if count < 1:
         raise InputError(f"At least 1 task is needed, but {count} were asked for.")
     rng = numpy_generator(seed, "tasks")
-    starts = world.states(count, rng)
+    starts = world.starts(count, rng) if isinstance(world, FlatWorld) else world.states(count, rng)
     return Tasks(starts, world.goals(starts, rng))

@@ -52,7 +52,9 @@ class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             if key not in OPTIONS:
                 raise InputError(f"reset: there is no option '{key}'. {nearest(str(key), OPTIONS)}")
         given = options.get("state")
-        state = self.world.states(1, self.np_random)[0] if given is None else self._admitted("state", given)
+        aimless = options.get("goal", self) is None
+        draw = self.world.states if aimless else getattr(self.world, "starts", self.world.states)
+        state = draw(1, self.np_random)[0] if given is None else self._admitted("state", given)
         self.state = state
         if "goal" not in options:
             self.goal = self.world.goals(state[None], self.np_random)[0]

@@ -18,6 +18,7 @@ import numpy as np
 from jepatlas.base.errors import InputError
 from jepatlas.worlds.action_world import draw_until
 from jepatlas.worlds.cameras import Camera
+from jepatlas.worlds.carried import carried_ways, on_a_way, too_fast
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.collisions import slide
 from jepatlas.worlds.current_fields import AnyCurrent
@@ -28,6 +29,8 @@ from jepatlas.worlds.visibility import Geodesics, check_places
 from jepatlas.worlds.walls import Walls
 
 __all__ = ["FlatWorld"]
+
+ROOM = 2.0  # times its reach that a start must let one get away, or there were hardly any goals to draw
 
 
 class FlatWorld(ABC):
@@ -78,11 +81,27 @@ class FlatWorld(ABC):
         limit = 1 - self.radius
         return draw_until(lambda k: rng.uniform(-limit, limit, (k, 2)), lambda _, x: self.admits(x), count)
 
+    def starts(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """States from which there is somewhere to go: a current that is too fast holds what is in a corner."""
+        if not too_fast(self.current):
+            return self.states(count, rng)
+
+        def fits(_: np.ndarray, states: np.ndarray) -> np.ndarray:
+            ends = carried_ways(self.step, states, self.step_length, rng)[:, :, -1]
+            away = np.linalg.norm(ends - states[:, None], axis=-1).max(1)
+            return away > ROOM * self.reach * self.step_length
+
+        return draw_until(lambda k: self.states(k, rng), fits, count)
+
     def goals(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """None is behind doors that do not lead there; whether a current is too fast to go against we do not look."""
+        """None is behind doors that do not lead there, or where a current that is too fast does not let one get."""
+        ways = carried_ways(self.step, states, self.step_length, rng) if too_fast(self.current) else None
 
         def fits(rows: np.ndarray, goals: np.ndarray) -> np.ndarray:
-            return ~self.reached(states[rows], goals) & self.lead_there(states[rows], goals)
+            far = ~self.reached(states[rows], goals) & self.lead_there(states[rows], goals)
+            if ways is not None:
+                far[far] = on_a_way(ways[rows[far]], goals[far], self.reached)
+            return far
 
         return draw_until(lambda k: self.states(k, rng), fits, len(states))
 
