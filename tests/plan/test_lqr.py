@@ -19,6 +19,7 @@ from jepatlas.plan import (
     finite_regulator,
     infinite_regulator,
 )
+from jepatlas.plan.resting import rest_near
 
 BOX = ActionBox.symmetric(1e3, 2)
 UNEVEN = Quadratic(np.diag([1.0, 0.1, 0.0, 0.0]), np.array([[0.2, 0.05], [0.05, 0.1]]), np.diag([5.0, 1.0, 0.5, 0.0]))
@@ -80,6 +81,28 @@ def test_the_infinite_horizon_is_the_limit_of_long_ones():
     torch.testing.assert_close(plan(problem, 8, infinite=True).actions, plan(problem, 300).actions[:, :8])
 
 
+def test_for_ever_leads_to_the_nearest_state_that_can_be_held():
+    """Against the conditions of Karush, Kuhn and Tucker, solved as one system."""
+    problem = drifting()
+    a, b, c = problem.system.a_dd, problem.system.b_da, problem.system.c_d
+    still, goal = np.concatenate([a - np.eye(4), b], axis=1), problem.info["goal"].numpy()
+    size = np.diag([1.0] * 4 + [1e-9] * 2)  # of two actions that hold it, the smaller
+    both = np.block([[size, still.T], [still, np.zeros((4, 4))]])
+    right = np.concatenate([goal, np.zeros((3, 2)), np.tile(-c, (3, 1))], axis=1)
+    target, hold, _ = np.split(np.linalg.lstsq(both, right.T, rcond=None)[0].T, [4, 6], axis=1)
+    actions = plan(problem, 300, infinite=True).actions
+    end = problem.system.rollout(problem.info["start"], actions)[:, -1]
+    np.testing.assert_allclose(end.numpy(), target, atol=1e-6)
+    np.testing.assert_allclose(actions[:, -1].numpy(), hold, atol=1e-6)
+    assert np.abs(target - goal).max() > 0.1  # else nothing was shown
+
+
+def test_a_system_that_nothing_holds_has_no_infinite_horizon():
+    falling = LinearSystem(np.eye(2), np.array([[1.0], [0.0]]), np.array([0.0, 1.0]))
+    with pytest.raises(InputError, match="No action holds this system at rest"):
+        rest_near(falling, np.zeros((1, 2)))
+
+
 @pytest.mark.parametrize("infinite", [False, True])
 @pytest.mark.parametrize("weights", [None, UNEVEN])
 def test_theorem_4(weights: Quadratic | None, infinite: bool):
@@ -136,8 +159,6 @@ def test_further_refusals():
     unseen = Quadratic(np.diag([0.0, 1.0, 1.0, 1.0]), np.eye(2), np.eye(4))
     with pytest.raises(InputError, match="state_dd is left to itself"):
         infinite_regulator(problem.system, unseen, 4)
-    with pytest.raises(InputError, match=r"where the world rests.*goal 0 drifts by"):
-        plan(drifting(), infinite=True)
     with pytest.raises(InputError, match="4 latent and 2 action dimensions, but the weights are for 3 and 2"):
         finite_regulator(problem.system, Quadratic.isotropic(3, 2, state=1, action=1, final=1), 4)
     with pytest.raises(InputError, match="orthogonal matrix, 4 × 4"):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
@@ -20,7 +21,8 @@ from jepatlas.plan.bounds import ActionBox
 from jepatlas.plan.checks import check_count, latents
 from jepatlas.plan.linear_system import LinearSystem
 from jepatlas.plan.quadratic import QuadraticCost
-from jepatlas.plan.riccati import Regulator, finite_regulator, infinite_regulator, require_rest
+from jepatlas.plan.resting import rest_near
+from jepatlas.plan.riccati import Regulator, finite_regulator, infinite_regulator
 from jepatlas.plan.scoring import plan_of
 
 __all__ = ["LQR", "LQRConfig"]
@@ -33,7 +35,8 @@ class LQRConfig:
     horizon: int = 16
     """Actions of a plan."""
     infinite: bool = False
-    """Whether the feedback is the one for ever, and not the one for this horizon."""
+    """Whether the feedback is the one for ever, and not the one for this horizon. It leads to the state nearest to
+    the goal at which an action holds the world at rest."""
 
     def __post_init__(self) -> None:
         check_count("horizon", self.horizon)
@@ -59,19 +62,23 @@ class LQR:
                 f"{type(cost).__name__}. Use another planner, or fit a linear system first."
             )
         start, goal = latents(info)
+        target = goal.double().cpu().numpy()
         if self.config.infinite:
-            require_rest(cost.dynamics, goal.double().cpu().numpy())
-        make = infinite_regulator if self.config.infinite else finite_regulator
-        regulator = make(cost.dynamics, cost.weights, self.config.horizon)
-        return plan_of(cost, info, _actions(regulator, start, goal, self.box))
+            target, hold = rest_near(cost.dynamics, target)
+            regulator = infinite_regulator(cost.dynamics, cost.weights, self.config.horizon)
+            offsets = -np.repeat(hold[:, None], self.config.horizon, axis=1)
+        else:
+            regulator = finite_regulator(cost.dynamics, cost.weights, self.config.horizon)
+            offsets = regulator.offsets(target)
+        return plan_of(cost, info, _actions(regulator, start, target, offsets, self.box))
 
 
-def _actions(regulator: Regulator, start: Tensor, goal: Tensor, box: ActionBox) -> Tensor:
+def _actions(regulator: Regulator, start: Tensor, target: np.ndarray, offsets: np.ndarray, box: ActionBox) -> Tensor:
     """Feedback along the way, (b, t, a), each action within the box."""
-    offsets = torch.as_tensor(regulator.offsets(goal.double().cpu().numpy()))
-    h, goal_bd, actions = start.double().cpu(), goal.double().cpu(), []
+    offsets_bta, target_bd = torch.as_tensor(offsets), torch.as_tensor(target)
+    h, actions = start.double().cpu(), []
     for s, gain in enumerate(torch.as_tensor(regulator.gains)):
-        u = box.clamp(-(h - goal_bd) @ gain.T - offsets[:, s])
+        u = box.clamp(-(h - target_bd) @ gain.T - offsets_bta[:, s])
         h = regulator.system.rollout(h, u[:, None])[:, 0]
         actions.append(u)
     return torch.stack(actions, dim=1).to(start)

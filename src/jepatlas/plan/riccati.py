@@ -20,7 +20,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.plan.linear_system import LinearSystem
 from jepatlas.plan.quadratic import Quadratic
 
-__all__ = ["Regulator", "drift_at", "finite_regulator", "infinite_regulator", "require_rest"]
+__all__ = ["Regulator", "drift_at", "finite_regulator", "infinite_regulator"]
 
 TOLERANCE = 1e-9
 
@@ -87,17 +87,6 @@ _UNSEEN = "A direction that neither decays nor is weighed by state_dd is left to
 def drift_at(system: LinearSystem, goal: np.ndarray) -> np.ndarray:
     """(A − I) g + c, (b, d): zero where one can stay at the goal without acting."""
     return goal @ (system.a_dd - np.eye(len(system.a_dd))).T + system.c_d
-
-
-def require_rest(system: LinearSystem, goal: np.ndarray) -> None:
-    """Refuse goals that one would have to hold for ever at a cost: the infinite sum has no optimum."""
-    drift = np.abs(drift_at(system, goal)).max(axis=1)
-    if (moving := drift > TOLERANCE * (1 + np.abs(goal).max())).any():
-        row = int(moving.argmax())
-        raise InputError(
-            f"An infinite horizon needs goals where the world rests, (A − I) g + c = 0, but goal {row} "
-            f"drifts by {drift[row]:.3g} a step. Plan with a finite horizon."
-        )
 
 
 def _check_widths(system: LinearSystem, weights: Quadratic) -> None:
