@@ -1,6 +1,7 @@
 """Tasks driven by agents that know the truth, and by none."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from planning.small import all_seeing
 from jepatlas.base.errors import InputError
 from jepatlas.plan import MPPIConfig
 from jepatlas.planning import DrivingConfig, Tasks, draw_tasks, drive, drive_at_random
-from jepatlas.worlds import ConstantCurrent, Rooms
+from jepatlas.views import RandomPolicy
+from jepatlas.worlds import ConstantCurrent, JetCurrent, Rooms
 
 WORLD = Rooms()
 SHORT = DrivingConfig(MPPIConfig(horizon=5, samples=64, iterations=3), steps=40)
@@ -91,6 +93,31 @@ def test_tasks_are_drawn_by_the_seed_and_can_be_done():
     assert np.isfinite(ways).all() and min(ways) > world.reach
     with pytest.raises(InputError, match="At least 1 task"):
         draw_tasks(WORLD, 0, seed=0)
+
+
+@pytest.mark.parametrize("current", [ConstantCurrent(1.5), ConstantCurrent(1.2, 1.2), JetCurrent(1.5)])
+def test_goals_are_not_where_a_fast_current_does_not_let_one_get(current: Any):
+    """Against an axis along which it is faster than the agent no action leads, nor does sliding along a wall."""
+    world = replace(WORLD, current=current)
+    tasks = draw_tasks(world, 20, seed=0)
+    assert not world.reached(tasks.starts, tasks.goals).any()
+    if isinstance(current, ConstantCurrent):
+        fast = np.abs([current.along, current.across]) >= 1
+        against = (tasks.starts - tasks.goals)[:, fast]
+        assert against.max() <= world.reach * world.step_length
+
+
+def test_in_a_slow_current_tasks_are_as_without():
+    still, carried = (draw_tasks(replace(WORLD, current=c), 20, seed=0) for c in (None, ConstantCurrent(0.9)))
+    assert np.array_equal(still.goals, carried.goals)
+
+
+def test_random_actions_that_persist_get_about_more():
+    """Twelve steps away: without memory the mean way in 60 steps is about 4."""
+    tasks = Tasks(np.array([[-0.8, -0.6]] * 60), np.array([[-0.8, 0.6]] * 60))
+    anew, smooth = (drive_at_random(WORLD, tasks, 60, 0, RandomPolicy(p)).mean() for p in (0.0, 0.9))
+    assert smooth > anew + 0.1
+    assert drive_at_random(WORLD, tasks, 60).mean() <= 0.1
 
 
 def test_random_actions_reach_what_is_near():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from gymnasium.spaces import Box
 from torch import Tensor
 
 from jepatlas.base.contracts import Cost
@@ -26,7 +27,7 @@ from jepatlas.plan import (
 from jepatlas.planning.agents import PlanningAgent
 from jepatlas.planning.linear_latents import quadratic_cost
 from jepatlas.planning.tasks import Tasks
-from jepatlas.views import stacked
+from jepatlas.views import RandomPolicy, stacked
 from jepatlas.worlds import ActionWorld
 
 __all__ = ["Drive", "DrivingConfig", "drive", "drive_at_random"]
@@ -139,12 +140,18 @@ class _Course:
         return Drive(self.tasks, states, actions, self.done, self.steps, energies, out_of_reach)
 
 
-def drive_at_random(world: ActionWorld, tasks: Tasks, steps: int, seed: int = 0) -> np.ndarray:
-    """Which goals are reached by any actions whatever: the control of every success rate, (b,) bool."""
+def drive_at_random(
+    world: ActionWorld, tasks: Tasks, steps: int, seed: int = 0, policy: RandomPolicy | None = None
+) -> np.ndarray:
+    """Which goals are reached by any actions whatever: the control of every success rate, (b,) bool.
+
+    Actions have no memory, or are as smooth as those of a policy: one that persists gets about more.
+    """
     rng, states = numpy_generator(seed, "random drive"), tasks.starts
-    done = world.reached(states, tasks.goals)
+    shape, done = (len(states), world.action_dim), world.reached(states, tasks.goals)
+    act = None if policy is None else policy.begin(Box(-1.0, 1.0, shape, np.float64))
     for _ in range(steps):
-        moved = world.step(states, rng.uniform(-1, 1, (len(states), world.action_dim)))
+        moved = world.step(states, rng.uniform(-1, 1, shape) if act is None else act(states, {}, rng))
         states = np.where(done[:, None], states, moved)
         done = done | world.reached(states, tasks.goals)
     return done

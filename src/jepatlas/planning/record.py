@@ -16,6 +16,7 @@ from jepatlas.planning.agents import PlanningAgent
 from jepatlas.planning.driving import Drive
 from jepatlas.planning.films import Films, driven_films
 from jepatlas.planning.success import detours, success_table
+from jepatlas.views import RandomPolicy
 from jepatlas.worlds import ActionWorld
 
 __all__ = ["planning_record"]
@@ -31,12 +32,14 @@ def planning_record(
     *,
     seed: int,
     agent: PlanningAgent | None = None,
+    explored: RandomPolicy | None = None,
     films: Sequence[Films] = (),
     about: Mapping[str, Any] | None = None,
 ) -> Record:
     """`drives` are of the same tasks, the first of them the one that is judged; `chance` is what random actions do.
 
-    Where the `agent` that drove the first is given, what it imagined is shown beside what it did.
+    They are those of `explored`, where it is given, and have no memory where it is not. Where the `agent` that drove
+    the first is given, what it imagined is shown beside what it did.
     """
     first, main = next(iter(drives.items()))
     success = success_rate(main.reached)
@@ -49,7 +52,7 @@ def planning_record(
     share = f"{success.value:.0%} [{success.low:.0%}, {success.high:.0%}]"
     summary = (
         f"{_begun(first)} reached {int(main.reached.sum())} of {success.n} goals ({share}); random actions "
-        f"{chance.mean():.0%}."
+        f"{chance.mean():.0%} ({_null(explored)})."
     )
     said = [summary, *others, _lost(main), "" if linear is None else linear.said]
     return Record(
@@ -61,6 +64,17 @@ def planning_record(
         (success_table(world, drives, chance),),
         {name: array for arrays, _ in shown for name, array in arrays.items()},
     )
+
+
+def _null(explored: RandomPolicy | None) -> str:
+    """
+    >>> _null(RandomPolicy(persistence=0.8))
+    'those it explored by: persistence 0.8'
+    """
+    if explored is None:
+        return "each drawn anew"
+    held = f", each held for {explored.repeat} steps" if explored.repeat > 1 else ""
+    return f"those it explored by: persistence {explored.persistence:g}{held}"
 
 
 def _success(success: Estimate, chance: float) -> Verdict:

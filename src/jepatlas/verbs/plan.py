@@ -11,9 +11,11 @@ import tyro
 
 from jepatlas.base.config import choices
 from jepatlas.base.errors import InputError
+from jepatlas.plan import LQRConfig
 from jepatlas.planning import (
     DrivingConfig,
     Tasks,
+    TrainedModel,
     agent_of,
     check_film,
     draw_tasks,
@@ -27,11 +29,12 @@ from jepatlas.planning import (
     refuse_out_of_reach,
     write_film,
 )
-from jepatlas.recipes import AnyActionWorld
+from jepatlas.recipes import AnyActionWorld, WalkedWorld
 from jepatlas.report import write_report
 from jepatlas.verbs.options import console_for, emit, parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 from jepatlas.verbs.tables import show_table
+from jepatlas.views import RandomPolicy
 from jepatlas.worlds import AnyCurrent
 
 
@@ -62,7 +65,8 @@ Plan.__doc__ = f"""Drive from starts to goals by planning in the latents of a wo
 
 Example: jepatlas plan runs/rooms --planner cem --tasks 100 --film rooms.gif
 
-The agent sees pixels only: those of where it is, and of the goal. Beside its success stands that of random actions.
+The agent sees pixels only: those of where it is, and of the goal. Beside its success stands that of random actions,
+those by which the run explored where that is known.
 
 Choices, each with options of its own (--planner mppi --help shows those of that planner):
 {choices_help(DrivingConfig())}
@@ -91,13 +95,14 @@ def main(words: list[str]) -> int:
     tasks, warning = _tasks(options, world)
     agent = agent_of(model, options.driving.planner)
     driven = drive(world, agent, tasks, options.driving, options.seed)
-    chance = drive_at_random(world, tasks, options.driving.steps, options.seed)
+    explored = _explored(model)
+    chance = drive_at_random(world, tasks, options.driving.steps, options.seed, explored)
     about = {"run": options.run.name, "world": world.kind, "planner": options.driving.planner.kind}
     record = planning_record(
         f"Planning of {options.run.name}", world, {"the agent": driven}, chance, seed=options.seed,
-        agent=agent, films=[imagined_films(model, agent, 3)], about=about,
+        agent=agent, explored=explored, films=[imagined_films(model, agent, 3)], about=about,
     )  # fmt: skip
-    record = replace(record, summary=" ".join(filter(None, [record.summary, place.said, warning])))
+    record = replace(record, summary=" ".join(filter(None, [record.summary, place.said, warning, _rest(options)])))
     folder = options.out or options.run
     record.save(folder, "planning")
     page = write_report([folder], folder / "report.html", title=record.title, seed=options.seed)
@@ -109,6 +114,20 @@ def main(words: list[str]) -> int:
     say(console, f"Report: {page}" + (f"\nFilm: {options.film}" if options.film else ""))
     emit(options.json, {"run": str(options.run), "report": str(page)} | record.to_json())
     return 0
+
+
+def _explored(model: TrainedModel) -> RandomPolicy | None:
+    """The policy that the run's episodes were walked by; of a file it is not known."""
+    source = model.recipe.source
+    motion = source.motion if isinstance(source, WalkedWorld) else None
+    return motion if isinstance(motion, RandomPolicy) else None
+
+
+def _rest(options: Plan) -> str:
+    planner = options.driving.planner
+    if not isinstance(planner, LQRConfig) or not planner.infinite:
+        return ""
+    return "For ever, LQR leads to the latent nearest to the goal's, by least squares, at which an action holds it."
 
 
 def _tasks(options: Plan, world: AnyActionWorld) -> tuple[Tasks, str]:
