@@ -128,8 +128,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     return Finding(
         "holds" if all(rules) else "holds in part" if any(rules) else "does not hold",
         f"Independent Gaussians, {SCALES[scale].rows} rows of {SCALES[scale].columns}: R² in sample "
-        f"{found['r2_in_sample'].value:.2f}, biased CKA {found['cka'].value:.2f}; held-out R² {found['r2'].value:z.2f}, "
-        f"or {found['r2_ridge'].value:z.2f} with a chosen penalty, debiased CKA {found['cka_debiased'].value:z.3f}; "
+        f"{found['r2_in_sample'].value:.2f}, biased CKA {found['cka'].value:.2f}; held-out R² "
+        f"{found['r2'].value:z.2f}, or {found['r2_ridge'].value:z.2f} with a chosen penalty, debiased CKA "
+        f"{found['cka_debiased'].value:z.3f}; "
         f"p ≤ {LEVEL:g} in {min(s.value for s in early.values()):.3f} to {max(s.value for s in early.values()):.3f} of "
         f"{len(p_values['r2'])} repetitions, which agrees with {LEVEL:g} for {sum(calibrated)} of {len(calibrated)} "
         "measures.",

@@ -2,10 +2,11 @@
 
     contrastive, regressive, VCReg, EMA, LeJEPA:   a planner goes by ‖h − g‖
     value, quasi value:   E = −V is learned by an expectile, as ‖h − g‖ or by the IQE; alone (Sep), or with prediction
-    IE-JEPA:              LeJEPA, and on its latents the largest quasimetric that no step exceeds
+    IE-JEPA:              LeJEPA, and with it the largest quasimetric that no step exceeds
 
 Values are compared on the latents themselves, which they shape. An energy beside SIGReg has an embedding of its own,
-because latents cannot both be N(0, I) and have the lengths of ways.
+because latents cannot both be N(0, I) and have the lengths of ways; it is learned jointly, so that through its
+embedding it shapes the encoder as well.
 """
 
 from __future__ import annotations
