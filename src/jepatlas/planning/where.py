@@ -17,6 +17,7 @@ from jepatlas.planning.models import TrainedModel
 from jepatlas.recipes import AnyActionWorld
 from jepatlas.views import seen_shape
 from jepatlas.worlds import FlatWorld
+from jepatlas.worlds.carried import too_fast
 
 __all__ = ["Place", "place_of", "refuse_other_sight", "refuse_out_of_reach"]
 
@@ -92,14 +93,6 @@ def refuse_out_of_reach(world: AnyActionWorld, start: np.ndarray, goal: np.ndarr
             f"The goal {goal[0].tolist()} cannot be reached from {start[0].tolist()}: the energy is +∞, because a "
             "one-way door is in between and there is no way round. Choose another start or goal."
         )
-    if world.current is None or not _too_fast(world):
+    if not too_fast(world.current):
         return ""
     return "The current is as fast as the agent in places: whether it lets one get to the goal was not looked at."
-
-
-def _too_fast(world: FlatWorld) -> bool:
-    """Against a slower current one gets everywhere that one gets without it."""
-    assert world.current is not None
-    axis = np.linspace(-1, 1, 101)
-    velocity = world.current.velocity(np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2))
-    return bool(np.linalg.norm(velocity, axis=-1).max() >= 1)
