@@ -66,8 +66,12 @@ def latents_of(
     parts = {"held": seen.held, "learnt": seen.learnt, "all": np.arange(len(seen.images))}
     rows = parts[part] if isinstance(part, str) else part
     images = np.asarray(seen.images[rows])
-    images = images if pipeline is None else _through(images, pipeline, seed)
-    arrays = {"h": encode_images(agent.objective, images, rows, shuffle), "ids": table.column("state")[rows]}
+    if pipeline is None:
+        h = agent.latents(rows)
+    else:
+        images = _through(images, pipeline, seed)
+        h = encode_images(agent.objective, images, rows, shuffle)
+    arrays = {"h": h, "ids": table.column("state")[rows]}
     for name, column in (("groups", "group"), ("labels", "label")):
         if column in table.columns and (table.column(column)[rows] != "").all():
             arrays[name] = table.column(column)[rows]
