@@ -30,7 +30,8 @@ def test_bytes_are_brought_to_the_middle():
 
 def test_only_batch_statistics_tell_a_row_of_its_neighbours():
     x = pictures(8)
-    for norm, alone in (("group", True), ("none", True), ("batch", False)):
+    norms: tuple[tuple[Literal[group, none, batch], bool], ...] = (("group", True), ("none", True), ("batch", False))
+    for norm, alone in norms:
         encoder = ConvConfig(channels=(8, 16), norm=norm).build((3, 64, 64), 2).train()
         assert torch.allclose(encoder(x)[:2], encoder(x[:2]), atol=1e-5) == alone
 

@@ -37,8 +37,10 @@ def as_arrays(**given: Any) -> list[Any]:
 
 
 def _as_array(name: str, given: Any) -> Any:
-    if given is None or isinstance(given, np.ndarray):
-        numeric = given is not None and name != "groups" and given.dtype.kind in "biuf"
+    if given is None:
+        return None
+    if isinstance(given, np.ndarray):
+        numeric = name != "groups" and given.dtype.kind in "biuf"
         return given.astype(np.float64, copy=False) if numeric else given
     tensor = given.detach().cpu() if hasattr(given, "detach") else given
     try:
