@@ -30,9 +30,12 @@ def test_bytes_are_brought_to_the_middle():
 
 def test_only_batch_statistics_tell_a_row_of_its_neighbours():
     x = pictures(8)
-    norms: tuple[tuple[Literal[group, none, batch], bool], ...] = (("group", True), ("none", True), ("batch", False))
-    for norm, alone in norms:
-        encoder = ConvConfig(channels=(8, 16), norm=norm).build((3, 64, 64), 2).train()
+    for config, alone in (
+        (ConvConfig(channels=(8, 16), norm="group"), True),
+        (ConvConfig(channels=(8, 16), norm="none"), True),
+        (ConvConfig(channels=(8, 16), norm="batch"), False),
+    ):
+        encoder = config.build((3, 64, 64), 2).train()
         assert torch.allclose(encoder(x)[:2], encoder(x[:2]), atol=1e-5) == alone
 
 
