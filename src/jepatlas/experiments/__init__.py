@@ -46,6 +46,7 @@ from jepatlas.experiments import (
     social_paradigms,
     social_shift,
     social_structure,
+    social_viewpoints,
     social_views,
     spectral_solver,
     straight_plans,
@@ -130,6 +131,7 @@ _SOCIAL = (
     social_shift,
     social_migration,
     social_mutual,
+    social_viewpoints,
 )
 EXPERIMENTS: dict[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN, *_ENERGY, *_PIXELS, *_PLAN, *_SOCIAL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ CHANNELS = 3
 
 @dataclass(frozen=True)
 class SeenImages:
-    """The images of one view, and which of them are learned from and which judged by."""
+    """The images of an agent's view, and which of them are learned from and which judged by."""
 
     table: ViewTable
     images: np.ndarray  # (n, height, width, 3), bytes, memory-mapped
@@ -33,13 +33,16 @@ class SeenImages:
     message: str  # about images that were left out
 
 
-def see(recipe: VisionRecipe, progress: Callable[[int, int], None] | None = None) -> SeenImages:
-    """Read the view of a recipe. What is held out depends on all views: agents of other views hold out the same."""
+def see(
+    recipe: VisionRecipe, progress: Callable[[int, int], None] | None = None, views: Sequence[str] = ()
+) -> SeenImages:
+    """Read the view of a recipe, or several `views`. What is held out depends on all that there are: agents of other
+    views hold out the same."""
     table = recipe.images.read()
     split = split_states(table, recipe.held, recipe.split, by="group" if "group" in table.columns else "state")
     held = np.zeros(len(table), bool)
     held[split.score] = True
-    mine = table.rows_of_view(_view(table, recipe.view))
+    mine = np.sort(np.concatenate([table.rows_of_view(view) for view in views or [_view(table, recipe.view)]]))
     decoded = decode(table.only(mine), (recipe.size, recipe.size), strict=recipe.strict, progress=progress)
     states = dict(zip(table.column("state")[mine].tolist(), held[mine].tolist(), strict=True))
     judged = np.array([states[state] for state in decoded.table.column("state").tolist()])

@@ -4,16 +4,24 @@ from jepatlas.social.agents import Seeing, collapse_verdict, judge_latents, load
 from jepatlas.social.costs import Cost, cost_of, encoding_flops
 from jepatlas.social.graduates import agents_of, graduate
 from jepatlas.social.latents import encode_images, latents_of
+from jepatlas.social.looking import choices_of, load_looking, train_looking
 from jepatlas.social.milestones import Milestone, first_to, milestones
 from jepatlas.social.teaching import start_taught, teacher_arrays
+from jepatlas.social.viewpoints import Choice, Sights, chances, choose, decide, look, survey
 
 __all__ = [
+    "Choice",
     "Cost",
     "Milestone",
     "Seeing",
+    "Sights",
     "agents_of",
+    "chances",
+    "choices_of",
+    "choose",
     "collapse_verdict",
     "cost_of",
+    "decide",
     "encode_images",
     "encoding_flops",
     "first_to",
@@ -21,7 +29,11 @@ __all__ = [
     "judge_latents",
     "latents_of",
     "load_agent",
+    "load_looking",
+    "look",
     "milestones",
     "start_taught",
+    "survey",
     "teacher_arrays",
+    "train_looking",
 ]

@@ -51,10 +51,15 @@ def train(
     *,
     recipe: str,
     console: Console | None = None,
+    until: int | None = None,
 ) -> Outcome:
-    """Train, or go on from the newest checkpoint in `folder`; `recipe` is the fingerprint it must carry."""
+    """Train, or go on from the newest checkpoint in `folder`; `recipe` is the fingerprint it must carry.
+
+    `until` ends a stretch of the run after so many of its steps, for batches that depend on what was learned before.
+    """
+    end = config.steps if until is None else min(until, config.steps)
     with threads(config.threads):
-        return _Run(objective, batches, config, Path(folder), recipe).train(console)
+        return _Run(objective, batches, config, Path(folder), recipe).train(console, end)
 
 
 class _Run:
@@ -71,20 +76,20 @@ class _Run:
         self.state = TrainingState(objective, self.optimizer, config.ema)
         self.health = Health(config.collapse, config.grace)
 
-    def train(self, console: Console | None) -> Outcome:
+    def train(self, console: Console | None, end: int) -> Outcome:
         start = self._resume()
-        if start < self.config.steps:
+        if start < end:
             self._look_at_batch(start * self.config.accumulate)  # before anything is written
         lead = rank() == 0
         progress = TrainingProgress(console if lead else None, self.folder.name, start, self.config.steps)
         journal = Journal(self.folder, start, self.config.track) if lead else nullcontext()
         with journal, Interruption() as interruption, progress, torch.random.fork_rng():
-            for step in range(start, self.config.steps):
+            for step in range(start, end):
                 terms, x = self._step(step)
                 done = step + 1
                 progress.advance(done)
                 stop = interruption.requested(self.device)
-                save = done % self.config.checkpoint_every == 0 or done == self.config.steps
+                save = done % self.config.checkpoint_every == 0 or done == end
                 due = done % self.config.log_every == 0 or save
                 if due or stop:
                     values = averaged(terms)
@@ -97,7 +102,7 @@ class _Run:
                     self._save(done)
                 if stop and done < self.config.steps:
                     return Outcome("interrupted", done)
-        return Outcome("finished", self.config.steps)
+        return Outcome("finished", end)
 
     def _step(self, step: int) -> tuple[dict[str, Tensor], Tensor]:
         """One optimiser step; returns its loss terms, means over micro-batches, and the last one's observations."""

@@ -63,15 +63,25 @@ class IJEPA(CropObjective):
         self.target = MomentumTwin(parts.encoder)
 
     def forward(self, batch: Crops, step: int) -> Loss:
+        told, targets = self._told(batch, step)
+        with torch.autocast(told.device.type, enabled=False):
+            loss = _distance(at_least_float32(told), targets, self.config.distance)
+        return Loss(loss, {"prediction": loss.detach(), "target_spread": _spread(targets.flatten(0, 2))})
+
+    @torch.no_grad()
+    def each(self, batch: Crops, step: int) -> Tensor:
+        """The loss of every image, (b,): where an agent's own prediction is good, and where it is not yet."""
+        told, targets = self._told(batch, step)
+        return _distance(at_least_float32(told), targets, self.config.distance, "none").flatten(1).mean(1)
+
+    def _told(self, batch: Crops, step: int) -> tuple[Tensor, Tensor]:
+        """What is told of the patches of each block, and what they are: (b, blocks, m, d) both."""
         encoder = with_tokens(self.encoder, "I-JEPA")
         grid = patch_grid((batch.x.shape[-2], batch.x.shape[-1]), encoder.patch)
         seen, asked = self.masks(batch.x, grid, step)
         tokens = encoder.tokens(batch.x, keep=seen)
         told = self.predictor(encoder.pooled(tokens), tokens, seen, asked, grid)
-        targets = take_rows(self.targets(batch.x), asked.flatten(1)).view_as(told)
-        with torch.autocast(told.device.type, enabled=False):
-            loss = _distance(at_least_float32(told), targets, self.config.distance)
-        return Loss(loss, {"prediction": loss.detach(), "target_spread": _spread(targets.flatten(0, 2))})
+        return told, take_rows(self.targets(batch.x), asked.flatten(1)).view_as(told)
 
     def masks(self, x: Tensor, grid: tuple[int, int], step: int) -> tuple[Tensor, Tensor]:
         """The context's patches (b, k) and those of each block (b, blocks, m)."""
@@ -89,8 +99,9 @@ class IJEPA(CropObjective):
         self.target.follow(self.encoder, momentum_at(self.config.momentum, step, self.steps))
 
 
-def _distance(told: Tensor, targets: Tensor, kind: str) -> Tensor:
-    return F.mse_loss(told, targets) if kind == "squared" else F.smooth_l1_loss(told, targets)
+def _distance(told: Tensor, targets: Tensor, kind: str, reduction: str = "mean") -> Tensor:
+    distance = F.mse_loss if kind == "squared" else F.smooth_l1_loss
+    return distance(told, targets, reduction=reduction)
 
 
 def _spread(targets_md: Tensor) -> Tensor:

@@ -1,0 +1,117 @@
+"""What one trial of choosing viewpoints does: train an agent in rounds, and see all states in two ways.
+
+    as with one camera   from the camera that the agent would have if it had but one
+    as it looks          each state from the camera that the agent chooses for it after training, by the rule it
+                         learned by
+
+Whether a choice says something of the view, and not of the masks that its losses were measured with, is told by a
+second look with other masks: `advantage` is the loss from the chosen cameras above the mean of all, in standard
+deviations.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jepatlas.base.arrays import write_arrays
+from jepatlas.base.config import from_plain
+from jepatlas.base.records import Estimate
+from jepatlas.experiments.latents import inform
+from jepatlas.experiments.social_runs import LATENTS, kept_rows
+from jepatlas.recipes import LookingRecipe, build_crops, build_vision
+from jepatlas.social import (
+    Choice,
+    Seeing,
+    Sights,
+    choices_of,
+    collapse_verdict,
+    decide,
+    latents_of,
+    load_looking,
+    look,
+    survey,
+    train_looking,
+)
+from jepatlas.training.flops import step_flops
+
+__all__ = ["CHOSEN", "advantage", "evenness", "run"]
+
+CHOSEN = "chosen"  # folder of latents, and part of the record, of states seen as the agent chooses
+
+
+def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Train (or go on), choose a camera for every state, encode from it and from the one, and tell what was chosen."""
+    recipe, place = from_plain(LookingRecipe, settings["recipe"]), Path(folder)
+    outcome = train_looking(recipe, place)
+    record = {"status": outcome.status, "step": outcome.step, "verdicts": []}
+    if outcome.status != "finished":
+        return record | {"verdicts": [outcome.verdict.to_json()] if outcome.verdict else []}
+    sights, objective = survey(recipe), load_looking(recipe, place)
+    states = sights.seen.table.column("state")[sights.rows[:, 0]]
+    rows_sk = sights.rows[kept_rows(states, settings["most"])]
+    choice = decide(recipe, sights, rows_sk, recipe.rounds, objective)
+    told = _told(recipe, sights, objective, choice, rows_sk) | _cost(recipe, sights, place)
+    agents = [Seeing(recipe.agent, one, sights.seen) for one in (objective, build_vision(recipe.agent).eval())]
+    sides = {"": rows_sk[:, recipe.views.index(str(recipe.agent.view))], CHOSEN: choice.rows(rows_sk)}
+    verdicts = {name: _kept(agents[0], agents[1], rows, place / name) + inform(told, "Of one agent.")
+                for name, rows in sides.items()}  # fmt: skip
+    return record | {"verdicts": verdicts[""], CHOSEN: {"verdicts": verdicts[CHOSEN]}, "views": list(recipe.views),
+                     "cameras": [_shares(made).tolist() for made in choices_of(place)]}  # fmt: skip
+
+
+def _kept(agent: Seeing, untrained: Seeing, rows: np.ndarray, place: Path) -> list[dict[str, Any]]:
+    """Write latents of some images and of the network before its first step; and whether they vary."""
+    held = np.isin(rows, agent.seen.held)
+    arrays = latents_of(agent, rows) | {"untrained": untrained.latents(rows), "held": held}
+    write_arrays(place / LATENTS, arrays)
+    return [collapse_verdict(arrays["h"][held]).to_json()]
+
+
+def _told(
+    recipe: LookingRecipe, sights: Sights, objective: Any, choice: Choice, rows_sk: np.ndarray
+) -> dict[str, Estimate]:
+    """How even cameras were chosen, and whether other masks find the chosen ones as hard."""
+    again = recipe.stretch(recipe.rounds)[1]
+    loss = look(objective, sights.seen.images, rows_sk, again, recipe.agent.shuffle)
+    found = {"advantage": advantage(loss, choice.cameras), "evenness": evenness(_shares(choice)),
+             "openness": float(np.mean([evenness(row) for row in choice.chances]))}  # fmt: skip
+    return {name: Estimate(value, value, value, len(rows_sk)) for name, value in found.items()}
+
+
+def _cost(recipe: LookingRecipe, sights: Sights, place: Path) -> dict[str, Estimate]:
+    batches = build_crops(recipe.agent, sights.seen)
+    flops = step_flops(build_vision(recipe.agent), batches) * recipe.training.steps
+    looked = (recipe.rounds - 1) * sights.learnt.size if recipe.policy == "curious" else 0
+    loss = json.loads((place / "metrics.jsonl").read_text().splitlines()[-1])["loss"]
+    found = {"flops": float(flops), "loss": float(loss), "looked": float(looked)}
+    return {name: Estimate(value, value, value, 1) for name, value in found.items()}
+
+
+def _shares(choice: Choice) -> np.ndarray:
+    """How often each camera was chosen."""
+    return np.bincount(choice.cameras, minlength=choice.chances.shape[1]) / len(choice.cameras)
+
+
+def advantage(loss_sk: np.ndarray, cameras: np.ndarray) -> float:
+    """How much higher the loss is from the chosen cameras than from all, in standard deviations between cameras.
+
+    >>> advantage(np.array([[0.0, 2.0], [1.0, 3.0]]), np.array([1, 1]))
+    1.0
+    """
+    apart = loss_sk - loss_sk.mean(1, keepdims=True)
+    sigma = float(np.sqrt(np.square(apart).mean()))
+    return float(apart[np.arange(len(apart)), cameras].mean() / sigma) if sigma > 0 else 0.0
+
+
+def evenness(shares: np.ndarray) -> float:
+    """Entropy of shares, 1 where all are alike and 0 where one has all.
+
+    >>> evenness(np.array([0.5, 0.5])), evenness(np.array([1.0, 0.0]))
+    (1.0, 0.0)
+    """
+    some = shares[shares > 0]
+    return float(max(0.0, -(some * np.log(some)).sum() / np.log(len(shares))))
