@@ -7,16 +7,15 @@ object changes the state; which camera sees it does not. As in smallNORB, but wi
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from jepatlas.base.config import check_literals
 from jepatlas.worlds.checks import check, check_count
+from jepatlas.worlds.drawn import DrawnWorld
 from jepatlas.worlds.objects.catalogue import CATEGORIES, Category, build, floor_colour
 from jepatlas.worlds.objects.config_checks import (
     check_angles,
@@ -32,7 +31,7 @@ __all__ = ["RenderedObjects"]
 
 
 @dataclass(frozen=True)
-class RenderedObjects:
+class RenderedObjects(DrawnWorld[ObjectRenderer]):
     """Every combination of the fields is a state. Drawing opens an OpenGL context; `close`, or `with`, gives it back.
 
     A state's picture depends on the seed, the size, the camera's direction and floor, and on nothing else here: worlds
@@ -128,23 +127,5 @@ class RenderedObjects:
             self._renderer.draw(rows[row], (float(directions[row]), elevation), azimuth, light, colour)
         return np.ascontiguousarray(rows[:, ::-1])  # OpenGL counts lines from below
 
-    @cached_property
-    def _renderer(self) -> ObjectRenderer:
-        renderer = ObjectRenderer(self.size)
-        weakref.finalize(self, renderer.close).atexit = False  # the renderer sees to the exit itself
-        return renderer
-
-    def close(self) -> None:
-        """Give the OpenGL context back; the next picture opens a new one."""
-        if (renderer := self.__dict__.pop("_renderer", None)) is not None:
-            renderer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the renderer, which no other process can use."""
-        return {name: value for name, value in self.__dict__.items() if name != "_renderer"}
+    def _open(self) -> ObjectRenderer:
+        return ObjectRenderer(self.size)

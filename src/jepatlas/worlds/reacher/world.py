@@ -9,10 +9,8 @@ an encoder of single pictures could identify it, nor a planner in its latents kn
 from __future__ import annotations
 
 import math
-import weakref
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from jepatlas.base.config import check_literals
 from jepatlas.base.errors import InputError
 from jepatlas.worlds.action_world import draw_until
 from jepatlas.worlds.checks import check
+from jepatlas.worlds.drawn import DrawnWorld
 from jepatlas.worlds.environment import ActionEnv
 from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT, wrap
 from jepatlas.worlds.reacher.rendering import ArmRenderer, Viewpoint
@@ -28,7 +27,7 @@ __all__ = ["Reacher"]
 
 
 @dataclass(frozen=True)
-class Reacher:
+class Reacher(DrawnWorld[ArmRenderer]):
     """States (shoulder, wrist) in radians. Drawing opens an OpenGL context; `close`, or `with`, gives it back.
 
     >>> Reacher(max_turn=0.1).step(np.array([[0.0, 1.0]]), np.array([[1.0, -0.5]])).round(3).tolist()
@@ -88,26 +87,8 @@ class Reacher:
             raise InputError(f"States have the shape {states.shape}, but rows of two finite joint angles are due.")
         return self._renderer.frames(states)
 
-    @cached_property
-    def _renderer(self) -> ArmRenderer:
-        renderer = ArmRenderer(self.camera)
-        weakref.finalize(self, renderer.close).atexit = False  # the renderer sees to the exit itself
-        return renderer
+    def _open(self) -> ArmRenderer:
+        return ArmRenderer(self.camera)
 
     def make(self, render_mode: str | None = "rgb_array") -> ActionEnv:
         return ActionEnv(self, render_mode)
-
-    def close(self) -> None:
-        """Give the OpenGL context back; the next picture opens a new one."""
-        if (renderer := self.__dict__.pop("_renderer", None)) is not None:
-            renderer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the renderer, which no other process can use."""
-        return {name: value for name, value in self.__dict__.items() if name != "_renderer"}
