@@ -56,6 +56,18 @@ def test_one_column_gives_a_ramp_and_no_colour_is_left_to_the_theme():
     assert traces(draw(scatter(), ARRAYS))[0].marker.color is None
 
 
+def test_names_have_a_colour_and_a_shape_each_and_many_have_a_ramp():
+    drawing = draw(scatter(color="kind", color_label="kind of toy"), ARRAYS | {"kind": np.array(["car", "mug"] * 2500)})
+    (key,) = drawing.keys
+    marker = traces(drawing)[0].marker
+    assert [one.name for one in key.names] == ["car", "mug"] and key.text == "Kind of toy:"
+    assert {*zip(marker.color, marker.symbol, strict=True)} == {
+        (key.names[0].colour, "circle"), (key.names[1].colour, "square")
+    }  # fmt: skip
+    many = draw(scatter(color="kind"), ARRAYS | {"kind": np.array([f"{i % 13:02d}" for i in range(5000)])})
+    assert many.keys[0].shape == "ramp" and "13 of them" in many.keys[0].text
+
+
 def test_opposite_directions_have_opposite_hues_and_the_centre_is_pale():
     circle = np.array([[1, 0], [0, 1], [-1, 0], [0, -1], [0, 0]])
     hls = [colorsys.rgb_to_hls(*(int(c[i : i + 2], 16) / 255 for i in (1, 3, 5))) for c in wheel(circle)]
@@ -89,6 +101,14 @@ def test_a_logarithmic_axis_says_what_it_cannot_show():
     assert "a: 1 values are not positive" in drawing.note
 
 
+def test_a_logarithmic_axis_is_labelled_where_few_points_are():
+    few = {"kind": "curves", "log_x": True, "series": [{"name": "a", "x": [1, 5, 50], "y": [1, 2, 3], "dash": True}]}
+    drawing = draw(few)
+    assert drawing.panels[0].figure.layout.xaxis.ticktext == ("1", "5", "50") and drawing.dashed == ("a",)
+    many = [{"name": "a", "x": list(range(1, 30)), "y": [1] * 29}]
+    assert draw(few | {"series": many}).panels[0].figure.layout.xaxis.tickvals is None
+
+
 def test_bars_have_whiskers_and_marks_for_what_is_published():
     series = [
         {"name": "ours", "y": [0.5, "nan"], "low": [0.4, "nan"], "high": [0.7, "nan"]},
@@ -99,7 +119,9 @@ def test_bars_have_whiskers_and_marks_for_what_is_published():
     assert drawing.legend == ("ours", "<b>", "published") and "ours: 1 of 2 values" in drawing.note
     assert ours["error_y"]["array"][0] == pytest.approx(0.2) and ours["error_y"]["arrayminus"][0] == pytest.approx(0.1)
     assert other["error_y"]["array"] is None and other["name"] == "&lt;b&gt;" and ours["x"][0] == "&lt;i&gt;a&lt;/i&gt;"
-    assert published["mode"] == "markers" and published["y"][0] == 0.9
+    assert published["mode"] == "markers" and published["y"][0] == 0.9 and drawing.ink == ("published",)
+    assert drawing.panels[0].figure.layout.xaxis.tickvals == ("&lt;i&gt;a&lt;/i&gt;", "b"), "no name is left out"
+    assert not drawing.wide and draw(spec | {"series": 7 * series}).wide
     with pytest.raises(InputError, match="same number of rows"):
         draw(spec | {"names": ["a"]})
 
@@ -146,7 +168,7 @@ def test_panels_with_one_range_have_the_same_limits():
     ("spec", "message"),
     [
         ({"kind": "scater", "title": "T"}, "Did you mean 'scatter'"),
-        ({"title": "T"}, "Known: bars, curves, film, heatmap, landscape, scatter"),
+        ({"title": "T"}, "Known: bars, curves, film, heatmap, images, landscape, scatter"),
         (scatter(x="zz"), "no array 'zz'. Did you mean 'z'"),
         (scatter(columns=[0, 3]), "has 3 columns"),
         (scatter(columns=[0, -1]), "has 3 columns"),

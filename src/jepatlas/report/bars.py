@@ -16,6 +16,7 @@ from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, axis, figure, 
 __all__ = ["PUBLISHED", "bar_data", "draw_bars"]
 
 PUBLISHED = "published"
+NARROW = 12  # bars that have room for their whiskers and names in half of the page
 
 
 def draw_bars(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
@@ -33,10 +34,14 @@ def draw_bars(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
         meta = {"part": "mark", "series": len(legend) - 1}
         traces.append(go.Scatter(x=names, y=numbers(spec[PUBLISHED]), name=PUBLISHED, mode="markers", marker=marks,
                                  meta=meta, hovertemplate="%{y:.4g}"))  # fmt: skip
-    plot = figure(traces, xaxis=axis(type="category"), yaxis=axis(spec.get("y_label", "")), barmode="group")
+    plot = figure(
+        traces, xaxis=axis(type="category", tickvals=names), yaxis=axis(spec.get("y_label", "")), barmode="group"
+    )
     shown = "; ".join(f"{series['name']} {_range(bar_data(spec, series)['y'])}" for series in spec["series"])
     panel = Panel("", f"Bar chart of {len(names)} groups: {shown}.", plot)
-    return Drawing("bars", str(spec.get("title", "")), join(notes), (panel,), legend=tuple(legend))
+    return Drawing("bars", str(spec.get("title", "")), join(notes), (panel,), legend=tuple(legend),
+                   ink=(PUBLISHED,) if PUBLISHED in spec else (),
+                   wide=len(names) * len(spec["series"]) > NARROW)  # fmt: skip
 
 
 def bar_data(spec: Spec, series: Spec) -> dict[str, np.ndarray]:

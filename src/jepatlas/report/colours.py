@@ -1,4 +1,4 @@
-"""Colours of samples: a wheel for two coordinates, a ramp for one.
+"""Colours of samples: a wheel for two coordinates, a ramp for one, hues far apart for names.
 
 Two samples that are near in the true state get near colours, so a picture of latents shows at once whether the
 geometry was kept. Lightness is constant (OKLCH, Ottosson 2020), so no direction stands out on light or dark paper.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["CENTRE", "RAMP_STOPS", "WHEEL_STOPS", "ramp", "wheel"]
+__all__ = ["CENTRE", "RAMP_STOPS", "WHEEL_STOPS", "hues", "ramp", "wheel"]
 
 LIGHTNESS, CHROMA = 0.68, 0.155
 
@@ -27,6 +27,11 @@ def ramp(values: np.ndarray) -> list[str]:
     low, high = np.nanmin(values), np.nanmax(values)
     share = (values - low) / ((high - low) or 1.0)
     return _hex(_ramp_hue(share), np.ones(len(values)))
+
+
+def hues(count: int) -> list[str]:
+    """Colours for so many names, evenly around the wheel."""
+    return _hex(np.deg2rad(30 + 360 * np.arange(count) / max(count, 1)), np.ones(count))
 
 
 def _ramp_hue(share: np.ndarray) -> np.ndarray:

@@ -4,7 +4,7 @@
      "series": [{"name", "x", "y", "low", "high", "points", "dash"}]}
 
 `points` leaves out the line, `dash` breaks it. In place of `series` there may be `panels`, each with its own title,
-series, log_x and log_y.
+series, x_label, log_x and log_y.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, axis, figure, 
 __all__ = ["draw_curves"]
 
 NARROW = 18  # letters in a line beside a panel that has others beside it: more would not fit its height
+FEW = 8  # places on a logarithmic axis that have labels of their own
 WIDE = 40  # beside a panel of its own
 
 
@@ -42,11 +43,22 @@ def draw_curves(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
             notes += [missing(series["name"], data["y"]), _hidden(series["name"], data["y"]) if log else ""]
         letters = NARROW if len(parts) > 1 else WIDE
         y_axis = axis(spec.get("y_label", ""), width=letters, type="log" if log else "linear")
-        x_axis = axis(spec.get("x_label", ""), type="log" if log_x else "linear")
+        x_axis = axis(part.get("x_label", spec.get("x_label", "")), **_scale(part, log_x))
         plot = figure(traces, xaxis=x_axis, yaxis=y_axis, hovermode="x unified")
         title = "" if part is spec else str(part.get("title", ""))
         panels.append(Panel(title, f"Line chart: {'; '.join(ranges)}.", plot))
-    return Drawing("curves", str(spec.get("title", "")), join(notes), tuple(panels), legend=tuple(legend))
+    dashed = tuple(str(series["name"]) for part in parts for series in part["series"] if series.get("dash"))
+    return Drawing(
+        "curves", str(spec.get("title", "")), join(notes), tuple(panels), legend=tuple(legend), dashed=dashed
+    )
+
+
+def _scale(part: Spec, log: bool) -> dict[str, Any]:
+    """A logarithmic axis is labelled where the points are, if they are few: plotly's own labels there are single
+    digits, of which nobody knows the decade."""
+    places = np.unique(np.concatenate([numbers(series["x"]) for series in part["series"]])) if log else np.zeros(0)
+    few = {"tickvals": places.tolist(), "ticktext": [f"{place:g}" for place in places]}
+    return {"type": "log" if log else "linear"} | (few if 0 < len(places) <= FEW else {})
 
 
 def _traces(series: Spec, number: int, data: dict[str, np.ndarray], log: bool) -> list[go.Scatter]:

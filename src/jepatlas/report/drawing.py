@@ -21,6 +21,7 @@ __all__ = [
     "Arrays",
     "ColourKey",
     "Drawing",
+    "KeyName",
     "Panel",
     "Spec",
     "axis",
@@ -47,16 +48,27 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class ColourKey:
-    """What the colours of the samples mean."""
+class KeyName:
+    """One name, with the mark that its samples have."""
 
-    shape: Literal["wheel", "ramp"]
+    name: str
+    colour: str
+    symbol: str
+
+
+@dataclass(frozen=True)
+class ColourKey:
+    """What the colours of the samples mean; each name where they stand for names."""
+
+    shape: Literal["wheel", "ramp", "names"]
     text: str
+    names: tuple[KeyName, ...] = ()
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of the page: panels under one title. `legend` names the series in the order of their colours."""
+    """A figure of the page: panels under one title. `legend` names the series in the order of their colours; those that
+    are drawn otherwise are `dashed`, or have the colour of `ink`."""
 
     kind: str
     title: str
@@ -64,6 +76,10 @@ class Drawing:
     panels: tuple[Panel, ...]
     legend: tuple[str, ...] = ()
     keys: tuple[ColourKey, ...] = ()
+    dashed: tuple[str, ...] = ()
+    ink: tuple[str, ...] = ()
+    wide: bool = False
+    """Whether one panel takes the whole width."""
 
 
 def plain(text: object) -> str:

@@ -13,6 +13,7 @@ from jepatlas.report.curves import draw_curves
 from jepatlas.report.drawing import Arrays, Drawing, Spec
 from jepatlas.report.film import draw_film
 from jepatlas.report.heatmap import draw_heatmap
+from jepatlas.report.images import draw_images
 from jepatlas.report.landscape import draw_landscape
 from jepatlas.report.scatter import draw_scatter
 
@@ -23,6 +24,7 @@ KINDS: dict[str, Callable[[Spec, Arrays, int], Drawing]] = {
     "curves": draw_curves,
     "film": draw_film,
     "heatmap": draw_heatmap,
+    "images": draw_images,
     "landscape": draw_landscape,
     "scatter": draw_scatter,
 }

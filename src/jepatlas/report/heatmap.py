@@ -1,6 +1,6 @@
 """A matrix as colours around zero, for example WᵀW of a map, which is the identity where W is orthogonal.
 
-{"kind": "heatmap", "title", "note", "matrix", "x", "y"}
+{"kind": "heatmap", "title", "note", "matrix", "x", "y", "x_label", "y_label"}
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def draw_heatmap(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
         hovertemplate="%{customdata}<br>%{z:.4g}<extra></extra>",
         colorbar={"thickness": 10, "outlinewidth": 0, "len": 0.8},
     )
-    plot = figure([trace], xaxis=_ticks(x), yaxis=_ticks(y, autorange="reversed"))
+    plot = figure([trace], xaxis=_ticks(x, spec.get("x_label", "")),
+                  yaxis=_ticks(y, spec.get("y_label", ""), autorange="reversed"))  # fmt: skip
     alt = f"Heat map of a matrix with {rows} rows and {columns} columns, values up to {reach:.4g} in size."
     note = join([spec.get("note"), missing("matrix", matrix)])
     return Drawing("heatmap", str(spec.get("title", "")), note, (Panel("", alt, plot),))
@@ -54,7 +55,7 @@ def _names(spec: Spec, key: str, count: int) -> list[str]:
     return [plain(name) for name in names]
 
 
-def _ticks(names: list[str], **settings: Any) -> dict[str, Any]:
+def _ticks(names: list[str], label: object, **settings: Any) -> dict[str, Any]:
     shown = range(0, len(names), max(1, -(-len(names) // 16)))
     ticks = {"tickvals": list(shown), "ticktext": [names[i] for i in shown]}
-    return axis(showgrid=False, zeroline=False, ticks="", **ticks, **settings)
+    return axis(label, width=40, showgrid=False, zeroline=False, ticks="", **ticks, **settings)

@@ -14,15 +14,17 @@ from matplotlib.figure import Figure
 
 from jepatlas.base.files import write_bytes
 from jepatlas.report.bars import PUBLISHED, bar_data
-from jepatlas.report.colours import wheel
 from jepatlas.report.drawing import Arrays, Spec, numbers
-from jepatlas.report.film import film_frames
-from jepatlas.report.landscape import landscape_axes, landscape_values
+from jepatlas.report.marks import marks_of, pick
+from jepatlas.report.paper_pictures import film_panel, images_panel, landscape_panel
+from jepatlas.report.scatter import common_reach
 
 __all__ = ["paper_figure"]
 
 ACROSS = 4  # panels in a row
 SIZE = 3.0  # inches of a panel
+MANY = 4  # names in a legend, from which on it stands below its panel
+FEW = 500  # samples, up to which they are drawn larger
 
 
 def paper_figure(figures: Sequence[Spec], arrays: Arrays, path: Path, caption: str = "") -> None:
@@ -60,10 +62,16 @@ def _curves(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
             scale("log")
             if axis == "log_x":
                 _mark(ax, np.unique(np.concatenate([numbers(series["x"]) for series in part["series"]])))
-    ax.set_xlabel(str(spec.get("x_label", "")), fontsize=8)
+    ax.set_xlabel(str(part.get("x_label", spec.get("x_label", ""))), fontsize=8)
     ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
     if len(part["series"]) > 1:
-        ax.legend(fontsize=6)
+        _legend(ax, len(part["series"]))
+
+
+def _legend(ax: Axes, count: int) -> None:
+    """Inside, where there is room; many names would cover what they name, and stand below."""
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2, "frameon": False}
+    ax.legend(fontsize=6, **(below if count >= MANY else {}))
 
 
 def _bars(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
@@ -77,9 +85,9 @@ def _bars(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
             ax.vlines(x, data["low"], data["high"], color="0.2", linewidth=0.8)
     if PUBLISHED in part:
         ax.hlines(numbers(part[PUBLISHED]), places - 0.4, places + 0.4, color="black", linestyle="--", label=PUBLISHED)
-    ax.set_xticks(places, [str(name) for name in part["names"]], rotation=20)
+    ax.set_xticks(places, [str(name) for name in part["names"]], rotation=25, ha="right", rotation_mode="anchor")
     ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
-    ax.legend(fontsize=6)
+    _legend(ax, count + (PUBLISHED in part))
 
 
 def _mark(ax: Axes, places: np.ndarray) -> None:
@@ -90,13 +98,17 @@ def _mark(ax: Axes, places: np.ndarray) -> None:
 
 
 def _scatter(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
-    del spec
-    points = arrays[part["x"]][:, part.get("columns", [0, 1])]
-    colour: Any = "C0"
-    if part.get("color"):
-        colour = wheel(arrays[part["color"]][:, part.get("color_columns", [0, 1])])
-    ax.scatter(points[:, 0], points[:, 1], s=2, c=colour, linewidths=0)
-    ax.set_aspect("equal", adjustable="datalim")
+    points = pick(arrays, part["x"], part.get("columns", [0, 1]))
+    marks = marks_of(part, arrays, points)
+    ax.scatter(points[:, 0], points[:, 1], s=2 if len(points) > FEW else 6, c=marks.colours or "C0", linewidths=0)
+    if (reach := common_reach(spec, part, arrays)) is not None:
+        ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
+    ax.set_aspect("equal", adjustable="datalim" if reach is None else "box")
+    names = [name for key in marks.keys for name in key.names]
+    for name in names:
+        ax.scatter([], [], s=12, color=name.colour, label=name.name)
+    if names:
+        _legend(ax, max(MANY, len(names)))
 
 
 def _heatmap(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
@@ -115,35 +127,5 @@ def _heatmap(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
     ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
 
 
-def _landscape(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
-    fields = [landscape_values(panel, arrays) for panel in spec["panels"]]
-    top = max((field[np.isfinite(field)].max() for field in fields if np.isfinite(field).any()), default=1.0)
-    field = landscape_values(part, arrays)
-    x, y = landscape_axes(part, field)
-    ax.set_facecolor("0.7")  # what is not reached
-    ax.pcolormesh(x, y, np.ma.masked_invalid(field), vmin=0, vmax=top, cmap="viridis", shading="nearest")
-    for number, path in enumerate(part.get("paths", [])):
-        ax.plot(*np.asarray(arrays[path["points"]]).T, color=f"C{number + 1}", linewidth=1.2, label=str(path["name"]))
-    for mark in part.get("marks", []):
-        ax.plot(*mark["at"], "x", color="white", markersize=5)
-    ax.set_aspect("equal")
-    if part.get("paths"):
-        ax.legend(fontsize=6, loc="upper right")
-
-
-def _film(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
-    """On paper, the frames at five times, one row for each strip."""
-    del spec
-    films = [film_frames(strip, arrays) for strip in part["strips"]]
-    last = max(map(len, films)) - 1
-    times = np.linspace(0, last, 5).round().astype(int)
-    rows = [np.concatenate([film[min(t, len(film) - 1)] for t in times], 1) for film in films]
-    ax.imshow(np.concatenate(rows, 0))
-    ax.set_xticks([])
-    ax.set_yticks(
-        [(i + 0.5) * films[0].shape[1] for i in range(len(films))], [str(strip["name"]) for strip in part["strips"]]
-    )
-
-
-_PANELS = {"bars": _bars, "curves": _curves, "film": _film, "scatter": _scatter, "heatmap": _heatmap,
-           "landscape": _landscape}  # fmt: skip
+_PANELS = {"bars": _bars, "curves": _curves, "film": film_panel, "heatmap": _heatmap, "images": images_panel,
+           "landscape": landscape_panel, "scatter": _scatter}  # fmt: skip

@@ -1,0 +1,76 @@
+"""Images to be looked at: a few of many, as bytes, and no larger than a page shows them.
+
+    (b, h, w)                  grey
+    (b, h, w, 3), (b, 3, h, w) colour; one channel is grey, too
+
+Bytes are shown as they are. Other numbers are bytes where they lie between 0 and 255, shares of full light between 0
+and 1, and are stretched from their lowest to their highest where they lie elsewhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["LARGEST", "as_pictures", "picture_range", "shrunk", "spread_rows"]
+
+LARGEST = 96  # height and width that a picture is brought below
+LEAST = 4  # what is narrower is a table of numbers
+
+
+def as_pictures(images: np.ndarray, limits: tuple[float, float] | None = None) -> np.ndarray | None:
+    """(b, h, w, 3) in bytes; None for what is no image: rows, sequences, numbers that are not finite.
+
+    `limits` are black and white where the images are some of many; else they are those of `picture_range`.
+
+    >>> as_pictures(np.ones((2, 8, 8))).shape, as_pictures(np.ones((2, 3, 8, 6))).shape, as_pictures(np.ones((2, 8)))
+    ((2, 8, 8, 3), (2, 8, 6, 3), None)
+    """
+    channels_last = _channels_last(images)
+    if channels_last is None or not channels_last.size or not np.isfinite(channels_last).all():
+        return None
+    low, high = picture_range(channels_last) if limits is None else limits
+    levels = (channels_last.astype(np.float64) - low) / ((high - low) or 1.0)
+    return np.repeat((255 * levels).round().astype(np.uint8), 3 // channels_last.shape[3], axis=3)
+
+
+def _channels_last(images: np.ndarray) -> np.ndarray | None:
+    if images.dtype.kind not in "fiub" or images.ndim not in (3, 4):
+        return None
+    if images.ndim == 3:
+        images = images[..., None]
+    elif images.shape[3] not in (1, 3):
+        images = np.moveaxis(images, 1, 3)
+    return images if images.shape[3] in (1, 3) and min(images.shape[1:3]) >= LEAST else None
+
+
+def picture_range(images: np.ndarray) -> tuple[float, float]:
+    """The numbers that are shown as black and as white.
+
+    >>> picture_range(np.array([0.0, 0.7])), picture_range(np.array([0, 200])), picture_range(np.array([-1.0, 2.0]))
+    ((0.0, 1.0), (0.0, 255.0), (-1.0, 2.0))
+    """
+    low, high = float(images.min()), float(images.max())
+    if low >= 0 and high <= 255:
+        return 0.0, 1.0 if images.dtype.kind == "b" or (images.dtype.kind == "f" and high <= 1) else 255.0
+    return low, high
+
+
+def shrunk(images: np.ndarray) -> np.ndarray:
+    """Images (b, h, w, 3) in bytes by means over squares of pixels, so that none is larger than a page shows it."""
+    factor = -(-max(images.shape[1:3]) // LARGEST)
+    if factor == 1:
+        return images
+    count, height, width, channels = images.shape
+    rows, columns = height // factor, width // factor
+    squares = images[:, : rows * factor, : columns * factor].reshape(count, rows, factor, columns, factor, channels)
+    return squares.mean((2, 4)).round().astype(np.uint8)
+
+
+def spread_rows(count: int, most: int, labels: np.ndarray | None = None) -> np.ndarray:
+    """Rows to show of so many: evenly over them, and over their labels where there are any.
+
+    >>> spread_rows(5, 2, np.array(["mug", "car", "car", "car", "mug"]))
+    array([1, 4])
+    """
+    order = np.arange(count) if labels is None else np.argsort(labels, kind="stable")
+    return order[np.linspace(0, count - 1, min(most, count)).round().astype(int)]
