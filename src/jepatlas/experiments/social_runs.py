@@ -19,31 +19,43 @@ from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social_scenes import source_of
-from jepatlas.recipes import VisionRecipe, build_crops, build_vision
+from jepatlas.recipes import VisionRecipe, build_crops, build_vision, see
+from jepatlas.recipes.image_sources import AnyImages
 from jepatlas.runs import train_job
 from jepatlas.social import Seeing, collapse_verdict, latents_of, load_agent
 from jepatlas.training.flops import step_flops
 from jepatlas.worlds.objects import RenderedObjects
 
-__all__ = ["LATENTS", "kept_rows", "run"]
+__all__ = ["LATENTS", "kept_rows", "recipe_of", "run", "train_and_keep"]
 
 LATENTS = "latents.npz"
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Train (or go on), encode, and tell what it cost and whether the latents collapsed."""
+    return train_and_keep(recipe_of(settings), settings["most"], Path(folder))
+
+
+def recipe_of(settings: dict[str, Any]) -> VisionRecipe:
+    """The recipe of a trial, with the images of its scene."""
     images = source_of(settings["scene"], from_plain(RenderedObjects, settings["world"]))
-    recipe = replace(from_plain(VisionRecipe, settings["recipe"]), images=images)
-    record = train_job(to_plain(recipe), folder)
+    return replace(from_plain(VisionRecipe, settings["recipe"]), images=images)
+
+
+def train_and_keep(recipe: VisionRecipe, most: int, folder: Path, judged: AnyImages | None = None) -> dict[str, Any]:
+    """Train (or go on), encode, and tell what it cost and whether the latents collapsed.
+
+    Latents are of the images that the agent learned from and of those held out, or of `judged` ones in their place.
+    """
+    record = train_job(to_plain(recipe), str(folder))
     if record["status"] != "finished":
         return record
-    agent = load_agent(Path(folder))
-    rows = kept_rows(agent.seen.table.column("state"), settings["most"])
-    untrained = build_vision(recipe)
+    agent, untrained = load_agent(folder), build_vision(recipe)
     cost = step_flops(untrained, build_crops(recipe, agent.seen)) * recipe.training.steps
-    arrays = _arrays(agent, Seeing(recipe, untrained.eval(), agent.seen), rows)
-    write_arrays(Path(folder) / LATENTS, arrays)
-    verdicts = [collapse_verdict(arrays["h"][arrays["held"]]), *_told(Path(folder), cost)]
+    seen = agent.seen if judged is None else see(replace(recipe, images=judged))
+    rows = kept_rows(seen.table.column("state"), most)
+    arrays = _arrays(replace(agent, seen=seen), Seeing(recipe, untrained.eval(), seen), rows)
+    write_arrays(folder / LATENTS, arrays)
+    verdicts = [collapse_verdict(arrays["h"][arrays["held"]]), *_told(folder, cost)]
     return record | {"verdicts": [verdict.to_json() for verdict in verdicts]}
 
 

@@ -5,7 +5,7 @@ from jepatlas.social.costs import Cost, cost_of, encoding_flops
 from jepatlas.social.graduates import agents_of, graduate
 from jepatlas.social.latents import encode_images, latents_of
 from jepatlas.social.looking import choices_of, load_looking, train_looking
-from jepatlas.social.milestones import Milestone, first_to, milestones
+from jepatlas.social.milestones import Milestone, first_to, milestones, stages
 from jepatlas.social.teaching import start_taught, teacher_arrays
 from jepatlas.social.viewpoints import Choice, Sights, chances, choose, decide, look, survey
 
@@ -32,6 +32,7 @@ __all__ = [
     "load_looking",
     "look",
     "milestones",
+    "stages",
     "start_taught",
     "survey",
     "teacher_arrays",

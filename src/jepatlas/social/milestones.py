@@ -5,6 +5,7 @@ Probes are trained on the states that the agent learns from, and asked about who
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from jepatlas.social.agents import Seeing
 from jepatlas.social.graduates import agents_of
 from jepatlas.training import load_checkpoint, load_weights
 
-__all__ = ["Milestone", "first_to", "milestones"]
+__all__ = ["Milestone", "first_to", "milestones", "stages"]
 
 Trained = VisionRecipe | TaughtRecipe | MutualRecipe
 
@@ -47,17 +48,23 @@ class Milestone:
 
 def milestones(recipe: Trained, folder: Path) -> dict[str, list[Milestone]]:
     """Of each agent of a run, by the name that `agents_of` gives it; an agent that learned alone is `own`."""
-    objective: Any = _fresh(recipe)
     members = {"own": (recipe, "")} if isinstance(recipe, VisionRecipe) else agents_of(recipe)
     seen = {name: see(agent) for name, (agent, _) in members.items()}
     found: dict[str, list[Milestone]] = {name: [] for name in members}
-    for step, path in [(0, None), *_kept(folder)]:
-        if path is not None:
-            load_weights(objective, load_checkpoint(path, recipe_id(recipe)).tensors)
+    for step, objective in stages(recipe, folder):
         for name, (agent, where) in members.items():
             own = objective.get_submodule(where).eval()
             found[name].append(Milestone(step, _hits(Seeing(agent, own, seen[name]), seen[name])))
     return found
+
+
+def stages(recipe: Trained, folder: Path) -> Iterator[tuple[int, Any]]:
+    """The objective of a run before its first step and at every checkpoint: one module, whose weights change."""
+    kept, objective = _kept(folder), _fresh(recipe)
+    yield 0, objective
+    for step, path in kept:
+        load_weights(objective, load_checkpoint(path, recipe_id(recipe)).tensors)
+        yield step, objective
 
 
 def _fresh(recipe: Trained) -> Any:

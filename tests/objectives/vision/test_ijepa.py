@@ -1,4 +1,4 @@
-"""I-JEPA, image by image and block by block, with both predictors; and its target, which follows slowly."""
+"""I-JEPA, image by image and block by block, with all predictors; and its target, which follows slowly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from jepatlas.base.transformer import sincos_positions
 from jepatlas.objectives.vision.ijepa import IJEPAConfig
 from jepatlas.objectives.vision.momentum import momentum_at
-from jepatlas.objectives.vision.predictors import MLPPredictorConfig, NarrowPredictorConfig
+from jepatlas.objectives.vision.predictors import LinearPredictorConfig, MLPPredictorConfig, NarrowPredictorConfig
 
 NARROW, MLP = NarrowPredictorConfig(width=8, depth=2, heads=2), MLPPredictorConfig(32)
 GRID = (4, 4)
@@ -41,9 +41,19 @@ def told_by_perceptron(predictor: Any, tokens: Tensor, latent: Tensor, seen: lis
     return torch.stack(told)
 
 
+def told_by_line(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int], block: list[int]) -> Tensor:
+    del tokens, seen
+    weight = torch.cat([predictor.from_latent.weight, predictor.from_place.weight], 1)
+    places = sincos_positions(GRID, len(latent))
+    return torch.stack([weight @ torch.cat([latent, places[i]]) + predictor.from_latent.bias for i in block])
+
+
 @pytest.mark.parametrize("pool", ["cls", "mean"])
 @pytest.mark.parametrize("distance", ["squared", "smooth-l1"])
-@pytest.mark.parametrize(("predictor", "told_by"), [(NARROW, told_by_transformer), (MLP, told_by_perceptron)])
+@pytest.mark.parametrize(
+    ("predictor", "told_by"),
+    [(NARROW, told_by_transformer), (MLP, told_by_perceptron), (LinearPredictorConfig(), told_by_line)],
+)
 def test_the_loss_is_that_of_the_definition(predictor: Any, told_by: Any, distance: Any, pool: str):
     objective, x = tiny(IJEPAConfig(predictor, distance), pool), crops(5).x
     contexts, blocks = objective.masks(x, GRID, 2)

@@ -15,7 +15,7 @@ from jepatlas.objectives.vision.mae import MAE, MAEConfig
 from jepatlas.objectives.vision.masks import BlockMasks
 from jepatlas.objectives.vision.moco_v3 import MoCoV3, MoCoV3Config
 from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts
-from jepatlas.objectives.vision.predictors import MLPPredictorConfig, NarrowPredictorConfig
+from jepatlas.objectives.vision.predictors import LinearPredictorConfig, MLPPredictorConfig, NarrowPredictorConfig
 from jepatlas.objectives.vision.simclr import SimCLR, SimCLRConfig
 from jepatlas.objectives.vision.swav import SwAV, SwAVConfig
 from jepatlas.objectives.vision.vicreg import CropVICReg, CropVICRegConfig
@@ -46,6 +46,7 @@ __all__ = [
     "DecoderConfig",
     "IBOTConfig",
     "IJEPAConfig",
+    "LinearPredictorConfig",
     "MAEConfig",
     "MLPPredictorConfig",
     "MoCoV3",

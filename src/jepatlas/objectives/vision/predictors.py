@@ -2,10 +2,12 @@
 
 - narrow: a transformer over the context's tokens and one mask token for each place, as published for I-JEPA;
 - mlp:    W₂ GELU(LayerNorm(W₁ [h, s])), from the pooled context h and a place's position s, as published for
-          Social-JEPA.
+          Social-JEPA;
+- linear: W [h, s]: the weakest there is, to compare with. What it tells of a place is the same for all images but for
+          an offset that all places share.
 
-Both read what the encoder's latent is made of: the transformer attends to the class token and to all patches, the
-perceptron is given the pooled latent. So the loss reaches the latent, whether it is the class token or a mean.
+All read what the encoder's latent is made of: the transformer attends to the class token and to all patches, the
+others are given the pooled latent. So the loss reaches the latent, whether it is the class token or a mean.
 
 References: "Self-Supervised Learning from Images with a Joint-Embedding Predictive Architecture"; "Social-JEPA:
 Emergent Geometric Isomorphism in Independently Trained World Models".
@@ -23,7 +25,15 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.patches import take_rows
 from jepatlas.base.transformer import Transformer, check_transformer, sincos_positions
 
-__all__ = ["AnyPredictor", "MLPPredictor", "MLPPredictorConfig", "NarrowPredictor", "NarrowPredictorConfig"]
+__all__ = [
+    "AnyPredictor",
+    "LinearPredictor",
+    "LinearPredictorConfig",
+    "MLPPredictor",
+    "MLPPredictorConfig",
+    "NarrowPredictor",
+    "NarrowPredictorConfig",
+]
 
 Grid = tuple[int, int]
 
@@ -65,7 +75,15 @@ class MLPPredictorConfig:
         return MLPPredictor(dim, self)
 
 
-AnyPredictor = NarrowPredictorConfig | MLPPredictorConfig
+@dataclass(frozen=True)
+class LinearPredictorConfig:
+    kind: ClassVar[str] = "linear"
+
+    def build(self, dim: int) -> LinearPredictor:
+        return LinearPredictor(dim)
+
+
+AnyPredictor = NarrowPredictorConfig | MLPPredictorConfig | LinearPredictorConfig
 
 
 class NarrowPredictor(nn.Module):
@@ -101,3 +119,15 @@ class MLPPredictor(nn.Module):
         del tokens, seen  # what they hold must have gone into the latent
         places = self.from_place(sincos_positions(grid, latent.shape[-1]).to(latent))  # (n, width)
         return self.out(self.from_latent(latent)[:, None, None] + places[asked])
+
+
+class LinearPredictor(nn.Module):
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.from_latent, self.from_place = nn.Linear(dim, dim), nn.Linear(dim, dim, bias=False)
+
+    def forward(self, latent: Tensor, tokens: Tensor, seen: Tensor, asked: Tensor, grid: Grid) -> Tensor:
+        """(b, d), (b, blocks, m) → (b, blocks, m, d)"""
+        del tokens, seen
+        places = self.from_place(sincos_positions(grid, latent.shape[-1]).to(latent))  # (n, d)
+        return self.from_latent(latent)[:, None, None] + places[asked]

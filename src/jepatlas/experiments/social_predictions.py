@@ -1,0 +1,88 @@
+"""What Social-JEPA's theory predicts and its preprint leaves untested: four predictions, each with its own verdict.
+
+    loss          over checkpoints, a lower prediction loss goes with better alignment
+    predictors    stronger predictors, better alignment
+    stability     objectives that ask for view-invariant prediction have steadier maps, over pairs and over seeds
+    worlds        agents that learned in the same world align better than those of different ones
+
+What it predicts of mismatched and of few pairs, `social-pairs` tests. Each file `social_predictions_*` has its rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jepatlas.experiments import (
+    social_predictions_loss,
+    social_predictions_predictors,
+    social_predictions_stability,
+    social_predictions_worlds,
+)
+from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.social_agents import PLANS
+from jepatlas.experiments.social_measures import EFFORT
+from jepatlas.experiments.social_predictions_rules import ENOUGH, Prediction, combined
+
+__all__ = ["EXPERIMENT", "judge"]
+
+WATCHED = "ijepa-watched"
+
+CLAIM = Claim(
+    statement="A lower prediction loss and a stronger predictor align agents better; objectives that ask for "
+    "view-invariant prediction have steadier maps; agents of one world align better than those of two.",
+    source="Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models, section D.5, testable "
+    "predictions, for which it publishes no figures",
+    assumed="the same environment and objective, latents that do not degenerate, paired states with bounded noise",
+)
+
+
+def trials(scale: Scale, seed: int) -> list[Trial]:
+    """The usual agents are among those whose stability is asked."""
+    scene, seeds = "smallnorb" if scale == "paper" else "rendered", range(seed, seed + PLANS[scale].seeds)
+    return [
+        *social_predictions_stability.trials(scale, scene, seeds),
+        *social_predictions_loss.trials(scale, scene, seeds),
+        *social_predictions_predictors.trials(scale, scene, seeds),
+        *social_predictions_worlds.trials(scale, seeds),
+    ]
+
+
+def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    rows = EFFORT[scale].rows
+    watched = [result for result in results if result.at["objective"] == WATCHED]
+    return judge(
+        [
+            social_predictions_loss.judge(
+                social_predictions_loss.meet_watched(watched, scale, rows), social_predictions_loss.steps(scale)
+            ),
+            social_predictions_predictors.judge(social_predictions_predictors.meet_predictors(results, scale)),
+            social_predictions_stability.judge(social_predictions_stability.meet_objectives(results, scale, rows)),
+            social_predictions_worlds.judge(*social_predictions_worlds.meet_worlds(results, scale)),
+        ]
+    )
+
+
+def judge(predictions: Sequence[Prediction]) -> Finding:
+    """All must hold."""
+    return Finding(
+        combined([one.outcome for one in predictions]),
+        " ".join(f"{one.title.capitalize()}: {one.outcome}. {one.sentence}" for one in predictions)
+        + " A prediction holds where Student's 95% interval over seeds has the predicted sign for every number that it "
+        "names, in part where it has for some, and not where it has for none and the opposite for one; otherwise it is "
+        f"undecided, as is what latents gain that vary along less than {ENOUGH:g} directions. No figures are published "
+        "for these.",
+        short=_short(predictions),
+        verdicts=tuple(verdict for one in predictions for verdict in one.verdicts),
+        figures=tuple(figure for one in predictions for figure in one.figures),
+        tables=tuple(table for one in predictions for table in one.tables),
+    )
+
+
+def _short(predictions: Sequence[Prediction]) -> str:
+    counts = {name: sum(one.outcome == name for one in predictions)
+              for name in ("holds", "holds in part", "does not hold", "undecided")}  # fmt: skip
+    words = {"holds": "hold", "holds in part": "in part", "does not hold": "do not", "undecided": "undecided"}
+    return f"of {len(predictions)}: " + ", ".join(f"{count} {words[name]}" for name, count in counts.items() if count)
+
+
+EXPERIMENT = Experiment("social-predictions", "What the theory predicts of agents", CLAIM, trials, conclude)

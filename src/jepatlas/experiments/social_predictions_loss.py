@@ -1,0 +1,150 @@
+"""A lower prediction loss, better alignment? Over checkpoints of one training, as the preprint proposes.
+
+    ρ = Spearman's correlation, over checkpoints, of the held-out loss with a measure of the pair's alignment
+
+R² may rise because what the second agent sees becomes simpler to tell from anything. So ρ is also taken of R² beyond
+what the first agent did not learn: R² to the same second agent from PCA of the first view, or from the first network
+before training, whichever is higher. (Controls on both sides do not change as agents learn, nor ρ beyond them.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from jepatlas.base.config import from_plain, to_plain
+from jepatlas.base.linear import r2
+from jepatlas.base.records import Estimate
+from jepatlas.experiments.experiment import Result, Scale, Trial
+from jepatlas.experiments.social_agents import agent
+from jepatlas.experiments.social_charts import Met, charts_of
+from jepatlas.experiments.social_measures import translate
+from jepatlas.experiments.social_meetings import paired
+from jepatlas.experiments.social_predictions_rules import ENOUGH, MEASURES, Prediction, settled, shown, verdicts
+from jepatlas.experiments.social_predictions_runs import run_watched, step_name
+from jepatlas.experiments.social_predictions_shown import loss_figure, loss_table
+from jepatlas.experiments.tables import at, mean_over_seeds
+from jepatlas.recipes import VisionRecipe
+
+__all__ = ["WATCHES", "correlation", "judge", "meet_watched", "steps", "trials", "watched"]
+
+TAKEN = {**MEASURES, "beyond": "R² beyond what needs no learning"}
+
+
+@dataclass(frozen=True)
+class Watch:
+    steps: int
+    looks: int
+    """Each after twice the steps of the one before."""
+
+    @property
+    def every(self) -> int:
+        return self.steps // 2 ** (self.looks - 1)
+
+    @property
+    def at(self) -> list[int]:
+        """
+        >>> Watch(640, 6).at
+        [20, 40, 80, 160, 320, 640]
+        """
+        return [self.every * 2**look for look in range(self.looks)]
+
+
+WATCHES: dict[Scale, Watch] = {"tiny": Watch(4, 2), "small": Watch(640, 6), "paper": Watch(3360, 6)}
+"""`small` is trained longer than other agents, since longer training is what should help."""
+
+
+def trials(scale: Scale, scene: str, seeds: range) -> list[Trial]:
+    return [_watched(scale, agent(scale, scene, view, seed)) for seed in seeds for view in range(2)]
+
+
+def _watched(scale: Scale, usual: Trial) -> Trial:
+    watch, recipe = WATCHES[scale], from_plain(VisionRecipe, usual.settings["recipe"])
+    training = replace(recipe.training, steps=watch.steps, checkpoint_every=watch.every, keep=2**watch.looks)
+    settings = usual.settings | {"recipe": to_plain(replace(recipe, training=training)), "looks": watch.at}
+    return Trial({**usual.at, "objective": "ijepa-watched"}, run_watched, settings)
+
+
+def steps(scale: Scale) -> list[int]:
+    """When agents are looked at, before the first step and after."""
+    return [0, *WATCHES[scale].at]
+
+
+def meet_watched(results: Sequence[Result], scale: Scale, rows: int) -> list[Result]:
+    """Both agents of each seed, at every look."""
+    looks, sides = steps(scale), [at(results, view=view) for view in range(2)]
+    return [
+        paired(a, b, lambda met, a=a, b=b: _estimates(watched(met, looks, rows), a, b, looks))
+        for a in sides[0] for b in sides[1] if a.at["seed"] == b.at["seed"]
+    ]  # fmt: skip
+
+
+def watched(met: Met, looks: Sequence[int], rows: int) -> dict[str, float]:
+    """Alignment at every look, on the same held-out states."""
+    still, found = charts_of(met), dict[str, float]()
+    for step in looks:
+        a, b = (side[step_name("h", step)] for side in (met.a, met.b))
+        told = translate(met, a, b, rows)
+        every = np.arange(len(told.target))
+        unlearned = [translate(met, still[name][0], b, rows) for name in ("untrained", "pca")]
+        scores = told.scores(every, every)
+        scores["beyond"] = scores["r2"] - max(r2(one.target, one.told) for one in unlearned)
+        found |= {step_name(name, step): scores[name] for name in TAKEN}
+    return found
+
+
+def _estimates(found: dict[str, float], a: Result, b: Result, looks: Sequence[int]) -> dict[str, Estimate]:
+    """With what both agents told: mean losses, and the directions of the one that has fewer."""
+    for step in looks:
+        for name, both in (("loss", np.mean), ("untold", np.mean), ("directions", np.min)):
+            key = step_name(name, step)
+            found[key] = float(both([a.value(key), b.value(key)]))
+    for name in TAKEN:
+        course = [found[step_name(name, step)] for step in looks]
+        for cause in ("loss", "untold"):
+            found[f"rho_{cause}_{name}"] = correlation([found[step_name(cause, step)] for step in looks], course)
+    found["fewest"] = min(found[step_name("directions", step)] for step in looks)
+    return {name: Estimate(value, value, value, len(looks)) for name, value in found.items()}
+
+
+def correlation(x: Sequence[float], y: Sequence[float]) -> float:
+    """Spearman's; undefined where one of them does not change.
+
+    >>> correlation([3, 2, 1], [0.1, 0.2, 0.9]), correlation([1, 1, 1], [1, 2, 3])
+    (-1.0, nan)
+    """
+    if not np.isfinite([x, y]).all() or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    found: Any = stats.spearmanr(x, y)
+    return float(found.statistic)
+
+
+def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
+    """ρ must surely have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning."""
+    found = {f"rho_{name}": _turned(mean_over_seeds(pairs, f"rho_loss_{name}"), name) for name in TAKEN}
+    alive = all(pair.value("fewest") >= ENOUGH for pair in pairs if pair.status == "finished")
+    each = "; ".join(f"{title} {shown(_values(pairs, f'rho_loss_{name}'), 2)}" for name, title in TAKEN.items())
+    return Prediction(
+        "a lower loss aligns better",
+        settled(list(found.values()), alive),
+        f"Over {len(looks)} checkpoints, Spearman's ρ of the held-out loss with {each}; with R² of the loss as a share "
+        f"of its targets' variance {shown(_values(pairs, 'rho_untold_r2'), 2)}. Latents vary along at least "
+        f"{shown(_values(pairs, 'fewest'), 1)} directions{'' if alive else ', so that some collapsed'}.",
+        verdicts(found, "Alignment gets better as the loss falls.", "Alignment does not surely improve with the loss."),
+        (loss_figure(pairs, looks, TAKEN),),
+        (loss_table(pairs, looks, TAKEN),),
+    )
+
+
+def _turned(found: Estimate, name: str) -> Estimate:
+    """Above 0 where it is as predicted: ρ is negative for what should rise as the loss falls."""
+    return found if name.startswith("nos") else Estimate(-found.value, -found.high, -found.low, found.n)
+
+
+def _values(pairs: Sequence[Result], name: str) -> np.ndarray:
+    values = np.array([pair.value(name) for pair in pairs])
+    return values[np.isfinite(values)]

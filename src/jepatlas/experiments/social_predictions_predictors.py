@@ -1,0 +1,98 @@
+"""Do agents with stronger predictors align better? The same views, encoders, first weights and steps.
+
+From weak to strong: a line, the published perceptron, I-JEPA's transformer. The last reads tokens of the context, the
+others its pooled latent. Controls are the same for all, so that differences in R² are differences beyond them, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from jepatlas.base.config import from_plain, to_plain
+from jepatlas.base.records import Estimate
+from jepatlas.experiments.experiment import Result, Scale, Trial
+from jepatlas.experiments.social_agents import agent
+from jepatlas.experiments.social_measures import EFFORT, measured
+from jepatlas.experiments.social_meetings import paired
+from jepatlas.experiments.social_predictions_rules import Prediction, gaps, lively, settled, shown, verdicts
+from jepatlas.experiments.social_predictions_shown import predictors_figure, predictors_table
+from jepatlas.experiments.tables import at, cell, grouped, over_seeds, student
+from jepatlas.objectives.vision import IJEPAConfig, LinearPredictorConfig, NarrowPredictorConfig
+from jepatlas.objectives.vision.predictors import AnyPredictor
+from jepatlas.recipes import VisionRecipe
+
+__all__ = ["LADDER", "judge", "meet_predictors", "trials"]
+
+LADDER = {"ijepa-linear": "linear", "ijepa": "perceptron", "ijepa-transformer": "transformer"}
+"""From weak to strong; agents with the perceptron are the usual ones."""
+_TRANSFORMERS: dict[Scale, NarrowPredictorConfig] = {
+    "tiny": NarrowPredictorConfig(8, 1, 2),
+    "small": NarrowPredictorConfig(),
+    "paper": NarrowPredictorConfig.published(6, 6),
+}
+
+
+def trials(scale: Scale, scene: str, seeds: range) -> list[Trial]:
+    """Those with a predictor of their own; the usual agents are asked for elsewhere."""
+    others: dict[str, AnyPredictor] = {
+        "ijepa-linear": LinearPredictorConfig(),
+        "ijepa-transformer": _TRANSFORMERS[scale],
+    }
+    return [_with(predictor, name, agent(scale, scene, view, seed))
+            for name, predictor in others.items() for seed in seeds for view in range(2)]  # fmt: skip
+
+
+def _with(predictor: AnyPredictor, name: str, usual: Trial) -> Trial:
+    recipe = from_plain(VisionRecipe, usual.settings["recipe"])
+    assert isinstance(recipe.objective, IJEPAConfig)
+    recipe = replace(recipe, objective=replace(recipe.objective, predictor=predictor))
+    return Trial({**usual.at, "objective": name}, usual.run, usual.settings | {"recipe": to_plain(recipe)})
+
+
+def meet_predictors(results: Sequence[Result], scale: Scale) -> list[Result]:
+    """What agents with the same predictor have in common, and how well each predicted in the end."""
+    ladder = [result for result in results if result.at["objective"] in LADDER]
+    return [
+        paired(first, second, lambda met, a=first, b=second: measured(met, EFFORT[scale]) | _ends(a, b))
+        for pair in grouped(ladder, "objective", "seed").values()
+        for first, second in zip(at(pair, view=0), at(pair, view=1), strict=True)
+    ]
+
+
+def _ends(first: Result, second: Result) -> dict[str, Estimate]:
+    """The spread of what was to be told, in the last step: mean standard deviation of the targets."""
+    lines = [(result.folder / "metrics.jsonl").read_text().splitlines()[-1] for result in (first, second)]
+    spread = float(np.mean([json.loads(line)["target_spread"] for line in lines]))
+    return {"spread": Estimate(spread, spread, spread, 2)}
+
+
+def judge(pairs: Sequence[Result]) -> Prediction:
+    """R² must surely rise with every step up the ladder."""
+    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
+    up = [(weak, strong) for weak, strong in zip([*LADDER][:-1], [*LADDER][1:], strict=True)]
+    steps = {f"{LADDER[strong]}_over_{LADDER[weak]}": gaps(kinds.get(strong, []), kinds.get(weak, []), "r2")
+             for weak, strong in up}  # fmt: skip
+    found, alive = {name: student(values) for name, values in steps.items()}, lively(pairs)
+    return Prediction(
+        "stronger predictors align better",
+        settled(list(found.values()), alive),
+        f"Held-out R² by predictor: {_listed(kinds)}. Step by step: "
+        + ", ".join(f"{name.replace('_', ' ')} {shown(values)}" for name, values in steps.items())
+        + f".{'' if alive else ' Latents of some agents vary along less than 2 directions: they collapsed.'}",
+        verdicts(found, "The stronger predictor's agents align better.",
+                 "The stronger predictor's agents do not surely align better."),
+        (predictors_figure({LADDER[name]: kinds[name] for name in LADDER if name in kinds}),),
+        (predictors_table(pairs, LADDER),),
+    )  # fmt: skip
+
+
+def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:
+    return ", ".join(
+        f"{LADDER[name]} {cell(over_seeds(kinds[name], 'r2'))} (loss {over_seeds(kinds[name], 'loss').value:.3f}, "
+        f"beyond the best control {over_seeds(kinds[name], 'beyond').value:.3f})"
+        for name in LADDER if name in kinds
+    )  # fmt: skip

@@ -1,0 +1,128 @@
+"""Are maps between agents steadier where the objective asks for view-invariant prediction?
+
+    unrest = E‖W₁h − W₂h‖² / E‖Wh − mean‖²     over held-out states; W₁, W₂ fitted on disjoint parts of the objects
+
+Parts are halves or quarters. The unit is what the map of all pairs tells: in units of the target, which are shown
+beside it, a map that tells nothing would be steadiest. Between seeds maps cannot be compared, since latents are others;
+there it is the variance of R², pooled over objectives, with Snedecor's interval of the ratio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import stats
+
+from jepatlas.align.maps import RidgeMap
+from jepatlas.base.records import Estimate
+from jepatlas.base.seeding import numpy_generator
+from jepatlas.experiments.experiment import Result, Scale, Trial
+from jepatlas.experiments.social_agents import agents
+from jepatlas.experiments.social_charts import Met
+from jepatlas.experiments.social_measures import translate
+from jepatlas.experiments.social_meetings import meetings
+from jepatlas.experiments.social_predictions_rules import ENOUGH, Prediction, gaps, settled, shown, verdicts
+from jepatlas.experiments.social_predictions_shown import stability_figure, stability_table
+from jepatlas.experiments.tables import grouped, over_seeds, student
+
+__all__ = ["PREDICTIVE", "judge", "meet_objectives", "objectives", "ratio_of_variances", "trials", "unrest"]
+
+PREDICTIVE = ("ijepa", "lejepa")
+_OTHERS: dict[Scale, tuple[str, ...]] = {
+    "tiny": ("mae",),
+    "small": ("mae", "autoencoder", "simclr"),
+    "paper": ("mae", "autoencoder", "simclr", "vicreg"),
+}
+PARTS = {2: "halves", 4: "quarters"}
+DRAWS = 5
+
+
+def objectives(scale: Scale) -> tuple[str, ...]:
+    return (*(PREDICTIVE[:1] if scale == "tiny" else PREDICTIVE), *_OTHERS[scale])
+
+
+def trials(scale: Scale, scene: str, seeds: range) -> list[Trial]:
+    """Agents of `social-paradigms`, as far as it has them."""
+    return [trial for name in objectives(scale) for trial in agents(scale, scene, seeds, name)]
+
+
+def meet_objectives(results: Sequence[Result], scale: Scale, rows: int) -> list[Result]:
+    chosen = [result for result in results if result.at["objective"] in objectives(scale)]
+    return meetings(chosen, lambda met: unrest(met, rows))
+
+
+def unrest(met: Met, rows: int) -> dict[str, Estimate]:
+    """How far maps from other pairs tell other things of the same held-out states; and R² of the map from all pairs."""
+    a, b, fit = met.a["h"], met.b["h"], met.split.fit
+    told = translate(met, a, b, rows)
+    every = np.arange(len(told.target))
+    scale = np.where(told.fitted.map_.y_scale > 0, told.fitted.map_.y_scale, 1.0)
+    score = met.split.score[np.linspace(0, len(met.split.score) - 1, len(every)).round().astype(int)]
+    names, objects = np.unique(met.groups[fit], return_inverse=True)
+    found = {name: value for name, value in told.scores(every, every).items() if name in ("r2", "dsc", "nos_10")}
+    for parts in PARTS:
+        apart = []
+        for draw in range(DRAWS if len(names) >= 2 * parts else 0):  # a penalty is chosen by objects held out
+            part_of = numpy_generator(draw, f"{parts} parts").permutation(len(names))[objects] % parts
+            chosen = [fit[part_of == part] for part in range(parts)]
+            maps = [RidgeMap(standardise=True).fit(a[one], b[one], groups=met.groups[one]) for one in chosen]
+            tellings = np.stack([one.transform(a[score]) / scale for one in maps])
+            apart.append(2 * tellings.var(0, ddof=1).sum())  # the mean over all pairs of maps
+        moved = float(np.mean(apart)) if apart else np.nan
+        share = moved / _around(told.told)
+        found |= {f"unrest_{parts}": share, f"log_unrest_{parts}": float(np.log(share)) if share > 0 else np.nan,
+                  f"moved_{parts}": moved / _around(told.target)}  # fmt: skip
+    return {name: Estimate(value, value, value, len(every)) for name, value in found.items()}
+
+
+def _around(values: np.ndarray) -> float:
+    total = float(np.square(values - values.mean(0)).sum())
+    return total if total > 0 else np.nan
+
+
+def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray]) -> Estimate:
+    """The logarithm of one pooled variance over another, with its 95% interval where values are normal."""
+    sides = [[values for values in side if len(values) > 1] for side in (above, below)]
+    free = [sum(len(values) - 1 for values in side) for side in sides]
+    pooled = [sum(values.var(ddof=1) * (len(values) - 1) for values in side) / max(count, 1)
+              for side, count in zip(sides, free, strict=True)]  # fmt: skip
+    if min(free) < 1 or min(pooled) <= 0:
+        return Estimate(np.nan, -np.inf, np.inf, min(free))
+    ratio = float(pooled[0] / pooled[1])
+    low, high = (ratio / stats.f.ppf(level, *free) for level in (0.975, 0.025))
+    return Estimate(float(np.log(ratio)), float(np.log(low)), float(np.log(high)), sum(free))
+
+
+def judge(pairs: Sequence[Result]) -> Prediction:
+    """Maps of predictive objectives must be surely steadier: from halves, from quarters, and R² over seeds. Objectives
+    of which a pair collapsed are not compared."""
+    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
+    flat = [name for name, runs in kinds.items() if any(run.value("directions") < ENOUGH for run in runs)]
+    ours, others = ({name: runs for name, runs in kinds.items() if name not in flat and (name in PREDICTIVE) is mine}
+                    for mine in (True, False))  # fmt: skip
+    steadier = {title: gaps(_all(others), _all(ours), f"log_unrest_{parts}") for parts, title in PARTS.items()}
+    spread = ratio_of_variances(*([_values(runs, "r2") for runs in side.values()] for side in (others, ours)))
+    found = {f"steadier_{name}": student(values) for name, values in steadier.items()} | {"steadier_seeds": spread}
+    return Prediction(
+        "view-invariant prediction has steadier maps",
+        settled(list(found.values())),
+        f"Unrest of maps of {', '.join(others) or 'no other'} over that of {', '.join(ours) or 'none'}: "
+        + ", ".join(f"{shown(np.exp(values), 2)}× from {name}" for name, values in steadier.items())
+        + f"; the variance of their R² over seeds {np.exp(spread.value):.2f}× "
+        f"[{np.exp(spread.low):.2f}, {np.exp(spread.high):.2f}]."
+        + (f" Collapsed, and not compared: {', '.join(flat)}." if flat else ""),
+        verdicts(found, "Maps of predictive objectives are steadier.",
+                 "Maps of predictive objectives are not surely steadier."),
+        (stability_figure(kinds, PARTS),),
+        (stability_table(kinds, pairs, PARTS),),
+    )  # fmt: skip
+
+
+def _all(kinds: Mapping[str, Sequence[Result]]) -> list[Result]:
+    return [run for runs in kinds.values() for run in runs]
+
+
+def _values(runs: Sequence[Result], name: str) -> np.ndarray:
+    values = np.array([run.value(name) for run in runs])
+    return values[np.isfinite(values)]
