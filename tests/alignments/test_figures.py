@@ -9,7 +9,9 @@ from alignments.models import Models, matched
 from jepatlas.align import cka_debiased
 from jepatlas.alignments import Latents, Matched
 from jepatlas.alignments.figures import layers_figure, projections, spectrum_figure
+from jepatlas.alignments.pictures import pairs_figure
 from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.pictures import spread_rows
 from jepatlas.report.heatmap import draw_heatmap
 
 MODELS = Models.draw(rows=40)
@@ -27,8 +29,28 @@ def test_what_the_map_makes_is_shown_on_the_axes_of_the_target():
 
 def test_labels_are_colours():
     (figure,), arrays = projections(matched(MODELS.a, MODELS.b, labels=MODELS.label), MODELS.b, umap=False, seed=0)
-    np.testing.assert_array_equal(arrays["label"], MODELS.label == "right")
+    np.testing.assert_array_equal(arrays["label"], MODELS.label)
     assert all(panel["color"] == "label" for panel in figure["panels"])
+
+
+def test_arrays_of_several_projections_are_told_apart():
+    (figure,), arrays = projections(matched(MODELS.a, MODELS.b, labels=MODELS.label), MODELS.b, prefix="norb_")
+    assert set(arrays) == {"norb_a", "norb_b", "norb_told", "norb_label"}
+    assert {panel[key] for panel in figure["panels"] for key in ("x", "color")} == set(arrays)
+
+
+def test_states_are_shown_as_both_sides_were_given_them():
+    images = np.random.default_rng(0).integers(0, 256, (40, 6, 6), dtype=np.uint8)
+    ids = np.array([f"s{i}" for i in range(40)])
+    a = Latents("ada", MODELS.a, ids=ids, labels=MODELS.label, raw=images)
+    b = Latents("ben", MODELS.b, ids=ids, raw=images[..., None] / 255)
+    (figure,), arrays = pairs_figure(Matched(a, b))
+    rows = spread_rows(40, 8, MODELS.label)
+    np.testing.assert_array_equal(arrays["raw_a"], np.repeat(images[rows][..., None], 3, axis=3))
+    np.testing.assert_array_equal(arrays["raw_b"], arrays["raw_a"])
+    assert figure["panels"][0]["captions"][0] == f"{MODELS.label[rows[0]]}, s{rows[0]}"
+    assert "ben: 6 × 6 × 1, float64, 0 is black and 1 white." in figure["note"]
+    assert pairs_figure(Matched(a, Latents("ben", MODELS.b, ids=ids, raw=MODELS.b))) == ([], {})
 
 
 def test_a_line_is_a_plane_with_a_zero():

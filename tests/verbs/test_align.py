@@ -107,7 +107,8 @@ def test_groups_labels_layers_and_raw_inputs(capsys: Captured):
     assert "PCA of raw input" in out and "untrained encoder" in out
     record = json.loads(Path("out/records/align.json").read_text())
     kinds = [figure["kind"] for figure in record["figures"]]
-    assert kinds == ["scatter", "curves", "heatmap"] and record["figures"][0]["panels"][0]["color"] == "label"
+    assert kinds == ["images", "scatter", "curves", "heatmap"], "raw inputs of 6 × 5 numbers are shown as images"
+    assert record["figures"][1]["panels"][0]["color"] == "label"
     names = {verdict["name"] for verdict in record["verdicts"]}
     assert {"r2_beyond_pca", "r2_beyond_untrained"} <= names
     assert record["provenance"]["pairs fitted"] == 32  # four of eight groups

@@ -23,6 +23,7 @@ from jepatlas.align import (
 from jepatlas.alignments.evidence import BRIEF, MAIN, Evidence, Study, gather
 from jepatlas.alignments.figures import layers_figure, projections, spectrum_figure
 from jepatlas.alignments.latents import Matched
+from jepatlas.alignments.pictures import pairs_figure
 from jepatlas.alignments.trust import as_given, distrusted, doubted, trusted_r2
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.provenance import provenance
@@ -73,7 +74,7 @@ def align(
     controls = _controls(matched, kind, study)
     shown = matched.rows(study.scored)
     figures, arrays = projections(shown, fitted.map_.apply(shown.a.h), umap=umap, seed=study.seed)
-    layers = layers_figure(shown)
+    layers, (pairs, images) = layers_figure(shown), pairs_figure(shown)
     doubts = doubted(fitted, matched, rows)
     verdicts = [
         *(found[name].verdict for name in MAIN),
@@ -87,9 +88,9 @@ def align(
         summary=" ".join([_summary(matched, found["r2"], controls), *as_given(doubts, len(rows))]),
         provenance=provenance(study.seed) | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(shown.a.h)},
         verdicts=tuple(verdicts),
-        figures=(*figures, spectrum_figure(fitted.map_), *([layers] if layers else [])),
+        figures=(*pairs, *figures, spectrum_figure(fitted.map_), *([layers] if layers else [])),
         tables=(_metrics(found), _beside({"the models": found} | controls)),
-        arrays=arrays | ({} if doubts is None else {"distrusted": doubts}),
+        arrays=arrays | images | ({} if doubts is None else {"distrusted": doubts}),
     )
     return Alignment(fitted.map_, found, controls, record)
 

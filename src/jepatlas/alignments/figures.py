@@ -15,27 +15,42 @@ from jepatlas.base.linear_map import LinearMap
 __all__ = ["layers_figure", "projections", "spectrum_figure"]
 
 Figure = dict[str, Any]
+NAMES = 12
+ROUNDING = 1e-9
 
 
 def projections(
-    matched: Matched, told: np.ndarray, *, umap: bool, seed: int
+    matched: Matched, told: np.ndarray, *, umap: bool = False, seed: int = 0, prefix: str = ""
 ) -> tuple[list[Figure], dict[str, np.ndarray]]:
     """The source's latents, the target's, and the source's as `told` by the map: by PCA, and by UMAP if asked for.
 
-    The last two panels have one pair of axes, chosen by the target alone: where they look alike, the map is right.
+    The last two panels have one pair of axes, chosen by the target alone: where they look alike, the map is right. A
+    record with several such figures tells their arrays apart by a `prefix`.
     """
     a, b, names, labels = matched.a.h, matched.b.h, (matched.a.name, matched.b.name), matched.labels
-    arrays = {"a": _principal(a, a), "b": _principal(b, b), "told": _principal(b, told)}
+    own = {key: f"{prefix}{key}" for key in ("a", "b", "told", "label")}
+    places = {own["a"]: _principal(a, a), own["b"]: _principal(b, b), own["told"]: _principal(b, told)}
     if labels is None:
-        colour, note = {"color": "b", "color_columns": [0, 1], "color_label": f"{names[1]}, PCA"}, "the target's place"
+        colour = {"color": own["b"], "color_columns": [0, 1], "color_label": f"{names[1]}, PCA"}
+        note, marks = "the target's place", {}
     else:
-        arrays["label"] = np.unique(labels, return_inverse=True)[1].astype(np.float32)
-        colour, note = {"color": "label", "color_label": "label"}, "the label"
-    figures = [_panels("PCA", names, {"a": "a", "b": "b", "told": "told"}, colour, note)]
+        colour, note, marks = (
+            {"color": own["label"], "color_label": "label"},
+            "the label",
+            {own["label"]: _tags(labels)},
+        )
+    figures = [_panels("PCA", names, {key: own[key] for key in ("a", "b", "told")}, colour, note)]
     if umap:
-        arrays |= _umap(a, b, told, seed)
-        figures.append(_panels("UMAP", names, {"a": "umap_a", "b": "umap_b", "told": "umap_told"}, colour, note))
-    return figures, {name: array.astype(np.float32) for name, array in arrays.items()}
+        places |= {f"{prefix}{name}": array for name, array in _umap(a, b, told, seed).items()}
+        shown = {key: f"{prefix}umap_{key}" for key in ("a", "b", "told")}
+        figures.append(_panels("UMAP", names, shown, colour, note))
+    return figures, {name: array.astype(np.float32) for name, array in places.items()} | marks
+
+
+def _tags(labels: np.ndarray) -> np.ndarray:
+    """Names; numbers stay numbers where there are many, because they have an order."""
+    many = labels.dtype.kind in "fiu" and len(np.unique(labels)) > NAMES
+    return labels.astype(np.float32) if many else labels.astype(str)
 
 
 def _panels(how: str, names: tuple[str, str], arrays: Mapping[str, str], colour: Figure, note: str) -> Figure:
@@ -67,14 +82,20 @@ def _umap(a: np.ndarray, b: np.ndarray, told: np.ndarray, seed: int) -> dict[str
 
 
 def spectrum_figure(fitted: LinearMap) -> Figure:
-    """Singular values of the map: all ones for a rotation, in coordinates where both sides are white."""
-    series = [
-        {"name": name, "x": list(range(1, len(values) + 1)), "y": values.tolist()}
-        for name, weight in (("as fitted", fitted.weight), ("raw coordinates", fitted.raw_weight))
-        if len(values := np.linalg.svd(weight, compute_uv=False))
-    ]
+    """Singular values of the map: all ones for a rotation, in coordinates where both sides are white.
+
+    Those that are rounding would stretch the axis over ten decades that nobody asked for: they are counted instead.
+    """
+    found = {"as fitted": fitted.weight, "raw coordinates": fitted.raw_weight}
+    every = {name: np.linalg.svd(weight, compute_uv=False) for name, weight in found.items()}
+    kept = {name: values[values > ROUNDING * values.max(initial=0.0)] for name, values in every.items()}
+    series = [{"name": name, "x": list(range(1, len(values) + 1)), "y": values.tolist()}
+              for name, values in kept.items() if len(values)]  # fmt: skip
+    lost = [f"{name}: {len(every[name]) - len(values)} of {len(every[name])} are zero but for rounding."
+            for name, values in kept.items() if len(values) < len(every[name])]  # fmt: skip
+    note = " ".join(["All alike for a rotation, up to its scale.", *lost])
     return {"kind": "curves", "title": "Singular values of the map", "x_label": "number", "y_label": "singular value",
-            "log_y": True, "series": series}  # fmt: skip
+            "log_y": True, "series": series, "note": note}  # fmt: skip
 
 
 def layers_figure(matched: Matched) -> Figure | None:
@@ -83,8 +104,9 @@ def layers_figure(matched: Matched) -> Figure | None:
     if min(len(a), len(b)) < 2:
         return None
     matrix = [[cka_debiased(_flat(one), _flat(other)) for other in b.values()] for one in a.values()]
-    return {"kind": "heatmap", "title": f"Debiased CKA, layers of {matched.a.name} (down) and {matched.b.name}",
-            "matrix": matrix, "x": list(b), "y": list(a)}  # fmt: skip
+    return {"kind": "heatmap", "title": f"Debiased CKA of the layers of {matched.a.name} and of {matched.b.name}",
+            "matrix": matrix, "x": list(b), "y": list(a), "x_label": f"layers of {matched.b.name}",
+            "y_label": f"layers of {matched.a.name}"}  # fmt: skip
 
 
 def _flat(layer: np.ndarray) -> np.ndarray:
