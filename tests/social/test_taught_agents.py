@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from social.tiny_scenes import agent, write_scenes
 
 from jepatlas.base.errors import InputError
 from jepatlas.objectives.teaching import MutualConfig, RunningMap
-from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, build_vision, see
+from jepatlas.recipes import Augmentation, MutualRecipe, TaughtRecipe, TeacherFile, any_recipe, build_vision, see
 from jepatlas.runs import start_run
 from jepatlas.social import (
     Seeing,
@@ -20,11 +21,14 @@ from jepatlas.social import (
     encoding_flops,
     first_to,
     graduate,
+    judge_latents,
     load_agent,
     milestones,
     start_taught,
     teacher_arrays,
 )
+from jepatlas.social.progress import judge_progress
+from jepatlas.social.samples import crops_figure
 from jepatlas.training.flops import step_flops
 
 
@@ -116,3 +120,32 @@ def test_refusals(runs: Any, tmp_path: Path):
     start_run(unlabelled, tmp_path / "run")
     with pytest.raises(InputError, match="A probe needs labels"):
         milestones(unlabelled, tmp_path / "run")
+
+
+def test_how_agents_come_along_is_drawn_beside_one_that_learned_alone(runs: Any):
+    place, _, right = runs
+    record = judge_progress(place / "taught", [place / "alone"])
+    assert record is not None and (place / "taught/records/progress.json").is_file()
+    recipe = any_recipe(place / "taught")
+    (marks,) = milestones(recipe, place / "taught").values()  # type: ignore[arg-type]
+    epochs, operations = record.figures[0]["panels"]
+    student, other = epochs["series"]
+    assert (student["name"], other["name"]) == ("student", "alone")
+    assert student["y"] == [round(mark.accuracy, 4) for mark in marks]
+    assert all(low <= y <= high for low, y, high in zip(student["low"], student["y"], student["high"], strict=True))
+    steps = [mark.step for mark in marks]
+    assert student["x"] == pytest.approx([step * 8 / len(see(right).learnt) for step in steps])
+    assert operations["series"][0]["x"] == pytest.approx([step * cost_of(recipe).step for step in steps])  # type: ignore[arg-type]
+
+
+def test_what_an_agent_sees_is_kept_with_its_latents(runs: Any):
+    place, left, _ = runs
+    figure, arrays = crops_figure(left, seen := see(left))
+    (panel,) = figure["panels"]
+    rows = [seen.table.column("state").tolist().index(caption.split(", ")[-1]) for caption in panel["captions"]]
+    assert set(rows) <= set(seen.learnt.tolist()) and len(rows) == 8
+    np.testing.assert_array_equal(arrays["seen"], seen.images[rows])
+    same = replace(left, augmentation=Augmentation(("none",)))
+    np.testing.assert_array_equal(crops_figure(same, seen)[1]["crop_0"], seen.images[rows])
+    record = judge_latents(place / "alone")
+    assert record.figures[0] == figure and [row["images"] for row in panel["rows"]] == list(arrays)

@@ -15,6 +15,7 @@ from jepatlas.base.stats import bootstrap
 from jepatlas.recipes import SeenImages, VisionRecipe, build_vision, load_recipe, see
 from jepatlas.runs import trained
 from jepatlas.social.latents import encode_images
+from jepatlas.social.samples import crops_figure
 
 __all__ = ["Seeing", "collapse_verdict", "judge_latents", "load_agent"]
 
@@ -41,11 +42,12 @@ def load_agent(folder: Path) -> Seeing:
 
 
 def judge_latents(folder: Path) -> Record:
-    """Whether the latents of held-out images vary, kept as `records/latents.json`."""
+    """Whether the latents of held-out images vary, and what the agent sees: kept as `records/latents.json`."""
     agent = load_agent(folder)
     rows = agent.seen.held[:MOST]
     verdict = collapse_verdict(agent.latents(rows))
-    record = Record("Latents", verdict.advice, provenance(agent.recipe.seed), (verdict,))
+    figure, arrays = crops_figure(agent.recipe, agent.seen)
+    record = Record("Latents", verdict.advice, provenance(agent.recipe.seed), (verdict,), (figure,), arrays=arrays)
     record.save(folder, "latents")
     return record
 
