@@ -9,7 +9,7 @@ A way that does not get there is charged all it had, which is less than it would
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from jepatlas.social import Cost, first_to
 __all__ = ["Runner", "costs_table", "curves_figure", "faster", "raced", "reached", "runs_table", "said"]
 
 Curve = list[tuple[int, float]]
+Scaled = Callable[[Result, str], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -116,16 +117,38 @@ def costs_table(results: Sequence[Result], ways: Mapping[str, str]) -> Any:
 
 
 def curves_figure(results: Sequence[Result], ways: Mapping[str, str], title: str) -> dict[str, Any]:
-    """Accuracy by epoch, mean over seeds with the lowest and the highest."""
-    series = []
-    for name, label in ways.items():
-        curves = [np.array(r.record["curves"][name]) for r in results if name in r.record.get("curves", {})]
-        if curves and len({len(one) for one in curves}) == 1:
-            y = np.stack([one[:, 1] for one in curves])
-            series.append({"name": label, "x": (curves[0][:, 0] / results[0].record["epoch"]).tolist(),
-                           "y": y.mean(0).tolist(), "low": y.min(0).tolist(), "high": y.max(0).tolist()})  # fmt: skip
-    return {"kind": "curves", "title": title, "x_label": "epochs", "y_label": "probe accuracy, held-out groups",
-            "series": series, "note": "Bands: lowest and highest of the seeds."}  # fmt: skip
+    """Accuracy by epochs, by operations and, where something was paid before, with that: means over seeds, with the
+    lowest and the highest."""
+    units = {"epochs": _epochs, "operations": _operations}
+    if any(over_seeds(results, f"{name}_before").value > 0 for name in ways):
+        units["operations, with the teacher's"] = lambda result, name: (
+            _operations(result, name) + result.value(f"{name}_before")
+        )
+    panels = [{"title": f"by {unit}", "x_label": unit,
+               "series": [_mean_curve(results, name, label, scale) for name, label in ways.items()
+                          if any(name in r.record.get("curves", {}) for r in results)]}
+              for unit, scale in units.items()]  # fmt: skip
+    return {"kind": "curves", "title": title, "y_label": "probe accuracy, held out", "panels": panels,
+            "note": "Held-out groups; means over seeds, with the lowest and the highest as bands."}  # fmt: skip
+
+
+def _epochs(result: Result, name: str) -> np.ndarray:
+    return np.array(result.record["curves"][name])[:, 0] / result.record["epoch"]
+
+
+def _operations(result: Result, name: str) -> np.ndarray:
+    """Of a step, as many as of the steps to the threshold, by their number."""
+    each = result.value(f"{name}_flops") / (result.value(f"{name}_epochs") * result.record["epoch"])
+    return np.array(result.record["curves"][name])[:, 0] * each
+
+
+def _mean_curve(results: Sequence[Result], name: str, label: str, scale: Scaled) -> dict[str, Any]:
+    """Checkpoints are the same for all seeds; costs of a step are, too, but for the teacher's."""
+    there = [r for r in results if name in r.record.get("curves", {})]
+    y = np.stack([np.array(r.record["curves"][name])[:, 1] for r in there])
+    x = np.stack([scale(r, name) for r in there]).mean(0)
+    low, high = y.min(0).tolist(), y.max(0).tolist()
+    return {"name": label, "x": x.tolist(), "y": y.mean(0).tolist(), "low": low, "high": high}
 
 
 def _plain(value: float, shape: str = ".3f") -> str:

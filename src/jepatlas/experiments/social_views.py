@@ -7,6 +7,7 @@ the images, because two cameras on one road align by themselves.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from jepatlas.base.records import Verdict
@@ -16,6 +17,7 @@ from jepatlas.experiments.social_charts import CONTROLS, NAMES
 from jepatlas.experiments.social_measures import EFFORT, measured
 from jepatlas.experiments.social_meetings import meetings
 from jepatlas.experiments.social_scenes import SCENES, STUDIED
+from jepatlas.experiments.social_views_pictures import pictures
 from jepatlas.experiments.social_views_shown import (
     layers_figure,
     neighbours_figure,
@@ -47,7 +49,9 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     pairs = meetings(results, lambda met: measured(met, EFFORT[scale]))
-    return judge(pairs, figures=(spectrum_figure(results), *layers_figure(results)))
+    seen, arrays = pictures(results)
+    found = judge(pairs, figures=(spectrum_figure(results), *layers_figure(results)))
+    return replace(found, figures=(*seen, *found.figures), arrays=arrays)
 
 
 def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) -> Finding:

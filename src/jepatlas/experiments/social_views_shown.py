@@ -14,7 +14,7 @@ from jepatlas.experiments.social_measures import translate
 from jepatlas.experiments.social_scenes import SCENES
 from jepatlas.experiments.tables import at, cell, curve, grouped, over_seeds
 
-__all__ = ["layers_figure", "neighbours_figure", "neighbours_table", "scores_table", "spectrum_figure"]
+__all__ = ["first_pairs", "layers_figure", "neighbours_figure", "neighbours_table", "scores_table", "spectrum_figure"]
 
 Spec = dict[str, Any]
 ROWS = 300
@@ -72,12 +72,11 @@ def neighbours_figure(scenes: Mapping[str, Sequence[Result]]) -> Spec:
 def spectrum_figure(results: Sequence[Result]) -> Spec:
     """Singular values of the map between standardised latents, for the first seed of each scene."""
     series = []
-    for (scene,), found in grouped(results, "scene").items():
-        for first, second in _pairs(found)[:1]:
-            met = meet(first, second)
-            values = translate(met, met.a["h"], met.b["h"], ROWS).fitted.conditioning_.singular_values
-            values = values[values > 0]
-            series.append({"name": SCENES[scene].title, "x": list(range(1, len(values) + 1)), "y": values.tolist()})
+    for scene, (first, second) in first_pairs(results).items():
+        met = meet(first, second)
+        values = translate(met, met.a["h"], met.b["h"], ROWS).fitted.conditioning_.singular_values
+        values = values[values > 0]
+        series.append({"name": SCENES[scene].title, "x": list(range(1, len(values) + 1)), "y": values.tolist()})
     return {"kind": "curves", "title": "Singular values of the map: all alike for an isometry", "x_label": "number",
             "y_label": "singular value", "log_y": True, "series": series}  # fmt: skip
 
@@ -85,16 +84,22 @@ def spectrum_figure(results: Sequence[Result]) -> Spec:
 def layers_figure(results: Sequence[Result]) -> list[Spec]:
     """Debiased CKA of every layer of one agent with every layer of the other, for the first seed of each scene."""
     figures = []
-    for (scene,), found in grouped(results, "scene").items():
-        for first, second in _pairs(found)[:1]:
-            met = meet(first, second)
-            layers = [[side[name] for name in sorted(side) if name.startswith("layer")] for side in (met.a, met.b)]
-            matrix = [[cka_debiased(one[:ROWS], other[:ROWS]) for other in layers[1]] for one in layers[0]]
-            if matrix:
-                names = [str(number + 1) for number in range(len(matrix))]
-                title = f"Debiased CKA of layers: {SCENES[scene].title}"
-                figures.append({"kind": "heatmap", "title": title, "matrix": matrix, "x": names, "y": names})
+    for scene, (first, second) in first_pairs(results).items():
+        met = meet(first, second)
+        layers = [[side[name] for name in sorted(side) if name.startswith("layer")] for side in (met.a, met.b)]
+        matrix = [[cka_debiased(one[:ROWS], other[:ROWS]) for other in layers[1]] for one in layers[0]]
+        if matrix:
+            names = [str(number + 1) for number in range(len(matrix))]
+            title = f"Debiased CKA of layers: {SCENES[scene].title}"
+            figures.append({"kind": "heatmap", "title": title, "matrix": matrix, "x": names, "y": names,
+                            "x_label": "layer of the second agent", "y_label": "layer of the first"})  # fmt: skip
     return figures
+
+
+def first_pairs(results: Sequence[Result]) -> dict[str, tuple[Result, Result]]:
+    """Both agents of the first seed at which both finished, of each scene."""
+    found = {scene: _pairs(runs) for (scene,), runs in grouped(results, "scene").items()}
+    return {scene: pairs[0] for scene, pairs in found.items() if pairs}
 
 
 def _pairs(results: Sequence[Result]) -> list[tuple[Result, Result]]:

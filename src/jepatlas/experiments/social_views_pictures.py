@@ -1,0 +1,87 @@
+"""Both views of the same states, and both agents' latents of them before and after the map: to look at.
+
+For the first seed of each scene. Images are read again from where the agents had them; where they are gone since, the
+small grey ones that lie beside the latents must do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jepatlas.alignments import Latents, Matched
+from jepatlas.alignments.figures import projections
+from jepatlas.base.errors import InputError
+from jepatlas.base.pictures import as_pictures, shrunk, spread_rows
+from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.social_charts import Met, meet
+from jepatlas.experiments.social_measures import translate
+from jepatlas.experiments.social_scenes import SCENES
+from jepatlas.experiments.social_views_shown import first_pairs
+from jepatlas.recipes import VisionRecipe, load_recipe, see
+
+__all__ = ["pictures"]
+
+Spec = dict[str, Any]
+Arrays = dict[str, np.ndarray]
+STATES, POINTS, DIGITS = 8, 200, 3
+
+
+def pictures(results: Sequence[Result]) -> tuple[list[Spec], Arrays]:
+    """A figure with the images of all scenes, one with the projections of each, and the arrays that they show."""
+    panels, figures, arrays = [], [], {}
+    for scene, (first, second) in first_pairs(results).items():
+        met = meet(first, second)
+        panel, images = _both_views(scene, met, (first, second))
+        panels += panel
+        figure, points = _projected(scene, met)
+        figures.append(figure)
+        arrays |= images | points
+    samples = {"kind": "images", "title": "The same held-out states, as the two agents see them", "panels": panels}
+    return [*([samples] if panels else []), *figures], arrays
+
+
+def _both_views(scene: str, met: Met, pair: tuple[Result, Result]) -> tuple[list[Spec], Arrays]:
+    held = met.split.score
+    labels = met.a["labels"][held] if "labels" in met.a else None
+    rows = held[spread_rows(len(held), STATES, labels)]
+    states = [str(state) for state in met.a["ids"][rows]]
+    found = [_images(one, side, rows, states) for one, side in zip(pair, (met.a, met.b), strict=True)]
+    arrays = {f"{scene}_view{number}": shrunk(images) for number, images in enumerate(found) if images is not None}
+    if len(arrays) < 2:
+        return [], {}
+    shown = [{"name": name, "images": array} for name, array in zip(_names(scene), arrays, strict=True)]
+    return [{"title": SCENES[scene].title, "captions": states, "rows": shown}], arrays
+
+
+def _images(result: Result, side: Arrays, rows: np.ndarray, states: list[str]) -> np.ndarray | None:
+    try:
+        seen = see(load_recipe(result.folder, VisionRecipe))
+        place = {state: row for row, state in enumerate(seen.table.column("state").tolist())}
+        return np.asarray(seen.images[[place[state] for state in states]])
+    except (InputError, KeyError):
+        return as_pictures(side["raw"][rows])
+
+
+def _projected(scene: str, met: Met) -> tuple[Spec, Arrays]:
+    """Standardised latents of held-out states, and what the map of the others makes of the first agent's."""
+    found = translate(met, met.a["h"], met.b["h"], POINTS)
+    held = met.split.score
+    rows = held[np.linspace(0, len(held) - 1, len(found.target)).round().astype(int)]
+    labels = met.a["labels"][rows] if "labels" in met.a else None
+    one, other = _names(scene)
+    matched = Matched(Latents(one, found.own, labels=labels), Latents(other, found.target))
+    (figure,), arrays = projections(matched, found.told, prefix=f"{scene}_")
+    figure["title"] = f"Latents before and after the map: {SCENES[scene].title}"
+    figure["note"] = f"Principal components of standardised latents, first seed. {figure['note']}"
+    for panel in figure["panels"]:
+        panel["title"] = f"{scene}: {panel['title']}"
+    return figure, {name: array if array.dtype.kind == "U" else array.round(DIGITS) for name, array in arrays.items()}
+
+
+def _names(scene: str) -> tuple[str, str]:
+    one, other = (view or f"pipeline {', '.join(pipelines)}" for view, pipelines in
+                  zip(SCENES[scene].views, SCENES[scene].pipelines, strict=True))  # fmt: skip
+    return one, other
