@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -13,24 +13,21 @@ from rich.progress import Progress
 
 from jepatlas.base.distributed import leads
 from jepatlas.recipes import ImageFolders, ImageTable, VisionRecipe, see
-from jepatlas.runs import resume_run, start_run
+from jepatlas.runs import start_run
 from jepatlas.social import judge_latents
-from jepatlas.verbs.options import console_for, emit, parse, say
+from jepatlas.training import Outcome
+from jepatlas.verbs.options import parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
-from jepatlas.verbs.train import CODES, refuse_changes
+from jepatlas.verbs.training import RunOptions, train_and_tell
 
 NAME = "train vision"
 
 
 @dataclass(frozen=True)
-class TrainVision:
+class TrainVision(RunOptions):
     recipe: Annotated[VisionRecipe, tyro.conf.arg(name="")] = field(default_factory=VisionRecipe)
     out: Path | None = None
     """The run folder; by default runs/IMAGES-VIEW-OBJECTIVE-sSEED."""
-    resume: Path | None = None
-    """Go on with the run in this folder; its own recipe is used."""
-    json: str | None = None
-    """Write the outcome as JSON to this file (- for standard output)."""
 
 
 TrainVision.__doc__ = f"""Train an agent on one view of images: a vision transformer, and what it learns by.
@@ -51,34 +48,22 @@ Several processes: torchrun --nproc-per-node 2 -m jepatlas train vision ..."""
 def main(words: list[str]) -> int:
     asked = _named(words)
     left, recipe = choose_recipe(asked, VisionRecipe())
-    options = parse(TrainVision, NAME, left, TrainVision(recipe))
-    console = console_for(options.json)
-    if options.resume is not None:
-        refuse_changes(asked, options.resume, NAME)
-        folder, outcome = options.resume, resume_run(options.resume, console)
-    else:
-        recipe = replace(options.recipe, images=options.recipe.images.sealed())
-        folder = options.out or _default_folder(recipe)
-        _look(recipe, console)
-        outcome = start_run(recipe, folder, console)
-    if not leads():
-        return CODES[outcome.status]
-    verdicts = [outcome.verdict] if outcome.verdict else []
-    if outcome.status == "interrupted":
-        say(console, f"Saved after step {outcome.step}. Go on with: jepatlas {NAME} --resume {quote(str(folder))}")
-    elif outcome.verdict is not None:
-        console.print(f"[red]{outcome.verdict.advice}", highlight=False)
-    else:
-        record = judge_latents(folder)
-        verdicts += record.verdicts
-        say(console, record.summary)
-        say(console, f"Next: jepatlas encode {quote(str(folder))}")
-    emit(
-        options.json,
-        {"run": str(folder), "status": outcome.status, "step": outcome.step,
-         "verdicts": [verdict.to_json() for verdict in verdicts]},
-    )  # fmt: skip
-    return CODES[outcome.status]
+    options = parse(TrainVision, NAME, left, TrainVision(recipe=recipe))
+    return train_and_tell(NAME, asked, options, lambda console: _begin(options, console), _tell)
+
+
+def _begin(options: TrainVision, console: Console) -> tuple[Path, Outcome]:
+    recipe = replace(options.recipe, images=options.recipe.images.sealed())
+    folder = options.out or _default_folder(recipe)
+    _look(recipe, console)
+    return folder, start_run(recipe, folder, console)
+
+
+def _tell(console: Console, folder: Path, _: int) -> dict[str, Any]:
+    record = judge_latents(folder)
+    say(console, record.summary)
+    say(console, f"Next: jepatlas encode {quote(str(folder))}")
+    return {"verdicts": [verdict.to_json() for verdict in record.verdicts]}
 
 
 def _look(recipe: VisionRecipe, console: Console) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
@@ -19,12 +19,14 @@ from jepatlas.recipes import (
     WalkedWorld,
     WorldModelRecipe,
     episodes_too_short,
+    load_recipe,
     world_of_file,
 )
-from jepatlas.runs import resume_run, start_run
-from jepatlas.verbs.options import console_for, emit, parse, say
+from jepatlas.runs import start_run
+from jepatlas.training import Outcome
+from jepatlas.verbs.options import parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
-from jepatlas.verbs.train import CODES, refuse_changes
+from jepatlas.verbs.training import RunOptions, train_and_tell
 from jepatlas.verbs.world_model_words import fitting, named
 from jepatlas.views import EpisodeFile
 
@@ -32,14 +34,10 @@ NAME = "train world-model"
 
 
 @dataclass(frozen=True)
-class TrainWorldModel:
+class TrainWorldModel(RunOptions):
     recipe: Annotated[WorldModelRecipe, tyro.conf.arg(name="")] = field(default_factory=WorldModelRecipe)
     out: Path | None = None
     """The run folder; by default runs/SOURCE-MODEL-sSEED."""
-    resume: Path | None = None
-    """Go on with the run in this folder; its own recipe is used."""
-    json: str | None = None
-    """Write the outcome as JSON to this file (- for standard output)."""
 
 
 TrainWorldModel.__doc__ = f"""Train a world model: an encoder and latent dynamics that predict what will be seen.
@@ -61,26 +59,21 @@ Choices, each with options of its own (--encoder conv --help shows those of that
 def main(words: list[str]) -> int:
     asked = named(words)
     left, recipe = choose_recipe(asked, fitting(asked))
-    options = parse(TrainWorldModel, NAME, left, TrainWorldModel(recipe))
-    console = console_for(options.json)
-    if options.resume is not None:
-        refuse_changes(asked, options.resume, NAME)
-        folder, outcome = options.resume, resume_run(options.resume, console)
-    else:
-        recipe = _sealed(options.recipe)
-        folder = options.out or _default_folder(recipe)
-        if leads():
-            _say_too_short(console, recipe)
-        outcome = start_run(recipe, folder, console)
-    if not leads():
-        return CODES[outcome.status]
-    if outcome.verdict is not None:
-        console.print(f"[red]{outcome.verdict.advice}", highlight=False)
-    else:
-        say(console, _next(folder, outcome.status, outcome.step, options.recipe))
-    verdicts = [outcome.verdict.to_json()] if outcome.verdict else []
-    emit(options.json, {"run": str(folder), "status": outcome.status, "step": outcome.step, "verdicts": verdicts})
-    return CODES[outcome.status]
+    options = parse(TrainWorldModel, NAME, left, TrainWorldModel(recipe=recipe))
+    return train_and_tell(NAME, asked, options, lambda console: _begin(options, console), _tell)
+
+
+def _begin(options: TrainWorldModel, console: Console) -> tuple[Path, Outcome]:
+    recipe = _sealed(options.recipe)
+    folder = options.out or _default_folder(recipe)
+    if leads():
+        _say_too_short(console, recipe)
+    return folder, start_run(recipe, folder, console)
+
+
+def _tell(console: Console, folder: Path, step: int) -> dict[str, Any]:
+    say(console, f"Trained {step} steps: {folder}. {_next(folder, load_recipe(folder, WorldModelRecipe))}")
+    return {}
 
 
 def _sealed(recipe: WorldModelRecipe) -> WorldModelRecipe:
@@ -104,25 +97,22 @@ def _default_folder(recipe: WorldModelRecipe) -> Path:
     return Path("runs") / f"{name}-{recipe.model.kind}-s{recipe.seed}"
 
 
-def _next(folder: Path, status: str, step: int, recipe: WorldModelRecipe) -> str:
-    place = quote(str(folder))
-    if status == "interrupted":
-        return f"Saved after step {step}. Go on with: jepatlas {NAME} --resume {place}"
+def _next(folder: Path, recipe: WorldModelRecipe) -> str:
     after = "plan" if isinstance(recipe.model, Predictive) else "certify"
-    done = f"Trained {step} steps: {folder}. Next: jepatlas {after} {place}"
+    command = f"Next: jepatlas {after} {quote(str(folder))}"
     if after == "certify" or isinstance(recipe.source, WalkedWorld):
-        return done
+        return command
     file = EpisodeFile(recipe.source.path)
     if world_of_file(file) is not None:
-        return done
+        return command
     python = (
         "driven from Python: jepatlas.planning.agent_of gives what sees and imagines, and "
         "jepatlas.plan.receding_horizon plans and calls your own function for each step."
     )
     if "environment" in file.about:
-        return f"Trained {step} steps: {folder}. In {file.about['environment']} it is {python}"
+        return f"In {file.about['environment']} it is {python}"
     worlds = ", ".join(choices(AnyActionWorld))
     return (
-        f"{done} --world WORLD, if the episodes are of one of our worlds ({worlds}). In any other environment it is "
+        f"{command} --world WORLD, if the episodes are of one of our worlds ({worlds}). In any other environment it is "
         f"{python}"
     )

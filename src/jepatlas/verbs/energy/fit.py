@@ -5,36 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
 
 from jepatlas.base.config import choices
-from jepatlas.base.distributed import leads
 from jepatlas.base.errors import InputError, nearest
 from jepatlas.energies import ground_of, judge_run
 from jepatlas.recipes import EnergyRecipe, StepFile, gathered
 from jepatlas.recipes.experience import AnySource
-from jepatlas.runs import resume_run, start_run
+from jepatlas.runs import start_run
 from jepatlas.training import Outcome
 from jepatlas.verbs.energy.shown import show
-from jepatlas.verbs.options import console_for, emit, parse, say
+from jepatlas.verbs.options import parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
-from jepatlas.verbs.train import BESIDE_RESUME, CODES, refuse_changes
+from jepatlas.verbs.training import RunOptions, train_and_tell
 
 
 @dataclass(frozen=True)
-class Fit:
+class Fit(RunOptions):
     recipe: Annotated[EnergyRecipe, tyro.conf.arg(name="")] = field(default_factory=EnergyRecipe)
     out: Path | None = None
     """The run folder; by default runs/SOURCE-HEAD-sSEED."""
-    resume: Path | None = None
-    """Go on with the run in this folder; its own recipe is used."""
     full: bool = False
     """Show every number, not only those with a threshold."""
-    json: str | None = None
-    """Write the record as JSON to this file (- for standard output)."""
 
 
 Fit.__doc__ = f"""Learn what it takes to go from one state to another, and hold it against the truth where there is one.
@@ -56,16 +51,24 @@ def main(words: list[str]) -> int:
     words, source = _source(words)
     asked = [*source, *words]
     words, recipe = choose_recipe(asked, EnergyRecipe())
-    options = parse(Fit, "energy fit", words, Fit(recipe))
-    console = console_for(options.json)
-    if options.resume is not None:
-        refuse_changes(asked, options.resume, "energy fit", (*BESIDE_RESUME, "--full"))
-        folder, outcome = options.resume, resume_run(options.resume, console)
-    else:
-        recipe = _sealed(options.recipe)
-        folder = options.out or _default_folder(recipe)
-        outcome = start_run(recipe, folder, console)
-    return _answer(options, folder, outcome, console) if leads() else CODES[outcome.status]
+    options = parse(Fit, "energy fit", words, Fit(recipe=recipe))
+    return train_and_tell(
+        "energy fit", asked, options, lambda console: _begin(options, console),
+        lambda console, folder, _: _tell(console, folder, full=options.full),
+    )  # fmt: skip
+
+
+def _begin(options: Fit, console: Console) -> tuple[Path, Outcome]:
+    recipe = _sealed(options.recipe)
+    folder = options.out or _default_folder(recipe)
+    return folder, start_run(recipe, folder, console)
+
+
+def _tell(console: Console, folder: Path, *, full: bool) -> dict[str, Any]:
+    record = judge_run(folder).record
+    show(console, record, full=full)
+    say(console, f"Run: {folder}. See it with: jepatlas report {quote(str(folder))}")
+    return record.to_json()
 
 
 def _source(words: list[str]) -> tuple[list[str], list[str]]:
@@ -94,20 +97,3 @@ def _sealed(recipe: EnergyRecipe) -> EnergyRecipe:
 def _default_folder(recipe: EnergyRecipe) -> Path:
     name = Path(recipe.source.path).stem if isinstance(recipe.source, StepFile) else recipe.source.kind
     return Path("runs") / f"{name}-{recipe.head.kind}-s{recipe.seed}"
-
-
-def _answer(options: Fit, folder: Path, outcome: Outcome, console: Console) -> int:
-    if outcome.status != "finished":
-        if outcome.verdict is not None:
-            console.print(f"[red]{outcome.verdict.advice}", highlight=False)
-        else:
-            resume = f"jepatlas energy fit --resume {quote(str(folder))}"
-            say(console, f"Saved after step {outcome.step}. Go on with: {resume}")
-        verdicts = [outcome.verdict.to_json()] if outcome.verdict else []
-        emit(options.json, {"run": str(folder), "status": outcome.status, "step": outcome.step, "verdicts": verdicts})
-        return CODES[outcome.status]
-    judged = judge_run(folder)
-    show(console, judged.record, full=options.full)
-    say(console, f"Run: {folder}. See it with: jepatlas report {quote(str(folder))}")
-    emit(options.json, {"run": str(folder), "status": outcome.status, "step": outcome.step} | judged.record.to_json())
-    return 0

@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import Annotated
 
 import tyro
+from rich.console import Console
 
 from jepatlas.base.arrays import read_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.recipes import TaughtRecipe, VisionRecipe, load_recipe
-from jepatlas.runs import resume_run
 from jepatlas.social import start_taught, teacher_arrays
-from jepatlas.verbs.migrate.taught import finish
-from jepatlas.verbs.options import console_for, parse
+from jepatlas.training import Outcome
+from jepatlas.verbs.migrate.taught import tell
+from jepatlas.verbs.options import parse
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
-from jepatlas.verbs.train import refuse_changes
+from jepatlas.verbs.training import RunOptions, train_and_tell
 
 NAME = "migrate model"
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(RunOptions):
     source: tyro.conf.Positional[Path | None] = None
     """The teacher: a run folder of 'jepatlas train vision', or a file of latents with ids of their states."""
     to: str | None = None
@@ -30,10 +31,6 @@ class Model:
     recipe: Annotated[TaughtRecipe, tyro.conf.arg(name="")] = field(default_factory=TaughtRecipe)
     out: Path | None = None
     """The run folder; by default runs/TEACHER-to-VIEW-TEACHING-sSEED."""
-    resume: Path | None = None
-    """Go on with the run in this folder; its own recipe is used."""
-    json: str | None = None
-    """Write the outcome as JSON to this file (- for standard output)."""
 
 
 Model.__doc__ = f"""Train a student on another view than its teacher's, with the teacher's latents of shared states.
@@ -54,22 +51,20 @@ Several processes: torchrun --nproc-per-node 2 -m jepatlas migrate model ..."""
 
 
 def main(words: list[str]) -> int:
-    begin = _begin(Path(words[0])) if words and not words[0].startswith("-") else TaughtRecipe()
-    left, recipe = choose_recipe(words, begin)
+    usual = _like(Path(words[0])) if words and not words[0].startswith("-") else TaughtRecipe()
+    left, recipe = choose_recipe(words, usual)
     options = parse(Model, NAME, left, Model(recipe=recipe))
-    console = console_for(options.json)
-    if options.resume is not None:
-        refuse_changes(words, options.resume, NAME)
-        folder, outcome = options.resume, resume_run(options.resume, console)
-    else:
-        source, recipe = _asked(options)
-        told = teacher_arrays(source) if source.is_dir() else read_arrays(source)
-        folder = options.out or _default_folder(source, recipe)
-        outcome = start_taught(recipe, told, folder, console)
-    return finish(folder, outcome, NAME, options.json)
+    return train_and_tell(NAME, words, options, lambda console: _begin(options, console), tell)
 
 
-def _begin(teacher: Path) -> TaughtRecipe:
+def _begin(options: Model, console: Console) -> tuple[Path, Outcome]:
+    source, recipe = _asked(options)
+    told = teacher_arrays(source) if source.is_dir() else read_arrays(source)
+    folder = options.out or _default_folder(source, recipe)
+    return folder, start_taught(recipe, told, folder, console)
+
+
+def _like(teacher: Path) -> TaughtRecipe:
     """A student like its teacher, from the next seed; a file of latents says nothing of how they were made."""
     if not teacher.is_dir():
         return TaughtRecipe()

@@ -6,20 +6,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import tyro
+from rich.console import Console
 
 from jepatlas.base.errors import InputError
 from jepatlas.objectives.teaching import MutualConfig
 from jepatlas.recipes import MutualRecipe, VisionRecipe, load_recipe, read_recipe
-from jepatlas.runs import resume_run, start_run
-from jepatlas.verbs.migrate.taught import finish
-from jepatlas.verbs.options import console_for, parse
-from jepatlas.verbs.train import refuse_changes
+from jepatlas.runs import start_run
+from jepatlas.training import Outcome
+from jepatlas.verbs.migrate.taught import tell
+from jepatlas.verbs.options import parse
+from jepatlas.verbs.training import RunOptions, train_and_tell
 
 NAME = "migrate mutual"
 
 
 @dataclass(frozen=True)
-class Mutual:
+class Mutual(RunOptions):
     """Train two agents at once, from the start, that teach each other.
 
     Example: jepatlas migrate mutual runs/left runs/right --teaching.method cross --out runs/both
@@ -37,22 +39,15 @@ class Mutual:
     """Shared states in one step."""
     out: Path = Path("runs/mutual")
     """The run folder."""
-    resume: Path | None = None
-    """Go on with the run in this folder; its own recipe is used."""
-    json: str | None = None
-    """Write the outcome as JSON to this file (- for standard output)."""
 
 
 def main(words: list[str]) -> int:
     options = parse(Mutual, NAME, words)
-    console = console_for(options.json)
-    if options.resume is not None:
-        refuse_changes(words, options.resume, NAME)
-        folder, outcome = options.resume, resume_run(options.resume, console)
-    else:
-        folder, recipe = options.out, _recipe(options).sealed()
-        outcome = start_run(recipe, folder, console)
-    return finish(folder, outcome, NAME, options.json)
+    return train_and_tell(NAME, words, options, lambda console: _begin(options, console), tell)
+
+
+def _begin(options: Mutual, console: Console) -> tuple[Path, Outcome]:
+    return options.out, start_run(_recipe(options).sealed(), options.out, console)
 
 
 def _recipe(options: Mutual) -> MutualRecipe:

@@ -1,0 +1,73 @@
+"""What the verbs that train have in common: a run is begun or resumed, and what became of it is said and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from rich.console import Console
+
+from jepatlas.base.distributed import leads
+from jepatlas.base.errors import InputError
+from jepatlas.runs import resume_run
+from jepatlas.training import Outcome
+from jepatlas.verbs.options import console_for, emit, say
+
+__all__ = ["RunOptions", "train_and_tell"]
+
+BESIDE_RESUME = ("--resume", "--json", "--full")
+CODES = {"finished": 0, "failed": 1, "interrupted": 130}
+Answer = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What can be asked of every run."""
+
+    resume: Path | None = None
+    """Go on with the run in this folder; its own recipe is used."""
+    json: str | None = None
+    """Write the outcome as JSON to this file (- for standard output)."""
+
+
+def train_and_tell(
+    verb: str,
+    words: list[str],
+    options: RunOptions,
+    begin: Callable[[Console], tuple[Path, Outcome]],
+    tell: Callable[[Console, Path, int], Answer],
+) -> int:
+    """Go on where `options` ask for that, else `begin`; of a run that finished `tell` says what came of it, and gives
+    what is to be written beside its status. The exit code."""
+    console = console_for(options.json)
+    if options.resume is not None:
+        _refuse_changes(words, options.resume, verb)
+        folder, outcome = options.resume, resume_run(options.resume, console)
+    else:
+        folder, outcome = begin(console)
+    if leads():
+        finished = outcome.status == "finished"
+        told = tell(console, folder, outcome.step) if finished else _unfinished(console, verb, folder, outcome)
+        emit(options.json, {"run": str(folder), "status": outcome.status, "step": outcome.step, "verdicts": [], **told})
+    return CODES[outcome.status]
+
+
+def _unfinished(console: Console, verb: str, folder: Path, outcome: Outcome) -> Answer:
+    if outcome.verdict is None:
+        say(console, f"Saved after step {outcome.step}. Go on with: jepatlas {verb} --resume {quote(str(folder))}")
+        return {}
+    console.print(f"[red]{outcome.verdict.advice}", highlight=False)
+    return {"verdicts": [outcome.verdict.to_json()]}
+
+
+def _refuse_changes(words: list[str], run: Path, verb: str) -> None:
+    """What was typed counts, not what came of it: an option that asks for a default asks for something, too."""
+    typed = [flag for word in words if word.startswith("--") and (flag := word.split("=")[0]) not in BESIDE_RESUME]
+    if typed:
+        raise InputError(
+            f"--resume goes on with the run's own recipe and folder: leave out {', '.join(typed)}. To train otherwise, "
+            f"begin a new run with those options: jepatlas {verb} --recipe {quote(str(run / 'recipe.yaml'))} --out ..."
+        )
