@@ -52,7 +52,12 @@ def test_the_verdict_follows_paired_differences_over_seeds(
 ):
     finding = judge(pairs(apart, curious_one=one, curious_own=own), [])
     assert finding.outcome == outcome and 0 < len(finding.short) <= 66
-    assert [row[0] for row in finding.tables[0]["rows"][::5]] == finding.figures[0]["names"]
+    assert [row[0] for row in finding.tables[0]["rows"][2::5]] == [
+        "one camera", "random cameras, through one", "random cameras, as it looks",
+        "cameras of its choice, through one", "cameras of its choice, as it looks",
+    ]  # fmt: skip
+    assert finding.figures[0]["names"] == ["fixed", "random, as fixed", "random", "curious, as fixed", "curious"]
+    assert finding.figures[0]["series"][0]["y"][1] == pytest.approx(0.82)
 
 
 def test_what_was_chosen_is_shown_as_means_over_seeds():

@@ -74,10 +74,10 @@ def _kept(agent: Seeing, untrained: Seeing, rows: np.ndarray, place: Path) -> li
 def _told(
     recipe: LookingRecipe, sights: Sights, objective: Any, choice: Choice, rows_sk: np.ndarray
 ) -> dict[str, Estimate]:
-    """How even cameras were chosen, and whether other masks find the chosen ones as hard."""
-    again = recipe.stretch(recipe.rounds)[1]
-    loss = look(objective, sights.seen.images, rows_sk, again, recipe.agent.shuffle)
-    found = {"advantage": advantage(loss, choice.cameras), "evenness": evenness(_shares(choice)),
+    """How even cameras were chosen, and whether other masks find those chosen for held-out states as hard."""
+    again, held = recipe.stretch(recipe.rounds)[1], np.isin(rows_sk[:, 0], sights.seen.held)
+    loss = look(objective, sights.seen.images, rows_sk[held], again, recipe.agent.shuffle)
+    found = {"advantage": advantage(loss, choice.cameras[held]), "evenness": evenness(_shares(choice)),
              "openness": float(np.mean([evenness(row) for row in choice.chances]))}  # fmt: skip
     return {name: Estimate(value, value, value, len(rows_sk)) for name, value in found.items()}
 

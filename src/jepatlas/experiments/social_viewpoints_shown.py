@@ -43,8 +43,10 @@ def r2_figure(pairs: Sequence[Result]) -> Spec:
     shown = {title: "r2" if name == "agents" else f"r2_{name}" for name, title in NAMES.items()}
     series = [bars(title, [over_seeds(runs, key) for runs in kinds.values()]) for title, key in shown.items()]
     return {"kind": "bars", "title": "Held-out R² between two agents, by where they looked", "y_label": "held-out R²",
-            "names": [_name(*kind) for kind in kinds], "series": series,
-            "note": "Means over seeds, with the lowest and the highest; controls see what the agents see."}  # fmt: skip
+            "names": [f"{policy}, as fixed" if look == "one" and policy != "fixed" else policy
+                      for policy, look in kinds], "series": series,
+            "note": "Means over seeds, with the lowest and the highest; 'as fixed': looked through the one camera of "
+            "fixed agents. Controls see what the agents see."}  # fmt: skip
 
 
 def cameras_figure(lookers: Sequence[Result]) -> list[Spec]:
