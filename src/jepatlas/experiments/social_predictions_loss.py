@@ -135,7 +135,7 @@ def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
         f"of its targets' variance {shown(_values(pairs, 'rho_untold_r2'), 2)}. Latents vary along at least "
         f"{shown(_values(pairs, 'fewest'), 1)} directions{'' if alive else ', so that some collapsed'}.",
         verdicts(found, "Alignment gets better as the loss falls.", "Alignment does not surely improve with the loss."),
-        (loss_figure(pairs, looks, TAKEN),),
+        (loss_figure(pairs, looks, TAKEN),) if found["rho_r2"].n else (),
         (loss_table(pairs, looks, TAKEN),),
     )
 
