@@ -197,3 +197,21 @@ def test_a_film_runs_and_rests_under_the_pointer(browser, tmp_path):
     still = {visit.page.evaluate(where) for _ in range(4) if visit.page.wait_for_timeout(150) is None}
     assert len(still) == 1
     visit.page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_sample_images_are_large_and_sharp_and_their_rows_stay_named(browser, tmp_path, width):
+    images = np.random.default_rng(0).integers(0, 256, (8, 16, 16, 3), dtype=np.uint8)
+    rows = [{"name": "camera000", "images": "seen"}, {"name": "camera160", "images": "seen"}]
+    figures = ({"kind": "images", "title": "Views", "panels": [{"captions": list("abcdefgh"), "rows": rows}]},
+               {"kind": "heatmap", "title": "CKA", "matrix": [[1.0]]})  # fmt: skip
+    Record("Views", "Seen.", {}, figures=figures, arrays={"seen": images}).save(tmp_path, "views")
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
+    visit.check()
+    shown = visit.page.evaluate("""() => [...document.querySelectorAll('.samples img')].map((image) => [
+        image.naturalWidth, image.getBoundingClientRect().width, getComputedStyle(image).imageRendering])""")
+    assert len(shown) == 16 and all(one[0] == 16 and one[1] >= 64 and one[2] == "pixelated" for one in shown)
+    visit.page.evaluate("() => document.querySelector('.samples').scrollTo({left: 10000})")
+    name = visit.page.locator(".samples th").first.bounding_box()
+    assert name is not None and name["x"] >= 0
+    visit.page.close()
