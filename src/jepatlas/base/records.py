@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = [
+    "CropKind",
     "Crops",
     "Direction",
     "Estimate",
@@ -73,6 +74,10 @@ class Windows:
     def x(self) -> Tensor:
         """What is seen first: (b, p) or (b, 3, height, width)."""
         return self.frames[:, 0]
+
+
+CropKind = Literal["one", "two", "multi"]
+"""What an objective is given of an image: one crop, two of its full size, or two and several smaller ones."""
 
 
 @dataclass(frozen=True)

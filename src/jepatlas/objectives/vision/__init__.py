@@ -14,7 +14,7 @@ from jepatlas.objectives.vision.lejepa import CropLeJEPA, CropLeJEPAConfig
 from jepatlas.objectives.vision.mae import MAE, MAEConfig
 from jepatlas.objectives.vision.masks import BlockMasks
 from jepatlas.objectives.vision.moco_v3 import MoCoV3, MoCoV3Config
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts
 from jepatlas.objectives.vision.predictors import LinearPredictorConfig, MLPPredictorConfig, NarrowPredictorConfig
 from jepatlas.objectives.vision.simclr import SimCLR, SimCLRConfig
 from jepatlas.objectives.vision.swav import SwAV, SwAVConfig
@@ -33,7 +33,6 @@ __all__ = [
     "BarlowTwins",
     "BarlowTwinsConfig",
     "BlockMasks",
-    "CropKind",
     "CropLeJEPA",
     "CropLeJEPAConfig",
     "CropObjective",

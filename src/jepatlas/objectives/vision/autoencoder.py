@@ -16,10 +16,10 @@ import torch.nn.functional as F
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.patches import patch_grid, patches, unit_pixels
-from jepatlas.base.records import Crops, Loss
+from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.decoder import Decoder, DecoderConfig
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts
 
 __all__ = ["Autoencoder", "AutoencoderConfig"]
 

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from jepatlas.base.distributed import mean_over_processes
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Crops, Loss
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, two_crops
+from jepatlas.base.records import CropKind, Crops, Loss
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.projectors import check_widths, expander
 
 __all__ = ["BarlowTwins", "BarlowTwinsConfig", "cross_correlation"]

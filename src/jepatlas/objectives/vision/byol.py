@@ -14,9 +14,10 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor
 
+from jepatlas.base.records import CropKind
 from jepatlas.objectives.vision.heads import perceptron
 from jepatlas.objectives.vision.momentum import check_momentum
-from jepatlas.objectives.vision.parts import CropKind, VisionParts
+from jepatlas.objectives.vision.parts import VisionParts
 from jepatlas.objectives.vision.projectors import check_widths, expander
 from jepatlas.objectives.vision.slow_target import SlowTarget
 

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.records import Crops, Loss
+from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.dino_head import DINOHeadConfig
 from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig, across_views, by_size, entropy
 from jepatlas.objectives.vision.momentum import MomentumTwin, check_momentum, momentum_at
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 
 __all__ = ["DINO", "DINOConfig"]
 

@@ -16,13 +16,13 @@ import torch
 
 from jepatlas.base.config import check_literals
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Crops, Loss
+from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.vision.dino_head import DINOHeadConfig
 from jepatlas.objectives.vision.distillation import MovingCentre, Sinkhorn, TemperatureConfig
 from jepatlas.objectives.vision.koleo import koleo
 from jepatlas.objectives.vision.masked_distillation import MaskedDistillation, PatchMasks
 from jepatlas.objectives.vision.momentum import check_momentum
-from jepatlas.objectives.vision.parts import CropKind, VisionParts
+from jepatlas.objectives.vision.parts import VisionParts
 
 __all__ = ["DINOv2", "DINOv2Config"]
 

@@ -24,11 +24,11 @@ from torch import Tensor
 from jepatlas.base.config import check_literals
 from jepatlas.base.distributed import mean_over_processes
 from jepatlas.base.patches import patch_grid, take_rows
-from jepatlas.base.records import Crops, Loss
+from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.masks import BlockMasks, multi_block, uniforms
 from jepatlas.objectives.vision.momentum import MomentumTwin, check_momentum, momentum_at
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, with_tokens
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts, with_tokens
 from jepatlas.objectives.vision.predictors import AnyPredictor, NarrowPredictorConfig
 
 __all__ = ["IJEPA", "IJEPAConfig"]

@@ -15,13 +15,13 @@ import torch
 from torch import Tensor
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Crops, Loss
+from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.base.stats import epps_pulley_null
 from jepatlas.objectives.lejepa import LeJEPAConfig
 from jepatlas.objectives.shaping import SIGRegShaping
 from jepatlas.objectives.sigreg import SIGRegConfig
 from jepatlas.objectives.vision.multicrop import embed_all
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts
 from jepatlas.objectives.vision.projectors import check_widths, projector
 
 __all__ = ["CropLeJEPA", "CropLeJEPAConfig", "crop_invariance"]

@@ -16,11 +16,11 @@ import torch.nn.functional as F
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.patches import patch_grid, patches, take_rows, unit_pixels
-from jepatlas.base.records import Crops, Loss
+from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.decoder import Decoder, DecoderConfig, normal_patches
 from jepatlas.objectives.vision.masks import random_split, uniforms
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, with_tokens
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts, with_tokens
 
 __all__ = ["MAE", "MAEConfig"]
 

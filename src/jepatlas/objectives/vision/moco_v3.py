@@ -17,10 +17,11 @@ from torch import Tensor, nn
 
 from jepatlas.base.distributed import gather_rows, rank
 from jepatlas.base.errors import InputError
+from jepatlas.base.records import CropKind
 from jepatlas.objectives.infonce import cosine_similarity
 from jepatlas.objectives.vision.heads import perceptron
 from jepatlas.objectives.vision.momentum import check_momentum
-from jepatlas.objectives.vision.parts import CropKind, VisionParts
+from jepatlas.objectives.vision.parts import VisionParts
 from jepatlas.objectives.vision.projectors import check_temperature, check_widths
 from jepatlas.objectives.vision.slow_target import SlowTarget
 

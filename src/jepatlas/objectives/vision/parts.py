@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,10 +14,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.records import Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 
-__all__ = ["CropKind", "CropObjective", "VisionParts"]
-
-CropKind = Literal["one", "two", "multi"]
-"""What an objective is given of an image: one crop, two of its full size, or two and several smaller ones."""
+__all__ = ["CropObjective", "VisionParts"]
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from jepatlas.base.distributed import gather_rows, rank
-from jepatlas.base.records import Crops, Loss
+from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.infonce import cosine_similarity
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.projectors import check_temperature, check_widths, projector
 
 __all__ = ["SimCLR", "SimCLRConfig", "nt_xent"]

@@ -19,10 +19,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Crops, Loss
+from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.vision.distillation import across_views, entropy, sinkhorn
 from jepatlas.objectives.vision.multicrop import embed_all
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.projectors import check_temperature, check_widths, projector
 
 __all__ = ["SwAV", "SwAVConfig"]

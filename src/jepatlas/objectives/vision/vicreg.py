@@ -12,9 +12,9 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from jepatlas.base.records import Crops, Loss
+from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.vicreg import VICReg, VICRegConfig
-from jepatlas.objectives.vision.parts import CropKind, CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.projectors import check_widths, expander
 
 __all__ = ["CropVICReg", "CropVICRegConfig"]

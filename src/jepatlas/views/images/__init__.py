@@ -1,7 +1,7 @@
 """Images of states from several views: tables and readers, decoding, augmentation, and the stream of crops."""
 
 from jepatlas.views.images.augment import augment, augmented
-from jepatlas.views.images.crops import CropKind, CropPlan
+from jepatlas.views.images.crops import CropPlan
 from jepatlas.views.images.decoding import Decoded, decode
 from jepatlas.views.images.imagenet import read_imagenet
 from jepatlas.views.images.multiview import MultiViewTable
@@ -16,7 +16,6 @@ from jepatlas.views.images.table import ViewTable
 
 __all__ = [
     "PIPELINES",
-    "CropKind",
     "CropPlan",
     "Decoded",
     "Drawn",

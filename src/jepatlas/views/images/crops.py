@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from jepatlas.base.errors import InputError
+from jepatlas.base.records import CropKind
 from jepatlas.views.images.pipelines import Pipeline, pipeline_named
 
-__all__ = ["CropKind", "CropPlan"]
-
-CropKind = Literal["one", "two", "multi"]
+__all__ = ["CropPlan"]
 
 
 @dataclass(frozen=True)
