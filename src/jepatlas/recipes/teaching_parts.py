@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.align.probes import LinearProbe
 from jepatlas.base.arrays import check_finite, read_arrays
 from jepatlas.base.distributed import rank, world_size
 from jepatlas.base.errors import InputError
@@ -116,6 +115,8 @@ def _logits(path: str, arrays: dict[str, np.ndarray], h: np.ndarray, rows: np.nd
     if "labels" not in arrays:
         raise InputError(f"Logits are to be distilled, which a probe on the teacher's latents gives, but {path} has no "
                          "labels. Label the states, or distil latents: --teaching.tells latents.")  # fmt: skip
+    from jepatlas.align.probes import LinearProbe  # noqa: PLC0415  (scikit-learn takes a second to import)
+
     return LinearProbe.fit(h[rows], arrays["labels"][rows]).logits(h[rows]).astype(np.float32)
 
 

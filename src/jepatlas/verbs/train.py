@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -13,7 +14,6 @@ from rich.console import Console
 from jepatlas.recipes import Recipe
 from jepatlas.runs import start_run
 from jepatlas.training import Outcome
-from jepatlas.verbs import vision, world_model
 from jepatlas.verbs.options import parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 from jepatlas.verbs.training import RunOptions, train_and_tell
@@ -41,10 +41,8 @@ Several processes: torchrun --nproc-per-node 2 -m jepatlas train ..."""
 
 
 def main(words: list[str]) -> int:
-    if words[:1] == ["world-model"]:
-        return world_model.main(words[1:])
-    if words[:1] == ["vision"]:
-        return vision.main(words[1:])
+    if words[:1] == ["world-model"] or words[:1] == ["vision"]:  # what they need is loaded only then
+        return import_module(f"jepatlas.verbs.{words[0].replace('-', '_')}").main(words[1:])
     left, recipe = choose_recipe(words, Recipe())
     options = parse(Train, "train", left, Train(recipe=recipe))
     return train_and_tell("train", words, options, lambda console: _begin(options, console), _tell)
