@@ -10,6 +10,7 @@ from social.tiny_scenes import agent, write_scenes
 from training.small import call, tensors
 from verbs.calls import Captured, answer, refused
 
+from jepatlas.base.files import read_json
 from jepatlas.recipes import MutualRecipe, TaughtRecipe, load_recipe
 from jepatlas.runs import start_run
 from jepatlas.social import load_agent
@@ -34,10 +35,12 @@ def elsewhere(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_student_of_another_width_is_taught(place: Path, capsys: Captured):
-    words = ["--to", "right", "--encoder.width", "24", "--steps", "4", "--out", "out"]
+    words = ["--to", "right", "--encoder.width", "24", "--steps", "4", "--out", "out", "--beside", place / "right"]
     found = answer(capsys, "migrate", "model", place / "left", *words)
     assert found["status"] == "finished" and found["agents"] == {"student": "out/student"}
     assert [verdict["name"] for verdict in found["verdicts"]] == ["directions"]
+    (curves,) = read_json(Path("out/records/progress.json"))["figures"]
+    assert [series["name"] for series in curves["panels"][0]["series"]] == ["student", "right"]
     recipe = load_recipe(Path("out"), TaughtRecipe)
     assert (recipe.student.view, recipe.student.encoder.width, recipe.seed, recipe.pairs) == ("right", 24, 1, 8)
     told = np.load("out/teacher.npz")
@@ -88,6 +91,7 @@ def test_refusals_leave_nothing(place: Path, tmp_path: Path, capsys: Captured):
         (left, "--to", "right", "--out", right): "is not empty. Go on with the run in it by --resume",
         (left, "--to", "right", "--teaching", "osmosis"): "there is no kind 'osmosis'",
         (left, "--to", "right", "--resume", right): "leave out --to",
+        (left, "--to", "right", "--beside", "nowhere"): "--beside names runs, but there is none in nowhere",
     }.items():
         assert said in refused(capsys, "migrate", "model", *map(str, words)), words
     for words, said in {

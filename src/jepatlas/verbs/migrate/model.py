@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.recipes import TaughtRecipe, VisionRecipe, load_recipe
 from jepatlas.social import start_taught, teacher_arrays
 from jepatlas.training import Outcome
-from jepatlas.verbs.migrate.taught import tell
+from jepatlas.verbs.migrate.taught import check_beside, tell
 from jepatlas.verbs.options import parse
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 from jepatlas.verbs.training import RunOptions, train_and_tell
@@ -31,6 +32,9 @@ class Model(RunOptions):
     recipe: Annotated[TaughtRecipe, tyro.conf.arg(name="")] = field(default_factory=TaughtRecipe)
     out: Path | None = None
     """The run folder; by default runs/TEACHER-to-VIEW-TEACHING-sSEED."""
+    beside: tuple[Path, ...] = ()
+    """Runs to draw beside this one at its end, by what a probe reads as they learn: one from scratch, say, or one that
+    was taught otherwise; with a run that is resumed there are none."""
 
 
 Model.__doc__ = f"""Train a student on another view than its teacher's, with the teacher's latents of shared states.
@@ -54,11 +58,13 @@ def main(words: list[str]) -> int:
     usual = _like(Path(words[0])) if words and not words[0].startswith("-") else TaughtRecipe()
     left, recipe = choose_recipe(words, usual)
     options = parse(Model, NAME, left, Model(recipe=recipe))
-    return train_and_tell(NAME, words, options, lambda console: _begin(options, console), tell)
+    return train_and_tell(NAME, words, options, lambda console: _begin(options, console),
+                          partial(tell, beside=options.beside))  # fmt: skip
 
 
 def _begin(options: Model, console: Console) -> tuple[Path, Outcome]:
     source, recipe = _asked(options)
+    check_beside(options.beside)
     told = teacher_arrays(source) if source.is_dir() else read_arrays(source)
     folder = options.out or _default_folder(source, recipe)
     return folder, start_taught(recipe, told, folder, console)

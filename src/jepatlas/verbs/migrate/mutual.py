@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import tyro
@@ -13,7 +14,7 @@ from jepatlas.objectives.teaching import MutualConfig
 from jepatlas.recipes import MutualRecipe, VisionRecipe, load_recipe, read_recipe
 from jepatlas.runs import start_run
 from jepatlas.training import Outcome
-from jepatlas.verbs.migrate.taught import tell
+from jepatlas.verbs.migrate.taught import check_beside, tell
 from jepatlas.verbs.options import parse
 from jepatlas.verbs.training import RunOptions, train_and_tell
 
@@ -39,14 +40,19 @@ class Mutual(RunOptions):
     """Shared states in one step."""
     out: Path = Path("runs/mutual")
     """The run folder."""
+    beside: tuple[Path, ...] = ()
+    """Runs to draw beside this one at its end, by what a probe reads as they learn: one from scratch, say, or one that
+    was taught otherwise; with a run that is resumed there are none."""
 
 
 def main(words: list[str]) -> int:
     options = parse(Mutual, NAME, words)
-    return train_and_tell(NAME, words, options, lambda console: _begin(options, console), tell)
+    return train_and_tell(NAME, words, options, lambda console: _begin(options, console),
+                          partial(tell, beside=options.beside))  # fmt: skip
 
 
 def _begin(options: Mutual, console: Console) -> tuple[Path, Outcome]:
+    check_beside(options.beside)
     return options.out, start_run(_recipe(options).sealed(), options.out, console)
 
 
