@@ -13,7 +13,19 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import eikonal, flat_worlds, iqe, maps, planning, reacher, recovery, sigreg, similarity, windows
+from benchmarks import (
+    eikonal,
+    flat_worlds,
+    iqe,
+    maps,
+    planning,
+    reacher,
+    recovery,
+    sigreg,
+    similarity,
+    vision,
+    windows,
+)
 from benchmarks.page import benchmarks_page
 from jepatlas.base.files import read_json, write_json, write_text
 from jepatlas.base.provenance import provenance
@@ -29,6 +41,7 @@ SUITES = {
     "flat-worlds": flat_worlds,
     "reacher": reacher,
     "planning": planning,
+    "vision": vision,
 }
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.json"
 

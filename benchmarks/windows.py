@@ -1,7 +1,7 @@
 """Windows of episodes from a file: how long a batch takes, and whether training waits for it.
 
 64×64 frames of a disc and a wall, compressed as `EpisodeWriter` does; batches of 128 windows of two frames. The share
-of time waiting is that of a loop whose step is a small convolutional network, forward and backward, on one thread: with
+of time waiting is that of a loop whose step is the usual encoder of pictures, forward and backward, on one thread: with
 batches read when they are asked for, and with `Prefetched` around the same stream.
 """
 
@@ -13,17 +13,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmarks.timing import Comparison, compare
 from jepatlas.base.contracts import Batches
 from jepatlas.base.seeding import numpy_generator
+from jepatlas.encoders import ConvConfig
 from jepatlas.views import EpisodeFile, EpisodeWriter, Prefetched, WindowStream
 
 __all__ = ["frames", "run"]
 
 EPISODES, LENGTH, BATCH = 100, 100, 128
 STEPS, TURNS = 15, 3
+LATENT = 32
 
 
 def run() -> Iterator[Comparison]:
@@ -37,7 +39,7 @@ def run() -> Iterator[Comparison]:
         times = [(waiting(stream), waiting(Prefetched(stream))) for _ in range(TURNS)]
         ms = np.median([step for pair in times for _, step in pair])
         shares = [[100 * share for share, _ in side] for side in zip(*times, strict=True)]
-        name = f"share of time waiting for {named}, at a CNN step of about {ms:.0f} ms: in turn, ahead"
+        name = f"share of time waiting for {named}, at a step of the encoder of about {ms:.0f} ms: in turn, ahead"
         yield Comparison.of(name, *shares, unit="%")
 
 
@@ -75,16 +77,7 @@ def by_list(file: EpisodeFile) -> Callable[[], object]:
 
 def waiting(batches: Batches) -> tuple[float, float]:
     """The share of the loop's time that goes by waiting for batches, and the milliseconds of a step without it."""
-    network = nn.Sequential(
-        nn.Conv2d(3, 32, 4, 2, 1),
-        nn.ReLU(),
-        nn.Conv2d(32, 64, 4, 2, 1),
-        nn.ReLU(),
-        nn.Conv2d(64, 64, 4, 2, 1),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(64 * 64, 32),
-    )
+    network = ConvConfig().build((3, 64, 64), LATENT)
     waited = began = 0.0
     for step in range(-1, STEPS):
         if step == 0:  # the first one, which begins everything, does not count
@@ -92,6 +85,6 @@ def waiting(batches: Batches) -> tuple[float, float]:
         asked = time.perf_counter()
         images: Tensor = batches(step + 1).frames
         waited += time.perf_counter() - asked
-        network(images.flatten(0, 1).float() / 255).square().mean().backward()
+        network(images.flatten(0, 1)).square().mean().backward()
     whole = time.perf_counter() - began
     return waited / whole, 1e3 * (whole - waited) / STEPS
