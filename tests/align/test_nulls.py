@@ -247,6 +247,12 @@ def test_intervals_end_where_the_statistic_does():
     assert beyond.low <= beyond.value <= beyond.high
 
 
+def test_a_long_tail_on_the_worse_side_puts_no_limit_beyond_the_draws():
+    draws = np.append(np.zeros(18), -1000.0)
+    assert Null.of(0.9, draws, "higher").limit == 0.0 == Null.of(0.9, -draws, "lower").limit
+    assert Null.of(0.9, -draws, "higher").limit == pytest.approx(-draws.mean() + 1.645 * draws.std(ddof=1))
+
+
 @pytest.mark.parametrize(
     ("n", "options", "message"),
     [

@@ -24,7 +24,7 @@ from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Direction, Estimate
 
-__all__ = ["ENOUGH", "TAIL", "Null", "half_sample_intervals", "permutation_null"]
+__all__ = ["ENOUGH", "Null", "half_sample_intervals", "permutation_null"]
 
 ENOUGH = 19
 """Shuffles or shifts from which on p can be as low as 5%: 1/(19 + 1)."""
@@ -43,6 +43,7 @@ class Null:
     std: float
     p: float
     effect: float  # in standard deviations of the null; positive is better, whatever the direction
+    limit: float  # where 95% of a normal null end, or the best draw where a long tail has put that beyond all of them
     n_permutations: int
     direction: Direction
 
@@ -56,12 +57,8 @@ class Null:
         gap = sign * (value - mean)
         # NaN, of the value or of any draw, goes through to the effect
         effect = gap / std if std != 0 or np.isnan(gap) else (np.copysign(np.inf, gap) if gap else 0.0)
-        return cls(float(value), float(mean), float(std), float(p), float(effect), len(draws), direction)
-
-    @property
-    def limit(self) -> float:
-        """Where 95% of a normal null of this mean and spread would end, on the better side."""
-        return self.mean + (1 if self.direction == "higher" else -1) * TAIL * self.std
+        limit = sign * min((sign * draws).max(), sign * mean + TAIL * std)
+        return cls(float(value), float(mean), float(std), float(p), float(effect), float(limit), len(draws), direction)
 
     @property
     def least_p(self) -> float:

@@ -20,7 +20,7 @@ import numpy as np
 
 from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import ChartLatents
-from jepatlas.align.nulls import ENOUGH, TAIL, Null, permutation_null
+from jepatlas.align.nulls import ENOUGH, Null, permutation_null
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import hold_out, least_squares, r2
 from jepatlas.base.linear_map import LinearMap
@@ -89,9 +89,8 @@ def cycle_verdicts(
     _check_cycle(names, fitted, held)
     through = [atlas.map(a, b) for a, b in zip(names, [*names[1:], names[0]], strict=True)]
     direct, way = pairwise_maps(fitted, fit), " → ".join([*names, names[0]])
-    null = np.array([_dealt_error(fitted, fit, held, rng) for _ in range(ENOUGH)])
-    judge = partial(Verdict.judge, direction="lower", null=float(null.mean()),
-                    threshold=float(np.minimum(1.0, null.mean() - TAIL * null.std(ddof=1))))  # fmt: skip
+    null = Null.of(np.nan, np.array([_dealt_error(fitted, fit, held, rng) for _ in range(ENOUGH)]), "lower")
+    judge = partial(Verdict.judge, direction="lower", null=null.mean, threshold=float(np.minimum(1.0, null.limit)))
     return [
         judge("cycle.atlas", cycle_error(through, held, rng, replicates=replicates),
               good=f"{way} through the common frame: what the narrowest chart on the way does not see.",
