@@ -1,4 +1,8 @@
-"""Run a function in several real processes that form a gloo group, as torchrun would."""
+"""Run a function in several real processes that form a gloo group, as torchrun would.
+
+The processes are spawned once and stay for the next job, for loading torch takes longer than most jobs. Each job loads
+its file anew and joins a group of its own; after a failure, all processes are ended and the next job has new ones.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -25,58 +30,98 @@ class ProcessFailed(AssertionError):
     """A process raised or died; the message is its traceback."""
 
 
+class Member(NamedTuple):
+    process: Any
+    pipe: Any
+
+
+MEMBERS: list[Member] = []  # by rank; a job of n processes takes the first n
+
+
 def run_processes(function: Callable[..., Any], world_size: int, *args: Any, timeout: float = 120.0) -> list[Any]:
     """Call `function(*args)` in each of `world_size` spawned processes; the results, by rank.
 
     The function must stand at the top level of a file, and that file is what the processes load: so it can be a test
     module, whatever name pytest has given it. Arguments and results must be picklable.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        job = (inspect.getfile(function), function.__qualname__, args)
-        context = multiprocessing.get_context("spawn")
-        processes = [
-            context.Process(target=_process, args=(Path(folder), rank, world_size, job)) for rank in range(world_size)
-        ]
-        for process in processes:
-            process.start()
-        try:
-            _wait(processes, Path(folder), time.monotonic() + timeout)
-        finally:
-            for process in processes:
-                process.kill()
-                process.join()
-        return [pickle.loads((Path(folder) / f"result-{rank}").read_bytes()) for rank in range(world_size)]
-
-
-def _wait(processes: list[Any], folder: Path, deadline: float) -> None:
-    """Until all have ended well. The others would wait for ever in a collective once one has failed."""
-    while any(process.exitcode is None for process in processes):
-        if time.monotonic() > deadline:
-            raise ProcessFailed("The processes did not end in time: does each of them take part in every collective?")
-        if any(process.exitcode for process in processes):
-            break
-        time.sleep(0.01)
-    for rank, process in enumerate(processes):
-        if process.exitcode:
-            error = folder / f"error-{rank}"
-            reason = error.read_text() if error.exists() else f"it ended with exit code {process.exitcode}"
-            raise ProcessFailed(f"Process {rank} of {len(processes)}: {reason}")
-
-
-def _process(folder: Path, rank: int, world_size: int, job: tuple[str, str, tuple[Any, ...]]) -> None:
+    while len(MEMBERS) < world_size:
+        MEMBERS.append(_member())
+    members = MEMBERS[:world_size]
     try:
-        if sys.platform == "linux":
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the host's name need not resolve
-        torch.set_num_threads(1)
-        file, name, args = job
-        function = getattr(_load(file), name)
-        dist.init_process_group("gloo", init_method=f"file://{folder}/group", rank=rank, world_size=world_size)
-        result = function(*args)
-        dist.destroy_process_group()
-        (folder / f"result-{rank}").write_bytes(pickle.dumps(result))
+        with tempfile.TemporaryDirectory() as folder:
+            for rank, member in enumerate(members):
+                job = (inspect.getfile(function), function.__qualname__, args)
+                member.pipe.send_bytes(pickle.dumps((f"file://{folder}/group", rank, world_size, job)))
+            return _results([member.pipe for member in members], time.monotonic() + timeout)
     except BaseException:
-        (folder / f"error-{rank}").write_text(traceback.format_exc())
-        raise SystemExit(1) from None
+        _end()
+        raise
+
+
+def _member() -> Member:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs,), daemon=True)  # it ends with us
+    process.start()
+    theirs.close()
+    return Member(process, ours)
+
+
+def _end() -> None:
+    for process, pipe in MEMBERS:
+        process.kill()
+        process.join()
+        pipe.close()
+    MEMBERS.clear()
+
+
+def _results(pipes: list[Any], deadline: float) -> list[Any]:
+    """Until all have answered. The others would wait for ever in a collective once one has failed."""
+    results: dict[int, Any] = {}
+    while len(results) < len(pipes):
+        ready = wait([pipe for rank, pipe in enumerate(pipes) if rank not in results], deadline - time.monotonic())
+        if not ready:
+            raise ProcessFailed("The processes did not end in time: does each of them take part in every collective?")
+        for rank in (rank for rank, pipe in enumerate(pipes) if pipe in ready):
+            results[rank] = _answer(pipes[rank], f"Process {rank} of {len(pipes)}")
+    return [results[rank] for rank in range(len(pipes))]
+
+
+def _answer(pipe: Any, who: str) -> Any:
+    try:
+        result, error = pickle.loads(pipe.recv_bytes())
+    except EOFError:
+        raise ProcessFailed(f"{who}: it ended without an answer") from None
+    if error:
+        raise ProcessFailed(f"{who}: {error}")
+    return result
+
+
+def _serve(pipe: Any) -> None:
+    """One job after the other, until the tests are over or have closed the pipe."""
+    if sys.platform == "linux":
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the host's name need not resolve
+    torch.set_num_threads(1)
+    while True:
+        try:
+            given = pipe.recv_bytes()
+        except EOFError:
+            return
+        try:
+            answer = pickle.dumps((_run(*pickle.loads(given)), None))
+        except BaseException:
+            answer = pickle.dumps((None, traceback.format_exc()))
+        pipe.send_bytes(answer)
+
+
+def _run(group: str, rank: int, world_size: int, job: tuple[str, str, tuple[Any, ...]]) -> Any:
+    file, name, args = job
+    function = getattr(_load(file), name)
+    dist.init_process_group("gloo", init_method=group, rank=rank, world_size=world_size)
+    result = function(*args)
+    dist.barrier()  # who leaves first would break off the connections of who still joins
+    dist.destroy_process_group()
+    return result
 
 
 def _load(file: str) -> Any:
