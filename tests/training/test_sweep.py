@@ -22,7 +22,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.recipes import Recipe, read_recipe
 from jepatlas.runs import run_job, start_run
 from jepatlas.training import Job, dask_cluster, local_processes, sweep
-from jepatlas.verbs.sweep import make_jobs
+from jepatlas.verbs.grids import make_jobs
 from jepatlas.worlds import LatentWorld, ParabolicShear
 
 MIXED = ["fine", "raise", "die", "fine", "die once", "fail", "stop", "fine"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,11 @@ from training.small import call
 
 from jepatlas.base.files import read_json
 from jepatlas.recipes import ImageTable, VisionRecipe, load_recipe, see
-from jepatlas.social import collapse_verdict, load_agent
+from jepatlas.social import collapse_verdict, load_agent, train_and_judge
+from jepatlas.verbs.grids import make_jobs
+from jepatlas.verbs.options import parse
+from jepatlas.verbs.recipe_options import choose_recipe
+from jepatlas.verbs.sweep import SweepVision
 
 SMALL = ["--size", "16", "--encoder.patch", "4", "--encoder.width", "16", "--encoder.depth", "1",
          "--encoder.heads", "2",
@@ -49,6 +54,19 @@ def test_two_agents_from_a_table_to_a_map(table: Path, tmp_path: Path, capsys: p
     np.testing.assert_allclose(left["layer00"], left["h"], atol=1e-5)  # one block: its layer is the latent
     assert set(left["labels"]) == {"thin", "wide"} and len(set(left["groups"])) == 12
     assert call("align", tmp_path / "left.npz", tmp_path / "right.npz", "--out", tmp_path / "align") == 0
+
+
+def test_agents_of_a_grid_are_trained_and_judged(table: Path, tmp_path: Path) -> None:
+    """Jobs of `sweep vision`, as its processes carry them out; what is done is not done again."""
+    left, recipe = choose_recipe(["--images", "table", *SMALL], VisionRecipe())
+    recipe = parse(SweepVision, "sweep vision", left, SweepVision(recipe=recipe)).recipe
+    recipe = replace(recipe, images=ImageTable(str(table)).sealed())
+    jobs = {job.name: job.recipe for job in make_jobs(recipe, ("view=left,right", "objective=ijepa,mae"))}
+    assert set(jobs) == {f"view={view}_objective={kind}" for view in ("left", "right") for kind in ("ijepa", "mae")}
+    first, again = (train_and_judge(jobs["view=right_objective=mae"], str(tmp_path / "run")) for _ in range(2))
+    assert first == again and first["status"] == "finished"
+    assert [verdict["name"] for verdict in first["verdicts"]] == ["directions"]
+    assert load_recipe(tmp_path / "run", VisionRecipe).view == "right"
 
 
 def test_one_image_through_two_pipelines_is_two_views(table: Path, tmp_path: Path, capsys) -> None:

@@ -1,6 +1,6 @@
 """Agents on images that never met: their latents of the same states, and what one can teach the other."""
 
-from jepatlas.social.agents import Seeing, collapse_verdict, judge_latents, load_agent
+from jepatlas.social.agents import Seeing, collapse_verdict, judge_latents, load_agent, train_and_judge
 from jepatlas.social.costs import Cost, cost_of, encoding_flops
 from jepatlas.social.graduates import agents_of, graduate
 from jepatlas.social.latents import encode_images, latents_of
@@ -36,5 +36,6 @@ __all__ = [
     "start_taught",
     "survey",
     "teacher_arrays",
+    "train_and_judge",
     "train_looking",
 ]

@@ -13,11 +13,11 @@ from jepatlas.base.records import Estimate, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.base.stats import bootstrap
 from jepatlas.recipes import SeenImages, VisionRecipe, build_vision, load_recipe, see
-from jepatlas.runs import trained
+from jepatlas.runs import train_job, trained
 from jepatlas.social.latents import encode_images
 from jepatlas.social.samples import crops_figure
 
-__all__ = ["Seeing", "collapse_verdict", "judge_latents", "load_agent"]
+__all__ = ["Seeing", "collapse_verdict", "judge_latents", "load_agent", "train_and_judge"]
 
 ENOUGH = 2.0  # directions: latents that vary along fewer say next to nothing of images
 MOST = 2000  # images that are looked at
@@ -50,6 +50,14 @@ def judge_latents(folder: Path) -> Record:
     record = Record("Latents", verdict.advice, provenance(agent.recipe.seed), (verdict,), (figure,), arrays=arrays)
     record.save(folder, "latents")
     return record
+
+
+def train_and_judge(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
+    """One job of a sweep: train (or go on), then judge the latents of what was finished."""
+    result = train_job(recipe, folder)
+    if result["status"] == "finished":
+        result["verdicts"] += [verdict.to_json() for verdict in judge_latents(Path(folder)).verdicts]
+    return result
 
 
 def collapse_verdict(h_bd: np.ndarray, seed: int = 0) -> Verdict:

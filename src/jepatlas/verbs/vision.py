@@ -46,7 +46,7 @@ Several processes: torchrun --nproc-per-node 2 -m jepatlas train vision ..."""
 
 
 def main(words: list[str]) -> int:
-    asked = _named(words)
+    asked = named(words)
     left, recipe = choose_recipe(asked, VisionRecipe())
     options = parse(TrainVision, NAME, left, TrainVision(recipe=recipe))
     return train_and_tell(NAME, asked, options, lambda console: _begin(options, console), _tell)
@@ -78,7 +78,7 @@ def _look(recipe: VisionRecipe, console: Console) -> None:
     say(console, f"{len(seen.learnt)} images to learn from, {len(seen.held)} held out.")
 
 
-def _named(words: list[str]) -> list[str]:
+def named(words: list[str]) -> list[str]:
     """A first word that is no option names the table, or the folder that images lie in."""
     if not words or words[0].startswith("-"):
         return words
