@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = ["paper_figure"]
 ACROSS = 4  # panels in a row
 SIZE = 3.0  # inches of a panel
 MANY = 4  # names in a legend, from which on it stands below its panel
+LETTERS = 20  # of the caption on an inch
 FEW = 500  # samples, up to which they are drawn larger
 
 
@@ -43,7 +45,7 @@ def paper_figure(figures: Sequence[Spec], arrays: Arrays, path: Path, caption: s
     for ax in axes[len(panels) :]:
         ax.remove()
     if caption:
-        figure.supxlabel(caption, fontsize=6, color="0.4")
+        figure.supxlabel("\n".join(wrap(caption, round(LETTERS * width))), fontsize=6, color="0.4")
     png = io.BytesIO()
     canvas.print_png(png)
     write_bytes(path, png.getvalue())
