@@ -106,7 +106,7 @@ def cost(way: str, value: float) -> dict[str, float]:
 def test_migration(numbers: dict[str, float], outcome: str):
     finding = concluded("social-migration", numbers)
     assert finding.outcome == outcome and len(finding.tables) == 3
-    assert len(finding.figures[0]["series"]) == 5
+    assert [len(panel["series"]) for panel in finding.figures[0]["panels"]] == [5, 5]
 
 
 def test_seeds_that_disagree_decide_nothing():
