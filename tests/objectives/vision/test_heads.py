@@ -1,4 +1,4 @@
-"""Normalisation in one process; two of them are in `test_crop_contract.py`, where they are started once for all."""
+"""Normalisation in one process; two of them are in `test_two_processes.py`, where they are started once for all."""
 
 from __future__ import annotations
 

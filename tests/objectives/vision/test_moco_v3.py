@@ -3,8 +3,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from objectives.vision.tiny_crops import DIM, STEPS, descend, double, on_crops, tiny_conv
-from objectives.vision.tiny_vision import WIDTH, crops, tiny_vit
+from objectives.vision.every_objective import descend
+from objectives.vision.tiny_crops import DIM, double, on_crops, tiny_conv
+from objectives.vision.tiny_vision import STEPS, WIDTH, crops, tiny_vit
 
 from jepatlas.base.errors import InputError
 from jepatlas.objectives.vision.moco_v3 import MoCoV3Config, key_contrast

@@ -2,8 +2,9 @@ import math
 
 import numpy as np
 import torch
-from objectives.vision.tiny_crops import STEPS, descend, double, on_crops
-from objectives.vision.tiny_vision import crops
+from objectives.vision.every_objective import descend
+from objectives.vision.tiny_crops import double, on_crops
+from objectives.vision.tiny_vision import STEPS, crops
 
 from jepatlas.objectives.vision.swav import SwAVConfig
 

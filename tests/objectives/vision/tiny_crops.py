@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from objectives.vision.tiny_vision import crops
+from objectives.vision.tiny_vision import around, crops
 from torch import Tensor, nn
 
 from jepatlas.base.records import Crops
 from jepatlas.base.seeding import forked_rng
-from jepatlas.objectives.vision.parts import VisionParts
 
-DIM, STEPS = 8, 60
+DIM = 8
 
 
 def tiny_conv(seed: int = 0) -> nn.Module:
@@ -24,31 +23,11 @@ def tiny_conv(seed: int = 0) -> nn.Module:
 
 
 def on_crops(config: Any, seed: int = 0, apart: float = 0.05) -> Any:
-    """The objective of a config; its slow twin, if any, is `apart` from what it follows, as after a few steps."""
-    with forked_rng(seed, "objective"):
-        objective = config.build(VisionParts(tiny_conv(), DIM, STEPS, seed))
-        with torch.no_grad():
-            for parameter in objective.parameters():
-                parameter.add_(apart * torch.randn_like(parameter))
-    return objective
+    return around(tiny_conv(), DIM, config, seed, apart)
 
 
 def double(batch: Crops) -> Crops:
     return Crops(batch.x.double(), tuple(crop.double() for crop in batch.others))
-
-
-def descend(objective: Any, steps: int, lr: float = 3e-3) -> list[float]:
-    """The loss at each step of a short training on changing crops."""
-    optimizer = torch.optim.AdamW([p for p in objective.parameters() if p.requires_grad], lr=lr)
-    losses = []
-    for step in range(steps):
-        optimizer.zero_grad()
-        loss = objective(crops(32, seed=step % 8), step).total
-        loss.backward()
-        optimizer.step()
-        objective.after_step(step)
-        losses.append(float(loss.detach()))
-    return losses
 
 
 @torch.no_grad()

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from jepatlas.base.records import Crops
 from jepatlas.base.seeding import forked_rng, torch_generator
@@ -41,12 +41,15 @@ def tiny_vit(pool: Any = "cls", seed: int = 0) -> ViT:
         return ViTConfig(patch=4, width=WIDTH, depth=2, heads=2, mlp_ratio=2.0, pool=pool).build((3, 16, 16))
 
 
-def tiny(config: Any, pool: Any = "cls", seed: int = 0, apart: float = 0.05) -> Any:
-    """The objective of a config. Its teacher, if any, is `apart` from the student, as it will be after a few steps."""
-    encoder = tiny_vit(pool)
+def around(encoder: nn.Module, dim: int, config: Any, seed: int, apart: float) -> Any:
+    """The objective of a config. Its slow twin, if any, is `apart` from what it follows, as after a few steps."""
     with forked_rng(seed, "objective"):
-        objective = config.build(VisionParts(encoder, WIDTH, STEPS, seed))
+        objective = config.build(VisionParts(encoder, dim, STEPS, seed))
         with torch.no_grad():
             for parameter in objective.parameters():
                 parameter.add_(apart * torch.randn_like(parameter))
     return objective
+
+
+def tiny(config: Any, pool: Any = "cls", seed: int = 0, apart: float = 0.05) -> Any:
+    return around(tiny_vit(pool), WIDTH, config, seed, apart)

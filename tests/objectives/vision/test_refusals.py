@@ -1,0 +1,74 @@
+"""Settings that make no sense are refused when a config is made, and the message names them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jepatlas.base.errors import InputError
+from jepatlas.objectives import LeJEPAConfig, SIGRegConfig
+from jepatlas.objectives.vision.autoencoder import AutoencoderConfig
+from jepatlas.objectives.vision.barlow_twins import BarlowTwinsConfig
+from jepatlas.objectives.vision.byol import BYOLConfig
+from jepatlas.objectives.vision.decoder import DecoderConfig
+from jepatlas.objectives.vision.dino import DINOConfig
+from jepatlas.objectives.vision.dino_head import DINOHeadConfig
+from jepatlas.objectives.vision.dinov2 import DINOv2Config
+from jepatlas.objectives.vision.distillation import TemperatureConfig
+from jepatlas.objectives.vision.ibot import IBOTConfig
+from jepatlas.objectives.vision.ijepa import IJEPAConfig
+from jepatlas.objectives.vision.lejepa import CropLeJEPAConfig
+from jepatlas.objectives.vision.mae import MAEConfig
+from jepatlas.objectives.vision.moco_v3 import MoCoV3Config
+from jepatlas.objectives.vision.predictors import MLPPredictorConfig, NarrowPredictorConfig
+from jepatlas.objectives.vision.simclr import SimCLRConfig
+from jepatlas.objectives.vision.swav import SwAVConfig
+from jepatlas.objectives.vision.vicreg import CropVICRegConfig
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda: IJEPAConfig(momentum=1.5), "I-JEPA.*1.5"),
+        (lambda: IJEPAConfig(distance="l2"), "l2"),  # pyright: ignore[reportArgumentType]
+        (lambda: NarrowPredictorConfig(width=10, heads=3), "I-JEPA's predictor"),
+        (lambda: MLPPredictorConfig(0), "1 hidden unit"),
+        (lambda: MAEConfig(hidden=1.0), "between 0 and 1.*1.0"),
+        (lambda: DecoderConfig(depth=0), "A decoder"),
+        (lambda: AutoencoderConfig(patch=0), "1 pixel"),
+        (lambda: DINOConfig(momentum=-1.0), "DINO.*-1.0"),
+        (lambda: DINOConfig(centre_momentum=2.0), "centre.*2.0"),
+        (lambda: DINOHeadConfig(prototypes=0), "prototypes"),
+        (lambda: DINOHeadConfig(held=1.5), "held"),
+        (lambda: TemperatureConfig(student=0.0), "positive"),
+        (lambda: TemperatureConfig(warmup=2.0), "warm-up"),
+        (lambda: IBOTConfig(momentum=2.0), "iBOT"),
+        (lambda: DINOv2Config(koleo=-1.0), "KoLeo.*-1.0"),
+        (lambda: DINOv2Config(centring="none"), "none"),  # pyright: ignore[reportArgumentType]
+        (lambda: CropLeJEPAConfig(LeJEPAConfig(1.5)), "λ.*1.5"),
+        (lambda: CropLeJEPAConfig(LeJEPAConfig(sigreg=SIGRegConfig(views="pooled"))), "views at 'each'"),
+        (lambda: CropLeJEPAConfig(projector=(8, 0)), r"LeJEPA's projector.*\(8, 0\)"),
+        (lambda: SimCLRConfig(0.0), r"SimCLR's temperature.*0\.0"),
+        (lambda: SimCLRConfig(projector=(-1,)), "SimCLR's projector.*-1"),
+        (lambda: BarlowTwinsConfig(weight=-1.0), "Barlow Twins' weight.*-1.0"),
+        (lambda: BarlowTwinsConfig(projector=()), "Barlow Twins' projector"),
+        (lambda: CropVICRegConfig(expander=()), "VICReg's expander"),
+        (lambda: BYOLConfig(projector=()), "BYOL's projector"),
+        (lambda: BYOLConfig(predictor=0), r"BYOL's predictor.*\(0,\)"),
+        (lambda: BYOLConfig(momentum=1.5), "BYOL.*1.5"),
+        (lambda: MoCoV3Config(float("nan")), "MoCo's temperature.*nan"),
+        (lambda: MoCoV3Config(projector=()), "MoCo's projector"),
+        (lambda: MoCoV3Config(predictor=0), "MoCo's predictor"),
+        (lambda: MoCoV3Config(momentum=-0.1), "MoCo.*-0.1"),
+        (lambda: SwAVConfig(prototypes=0), "prototypes.*0"),
+        (lambda: SwAVConfig(rounds=0), "rounds.*0"),
+        (lambda: SwAVConfig(held=2.0), "held.*2.0"),
+        (lambda: SwAVConfig(temperature=0.0), "SwAV's temperature"),
+        (lambda: SwAVConfig(smoothness=-1.0), "SwAV's smoothness"),
+        (lambda: SwAVConfig(projector=()), "SwAV's projector"),
+    ],
+)
+def test_refusals_name_the_argument(wrong: Any, words: str):
+    with pytest.raises(InputError, match=words):
+        wrong()
