@@ -1,4 +1,4 @@
-"""Operations of a step, counted by hand for a network of one layer."""
+"""Operations of a step, counted by hand: for a network of one layer, and for a vision transformer."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import torch
 from torch import nn
 
 from jepatlas.base.records import Crops, Loss
+from jepatlas.encoders import ViTConfig
+from jepatlas.social import encoding_flops
 from jepatlas.training.flops import step_flops
 
 
@@ -26,3 +28,35 @@ def test_products_forwards_and_backwards_are_counted_and_nothing_changes() -> No
     assert step_flops(objective, lambda step: Crops(x), accumulate=3) == 6 * forward
     assert all((value == before[name]).all() for name, value in objective.state_dict().items())
     assert all(parameter.grad is None for parameter in objective.parameters())
+
+
+class Squares(nn.Module):
+    """Of the latents of a vision transformer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode = ViTConfig(patch=4, width=16, depth=2, heads=2, mlp_ratio=3.0).build((3, 12, 12))
+
+    def forward(self, batch: Crops, step: int) -> Loss:
+        return Loss(self.encode(batch.x).square().sum())
+
+
+def product(m: int, n: int, k: int) -> int:
+    return 2 * m * n * k
+
+
+def test_all_products_of_a_vision_transformer_are_counted_also_those_of_its_attention() -> None:
+    images, patches, tokens, width, heads, hidden = 5, 9, 10, 16, 2, 48
+    embedding = product(images * patches, width, 3 * 4 * 4)
+    block = (
+        product(images * tokens, 3 * width, width)  # q, k and v
+        + images * heads * product(tokens, tokens, width // heads)  # Q Kᵀ
+        + images * heads * product(tokens, width // heads, tokens)  # A V
+        + product(images * tokens, width, width)
+        + product(images * tokens, hidden, width)
+        + product(images * tokens, width, hidden)
+    )
+    assert encoding_flops(Squares(), 12, images) == embedding + 2 * block
+    # backwards each product is two, but the embedding's is one: pixels need no gradient
+    step = step_flops(Squares(), lambda step: Crops(torch.rand(images, 3, 12, 12)))
+    assert step == 2 * embedding + 3 * 2 * block

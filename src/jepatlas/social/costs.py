@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from jepatlas.objectives.teaching import Migration, MutualTeaching, Student
 from jepatlas.recipes import MutualRecipe, TaughtRecipe, VisionRecipe, build
-from jepatlas.training.flops import step_flops
+from jepatlas.training.flops import counted_flops, step_flops
 
 __all__ = ["Cost", "cost_of", "encoding_flops"]
 
@@ -51,6 +50,6 @@ def _maps(objective: Any) -> list[Any]:
 def encoding_flops(objective: Any, size: int, count: int) -> float:
     """Of the latents of so many images, height and width `size`."""
     device = next(objective.parameters()).device
-    with FlopCounterMode(display=False) as counter:
+    with counted_flops() as counter:
         objective.encode(torch.zeros(1, 3, size, size, device=device))
     return float(counter.get_total_flops() * count)
