@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from alignments.models import FORMATS, Models, write
 
-from jepatlas.alignments.latents import Latents, match, read_latents, read_one
+from jepatlas.alignments.latents import Latents, read_latents, read_one
+from jepatlas.alignments.matched import match
 from jepatlas.base.errors import InputError
 
 MODELS = Models.draw(rows=20)
@@ -65,6 +66,40 @@ def test_rows_are_brought_together_by_ids_with_all_that_is_known_of_them():
     np.testing.assert_array_equal(found.labels, MODELS.label)
     np.testing.assert_array_equal(found.rows(np.array([3, 1])).groups, MODELS.group[[3, 1]])
     assert not found.has_raw
+
+
+def test_states_that_only_one_has_are_left_out_where_that_is_asked_for():
+    """The first is missing in b, the last two in a; what both say of the others must still agree."""
+    order = np.random.default_rng(1).permutation(np.arange(1, 20))
+    a = Latents("ada", MODELS.a[:18], IDS[:18], labels=MODELS.label[:18])
+    b = Latents("ben", MODELS.b[order], IDS[order], labels=MODELS.label[order], raw=MODELS.raw[order])
+    with pytest.raises(
+        InputError, match=r"^1 id of a is missing in b: state 0\. .* --shared \(in Python shared=True\)"
+    ):
+        match(a, b)
+    found = match(a, b, shared=True)
+    np.testing.assert_array_equal(found.a.h, MODELS.a[1:18])
+    np.testing.assert_array_equal(found.b.h, MODELS.b[1:18])
+    np.testing.assert_array_equal(found.b.raw, MODELS.raw[1:18])
+    assert found.about == {"left out of a": 1, "left out of b": 2}
+    assert found.missed == ["States that only one of the two has are left out: 1 of ada, 2 of ben."]
+    assert found.rows(np.arange(3)).left_out == (1, 2)
+    whole = match(Latents("ada", MODELS.a, IDS), Latents("ben", MODELS.b, IDS), shared=True)
+    assert len(whole.a.h) == 20 and not whole.about and not whole.missed
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        (IDS, np.char.upper(IDS), "share none of their 20 and 20 states, but at least 16 .*'state 0' and 'STATE 0'"),
+        (np.arange(20), np.arange(5, 25), "ada and ben share 15 of their 20 and 20 states, but at least 16 are needed"),
+        (None, None, "ada and ben have no ids, so nothing says which states they share"),
+        (np.arange(20) // 2, np.arange(20), "10 ids occur more than once in a"),
+    ],
+)
+def test_too_few_shared_states(a: np.ndarray | None, b: np.ndarray | None, message: str):
+    with pytest.raises(InputError, match=message):
+        match(Latents("ada", MODELS.a, a), Latents("ben", MODELS.b, b), shared=True)
 
 
 def test_what_only_the_target_knows_is_known():

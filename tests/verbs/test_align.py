@@ -178,6 +178,27 @@ def test_nothing_aligned_is_an_answer_and_no_error(capsys: Captured):
     assert "✗ constant_target: 2 of 2 target dimensions never vary" in capsys.readouterr().out
 
 
+def test_a_view_that_lacks_states_is_aligned_by_those_that_are_shared(capsys: Captured):
+    """Raw inputs, groups and ids of all rows are given; those of shared states are used."""
+    files = [write("a.npz", h=MODELS.a[:60], ids=IDS[:60], groups=MODELS.group[:60]),
+             write("b.npz", h=MODELS.b[ORDER[2:]], ids=IDS[ORDER[2:]])]  # fmt: skip
+    kept = np.setdiff1d(np.arange(60), ORDER[:2])
+    assert "--shared" in refused(capsys, "align", *files)
+    assert call("align", *files, *QUICK, "--shared") == 0
+    said = f"States that only one of the two has are left out: {60 - len(kept)} of a, {62 - len(kept)} of b."
+    assert said in capsys.readouterr().out
+    record = json.loads(Path("out/records/align.json").read_text())
+    told = record["provenance"]
+    assert said in record["summary"] and (told["left out of a"], told["left out of b"]) == (
+        60 - len(kept),
+        62 - len(kept),
+    )
+    assert told["pairs fitted"] + told["pairs held out"] == len(kept)
+    assert "share 4 of their 60 and 4 states" in refused(
+        capsys, "align", files[0], write("few.npz", h=MODELS.b[:4], ids=IDS[:4]), "--shared"
+    )
+
+
 def test_what_could_not_be_measured_says_why(capsys: Captured):
     for name, h in (("a", MODELS.a), ("b", MODELS.b)):
         write(f"{name}.npy", h=h[:36])

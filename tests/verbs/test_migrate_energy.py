@@ -61,6 +61,13 @@ def test_every_format_gives_the_same_agreement(kind: str, capsys: Captured):
     assert value(found, "agreement") == pytest.approx(value(expected, "agreement"), abs=1e-6)
 
 
+def test_between_views_of_which_one_lacks_states(capsys: Captured):
+    a, b = write("a.npz", h=MODELS.a[4:], ids=IDS[4:]), write("b.npz", h=MODELS.b, ids=IDS)
+    rest = ["--energy", "door.safetensors", "--states", "16", "--out", "out"]
+    found = answer(capsys, "migrate", "energy", a, b, *rest, "--shared")
+    assert found["provenance"]["left out of b"] == 4 and found["summary"].endswith("are left out: 0 of a, 4 of b.")
+
+
 def test_what_comes_out_can_be_carried_on_and_audited(capsys: Captured):
     words = ["--energy", "door.safetensors", "--states", "16", "--out", "one"]
     found = answer(capsys, "migrate", "energy", "ada.npy", "ben.npy", *words)

@@ -18,8 +18,10 @@ NAMED = 5
 """How many of the offending ids a message names."""
 
 
-def match_ids(ids_a: np.ndarray, ids_b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a and of b that have the same id, in the order of a. Both sides must hold the same ids, each once.
+def match_ids(ids_a: np.ndarray, ids_b: np.ndarray, *, shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of a and of b that have the same id, in the order of a; each side has an id once.
+
+    Both must hold the same ids, or else with `shared` those that only one of them holds are left out.
 
     >>> match_ids(np.array(["x", "y", "z"]), np.array(["z", "x", "y"]))
     (array([0, 1, 2]), array([1, 2, 0]))
@@ -33,20 +35,11 @@ def match_ids(ids_a: np.ndarray, ids_b: np.ndarray) -> tuple[np.ndarray, np.ndar
     for name, ids in (("a", ids_a), ("b", ids_b)):
         values, counts = np.unique(ids, return_counts=True)
         _refuse(values[counts > 1], ("occurs", "occur"), f"more than once in {name}", "Give each row an id of its own.")
-    _refuse(
-        np.setdiff1d(ids_a, ids_b),
-        ("of a is", "of a are"),
-        "missing in b",
-        "Leave those rows out of a, or add them to b.",
-    )
-    _refuse(
-        np.setdiff1d(ids_b, ids_a),
-        ("of b is", "of b are"),
-        "missing in a",
-        "Leave those rows out of b, or add them to a.",
-    )
-    order = np.argsort(ids_b)
-    return np.arange(len(ids_a)), order[np.searchsorted(ids_b, ids_a, sorter=order)]
+    if not shared:
+        _refuse_missing("a", np.setdiff1d(ids_a, ids_b), "b")
+        _refuse_missing("b", np.setdiff1d(ids_b, ids_a), "a")
+    rows, order = np.flatnonzero(np.isin(ids_a, ids_b)), np.argsort(ids_b)
+    return rows, order[np.searchsorted(ids_b, ids_a[rows], sorter=order)]
 
 
 def plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
@@ -134,6 +127,12 @@ def _labels(name: str, labels: np.ndarray) -> np.ndarray:
     if labels.dtype.kind == "f" and (missing := np.flatnonzero(np.isnan(labels))).size:
         raise InputError(f"The {name} are missing (NaN) in {missing.size} rows, the first of them row {missing[0]}.")
     return labels
+
+
+def _refuse_missing(name: str, ids: np.ndarray, other: str) -> None:
+    remedy = (f"Leave those rows out of {name}, or add them to {other}; or pair the states that both have, and leave "
+              "out the rest: --shared (in Python shared=True).")  # fmt: skip
+    _refuse(ids, (f"of {name} is", f"of {name} are"), f"missing in {other}", remedy)
 
 
 def _refuse(ids: np.ndarray, verbs: tuple[str, str], what: str, remedy: str) -> None:

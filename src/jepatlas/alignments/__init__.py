@@ -4,7 +4,8 @@ from jepatlas.alignments.alignment import Alignment, MapKind, align, fit_map
 from jepatlas.alignments.atlases import add_verdicts, build_verdicts, read_charts
 from jepatlas.alignments.charts import certificate_summary, certificates_said, chart_latents, read_certificate
 from jepatlas.alignments.evidence import BRIEF, Evidence, Study, gather
-from jepatlas.alignments.latents import Latents, Matched, match, read_latents
+from jepatlas.alignments.latents import Latents, read_latents
+from jepatlas.alignments.matched import Matched, match
 from jepatlas.alignments.migration import Migration, migrate_between
 from jepatlas.alignments.stress import stress
 from jepatlas.alignments.translations import translation_said, translations

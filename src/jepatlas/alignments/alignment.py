@@ -22,7 +22,7 @@ from jepatlas.align import (
 )
 from jepatlas.alignments.evidence import BRIEF, MAIN, Evidence, Study, gather
 from jepatlas.alignments.figures import layers_figure, projections, spectrum_figure
-from jepatlas.alignments.latents import Matched
+from jepatlas.alignments.matched import Matched
 from jepatlas.alignments.pictures import pairs_figure
 from jepatlas.alignments.trust import as_given, distrusted, doubted, trusted_r2
 from jepatlas.base.linear_map import LinearMap
@@ -85,8 +85,10 @@ def align(
     ]
     record = Record(
         title=f"{matched.a.name} → {matched.b.name}",
-        summary=" ".join([_summary(matched, found["r2"], controls), *as_given(doubts, len(rows))]),
-        provenance=provenance(study.seed) | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(shown.a.h)},
+        summary=" ".join([_summary(matched, found["r2"], controls), *as_given(doubts, len(rows)), *matched.missed]),
+        provenance=provenance(study.seed)
+        | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(shown.a.h)}
+        | matched.about,
         verdicts=tuple(verdicts),
         figures=(*pairs, *figures, spectrum_figure(fitted.map_), *([layers] if layers else [])),
         tables=(_metrics(found), _beside({"the models": found} | controls)),

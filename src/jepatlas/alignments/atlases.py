@@ -19,7 +19,8 @@ from jepatlas.align import (
 )
 from jepatlas.align.atlas.checks import shuffled_r2
 from jepatlas.alignments.charts import chart_latents, read_certificate
-from jepatlas.alignments.latents import check_ids, read_latents
+from jepatlas.alignments.latents import read_latents
+from jepatlas.alignments.matched import check_ids
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import r2
 from jepatlas.base.records import Estimate, Verdict

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align import cka_debiased
-from jepatlas.alignments.latents import Matched
+from jepatlas.alignments.matched import Matched
 from jepatlas.base.errors import require
 from jepatlas.base.linear_map import LinearMap
 

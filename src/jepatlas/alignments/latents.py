@@ -1,4 +1,4 @@
-"""What a person brings to be aligned: files of latents, ids that say which rows belong together, groups, raw inputs."""
+"""What a person brings to be aligned: files of latents, with ids of their states, groups, labels, raw inputs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from jepatlas.align import match_ids
 from jepatlas.base.arrays import check_finite, read_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.base.tables import is_id
 
-__all__ = ["Latents", "Matched", "check_ids", "match", "read_latents", "read_one"]
+__all__ = ["Latents", "read_latents", "read_one"]
 
 NAMED = ("ids", "groups", "labels")
 EXTRA = (*NAMED, "raw")
@@ -118,61 +117,3 @@ def _in_order(name: str) -> tuple[str, int]:
     """`layer2` before `layer10`."""
     digits = name.rstrip("0123456789")
     return digits, int(name[len(digits) :] or 0)
-
-
-@dataclass(frozen=True)
-class Matched:
-    """Two models' latents, row by row of the same states."""
-
-    a: Latents
-    b: Latents
-
-    @property
-    def groups(self) -> np.ndarray | None:
-        return self.a.groups if self.a.groups is not None else self.b.groups
-
-    @property
-    def has_raw(self) -> bool:
-        """Whether there is something for controls to be made of."""
-        return self.a.raw is not None and self.b.raw is not None
-
-    def rows(self, rows: np.ndarray) -> Matched:
-        return Matched(self.a.rows(rows), self.b.rows(rows))
-
-    @property
-    def labels(self) -> np.ndarray | None:
-        return self.a.labels if self.a.labels is not None else self.b.labels
-
-
-def match(a: Latents, b: Latents) -> Matched:
-    """Bring the rows of the same state together, by ids where there are any; else row i belongs to row i."""
-    check_ids(a, b)
-    if a.ids is None or b.ids is None:
-        if len(a.h) != len(b.h):
-            raise InputError(
-                f"{a.name} has {len(a.h)} rows and {b.name} has {len(b.h)}: which belong together? "
-                "Give the rows of both the ids of their states (--ids A_IDS B_IDS)."
-            )
-        return _agree(a, b)
-    rows_a, rows_b = match_ids(a.ids, b.ids)
-    return _agree(a.rows(rows_a), b.rows(rows_b))
-
-
-def check_ids(*models: Latents) -> None:
-    """Ids on one side only: rows that are paired by their place may be of different states."""
-    with_ids, without = ([one.name for one in models if (one.ids is None) is absent] for absent in (False, True))
-    if with_ids and without:
-        raise InputError(f"{with_ids[0]} has ids, but {without[0]} has none: give ids for both, or for neither.")
-
-
-def _agree(a: Latents, b: Latents) -> Matched:
-    """What both files say of a state must be the same."""
-    for kind in ("groups", "labels"):
-        first, second = getattr(a, kind), getattr(b, kind)
-        if first is not None and second is not None and (wrong := np.flatnonzero(first != second)).size:
-            row = int(wrong[0])
-            raise InputError(
-                f"{a.name} and {b.name} disagree on the {kind} of {wrong.size} of {len(first)} states (the first in "
-                f"row {row}: '{first[row]}' and '{second[row]}'). Are their rows in the same order?"
-            )
-    return Matched(a, b)

@@ -11,7 +11,7 @@ from jepatlas.align import FittedMap, LinearProbe, MigrationReport, migrate, mig
 from jepatlas.align.maps import Conditioning
 from jepatlas.alignments.alignment import MapKind, fit_map
 from jepatlas.alignments.evidence import Carries, Evidence, Study, gather
-from jepatlas.alignments.latents import Matched
+from jepatlas.alignments.matched import Matched
 from jepatlas.alignments.probe_rows import check_known, check_widths, halves
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
@@ -85,12 +85,12 @@ def migrate_between(
         found = _widened(found, report(np.arange(len(a))), given)
     record = Record(
         title=f"A probe of {matched.a.name}, for {matched.b.name}",
-        summary=" ".join([*chance, _summary(matched, found, given)]),
+        summary=" ".join([*chance, _summary(matched, found, given), *matched.missed]),
         provenance=provenance(seed) | {
             "map": "given" if "map" in given else kind, "pairs fitted": 0 if "map" in given else len(mapped),
             "rows the probe was trained on": "given" if "probe" in given else len(rows),
             "pairs held out": len(split.score),
-        } | ({"not known": _unknown(given)} if given else {}),
+        } | ({"not known": _unknown(given)} if given else {}) | matched.about,
         verdicts=(replace(r2.verdict, name="map_r2"), *found.verdicts(), *_judged(fitted, own, len(mapped), limit)),
     )  # fmt: skip
     return Migration(carried, probe, fitted, found, record, " ".join(chance))

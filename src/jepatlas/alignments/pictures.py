@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.alignments.latents import Latents, Matched
+from jepatlas.alignments.latents import Latents
+from jepatlas.alignments.matched import Matched
 from jepatlas.base.pictures import as_pictures, picture_range, shrunk, spread_rows
 
 __all__ = ["pairs_figure"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from jepatlas.align import LinearProbe
-from jepatlas.alignments.latents import Matched
+from jepatlas.alignments.matched import Matched
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out
 from jepatlas.base.linear_map import LinearMap

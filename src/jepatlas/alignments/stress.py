@@ -10,7 +10,7 @@ import numpy as np
 from jepatlas.align.stress import Protocol, StressCurve, capacity, distribution_shift, pair_budget, pair_noise
 from jepatlas.align.stress.pairs import BUDGETS
 from jepatlas.align.stress.scores import MEASURES, Score
-from jepatlas.alignments.latents import Matched
+from jepatlas.alignments.matched import Matched
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
 from jepatlas.base.seeding import numpy_generator
@@ -45,7 +45,7 @@ def stress(matched: Matched, groups: np.ndarray | None, *, seed: int, protocol: 
         summary=f"Held-out scores over {protocol.seeds} seeds, maps fitted by the methods named; broken lines are what "
         "shuffled pairs give. Bands are 95% intervals over seeds. – stands for what is not defined: NOS@10 of fewer "
         "than 11 held-out rows, a probe that the map does not carry; κ = inf is that of a map that loses directions.",
-        provenance=provenance(seed) | {"seeds": protocol.seeds},
+        provenance=provenance(seed) | {"seeds": protocol.seeds} | matched.about,
         figures=tuple(figures),
         tables=tuple(table for curve in curves for table in _tables(curve)),
     )

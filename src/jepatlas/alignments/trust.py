@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from jepatlas.align import FittedMap, RobustMap
 from jepatlas.alignments.evidence import Evidence, Study
-from jepatlas.alignments.latents import Matched
+from jepatlas.alignments.matched import Matched
 from jepatlas.base.linear import r2
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator

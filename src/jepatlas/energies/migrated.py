@@ -51,10 +51,13 @@ def migrate_energy(
     held = np.sort(numpy_generator(seed, "migrate states").permutation(split.score)[:states])
     ported = port_energy(saved, fitted.map_, a.h[held], b.h[held], names=(a.name, b.name), seed=seed)
     judged = Conditioning.of(fitted.map_, fitted.moments_).verdicts(len(rows))
-    about = {"map": kind, "pairs fitted": len(rows), "pairs held out": len(split.score)}
-    return MigratedEnergy(ported.saved, fitted.map_, _with(ported, judged, about))
+    about = {"map": kind, "pairs fitted": len(rows), "pairs held out": len(split.score)} | matched.about
+    return MigratedEnergy(ported.saved, fitted.map_, _with(ported, judged, about, matched.missed))
 
 
-def _with(ported: Ported, judged: list[Verdict], about: dict[str, Any]) -> Record:
+def _with(ported: Ported, judged: list[Verdict], about: dict[str, Any], missed: list[str]) -> Record:
     record = ported.record
-    return replace(record, verdicts=(*record.verdicts, *judged), provenance={**record.provenance, **about})
+    return replace(
+        record, summary=" ".join([record.summary, *missed]), verdicts=(*record.verdicts, *judged),
+        provenance={**record.provenance, **about},
+    )  # fmt: skip

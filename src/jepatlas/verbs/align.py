@@ -22,6 +22,7 @@ from jepatlas.base.records import Record
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.report import write_report
 from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say, verdict_table
+from jepatlas.verbs.pairing import Pairing
 
 CONTROLS = {"PCA of the raw input": "PCA of raw input", "an untrained encoder": "untrained encoder"}
 ALWAYS = ("r2_trusted",)
@@ -31,7 +32,7 @@ RECORDS = ("align", "stress")
 
 
 @dataclass(frozen=True)
-class Align:
+class Align(Pairing):
     """Fit a linear map between two models' latents of the same states, and say what it is worth.
 
     Example: jepatlas align ada.npy ben.npy
@@ -47,9 +48,6 @@ class Align:
     In a table h is all numeric columns but those called so, or h.0, h.1, …"""
     b: tyro.conf.Positional[Path]
     """The target, in the same way; what it says of groups and labels must agree with A, or A need not say it."""
-    ids: tuple[Path, ...] = ()
-    """Two files with the ids of the rows of A and of B, which then need not be in the same order: any of these
-    formats, or txt with one id a line."""
     groups: Path | None = None
     """File (txt, too) with a group for each row of A (an object, an episode): never split, drawn and shuffled as a
     whole."""
@@ -162,14 +160,12 @@ def _short(one: Evidence) -> list[str]:
 
 
 def _read(options: Align) -> Matched:
-    if len(options.ids) not in (0, 2):
-        raise InputError(f"--ids takes two files, of A and of B, but {len(options.ids)} was given.")
+    ids = options.id_files
     if (options.raw_a is None) != (options.raw_b is None):
         raise InputError("The controls need the raw input of both models: give --raw-a and --raw-b.")
-    ids = options.ids or (None, None)
     a = read_latents(options.a, ids=ids[0], groups=options.groups, labels=options.labels, raw=options.raw_a)
     b = read_latents(options.b, ids=ids[1], raw=options.raw_b)
-    return match(a, b)
+    return match(a, b, shared=options.shared)
 
 
 def _study(matched: Matched, options: Align) -> Study:

@@ -11,10 +11,11 @@ from jepatlas.alignments import MapKind
 from jepatlas.energies import load_energy_file, migrate_energy, save_energy
 from jepatlas.verbs.migrate.models import keep, read_models, tell
 from jepatlas.verbs.options import console_for, emit, parse, say
+from jepatlas.verbs.pairing import Pairing
 
 
 @dataclass(frozen=True)
-class Energy:
+class Energy(Pairing):
     """Make an energy on A's latents take B's, through the map B → A.
 
     Example: jepatlas migrate energy ada.npz ben.npz --energy runs/energy/energy.safetensors
@@ -32,8 +33,6 @@ class Energy:
     """File with a group for each row of A (an object, an episode): never split."""
     blocks: int | None = None
     """Rows are a series in time: split into blocks of so many rows."""
-    ids: tuple[Path, ...] = ()
-    """Two files with the ids of the rows of A and of B, also as txt with one a line."""
     fit: MapKind = "ridge"
     """How the map is fitted."""
     share: float = 0.5
@@ -51,7 +50,7 @@ class Energy:
 def main(words: list[str]) -> int:
     options = parse(Energy, "migrate energy", words)
     found = migrate_energy(
-        read_models(options.latents, options.ids, options.groups), load_energy_file(options.energy), options.fit,
+        read_models(options.latents, options, options.groups), load_energy_file(options.energy), options.fit,
         seed=options.seed, blocks=options.blocks, share=options.share, states=options.states,
     )  # fmt: skip
     save_energy(found.saved, place := options.out / "energy.safetensors")

@@ -12,22 +12,21 @@ from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.records import Record
 from jepatlas.report import write_report
 from jepatlas.verbs.options import say, verdict_table
+from jepatlas.verbs.pairing import Pairing
 
 __all__ = ["keep", "read_models", "tell"]
 
 
 def read_models(
-    latents: tuple[Path, ...], ids: tuple[Path, ...], groups: Path | None, labels: Path | None = None
+    latents: tuple[Path, ...], pairing: Pairing, groups: Path | None, labels: Path | None = None
 ) -> Matched:
     """The rows that A and B share; groups and labels are those of A's rows."""
     if len(latents) != 2:
         were = "file was" if len(latents) == 1 else "files were"
         raise InputError(f"give the latents of both models, A and B, but {len(latents)} {were} given.")
-    if len(ids) not in (0, 2):
-        raise InputError(f"--ids takes two files, of A and of B, but {len(ids)} was given.")
-    ids_a, ids_b = ids or (None, None)
+    ids_a, ids_b = pairing.id_files
     a = read_latents(latents[0], ids=ids_a, groups=groups, labels=labels)
-    return match(a, read_latents(latents[1], ids=ids_b))
+    return match(a, read_latents(latents[1], ids=ids_b), shared=pairing.shared)
 
 
 def keep(record: Record, through: LinearMap, folder: Path, seed: int) -> Path:

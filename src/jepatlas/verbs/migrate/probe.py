@@ -13,10 +13,11 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.verbs.migrate.models import keep, read_models, tell
 from jepatlas.verbs.options import console_for, emit, parse, say
+from jepatlas.verbs.pairing import Pairing
 
 
 @dataclass(frozen=True)
-class Probe:
+class Probe(Pairing):
     """Make a probe of A's latents read B's: analytically, through the map A → B.
 
     Example: jepatlas migrate probe ada.npz ben.npz --labels labels.npy
@@ -39,8 +40,6 @@ class Probe:
     """File with a group for each row of A (an object, an episode): never split."""
     blocks: int | None = None
     """Rows are a series in time: split into blocks of so many rows."""
-    ids: tuple[Path, ...] = ()
-    """Two files with the ids of the rows of A and of B, also as txt with one a line."""
     probe: Path | None = None
     """A saved probe on A's latents; by default one is trained on rows that are not held out."""
     map: Path | None = None
@@ -78,7 +77,7 @@ def main(words: list[str]) -> int:
 
 
 def _between_models(options: Probe) -> Migration:
-    matched = read_models(options.latents, options.ids, options.groups, options.labels)
+    matched = read_models(options.latents, options, options.groups, options.labels)
     return migrate_between(
         matched, options.fit, limit=options.limit, seed=options.seed, blocks=options.blocks, share=options.share,
         probe=None if options.probe is None else LinearProbe.load(options.probe),
