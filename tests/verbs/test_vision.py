@@ -151,4 +151,14 @@ def test_latents_that_are_all_alike_have_collapsed() -> None:
     assert collapse_verdict(flat).value == 0 and collapse_verdict(flat).passed is False
     line = rng.standard_normal((200, 1)) * np.ones((1, 8))
     assert collapse_verdict(line).value == pytest.approx(1) and collapse_verdict(line).passed is False
+    assert collapse_verdict(line).advice.startswith("Collapsed: latents of held-out images vary along 1.0 of 8")
     assert collapse_verdict(rng.standard_normal((2000, 8))).value == pytest.approx(8, abs=0.1)
+
+
+def test_few_images_leave_open_whether_latents_collapsed() -> None:
+    """Two directions and a little of others: the value is above two, its interval is not."""
+    h = np.random.default_rng(0).standard_normal((20, 8)) * np.array([1, 1, 0.15, 0.15, 0, 0, 0, 0])
+    verdict = collapse_verdict(h)
+    assert verdict.low < 2 < verdict.value and verdict.passed is False
+    assert verdict.advice.startswith(f"Perhaps collapsed: {verdict.value:.1f} [{verdict.low:.1f}, {verdict.high:.1f}]")
+    assert "more held-out images" in verdict.advice

@@ -78,10 +78,20 @@ def collapse_verdict(h_bd: np.ndarray, seed: int = 0) -> Verdict:
         direction="higher",
         threshold=ENOUGH,
         good=f"Latents of held-out images vary along {found.value:.1f} of {h_bd.shape[1]} directions.",
-        bad=(
-            f"Collapsed: latents of held-out images vary along {found.value:.1f} of {h_bd.shape[1]} directions, so "
-            "almost all of them look alike to this agent. Try a smaller learning rate or another objective."
-        ),
+        bad=_collapsed(found, h_bd.shape[1]),
+    )
+
+
+def _collapsed(found: Estimate, dim: int) -> str:
+    if found.value >= ENOUGH:
+        return (
+            f"Perhaps collapsed: {found.value:.1f} [{found.low:.1f}, {found.high:.1f}] of {dim} directions, along "
+            "which latents of held-out images vary, are not surely more than two. Judge by more held-out images, or "
+            "train longer; where that does not help, try another objective."
+        )
+    return (
+        f"Collapsed: latents of held-out images vary along {found.value:.1f} of {dim} directions, so "
+        "almost all of them look alike to this agent. Try a smaller learning rate or another objective."
     )
 
 
