@@ -65,6 +65,8 @@ class SmallNORBFiles:
     folder: str = ""
     views: Literal["azimuth", "camera"] = "azimuth"
     """What the views of a state are: directions it is seen from, or the two cameras."""
+    official: bool = True
+    """Hold out the instances that smallNORB keeps for testing; or else a share of all, as of other images."""
 
     def __post_init__(self) -> None:
         check_literals(self)
@@ -85,12 +87,14 @@ class NuScenes:
     folder: str = ""
     version: str | None = None
     """The folder of tables, such as v1.0-mini, where there are several."""
+    cameras: tuple[str, ...] = ()
+    """The views that are read: images of other cameras need not be there. All, where none are named."""
 
     def sealed(self) -> NuScenes:
         return replace(self, folder=str(_there(self.folder)))
 
     def read(self) -> ViewTable:
-        return read_nuscenes(_there(self.folder), self.version)
+        return read_nuscenes(_there(self.folder), self.version, cameras=self.cameras)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class VisionRecipe:
     """Height and width that images are brought to."""
     held: float = 0.2
     """Share of the groups (objects, blocks of time) that no agent learns from; of the states, where there are no
-    groups."""
+    groups. Images that come with a split of their own (smallNORB) are held out by that."""
     split: int = 0
     """Which groups are held out: agents that are to be compared need the same."""
     shuffle: Shuffle | None = None

@@ -10,12 +10,14 @@ import numpy as np
 
 from jepatlas.base.distributed import rank, world_size
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear import Split
 from jepatlas.base.seeding import forked_rng
 from jepatlas.objectives.vision import VisionParts
+from jepatlas.recipes.image_sources import SmallNORBFiles
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.training import refuse_running_statistics, refuse_small_batch
 from jepatlas.views import Prefetched
-from jepatlas.views.images import ImageStream, ViewTable, decode, split_states
+from jepatlas.views.images import ImageStream, ViewTable, decode, official_split, split_states
 
 __all__ = ["SeenImages", "build_crops", "build_vision", "crop_stream", "see"]
 
@@ -39,14 +41,19 @@ def see(
     """Read the view of a recipe, or several `views`. What is held out depends on all that there are: agents of other
     views hold out the same."""
     table = recipe.images.read()
-    split = split_states(table, recipe.held, recipe.split, by="group" if "group" in table.columns else "state")
     held = np.zeros(len(table), bool)
-    held[split.score] = True
+    held[_split(table, recipe).score] = True
     mine = np.sort(np.concatenate([table.rows_of_view(view) for view in views or [_view(table, recipe.view)]]))
     decoded = decode(table.only(mine), (recipe.size, recipe.size), strict=recipe.strict, progress=progress)
     states = dict(zip(table.column("state")[mine].tolist(), held[mine].tolist(), strict=True))
     judged = np.array([states[state] for state in decoded.table.column("state").tolist()])
     return SeenImages(decoded.table, decoded.images, np.flatnonzero(~judged), np.flatnonzero(judged), decoded.message)
+
+
+def _split(table: ViewTable, recipe: VisionRecipe) -> Split:
+    if isinstance(recipe.images, SmallNORBFiles) and recipe.images.official:
+        return official_split(table, "testing")
+    return split_states(table, recipe.held, recipe.split, by="group" if "group" in table.columns else "state")
 
 
 def _view(table: ViewTable, view: str | None) -> str:

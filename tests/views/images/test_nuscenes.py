@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 from jepatlas.base.errors import InputError
+from jepatlas.recipes import NuScenes
 from jepatlas.views.images import MultiViewTable, read_nuscenes, split_states
 
 CAMERAS = ("CAM_FRONT", "CAM_BACK", "CAM_FRONT_LEFT")
@@ -76,6 +77,15 @@ def test_some_cameras_and_one_of_several_versions(tmp_path: Path):
         read_nuscenes(tmp_path, "v1.0-mini", cameras=["CAM_BAK"])
     with pytest.raises(InputError, match=r"no folder .*v1\.0-trainval"):
         read_nuscenes(tmp_path, "v1.0-trainval")
+
+
+def test_a_recipe_reads_its_cameras_and_misses_no_other(tmp_path: Path):
+    write(tmp_path, tables())
+    (tmp_path / "samples" / "CAM_BACK" / "sa01.jpg").unlink()
+    with pytest.raises(InputError, match="1 of 18 images are missing"):
+        NuScenes(str(tmp_path)).read()
+    named = NuScenes(str(tmp_path), cameras=("CAM_FRONT", "CAM_FRONT_LEFT")).read()
+    assert named.views == ["CAM_FRONT", "CAM_FRONT_LEFT"] and len(named) == 12
 
 
 def test_splits_keep_scenes_whole(tmp_path: Path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from jepatlas.base.errors import InputError
+from jepatlas.recipes import SmallNORBFiles, VisionRecipe, see
 from jepatlas.views.images import CropPlan, ImageStream, SmallNORB, decode, official_split
 
 NAMES = {"training": "smallnorb-5x46789x9x18x6x2x96x96-training", "testing": "smallnorb-5x01235x9x18x6x2x96x96-testing"}
@@ -91,6 +92,24 @@ def test_the_official_split_is_by_instance(tmp_path: Path):
     assert set(table.column("instance")[fit]) == {"4", "6"} and set(table.column("instance")[score]) == {"0", "1"}
     assert np.array_equal(table.images(score, mode="grey"), pixels("testing").reshape(-1, SIDE, SIDE))
     assert np.array_equal(table.only(score).image(5, mode="grey"), pixels("testing").reshape(-1, SIDE, SIDE)[5])
+
+
+def test_agents_hold_out_the_official_instances_unless_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for split in NAMES:
+        write(tmp_path, split)
+
+    def held(official: bool, view: str, split: int) -> set[str]:
+        seen = see(
+            VisionRecipe(images=SmallNORBFiles(str(tmp_path), official=official), view=view, split=split, size=8)
+        )
+        instances = seen.table.column("group")
+        assert not set(instances[seen.held]) & set(instances[seen.learnt])
+        return set(instances[seen.held].tolist())
+
+    official = {f"{category}-{instance}" for category in ("animal", "car") for instance in INSTANCES["testing"]}
+    assert held(True, "0", 0) == held(True, "160", 1) == official
+    assert len(held(False, "0", 0)) == 2 != len(official)  # a fifth of eight instances
 
 
 def test_images_are_streamed_from_where_they_lie_and_decoded_to_a_size(tmp_path: Path):
