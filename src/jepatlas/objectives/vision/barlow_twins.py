@@ -2,6 +2,8 @@
 
     L = Σ_i (1 − C_ii)² + λ Σ_{i≠j} C_ij²,   C_ij = corr(z_i, z'_j) over the joint batch of all processes
 
+Correlations standardise each crop for itself, as published. Inside the projector both crops are one batch, so its batch
+statistics are pooled over them (published: each crop for itself).
 Reference: "Barlow Twins: Self-Supervised Learning via Redundancy Reduction".
 """
 

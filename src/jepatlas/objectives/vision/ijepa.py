@@ -5,8 +5,10 @@
 f encodes the context's patches alone, f̄ follows f slowly and sees the whole image, LN normalises each target. Masks:
 four blocks of half the image's height and width (7×7 of 14×14 patches), 60% of the patches hidden from the context.
 
-The published I-JEPA has no class token. Here the predictor reads what the latent is made of (see `predictors.py`), so
-that the last output of the class token is trained where it is the latent.
+Masks and momentum (.996 to 1 by a cosine) follow "Social-JEPA". The published I-JEPA has smaller blocks of several
+shapes and a larger context (see `BlockMasks`), its momentum grows by a line, and it has no class token. Here the
+predictor reads what the latent is made of (see `predictors.py`), so that the last output of the class token is trained
+where it is the latent.
 
 References: "Self-Supervised Learning from Images with a Joint-Embedding Predictive Architecture"; "Social-JEPA:
 Emergent Geometric Isomorphism in Independently Trained World Models".
@@ -44,7 +46,7 @@ class IJEPAConfig:
     """Between a told latent and its target: squared, as in the papers, or smooth L1, as in published code."""
     masks: BlockMasks = field(default_factory=BlockMasks)
     momentum: float = 0.996
-    """Of the target encoder at the first step; 1 at the last."""
+    """Of the target encoder at the first step; 1 at the last, by a cosine."""
 
     def __post_init__(self) -> None:
         check_literals(self)

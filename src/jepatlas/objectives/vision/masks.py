@@ -4,8 +4,9 @@ Masks are functions of uniform numbers, one row for each image of the joint batc
 name, step) alone, so that W processes draw the masks that one would. Where patches are left out of the computation, all
 images keep the same number.
 
-- multi_block: blocks to be predicted, and a context that overlaps none of them ("Self-Supervised Learning from Images
-  with a Joint-Embedding Predictive Architecture").
+- multi_block: blocks to be predicted, and a context that overlaps none of them. The idea is that of "Self-Supervised
+  Learning from Images with a Joint-Embedding Predictive Architecture" (I-JEPA), the sizes those of "Social-JEPA:
+  Emergent Geometric Isomorphism in Independently Trained World Models"; `BlockMasks` says how they differ.
 - random_split: patches seen and unseen ("Masked Autoencoders Are Scalable Vision Learners").
 - block_mask: as many patches as asked for, in rectangles ("BEiT: BERT Pre-Training of Image Transformers").
 """
@@ -36,7 +37,12 @@ def uniforms(shape: tuple[int, int], seed: int, name: str, step: int) -> Tensor:
 
 @dataclass(frozen=True)
 class BlockMasks:
-    """Blocks to be predicted from a context, side lengths as shares of the grid's."""
+    """Blocks to be predicted from a context, side lengths as shares of the grid's.
+
+    The defaults are those of "Social-JEPA": four blocks of 7 × 7 on 14 × 14 patches, a share of .6 hidden; the context
+    is drawn among what no block covers. I-JEPA itself has four blocks of a scale of .15–.2 of the image and an aspect ratio of
+    .75–1.5, both drawn anew, and as the context one square block of a scale of .85–1 less the patches of those.
+    """
 
     blocks: int = 4
     """How many blocks are predicted."""

@@ -1,6 +1,7 @@
 """VICReg on crops: the three terms of `objectives/vicreg.py`, behind an expander.
 
-Covariances are those of the joint batch of all processes.
+Covariances are those of the joint batch of all processes. Both crops are one batch of the expander, so its batch
+statistics are pooled over them (published: each crop for itself).
 Reference: "VICReg: Variance-Invariance-Covariance Regularization for Self-Supervised Learning".
 """
 
