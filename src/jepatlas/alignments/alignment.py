@@ -119,15 +119,20 @@ def _beyond_controls(r2: Evidence, controls: Controls) -> list[Verdict]:
         Verdict.judge(
             names[name], r2.estimate, direction="higher", null=r2.null.mean, threshold=control["r2"].estimate.high,
             good=f"The models align better than {name} does (R² {control['r2'].estimate.value:.3f}).",
-            bad=f"The models align {_no_better(r2, control['r2'])} than {name} does (R² "
-                f"{control['r2'].estimate.value:.3f}): what they agree on may come from the input alone.",
+            bad=f"{_not_better(r2, control['r2'])} than {name} does (R² {_interval(control['r2'])}): what they "
+                "agree on may come from the input alone.",
         )
         for name, control in controls.items()
     ]  # fmt: skip
 
 
-def _no_better(r2: Evidence, control: Evidence) -> str:
-    return "worse" if _beside_r2(r2, control) == "more" else "no better"
+def _not_better(r2: Evidence, control: Evidence) -> str:
+    worse = control.estimate.low > r2.estimate.high
+    return "The models align worse" if worse else "It is not beyond doubt that the models align better"
+
+
+def _interval(one: Evidence) -> str:
+    return f"{one.estimate.value:z.3f} [{one.estimate.low:z.3f}, {one.estimate.high:z.3f}]"
 
 
 def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
@@ -144,17 +149,17 @@ def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
                 "would have 0. A map of another kind may (--map).")  # fmt: skip
     parts = [f"A linear map tells {told} with held-out R² {r2.cell}."]
     for name, control in controls.items():
-        parts.append(f"{name[0].upper()}{name[1:]} gives {_beside_r2(r2, control['r2'])}: {control['r2'].cell}.")
+        parts.append(f"{name[0].upper()}{name[1:]} {_beside_r2(r2, control['r2'])}: {control['r2'].cell}.")
     if not controls:
         parts.append("What the raw input alone would give is not known: --raw-a and --raw-b tell.")
     return " ".join([*parts, "That models agree does not show that they are right."])
 
 
 def _beside_r2(r2: Evidence, control: Evidence) -> str:
-    """Beyond doubt, where the intervals do not meet."""
+    """Beyond doubt, where the intervals do not meet; where they do, the difference may be chance."""
     if r2.estimate.low > control.estimate.high:
-        return "less"
-    return "more" if control.estimate.low > r2.estimate.high else "as much"
+        return "gives less"
+    return "gives more" if control.estimate.low > r2.estimate.high else "may give as much"
 
 
 def _metrics(found: Mapping[str, Evidence]) -> dict[str, Any]:
