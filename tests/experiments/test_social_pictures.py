@@ -10,7 +10,8 @@ from experiments.social_latents import agent_result, rotation, side, states
 
 from jepatlas.experiments import Result, Trial
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_race import Runner, curves_figure, raced
+from jepatlas.experiments.social_race import Runner, raced
+from jepatlas.experiments.social_race_shown import curves_figure
 from jepatlas.experiments.social_runs import run
 from jepatlas.experiments.social_views_pictures import POINTS, pictures
 from jepatlas.report import draw

@@ -14,14 +14,15 @@ from typing import Any
 
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social_agents import PLANS, agent
-from jepatlas.experiments.social_race import costs_table, curves_figure, faster, reached, runs_table, said
+from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, reached, said, sound
+from jepatlas.experiments.social_race_shown import curves_figure, race_tables
 from jepatlas.experiments.social_scenes import WORLDS
 from jepatlas.experiments.social_sharing import probes_said, probes_table
 from jepatlas.experiments.social_teaching_runs import run_migration
-from jepatlas.experiments.tables import cell, factor_over_seeds, mean_over_seeds, over_seeds
+from jepatlas.experiments.tables import factor_over_seeds, over_seeds
 from jepatlas.recipes import VisionRecipe
 from jepatlas.training import ConstantSchedule
 
@@ -91,31 +92,36 @@ def watched(scale: Scale, race: Race, view: int, seed: int) -> dict[str, Any]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    """It holds where migration is cheaper than training alone, than distilled logits and than migration from other
-    states, beyond doubt; in part where it is cheaper than training alone and than the last; nothing follows where
-    training alone learns nothing that a probe reads."""
+    """Of seeds at which training alone learned something that a probe reads; from fewer than two nothing follows."""
     del scale
     finished = [r for r in results if r.status == "finished"]
-    learned = mean_over_seeds(finished, "gain").low > 0
-    cheaper = faster(finished, "migration", "times")
-    beats = {name: _beats(finished, name) for name in ("logits", "shuffled")}
-    slower = factor_over_seeds(finished, "migration_times").low > 1
+    left = learned(finished)
+    raced = len(left) >= LEAST
+    costs = f" {said(left, WAYS)} Of these operations the map takes {over_seeds(left, 'migration_map').value:.2%}."
     return Finding(
-        "undecided" if not learned
-        else "holds" if cheaper and all(beats.values())
-        else "holds in part" if cheaper and beats["shuffled"]
-        else "does not hold" if slower or reached(finished, "migration") < len(finished) or cheaper
-        else "undecided",
-        f"Training alone goes from {cell(over_seeds(finished, 'untrained'))} before the first step to "
-        f"{cell(over_seeds(finished, 'threshold'))}, which is the threshold. "
-        + "; ".join(said(finished, name, title) for name, title in WAYS.items())
-        + f". Of these the map takes {over_seeds(finished, 'migration_map').value:.2%}. A probe of the teacher on the "
-        f"student that learned alone: {probes_said(finished)}.",
-        short=f"{factor_over_seeds(finished, 'migration_times').value:.2f}× the operations; distilled "
-        f"{factor_over_seeds(finished, 'logits_times').value:.2f}×",
-        verdicts=(_verdict(finished),),
+        _outcome(left) if sound(finished) else "undecided",
+        f"{ground(finished, 'Training alone goes')}{costs if raced else ''} A probe of the teacher on the student that "
+        f"learned alone: {probes_said(finished)}.",
+        short=f"{factor_over_seeds(left, 'migration_times').value:.2f}× the operations; distilled "
+        f"{factor_over_seeds(left, 'logits_times').value:.2f}×" if sound(finished)
+        else "training alone does not surely raise the probe",
+        verdicts=(_verdict(left),) if raced else (),
         figures=(curves_figure(finished, WAYS, "A probe's accuracy as students learn"),),
-        tables=(runs_table(results, WAYS, PUBLISHED), costs_table(finished, WAYS), probes_table(results)),
+        tables=(*race_tables(results, WAYS, PUBLISHED), probes_table(results)),
+    )  # fmt: skip
+
+
+def _outcome(left: Sequence[Result]) -> Outcome:
+    """It holds where migration is cheaper than training alone, than distilled logits and than migration from other
+    states, beyond doubt; in part where it is cheaper than training alone and than the last."""
+    cheaper = faster(left, "migration", "times")
+    beats = {name: _beats(left, name) for name in ("logits", "shuffled")}
+    slower = factor_over_seeds(left, "migration_times").low > 1
+    return (
+        "holds" if cheaper and all(beats.values())
+        else "holds in part" if cheaper and beats["shuffled"]
+        else "does not hold" if slower or reached(left, "migration") < len(left) or cheaper
+        else "undecided"
     )  # fmt: skip
 
 
@@ -129,7 +135,7 @@ def _beats(results: Sequence[Result], other: str) -> bool:
 
 def _verdict(results: Sequence[Result]) -> Verdict:
     return Verdict.judge(
-        "migration_times", factor_over_seeds(results, "migration_times"), direction="lower", threshold=1.0,
+        "migration_times", factor_over_seeds(results, "migration_times"), direction="lower", threshold=SOONER,
         null=factor_over_seeds(results, "shuffled_times").value,
         good="A teacher's latents save operations.", bad="A teacher's latents do not surely save operations.",
     )  # fmt: skip

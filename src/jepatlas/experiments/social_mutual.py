@@ -11,17 +11,19 @@ from collections.abc import Sequence
 
 from jepatlas.base.config import to_plain
 from jepatlas.base.records import Verdict
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.social_agents import PLANS
 from jepatlas.experiments.social_migration import RACES, WEIGHT, watched
-from jepatlas.experiments.social_race import costs_table, curves_figure, faster, reached, runs_table, said
+from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, reached, said, sound
+from jepatlas.experiments.social_race_shown import curves_figure, race_tables
 from jepatlas.experiments.social_scenes import WORLDS
 from jepatlas.experiments.social_teaching_runs import run_mutual
-from jepatlas.experiments.tables import cell, factor_over_seeds, mean_over_seeds, over_seeds
+from jepatlas.experiments.tables import factor_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT"]
 
 WAYS = {"apart": "apart", "alternating": "in turn", "cross": "loss across"}
+TAUGHT = ("alternating", "cross")
 PUBLISHED = {"apart": ("120", "1.00"), "alternating": ("80", "1.05"), "cross": ("55", "1.12")}
 
 CLAIM = Claim(
@@ -45,28 +47,34 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    """It holds where both ways need fewer epochs beyond doubt, in part where one does; where neither does, and one is
-    surely slower or does not get there, it does not; nothing follows where agents apart learn nothing."""
+    """Of seeds at which agents apart learned something that a probe reads; from fewer than two nothing follows."""
     del scale
     finished = [r for r in results if r.status == "finished"]
-    taught = ("alternating", "cross")
-    sooner = [faster(finished, name, "ratio") for name in taught]
-    failed = any(_failed(finished, name) for name in taught)
+    left = learned(finished)
+    raced = len(left) >= LEAST
+    map_share = over_seeds(left, "cross_map").value
+    costs = f" {said(left, WAYS)} The map takes {map_share:.2%} of the operations of the loss across."
     return Finding(
-        "undecided" if not mean_over_seeds(finished, "gain").low > 0
-        else "holds" if all(sooner)
-        else "holds in part" if any(sooner)
-        else "does not hold" if failed
-        else "undecided",
-        f"Apart, agents go from {cell(over_seeds(finished, 'untrained'))} before the first step to "
-        f"{cell(over_seeds(finished, 'threshold'))}, which is the threshold. "
-        + "; ".join(said(finished, name, title) for name, title in WAYS.items())
-        + f". The map takes {over_seeds(finished, 'cross_map').value:.2%} of the operations of the loss across.",
-        short=", ".join(f"{WAYS[name]} {factor_over_seeds(finished, f'{name}_ratio').value:.2f}× the epochs"
-                        for name in taught),
-        verdicts=tuple(_verdict(finished, name) for name in taught),
+        _outcome(left) if sound(finished) else "undecided",
+        f"{ground(finished, 'Apart, agents go')}{costs if raced else ''}",
+        short=", ".join(f"{WAYS[name]} {factor_over_seeds(left, f'{name}_ratio').value:.2f}× the epochs"
+                        for name in TAUGHT) if sound(finished)
+        else "training apart does not surely raise the probes",
+        verdicts=tuple(_verdict(left, name) for name in TAUGHT) if raced else (),
         figures=(curves_figure(finished, WAYS, "Probes' accuracy as two agents learn"),),
-        tables=(runs_table(results, WAYS, PUBLISHED), costs_table(finished, WAYS)),
+        tables=race_tables(results, WAYS, PUBLISHED),
+    )  # fmt: skip
+
+
+def _outcome(left: Sequence[Result]) -> Outcome:
+    """It holds where both ways need fewer epochs beyond doubt, in part where one does; where neither does, and one is
+    surely slower or does not get there, it does not."""
+    sooner = [faster(left, name, "ratio") for name in TAUGHT]
+    return (
+        "holds" if all(sooner)
+        else "holds in part" if any(sooner)
+        else "does not hold" if any(_failed(left, name) for name in TAUGHT)
+        else "undecided"
     )  # fmt: skip
 
 
@@ -77,7 +85,7 @@ def _failed(results: Sequence[Result], name: str) -> bool:
 
 def _verdict(results: Sequence[Result], name: str) -> Verdict:
     return Verdict.judge(
-        f"{name}_epochs", factor_over_seeds(results, f"{name}_ratio"), direction="lower", threshold=1.0,
+        f"{name}_epochs", factor_over_seeds(results, f"{name}_ratio"), direction="lower", threshold=SOONER,
         good="Two agents that teach each other learn sooner.",
         bad="Two agents that teach each other do not surely learn sooner.",
     )  # fmt: skip

@@ -4,26 +4,29 @@
     times    operations until then, map included, over those of the first way
     all      the same with what was paid before: the teacher's training, and its latents of the shared states
 
-A way that does not get there is charged all it had, which is less than it would need; `reached` tells.
+A way that does not get there is charged all it had, which is less than it would need; `reached` tells. Where training
+from scratch ends no higher than it began, nothing was learned that could be reached sooner: such a seed is charged
+nothing and counts in no mean. Means of costs over seeds are geometric, so that those of factors are factors of means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.tables import factor_over_seeds, over_seeds
+from jepatlas.experiments.tables import cell, factor_over_seeds, mean_over_seeds, over_seeds
 from jepatlas.social import Cost, first_to
 
-__all__ = ["Runner", "costs_table", "curves_figure", "faster", "raced", "reached", "runs_table", "said"]
+__all__ = ["LEAST", "SOONER", "Curve", "Runner", "factor", "faster", "ground", "learned", "raced", "reached", "said",
+           "sound"]  # fmt: skip
 
 Curve = list[tuple[int, float]]
-Scaled = Callable[[Result, str], np.ndarray]
+LEAST = 2  # seeds: one alone has no interval
+SOONER = float(np.nextafter(1.0, 0.0))  # of what the first way needs: as much is not less
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,29 @@ def _spent(runner: Runner, goal: float) -> tuple[float, bool]:
     return (max(1.0, steps), True) if np.isfinite(steps) else (float(runner.curve[-1][0]), False)
 
 
+def learned(results: Sequence[Result]) -> list[Result]:
+    """Seeds at which training from scratch raised the probe."""
+    return [r for r in results if r.value("gain") > 0]
+
+
+def sound(results: Sequence[Result]) -> bool:
+    """Whether something follows: enough seeds learned something, and in the mean over all of them the probe is raised
+    beyond doubt. Over those alone that would be so by choice."""
+    return len(learned(results)) >= LEAST and mean_over_seeds(results, "gain").low > 0
+
+
+def ground(results: Sequence[Result], who: str) -> str:
+    """From where to where training from scratch goes, and what does not follow where that is not upwards."""
+    seeds, left, gain = len(results), len(learned(results)), mean_over_seeds(results, "gain")
+    none = (f" At {seeds - left} of {seeds} seeds that is no higher: nothing was learned that could be reached sooner, "
+            "and such seeds are left out.")  # fmt: skip
+    few = f" With fewer than {LEAST} seeds left, nothing follows."
+    doubt = f" In the mean over all seeds the probe is not surely raised (by {cell(gain)}, 95%), so nothing follows."
+    return (f"{who} from {cell(over_seeds(results, 'untrained'))} before the first step to "
+            f"{cell(over_seeds(results, 'threshold'))}, which is the threshold.{none if left < seeds else ''}"
+            f"{few if left < LEAST else '' if gain.low > 0 else doubt}")  # fmt: skip
+
+
 def faster(results: Sequence[Result], name: str, measure: str) -> bool:
     """Whether it got there with every seed, and the 95% interval of the mean factor lies below 1."""
     return reached(results, name) == len(results) and factor_over_seeds(results, f"{name}_{measure}").high < 1
@@ -75,81 +101,23 @@ def reached(results: Sequence[Result], name: str) -> int:
     return sum(r.value(f"{name}_reached") == 1 for r in results)
 
 
-def said(results: Sequence[Result], name: str, title: str) -> str:
-    """Epochs, operations with and without what was paid before, and how many seeds got there."""
-    got = reached(results, name)
-    times, everything = (factor_over_seeds(results, f"{name}_{key}") for key in ("times", "all"))
-    paid = "" if over_seeds(results, f"{name}_before").value == 0 else f", {everything.value:.2f}× with the teacher's"
-    return (f"{title}: {over_seeds(results, f'{name}_epochs').value:.1f} epochs, {_factor(times)} of the operations"
-            f"{paid} ({got} of {len(results)} seeds)")  # fmt: skip
+def said(results: Sequence[Result], ways: Mapping[str, str]) -> str:
+    """Of each way, epochs, operations with and without what was paid before, and how many seeds got there."""
+    return (f"Geometric means over {len(results)} seeds [95% intervals]: "
+            + "; ".join(_said(results, name, title) for name, title in ways.items()) + ".")  # fmt: skip
 
 
-def _factor(found: Estimate) -> str:
-    return f"{found.value:.2f}× [{found.low:.2f}, {found.high:.2f}]"
+def _said(results: Sequence[Result], name: str, title: str) -> str:
+    epochs, times, everything = (factor_over_seeds(results, f"{name}_{key}") for key in ("epochs", "times", "all"))
+    free = over_seeds(results, f"{name}_before").value == 0
+    paid = "" if free else f", {everything.value:.2f} × with the teacher's"
+    return (f"{title} {factor(epochs, '.1f')} epochs and {factor(times)} × the operations{paid} "
+            f"(reached at {reached(results, name)})")  # fmt: skip
 
 
-def runs_table(results: Sequence[Result], ways: Mapping[str, str], published: Mapping[str, tuple[str, str]]) -> Any:
-    """One row for each way and seed; what is published stands in the last columns."""
-    rows = [
-        [title, r.at["seed"], r.record.get("ways", {}).get(name, r.status), _plain(r.value(f"{name}_final")),
-         _plain(r.value(f"{name}_directions"), ".1f"),
-         _plain(r.value("threshold")), "yes" if r.value(f"{name}_reached") == 1 else "no",
-         _plain(r.value(f"{name}_epochs"), ".1f"), _plain(r.value(f"{name}_times"), ".2f"),
-         *published.get(name, ("", ""))]
-        for name, title in ways.items() for r in results
-    ]  # fmt: skip
-    columns = ["way", "seed", "run", "accuracy at the end", "directions", "threshold", "reached", "epochs",
-               "× operations", "published epochs", "published ×"]  # fmt: skip
-    return {"title": "Epochs and operations until a probe reaches the threshold on held-out groups", "columns": columns,
-            "rows": rows}  # fmt: skip
-
-
-def costs_table(results: Sequence[Result], ways: Mapping[str, str]) -> Any:
-    """What the operations are made of, means over seeds."""
-    rows = [
-        [title, *(_plain(over_seeds(results, f"{name}_{key}").value, shape) for key, shape in
-                  (("flops", ".3g"), ("map", ".2%"), ("before", ".3g"), ("times", ".2f"), ("all", ".2f")))]
-        for name, title in ways.items()
-    ]  # fmt: skip
-    columns = ["way", "operations to the threshold", "of which the map", "paid before: teacher and its latents",
-               "×, without what was paid before", "×, with it"]  # fmt: skip
-    return {"title": "Costs, means over seeds", "columns": columns, "rows": rows}
-
-
-def curves_figure(results: Sequence[Result], ways: Mapping[str, str], title: str) -> dict[str, Any]:
-    """Accuracy by epochs, by operations and, where something was paid before, with that: means over seeds, with the
-    lowest and the highest."""
-    units = {"epochs": _epochs, "operations": _operations}
-    if any(over_seeds(results, f"{name}_before").value > 0 for name in ways):
-        units["operations, with the teacher's"] = lambda result, name: (
-            _operations(result, name) + result.value(f"{name}_before")
-        )
-    panels = [{"title": f"by {unit}", "x_label": unit,
-               "series": [_mean_curve(results, name, label, scale) for name, label in ways.items()
-                          if any(name in r.record.get("curves", {}) for r in results)]}
-              for unit, scale in units.items()]  # fmt: skip
-    return {"kind": "curves", "title": title, "y_label": "probe accuracy, held out", "panels": panels,
-            "note": "Held-out groups; means over seeds, with the lowest and the highest as bands."}  # fmt: skip
-
-
-def _epochs(result: Result, name: str) -> np.ndarray:
-    return np.array(result.record["curves"][name])[:, 0] / result.record["epoch"]
-
-
-def _operations(result: Result, name: str) -> np.ndarray:
-    """Of a step, as many as of the steps to the threshold, by their number."""
-    each = result.value(f"{name}_flops") / (result.value(f"{name}_epochs") * result.record["epoch"])
-    return np.array(result.record["curves"][name])[:, 0] * each
-
-
-def _mean_curve(results: Sequence[Result], name: str, label: str, scale: Scaled) -> dict[str, Any]:
-    """Checkpoints are the same for all seeds; costs of a step are, too, but for the teacher's."""
-    there = [r for r in results if name in r.record.get("curves", {})]
-    y = np.stack([np.array(r.record["curves"][name])[:, 1] for r in there])
-    x = np.stack([scale(r, name) for r in there]).mean(0)
-    low, high = y.min(0).tolist(), y.max(0).tolist()
-    return {"name": label, "x": x.tolist(), "y": y.mean(0).tolist(), "low": low, "high": high}
-
-
-def _plain(value: float, shape: str = ".3f") -> str:
-    return "–" if np.isnan(value) else f"{value:{shape}}"
+def factor(found: Estimate, shape: str = ".2f") -> str:
+    """A geometric mean with its interval, as tables have it."""
+    if np.isnan(found.value):
+        return "–"
+    value, low, high = (f"{number:{shape}}" for number in (found.value, found.low, found.high))
+    return f"{value} [{low}, {high}]"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.maps import RidgeMap
-from jepatlas.align.probes import LinearProbe, migration_report
+from jepatlas.align.probes import LinearProbe, distil, migration_report
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out
 from jepatlas.base.records import Estimate
@@ -39,8 +39,9 @@ PUBLISHED = {"untranslated": 0.4959, "shared": 0.5170, "distilled": 0.5063}
 NONE = Estimate(np.nan, np.nan, np.nan, 0)
 
 
-def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> dict[str, Estimate]:
-    """Accuracies by name, of states that both agents see; without numbers where the map does not carry the probe."""
+def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> tuple[dict[str, Estimate], str]:
+    """Accuracies by name, of states that both agents see; without numbers, but with the reason, where the map does not
+    carry the probe."""
     rows_a, rows_b, held = _shared(source, target)
     a, b = source.latents(rows_a).astype(np.float64), target.latents(rows_b).astype(np.float64)
     table = source.seen.table
@@ -54,14 +55,13 @@ def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> d
     try:
         report = migration_report(probe, through.map_, a, b, labels, split=split, rng=rng, groups=groups,
                                   replicates=replicates)  # fmt: skip
-    except InputError:  # what the probe reads is lost on the way, and that is an answer
-        return dict.fromkeys(PROBES, NONE)
-    head = RidgeMap().fit(b[paired], probe.logits(a[paired]), groups=groups[paired])
-    hits = probe.classes[head.transform(b[held]).argmax(1)] == labels[held]
+    except InputError as error:  # what the probe reads is lost on the way, and that is an answer
+        return dict.fromkeys(PROBES, NONE), str(error).partition(". ")[0]
+    hits = distil(probe, a[paired], b[paired], groups[paired]).predict(b[held]) == labels[held]
     distilled = bootstrap(lambda w: {"hits": float(np.average(hits, weights=w))}, len(hits), rng, groups=groups[held],
                           replicates=replicates)["hits"]  # fmt: skip
     return {"source": report.source, "untranslated": report.untranslated or NONE, "shared": report.migrated,
-            "distilled": distilled, "target": report.target}  # fmt: skip
+            "distilled": distilled, "target": report.target}, ""  # fmt: skip
 
 
 def _shared(source: Seeing, target: Seeing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -72,11 +72,28 @@ def _shared(source: Seeing, target: Seeing) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def probes_said(results: Sequence[Result]) -> str:
-    return ", ".join(f"{title} {over_seeds(results, f'probe_{name}').value:.3f}" for name, title in PROBES.items())
+    """Means, and of how many seeds they are."""
+    if not over_seeds(results, "probe_shared").n:
+        return "it could be read at no seed"
+    means = (f"{title} {over_seeds(results, f'probe_{name}').value:.3f}" for name, title in PROBES.items())
+    return f"{', '.join(means)} (means {_of(results)})"
 
 
 def probes_table(results: Sequence[Result]) -> dict[str, Any]:
-    rows = [[r.at["seed"], r.status, *(cell(r.estimate(f"probe_{name}")) for name in PROBES)] for r in results]
-    rows += [["published", "", *(str(PUBLISHED.get(name, "")) for name in PROBES)]]
+    rows = [[r.at["seed"], r.status, *(cell(r.estimate(f"probe_{name}")) for name in PROBES), _why(r)] for r in results]
+    means = [over_seeds(results, f"probe_{name}").value for name in PROBES]
+    rows += [["mean", _of(results), *("–" if np.isnan(value) else f"{value:.3f}" for value in means), ""]]
+    rows += [["published", "", *(str(PUBLISHED.get(name, "")) for name in PROBES), ""]]
     return {"title": "A probe of the teacher, read from the student that learned alone, with 95% intervals by groups",
-            "columns": ["seed", "status", *PROBES.values()], "rows": rows}  # fmt: skip
+            "columns": ["seed", "status", *PROBES.values(), "why there is no number"], "rows": rows}  # fmt: skip
+
+
+def _of(results: Sequence[Result]) -> str:
+    return f"of {over_seeds(results, 'probe_shared').n} of {len(results)} seeds"
+
+
+def _why(result: Result) -> str:
+    """Records from before reasons were kept have none; there was one reason only."""
+    if result.status != "finished" or not np.isnan(result.value("probe_shared")):
+        return ""
+    return result.record.get("probe_lost", "the map does not carry what the probe reads")

@@ -41,8 +41,7 @@ TEACHERS = {"migration": "teacher", "logits": "teacher", "latents": "teacher", "
 
 @dataclass(frozen=True)
 class _Way:
-    """How a run ended and, where it finished, what a probe read as it went, what a step costs, and whether latents
-    vary."""
+    """How a run ended and, where it finished, what a probe read, what a step costs, and whether latents vary."""
 
     record: dict[str, Any]
     curve: Curve = field(default_factory=list)
@@ -67,8 +66,9 @@ def run_migration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     agent = load_agent(place / "teacher")
     before = encoding_flops(agent.objective, teacher.size, len(agent.seen.learnt))
     before += cost_of(teacher).step * teacher.training.steps
-    shared = share_probe(agent, load_agent(place / "scratch"), teacher.seed, settings["replicates"])
-    return _told(ways, settings, student, before, {f"probe_{name}": value for name, value in shared.items()})
+    shared, lost = share_probe(agent, load_agent(place / "scratch"), teacher.seed, settings["replicates"])
+    told = _told(ways, settings, student, before, {f"probe_{name}": value for name, value in shared.items()})
+    return told | {"probe_lost": lost}
 
 
 def run_mutual(settings: dict[str, Any], folder: str) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""A race of ways to train, to look at: every run, what the ways cost over seeds, and accuracies as training goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.social_race import LEAST, factor, learned, reached
+from jepatlas.experiments.tables import factor_over_seeds, over_seeds
+
+__all__ = ["curves_figure", "race_tables"]
+
+Scaled = Callable[[Result, str], np.ndarray]
+
+
+def race_tables(results: Sequence[Result], ways: Mapping[str, str], published: Mapping[str, tuple[str, str]]) -> Any:
+    """Every run and, where enough seeds learned something, what the ways cost over these."""
+    left = learned(results)
+    return (_runs(results, ways, published), *([_costs(left, ways, len(results))] if len(left) >= LEAST else []))
+
+
+def _runs(results: Sequence[Result], ways: Mapping[str, str], published: Mapping[str, tuple[str, str]]) -> Any:
+    """One row for each way and seed; what is published stands in the last columns."""
+    rows = [
+        [title, r.at["seed"], r.record.get("ways", {}).get(name, r.status), _plain(r.value(f"{name}_final")),
+         _plain(r.value(f"{name}_directions"), ".1f"), _plain(r.value("untrained")), _plain(r.value("threshold")),
+         *_spent(r, name), *published.get(name, ("", ""))]
+        for name, title in ways.items() for r in results
+    ]  # fmt: skip
+    columns = ["way", "seed", "run", "accuracy at the end", "directions", "before the first step", "threshold",
+               "reached", "epochs", "× operations", "published epochs", "published ×"]  # fmt: skip
+    return {"title": "Epochs and operations until a probe reaches the threshold on held-out groups", "columns": columns,
+            "rows": rows}  # fmt: skip
+
+
+def _spent(result: Result, name: str) -> tuple[str, str, str]:
+    """Where the threshold is no higher than where all begin, nobody reaches anything, and nobody is charged."""
+    if result.value("gain") <= 0:
+        return "–", "nothing learned", "–"
+    return ("yes" if result.value(f"{name}_reached") == 1 else "no", _plain(result.value(f"{name}_epochs"), ".1f"),
+            _plain(result.value(f"{name}_times"), ".2f"))  # fmt: skip
+
+
+def _costs(left: Sequence[Result], ways: Mapping[str, str], seeds: int) -> Any:
+    """What the operations are made of. A step costs the same at every seed, and so do the map's share of it and what
+    was paid before."""
+    rows = [
+        [title, f"{reached(left, name)} of {len(left)}", factor(factor_over_seeds(left, f"{name}_epochs"), ".1f"),
+         factor(factor_over_seeds(left, f"{name}_flops"), ".3g"),
+         _plain(over_seeds(left, f"{name}_map").value, ".2%"), _plain(over_seeds(left, f"{name}_before").value, ".3g"),
+         *(factor(factor_over_seeds(left, f"{name}_{key}")) for key in ("times", "all"))]
+        for name, title in ways.items()
+    ]  # fmt: skip
+    columns = ["way", "reached", "epochs", "operations to the threshold", "of which the map",
+               "paid before: teacher and its latents", "×, without what was paid before", "×, with it"]  # fmt: skip
+    title = (f"Costs to the threshold: geometric means over seeds [95% intervals], of the {len(left)} of {seeds} seeds "
+             "at which something was learned")  # fmt: skip
+    return {"title": title, "columns": columns, "rows": rows}
+
+
+def curves_figure(results: Sequence[Result], ways: Mapping[str, str], title: str) -> dict[str, Any]:
+    """Accuracy by epochs, by operations and, where something was paid before, with that: means over seeds, with the
+    lowest and the highest."""
+    units = {"epochs": _epochs, "operations": _operations}
+    if any(over_seeds(results, f"{name}_before").value > 0 for name in ways):
+        units["operations, with the teacher's"] = lambda result, name: (
+            _operations(result, name) + result.value(f"{name}_before")
+        )
+    panels = [{"title": f"by {unit}", "x_label": unit,
+               "series": [_mean_curve(results, name, label, scale) for name, label in ways.items()
+                          if any(name in r.record.get("curves", {}) for r in results)]}
+              for unit, scale in units.items()]  # fmt: skip
+    return {"kind": "curves", "title": title, "y_label": "probe accuracy, held out", "panels": panels,
+            "note": "Held-out groups; means over seeds, with the lowest and the highest as bands."}  # fmt: skip
+
+
+def _epochs(result: Result, name: str) -> np.ndarray:
+    return np.array(result.record["curves"][name])[:, 0] / result.record["epoch"]
+
+
+def _operations(result: Result, name: str) -> np.ndarray:
+    """Of a step, as many as of the steps to the threshold, by their number."""
+    each = result.value(f"{name}_flops") / (result.value(f"{name}_epochs") * result.record["epoch"])
+    return np.array(result.record["curves"][name])[:, 0] * each
+
+
+def _mean_curve(results: Sequence[Result], name: str, label: str, scale: Scaled) -> dict[str, Any]:
+    """Checkpoints are the same for all seeds; costs of a step are, too, but for the teacher's."""
+    there = [r for r in results if name in r.record.get("curves", {})]
+    y = np.stack([np.array(r.record["curves"][name])[:, 1] for r in there])
+    x = np.stack([scale(r, name) for r in there]).mean(0)
+    low, high = y.min(0).tolist(), y.max(0).tolist()
+    return {"name": label, "x": x.tolist(), "y": y.mean(0).tolist(), "low": low, "high": high}
+
+
+def _plain(value: float, shape: str = ".3f") -> str:
+    return "–" if np.isnan(value) else f"{value:{shape}}"
