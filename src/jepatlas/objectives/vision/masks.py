@@ -40,8 +40,8 @@ class BlockMasks:
     """Blocks to be predicted from a context, side lengths as shares of the grid's.
 
     The defaults are those of "Social-JEPA": four blocks of 7 × 7 on 14 × 14 patches, a share of .6 hidden; the context
-    is drawn among what no block covers. I-JEPA itself has four blocks of a scale of .15–.2 of the image and an aspect ratio of
-    .75–1.5, both drawn anew, and as the context one square block of a scale of .85–1 less the patches of those.
+    is drawn among what no block covers. I-JEPA itself has four blocks of a scale of .15–.2 of the image and an
+    aspect ratio of .75–1.5, both drawn anew, and as the context a square block of a scale of .85–1 less their patches.
     """
 
     blocks: int = 4
