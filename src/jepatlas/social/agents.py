@@ -91,7 +91,8 @@ def _collapsed(found: Estimate, dim: int) -> str:
         )
     return (
         f"Collapsed: latents of held-out images vary along {found.value:.1f} of {dim} directions, so "
-        "almost all of them look alike to this agent. Try a smaller learning rate or another objective."
+        "almost all of them look alike to this agent. Try a smaller learning rate, a slow copy that follows faster in "
+        "a short training (--objective.momentum, where there is one), or another objective."
     )
 
 
