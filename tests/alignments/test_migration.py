@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from alignments.models import Models, matched
 
-from jepatlas.align import LinearProbe, migrate, split_rows
+from jepatlas.align import LinearProbe, distil, migrate, split_rows
 from jepatlas.alignments import Migration, fit_map, migrate_between
 from jepatlas.alignments.probe_rows import halves
 from jepatlas.base.errors import InputError
@@ -40,6 +40,10 @@ def test_probe_and_map_come_from_different_halves_of_the_rows_that_are_not_held_
 def test_the_record_has_the_accuracies():
     found = migrate_between(BOTH, "ridge", limit=1e6, seed=0)
     verdicts = judged(found)
+    rows = split_rows(240, numpy_generator(0, "migrate split"), groups=MODELS.group)
+    mapped = halves(rows.fit, MODELS.label, MODELS.group, 0).fit
+    head = distil(found.source, MODELS.a[mapped], MODELS.b[mapped], MODELS.group[mapped])  # on the map's own pairs
+    assert verdicts["probe_distilled"].value == np.mean(head.predict(MODELS.b[rows.score]) == MODELS.label[rows.score])
     assert verdicts["probe_migrated"].value == found.report.migrated.value > found.report.majority + 0.2
     price = verdicts["probe_price"]
     assert price.value == pytest.approx(found.report.target.value - found.report.migrated.value)

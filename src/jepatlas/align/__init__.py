@@ -36,7 +36,7 @@ from jepatlas.align.maps import (
     StreamedMap,
 )
 from jepatlas.align.nulls import Null, half_sample_intervals, permutation_null
-from jepatlas.align.probes import LinearProbe, MigrationReport, Support, migrate, migration_report, support
+from jepatlas.align.probes import LinearProbe, MigrationReport, Support, distil, migrate, migration_report, support
 from jepatlas.align.similarity import (
     METRICS,
     NEIGHBOURS,
@@ -94,6 +94,7 @@ __all__ = [
     "cka_debiased",
     "cycle_error",
     "cycle_verdicts",
+    "distil",
     "dsc",
     "dsc_sampled",
     "exchanged",

@@ -76,8 +76,11 @@ def migrate_between(
     except InputError as error:  # a map of unrelated models is no map to fit on more pairs
         raise InputError(" ".join([*chance, str(error)])) from error
 
+    enough = groups is None or len(np.unique(groups[mapped])) > 1  # a distilled head chooses its penalty by groups
+
     def report(scored: np.ndarray) -> MigrationReport:
         return migration_report(probe, fitted, a, b, labels, split=Split(rows, scored), limit=limit, groups=groups,
+                                distilled=mapped if enough else None,
                                 rng=numpy_generator(seed, "migrate"))  # fmt: skip
 
     found = report(split.score)

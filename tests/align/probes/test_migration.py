@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jepatlas.align.maps import RidgeMap
+from jepatlas.align.probes.distillation import distil
 from jepatlas.align.probes.migration import migrate, support
 from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.align.probes.report import MigrationReport, migration_report
@@ -158,6 +160,24 @@ def test_the_report_from_its_definitions():
     assert report.support.truncated == 0 and report.support.lost < 1e-12
     for estimate in (report.source, report.migrated, report.target, report.loss, report.price):
         assert estimate.low <= estimate.value <= estimate.high and estimate.n == len(score)
+
+
+def test_a_distilled_head_from_its_definition():
+    """A ridge map to the probe's logits, as a probe; without rows for it the rest of the report is the same."""
+    trial = Trial.draw()
+    fit, score = trial.split
+    probe = LinearProbe.fit(trial.a[fit], trial.labels[fit])
+    fitted = RidgeMap().fit(trial.b[fit], probe.logits(trial.a[fit]), groups=trial.groups[fit])
+    head = distil(probe, trial.a[fit], trial.b[fit], trial.groups[fit])
+    np.testing.assert_allclose(head.logits(trial.b), fitted.transform(trial.b), atol=1e-9)
+    assert np.corrcoef(head.logits(trial.b).ravel(), probe.logits(trial.a).ravel())[0, 1] > 0.95
+    report = trial.report(distilled=fit)
+    assert report.distilled is not None
+    assert report.distilled.value == np.mean(head.predict(trial.b[score]) == trial.labels[score]) > 0.8
+    assert "probe_distilled" in {verdict.name for verdict in report.verdicts()}
+    without = trial.report()
+    assert without.distilled is None and without.migrated == report.migrated
+    assert "probe_distilled" not in {verdict.name for verdict in without.verdicts()}
 
 
 def test_a_good_map_brings_the_probe_across_and_a_random_one_does_not():

@@ -1,7 +1,7 @@
-"""What a migrated probe is worth: its accuracy beside the source's, the untranslated head's and a trained one's.
+"""What a migrated probe is worth: its accuracy beside the source's, and those of other heads on the target.
 
-All four are scored on the same held-out rows, and the rate of the commonest class stands beside them: the accuracy of
-one who does not look.
+These are the source's head as it is, one distilled from its logits, and one trained on labels. All are scored on the
+same held-out rows, and the rate of the commonest class stands beside them: the accuracy of one who does not look.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jepatlas.align.paired import paired
+from jepatlas.align.probes.distillation import distil
 from jepatlas.align.probes.migration import LIMIT, Support, check_widths, migrate, support
 from jepatlas.align.probes.probe import LinearProbe, check_classes
 from jepatlas.align.splits import group_labels
@@ -35,23 +36,32 @@ class MigrationReport:
     price: Estimate  # target − migrated, on the same rows
     majority: float
     support: Support
+    distilled: Estimate | None = None  # a head on b, fitted to the probe's logits; None where no rows were given for it
 
     def verdicts(self) -> list[Verdict]:
         """Judged against the commonest class: a head that does not beat it reads nothing."""
-        shared = () if self.untranslated is None else (
-            Verdict.judge("probe_untranslated", self.untranslated, direction="higher", null=self.majority,
-                          good="The probe on the target as it is: what sharing a head without a map would give."),
-        )  # fmt: skip
+        others = [
+            Verdict.judge(f"probe_{name}", one, direction="higher", null=self.majority, good=good)
+            for name, (one, good) in self._others().items() if one is not None
+        ]  # fmt: skip
         return [
             _head("probe_source", self.source, self.majority, "The source probe reads its own model.",
                   "The source probe does not beat the commonest class on its own model: there is nothing to migrate."),
-            *shared,
+            *others,
             _head("probe_migrated", self.migrated, self.majority, "The migrated probe reads the target, untrained.",
                   "The migrated probe does not beat the commonest class: fit the map on more pairs, or robustly."),
             _head("probe_target", self.target, self.majority, "For reference: a probe trained on the target.",
                   "Even a probe trained on the target does not beat the commonest class: the labels are not there."),
             *self._costs(),
         ]  # fmt: skip
+
+    def _others(self) -> dict[str, tuple[Estimate | None, str]]:
+        """What sharing without a map would give."""
+        return {
+            "untranslated": (self.untranslated, "The probe on the target as it is (A-probe): sharing without a map."),
+            "distilled": (self.distilled, "Knowledge distillation: a linear head on the target, fitted to the probe's "
+                          "logits on pairs of the same states; it carries this one probe alone."),
+        }  # fmt: skip
 
     def _costs(self) -> list[Verdict]:
         s, n = self.support, self.migrated.n
@@ -90,12 +100,14 @@ def migration_report(
     rng: np.random.Generator,
     limit: float = LIMIT,
     groups: np.ndarray | None = None,
+    distilled: np.ndarray | None = None,
     replicates: int = 500,
 ) -> MigrationReport:
     """Neither probe nor map may have seen `split.score`, which all is scored on; the target's probe has `split.fit`.
 
     Probe and map must not have the same rows, either: both overfit the same noise, and labels pass from one to the
-    other. A probe "migrated" between two independent models (500 rows, 100 and 16 dimensions) with 83%.
+    other. A probe "migrated" between two independent models (500 rows, 100 and 16 dimensions) with 83%. `distilled`
+    are rows to distil a head on, where one is wanted: those of the map, for a fair comparison.
     """
     a, b = paired(a, b)
     check_widths(probe, translation, b.shape[1])
@@ -107,6 +119,9 @@ def migration_report(
     heads = {"source": (probe, a), "migrated": (carried, b), "target": (LinearProbe.fit(b[fit], labels[fit]), b)}
     if a.shape[1] == b.shape[1]:
         heads["untranslated"] = (probe, b)
+    if distilled is not None:
+        alike = None if groups is None else groups[distilled]
+        heads["distilled"] = (distil(probe, a[distilled], b[distilled], alike), b)
     hits = np.stack([head.predict(h[score]) == truth for head, h in heads.values()], axis=1)
 
     def accuracies(weights: np.ndarray) -> dict[str, float]:
@@ -119,7 +134,7 @@ def migration_report(
     majority = np.unique(truth, return_counts=True)[1].max() / len(truth)
     kept = support(probe, translation, limit=limit, latents=a[fit])
     return MigrationReport(found["source"], found.get("untranslated"), found["migrated"], found["target"],
-                           found["loss"], found["price"], float(majority), kept)  # fmt: skip
+                           found["loss"], found["price"], float(majority), kept, found.get("distilled"))  # fmt: skip
 
 
 def _head(name: str, accuracy: Estimate, majority: float, good: str, bad: str) -> Verdict:

@@ -25,10 +25,10 @@ class Probe(Pairing):
     Example: jepatlas migrate probe --probe colour.safetensors --map runs/align/map.safetensors
 
     With paired latents and labels, accuracies are reported on held-out rows: of the source, of the head as it is, of
-    the migrated one, and of a probe trained on B. Without latents, the probe is carried through a saved map. What is
-    given, probe or map, may have seen the rows: it is scored on all of them, and that is said. Where neither is given,
-    the probe is trained on one half of the rows that are not held out, and the map fitted on the other. Where the map
-    tells B from A no better than chance, no probe is written.
+    the migrated one, of one that is distilled from the source's logits, and of a probe trained on B. Without latents,
+    the probe is carried through a saved map. What is given, probe or map, may have seen the rows: it is scored on all
+    of them, and that is said. Where neither is given, the probe is trained on one half of the rows that are not held
+    out, and the map fitted on the other. Where the map tells B from A no better than chance, no probe is written.
     """
 
     latents: tyro.conf.Positional[tuple[Path, ...]] = ()
