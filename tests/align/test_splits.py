@@ -58,7 +58,7 @@ def test_ids_that_do_not_match_are_named(a, b, message: str):
 
 @given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True))
 def test_shared_ids_are_those_of_both_in_the_order_of_a(a: list[int], b: list[int]):
-    rows_a, rows_b = match_ids(np.array(a, int), np.array(b, int), shared=True)
+    rows_a, rows_b = match_ids(np.array(a, int), np.array(b, int), intersect=True)
     assert [a[row] for row in rows_a] == [b[row] for row in rows_b] == [one for one in a if one in b]
 
 

@@ -74,17 +74,17 @@ def test_states_that_only_one_has_are_left_out_where_that_is_asked_for():
     a = Latents("ada", MODELS.a[:18], IDS[:18], labels=MODELS.label[:18])
     b = Latents("ben", MODELS.b[order], IDS[order], labels=MODELS.label[order], raw=MODELS.raw[order])
     with pytest.raises(
-        InputError, match=r"^1 id of a is missing in b: state 0\. .* --shared \(in Python shared=True\)"
+        InputError, match=r"^1 id of a is missing in b: state 0\. .* --intersect \(in Python intersect=True\)"
     ):
         match(a, b)
-    found = match(a, b, shared=True)
+    found = match(a, b, intersect=True)
     np.testing.assert_array_equal(found.a.h, MODELS.a[1:18])
     np.testing.assert_array_equal(found.b.h, MODELS.b[1:18])
     np.testing.assert_array_equal(found.b.raw, MODELS.raw[1:18])
     assert found.about == {"left out of a": 1, "left out of b": 2}
     assert found.missed == ["States that only one of the two has are left out: 1 of ada, 2 of ben."]
     assert found.rows(np.arange(3)).left_out == (1, 2)
-    whole = match(Latents("ada", MODELS.a, IDS), Latents("ben", MODELS.b, IDS), shared=True)
+    whole = match(Latents("ada", MODELS.a, IDS), Latents("ben", MODELS.b, IDS), intersect=True)
     assert len(whole.a.h) == 20 and not whole.about and not whole.missed
 
 
@@ -99,7 +99,7 @@ def test_states_that_only_one_has_are_left_out_where_that_is_asked_for():
 )
 def test_too_few_shared_states(a: np.ndarray | None, b: np.ndarray | None, message: str):
     with pytest.raises(InputError, match=message):
-        match(Latents("ada", MODELS.a, a), Latents("ben", MODELS.b, b), shared=True)
+        match(Latents("ada", MODELS.a, a), Latents("ben", MODELS.b, b), intersect=True)
 
 
 def test_what_only_the_target_knows_is_known():

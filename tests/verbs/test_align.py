@@ -183,8 +183,8 @@ def test_a_view_that_lacks_states_is_aligned_by_those_that_are_shared(capsys: Ca
     files = [write("a.npz", h=MODELS.a[:60], ids=IDS[:60], groups=MODELS.group[:60]),
              write("b.npz", h=MODELS.b[ORDER[2:]], ids=IDS[ORDER[2:]])]  # fmt: skip
     kept = np.setdiff1d(np.arange(60), ORDER[:2])
-    assert "--shared" in refused(capsys, "align", *files)
-    assert call("align", *files, *QUICK, "--shared") == 0
+    assert "--intersect" in refused(capsys, "align", *files)
+    assert call("align", *files, *QUICK, "--intersect") == 0
     said = f"States that only one of the two has are left out: {60 - len(kept)} of a, {62 - len(kept)} of b."
     assert said in capsys.readouterr().out
     record = json.loads(Path("out/records/align.json").read_text())
@@ -195,7 +195,7 @@ def test_a_view_that_lacks_states_is_aligned_by_those_that_are_shared(capsys: Ca
     )
     assert told["pairs fitted"] + told["pairs held out"] == len(kept)
     assert "share 4 of their 60 and 4 states" in refused(
-        capsys, "align", files[0], write("few.npz", h=MODELS.b[:4], ids=IDS[:4]), "--shared"
+        capsys, "align", files[0], write("few.npz", h=MODELS.b[:4], ids=IDS[:4]), "--intersect"
     )
 
 

@@ -74,7 +74,7 @@ def test_every_format_gives_the_same_accuracies(kind: str, capsys: Captured):
 def test_between_views_of_which_one_lacks_states(capsys: Captured):
     a, b = write("a.npz", h=MODELS.a, ids=IDS, labels=SIDE), write("b.npz", h=MODELS.b[:90], ids=IDS[:90])
     assert "6 ids of a are missing in b" in refused(capsys, "migrate", "probe", a, b)
-    found = answer(capsys, "migrate", "probe", a, b, "--shared", "--out", "out")
+    found = answer(capsys, "migrate", "probe", a, b, "--intersect", "--out", "out")
     told = found["provenance"]
     assert told["pairs fitted"] + told["rows the probe was trained on"] + told["pairs held out"] == 90
     assert told["left out of a"] == 6 and found["summary"].endswith("are left out: 6 of a, 0 of b.")

@@ -64,7 +64,7 @@ def test_every_format_gives_the_same_agreement(kind: str, capsys: Captured):
 def test_between_views_of_which_one_lacks_states(capsys: Captured):
     a, b = write("a.npz", h=MODELS.a[4:], ids=IDS[4:]), write("b.npz", h=MODELS.b, ids=IDS)
     rest = ["--energy", "door.safetensors", "--states", "16", "--out", "out"]
-    found = answer(capsys, "migrate", "energy", a, b, *rest, "--shared")
+    found = answer(capsys, "migrate", "energy", a, b, *rest, "--intersect")
     assert found["provenance"]["left out of b"] == 4 and found["summary"].endswith("are left out: 0 of a, 4 of b.")
 
 

@@ -18,10 +18,10 @@ NAMED = 5
 """How many of the offending ids a message names."""
 
 
-def match_ids(ids_a: np.ndarray, ids_b: np.ndarray, *, shared: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def match_ids(ids_a: np.ndarray, ids_b: np.ndarray, *, intersect: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Rows of a and of b that have the same id, in the order of a; each side has an id once.
 
-    Both must hold the same ids, or else with `shared` those that only one of them holds are left out.
+    Both must hold the same ids, or else with `intersect` those that only one of them holds are left out.
 
     >>> match_ids(np.array(["x", "y", "z"]), np.array(["z", "x", "y"]))
     (array([0, 1, 2]), array([1, 2, 0]))
@@ -35,7 +35,7 @@ def match_ids(ids_a: np.ndarray, ids_b: np.ndarray, *, shared: bool = False) -> 
     for name, ids in (("a", ids_a), ("b", ids_b)):
         values, counts = np.unique(ids, return_counts=True)
         _refuse(values[counts > 1], ("occurs", "occur"), f"more than once in {name}", "Give each row an id of its own.")
-    if not shared:
+    if not intersect:
         _refuse_missing("a", np.setdiff1d(ids_a, ids_b), "b")
         _refuse_missing("b", np.setdiff1d(ids_b, ids_a), "a")
     rows, order = np.flatnonzero(np.isin(ids_a, ids_b)), np.argsort(ids_b)
@@ -131,7 +131,7 @@ def _labels(name: str, labels: np.ndarray) -> np.ndarray:
 
 def _refuse_missing(name: str, ids: np.ndarray, other: str) -> None:
     remedy = (f"Leave those rows out of {name}, or add them to {other}; or pair the states that both have, and leave "
-              "out the rest: --shared (in Python shared=True).")  # fmt: skip
+              "out the rest: --intersect (in Python intersect=True).")  # fmt: skip
     _refuse(ids, (f"of {name} is", f"of {name} are"), f"missing in {other}", remedy)
 
 

@@ -56,17 +56,17 @@ class Matched:
         return dict(zip(("left out of a", "left out of b"), self.left_out, strict=True)) if any(self.left_out) else {}
 
 
-def match(a: Latents, b: Latents, *, shared: bool = False) -> Matched:
+def match(a: Latents, b: Latents, *, intersect: bool = False) -> Matched:
     """Bring the rows of the same state together, by ids where there are any; else row i belongs to row i.
 
-    Both must have the same states. With `shared`, those that only one of them has are left out and counted.
+    Both must have the same states. With `intersect`, those that only one of them has are left out and counted.
     """
     check_ids(a, b)
     if a.ids is None or b.ids is None:
-        if shared:
+        if intersect:
             raise InputError(
                 f"{a.name} and {b.name} have no ids, so nothing says which states they share. Give the rows of both "
-                "the ids of their states (--ids A_IDS B_IDS), or leave out --shared."
+                "the ids of their states (--ids A_IDS B_IDS), or leave out --intersect."
             )
         if len(a.h) != len(b.h):
             raise InputError(
@@ -74,8 +74,8 @@ def match(a: Latents, b: Latents, *, shared: bool = False) -> Matched:
                 "Give the rows of both the ids of their states (--ids A_IDS B_IDS)."
             )
         return _agree(a, b)
-    rows_a, rows_b = match_ids(a.ids, b.ids, shared=shared)
-    if shared and len(rows_a) < FEWEST:
+    rows_a, rows_b = match_ids(a.ids, b.ids, intersect=intersect)
+    if intersect and len(rows_a) < FEWEST:
         raise InputError(
             f"{a.name} and {b.name} share {len(rows_a) or 'none'} of their {len(a.h)} and {len(b.h)} states, but at "
             f"least {FEWEST} are needed: half of them is held out. Are the ids of both written alike ('{a.ids[0]}' and "

@@ -165,7 +165,7 @@ def _read(options: Align) -> Matched:
         raise InputError("The controls need the raw input of both models: give --raw-a and --raw-b.")
     a = read_latents(options.a, ids=ids[0], groups=options.groups, labels=options.labels, raw=options.raw_a)
     b = read_latents(options.b, ids=ids[1], raw=options.raw_b)
-    return match(a, b, shared=options.shared)
+    return match(a, b, intersect=options.intersect)
 
 
 def _study(matched: Matched, options: Align) -> Study:

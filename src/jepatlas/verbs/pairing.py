@@ -17,7 +17,7 @@ class Pairing:
     ids: tuple[Path, ...] = ()
     """Two files with the ids of the rows of A and of B, which then need not be in the same order: any of these
     formats, or txt with one id a line."""
-    shared: bool = False
+    intersect: bool = False
     """Pair the states that both have, by ids, and leave out the rest: how many is said. Without it, a state that only
     one of them has is refused."""
 

@@ -26,7 +26,7 @@ def read_models(
         raise InputError(f"give the latents of both models, A and B, but {len(latents)} {were} given.")
     ids_a, ids_b = pairing.id_files
     a = read_latents(latents[0], ids=ids_a, groups=groups, labels=labels)
-    return match(a, read_latents(latents[1], ids=ids_b), shared=pairing.shared)
+    return match(a, read_latents(latents[1], ids=ids_b), intersect=pairing.intersect)
 
 
 def keep(record: Record, through: LinearMap, folder: Path, seed: int) -> Path:
