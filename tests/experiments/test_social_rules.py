@@ -64,25 +64,48 @@ def test_one_seed_decides_nothing():
     assert not social_views.judge(made).verdicts[0].passed
 
 
+def paradigms(mae: float, simclr: float, flat: tuple[str, ...] = ()) -> list[Result]:
+    """Of those that are `flat`, latents collapsed at the first seed alone."""
+    scores = {"ijepa": 0.8, "mae": mae, "simclr": simclr}
+
+    def numbers(at: dict) -> dict[str, float]:
+        lost = at["objective"] in flat and at["seed"] == 0
+        return SCORES | {"r2": scores[at["objective"]], "beyond": 0.1, "flops": 1e12, "cka": 0.5,
+                         "directions": 1.7 if lost else 9.0}  # fmt: skip
+
+    return pairs(numbers, *({"objective": name} for name in scores))
+
+
 @pytest.mark.parametrize(
-    ("mae", "simclr", "outcome"),
+    ("mae", "simclr", "flat", "outcome"),
     [
-        (0.6, 0.5, "holds"),
-        (0.8, 0.5, "holds in part"),
-        (0.95, 0.5, "does not hold"),
-        (0.8, 0.8, "undecided"),
+        (0.6, 0.5, (), "holds"),
+        (0.8, 0.5, (), "holds in part"),
+        (0.95, 0.5, (), "does not hold"),
+        (0.8, 0.8, (), "undecided"),
+        (0.6, 0.5, ("ijepa",), "undecided"),  # what collapsed aligns easily, and shows nothing
+        (0.95, 0.5, ("ijepa",), "does not hold"),  # and yet it is below
+        (0.95, 0.5, ("mae",), "holds in part"),  # what is above I-JEPA collapsed
+        (0.6, 0.5, ("mae", "simclr"), "holds"),  # above those that have it easy
     ],
 )
-def test_paradigms(mae: float, simclr: float, outcome: str):
-    scores = {"ijepa": 0.8, "mae": mae, "simclr": simclr}
-    made = pairs(
-        lambda at: SCORES | {"r2": scores[at["objective"]], "beyond": 0.1, "flops": 1e12, "cka": 0.5},
-        *({"objective": name} for name in scores),
-    )
-    finding = social_paradigms.judge(made)
+def test_paradigms(mae: float, simclr: float, flat: tuple[str, ...], outcome: str):
+    finding = social_paradigms.judge(paradigms(mae, simclr, flat))
     assert finding.outcome == outcome and 0 < len(finding.short) <= 66
     table = finding.tables[0]
     assert table["rows"][1][-2:] == ["0.882 0.845 0.31", "0.409 0.45 0.028"], "published figures stand beside ours"
+    assert table["rows"][1][1] == f"{mae + 1e-3:.3f} ± 0.001", "as mean ± standard deviation"
+
+
+def test_what_collapsed_is_named_marked_and_beyond_nothing():
+    finding = social_paradigms.judge(paradigms(0.9, 0.5, ("ijepa", "mae")))
+    assert "beyond controls: ijepa, mae." in finding.sentence and finding.sentence.endswith("excludes 0: simclr.")
+    assert [row[0] for row in finding.tables[0]["rows"]] == [
+        "ijepa (collapsed at seed 0)", "mae (collapsed at seed 0)", "simclr"
+    ]  # fmt: skip
+    assert finding.figures[0]["names"] == ["ijepa*", "mae*", "simclr"]
+    assert [verdict.passed for verdict in finding.verdicts] == [False, False]
+    assert "some collapsed" in finding.verdicts[1].advice
 
 
 def test_a_collapsed_pair_stays_in_sight():

@@ -12,7 +12,7 @@ from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social_charts import CONTROLS, NAMES, meet
 from jepatlas.experiments.social_measures import translate
 from jepatlas.experiments.social_scenes import SCENES
-from jepatlas.experiments.tables import at, cell, curve, grouped, over_seeds
+from jepatlas.experiments.tables import at, cell, curve, grouped, over_seeds, spread
 
 __all__ = ["first_pairs", "layers_figure", "neighbours_figure", "neighbours_table", "scores_table", "spectrum_figure"]
 
@@ -44,18 +44,12 @@ def _plain(value: float, shape: str) -> str:
 def neighbours_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
     rows = [
         [SCENES[scene].title, NAMES[name],
-         *(_spread([run.value(f"nos_{k}_of_{name}") for run in runs if run.status == "finished"]) for k in NEIGHBOURS)]
+         *(spread([run.value(f"nos_{k}_of_{name}") for run in runs if run.status == "finished"]) for k in NEIGHBOURS)]
         for scene, runs in scenes.items() for name in ("agents", *CONTROLS)
     ]  # fmt: skip
     rows += [[SCENES[scene].setting, "published", *map(str, SCENES[scene].neighbours)] for scene in scenes]
     columns = ["scene", "of", *(f"NOS@{k}" for k in NEIGHBOURS)]
     return {"title": "Neighbourhoods, mean ± standard deviation over seeds", "columns": columns, "rows": rows}
-
-
-def _spread(values: Sequence[float]) -> str:
-    """Mean ± standard deviation; of one value there is none."""
-    spread = f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
-    return "–" if np.isnan(values).any() else f"{np.mean(values):.3f}{spread}"
 
 
 def neighbours_figure(scenes: Mapping[str, Sequence[Result]]) -> Spec:

@@ -11,7 +11,8 @@ from scipy import stats
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
 
-__all__ = ["at", "bars", "cell", "curve", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds", "student"]
+__all__ = ["at", "bars", "cell", "curve", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds", "spread",
+           "student"]  # fmt: skip
 
 
 def cell(estimate: Estimate, digits: int = 3) -> str:
@@ -24,6 +25,20 @@ def cell(estimate: Estimate, digits: int = 3) -> str:
         return "–"
     value, low, high = (f"{number:z.{digits}f}" for number in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
+
+
+def spread(values: Sequence[float], digits: int = 3) -> str:
+    """Mean ± standard deviation; of one value there is none. Where some came to no number, it says of how many it is.
+
+    >>> spread([0.8, 0.9, 1.0]), spread([0.8, 0.9, np.nan]), spread([np.nan])
+    ('0.900 ± 0.100', '0.850 ± 0.071 (2 of 3)', '–')
+    """
+    known = [value for value in values if np.isfinite(value)]
+    if not known:
+        return "–"
+    deviation = f" ± {np.std(known, ddof=1):.{digits}f}" if len(known) > 1 else ""
+    number = f" ({len(known)} of {len(values)})" if len(known) < len(values) else ""
+    return f"{np.mean(known):z.{digits}f}{deviation}{number}"
 
 
 def at(results: Sequence[Result], **where: Any) -> list[Result]:
