@@ -85,7 +85,8 @@ def test_an_agent_drives_beside_chance_and_is_filmed(capsys: Captured):
 
 def test_which_random_actions_are_the_null_is_said(capsys: Captured):
     words = [*SHORT, "--tasks", "2", "--out", "null"]
-    assert "(those it explored by: persistence 0.8)" in answer(capsys, "plan", "runs/day", *words)["summary"]
+    for run in ("day", "file"):  # a file that was collected tells it, too
+        assert "(those it explored by: persistence 0.8)" in answer(capsys, "plan", f"runs/{run}", *words)["summary"]
     unknown = answer(capsys, "plan", "runs/unknown", *words, "--world", "rooms")
     assert "(each drawn anew)" in unknown["summary"]
 

@@ -19,10 +19,11 @@ from jepatlas.recipes import (
     build_world_model,
     gather_episodes,
     load_recipe,
+    policy_of_file,
     world_of_file,
 )
 from jepatlas.runs import trained
-from jepatlas.views import EpisodeFile, stacked
+from jepatlas.views import EpisodeFile, RandomPolicy, stacked
 
 __all__ = ["LatentEpisodes", "TrainedModel", "latent_episodes", "load_world_model"]
 
@@ -41,6 +42,14 @@ class TrainedModel:
         if isinstance(self.recipe.source, WalkedWorld):
             return self.recipe.source.world
         return world_of_file(self.data.episodes) if isinstance(self.data.episodes, EpisodeFile) else None
+
+    @property
+    def explored(self) -> RandomPolicy | None:
+        """The random policy that its episodes were walked by, where that is known."""
+        if isinstance(self.recipe.source, WalkedWorld):
+            motion = self.recipe.source.motion
+            return motion if isinstance(motion, RandomPolicy) else None
+        return policy_of_file(self.data.episodes) if isinstance(self.data.episodes, EpisodeFile) else None
 
     @property
     def environment(self) -> str | None:

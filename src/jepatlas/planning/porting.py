@@ -111,10 +111,11 @@ def port_planner(
            "shuffled pairs": ported(other, b.encode, nothing, own.history)}  # fmt: skip
     course = draw_tasks(world, tasks, seed)
     drives = {name: drive(world, agent, course, config, seed) for name, agent in who.items()}
-    chance = drive_at_random(world, course, config.steps, seed)
+    chance = drive_at_random(world, course, config.steps, seed, b.explored)
     about = {"map": kind, "shared states": states, "planner": config.planner.kind}
     title = f"The planner of {names[0]}, for {names[1]}"
-    record = planning_record(title, world, drives, chance, seed=seed, agent=next(iter(who.values())), about=about)
+    agent = next(iter(who.values()))
+    record = planning_record(title, world, drives, chance, seed=seed, agent=agent, explored=b.explored, about=about)
     first, second, _ = drives.values()
     lost = paired_difference(second.reached, first.reached)
     return through, replace(record, verdicts=(*record.verdicts, _lost(lost), _map(score)))

@@ -7,7 +7,13 @@ back with `--recipe`, and is what the command line is made from.
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.build import AnyRecipe, build
 from jepatlas.recipes.energy import AgentConfig, EnergyRecipe, build_energy, build_steps, gathered
-from jepatlas.recipes.episode_sources import AnyActionWorld, EpisodeSource, WalkedWorld, world_of_file
+from jepatlas.recipes.episode_sources import (
+    AnyActionWorld,
+    EpisodeSource,
+    WalkedWorld,
+    policy_of_file,
+    world_of_file,
+)
 from jepatlas.recipes.episodes import HeldOut, gather_episodes, walk
 from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
 from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_from_plain, recipe_id, recipe_text
@@ -69,6 +75,7 @@ __all__ = [
     "lessons_for",
     "load_recipe",
     "mixed",
+    "policy_of_file",
     "read_recipe",
     "recipe_from_plain",
     "recipe_id",

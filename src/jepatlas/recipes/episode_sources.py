@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from jepatlas.base.config import choices, from_plain
 from jepatlas.base.errors import InputError
@@ -20,13 +20,14 @@ from jepatlas.worlds import (
     ScriptedMotion,
 )
 
-__all__ = ["AnyActionWorld", "EpisodeSource", "WalkedWorld", "world_of_file"]
+__all__ = ["AnyActionWorld", "EpisodeSource", "WalkedWorld", "policy_of_file", "world_of_file"]
 
 AnyActionWorld = Rooms | Maze | Reacher | LinearQuadratic
 AnyMotion = RandomPolicy | OrnsteinUhlenbeckMotion | ScriptedMotion | SACMotion
 
 SEEN = ("pixels", "observation", "state")  # columns that are seen, the first that is there
 TRUTH = "state"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,18 @@ def world_of_file(file: EpisodeFile) -> AnyActionWorld | None:
     """The world that a file says its episodes are of; None where it says nothing, or nothing that is known here."""
     given = file.about.get("world")
     kind = choices(AnyActionWorld).get(str(given.get("kind"))) if isinstance(given, dict) else None
+    return None if kind is None else _told(kind, given, f"the world of {file.path}")
+
+
+def policy_of_file(file: EpisodeFile) -> RandomPolicy | None:
+    """The random policy that a file says its episodes were walked by; None where it says nothing, or of another."""
+    given = file.about.get("policy")
+    known = isinstance(given, dict) and given.get("kind") == RandomPolicy.kind
+    return _told(RandomPolicy, given, f"the policy of {file.path}") if known else None
+
+
+def _told(kind: type[T], given: Any, where: str) -> T | None:
     try:
-        return None if kind is None else from_plain(kind, given, f"the world of {file.path}")  # pyright: ignore
-    except InputError:  # written by another version, whose worlds have other settings
+        return from_plain(kind, given, where)
+    except InputError:  # written by another version, with other settings
         return None

@@ -15,7 +15,6 @@ from jepatlas.plan import LQRConfig
 from jepatlas.planning import (
     DrivingConfig,
     Tasks,
-    TrainedModel,
     agent_of,
     check_film,
     draw_tasks,
@@ -29,12 +28,11 @@ from jepatlas.planning import (
     refuse_out_of_reach,
     write_film,
 )
-from jepatlas.recipes import AnyActionWorld, WalkedWorld
+from jepatlas.recipes import AnyActionWorld
 from jepatlas.report import write_report
 from jepatlas.verbs.options import console_for, emit, parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
 from jepatlas.verbs.tables import show_table
-from jepatlas.views import RandomPolicy
 from jepatlas.worlds import AnyCurrent
 
 
@@ -95,12 +93,11 @@ def main(words: list[str]) -> int:
     tasks, warning = _tasks(options, world)
     agent = agent_of(model, options.driving.planner)
     driven = drive(world, agent, tasks, options.driving, options.seed)
-    explored = _explored(model)
-    chance = drive_at_random(world, tasks, options.driving.steps, options.seed, explored)
+    chance = drive_at_random(world, tasks, options.driving.steps, options.seed, model.explored)
     about = {"run": options.run.name, "world": world.kind, "planner": options.driving.planner.kind}
     record = planning_record(
         f"Planning of {options.run.name}", world, {"the agent": driven}, chance, seed=options.seed,
-        agent=agent, explored=explored, films=[imagined_films(model, agent, 3)], about=about,
+        agent=agent, explored=model.explored, films=[imagined_films(model, agent, 3)], about=about,
     )  # fmt: skip
     record = replace(record, summary=" ".join(filter(None, [record.summary, place.said, warning, _rest(options)])))
     folder = options.out or options.run
@@ -114,13 +111,6 @@ def main(words: list[str]) -> int:
     say(console, f"Report: {page}" + (f"\nFilm: {options.film}" if options.film else ""))
     emit(options.json, {"run": str(options.run), "report": str(page)} | record.to_json())
     return 0
-
-
-def _explored(model: TrainedModel) -> RandomPolicy | None:
-    """The policy that the run's episodes were walked by; of a file it is not known."""
-    source = model.recipe.source
-    motion = source.motion if isinstance(source, WalkedWorld) else None
-    return motion if isinstance(motion, RandomPolicy) else None
 
 
 def _rest(options: Plan) -> str:
