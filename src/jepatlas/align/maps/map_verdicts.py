@@ -47,7 +47,7 @@ def _sides(found: Conditioning, n: int) -> list[Verdict]:
                good="Every source direction varies.",
                bad=f"The source varies in {found.source_rank} of {found.d_in} directions. Between those the map can be "
                    "trusted as far as its score; along the others nothing is known, and what a rotation says there is "
-                   "a guess. Fewer dimensions (by PCA) say the same with less."),
+                   "a guess. Fewer dimensions (by PCA) say the same with less." + _normed(found.d_in - found.source_rank)),
     ]  # fmt: skip
 
 
@@ -57,13 +57,23 @@ def _map(found: Conditioning, n: int) -> list[Verdict]:
         _judge("map_rank", found.rank, n, "higher", full,
                good=f"The map carries all {full} directions that it could.",
                bad=f"The map carries {found.rank} of {full} directions: it translates forwards, but what lies in the "
-                   "others is lost, and comes back as the mean. " + _remedy(found)),
+                   "others is lost, and comes back as the mean. " + _remedy(found) + _normed(full - found.rank)),
         _judge("condition", found.condition, n, "lower", found.limit,
                good=f"κ = {found.condition:.3g}: noise grows by no more than that on the way back.",
                bad=f"κ = {found.condition:.3g} is above {found.limit:.3g}: the map translates forwards, but on the way "
                    "back its weakest directions would be noise, and are left out; a probe that reads them cannot be "
                    "migrated. " + _remedy(found)),
     ]  # fmt: skip
+
+
+def _normed(missing: int) -> str:
+    """Of one direction there is a harmless reason."""
+    return (
+        " One direction less is what every network has that ends in a layer normalisation, as vision transformers do: "
+        "nothing is lost there."
+        if missing == 1
+        else ""
+    )
 
 
 def _shape(found: Conditioning, n: int) -> list[Verdict]:
