@@ -47,7 +47,8 @@ def _sides(found: Conditioning, n: int) -> list[Verdict]:
                good="Every source direction varies.",
                bad=f"The source varies in {found.source_rank} of {found.d_in} directions. Between those the map can be "
                    "trusted as far as its score; along the others nothing is known, and what a rotation says there is "
-                   "a guess. Fewer dimensions (by PCA) say the same with less." + _normed(found.d_in - found.source_rank)),
+                   "a guess. Fewer dimensions (by PCA) say the same with less."
+                   + _normed(found.d_in - found.source_rank)),
     ]  # fmt: skip
 
 
