@@ -97,15 +97,15 @@ ESTIMATE = Estimate(0.9, 0.8, 1.0, 50)
     [(19, 0.05, True), (19, 0.1, False), (99, 0.06, False), (4, 0.2, None), (18, 1 / 19, None), (4, 1.0, None)],
 )
 def test_it_is_p_that_decides(rivals: int, p: float, passed: bool | None):
-    """Neither the interval nor the limit of a normal null: the value is far above both, always."""
+    """Neither the interval nor the limit of the null: the value is far above both, always."""
     better = rivals - round(p * (1 + rivals)) + 1
     draws = np.r_[np.zeros(better), np.full(rivals - better, 0.95)]
-    null = replace(Null.of(0.9, draws, "higher"), mean=0.1, std=0.01)
+    null = replace(Null.of(0.9, draws, "higher"), limit=0.12)
     verdict = Evidence(METRICS["r2"], ESTIMATE, null).verdict
     assert null.p == pytest.approx(p) and verdict.passed is passed
     said = {True: "Better than chance", False: "No better than chance", None: "Undecided: with"}[passed]
     assert said in verdict.advice and ("No better" in verdict.advice) == (passed is False)
-    assert verdict.threshold == pytest.approx(0.1 + 1.645 * 0.01)
+    assert verdict.threshold == 0.12
 
 
 def test_few_groups_and_few_shifts_decide_nothing():
