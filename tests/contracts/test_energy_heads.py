@@ -67,8 +67,8 @@ def triples(head: EnergyHead) -> Tensor:
     share = torch.rand(5000, 1, dtype=torch.float64, generator=torch_generator(0, "share"))
     middle = x + share * (z - x)
     middle[::2] += 1e-3 * y[::2]
-    anywhere, near = torch.stack([x, y, z])[:, :3000], torch.stack([x, middle, z])[:, :4000]
-    led = torch.cat([anywhere[:, 500:2000], near[:, 500:2000]], dim=1).clone().requires_grad_()
+    anywhere, near = torch.stack([x, y, z])[:, :4000], torch.stack([x, middle, z])
+    led = torch.cat([anywhere[:, 500:2000:3], near[:, 500:2000:3]], dim=1).clone().requires_grad_()
     optimizer = torch.optim.Adam([led], lr=0.03)
     for _ in range(25):
         optimizer.zero_grad()

@@ -147,7 +147,7 @@ def test_training_lowers_the_loss(config: Any):
     objective = build(config)
     held = PairStream(WORLD, Transitions(), 256, seed=99)(0)
     before = float(objective(held, 0).total.detach())
-    descend(objective, 120)
+    descend(objective, 60)
     after = float(objective(held, 0).total.detach())
     assert after < before - 0.02 * abs(before)
 
