@@ -16,7 +16,8 @@ from jepatlas.experiments.social_charts import meet
 from jepatlas.experiments.social_measures import EFFORT, Effort, measured, translate
 from jepatlas.experiments.social_meetings import meetings
 from jepatlas.experiments.social_runs import kept_rows
-from jepatlas.experiments.social_shift import shifted, widths
+from jepatlas.experiments.social_shift import shifted
+from jepatlas.experiments.social_shift_widths import widths
 from jepatlas.experiments.social_stress import stressed
 from jepatlas.social import latents_of
 from jepatlas.views.images import Shuffle

@@ -19,6 +19,7 @@ from jepatlas.experiments import (
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social_charts import NAMES
 from jepatlas.experiments.social_runs import run
+from jepatlas.experiments.social_shift_widths import steeper
 
 USUAL = {"scene": "rendered", "objective": "ijepa", "shuffle": "none", "width": 96, "to": 96}
 SCORES = {"r2_raw": 0.8, "dsc": 0.8, "nos_10": 0.3, "r2_rotation": 0.79, "p_r2": 0.05, "directions": 9.0} | {
@@ -113,43 +114,101 @@ def test_a_collapsed_pair_stays_in_sight():
     assert len(social_paradigms.judge(made).tables[1]["rows"]) == 6
 
 
-@pytest.mark.parametrize(
-    ("r2", "nos", "outcome"),
-    [(0.3, 0.8, "holds"), (0.85, 0.8, "holds in part"), (0.85, 0.1, "does not hold")],
-)
-def test_structure(r2: float, nos: float, outcome: str):
+def structure(r2: float, nos: float, flat: tuple[str, ...]) -> list[Result]:
+    """Of those that are `flat`, latents collapsed at seed 1 alone."""
+
     def numbers(at: dict) -> dict[str, float]:
-        broken = at["shuffle"] != "none"
+        broken, lost = at["shuffle"] != "none", at["shuffle"] in flat and at["seed"] == 1
         return SCORES | {"r2": r2 if broken else 0.8, "dsc": r2 if broken else 0.8, "nos_10": nos if broken else 0.3,
-                         "beyond": 0.0}  # fmt: skip
+                         "beyond": 0.0, "directions": 1.7 if lost else 9.0}  # fmt: skip
 
-    finding = social_structure.judge(pairs(numbers, *({"shuffle": name} for name in ("none", "patches", "pixels"))))
-    assert finding.outcome == outcome and 0 < len(finding.short) <= 66
+    return pairs(numbers, *({"shuffle": name} for name in ("none", "patches", "pixels")))
 
 
 @pytest.mark.parametrize(
-    ("gained", "lost", "growth", "outcome"),
-    [(0.3, 0.2, 80.0, "holds"), (0.3, 0.2, 1.1, "holds in part"), (-0.1, -0.1, 1.1, "does not hold")],
+    ("r2", "nos", "flat", "outcome"),
+    [
+        (0.3, 0.8, (), "holds"),
+        (0.85, 0.8, (), "holds in part"),
+        (0.85, 0.1, (), "does not hold"),
+        (0.3, 0.8, ("patches",), "holds in part"),  # one shuffle of two is left
+        (0.85, 0.1, ("patches",), "does not hold"),
+        (0.3, 0.8, ("patches", "pixels"), "undecided"),  # nothing for it
+        (0.85, 0.1, ("patches", "pixels"), "undecided"),  # nor against it
+        (0.3, 0.8, ("none",), "undecided"),  # nothing to compare with
+    ],
 )
-def test_pairs(gained: float, lost: float, growth: float, outcome: str):
-    made = pairs(lambda at: {"gained": gained, "lost": lost, "growth": growth, "r2_ridge_50": 0.1, "r2_ridge_900": 0.8},
+def test_structure(r2: float, nos: float, flat: tuple[str, ...], outcome: str):
+    finding = social_structure.judge(structure(r2, nos, flat))
+    assert finding.outcome == outcome and 0 < len(finding.short) <= 66
+    assert f"with pixels shuffled R² {'falls' if r2 < 0.8 else 'rises'}, surely: by 0." in finding.sentence
+
+
+def test_shuffles_that_collapsed_are_named_and_only_inform():
+    finding = social_structure.judge(structure(0.3, 0.8, ("patches",)))
+    assert "no evidence for or against: patches shuffled (seed 1)." in finding.sentence
+    assert [verdict.passed for verdict in finding.verdicts] == [None] * 3 + [True] * 3
+    assert finding.tables[0]["rows"][1][0] == "patches shuffled (collapsed at seed 1)"
+    assert finding.figures[0]["names"] == ["as it is", "patches shuffled*", "pixels shuffled"]
+    assert "Collapsed" not in social_structure.judge(structure(0.3, 0.8, ())).sentence
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "growth", "flat", "outcome"),
+    [
+        (0.3, 0.2, 80.0, (), "holds"),
+        (0.3, 0.2, 1.1, (), "holds in part"),
+        (-0.1, -0.1, 1.1, (), "does not hold"),
+        (0.3, 0.2, 80.0, ("driving",), "holds in part"),  # a scene that collapsed is not counted
+        (0.3, 0.2, 80.0, ("rendered", "driving"), "undecided"),
+        (-0.1, -0.1, 1.1, ("rendered", "driving"), "undecided"),
+    ],
+)
+def test_pairs(gained: float, lost: float, growth: float, flat: tuple[str, ...], outcome: str):
+    given = {"gained": gained, "lost": lost, "growth": growth, "r2_ridge_50": 0.1, "r2_ridge_900": 0.8}
+    made = pairs(lambda at: given | {"directions": 1.5 if at["scene"] in flat and at["seed"] else 9.0},
                  {"scene": "rendered"}, {"scene": "driving"})  # fmt: skip
     finding = social_pairs.judge(made)
     assert finding.outcome == outcome and 0 < len(finding.short) <= 66
     assert [row[1] for row in finding.tables[0]["rows"]] == ["50", "900"] * 2
+    assert ("driving, left and right camera (seeds 1, 2)." in finding.sentence) == ("driving" in flat)
+    assert finding.tables[0]["columns"][-1] == finding.tables[1]["columns"][-1] == "directions"
 
 
 @pytest.mark.parametrize(
-    ("price", "other", "outcome"),
-    [(0.04, 0.6, "holds"), (0.3, 0.6, "holds in part"), (0.3, 0.9, "does not hold")],
+    ("price", "other", "flat", "outcome"),
+    [
+        (0.04, 0.6, (), "holds"),
+        (0.3, 0.6, (), "holds in part"),
+        (0.3, 0.9, (), "does not hold"),
+        (0.1, 0.8, (), "undecided"),  # neither surely cheap nor surely dear
+        (0.04, 0.6, ("scene",), "holds in part"),  # what collapsed does not count
+        (0.04, 0.6, ("widths",), "holds in part"),
+        (0.3, 0.9, ("scene", "widths"), "undecided"),
+    ],
 )
-def test_shift(price: float, other: float, outcome: str):
-    moved = pairs(lambda at: {"inside": 0.8, "own": 0.8, "outside": 0.8 - price, "price": price, "pairs": 9.0}, {})
+def test_shift(price: float, other: float, flat: tuple[str, ...], outcome: str):
+    few = {name: 1.7 if name in flat else 9.0 for name in ("scene", "widths")}
+    moved = pairs(lambda at: {"inside": 0.8, "own": 0.8, "outside": 0.8 - price, "price": price, "pairs": 9.0,
+                              "directions": few["scene"]}, {})  # fmt: skip
     wide = pairs(
-        lambda at: {"r2": 0.8 if at["width"] == at["to"] else other},
+        lambda at: {"r2": 0.8 if at["width"] == at["to"] else other, "directions": few["widths"]},
         *({"width": one, "to": two} for one in (48, 96) for two in (48, 96)),
     )
     finding = social_shift.judge(moved, wide, 96)
     assert finding.outcome == outcome and 0 < len(finding.short) <= 66
     assert finding.figures[1]["matrix"][0][1] == pytest.approx(other + 1e-3)
     assert np.isfinite(finding.figures[0]["series"][1]["y"]).all()
+    assert ("is cheap" if price < 0.1 else "is not surely cheap") in finding.sentence
+    assert ("apart (seeds 0, 1, 2)" in finding.sentence, "widths (seeds" in finding.sentence) == tuple(
+        name in flat for name in few
+    )
+    assert [finding.tables[0]["rows"][0][-1], finding.tables[1]["rows"][0][-1][:3]] == [str(few[name]) for name in few]
+
+
+def test_widths_further_apart_fall_by_the_slope_over_their_ratio():
+    falls = {0: 0.9, 1: 0.8, 2: 0.7}  # R² by doublings of the width
+    wide = pairs(lambda at: {"r2": falls[abs(int(np.log2(at["to"] / at["width"])))]},
+                 *({"width": one, "to": two} for one in (24, 48, 96) for two in (24, 48, 96)))  # fmt: skip
+    assert steeper(wide).value == pytest.approx(0.1) and steeper(wide).low > 0
+    assert steeper(pairs(lambda at: {"r2": 0.9}, {})).n == 0, "of one width nothing is told"

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jepatlas.base.records import Verdict
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.pair_noise import SHARES
 from jepatlas.experiments.social_agents import PLANS, agents
+from jepatlas.experiments.social_collapse import collapsed_at, named, unheard, weighed
 from jepatlas.experiments.social_meetings import meetings
 from jepatlas.experiments.social_pairs_shown import (
     budget_figure,
@@ -52,21 +53,31 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 
 def judge(pairs: Sequence[Result]) -> Finding:
-    """R² must surely grow with pairs and surely fall with mismatches, and κ grow tenfold, in every scene."""
+    """R² must surely grow with pairs and surely fall with mismatches, and κ grow tenfold, in every scene. Scenes whose
+    agents collapsed do not count."""
     scenes = {scene: runs for (scene,), runs in grouped(pairs, "scene").items() if over_seeds(runs, "lost").n}
-    rules = {scene: (mean_over_seeds(runs, "gained").low > 0, mean_over_seeds(runs, "lost").low > 0,
-                     over_seeds(runs, "growth").low >= GROWTH) for scene, runs in scenes.items()}  # fmt: skip
-    met = [rule for found in rules.values() for rule in found]
+    counts = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}
+    rules = [(rule, counts[scene]) for scene, runs in scenes.items() for rule in _rules(runs)]
+    met, heard = [counted for rule, counted in rules if rule.low > 0], [counted for _, counted in rules]
     return Finding(
-        "undecided" if not met else "holds" if all(met) else "holds in part" if any(met) else "does not hold",
+        weighed([rule for rule, _ in rules], heard),
         " ".join(_sentence(scene, runs) for scene, runs in scenes.items())
         + f" Gains and losses count where the 95% interval of their mean over seeds excludes 0, and κ where it grows "
-        f"{GROWTH:g} times at every seed.",
-        short=f"more pairs, mismatches, κ: {sum(met)} of {len(met)} rules met",
-        verdicts=tuple(_verdict(scene, runs) for scene, runs in scenes.items()),
+        f"{GROWTH:g} times at every seed.{named({SCENES[scene].title: runs for scene, runs in scenes.items()})} Of "
+        f"{len(rules)} rules {len(met)} are met, {sum(met)} of them in scenes that count.",
+        short=f"more pairs, mismatches, κ: {sum(met)} of {sum(heard)} rules met"
+        + ("" if all(heard) else f"; {list(counts.values()).count(False)} scenes collapsed"),
+        verdicts=tuple(unheard(_verdict(scene, runs), counts[scene]) for scene, runs in scenes.items()),
         figures=tuple(figure(scenes) for figure in (budget_figure, noise_figure)),
         tables=(budget_table(scenes), noise_table(scenes)),
     )
+
+
+def _rules(runs: Sequence[Result]) -> tuple[Estimate, Estimate, Estimate]:
+    """What should be above 0."""
+    growth = over_seeds(runs, "growth")
+    above = Estimate(growth.value - GROWTH, growth.low - GROWTH, growth.high - GROWTH, growth.n)
+    return mean_over_seeds(runs, "gained"), mean_over_seeds(runs, "lost"), above
 
 
 def _sentence(scene: str, runs: Sequence[Result]) -> str:

@@ -50,9 +50,11 @@ def noise_figure(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
 
 def budget_table(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     rows = [[SCENES[scene].title, f"{n:,}", *(cell(over_seeds(runs, f"r2_{name}_{n}")) for name in METHODS),
-             f"{np.median([run.value(f'kappa_least squares_{n}') for run in runs]):.3g}"]
+             f"{np.median([run.value(f'kappa_least squares_{n}') for run in runs]):.3g}",
+             cell(over_seeds(runs, "directions"), 1)]
             for scene, runs in scenes.items() for n in counts_of(runs)]  # fmt: skip
-    columns = ["scene", "pairs", *(f"R², {name}" for name in METHODS), "κ(W), least squares (median)"]
+    columns = ["scene", "pairs", *(f"R², {name}" for name in METHODS), "κ(W), least squares (median)",
+               "directions"]  # fmt: skip
     return {"title": "Pairs: held-out R², means over seeds [extremes]", "columns": columns, "rows": rows}
 
 
@@ -60,8 +62,8 @@ def noise_table(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     rows = [[SCENES[scene].title, f"{share:g}",
              *(cell(over_seeds(runs, f"r2_noise_{name}_{share:g}")) for name in ROBUST),
              *(f"{np.median([run.value(f'kappa_noise_{name}_{share:g}') for run in runs]):.3g}" for name in ROBUST),
-             " ".join(map(str, PUBLISHED.get(share, ("–",))))]
+             " ".join(map(str, PUBLISHED.get(share, ("–",)))), cell(over_seeds(runs, "directions"), 1)]
             for scene, runs in scenes.items() for share in SHARES]  # fmt: skip
     columns = ["scene", "mismatched", *(f"R², {name}" for name in ROBUST), *(f"κ(W), {name}" for name in ROBUST),
-               "published R², κ"]  # fmt: skip
+               "published R², κ", "directions"]  # fmt: skip
     return {"title": "Mismatched pairs: held-out R², means over seeds [extremes]", "columns": columns, "rows": rows}

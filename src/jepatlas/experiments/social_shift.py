@@ -11,7 +11,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jepatlas.align.controls import pca_control
 from jepatlas.align.maps import RidgeMap
 from jepatlas.base.linear import r2
 from jepatlas.base.records import Estimate, Verdict
@@ -19,13 +18,15 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social_agents import PLANS, agents
 from jepatlas.experiments.social_charts import Met
-from jepatlas.experiments.social_measures import EFFORT, translate
+from jepatlas.experiments.social_collapse import collapsed_at, marked, named, unheard, weighed
+from jepatlas.experiments.social_measures import EFFORT
 from jepatlas.experiments.social_meetings import meetings, paired
 from jepatlas.experiments.social_scenes import SCENES
 from jepatlas.experiments.social_shift_shown import shift_figure, shift_table, width_figure, width_table
-from jepatlas.experiments.tables import at, cell, grouped, mean_over_seeds, over_seeds, student
+from jepatlas.experiments.social_shift_widths import lower, steeper, width_verdict, widths
+from jepatlas.experiments.tables import at, cell, grouped, mean_over_seeds, over_seeds
 
-__all__ = ["EXPERIMENT", "home", "judge", "shifted", "widths"]
+__all__ = ["EXPERIMENT", "home", "judge", "shifted"]
 
 CHEAP = 0.1
 STUDIED: dict[Scale, tuple[str, ...]] = {
@@ -90,51 +91,43 @@ def _r2(met: Met, fit: np.ndarray, score: np.ndarray) -> float:
     return r2(b[score] / scale, fitted.transform(a[score]) / scale)
 
 
-def widths(met: Met, rows: int) -> dict[str, Estimate]:
-    """Scores of a rectangular map, and R² of PCA of the same widths."""
-    a, b, fit = met.a["h"], met.b["h"], met.split.fit
-    found = translate(met, a, b, rows)
-    every = np.arange(len(found.target))
-    wide = [pca_control(side["raw"], side["h"].shape[1], fit) for side in (met.a, met.b)]
-    control = translate(met, wide[0], wide[1], rows)
-    scores = found.scores(every, every) | {"r2_pca": r2(control.target, control.told)}
-    return {name: Estimate(value, value, value, len(every)) for name, value in scores.items()}
-
-
 def judge(moved: Sequence[Result], pairs: Sequence[Result], usual: int) -> Finding:
-    """The price of a shift must be surely below CHEAP in every scene, and R² surely lower between other widths."""
+    """The price of a shift must be surely below CHEAP in every scene, and R² surely lower between other widths and the
+    lower the further apart. Scenes and widths whose agents collapsed do not count."""
     scenes = {scene: runs for (scene,), runs in grouped(moved, "scene").items() if over_seeds(runs, "price").n}
     price = {scene: mean_over_seeds(runs, "price") for scene, runs in scenes.items()}
-    lower = _lower(pairs, usual)
-    rules = [*(found.high <= CHEAP for found in price.values()), *([lower.low > 0] if lower.n else [])]
+    counts, alive = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}, not collapsed_at(pairs)
+    apart = {"other": lower(pairs, usual), "ratio": steeper(pairs)}
+    wide = [found for found in apart.values() if found.n]
+    cheap = [scene for scene, found in price.items() if counts[scene] and found.high <= CHEAP]
+    flat = {SCENES[scene].title: runs for scene, runs in scenes.items()} | {"pairs of widths": pairs}
     return Finding(
-        "undecided" if not rules else "holds" if all(rules) else "holds in part" if any(rules) else "does not hold",
-        " ".join(_sentence(scene, runs) for scene, runs in scenes.items())
+        weighed([*map(_saved, price.values()), *wide], [*counts.values(), *(alive for _ in wide)]),
+        " ".join(_sentence(scene, runs, price[scene]) for scene, runs in scenes.items())
         + f" A shift is cheap where its mean price over seeds is surely at most {CHEAP} of R². Between agents of width "
-        f"{usual}, R² is higher than between one of them and one of another width by {cell(lower)}.",
-        short=f"shift cheap in {sum(rules[: len(price)])} of {len(price)}; other widths cost {lower.value:.3f}",
-        verdicts=tuple(_verdict(scene, found) for scene, found in price.items()),
+        f"{usual}, R² is higher than between one of them and one of another width by {cell(apart['other'])}; over all "
+        f"pairs of widths it falls by {cell(apart['ratio'])} with each doubling of their ratio.{named(flat)}",
+        short=f"shift cheap in {len(cheap)} of {sum(counts.values())} scenes that count; "
+        + (f"other widths cost {apart['other'].value:z.3f}" if alive else "widths: collapsed"),
+        verdicts=(*(unheard(_verdict(scene, found), counts[scene]) for scene, found in price.items()),
+                  *(unheard(width_verdict(name, found), alive) for name, found in apart.items() if found.n)),
         figures=(shift_figure(scenes), width_figure(pairs)),
         tables=(shift_table(moved), width_table(pairs)),
-    )
+    )  # fmt: skip
 
 
-def _lower(pairs: Sequence[Result], usual: int) -> Estimate:
-    """How much lower R² is where one of the widths is another one, at the same seeds."""
-    gaps = []
-    for runs in grouped(pairs, "seed").values():
-        same = [run.value("r2") for run in runs if run.at["width"] == run.at["to"] == usual]
-        other = [run.value("r2") for run in runs if (run.at["width"] == usual) != (run.at["to"] == usual)]
-        gaps.append(np.mean(same) - np.mean(other) if same and other else np.nan)
-    found = np.array(gaps)
-    return student(found[np.isfinite(found)])
+def _saved(price: Estimate) -> Estimate:
+    """By how much a shift is cheaper than it may be."""
+    return Estimate(CHEAP - price.value, CHEAP - price.high, CHEAP - price.low, price.n)
 
 
-def _sentence(scene: str, runs: Sequence[Result]) -> str:
+def _sentence(scene: str, runs: Sequence[Result], price: Estimate) -> str:
     inside, outside, own = (over_seeds(runs, name) for name in ("inside", "outside", "own"))
+    title = marked(SCENES[scene].title, runs)
     return (
-        f"{SCENES[scene].title.capitalize()}: R² {cell(inside)} on states like those fitted on, {cell(outside)} on "
-        f"others, and there {cell(own)} by a map of their own."
+        f"{title[:1].upper()}{title[1:]}: R² {cell(inside)} on states like those fitted on, {cell(outside)} on others, "
+        f"and there {cell(own)} by a map of their own; the price {cell(price)}, the mean with its 95% interval, is "
+        f"{'cheap' if price.high <= CHEAP else 'not surely cheap'}."
     )
 
 

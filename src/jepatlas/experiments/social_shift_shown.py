@@ -23,8 +23,10 @@ def shift_figure(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
 
 def shift_table(moved: Sequence[Result]) -> dict[str, Any]:
     rows = [[SCENES[run.at["scene"]].title, run.at["seed"], run.status, f"{run.value('pairs'):.0f}",
-             *(f"{run.value(name):.3f}" for name in (*PARTS, "price"))] for run in moved]  # fmt: skip
-    columns = ["scene", "seed", "agents", "pairs fitted", *(f"R², {title}" for title in PARTS.values()), "price"]
+             *(f"{run.value(name):.3f}" for name in (*PARTS, "price")), f"{run.value('directions'):.1f}"]
+            for run in moved]  # fmt: skip
+    columns = ["scene", "seed", "agents", "pairs fitted", *(f"R², {title}" for title in PARTS.values()), "price",
+               "directions"]  # fmt: skip
     return {"title": "Shift (published: .891 within, .844 shifted)", "columns": columns, "rows": rows}
 
 
@@ -39,8 +41,9 @@ def width_figure(pairs: Sequence[Result]) -> dict[str, Any]:
 
 def width_table(pairs: Sequence[Result]) -> dict[str, Any]:
     names = ("r2", "r2_raw", "dsc", "nos_10", "r2_pca")
-    rows = [[f"{one} → {other}", *(cell(over_seeds(runs, name)) for name in names)]
+    rows = [[f"{one} → {other}", *(cell(over_seeds(runs, name)) for name in names),
+             cell(over_seeds(runs, "directions"), 1)]
             for (one, other), runs in grouped(pairs, "width", "to").items()]  # fmt: skip
-    columns = ["widths", "R²", "R², not standardised", "DSC", "NOS@10", "R², PCA of such widths"]
+    columns = ["widths", "R²", "R², not standardised", "DSC", "NOS@10", "R², PCA of such widths", "directions"]
     return {"title": "Widths (published: S to B .814, S to L .742): means over seeds [extremes]", "columns": columns,
             "rows": rows}  # fmt: skip

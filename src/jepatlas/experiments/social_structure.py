@@ -1,7 +1,8 @@
 """The same agents on images whose patches or pixels changed places: is it structure that they align by?
 
-Every image has an order of its own, and the two agents have different ones. Controls see what the agents see. What is
-left after a shuffle is what does not depend on places: colour and brightness. Means of them are enough for an R².
+Every image has an order of its own, and the two agents have different ones. Untrained networks see what the agents see,
+PCA small grey images of it. What is left after a shuffle is what does not depend on places: colour and brightness.
+Means of them are enough for an R².
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social_agents import PLANS, SHUFFLES, agents
 from jepatlas.experiments.social_charts import CONTROLS, NAMES
+from jepatlas.experiments.social_collapse import collapsed_at, marked, named, unheard, weighed
 from jepatlas.experiments.social_measures import EFFORT, measured
 from jepatlas.experiments.social_meetings import meetings
 from jepatlas.experiments.tables import bars, cell, grouped, over_seeds, student
@@ -42,27 +44,41 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 
 def judge(pairs: Sequence[Result]) -> Finding:
-    """By paired differences over seeds: R², DSC and NOS@10 must get surely worse by either shuffle."""
+    """By paired differences over seeds: R², DSC and NOS@10 must get surely worse by either shuffle. A shuffle counts
+    where neither its agents nor those of images as they are collapsed."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "shuffle").items() if over_seeds(runs, "r2").n}
     lost = {(name, key): _lost(kinds.get("none", []), runs, key)
             for name, runs in kinds.items() if name != "none" for key in SHOWN}  # fmt: skip
-    worse = [key for key, found in lost.items() if found.low > 0]
+    counts = {name: not collapsed_at([*runs, *kinds.get("none", [])]) for name, runs in kinds.items()}
+    heard = [counts[name] for name, _ in lost]
+    worse = [counts[name] for (name, _), found in lost.items() if found.low > 0]
     return Finding(
-        "undecided" if not lost
-        else "holds" if len(worse) == len(lost)
-        else "holds in part" if worse
-        else "does not hold",
+        weighed(list(lost.values()), heard),
         "; ".join(f"{SHUFFLES[name]}: {_scores(runs)}" for name, runs in kinds.items())
-        + f". Of {len(lost)} measures under a shuffle, {len(worse)} are surely worse than without, by paired "
-        f"differences over seeds. {_beyond(kinds)}",
-        short=f"surely worse in {len(worse)} of {len(lost)} measures under shuffles",
-        verdicts=tuple(_verdict(name, key, found) for (name, key), found in lost.items()),
+        + f". {_moved(lost)}{named({SHUFFLES[name]: runs for name, runs in kinds.items()})} Of {len(lost)} measures "
+        f"under a shuffle, {len(worse)} are surely worse than without, by paired differences over seeds; {sum(heard)} "
+        f"count, since neither side of them collapsed, and {sum(worse)} of these are surely worse. {_beyond(kinds)}",
+        short=f"{sum(worse)} of {sum(heard)} measures surely worse"
+        + ("" if all(heard) else f"; {heard.count(False)} of collapsed agents left out"),
+        verdicts=tuple(unheard(_verdict(name, key, found), counts[name]) for (name, key), found in lost.items()),
         figures=(_figure(kinds),),
         tables=(_table(kinds),),
     )  # fmt: skip
 
 
-def _lost(before: Sequence[Result], after: Sequence[Result], key: str) -> Any:
+def _moved(lost: Mapping[tuple[str, str], Estimate]) -> str:
+    """Whether R² falls or rises, in so many words."""
+    said = []
+    for (name, key), found in lost.items():
+        if key == "r2" and found.n:
+            way = "falls" if found.value > 0 else "rises"
+            sure = "surely" if found.low > 0 or found.high < 0 else "not surely"
+            rise = Estimate(-found.value, -found.high, -found.low, found.n)
+            said.append(f"with {SHUFFLES[name]} R² {way}, {sure}: by {cell(found if way == 'falls' else rise)}")
+    return f"In the mean over seeds, with its 95% interval, {'; '.join(said)}." if said else ""
+
+
+def _lost(before: Sequence[Result], after: Sequence[Result], key: str) -> Estimate:
     """How much worse a measure gets, at the same seeds."""
     found, sign = {run.at["seed"]: run.value(key) for run in after}, -1 if key.startswith("nos") else 1
     gaps = np.array([sign * (run.value(key) - found.get(run.at["seed"], np.nan)) for run in before])
@@ -78,10 +94,10 @@ def _beyond(kinds: Mapping[str, Sequence[Result]]) -> str:
     said = [f"{SHUFFLES[name]}: {over_seeds(runs, 'r2').value:.3f} against "
             + " and ".join(f"{over_seeds(runs, f'r2_{control}').value:.3f} ({NAMES[control]})" for control in CONTROLS)
             for name, runs in kinds.items()]  # fmt: skip
-    return f"R² beside controls that see the same: {'; '.join(said)}."
+    return f"R² beside controls (PCA sees small grey images): {'; '.join(said)}."
 
 
-def _verdict(name: str, key: str, found: Any) -> Verdict:
+def _verdict(name: str, key: str, found: Estimate) -> Verdict:
     return Verdict.judge(
         f"{key}_lost_{name}", found, direction="higher", threshold=0.0,
         good=f"With {SHUFFLES[name]}, {SHOWN[key]} is surely worse.",
@@ -93,14 +109,16 @@ def _figure(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     keys = {title: "r2" if name == "agents" else f"r2_{name}" for name, title in NAMES.items()}
     series = [bars(title, [over_seeds(runs, key) for runs in kinds.values()]) for title, key in keys.items()]
     return {"kind": "bars", "title": "Held-out R² on images whose structure was destroyed", "y_label": "held-out R²",
-            "names": [SHUFFLES[name] for name in kinds], "series": series,
+            "names": [SHUFFLES[name] + "*" * bool(collapsed_at(runs)) for name, runs in kinds.items()],
+            "series": series,
             "published": [PUBLISHED[name][0] for name in kinds],
-            "note": "Means over seeds, with the lowest and the highest; dashes: published for smallNORB."}  # fmt: skip
+            "note": "Means over seeds, with the lowest and the highest; dashes: published for smallNORB. "
+            "*: collapsed at some seed."}  # fmt: skip
 
 
 def _table(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     rows = [
-        [SHUFFLES[name], *(cell(over_seeds(runs, key)) for key in (*SHOWN, "r2_raw", "beyond")),
+        [marked(SHUFFLES[name], runs), *(cell(over_seeds(runs, key)) for key in (*SHOWN, "r2_raw", "beyond")),
          *(cell(over_seeds(runs, f"r2_{control}")) for control in CONTROLS),
          f"{max(run.value('p_r2') for run in runs):.2f}", cell(over_seeds(runs, "directions"), 1),
          " ".join(map(str, PUBLISHED[name]))]
