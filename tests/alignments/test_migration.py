@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from alignments.models import Models, matched
 
-from jepatlas.align import LinearProbe, distil, migrate, split_rows
+from jepatlas.align import LinearProbe, distil, migrate
 from jepatlas.alignments import Migration, fit_map, migrate_between
-from jepatlas.alignments.probe_rows import halves
+from jepatlas.alignments.probe_rows import halves, parts
 from jepatlas.base.errors import InputError
-from jepatlas.base.linear import hold_out
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.records import Verdict
-from jepatlas.base.seeding import numpy_generator
 
 MODELS = Models.draw(rows=240)
 BOTH = matched(MODELS.a, MODELS.b, labels=MODELS.label, groups=MODELS.group)
@@ -25,9 +23,7 @@ def judged(found: Migration) -> dict[str, Verdict]:
 
 def test_probe_and_map_come_from_different_halves_of_the_rows_that_are_not_held_out():
     found = migrate_between(BOTH, "least-squares", limit=1e6, seed=3)
-    rows = split_rows(240, numpy_generator(3, "migrate split"), groups=MODELS.group).fit
-    halves = hold_out(len(rows), numpy_generator(3, "migrate halves"), groups=MODELS.group[rows])
-    mapped, probed = (rows[half] for half in halves)
+    probed, mapped, _ = parts(BOTH, MODELS.label, (), blocks=None, share=0.5, seed=3)
     assert not set(MODELS.group[mapped]) & set(MODELS.group[probed])
     probe = LinearProbe.fit(MODELS.a[probed], MODELS.label[probed])
     fitted = fit_map("least-squares", MODELS.a[mapped], MODELS.b[mapped]).map_
@@ -38,12 +34,11 @@ def test_probe_and_map_come_from_different_halves_of_the_rows_that_are_not_held_
 
 
 def test_the_record_has_the_accuracies():
-    found = migrate_between(BOTH, "ridge", limit=1e6, seed=0)
+    found = migrate_between(BOTH, "ridge", limit=1e6, seed=1)
     verdicts = judged(found)
-    rows = split_rows(240, numpy_generator(0, "migrate split"), groups=MODELS.group)
-    mapped = halves(rows.fit, MODELS.label, MODELS.group, 0).fit
+    _, mapped, held = parts(BOTH, MODELS.label, (), blocks=None, share=0.5, seed=1)
     head = distil(found.source, MODELS.a[mapped], MODELS.b[mapped], MODELS.group[mapped])  # on the map's own pairs
-    assert verdicts["probe_distilled"].value == np.mean(head.predict(MODELS.b[rows.score]) == MODELS.label[rows.score])
+    assert verdicts["probe_distilled"].value == np.mean(head.predict(MODELS.b[held]) == MODELS.label[held])
     assert verdicts["probe_migrated"].value == found.report.migrated.value > found.report.majority + 0.2
     price = verdicts["probe_price"]
     assert price.value == pytest.approx(found.report.target.value - found.report.migrated.value)
@@ -170,6 +165,69 @@ def test_refusals():
         two = matched(MODELS.a, MODELS.b, labels=MODELS.label, groups=np.arange(240) // 120)
         migrate_between(two, "ridge", limit=1e6, seed=0)
     rare = MODELS.label.astype("<U9")
-    rare[split_rows(240, numpy_generator(0, "migrate split"), groups=MODELS.group).score[0]] = "up"
+    rare[MODELS.group == 3] = "up"  # time blocks and single rows are not dealt by class
     with pytest.raises(InputError, match=r"does not know the labels \['up'\]: none of the .* held out.*--seed"):
-        migrate_between(matched(MODELS.a, MODELS.b, labels=rare, groups=MODELS.group), "ridge", limit=1e6, seed=0)
+        migrate_between(matched(MODELS.a, MODELS.b, labels=rare), "ridge", limit=1e6, seed=1, blocks=8)
+    own = matched(MODELS.a, MODELS.b, labels=MODELS.group, groups=MODELS.group)
+    with pytest.raises(InputError, match=r"none is among the 8 rows .* need at least 2: groups stay whole"):
+        migrate_between(own, "ridge", limit=1e6, seed=0)
+    holes = np.where(MODELS.group == 3, np.nan, MODELS.label == "left")
+    with pytest.raises(InputError, match="8 labels of the rows are NaN"):
+        migrate_between(matched(MODELS.a, MODELS.b, labels=holes, groups=MODELS.group), "ridge", limit=1e6, seed=0)
+
+
+def objects(counts: dict[str, int], rows: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and groups of so many objects of each class, each seen in several rows, in no order."""
+    names = [(kind, f"{kind}{number}") for kind, count in counts.items() for number in range(count)]
+    seen = np.random.default_rng(5).permutation(np.repeat(np.array(names), rows, axis=0))
+    return seen[:, 0], seen[:, 1]
+
+
+@pytest.mark.parametrize(("given", "needed"), [((), 3), (("map",), 2), (("probe",), 2)])
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_objects_are_dealt_class_by_class(given: tuple[str, ...], needed: int, share: float):
+    counts = {"car": 9, "animal": 7, "plane": 3, "mug": 2, "chair": 1}
+    labels, groups = objects(counts)
+    both = matched(np.zeros((132, 2)), np.zeros((132, 2)), labels=labels, groups=groups)
+    drawn = set()
+    for seed in range(4):
+        found = parts(both, labels, given, blocks=None, share=share, seed=seed)
+        again = parts(both, labels, given, blocks=None, share=share, seed=seed)
+        assert all(np.array_equal(one, other) for one, other in zip(found, again, strict=True))
+        split = found if not given else found[1:]
+        np.testing.assert_array_equal(np.sort(np.concatenate(split)), np.arange(132))
+        owners = [set(groups[rows]) for rows in split]
+        assert sum(map(len, owners)) == sum(counts.values())  # each object is in one part, whole
+        for kind, count in counts.items():
+            inside = [kind in labels[rows] for rows in split]
+            assert sum(inside) == min(count, needed)  # in as many parts as it can be
+            assert "probe" in given or inside[0]  # and in the probe's before all others
+        assert abs(len(owners[-1]) - share * sum(counts.values())) < len(counts)
+        drawn.add(frozenset(owners[-1]))
+    assert len(drawn) > 1
+
+
+def test_a_group_counts_for_the_label_that_most_of_its_rows_have():
+    """Four groups of "left" and four of "right", with a row of the other in each: half of either is held out."""
+    groups = np.arange(64) // 8
+    most = np.array(["left", "right"])[groups % 2]
+    labels = np.where(np.arange(64) % 8 == groups, np.array(["right", "left"])[groups % 2], most)
+    both = matched(np.zeros((64, 2)), np.zeros((64, 2)), labels=labels, groups=groups)
+    for seed in range(4):
+        sizes = [np.unique(most[rows], return_counts=True)[1].tolist()
+                 for rows in parts(both, labels, (), blocks=None, share=0.5, seed=seed)]  # fmt: skip
+        assert sizes == [[8, 8], [8, 8], [16, 16]]
+
+
+def test_held_out_rows_that_the_probe_cannot_know_are_left_out_and_counted():
+    held = parts(BOTH, MODELS.label, (), blocks=None, share=0.5, seed=0).scored
+    rare = MODELS.label.astype("<U9")
+    rare[held[0]] = "up"  # one row of a group: what most of its rows are is as before
+    found = migrate_between(matched(MODELS.a, MODELS.b, labels=rare, groups=MODELS.group), "ridge", limit=1e6, seed=0)
+    right = found.probe.predict(MODELS.b[held[1:]]) == MODELS.label[held[1:]]
+    assert found.report.migrated.value == pytest.approx(right.mean()) and found.report.migrated.n == len(held) - 1
+    assert found.record.summary.endswith(
+        "1 of 120 held-out rows are not scored: no row that the probe is trained on has their labels ['up']."
+    )
+    assert found.record.provenance["held-out rows not scored"] == 1
+    assert "not scored" not in migrate_between(BOTH, "ridge", limit=1e6, seed=0).record.summary

@@ -112,6 +112,23 @@ def test_time_blocks_and_a_share(capsys: Captured):
     assert value(found, "pairs_beyond_dimensions") == 32
 
 
+@pytest.mark.parametrize("seed", ["0", "1"])
+def test_of_objects_every_class_is_scored(seed: str, capsys: Captured):
+    """Three objects of each class but one: split without a look at the labels, the probe would lack some of them."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(
+        [f"{kind}{number}" for kind in ("car", "cup", "lamp", "mug") for number in range(3)] + ["tree0"], 8
+    )
+    labels = np.array([name[:-1] for name in groups])
+    h = np.eye(5)[np.unique(labels, return_inverse=True)[1]] + 0.1 * rng.standard_normal((104, 5))
+    a = write("a.npz", h=h, labels=labels, groups=groups)
+    b = write("b.npz", h=h @ rng.standard_normal((5, 5)))
+    found = answer(capsys, "migrate", "probe", a, b, "--seed", seed, "--out", "out")
+    assert LinearProbe.load("out/probe.safetensors").classes.tolist() == ["car", "cup", "lamp", "mug", "tree"]
+    assert value(found, "probe_migrated") > 0.9
+    assert "not scored" not in found["summary"]  # of the one tree there is nothing to hold out
+
+
 BAD = [
     ([], "give paired latents of two models, or a saved --probe and a saved --map"),
     (["--probe", "side.safetensors"], "or a saved --probe and a saved --map"),

@@ -7,12 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from jepatlas.align import FittedMap, LinearProbe, MigrationReport, migrate, migration_report, split_rows, time_blocks
+from jepatlas.align import FittedMap, LinearProbe, MigrationReport, migrate, migration_report, time_blocks
 from jepatlas.align.maps import Conditioning
 from jepatlas.alignments.alignment import MapKind, fit_map
 from jepatlas.alignments.evidence import Carries, Evidence, Study, gather
 from jepatlas.alignments.matched import Matched
-from jepatlas.alignments.probe_rows import check_known, check_widths, halves
+from jepatlas.alignments.probe_rows import check_widths, known_rows, parts, unscored
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
 from jepatlas.base.linear_map import LinearMap
@@ -55,16 +55,15 @@ def migrate_between(
     if labels is None:
         raise InputError(f"{matched.a.name} has no labels, so no probe can be scored. Give them with --labels.")
     check_widths(matched, probe, fitted)
-    split = split_rows(
-        len(a), numpy_generator(seed, "migrate split"), groups=matched.groups, blocks=blocks, share=share
-    )
-    groups = matched.groups if blocks is None else time_blocks(len(a), blocks)
     given = tuple(name for name, one in {"probe": probe, "map": fitted}.items() if one is not None)
-    mapped, rows = (split.fit, split.fit) if given else halves(split.fit, labels, groups, seed)
-    study = Study(Split(mapped, split.score), groups, blocks, seed)
+    split = parts(matched, labels, given, blocks=blocks, share=share, seed=seed)
+    rows, mapped, held = split
+    groups = matched.groups if blocks is None else time_blocks(len(a), blocks)
+    known = held
     if probe is None:
         probe = LinearProbe.fit(a[rows], labels[rows])
-        check_known(labels, rows)
+        known = known_rows(labels, split, dealt=matched.groups is not None)
+    study = Study(Split(mapped, held), groups, blocks, seed)
     own = None
     if fitted is None:
         own = fit_map(kind, a[mapped], b[mapped], None if groups is None else groups[mapped])
@@ -83,17 +82,18 @@ def migrate_between(
                                 distilled=mapped if enough else None,
                                 rng=numpy_generator(seed, "migrate"))  # fmt: skip
 
-    found = report(split.score)
+    found = report(known)
     if "probe" in given:
         found = _widened(found, report(np.arange(len(a))), given)
     record = Record(
         title=f"A probe of {matched.a.name}, for {matched.b.name}",
-        summary=" ".join([*chance, _summary(matched, found, given), *matched.missed]),
+        summary=" ".join([*chance, _summary(matched, found, given), *unscored(labels, held, known), *matched.missed]),
         provenance=provenance(seed) | {
             "map": "given" if "map" in given else kind, "pairs fitted": 0 if "map" in given else len(mapped),
             "rows the probe was trained on": "given" if "probe" in given else len(rows),
-            "pairs held out": len(split.score),
-        } | ({"not known": _unknown(given)} if given else {}) | matched.about,
+            "pairs held out": len(held),
+        } | ({"held-out rows not scored": len(held) - len(known)} if len(known) < len(held) else {})
+        | ({"not known": _unknown(given)} if given else {}) | matched.about,
         verdicts=(replace(r2.verdict, name="map_r2"), *found.verdicts(), *_judged(fitted, own, len(mapped), limit)),
     )  # fmt: skip
     return Migration(carried, probe, fitted, found, record, " ".join(chance))

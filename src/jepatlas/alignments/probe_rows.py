@@ -1,20 +1,32 @@
 """Before a probe is carried: do probe, map and latents fit together, and which rows are probe and map fitted on?
 
-A map that has seen the rows that the probe learned from carries their noise with it, so each has a half of its own.
+A map that has seen the rows that the probe learned from carries their noise with it, so each has a part of its own.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from jepatlas.align import LinearProbe
+from jepatlas.align import LinearProbe, split_rows, time_blocks
+from jepatlas.align.probes.probe import check_classes
+from jepatlas.alignments.dealing import deal_groups
 from jepatlas.alignments.matched import Matched
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.seeding import numpy_generator
 
-__all__ = ["check_known", "check_widths", "halves"]
+__all__ = ["Parts", "check_widths", "halves", "known_rows", "parts", "unscored"]
+
+
+class Parts(NamedTuple):
+    """Rows to train the probe on, rows to fit the map on (the same ones, where one of both is given), and the rest."""
+
+    probed: np.ndarray
+    mapped: np.ndarray
+    scored: np.ndarray
 
 
 def check_widths(matched: Matched, probe: LinearProbe | None, fitted: LinearMap | None) -> None:
@@ -29,15 +41,39 @@ def check_widths(matched: Matched, probe: LinearProbe | None, fitted: LinearMap 
                          f"of {b} have {d_b}. Give a map from {a} to {b}, or none: one is fitted then.")  # fmt: skip
 
 
-def halves(rows: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed: int) -> Split:
-    """Rows for the map and rows for the probe. Groups stay whole; single rows are dealt class by class, the first of
-    each to the probe: what is not in its half, it cannot know."""
+def parts(matched: Matched, labels: np.ndarray, given: tuple[str, ...], *, blocks: int | None, share: float,
+          seed: int) -> Parts:  # fmt: skip
+    """Which rows each may see. Groups are dealt class by class; time blocks and single rows are held out by chance."""
+    n, groups = len(labels), matched.groups
+    split = split_rows(n, numpy_generator(seed, "migrate split"), groups=groups, blocks=blocks, share=share)
+    if groups is not None:  # what cannot be split is refused by now
+        return _dealt(groups, labels, given, share, seed)
+    if given:
+        return Parts(split.fit, split.fit, split.score)
+    mapped, probed = halves(split.fit, labels, None if blocks is None else time_blocks(n, blocks), seed)
+    return Parts(probed, mapped, split.score)
+
+
+def _dealt(groups: np.ndarray, labels: np.ndarray, given: tuple[str, ...], share: float, seed: int) -> Parts:
+    """What the probe's part lacks it cannot know, so a class of few groups goes there first, if one is trained."""
+    check_classes(labels, "the rows")
+    rng, rest = numpy_generator(seed, "migrate groups"), 1 - share
+    if given:
+        part = deal_groups(groups, labels, [rest, share], rng, first=None if "probe" in given else 0)
+        fit, score = (np.flatnonzero(part == one) for one in range(2))
+        return Parts(fit, fit, score)
+    _check_groups(len(np.unique(groups)) - 1)
+    part = deal_groups(groups, labels, [rest / 2, rest / 2, share], rng, first=0)
+    return Parts(*(np.flatnonzero(part == one) for one in range(3)))
+
+
+def halves(rows: np.ndarray, labels: np.ndarray, blocks: np.ndarray | None, seed: int) -> Split:
+    """Rows for the map and rows for the probe. Time blocks stay whole; single rows are dealt class by class, the first
+    of each to the probe: what is not in its half, it cannot know."""
     rng = numpy_generator(seed, "migrate halves")
-    if groups is not None:
-        if len(np.unique(groups[rows])) < 2:
-            raise InputError("Probe and map are fitted on different groups of rows, but only 1 is not held out. Give "
-                             "more groups (or shorter --blocks), or a --probe or a --map of other rows.")  # fmt: skip
-        mapped, probed = hold_out(len(rows), rng, groups=groups[rows])
+    if blocks is not None:
+        _check_groups(len(np.unique(blocks[rows])))
+        mapped, probed = hold_out(len(rows), rng, groups=blocks[rows])
         return Split(rows[mapped], rows[probed])
     order, kinds = rng.permutation(len(rows)), np.unique(labels[rows], return_inverse=True)[1]
     order = order[np.argsort(kinds[order], kind="stable")]
@@ -47,7 +83,40 @@ def halves(rows: np.ndarray, labels: np.ndarray, groups: np.ndarray | None, seed
     return Split(np.sort(rows[order[~first]]), np.sort(rows[order[first]]))
 
 
-def check_known(labels: np.ndarray, rows: np.ndarray) -> None:
+def _check_groups(left: int) -> None:
+    if left < 2:
+        raise InputError("Probe and map are fitted on different groups of rows, but only 1 is not held out. Give "
+                         "more groups (or shorter --blocks), or a --probe or a --map of other rows.")  # fmt: skip
+
+
+def known_rows(labels: np.ndarray, found: Parts, *, dealt: bool) -> np.ndarray:
+    """Held-out rows of classes that the probe is trained on: two of these, at least, for it to tell apart.
+
+    Only where groups were dealt class by class may others be left out: no other seed would bring them in.
+    """
+    if not dealt:
+        _check_known(labels, found.probed)
+        return found.scored
+    known = found.scored[np.isin(labels[found.scored], labels[found.probed])]
+    if (classes := len(np.unique(labels[known]))) < 2:
+        raise InputError(
+            f"Of the classes that the probe is trained on, {classes or 'none'} is among the {len(found.scored)} rows "
+            "that are held out, but scores need at least 2: groups stay whole, and most classes have too few of them. "
+            "Give more groups of each class, another --share or a --probe."
+        )
+    return known
+
+
+def unscored(labels: np.ndarray, held: np.ndarray, known: np.ndarray) -> list[str]:
+    """What a summary says of held-out rows that the probe cannot know; nothing where there are none."""
+    if len(known) == len(held):
+        return []
+    names = np.setdiff1d(labels[held], labels[known]).tolist()
+    return [f"{len(held) - len(known)} of {len(held)} held-out rows are not scored: no row that the probe is trained "
+            f"on has their labels {names[:5]}{' and others' if len(names) > 5 else ''}."]  # fmt: skip
+
+
+def _check_known(labels: np.ndarray, rows: np.ndarray) -> None:
     """Refuse classes that only rows show which the probe is not trained on."""
     if len(strange := np.setdiff1d(labels, labels[rows])):
         raise InputError(

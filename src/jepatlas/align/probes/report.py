@@ -112,7 +112,7 @@ def migration_report(
     a, b = paired(a, b)
     check_widths(probe, translation, b.shape[1])
     fit, score = split
-    labels = _known(probe, labels, len(a))
+    labels = _known(probe, labels, len(a), np.concatenate([fit, score]))
     truth = labels[score]
     check_classes(truth, "the held-out rows")
     carried = migrate(probe, translation, limit=limit, latents=a[fit])
@@ -141,12 +141,13 @@ def _head(name: str, accuracy: Estimate, majority: float, good: str, bad: str) -
     return Verdict.judge(name, accuracy, direction="higher", threshold=majority, null=majority, good=good, bad=bad)
 
 
-def _known(probe: LinearProbe, labels: np.ndarray, rows: int) -> np.ndarray:
+def _known(probe: LinearProbe, labels: np.ndarray, rows: int, used: np.ndarray) -> np.ndarray:
+    """Labels of which the probe knows those that are used; a map and a distilled head need none."""
     labels = np.asarray(labels)
     if labels.shape != (rows,):
         raise InputError(f"There must be one label for each of {rows} rows, but the labels have shape {labels.shape}.")
     texts = [array.dtype.kind == "U" for array in (labels, probe.classes)]
-    strange = np.setdiff1d(labels, probe.classes) if texts[0] == texts[1] else np.unique(labels)
+    strange = np.setdiff1d(labels[used], probe.classes) if texts[0] == texts[1] else np.unique(labels[used])
     if len(strange):
         raise InputError(
             f"The probe does not know the labels {strange[:5].tolist()}; those that it was trained on are "
