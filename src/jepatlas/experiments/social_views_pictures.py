@@ -27,6 +27,8 @@ __all__ = ["pictures"]
 Spec = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 STATES, POINTS, DIGITS = 8, 200, 3
+OURS = ("rendered",)
+"""Scenes whose images may go with a published record; those of others are not ours to give away."""
 
 
 def pictures(results: Sequence[Result]) -> tuple[list[Spec], Arrays]:
@@ -34,7 +36,7 @@ def pictures(results: Sequence[Result]) -> tuple[list[Spec], Arrays]:
     panels, figures, arrays = [], [], {}
     for scene, (first, second) in first_pairs(results).items():
         met = meet(first, second)
-        panel, images = _both_views(scene, met, (first, second))
+        panel, images = _both_views(scene, met, (first, second)) if scene in OURS else ([], {})
         panels += panel
         figure, points = _projected(scene, met)
         figures.append(figure)
