@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from jepatlas.align.maps import Conditioning
 from jepatlas.alignments.alignment import MapKind, fit_map
 from jepatlas.alignments.evidence import Carries, Evidence, Study, gather
 from jepatlas.alignments.matched import Matched
-from jepatlas.alignments.probe_rows import check_widths, known_rows, parts, unscored
+from jepatlas.alignments.probe_rows import Parts, check_widths, known_rows, parts, unscored
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
 from jepatlas.base.linear_map import LinearMap
@@ -59,44 +60,60 @@ def migrate_between(
     split = parts(matched, labels, given, blocks=blocks, share=share, seed=seed)
     rows, mapped, held = split
     groups = matched.groups if blocks is None else time_blocks(len(a), blocks)
-    known = held
-    if probe is None:
-        probe = LinearProbe.fit(a[rows], labels[rows])
+    source, known = probe, held
+    if source is None:
+        source = LinearProbe.fit(a[rows], labels[rows])
         known = known_rows(labels, split, dealt=matched.groups is not None)
-    study = Study(Split(mapped, held), groups, blocks, seed)
-    own = None
-    if fitted is None:
+    own, through = None, fitted
+    if through is None:
         own = fit_map(kind, a[mapped], b[mapped], None if groups is None else groups[mapped])
-        fitted = own.map_
-    r2 = gather(a, b, partial(fit_map, kind) if own else _Given(fitted, limit), study, ["r2"])["r2"]
+        through = own.map_
+    anew = _Given(through, limit) if own is None else partial(fit_map, kind)
+    r2 = gather(a, b, anew, Study(Split(mapped, held), groups, blocks, seed), ["r2"])["r2"]
     chance = _chance(matched, r2)
-    try:
-        carried = migrate(probe, fitted, limit=limit, latents=a[rows])
-    except InputError as error:  # a map of unrelated models is no map to fit on more pairs
-        raise InputError(" ".join([*chance, str(error)])) from error
-
-    enough = groups is None or len(np.unique(groups[mapped])) > 1  # a distilled head chooses its penalty by groups
-
-    def report(scored: np.ndarray) -> MigrationReport:
-        return migration_report(probe, fitted, a, b, labels, split=Split(rows, scored), limit=limit, groups=groups,
-                                distilled=mapped if enough else None,
-                                rng=numpy_generator(seed, "migrate"))  # fmt: skip
-
-    found = report(known)
-    if "probe" in given:
-        found = _widened(found, report(np.arange(len(a))), given)
+    carried = _carried(source, through, limit, a[rows], chance)
+    score = partial(_scored, (a, b, labels), (source, through), split, groups, limit=limit, seed=seed)
+    found = score(known)
+    if probe is not None:
+        found = _widened(found, score(np.arange(len(a))), given)
     record = Record(
         title=f"A probe of {matched.a.name}, for {matched.b.name}",
         summary=" ".join([*chance, _summary(matched, found, given), *unscored(labels, held, known), *matched.missed]),
-        provenance=provenance(seed) | {
-            "map": "given" if "map" in given else kind, "pairs fitted": 0 if "map" in given else len(mapped),
-            "rows the probe was trained on": "given" if "probe" in given else len(rows),
-            "pairs held out": len(held),
-        } | ({"held-out rows not scored": len(held) - len(known)} if len(known) < len(held) else {})
-        | ({"not known": _unknown(given)} if given else {}) | matched.about,
-        verdicts=(replace(r2.verdict, name="map_r2"), *found.verdicts(), *_judged(fitted, own, len(mapped), limit)),
+        provenance=provenance(seed) | _about(kind, given, split, known) | matched.about,
+        verdicts=(replace(r2.verdict, name="map_r2"), *found.verdicts(), *_judged(through, own, len(mapped), limit)),
+    )
+    return Migration(carried, source, through, found, record, " ".join(chance))
+
+
+def _carried(
+    probe: LinearProbe, through: LinearMap, limit: float, latents: np.ndarray, chance: list[str]
+) -> LinearProbe:
+    try:
+        return migrate(probe, through, limit=limit, latents=latents)
+    except InputError as error:  # a map of unrelated models is no map to fit on more pairs
+        raise InputError(" ".join([*chance, str(error)])) from error
+
+
+def _scored(data: tuple[np.ndarray, np.ndarray, np.ndarray], fitted: tuple[LinearProbe, LinearMap], split: Parts,
+            groups: np.ndarray | None, scored: np.ndarray, *, limit: float, seed: int) -> MigrationReport:  # fmt: skip
+    """On some rows of both latents and labels. A distilled head, which chooses its penalty by groups, needs two."""
+    several = groups is None or len(np.unique(groups[split.mapped])) > 1
+    return migration_report(
+        *fitted, *data, split=Split(split.probed, scored), limit=limit, groups=groups,
+        distilled=split.mapped if several else None, rng=numpy_generator(seed, "migrate"),
     )  # fmt: skip
-    return Migration(carried, probe, fitted, found, record, " ".join(chance))
+
+
+def _about(kind: MapKind, given: tuple[str, ...], split: Parts, known: np.ndarray) -> dict[str, Any]:
+    left = len(split.scored) - len(known)
+    return {
+        "map": "given" if "map" in given else kind,
+        "pairs fitted": 0 if "map" in given else len(split.mapped),
+        "rows the probe was trained on": "given" if "probe" in given else len(split.probed),
+        "pairs held out": len(split.scored),
+        **({"held-out rows not scored": left} if left else {}),
+        **({"not known": _unknown(given)} if given else {}),
+    }
 
 
 @dataclass(frozen=True)
