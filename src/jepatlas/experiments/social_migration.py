@@ -17,7 +17,7 @@ from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social_agents import PLANS, agent
-from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, reached, said, sound
+from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
 from jepatlas.experiments.social_race_shown import curves_figure, race_tables
 from jepatlas.experiments.social_scenes import WORLDS
 from jepatlas.experiments.social_sharing import probes_said, probes_table
@@ -105,7 +105,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         short=f"{factor_over_seeds(left, 'migration_times').value:.2f}× the operations; distilled "
         f"{factor_over_seeds(left, 'logits_times').value:.2f}×" if sound(finished)
         else "training alone does not surely raise the probe",
-        verdicts=(_verdict(left),) if raced else (),
+        verdicts=(raised(finished), *((_verdict(left),) if raced else ())),
         figures=(curves_figure(finished, WAYS, "A probe's accuracy as students learn"),),
         tables=(*race_tables(results, WAYS, PUBLISHED), probes_table(results)),
     )  # fmt: skip

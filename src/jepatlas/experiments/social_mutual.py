@@ -14,7 +14,7 @@ from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.social_agents import PLANS
 from jepatlas.experiments.social_migration import RACES, WEIGHT, watched
-from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, reached, said, sound
+from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
 from jepatlas.experiments.social_race_shown import curves_figure, race_tables
 from jepatlas.experiments.social_scenes import WORLDS
 from jepatlas.experiments.social_teaching_runs import run_mutual
@@ -60,7 +60,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         short=", ".join(f"{WAYS[name]} {factor_over_seeds(left, f'{name}_ratio').value:.2f}× the epochs"
                         for name in TAUGHT) if sound(finished)
         else "training apart does not surely raise the probes",
-        verdicts=tuple(_verdict(left, name) for name in TAUGHT) if raced else (),
+        verdicts=(raised(finished), *(_verdict(left, name) for name in TAUGHT if raced)),
         figures=(curves_figure(finished, WAYS, "Probes' accuracy as two agents learn"),),
         tables=race_tables(results, WAYS, PUBLISHED),
     )  # fmt: skip

@@ -16,17 +16,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.records import Estimate
+from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.tables import cell, factor_over_seeds, mean_over_seeds, over_seeds
 from jepatlas.social import Cost, first_to
 
-__all__ = ["LEAST", "SOONER", "Curve", "Runner", "factor", "faster", "ground", "learned", "raced", "reached", "said",
-           "sound"]  # fmt: skip
+__all__ = ["LEAST", "SOONER", "Curve", "Runner", "factor", "faster", "ground", "learned", "raced", "raised", "reached",
+           "said", "sound"]  # fmt: skip
 
 Curve = list[tuple[int, float]]
 LEAST = 2  # seeds: one alone has no interval
 SOONER = float(np.nextafter(1.0, 0.0))  # of what the first way needs: as much is not less
+ABOVE = float(np.nextafter(0.0, 1.0))  # what was not raised is no gain
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,19 @@ def learned(results: Sequence[Result]) -> list[Result]:
     return [r for r in results if r.value("gain") > 0]
 
 
+def raised(results: Sequence[Result]) -> Verdict:
+    """Whether training from scratch raises the probe, without which there is no race. In the mean over all seeds: over
+    those that learned something it would be so by choice."""
+    return Verdict.judge(
+        "gain", mean_over_seeds(results, "gain"), direction="higher", threshold=ABOVE,
+        good="Training from scratch raises a probe's accuracy.",
+        bad="Training from scratch does not surely raise a probe's accuracy, so nothing can be reached sooner.",
+    )  # fmt: skip
+
+
 def sound(results: Sequence[Result]) -> bool:
-    """Whether something follows: enough seeds learned something, and in the mean over all of them the probe is raised
-    beyond doubt. Over those alone that would be so by choice."""
-    return len(learned(results)) >= LEAST and mean_over_seeds(results, "gain").low > 0
+    """Whether something follows: enough seeds learned something, and the probe is raised beyond doubt."""
+    return len(learned(results)) >= LEAST and bool(raised(results).passed)
 
 
 def ground(results: Sequence[Result], who: str) -> str:
