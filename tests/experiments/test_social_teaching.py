@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,12 @@ import torch
 from social.tiny_scenes import agent, write_scenes
 from torch import Tensor, nn
 
-from jepatlas.experiments import EXPERIMENTS, Finding, Result
+from jepatlas.base.records import Verdict
+from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.energy_runs import exactly
+from jepatlas.experiments.experiment import Outcome
 from jepatlas.experiments.latents import inform
+from jepatlas.experiments.social_by_scene import by_scene
 from jepatlas.experiments.social_race import Runner, raced
 from jepatlas.experiments.social_sharing import PROBES, probes_said, probes_table, share_probe
 from jepatlas.recipes import see
@@ -24,6 +29,11 @@ RUNNERS = {
     "lost": Runner([(0, 0.2), (10, 0.4), (20, 0.6), (30, 0.69)], Cost(200.0)),
 }
 Numbers = dict[str, float]
+
+
+def in_a_drive(name: str) -> list[Trial]:
+    """The trials of one scene of a small study."""
+    return [trial for trial in EXPERIMENTS[name].trials("small", 0) if trial.at["scene"] == "driving"]
 
 
 def test_a_race_by_hand():
@@ -78,7 +88,7 @@ def test_between_agents_that_differ_by_a_rotation_a_shared_probe_is_as_good(
 def test_a_mean_of_probes_says_of_how_many_seeds_it_is_and_why():
     results = []
     given = (0.2, ""), (0.4, ""), (np.nan, "lost")
-    for trial, (value, why) in zip(EXPERIMENTS["social-migration"].trials("small", 0), given, strict=True):
+    for trial, (value, why) in zip(in_a_drive("social-migration"), given, strict=True):
         told = inform({f"probe_{probe}": exactly(value, 1) for probe in PROBES}, "")
         results.append(Result(trial, Path(), "finished", {"verdicts": told, "probe_lost": why}))
     *rows, mean, _ = probes_table(results)["rows"]
@@ -96,7 +106,7 @@ def concluded(name: str, numbers: Numbers, apart: float = 1e-4, seeds: tuple[Num
         given |= {f"{way}_{key}": 1.0 for key in ("reached", "epochs", "ratio", "flops", "times", "all", "final")}
         given |= {f"{way}_before": 0.0, f"{way}_map": 0.001}
     results = []
-    for trial, own in zip(EXPERIMENTS[name].trials("small", 0), seeds, strict=True):
+    for trial, own in zip(in_a_drive(name), seeds, strict=True):
         bit = 1 + apart * float(trial.at["seed"])
         told = {key: exactly(value if key.endswith("reached") else value * bit, 1)
                 for key, value in (given | numbers | own).items()}  # fmt: skip
@@ -150,7 +160,9 @@ def test_where_nothing_was_learned_nothing_is_charged_and_means_are_of_the_other
 def test_from_one_seed_that_learned_nothing_follows_and_that_is_all_that_is_said(name: str):
     ways = cost("migration", 0.5) | cost("cross", 0.5) | cost("alternating", 0.5)
     finding = concluded(name, ways, seeds=({"gain": 0.0}, {"gain": -0.1}, {}))
-    assert finding.outcome == "undecided" and [(v.name, v.passed) for v in finding.verdicts] == [("gain", False)]
+    assert finding.outcome == "undecided" and [(v.name, v.passed) for v in finding.verdicts] == [
+        ("gain_driving", False)
+    ]
     assert "At 2 of 3 seeds" in finding.sentence and "fewer than 2 seeds left, nothing follows" in finding.sentence
     assert "×" not in finding.sentence and "epochs" not in finding.sentence
 
@@ -159,7 +171,7 @@ def test_as_many_epochs_are_not_fewer():
     finding = concluded("social-mutual", {}, apart=0.0)
     passed = {verdict.name: verdict.passed for verdict in finding.verdicts}
     assert finding.outcome == "undecided"
-    assert passed == {"gain": True, "alternating_epochs": False, "cross_epochs": False}
+    assert passed == {"gain_driving": True, "alternating_epochs_driving": False, "cross_epochs_driving": False}
 
 
 def test_seeds_that_disagree_decide_nothing():
@@ -180,8 +192,29 @@ def test_seeds_that_disagree_decide_nothing():
 def test_mutual_teaching(numbers: dict[str, float], outcome: str):
     finding = concluded("social-mutual", numbers)
     names = ["gain"] if "gain" in numbers else ["gain", "alternating_epochs", "cross_epochs"]
-    assert finding.outcome == outcome and [v.name for v in finding.verdicts] == names
+    assert finding.outcome == outcome and [v.name for v in finding.verdicts] == [f"{name}_driving" for name in names]
     assert 0 < len(finding.short) <= 66
+
+
+def test_scenes_are_judged_apart_and_told_together():
+    """What is decided in one scene counts where the other decides nothing; a scene without a trial is left out."""
+
+    def judge(runs: Sequence[Result]) -> Finding:
+        outcomes: dict[str, Outcome] = {"rendered": "undecided", "driving": "holds"}
+        scene = runs[0].at["scene"]
+        verdict = Verdict.judge("gain", exactly(len(runs), 1), direction="higher", good="")
+        return Finding(outcomes[scene], f"{len(runs)} of it.", "in short", (verdict,), tables=({"title": "Runs"},))
+
+    trials = EXPERIMENTS["social-mutual"].trials("small", 0)
+    finished = [Result(trial, Path(), "finished", {}) for trial in trials]
+    finding = by_scene(finished, judge)
+    assert finding.outcome == "holds in part" and finding.short == "driving: in short"
+    assert [verdict.name for verdict in finding.verdicts] == ["gain_rendered", "gain_driving"]
+    rendered, driving = "Rendered objects, cameras 160° apart", "Driving, left and right camera"
+    assert finding.sentence == f"{rendered}: 3 of it. {driving}: 3 of it."
+    assert [table["title"] for table in finding.tables] == [f"{rendered}. Runs", f"{driving}. Runs"]
+    lost = [replace(one, status="crashed") if one.at["scene"] == "driving" else one for one in finished]
+    assert by_scene(lost, judge).outcome == "undecided" and by_scene(lost, judge).short == "rendered: in short"
 
 
 def test_an_agent_that_was_lost_stays_in_the_table():

@@ -17,7 +17,8 @@ import numpy as np
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.training import Job, fingerprint
 
-__all__ = ["SCALES", "Claim", "Experiment", "Finding", "Outcome", "Result", "Scale", "Trial", "run_trial"]
+__all__ = ["SCALES", "Claim", "Experiment", "Finding", "Outcome", "Result", "Scale", "Trial", "combined",
+           "run_trial"]  # fmt: skip
 
 Scale = Literal["tiny", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
@@ -117,3 +118,16 @@ def run_trial(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     """What a worker does: find the trial's function, and call it."""
     module, _, name = recipe["run"].partition(":")
     return getattr(importlib.import_module(module), name)(recipe["settings"], folder)
+
+
+def combined(outcomes: Sequence[Outcome]) -> Outcome:
+    """Of several parts of a claim: all hold, some do at least in part, none is told, or none holds.
+
+    >>> combined(["holds", "does not hold"]), combined(["undecided", "does not hold"]), combined(["undecided"])
+    ('holds in part', 'does not hold', 'undecided')
+    """
+    if all(outcome == "holds" for outcome in outcomes):
+        return "holds"
+    if any(outcome in ("holds", "holds in part") for outcome in outcomes):
+        return "holds in part"
+    return "does not hold" if "does not hold" in outcomes else "undecided"

@@ -17,6 +17,7 @@ from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social_agents import PLANS, agent
+from jepatlas.experiments.social_by_scene import by_scene
 from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
 from jepatlas.experiments.social_race_shown import curves_figure, race_tables
 from jepatlas.experiments.social_scenes import WORLDS
@@ -52,7 +53,7 @@ CLAIM = Claim(
 class Race:
     """What agents of a scale are watched by."""
 
-    scene: str
+    scenes: tuple[str, ...]
     looks: int
     """Checkpoints at which a probe is trained."""
     pairs: int
@@ -65,35 +66,40 @@ class Race:
 
 
 RACES: dict[Scale, Race] = {
-    "tiny": Race("rendered", 2, 16, 2.0, None, 5),
-    "small": Race("rendered", 12, 16, 40.0, None, 200),
-    "paper": Race("smallnorb", 50, 64, 40.0, 0.85, 500),
+    "tiny": Race(("rendered",), 2, 16, 2.0, None, 5),
+    "small": Race(("rendered", "driving"), 12, 16, 40.0, None, 200),
+    "paper": Race(("smallnorb",), 50, 64, 40.0, 0.85, 500),
 }
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
     race = RACES[scale]
     return [
-        Trial({"scene": race.scene, "seed": s}, run_migration,
-              {"scene": race.scene, "world": to_plain(WORLDS[scale]), "threshold": race.threshold, "pairs": race.pairs,
-               "recipes": [agent(scale, race.scene, 0, s).settings["recipe"], watched(scale, race, 1, s)],
+        Trial({"scene": scene, "seed": s}, run_migration,
+              {"scene": scene, "world": to_plain(WORLDS[scale]), "threshold": race.threshold, "pairs": race.pairs,
+               "recipes": [agent(scale, scene, 0, s).settings["recipe"], watched(scale, scene, 1, s)],
                "weight": WEIGHT, "memory": race.memory, "replicates": race.replicates})
-        for s in range(seed, seed + PLANS[scale].seeds)
+        for scene in race.scenes for s in range(seed, seed + PLANS[scale].seeds)
     ]  # fmt: skip
 
 
-def watched(scale: Scale, race: Race, view: int, seed: int) -> dict[str, Any]:
+def watched(scale: Scale, scene: str, view: int, seed: int) -> dict[str, Any]:
     """The recipe of an agent whose checkpoints are kept."""
-    recipe = from_plain(VisionRecipe, agent(scale, race.scene, view, seed).settings["recipe"])
+    looks = RACES[scale].looks
+    recipe = from_plain(VisionRecipe, agent(scale, scene, view, seed).settings["recipe"])
     training, warmup = recipe.training, max(1, recipe.training.steps // 10)
-    training = replace(training, schedule=ConstantSchedule(warmup), checkpoint_every=training.steps // race.looks,
-                       keep=race.looks + 1)  # fmt: skip
+    training = replace(training, schedule=ConstantSchedule(warmup), checkpoint_every=training.steps // looks,
+                       keep=looks + 1)  # fmt: skip
     return to_plain(replace(recipe, training=training))
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    """Of seeds at which training alone learned something that a probe reads; from fewer than two nothing follows."""
     del scale
+    return by_scene(results, judge)
+
+
+def judge(results: Sequence[Result]) -> Finding:
+    """Of seeds at which training alone learned something that a probe reads; from fewer than two nothing follows."""
     finished = [r for r in results if r.status == "finished"]
     left = learned(finished)
     raced = len(left) >= LEAST

@@ -13,6 +13,7 @@ from jepatlas.base.config import to_plain
 from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.social_agents import PLANS
+from jepatlas.experiments.social_by_scene import by_scene
 from jepatlas.experiments.social_migration import RACES, WEIGHT, watched
 from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
 from jepatlas.experiments.social_race_shown import curves_figure, race_tables
@@ -38,17 +39,21 @@ CLAIM = Claim(
 def trials(scale: Scale, seed: int) -> list[Trial]:
     race = RACES[scale]
     return [
-        Trial({"scene": race.scene, "seed": s}, run_mutual,
-              {"scene": race.scene, "world": to_plain(WORLDS[scale]), "threshold": race.threshold, "pairs": race.pairs,
-               "recipes": [watched(scale, race, view, s) for view in range(2)], "weight": WEIGHT,
+        Trial({"scene": scene, "seed": s}, run_mutual,
+              {"scene": scene, "world": to_plain(WORLDS[scale]), "threshold": race.threshold, "pairs": race.pairs,
+               "recipes": [watched(scale, scene, view, s) for view in range(2)], "weight": WEIGHT,
                "memory": race.memory})
-        for s in range(seed, seed + PLANS[scale].seeds)
+        for scene in race.scenes for s in range(seed, seed + PLANS[scale].seeds)
     ]  # fmt: skip
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    """Of seeds at which agents apart learned something that a probe reads; from fewer than two nothing follows."""
     del scale
+    return by_scene(results, judge)
+
+
+def judge(results: Sequence[Result]) -> Finding:
+    """Of seeds at which agents apart learned something that a probe reads; from fewer than two nothing follows."""
     finished = [r for r in results if r.status == "finished"]
     left = learned(finished)
     raced = len(left) >= LEAST

@@ -18,10 +18,10 @@ from jepatlas.experiments import (
     social_predictions_stability,
     social_predictions_worlds,
 )
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial, combined
 from jepatlas.experiments.social_agents import PLANS
 from jepatlas.experiments.social_measures import EFFORT
-from jepatlas.experiments.social_predictions_rules import ENOUGH, Prediction, combined
+from jepatlas.experiments.social_predictions_rules import ENOUGH, Prediction
 
 __all__ = ["EXPERIMENT", "judge"]
 

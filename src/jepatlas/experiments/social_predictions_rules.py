@@ -17,7 +17,7 @@ from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Outcome, Result
 from jepatlas.experiments.tables import cell
 
-__all__ = ["ENOUGH", "MEASURES", "Prediction", "combined", "gaps", "lively", "plain", "settled", "shown", "verdicts"]
+__all__ = ["ENOUGH", "MEASURES", "Prediction", "gaps", "lively", "plain", "settled", "shown", "verdicts"]
 
 ENOUGH = 2.0  # directions
 MEASURES = {"r2": "R²", "dsc": "DSC", "nos_10": "NOS@10"}
@@ -47,19 +47,6 @@ def settled(predicted: Sequence[Estimate], alive: bool = True) -> Outcome:
     if any(above):
         return ("holds" if all(above) else "holds in part") if alive else "undecided"
     return "does not hold" if any(below) else "undecided"
-
-
-def combined(outcomes: Sequence[Outcome]) -> Outcome:
-    """Of several predictions: all hold, some do at least in part, none is told, or none holds.
-
-    >>> combined(["holds", "does not hold"]), combined(["undecided", "does not hold"]), combined(["undecided"])
-    ('holds in part', 'does not hold', 'undecided')
-    """
-    if all(outcome == "holds" for outcome in outcomes):
-        return "holds"
-    if any(outcome in ("holds", "holds in part") for outcome in outcomes):
-        return "holds in part"
-    return "does not hold" if "does not hold" in outcomes else "undecided"
 
 
 def gaps(better: Sequence[Result], worse: Sequence[Result], key: str) -> np.ndarray:

@@ -1,0 +1,35 @@
+"""One question asked in several scenes, and the answers told as one finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jepatlas.experiments.experiment import Finding, Result, combined
+from jepatlas.experiments.social_scenes import SCENES
+from jepatlas.experiments.tables import grouped
+
+__all__ = ["by_scene"]
+
+
+def by_scene(results: Sequence[Result], judge: Callable[[Sequence[Result]], Finding]) -> Finding:
+    """What `judge` says of each scene in which a trial finished: it holds where it does in all, and in part where it
+    does in one. In a few words, the first that is decided is told, or else the first."""
+    scenes = {scene: judge(runs) for (scene,), runs in grouped(results, "scene").items()
+              if any(run.status == "finished" for run in runs)}  # fmt: skip
+    told = [scene for scene, found in scenes.items() if found.outcome != "undecided"]
+    shown = told[0] if told else next(iter(scenes))
+    return Finding(
+        combined([found.outcome for found in scenes.values()]),
+        " ".join(f"{SCENES[scene].title.capitalize()}: {found.sentence}" for scene, found in scenes.items()),
+        short=f"{shown}: {scenes[shown].short}",
+        verdicts=tuple(replace(verdict, name=f"{verdict.name}_{scene}")
+                       for scene, found in scenes.items() for verdict in found.verdicts),
+        figures=tuple(_titled(scene, figure) for scene, found in scenes.items() for figure in found.figures),
+        tables=tuple(_titled(scene, table) for scene, found in scenes.items() for table in found.tables),
+    )  # fmt: skip
+
+
+def _titled(scene: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**spec, "title": f"{SCENES[scene].title.capitalize()}. {spec['title']}"}
