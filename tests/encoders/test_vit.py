@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -198,3 +199,7 @@ def test_what_is_no_picture_is_refused():
         TINY.build((16, 16))
     with pytest.raises(InputError, match="15 × 16"):
         TINY.build((3, 15, 16))
+    vit = TINY.build((3, 16, 16))
+    for shape in ((2, 1, 16, 16), (3, 16, 16)):
+        with pytest.raises(InputError, match=re.escape(f"shape (n, 3, height, width), but {shape} was given")):
+            vit(torch.zeros(shape))

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
         "--disable-sync", "--no-first-run"]  # fmt: skip
 SAID = ("error", "warning", "trace")  # plotly warns by traces
+TICKS = "getComputedStyle(document.querySelector('.xtick text')).fill"
 UNDRAWN = '.figure:not([data-drawn="true"])'
 
 
@@ -62,7 +63,12 @@ class Visit:
         return self.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
 
     def tick_colour(self) -> str:
-        return self.page.evaluate("() => getComputedStyle(document.querySelector('.xtick text')).fill")
+        return self.page.evaluate(f"() => {TICKS}")
+
+    def other_ticks(self, than: str) -> str:
+        """The colour of ticks once they have another one: figures are drawn anew some time after the theme changes."""
+        self.page.wait_for_function(f"(old) => {TICKS} !== old", arg=than, timeout=30_000)
+        return self.tick_colour()
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -104,11 +110,9 @@ def test_figures_follow_a_change_of_theme_and_the_paper(browser, run, tmp_path):
     visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
     before = visit.tick_colour()
     visit.page.emulate_media(color_scheme="dark")
-    visit.page.wait_for_timeout(1000)
-    dark = visit.tick_colour()
+    dark = visit.other_ticks(before)
     visit.page.emulate_media(media="print", color_scheme="dark")
-    visit.page.wait_for_timeout(1000)
-    assert dark != before == visit.tick_colour()
+    assert visit.other_ticks(dark) == before
     visit.check()
     visit.page.close()
 

@@ -66,3 +66,11 @@ def test_who_watches_a_run_is_not_stopped_by_a_damaged_line(line: str, tmp_path:
     assert latest(tmp_path) == (0, "")
     (tmp_path / "metrics.jsonl").write_text(f'{line}\n{{"step": 8, "loss": 0.25}}\n{{"st', encoding="latin-1")
     assert latest(tmp_path) == (8, "loss 0.25")
+
+
+def test_of_several_models_in_one_run_the_one_that_writes_is_watched(tmp_path: Path):
+    for age, (name, step) in enumerate({"teacher": 300, "student": 40}.items()):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "metrics.jsonl").write_text(f'{{"step": {step}, "loss": 0.25}}\n')
+        os.utime(tmp_path / name / "metrics.jsonl", (age, age))
+    assert latest(tmp_path) == (40, "loss 0.25")

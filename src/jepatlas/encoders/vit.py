@@ -80,7 +80,7 @@ class ViT(nn.Module):
         config = config or ViTConfig()
         if len(in_shape) != 3:
             raise InputError(f"Pixels have the shape (channels, height, width), but {tuple(in_shape)} was given.")
-        self.width, self.patch, self.pool = config.width, config.patch, config.pool
+        self.channels, self.width, self.patch, self.pool = in_shape[0], config.width, config.patch, config.pool
         self.grid = patch_grid((in_shape[1], in_shape[2]), config.patch)
         self.embed = nn.Linear(in_shape[0] * config.patch**2, config.width)
         self.class_token = nn.Parameter(torch.empty(config.width))
@@ -114,6 +114,10 @@ class ViT(nn.Module):
     def _sequence(
         self, x: Tensor, keep: Tensor | None = None, masked: Tensor | None = None, mask_token: Tensor | None = None
     ) -> Tensor:
+        if x.ndim != 4 or x.shape[1] != self.channels:
+            raise InputError(
+                f"Images have the shape (n, {self.channels}, height, width), but {tuple(x.shape)} was given."
+            )
         cut, where = patches(x, self.patch), self._positions_of(x)
         if keep is not None:
             cut, where = take_rows(cut, keep), where[keep]

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 __all__ = ["Watch"]
 
+METRICS = "metrics.jsonl"
 SECONDS = 1.0
 SECONDS_BETWEEN_LINES = 15.0
 
@@ -59,10 +60,16 @@ def _done(run: Path) -> bool:
     return (run / "result.json").exists()
 
 
+def _written(file: Path) -> float:
+    return file.stat().st_mtime if file.exists() else 0.0
+
+
 def latest(run: Path) -> tuple[int, str]:
-    """The newest step of a run and its loss, as far as it has written any."""
+    """The newest step of a run and its loss, as far as it has written any. Where a run trains several models, each in a
+    folder of its own, that of the model that has written last."""
     try:
-        lines = (run / "metrics.jsonl").read_bytes().rsplit(b"\n", 2)
+        newest = max([run / METRICS, *run.glob(f"*/{METRICS}")], key=_written)
+        lines = newest.read_bytes().rsplit(b"\n", 2)
         entry = json.loads(lines[-2])
         return int(entry["step"]), f"loss {float(entry['loss']):.4g}"
     except (OSError, LookupError, TypeError, ValueError):  # whatever a line holds: who watches only looks

@@ -120,6 +120,7 @@ def _carry_out(experiment: Experiment, options: Reproduce, console: Console) -> 
 
 
 def _steps(settings: dict[str, Any]) -> int:
-    """Of a run that trains; others are watched only for being done."""
-    training = settings.get("training") or settings.get("recipe", {}).get("training", {})
+    """Of a run that trains, or of the last model that it trains; others are watched only for being done."""
+    *_, recipe = settings.get("recipes") or [settings.get("recipe", {})]
+    training = settings.get("training") or recipe.get("training", {})
     return int(training.get("steps", 1))
