@@ -32,6 +32,8 @@ from jepatlas.report.verdicts import compare, number, tally, verdict_row
 
 __all__ = ["write_report"]
 
+UNBROKEN = 40  # letters of a word, a hash for example, beyond which it may be broken
+
 
 @dataclass(frozen=True)
 class Run:
@@ -123,6 +125,7 @@ def _template() -> Template:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"cell": _cell, "row": verdict_row, "tally": tally}
     environment.filters["plot"] = lambda figure: json.loads(figure.to_json())
+    environment.tests["unbroken"] = lambda value: isinstance(value, str) and len(value) > UNBROKEN and " " not in value
     environment.tests["numeric"] = lambda value: isinstance(value, int | float) and not isinstance(value, bool)
     return environment.from_string(_asset("page.html.j2"))
 

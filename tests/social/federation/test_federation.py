@@ -121,6 +121,19 @@ def test_every_file_of_the_exchange_is_listed_with_its_bytes_and_hash(met: Path)
     assert latents[3] == "39 × 3 float32"
 
 
+def test_where_few_states_are_agreed_on_it_is_said(met: Path, tmp_path: Path) -> None:
+    offers = {"ada": offer(0, 48, 12, 1), "ben": offer(9, 60, 3, 2)}
+    found = meet(offers, tmp_path, anchors=9)
+    record = federation_record(found["ada"], offers["ada"], member("ada", tmp_path))
+    assert record.summary.endswith("9 agreed states do not determine maps of latents 12 wide: agree on more, by states "
+                                   "that all have seen and by --anchors.")  # fmt: skip
+    enough = member("ada", met)
+    record = federation_record(federate(TWO["ada"], enough), TWO["ada"], enough)
+    assert "do not determine" not in record.summary and record.summary.endswith(").")
+    matrix = np.array(record.figures[0]["matrix"])
+    assert (np.diag(matrix) == 1).all() and (matrix[~np.eye(2, dtype=bool)] < 1).all()
+
+
 def test_no_name_of_a_state_or_group_is_in_the_exchange(met: Path) -> None:
     everything = b"".join(files(met / "meet").values())
     assert b"state-" not in everything and b"object" not in everything

@@ -72,6 +72,15 @@ class Federation:
     controls: Mapping[str, Mapping[str, Verdict]]
     """Verdicts of the same maps between what was not trained on anything, by control and translation."""
 
+    @property
+    def scarce(self) -> str:
+        """What is to be said where the agreed states do not determine maps of latents so wide."""
+        widest = max(chart.width for chart in self.atlas.charts)
+        if self.agreed > widest:
+            return ""
+        return (f"{self.agreed} agreed states do not determine maps of latents {widest} wide: agree on more, by states "
+                "that all have seen and by --anchors.")  # fmt: skip
+
 
 def refuse_other_terms(announced: Mapping[str, Mapping[str, Any]]) -> None:
     """Members that started with different settings would end with different atlases."""

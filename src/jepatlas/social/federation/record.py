@@ -60,8 +60,8 @@ def _summary(found: Federation, sent: list[Entry], received: list[Entry]) -> str
     return (
         f"{translations(found.atlas.names, found.atlas.judged or None)} {len(found.atlas.names)} members, one atlas, "
         f"{found.agreed} agreed states. Sent: {sizes[0]:,} bytes in {len(sent)} files; received: {sizes[1]:,} bytes in "
-        f"{len(received)}. No image, label, gradient or weight was among them.{controls if made else ''}"
-    )
+        f"{len(received)}. No image, label, gradient or weight was among them.{controls if made else ''} {found.scarce}"
+    ).rstrip()
 
 
 def _translations(found: Federation) -> dict[str, Any]:
@@ -108,9 +108,10 @@ def _beyond(one: Verdict, kind: str, control: Verdict) -> Verdict:
 def _heatmap(found: Federation) -> Mapping[str, Any]:
     names = found.atlas.names
     values = {one.name: one.value for one in _judged(found)}
-    matrix = [[values.get(f"translation.{a}.{b}", np.nan) for b in names] for a in names]
+    matrix = [[1.0 if a == b else values.get(f"translation.{a}.{b}", np.nan) for b in names] for a in names]
     return {"kind": "heatmap", "title": "Held-out R² through the common frame", "matrix": matrix, "x": names,
-            "y": names, "note": "Row: the member whose latents are translated; column: into whose."}  # fmt: skip
+            "y": names, "note": "Row: the member whose latents are translated; column: into whose. Into its own they "
+            "are as they were: 1."}  # fmt: skip
 
 
 def _not_sent(found: Federation, offer: Offer, member: Member) -> dict[str, Any]:
