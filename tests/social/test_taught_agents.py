@@ -88,7 +88,8 @@ def test_a_lesson_costs_its_images_and_its_map(runs: Any):
     lessons = once + encoding_flops(build_vision(left), left.size, 8)
     assert 2.5 * lessons < both.training - apart < 3.2 * lessons
     turns = cost_of(MutualRecipe(left, right, MutualConfig("alternating", turn=4), 8))
-    assert turns.training < both.training and turns.step == turns.training + turns.map
+    assert 1.7 * lessons < turns.training - apart < 2.1 * lessons  # one of them forwards only, by turns
+    assert turns.step == turns.training + turns.map
 
 
 def test_encoding_is_counted_by_the_forward_pass(runs: Any):

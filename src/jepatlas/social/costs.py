@@ -33,11 +33,16 @@ class Cost:
 
 
 def cost_of(recipe: VisionRecipe | TaughtRecipe | MutualRecipe) -> Cost:
+    """Of a step; where two agents learn in turn, of a step of either in the mean, for they may differ in width."""
     objective, batches = build(recipe)
-    parts = recipe.training.accumulate
-    training = step_flops(objective, batches, parts)
-    pairs = 0 if isinstance(recipe, VisionRecipe) else recipe.pairs // parts
-    return Cost(training, sum(through.flops(pairs) for through in _maps(objective)))
+    in_turn = isinstance(objective, MutualTeaching) and objective.config.method == "alternating"
+    each = []
+    for turn in range(2 if in_turn else 1):
+        if in_turn:
+            objective.whose.fill_(turn)
+        each.append(step_flops(objective, batches, recipe.training.accumulate))
+    pairs = 0 if isinstance(recipe, VisionRecipe) else recipe.pairs
+    return Cost(sum(each) / len(each), sum(through.flops(pairs) for through in _maps(objective)))
 
 
 def _maps(objective: Any) -> list[Any]:

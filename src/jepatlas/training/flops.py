@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -32,13 +33,8 @@ def counted_flops() -> Iterator[FlopCounterMode]:
 
 
 def step_flops(objective: Any, batches: Batches, accumulate: int = 1) -> int:
-    """Operations of the forward and backward pass of one optimiser step; gradients and statistics stay as they are."""
-    before = {name: value.clone() for name, value in objective.named_buffers()}
-    grads = [p.grad for p in objective.parameters()]
+    """Operations of the forward and backward pass of one optimiser step; the objective stays as it is."""
+    copied = deepcopy(objective)
     with torch.random.fork_rng(), counted_flops() as counter:
-        objective(batches(0), 0).total.backward()
-    for parameter, grad in zip(objective.parameters(), grads, strict=True):
-        parameter.grad = grad
-    for name, value in objective.named_buffers():
-        value.copy_(before[name])
+        copied(batches(0), 0).total.backward()
     return accumulate * counter.get_total_flops()

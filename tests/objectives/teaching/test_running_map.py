@@ -116,13 +116,28 @@ def test_looking_changes_nothing_and_a_state_says_it_all():
     through = run(RunningMapConfig(), 3)
     twin = RunningMap(IN, OUT)
     twin.load_state_dict(copy.deepcopy(through.state_dict()))
-    through.watch(*batch(7))  # a look
+    with torch.no_grad():
+        through.watch(*batch(7))  # a look
     for one in (through, twin):
         one.watch(*batch(3))
         one.after_step(3)
         one.after_step(4)  # nothing was watched
     for name, value in through.state_dict().items():
         assert torch.equal(value, twin.state_dict()[name]), name
+
+
+def test_all_micro_batches_of_a_step_are_remembered():
+    whole, parts = RunningMap(IN, OUT), RunningMap(IN, OUT)
+    for step in range(4):
+        x, y = batch(step, 12)
+        whole.watch(x, y)
+        for rows in (slice(0, 4), slice(4, 8), slice(8, 12)):
+            parts.watch(x[rows], y[rows])
+        for one in (whole, parts):
+            one.after_step(step)
+    for name, value in whole.state_dict().items():
+        torch.testing.assert_close(value, parts.state_dict()[name])
+    assert whole.variance.isfinite()
 
 
 def test_constant_latents_are_borne():

@@ -61,7 +61,7 @@ class RunningMap(nn.Module):
             self.register_buffer(name, torch.zeros(shape, dtype=torch.float64))
         # Of y, in all. Infinite before the first fit: what is told through no map counts nothing.
         self.register_buffer("variance", torch.tensor(torch.inf, dtype=torch.float64))
-        self.watched: Tensor | None = None
+        self.watched: list[Tensor] = []
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """mean ‖y − W x − offset‖² / Σ Var(y), with gradients to x and y and none to W: 0 at best, about 1 at chance.
@@ -73,16 +73,19 @@ class RunningMap(nn.Module):
         return (y - told).square().sum(1).mean() / self.variance.to(x)
 
     def watch(self, x: Tensor, y: Tensor) -> None:
-        """Pairs to be remembered after this step: so looking changes nothing."""
-        self.watched = torch.cat([x.detach(), y.detach()], 1).double()
+        """Pairs to be remembered after this step, of all its micro-batches; without gradients it is no step, but a
+        look, which changes nothing."""
+        if torch.is_grad_enabled():
+            self.watched.append(torch.cat([x.detach(), y.detach()], 1).double())
 
     @torch.no_grad()
     def after_step(self, step: int) -> None:
-        if self.watched is None:
+        if not self.watched:
             return
-        rows = len(self.watched) * world_size()
-        self._remember(self.watched, rows)
-        self.watched = None
+        watched = torch.cat(self.watched)
+        rows = len(watched) * world_size()
+        self._remember(watched, rows)
+        self.watched.clear()
         begun = self.variance.isfinite()
         # The first map waits for twice as many pairs as dimensions, where as many will ever be remembered.
         enough = self.count >= min(2 * self.d_in, self.config.memory * rows / 2)
