@@ -27,7 +27,8 @@ PUBLISHED = {"none": (0.891, 0.872, 0.27), "patches": (0.720, 0.540, 0.69), "pix
 SHOWN = {"r2": "R²", "dsc": "DSC", "nos_10": "NOS@10"}
 
 CLAIM = Claim(
-    statement="Where the spatial structure of images is destroyed, agents no longer align: the more, the less.",
+    statement="Where the spatial structure of images is destroyed, by shuffled patches or by shuffled pixels, agents "
+    "align worse.",
     source="Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models, Table 1, bottom",
     measured="R², DSC, NOS@10: .891 .872 .27 as it is, .720 .540 .69 with patches shuffled, .616 .280 .86 with pixels "
     "shuffled",
