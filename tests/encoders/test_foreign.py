@@ -24,6 +24,18 @@ def transformers_vit() -> nn.Module:
     return transformers.ViTModel(config).eval()
 
 
+@pytest.mark.parametrize(("name", "leading"), [("Dinov2WithRegisters", 3), ("DeiT", 2)])
+def test_a_mean_is_of_patches_alone(name: str, leading: int):
+    """Registers and the token of distillation are none."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 16, "patch_size": 4}
+    more = {"num_register_tokens": 2} if leading == 3 else {"intermediate_size": 32}
+    model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**sizes, **more)).eval()
+    tokens = model(pixel_values=2 * pictures() - 1).last_hidden_state
+    assert tokens.shape[1] == leading + 16
+    torch.testing.assert_close(pooled_encoder(model, "mean")(pictures()), tokens[:, leading:].mean(1))
+
+
 def test_a_transformers_model(transformers_vit: nn.Module):
     x = pictures()
     output = transformers_vit(pixel_values=2 * x - 1, output_hidden_states=True)

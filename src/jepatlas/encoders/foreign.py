@@ -76,6 +76,14 @@ class PooledEncoder(nn.Module):
             options["interpolate_pos_encoding"] = True  # images of any size; nothing changes at the model's own
         return self.module(pixel_values=self._normal(x), **options)
 
+    def _leading(self) -> int:
+        """Tokens before those of patches: the class token, and registers or that of distillation if there are any."""
+        module: Any = self.module
+        if hasattr(module, "forward_features"):
+            return getattr(module, "num_prefix_tokens", 1)
+        registers = getattr(module.config, "num_register_tokens", 0)
+        return 1 + registers + (getattr(module.config, "model_type", "") == "deit")
+
     def _normal(self, x: Tensor) -> Tensor:
         return (unit_pixels(x, self.mean.dtype) - self.mean) / self.std
 
@@ -83,6 +91,6 @@ class PooledEncoder(nn.Module):
         if features.ndim == 4:
             return features.mean((2, 3))
         if features.ndim == 3:
-            return features[:, 0] if self.pool == "cls" else features[:, 1:].mean(1)
+            return features[:, 0] if self.pool == "cls" else features[:, self._leading() :].mean(1)
         raise InputError(f"Features are tokens (b, 1 + n, d) or a map (b, d, height, width), but "
                          f"{type(self.module).__name__} gave {tuple(features.shape)}.")  # fmt: skip

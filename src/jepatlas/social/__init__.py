@@ -3,7 +3,7 @@
 from jepatlas.social.agents import Seeing, collapse_verdict, judge_latents, load_agent, train_and_judge
 from jepatlas.social.costs import Cost, cost_of, encoding_flops
 from jepatlas.social.graduates import agents_of, graduate
-from jepatlas.social.latents import encode_images, latents_of
+from jepatlas.social.latents import encode_images, latents_by, latents_of
 from jepatlas.social.looking import choices_of, load_looking, train_looking
 from jepatlas.social.milestones import Milestone, first_to, milestones, stages
 from jepatlas.social.teaching import start_taught, teacher_arrays
@@ -27,6 +27,7 @@ __all__ = [
     "first_to",
     "graduate",
     "judge_latents",
+    "latents_by",
     "latents_of",
     "load_agent",
     "load_looking",

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from jepatlas.base.errors import InputError
-from jepatlas.views.images import Shuffle, augmented, pipeline_named
+from jepatlas.views.images import Decoded, Shuffle, ViewTable, augmented, pipeline_named
 
-__all__ = ["Part", "encode_images", "encode_layers", "latents_of"]
+__all__ = ["Part", "encode_images", "encode_layers", "latents_by", "latents_of"]
 
 BATCH = 256
 RAW = 16  # height and width of the grey images that controls are made from
@@ -21,8 +21,12 @@ Part = Literal["held", "learnt", "all"]
 
 @torch.no_grad()
 def encode_images(objective: Any, images: np.ndarray, rows: np.ndarray, shuffle: Shuffle | None = None) -> np.ndarray:
-    """Latents (b, d) of images (b, height, width, 3), whose numbers in the data set are `rows`."""
-    parts = [objective.encode(batch) for batch in _batches(objective, images, rows, shuffle)]
+    """Latents (b, d) of images (b, height, width, 3), whose numbers in the data set are `rows`.
+
+    `objective` may be an encoder alone.
+    """
+    encode = getattr(objective, "encode", objective)
+    parts = [encode(batch) for batch in _batches(objective, images, rows, shuffle)]
     return torch.cat(parts).float().cpu().numpy()
 
 
@@ -71,15 +75,29 @@ def latents_of(
     else:
         images = _through(images, pipeline, seed)
         h = encode_images(agent.objective, images, rows, shuffle)
-    arrays = {"h": h, "ids": table.column("state")[rows]}
-    for name, column in (("groups", "group"), ("labels", "label")):
-        if column in table.columns and (table.column(column)[rows] != "").all():
-            arrays[name] = table.column(column)[rows]
-    arrays["raw"] = _small_grey(images if shuffle is None else shuffle(images, rows))
+    arrays = _arrays(h, table, rows, images if shuffle is None else shuffle(images, rows))
     if layers:
         found = encode_layers(agent.objective, images, rows, shuffle)
         arrays |= {f"layer{number:02d}": layer for number, layer in enumerate(found)}
     return arrays
+
+
+def latents_by(encoder: nn.Module, seen: Decoded, view: str | None = None) -> dict[str, np.ndarray]:
+    """The same by an encoder of your own, (b, 3, height, width) bytes → (b, d), of all images or of one view's."""
+    rows = np.arange(len(seen.images)) if view is None else seen.table.rows_of_view(view)
+    images, learning = np.asarray(seen.images[rows]), encoder.training
+    h = encode_images(encoder.eval(), images, rows)
+    encoder.train(learning)
+    return _arrays(h, seen.table, rows, images)
+
+
+def _arrays(h: np.ndarray, table: ViewTable, rows: np.ndarray, images: np.ndarray) -> dict[str, np.ndarray]:
+    """Latents with what is known of their states: groups and labels, where all of these have one."""
+    arrays = {"h": h, "ids": table.column("state")[rows]}
+    for name, column in (("groups", "group"), ("labels", "label")):
+        if column in table.columns and (table.column(column)[rows] != "").all():
+            arrays[name] = table.column(column)[rows]
+    return arrays | {"raw": _small_grey(images)}
 
 
 def _through(images: np.ndarray, pipeline: str, seed: int) -> np.ndarray:
