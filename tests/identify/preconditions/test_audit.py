@@ -183,6 +183,12 @@ def test_group_distance_against_its_definition() -> None:
     assert GroupDistance(gap, labels)(weights) == pytest.approx(expected)
 
 
+def test_where_one_group_has_all_the_weight_rounding_is_no_distance() -> None:
+    gap, labels = np.random.default_rng(0).standard_normal((400, 7)), np.arange(400) // 80
+    distance = GroupDistance(gap, labels)
+    assert [distance((labels == group) * 5.0) for group in range(5)] == [0.0] * 5
+
+
 def test_sliced_features_of_gaussian_samples_average_to_the_gaussian_ones() -> None:
     rng = np.random.default_rng(0)
     features = SlicedFeatures(3, rng)

@@ -12,6 +12,8 @@ import numpy as np
 
 __all__ = ["GroupDistance", "SlicedFeatures"]
 
+ROUNDING = 1e-12  # of a difference of two squares, beside either
+
 
 class SlicedFeatures:
     """The features of `slices` random directions at `knots` frequencies in (0, limit]."""
@@ -50,11 +52,14 @@ class GroupDistance:
         self.effective_rows = _effective_rows(gap, self.sums, self.counts)
 
     def __call__(self, weights: np.ndarray) -> float:
-        """Under row weights."""
+        """Under row weights. Where all the weight is one group's (of five, a bootstrap draws that once in 625 times),
+        there are no products of different groups, and what is left of them by rounding says nothing: 0."""
         w = weights[self.first]
-        square = np.square(w @ self.sums).sum() - w**2 @ self.squares
-        pairs = (np.abs(w) @ self.counts) ** 2 - w**2 @ self.counts**2
-        mean = square / max(pairs, 1e-300)
+        total = np.abs(w) @ self.counts
+        pairs = total**2 - w**2 @ self.counts**2
+        if pairs <= ROUNDING * total**2:
+            return 0.0
+        mean = (np.square(w @ self.sums).sum() - w**2 @ self.squares) / pairs
         return float(np.copysign(np.sqrt(abs(mean)), mean))
 
 
