@@ -1,14 +1,13 @@
 """Run a function in several real processes that form a gloo group, as torchrun would.
 
-The processes are spawned once and stay for the next job, for loading torch takes longer than most jobs. Each job loads
-its file anew and joins a group of its own; after a failure, all processes are ended and the next job has new ones.
+The processes are started once and stay for the next job, for that takes longer than most jobs. Each job loads its file
+anew and joins a group of its own; after a failure, all processes are ended and the next job has new ones.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
-import multiprocessing
 import os
 import pickle
 import sys
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
+from forked import CONTEXT
 
 __all__ = ["ProcessFailed", "run_processes"]
 
@@ -39,7 +39,7 @@ MEMBERS: list[Member] = []  # by rank; a job of n processes takes the first n
 
 
 def run_processes(function: Callable[..., Any], world_size: int, *args: Any, timeout: float = 120.0) -> list[Any]:
-    """Call `function(*args)` in each of `world_size` spawned processes; the results, by rank.
+    """Call `function(*args)` in each of `world_size` processes; the results, by rank.
 
     The function must stand at the top level of a file, and that file is what the processes load: so it can be a test
     module, whatever name pytest has given it. Arguments and results must be picklable.
@@ -59,9 +59,8 @@ def run_processes(function: Callable[..., Any], world_size: int, *args: Any, tim
 
 
 def _member() -> Member:
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs,), daemon=True)  # it ends with us
+    ours, theirs = CONTEXT.Pipe()
+    process = CONTEXT.Process(target=_serve, args=(theirs,), daemon=True)  # it ends with us
     process.start()
     theirs.close()
     return Member(process, ours)

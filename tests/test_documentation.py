@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from benchmarks.page import benchmarks_page
+from forked import forked_script
 
 from jepatlas.base.files import read_json
 
@@ -34,10 +33,9 @@ def test_a_page_runs_as_it_is_written(page: Path, tmp_path: Path) -> None:
     """First the Python, which may make files that commands speak of; all in one process, which loads torch once."""
     calls = [f"assert main({shlex.split(command)!r}) == 0, {command!r}" for command in commands(page)]
     script = "\n".join([*blocks(page, "python"), "from jepatlas.cli import main", *calls])
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    process = forked_script(script, cwd=tmp_path)
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 0, f"{out}\n{err}"
 
 
 def test_readme_opens_with_the_two_commands() -> None:

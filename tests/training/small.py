@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import torch
+from forked import Forked, forked_script
 from torch import Tensor
 
 from jepatlas.cli import main
@@ -21,7 +22,20 @@ from jepatlas.encoders import MLPConfig
 from jepatlas.recipes import Recipe
 from jepatlas.training import ConstantSchedule, TrainingConfig, latest_checkpoint
 
-__all__ = ["ENV", "WORDS", "call", "children", "command", "gone", "metrics", "recipe", "same", "tensors", "until"]
+__all__ = [
+    "ENV",
+    "WORDS",
+    "call",
+    "children",
+    "command",
+    "forked_command",
+    "gone",
+    "metrics",
+    "recipe",
+    "same",
+    "tensors",
+    "until",
+]
 
 WORDS = ["--encoder.width", "16", "--encoder.depth", "1", "--batch-size", "32", "--schedule", "constant"]
 ENV = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "COLUMNS": "80"}
@@ -47,6 +61,11 @@ def command(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
     line = [sys.executable, "-m", "jepatlas", *map(str, words)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENV}
     return subprocess.Popen(line, **(pipes | options))
+
+
+def forked_command(*words: str | Path, env: Mapping[str, str] = ENV) -> Forked:
+    """The command line in a process of its own, where it is not about how that starts: it has loaded torch before."""
+    return forked_script(f"import sys; from jepatlas.cli import main; sys.exit(main({[*map(str, words)]}))", env=env)
 
 
 def until(condition: Callable[[], Any], seconds: float = 120) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from training.small import WORDS, call, command, metrics, recipe, same, until
+from training.small import WORDS, call, forked_command, metrics, recipe, same, until
 
 from jepatlas.base.errors import InputError
 from jepatlas.runs import resume_run, start_run
@@ -239,7 +239,7 @@ def test_a_kill_in_the_middle_of_saving(tmp_path: Path):
     words += ["--checkpoint-every", "1", "--log-every", "1"]
     assert call("train", *words, "--out", tmp_path / "whole") == 0
     run = tmp_path / "run"
-    process = command("train", *words, "--out", run)
+    process = forked_command("train", *words, "--out", run)
     until((run / "checkpoints" / "step-12").exists)
     until(lambda: list((run / "checkpoints").glob(".step-*.part/state.safetensors")))
     process.kill()

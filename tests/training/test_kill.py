@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from training.small import WORDS, call, command, metrics, same, until
+from training.small import WORDS, call, command, forked_command, metrics, same, until
 
 RUN = ["train", *WORDS, "--steps", "800", "--log-every", "10", "--checkpoint-every", "50", "--ema", "0.9"]
 
@@ -31,7 +31,7 @@ def test_five_kills_at_random_moments(whole: Path, tmp_path: Path):
     run = tmp_path / "run"
     words, before = [*RUN, "--out", run], 0
     for kill in range(5):
-        process = command(*words)
+        process = forked_command(*words)
         until(lambda before=before: lines(run) > before)
         time.sleep(chance.uniform(0, 0.1))
         process.kill()

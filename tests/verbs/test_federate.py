@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from training.small import ENV, call, command, until
+from training.small import ENV, call, forked_command, until
 
 from jepatlas.align import Atlas, ChartLatents, load_atlas
 from jepatlas.base.files import read_json
@@ -55,11 +55,11 @@ def test_two_processes_one_of_them_killed_and_started_again(
     lines = {name: ["federate", run, "--exchange", meet, "--name", name, "--part", "all", "--timeout", "120",
                     "--out", tmp_path / name / "out", "--json", tmp_path / name / "answer.json"]
              for name, run in runs.items()}  # fmt: skip
-    killed = command(*lines["ben"], env=env)
+    killed = forked_command(*lines["ben"], env=env)
     until((meet / "1-states" / "ben" / "exchange.json").exists)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    ben = command(*lines["ben"], env=env)
+    ben = forked_command(*lines["ben"], env=env)
     assert call(*lines["ada"]) == 0  # this process is the other
     out, err = ben.communicate(timeout=240)
     assert ben.returncode == 0, err
