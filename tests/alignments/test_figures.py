@@ -74,15 +74,3 @@ def test_layers_against_layers():
     assert figure["matrix"][1][2] == pytest.approx(1)
     assert "ada" in draw_heatmap(figure, {}, 0).title
     assert layers_figure(matched(MODELS.a, MODELS.b)) is None
-
-
-@pytest.mark.slow
-def test_umap_shows_the_target_and_what_is_told_in_one_plane():
-    both = matched(MODELS.a, MODELS.b)
-    figures, arrays = projections(both, MODELS.b, umap=True, seed=0)
-    assert [figure["title"].split("(")[1] for figure in figures] == ["PCA)", "UMAP)"]
-    assert arrays["umap_a"].shape == arrays["umap_told"].shape == (40, 2)
-    near = np.linalg.norm(arrays["umap_told"] - arrays["umap_b"], axis=1)
-    far = np.linalg.norm(arrays["umap_told"] - arrays["umap_b"][::-1], axis=1)
-    assert np.median(near) < 0.5 * np.median(far)
-    np.testing.assert_array_equal(projections(both, MODELS.b, umap=True, seed=0)[1]["umap_told"], arrays["umap_told"])

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from alignments.models import FORMATS, Models, write
+from alignments.models import FORMATS, Models, matched, write
 from training.small import call
 from verbs.calls import Captured, answer, one_array, refused
 
 from jepatlas.align import split_rows
 from jepatlas.alignments import Latents, Study, align, match
+from jepatlas.alignments.figures import projections
 from jepatlas.base.linear import r2
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.seeding import numpy_generator
@@ -266,14 +267,31 @@ def test_independent_gaussians_of_any_width_are_said_to_be_so(capsys: Captured):
 
 
 @pytest.mark.slow
-def test_umap_and_stress_are_chapters_of_the_page(capsys: Captured):
+def test_a_stress_test_is_a_chapter_of_the_page(capsys: Captured):
     groups = one_array("groups.npy", MODELS.group)
-    assert call("align", "ada.npy", "ben.npy", "--umap", "--stress", "--groups", groups, *QUICK) == 0
+    assert call("align", "ada.npy", "ben.npy", "--stress", "--groups", groups, *QUICK) == 0
     capsys.readouterr()
     page = Path("out/report.html").read_text()
-    assert "(UMAP)" in page and "withstands" in page
+    assert "withstands" in page and "(UMAP)" not in page
     stress = json.loads(Path("out/records/stress.json").read_text())
     assert {figure["x_label"] for figure in stress["figures"]} and len(stress["tables"]) == 8  # no labels, so no probe
+
+
+@pytest.mark.slow
+def test_umap_shows_the_target_and_what_is_told_in_one_plane(capsys: Captured):
+    """On the page, then by its definition: in one test, for in each process the library compiles for half a minute."""
+    assert call("align", "ada.npy", "ben.npy", "--umap", *QUICK) == 0
+    capsys.readouterr()
+    assert "(UMAP)" in Path("out/report.html").read_text()
+    few = Models.draw(rows=40)
+    both = matched(few.a, few.b)
+    figures, arrays = projections(both, few.b, umap=True, seed=0)
+    assert [figure["title"].split("(")[1] for figure in figures] == ["PCA)", "UMAP)"]
+    assert arrays["umap_a"].shape == arrays["umap_told"].shape == (40, 2)
+    near = np.linalg.norm(arrays["umap_told"] - arrays["umap_b"], axis=1)
+    far = np.linalg.norm(arrays["umap_told"] - arrays["umap_b"][::-1], axis=1)
+    assert np.median(near) < 0.5 * np.median(far)
+    np.testing.assert_array_equal(projections(both, few.b, umap=True, seed=0)[1]["umap_told"], arrays["umap_told"])
 
 
 @pytest.mark.slow
