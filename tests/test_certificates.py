@@ -67,7 +67,7 @@ def test_columns_of_a_table_are_what_they_are_called(name: str, tmp_path: Path, 
 @pytest.mark.slow
 @pytest.mark.parametrize("dim", [2, 8])
 def test_a_rotation_passes_and_its_world_is_read_off(dim: int, tmp_path: Path, capsys: Captured) -> None:
-    path = file_of(tmp_path, rotate, 20_000, dim)
+    path = file_of(tmp_path, rotate, 10_000, dim)
     code, found = answer([path, "--require"], capsys)
     assert code == 0 and found["diagnosis"]["kind"] == "rotation"
     assert all(verdict["passed"] is not False for verdict in found["verdicts"])
@@ -142,7 +142,7 @@ def test_few_pairs_of_few_groups_certify_nothing(tmp_path: Path, capsys: Capture
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dim", "rows"), [(1, 20_000), (2, 50_000)])
+@pytest.mark.parametrize(("dim", "rows"), [(1, 20_000), (2, 30_000)])
 def test_a_rotation_is_certified_without_rho_given_enough_pairs(
     dim: int, rows: int, tmp_path: Path, capsys: Captured
 ) -> None:

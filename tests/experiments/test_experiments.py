@@ -285,6 +285,8 @@ def test_the_verb_reproduces_and_publishes(
         str(tmp_path / "runs"),
         "--publish",
         str(tmp_path / "docs"),
+        "--workers",
+        "1",
         "--json",
         "-",
     ]
