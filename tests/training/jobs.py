@@ -18,7 +18,7 @@ def small_run(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
 
     built = from_plain(Recipe, recipe)
     outcome = start_run(built, Path(folder))
-    record = certify_run(Path(folder), samples=300, seed=built.seed)
+    record = certify_run(Path(folder), samples=1000, seed=built.seed)
     return {"status": outcome.status, "verdicts": [verdict.to_json() for verdict in record.verdicts]}
 
 
