@@ -99,9 +99,9 @@ def test_a_begun_run_of_another_recipe_is_not_taken_up(tmp_path: Path):
     assert run_job(to_plain(recipe(steps=5, log_every=1)), str(tmp_path / "run"))["status"] == "finished"
 
 
-def four() -> list[Job]:
-    grid = make_jobs(recipe(steps=40), ("mixing=spiral,coupling", "lr=1e-3,1e-2"))
-    assert len({str(j.recipe) for j in grid}) == len({j.name for j in grid}) == 4
+def six() -> list[Job]:
+    grid = make_jobs(recipe(steps=40), ("mixing=spiral,coupling,sinusoidal-shear", "lr=1e-3,1e-2"))
+    assert len({str(j.recipe) for j in grid}) == len({j.name for j in grid}) == 6
     return grid
 
 
@@ -109,16 +109,16 @@ def four() -> list[Job]:
 def test_processes_and_dask_give_the_same_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setenv("GIT_DIR", str(tmp_path))  # records carry their commit, which may change while we look
-    pool = sweep(four(), small_run, tmp_path / "pool", local_processes(2))
-    assert [result.status for result in pool] == ["finished"] * 4
+    pool = sweep(six(), small_run, tmp_path / "pool", local_processes(2))
+    assert [result.status for result in pool] == ["finished"] * 6
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster:
         address = cluster.scheduler_address
-        dask = sweep(four(), small_run, tmp_path / "dask", dask_cluster(address))
+        dask = sweep(six(), small_run, tmp_path / "dask", dask_cluster(address))
         assert dask == pool
-        assert len({r.record["verdicts"][0]["value"] for r in pool}) == 4  # and each is its own
+        assert len({r.record["verdicts"][0]["value"] for r in pool}) == 6  # and each is its own
         files = [path.relative_to(tmp_path / "pool") for path in (tmp_path / "pool").rglob("*") if path.is_file()]
-        assert len(files) >= 4 * 6
+        assert len(files) >= 6 * 6
         for file in files:
             assert (tmp_path / "pool" / file).read_bytes() == (tmp_path / "dask" / file).read_bytes(), file
         mixed = sweep(jobs("fine", "raise", "die once", "fine"), job, tmp_path / "mixed", dask_cluster(address))
