@@ -52,8 +52,8 @@ def test_two_processes_one_of_them_killed_and_started_again(
     runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     meet, env = tmp_path / "meet", ENV | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    lines = {name: ["federate", run, "--exchange", meet, "--name", name, "--part", "all", "--timeout", "120",
-                    "--out", tmp_path / name / "out", "--json", tmp_path / name / "answer.json"]
+    lines = {name: ["federate", run, "--exchange", meet, "--name", name, "--part", "all", "--controls",
+                    "--timeout", "120", "--out", tmp_path / name / "out", "--json", tmp_path / name / "answer.json"]
              for name, run in runs.items()}  # fmt: skip
     killed = forked_command(*lines["ben"], env=env)
     until((meet / "1-states" / "ben" / "exchange.json").exists)

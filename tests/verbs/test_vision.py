@@ -117,6 +117,41 @@ def test_a_table_that_has_changed_is_not_learned_from_any_further(table: Path, t
     assert "views.csv has changed since this run began" in capsys.readouterr().err
 
 
+def test_folders_that_list_other_images_are_refused_for_others_would_be_held_out(
+    table: Path, tmp_path: Path, capsys
+) -> None:
+    for path in table.glob("*.png"):
+        view = path.stem.rpartition("-")[2]
+        (tmp_path / "folders" / view).mkdir(parents=True, exist_ok=True)
+        path.rename(tmp_path / "folders" / view / path.name.replace(f"-{view}", ""))
+    run = tmp_path / "run"
+    assert call("train", "vision", tmp_path / "folders", "--view", "left", *SMALL, "--out", run) == 0
+    held = see(load_recipe(run, VisionRecipe)).held
+    (tmp_path / "folders" / "right" / "0-0.png").write_bytes(b"")  # a broken one is listed as before
+    assert (see(load_recipe(run, VisionRecipe)).held == held).all()
+    (tmp_path / "folders" / "right" / "0-0.png").unlink()
+    capsys.readouterr()
+    for words in (["encode", run], ["train", "vision", "--resume", run]):
+        assert call(*words) == 2
+        assert "does not list the images that it did when this run began; it has 71 now" in capsys.readouterr().err
+
+
+def test_what_broke_or_is_missing_later_is_told(table: Path, tmp_path: Path, capsys) -> None:
+    lines = (table / "views.csv").read_text().replace("left,wide,toy0", "left,,toy0")
+    (table / "views.csv").write_text(lines)
+    run = tmp_path / "run"
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--out", run) == 0
+    (table / "3-1-left.png").write_bytes(b"")
+    capsys.readouterr()
+    assert call("train", "vision", "--resume", run) == 0
+    assert "1 of 36 images were left out: " in capsys.readouterr().out
+    assert call("encode", run, "--part", "all", "--json", tmp_path / "answer.json") == 0
+    notes = read_json(tmp_path / "answer.json")["notes"]
+    assert "1 of 36 images were left out: " in notes[0]
+    assert notes[1:] == ["No labels are written: the column 'label' is empty for some of these states."]
+    assert "No labels are written" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -141,7 +176,7 @@ def test_a_broken_image_costs_no_run_unless_it_is_to(table: Path, tmp_path: Path
     assert call(*words, "--strict", "--out", tmp_path / "strict") == 2
     assert "3-1-left.png" in capsys.readouterr().err
     assert call(*words, "--out", tmp_path / "run", "--json", tmp_path / "answer.json") == 0
-    assert "1 of 36 images were left out." in capsys.readouterr().out
+    assert "1 of 36 images were left out: " in capsys.readouterr().out
     assert read_json(tmp_path / "answer.json")["verdicts"][0]["name"] == "directions"
 
 

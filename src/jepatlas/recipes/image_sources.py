@@ -1,11 +1,18 @@
 """Where images come from: a table, folders, a published data set or a rendered world; each read into the same kind of
-table."""
+table.
+
+What is held out follows from all that is listed. So a run keeps what its images hashed to when it began, and refuses
+others: what it learned from would become what it is judged by.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from jepatlas.base.config import check_literals
 from jepatlas.base.errors import InputError
@@ -42,27 +49,45 @@ class ImageTable:
 
 
 @dataclass(frozen=True)
-class ImageFolders:
+class _Listed(ABC):
+    """Images of a folder that no file of ours lists."""
+
+    folder: str = ""
+    sha256: str | None = field(default=None, kw_only=True)
+    """What the list of states, views and groups must hash to; set when a run begins, so that it holds out the same."""
+
+    def sealed(self) -> Self:
+        found = replace(self, folder=str(_there(self.folder)), sha256=None)
+        return replace(found, sha256=_listing(found.read()))
+
+    def read(self) -> ViewTable:
+        table = self._table(_there(self.folder))
+        if self.sha256 is not None and self.sha256 != _listing(table):
+            raise InputError(f"{self.folder} does not list the images that it did when this run began; it has "
+                             f"{len(table)} now. Held-out states would be others. Put the images back, or begin a new "
+                             "run.")  # fmt: skip
+        return table
+
+    @abstractmethod
+    def _table(self, folder: Path) -> ViewTable: ...
+
+
+@dataclass(frozen=True)
+class ImageFolders(_Listed):
     """A folder with a folder of images for each view, where files of one name show one state."""
 
     kind: ClassVar[str] = "folders"
 
-    folder: str = ""
-
-    def sealed(self) -> ImageFolders:
-        return replace(self, folder=str(_there(self.folder)))
-
-    def read(self) -> ViewTable:
-        return MultiViewTable.from_folder(_there(self.folder))
+    def _table(self, folder: Path) -> ViewTable:
+        return MultiViewTable.from_folder(folder)
 
 
 @dataclass(frozen=True)
-class SmallNORBFiles:
+class SmallNORBFiles(_Listed):
     """smallNORB's binary files as they are published, gzipped or not."""
 
     kind: ClassVar[str] = "smallnorb"
 
-    folder: str = ""
     views: Literal["azimuth", "camera"] = "azimuth"
     """What the views of a state are: directions it is seen from, or the two cameras."""
     official: bool = True
@@ -71,47 +96,36 @@ class SmallNORBFiles:
     def __post_init__(self) -> None:
         check_literals(self)
 
-    def sealed(self) -> SmallNORBFiles:
-        return replace(self, folder=str(_there(self.folder)))
-
-    def read(self) -> ViewTable:
-        return SmallNORB.read(_there(self.folder), views=self.views)
+    def _table(self, folder: Path) -> ViewTable:
+        return SmallNORB.read(folder, views=self.views)
 
 
 @dataclass(frozen=True)
-class NuScenes:
+class NuScenes(_Listed):
     """nuScenes' tables and samples; its cameras are the views, and samples the states."""
 
     kind: ClassVar[str] = "nuscenes"
 
-    folder: str = ""
     version: str | None = None
     """The folder of tables, such as v1.0-mini, where there are several."""
     cameras: tuple[str, ...] = ()
     """The views that are read: images of other cameras need not be there. All, where none are named."""
 
-    def sealed(self) -> NuScenes:
-        return replace(self, folder=str(_there(self.folder)))
-
-    def read(self) -> ViewTable:
-        return read_nuscenes(_there(self.folder), self.version, cameras=self.cameras)
+    def _table(self, folder: Path) -> ViewTable:
+        return read_nuscenes(folder, self.version, cameras=self.cameras)
 
 
 @dataclass(frozen=True)
-class ImageNet:
+class ImageNet(_Listed):
     """ImageNet, or any class folders; agents see the same images through different augmentation pipelines."""
 
     kind: ClassVar[str] = "imagenet"
 
-    folder: str = ""
     split: str = "train"
     """The folder of class folders."""
 
-    def sealed(self) -> ImageNet:
-        return replace(self, folder=str(_there(self.folder)))
-
-    def read(self) -> ViewTable:
-        return read_imagenet(_there(self.folder), self.split)
+    def _table(self, folder: Path) -> ViewTable:
+        return read_imagenet(folder, self.split)
 
 
 @dataclass(frozen=True)
@@ -139,3 +153,10 @@ def _there(folder: str) -> Path:
     if not place.is_dir():
         raise InputError(f"There is no folder {folder}.")
     return place.resolve()
+
+
+def _listing(table: ViewTable) -> str:
+    """Of what a split is made from, row by row; not of where the images lie, which may be moved."""
+    columns = {name: table.columns[name].tolist() for name in ("state", "view", "group", "split")
+               if name in table.columns}  # fmt: skip
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()

@@ -7,10 +7,11 @@ from pathlib import Path
 from shlex import quote
 from typing import Literal
 
+import numpy as np
 import tyro
 
 from jepatlas.base.arrays import write_arrays
-from jepatlas.social import latents_of, load_agent
+from jepatlas.social import Seeing, latents_of, load_agent
 from jepatlas.verbs.options import console_for, emit, parse, say
 
 
@@ -49,7 +50,20 @@ def main(words: list[str]) -> int:
     place = options.out or options.run / "latents.npz"
     write_arrays(place, arrays)
     count, width = arrays["h"].shape
-    emit(options.json, {"run": str(options.run), "out": str(place), "rows": count, "width": width})
+    notes = _notes(agent, arrays)
+    answer = {"run": str(options.run), "out": str(place), "rows": count, "width": width, "notes": notes}
+    emit(options.json, answer)
+    for note in notes:
+        say(console, note)
     say(console, f"{count} latents of width {width}: {place}.")
     say(console, f"Next, with those of another agent: jepatlas align {quote(str(place))} OTHER")
     return 0
+
+
+def _notes(agent: Seeing, arrays: dict[str, np.ndarray]) -> list[str]:
+    """What is not in the file, though the images have it."""
+    columns = {"labels": "label", "groups": "group"}
+    absent = [f"No {name} are written: the column '{column}' is empty for some of these states."
+              for name, column in columns.items()
+              if column in agent.seen.table.columns and name not in arrays]  # fmt: skip
+    return [*([agent.seen.message] if agent.seen.message else []), *absent]

@@ -37,9 +37,9 @@ class Federate:
     Example: jepatlas federate runs/right --exchange meet --name ben --out runs/ben
 
     One command for each member, in terminals or on machines of their own. Members announce hashes of their states' ids,
-    send latents of the states that all of them have, and each its map into the common frame. Images, labels, gradients
-    and weights stay where they are. All end with the same atlas, and a report that lists what was exchanged, byte by
-    byte. A command that was stopped goes on when it is given again.
+    send latents of the states that all of them have (with the number of each state's group), and each its map into the
+    common frame. Images, labels, gradients and weights stay where they are. All end with the same atlas, and a report
+    that lists what was exchanged, byte by byte. A command that was stopped goes on when it is given again.
     """
 
     source: tyro.conf.Positional[Path]
@@ -58,8 +58,12 @@ class Federate:
     """Send latents of at most so many states; the smallest number of all members holds."""
     phrase: str = ""
     """Agreed on by another way: without it, nobody who sees the folder can test whether a guessed id is in it."""
-    controls: bool = True
-    """Also send what the raw input of agreed states gives without learning, for maps to be held against."""
+    controls: bool = False
+    """Also send what the raw input of agreed states gives without learning, for maps to be held against: it tells how
+    alike their inputs are. Maps are held against what all members sent."""
+    groups: bool = True
+    """Also send which agreed states belong together, by number: maps are then judged on whole groups that they were not
+    fitted to. Without, a near copy of a state that is kept back may be among those fitted to."""
     timeout: float = 3600.0
     """Seconds to wait for the others, in each round."""
     seed: int = 0
@@ -97,7 +101,7 @@ def main(words: list[str]) -> int:
 def _member(options: Federate) -> Member:
     return Member(
         options.name, options.exchange, options.out or Path("runs") / f"federation-{options.name}", options.members,
-        options.anchors, options.phrase, options.controls, options.timeout, options.seed,
+        options.anchors, options.phrase, options.controls, options.groups, options.timeout, options.seed,
     )  # fmt: skip
 
 

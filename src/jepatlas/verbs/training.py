@@ -39,12 +39,15 @@ def train_and_tell(
     options: RunOptions,
     begin: Callable[[Console], tuple[Path, Outcome]],
     tell: Callable[[Console, Path, int], Answer],
+    *,
+    again: Callable[[Console, Path], None] = lambda console, folder: None,
 ) -> int:
-    """Go on where `options` ask for that, else `begin`; of a run that finished `tell` says what came of it, and gives
-    what is to be written beside its status. The exit code."""
+    """Go on where `options` ask for that, after what there is to say `again`, else `begin`; of a run that finished
+    `tell` says what came of it, and gives what is to be written beside its status. The exit co"""
     console = console_for(options.json)
     if options.resume is not None:
         _refuse_changes(words, options.resume, verb)
+        again(console, options.resume)
         folder, outcome = options.resume, resume_run(options.resume, console)
     else:
         folder, outcome = begin(console)

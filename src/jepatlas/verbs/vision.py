@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from jepatlas.base.distributed import leads
-from jepatlas.recipes import ImageFolders, ImageTable, VisionRecipe, see
+from jepatlas.recipes import ImageFolders, ImageTable, VisionRecipe, load_recipe, see
 from jepatlas.runs import start_run
 from jepatlas.social import judge_latents
 from jepatlas.training import Outcome
@@ -49,7 +49,8 @@ def main(words: list[str]) -> int:
     asked = named(words)
     left, recipe = choose_recipe(asked, VisionRecipe())
     options = parse(TrainVision, NAME, left, TrainVision(recipe=recipe))
-    return train_and_tell(NAME, asked, options, lambda console: _begin(options, console), _tell)
+    return train_and_tell(NAME, asked, options, lambda console: _begin(options, console), _tell,
+                          again=lambda console, run: _look(load_recipe(run, VisionRecipe), console))  # fmt: skip
 
 
 def _begin(options: TrainVision, console: Console) -> tuple[Path, Outcome]:

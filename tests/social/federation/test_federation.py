@@ -48,7 +48,7 @@ def offer(start: int, stop: int, width: int, seed: int, noise: float = 0.05) -> 
 
 
 def member(name: str, tmp_path: Path, **given: object) -> Member:
-    return replace(Member(name, tmp_path / "meet", tmp_path / name, timeout=60.0), **given)
+    return replace(Member(name, tmp_path / "meet", tmp_path / name, controls=True, timeout=60.0), **given)
 
 
 def meet(offers: Mapping[str, Offer], tmp_path: Path, **given: object) -> dict[str, Federation]:
@@ -121,6 +121,18 @@ def test_every_file_of_the_exchange_is_listed_with_its_bytes_and_hash(met: Path)
     assert latents[3] == "39 × 3 float32"
 
 
+def test_unless_it_is_asked_for_nothing_but_latents_and_maps_is_sent(tmp_path: Path) -> None:
+    """Of groups, numbers; and not even these where they are kept back."""
+    assert not Member("ada", tmp_path / "meet", tmp_path / "ada").controls
+    for groups in (True, False):
+        place = tmp_path / str(groups)
+        found = meet(TWO, place, controls=False, groups=groups)
+        sent = {path.name for path in (place / "meet" / "2-latents" / "ada").iterdir()}
+        assert sent == {"exchange.json", "latents.safetensors", *(["groups.safetensors"] if groups else [])}
+        record = federation_record(found["ada"], TWO["ada"], member("ada", place))
+        assert "Nor were controls" in record.summary and found["ada"].controls == {}
+
+
 def test_where_few_states_are_agreed_on_it_is_said(met: Path, tmp_path: Path) -> None:
     offers = {"ada": offer(0, 48, 12, 1), "ben": offer(9, 60, 3, 2)}
     found = meet(offers, tmp_path, anchors=9)
@@ -129,7 +141,7 @@ def test_where_few_states_are_agreed_on_it_is_said(met: Path, tmp_path: Path) ->
                                    "that all have seen and by --anchors.")  # fmt: skip
     enough = member("ada", met)
     record = federation_record(federate(TWO["ada"], enough), TWO["ada"], enough)
-    assert "do not determine" not in record.summary and record.summary.endswith(").")
+    assert "do not determine" not in record.summary and record.summary.endswith("states, were.")
     matrix = np.array(record.figures[0]["matrix"])
     assert (np.diag(matrix) == 1).all() and (matrix[~np.eye(2, dtype=bool)] < 1).all()
 

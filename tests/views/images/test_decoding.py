@@ -35,7 +35,7 @@ def good_and_bad(folder: Path) -> MultiViewTable:
 def test_broken_images_are_left_out_counted_and_named(tmp_path: Path):
     decoded = decode(good_and_bad(tmp_path), (32, 24), folder=tmp_path / "cache", threads=2)
     assert decoded.table.column("state").tolist() == ["s0", "s4"] and len(decoded.skipped) == 3
-    assert decoded.message.startswith("3 of 5 images were left out.")
+    assert decoded.message.startswith("3 of 5 images were left out: ")
     for part in ("cut.png could not be read", "empty.jpg could not be read as an image: it is empty", "no such image"):
         assert part in decoded.message
     assert decoded.images.shape == (2, 24, 32, 3) and decoded.images.dtype == np.uint8

@@ -56,7 +56,7 @@ def _rows(hashes: np.ndarray, states: np.ndarray) -> np.ndarray:
 def _latents(door: Exchange, member: Member, shared: Offer, names: list[str]) -> dict[str, Parcel]:
     """Send latents of the agreed states, in the order of their hashes; all members' are returned."""
     arrays = {"latents": shared.h}
-    if shared.groups is not None:
+    if member.groups and shared.groups is not None:
         arrays["groups"] = numbered(shared.groups)
     if member.controls:
         arrays |= shared.controls

@@ -33,8 +33,10 @@ class Member:
     """Latents of at most so many states are sent; the smallest number of all members holds."""
     phrase: str = ""
     """Known to members only; ids of states are hashed with it."""
-    controls: bool = True
+    controls: bool = False
     """Whether to send what raw input gives without learning, beside the latents."""
+    groups: bool = True
+    """Whether to send which agreed states belong together, by number."""
     timeout: float = 3600.0
     """Seconds to wait for partners in each round."""
     seed: int = 0

@@ -56,11 +56,13 @@ def _received(member: Member, found: Federation) -> list[Entry]:
 def _summary(found: Federation, sent: list[Entry], received: list[Entry]) -> str:
     sizes = [sum(one.size for one in some) for some in (sent, received)]
     made = any(one.what.startswith("control") for one in sent)
-    controls = " Controls, made of the raw input of agreed states, were (--no-controls keeps them back)."
+    controls = (" Controls, made of the raw input of agreed states, were." if made else
+                " Nor were controls, made of the raw input: what the members agree on may come from that alone. Where "
+                "all may know how alike their inputs are, all give --controls.")  # fmt: skip
     return (
         f"{translations(found.atlas.names, found.atlas.judged or None)} {len(found.atlas.names)} members, one atlas, "
         f"{found.agreed} agreed states. Sent: {sizes[0]:,} bytes in {len(sent)} files; received: {sizes[1]:,} bytes in "
-        f"{len(received)}. No image, label, gradient or weight was among them.{controls if made else ''} {found.scarce}"
+        f"{len(received)}. No image, label, gradient or weight was among them.{controls} {found.scarce}"
     ).rstrip()
 
 

@@ -50,8 +50,10 @@ class Decoded:
         if not self.skipped:
             return ""
         total, more = len(self.skipped) + len(self.images), len(self.skipped) - NAMED
-        rest = f" And {more} more." if more > 0 else ""
-        return f"{len(self.skipped)} of {total} images were left out. {' '.join(self.skipped[:NAMED])}{rest}"
+        named = "; ".join(one.rstrip(".") for one in self.skipped[:NAMED])
+        return (
+            f"{len(self.skipped)} of {total} images were left out: {named}{f'; and {more} more' if more > 0 else ''}."
+        )
 
 
 def decode(
