@@ -1,0 +1,39 @@
+"""The agents of the study at the published scale: what they learn by, and for how long."""
+
+from __future__ import annotations
+
+import pytest
+
+from jepatlas.base.config import from_plain
+from jepatlas.experiments.social_agents import LEARNT, PLANS, agent
+from jepatlas.experiments.social_objectives import OBJECTIVES, PUBLISHED
+from jepatlas.experiments.social_scenes import STUDIED, WORLDS
+from jepatlas.objectives.vision import DINOConfig, DINOHeadConfig
+from jepatlas.recipes import VisionRecipe
+
+
+def recipe(scene: str, objective: str = "ijepa") -> VisionRecipe:
+    return from_plain(VisionRecipe, agent("paper", scene, 0, 0, objective).settings["recipe"])
+
+
+@pytest.mark.parametrize("scene", STUDIED["paper"])
+def test_epochs_are_the_published_ones_of_what_is_learned_from(scene: str) -> None:
+    training = recipe(scene).training
+    epochs, batch = (300, 1024) if scene == "imagenet" else (200, 256)
+    assert training.batch_size == batch
+    assert training.steps * batch / LEARNT[scene] == pytest.approx(epochs, abs=0.2)
+    assert training.schedule.warmup * batch / LEARNT[scene] == pytest.approx(10, abs=0.2)
+
+
+def test_what_is_learned_from_is_counted() -> None:
+    assert LEARNT["smallnorb"] == 25 * 9 * 6 * 2
+    assert LEARNT["rendered"] == round((1 - PLANS["paper"].held) * len(WORLDS["paper"].states()))
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_published_scale_has_the_published_heads_and_momentum(name: str) -> None:
+    objective = recipe("smallnorb", name).objective
+    assert objective == PUBLISHED[name] and type(objective) is type(OBJECTIVES[name])
+    assert name == "ijepa" or objective != OBJECTIVES[name]
+    if isinstance(objective, DINOConfig):
+        assert objective.head == DINOHeadConfig(65536, 2048, 256) and objective.momentum == 0.996
