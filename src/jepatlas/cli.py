@@ -24,7 +24,7 @@ VERBS = {
     "encode": "the latents of an agent on images, as align and migrate take them",
     "certify": "are the latents of a run the world's own coordinates?",
     "align": "can one model's latents be translated into another's?",
-    "migrate": "carry a probe, an energy or a planner to another model, through their map",
+    "migrate": "carry a probe, an energy or a planner to another model; teach an agent, or two each other",
     "atlas": "many models in one frame: build, add, show, translate",
     "federate": "one atlas with agents of others who show no data, through a folder between you",
     "energy": "how far is it, and can one get back? fit, audit, exact",

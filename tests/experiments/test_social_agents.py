@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from jepatlas.base.config import from_plain
 from jepatlas.experiments.social_agents import LEARNT, PLANS, agent
 from jepatlas.experiments.social_objectives import OBJECTIVES, PUBLISHED
-from jepatlas.experiments.social_scenes import STUDIED, WORLDS
+from jepatlas.experiments.social_scenes import STUDIED, WORLDS, absent
 from jepatlas.objectives.vision import DINOConfig, DINOHeadConfig
 from jepatlas.recipes import VisionRecipe
+from jepatlas.training import CosineSchedule
 
 
 def recipe(scene: str, objective: str = "ijepa") -> VisionRecipe:
@@ -22,6 +25,7 @@ def test_epochs_are_the_published_ones_of_what_is_learned_from(scene: str) -> No
     epochs, batch = (300, 1024) if scene == "imagenet" else (200, 256)
     assert training.batch_size == batch
     assert training.steps * batch / LEARNT[scene] == pytest.approx(epochs, abs=0.2)
+    assert isinstance(training.schedule, CosineSchedule)
     assert training.schedule.warmup * batch / LEARNT[scene] == pytest.approx(10, abs=0.2)
 
 
@@ -37,3 +41,12 @@ def test_the_published_scale_has_the_published_heads_and_momentum(name: str) -> 
     assert name == "ijepa" or objective != OBJECTIVES[name]
     if isinstance(objective, DINOConfig):
         assert objective.head == DINOHeadConfig(65536, 2048, 256) and objective.momentum == 0.996
+
+
+def test_scenes_whose_images_are_not_here_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenes = ["rendered", "driving", "nuscenes-rear"]
+    monkeypatch.delenv("JEPATLAS_DATA", raising=False)
+    assert absent(scenes) == ["driving", "nuscenes-rear"]
+    (tmp_path / "nuscenes").mkdir()
+    monkeypatch.setenv("JEPATLAS_DATA", str(tmp_path))
+    assert absent(scenes) == ["driving"]

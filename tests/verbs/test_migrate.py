@@ -100,7 +100,11 @@ def test_a_saved_probe_and_map_are_scored_on_latents(capsys: Captured):
 
 def test_between_unrelated_models_nothing_is_written(capsys: Captured):
     write("eve.npy", h=np.random.default_rng(9).standard_normal((96, 4)))
-    said = refused(capsys, "migrate", "probe", "ada.npy", "eve.npy", "--labels", "labels.npy", "--out", "out")
+    words = ["migrate", "probe", "ada.npy", "eve.npy", "--labels", "labels.npy", "--out", "out", "--json", "-"]
+    assert call(*words) == 1
+    out, err = capsys.readouterr()
+    said = " ".join(err.split())
+    assert json.loads(out)["probe"] is None and "Traceback" not in said
     assert "Nothing is carried: the map tells eve from ada no better than chance" in said
     assert "No probe is written" in said and not Path("out").exists()
 

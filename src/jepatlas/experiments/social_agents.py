@@ -64,8 +64,9 @@ LEARNT = {
     "nuscenes-side": 27_319,
     "imagenet": 1_024_934,
 }
-"""Images of one view that agents of `paper` learn from: of smallNORB one azimuth of the 25 toys for training (9 elevations,
-6 lights, 2 cameras), of the others four fifths of the drawn states, of 34,149 key frames, and of 1,281,167 images."""
+"""Images of one view that agents of `paper` learn from: of smallNORB one azimuth of the 25 toys for training (9
+elevations, 6 lights, 2 cameras), of the others four fifths of the drawn states, of 34,149 key frames, and of 1,281,167
+images."""
 
 
 def agents(scale: Scale, scene: str, seeds: range, objective: str = "ijepa", *, shuffle: str = "none",

@@ -6,15 +6,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from jepatlas.experiments.experiment import Scale
-from jepatlas.experiments.image_control_runs import data_folder
+from jepatlas.experiments.image_control_runs import VARIABLE, data_folder
 from jepatlas.recipes.image_sources import AnyImages, ImageNet, ImageTable, NuScenes, ObjectImages, SmallNORBFiles
 from jepatlas.worlds.objects import RenderedObjects
 
-__all__ = ["SCENES", "STUDIED", "WORLDS", "Scene", "source_of"]
+__all__ = ["SCENES", "STUDIED", "WORLDS", "Scene", "absent", "source_of"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,13 @@ WORLDS: dict[Scale, RenderedObjects] = {
 }
 """The rendered world of each scale. `small` has 1,920 states of 60 objects; no camera stands a multiple of the step
 between azimuths from the other, so that none sees what the other does."""
+
+
+def absent(scenes: Iterable[str]) -> list[str]:
+    """Of scenes, those that are read from files, where `JEPATLAS_DATA` names no folder that has them."""
+    given = os.environ.get(VARIABLE)
+    folders = {scene: scene.split("-", maxsplit=1)[0] for scene in scenes if scene != "rendered"}
+    return [scene for scene, name in folders.items() if not given or not (Path(given) / name).is_dir()]
 
 
 def source_of(scene: str, rendered: RenderedObjects) -> AnyImages:

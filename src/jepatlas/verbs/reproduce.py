@@ -23,6 +23,8 @@ from jepatlas.experiments import (
     reproduce,
 )
 from jepatlas.experiments.claims import SYMBOLS
+from jepatlas.experiments.image_control_runs import VARIABLE
+from jepatlas.experiments.social_scenes import absent
 from jepatlas.training import SweepResult, Watch, dask_cluster, local_processes
 from jepatlas.verbs.experiment_list import show_experiments
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table
@@ -90,8 +92,12 @@ def _chosen(names: tuple[str, ...]) -> list[Experiment]:
 def _carry_out(experiment: Experiment, options: Reproduce, console: Console) -> tuple[Any, int]:
     out, crashed = options.out.absolute(), []
     open_executor = dask_cluster(options.dask) if options.dask else local_processes(options.workers)
-    jobs = [trial.job for trial in experiment.trials(options.scale, options.seed)]
+    trials = experiment.trials(options.scale, options.seed)
+    jobs = [trial.job for trial in trials]
     say(console, f"{experiment.name} ({options.scale}, {len(jobs)} runs): {experiment.claim.statement}")
+    if lacking := absent(dict.fromkeys(str(trial.at["scene"]) for trial in trials if "scene" in trial.at)):
+        say(console, f"There are no images of {', '.join(lacking)}, so their runs will fail: {VARIABLE} is to name a "
+                     "folder that has them.")  # fmt: skip
 
     def tell(result: SweepResult) -> None:
         if result.status != "finished":

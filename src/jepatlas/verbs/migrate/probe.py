@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,8 +65,10 @@ def main(words: list[str]) -> int:
         return _through_saved_map(options)
     found = _between_models(options)
     if found.nothing:
-        raise InputError(f"{found.record.summary} No probe is written. Are the rows paired rightly? If they are, train "
-                         "a probe on B.")  # fmt: skip
+        emit(options.json, {"probe": None, "source_probe": None, "report": None} | found.record.to_json())
+        print(f"jepatlas migrate probe: {found.record.summary} No probe is written. Are the rows paired rightly? If "
+              "they are, train a probe on B.", file=sys.stderr)  # fmt: skip
+        return 1
     found.probe.save(place := options.out / "probe.safetensors")
     found.source.save(source := options.out / "source_probe.safetensors")
     page = keep(found.record, found.map, options.out, options.seed)

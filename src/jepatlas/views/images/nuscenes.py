@@ -96,7 +96,8 @@ def _check_files(folder: Path, tables: _Tables, named: list[tuple[str, str]]) ->
         path, token = missing[0]
         raise InputError(
             f"{tables.folder / 'sample_data.json'}: token '{token}' names {path}, but {folder} has no such file; "
-            f"{len(missing)} of {len(named)} images are missing. Unpack all parts of this version there."
+            f"{len(missing)} of {len(named)} images are missing. Unpack all parts of this version there, "
+            "or read only the cameras whose images are (--images.cameras)."
         )
 
 
