@@ -14,6 +14,9 @@ from hypothesis import settings
 for library in ("OMP", "OPENBLAS", "MKL"):  # read when numpy and torch are loaded: here, and in every process we start
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
+# What the processes that we start have compiled is kept, or each of them would compile all of jepatlas again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # numba's cache knows of changes in a function's own file alone, not in those that it calls: any change, a new cache.
 sources = (path.read_bytes() for path in sorted((Path(__file__).parents[1] / "src/jepatlas").rglob("*.py")))
 compiled = hashlib.sha256(b"".join(source for source in sources if b"numba" in source)).hexdigest()[:16]
