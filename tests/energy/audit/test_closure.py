@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jepatlas.base.errors import InputError
 from jepatlas.energy.audit import audit, closure, repair
-from jepatlas.energy.audit.closure import best_detours
+from jepatlas.energy.audit.closure_kernel import best_detours
 
 
 def whole_numbers(size: int, seed: int) -> np.ndarray:

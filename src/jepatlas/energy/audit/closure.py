@@ -7,10 +7,9 @@ It is the largest quasimetric that is nowhere above E, and E itself where E is o
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-__all__ = ["best_detours", "closure"]
+__all__ = ["closure"]
 
 
 def closure(energies: np.ndarray) -> np.ndarray:
@@ -23,35 +22,9 @@ def closure(energies: np.ndarray) -> np.ndarray:
            [1., 0., 1.],
            [2., 1., 0.]])
     """
+    from jepatlas.energy.audit.closure_kernel import relax  # noqa: PLC0415  (numba takes a second to import)
+
     ways = np.maximum(energies, 0.0).astype(np.float64)
     np.fill_diagonal(ways, 0.0)
-    _relax(ways)
+    relax(ways)
     return ways
-
-
-@numba.njit(cache=True)
-def _relax(ways: np.ndarray) -> None:
-    n = len(ways)
-    for via in range(n):
-        for row in range(n):
-            first = ways[row, via]
-            if first < np.inf:
-                for column in range(n):
-                    ways[row, column] = min(ways[row, column], first + ways[via, column])
-
-
-@numba.njit(cache=True)
-def best_detours(energies: np.ndarray) -> np.ndarray:
-    """For each pair the third state by way of which it is cheapest; −1 where there is none at a finite energy."""
-    n = len(energies)
-    via = np.full((n, n), -1)
-    for row in range(n):
-        least = np.full(n, np.inf)
-        for between in range(n):
-            first = energies[row, between]
-            if between != row and first < np.inf:
-                for column in range(n):
-                    detour = first + energies[between, column]
-                    if detour < least[column] and column != between:
-                        least[column], via[row, column] = detour, between
-    return via

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.energy.audit.closure import best_detours, closure
+from jepatlas.energy.audit.closure import closure
 from jepatlas.energy.audit.sample import Sample
 
 __all__ = ["CURE", "GapHistogram", "gap_histogram", "relative_gap", "triangle", "triangle_gaps"]
@@ -66,6 +66,8 @@ def gap_histogram(gaps: np.ndarray) -> GapHistogram:
 
 def _worst_triple(sample: Sample) -> str:
     """One step of the closure is enough to find a triple wherever there is a gap."""
+    from jepatlas.energy.audit.closure_kernel import best_detours  # noqa: PLC0415  (numba takes a second to import)
+
     energies = np.maximum(sample.energies, 0.0)
     via = best_detours(energies)
     row, column = np.indices(via.shape)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
 from torch import Tensor
 
 from jepatlas.base.errors import InputError
@@ -114,6 +113,8 @@ def match_landmarks(
         return value.item(), (smooth.T @ gradient[1:-1].reshape(segments - 1, -1).numpy()).ravel()
 
     options = {"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9, "maxcor": 20}
+    from scipy.optimize import minimize  # noqa: PLC0415  (half a second to load)
+
     found = minimize(action, np.zeros(guess[1:-1].numel()), jac=True, method="L-BFGS-B", options=options)
     path = path_of(found.x)
     lengths = _squared_efforts(path, effort).clamp_min(0).sqrt() / segments

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-import scipy.optimize
 import scipy.special
-from scipy.interpolate import BSpline
 
 from jepatlas.base.errors import InputError
 
@@ -66,6 +64,8 @@ class _Basis:
     """The constant and the I-splines as columns."""
 
     def __init__(self, x: np.ndarray, pieces: int) -> None:
+        from scipy.interpolate import BSpline  # noqa: PLC0415  (half a second to load)
+
         levels = scipy.special.ndtr(np.linspace(-3, 3, pieces - 1))  # quantiles that are even where x is Gaussian
         knots = np.unique(np.quantile(x, np.r_[0, levels, 1]))
         if len(knots) < 2:
@@ -88,4 +88,6 @@ def _non_negative(gram: np.ndarray, moment: np.ndarray) -> np.ndarray:
     """argmin_{θ≥0} θᵀGθ − 2θᵀm."""
     ridge = max(1e-10 * np.trace(gram) / len(gram), np.finfo(float).tiny) * np.eye(len(gram))
     root = scipy.linalg.cholesky(gram + ridge)
-    return scipy.optimize.nnls(root, scipy.linalg.solve_triangular(root, moment, trans=1))[0]
+    from scipy.optimize import nnls  # noqa: PLC0415  (half a second to load)
+
+    return nnls(root, scipy.linalg.solve_triangular(root, moment, trans=1))[0]

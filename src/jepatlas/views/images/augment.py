@@ -12,7 +12,6 @@ from torch import Tensor
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.views.images.augment_kernel import augment_rows
 from jepatlas.views.images.augment_plain import augment_plain
 from jepatlas.views.images.pipelines import Drawn, Pipeline, draw
 
@@ -24,6 +23,8 @@ def augment(images: Tensor, drawn: Drawn, size: tuple[int, int], *, compiled: bo
     compiled = images.device.type == "cpu" if compiled is None else compiled
     if not compiled:
         return augment_plain(images, drawn, size, blur_taps(size))
+    from jepatlas.views.images.augment_kernel import augment_rows  # noqa: PLC0415  (numba takes a second to import)
+
     out = np.empty((len(images), 3, *size), np.float32)
     augment_rows(
         images.contiguous().numpy(), drawn.boxes, drawn.flips, drawn.orders, drawn.factors, drawn.greys,
