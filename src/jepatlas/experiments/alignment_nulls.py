@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.stats
+import scipy  # its parts are loaded when they are asked for
 
 from jepatlas.align.maps import RidgeMap
 from jepatlas.align.nulls import Null, permutation_null

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # its parts are loaded when they are asked for
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
@@ -50,7 +50,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     broken = {form: [result for result in measured if breaks_bound(result, form)] for form in FORMS}
     above = {form: [r for r in measured if r.value(f"error_to_bound{form}") > 1] for form in FORMS}
     ranks = _ranks(measured)
-    limit = float(stats.norm.isf(0.05 / (len(FORMS) * len(measured))))
+    limit = float(scipy.stats.norm.isf(0.05 / (len(FORMS) * len(measured))))
     refuted = sum(_excess(result, form) > limit for result in measured for form in FORMS)
     ahead = ranks["δ − ε"]
     loose = float(np.median([result.value("bound") / result.value("procrustes") for result in measured]))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are loaded when they are asked for
 import torch
-from scipy.stats import spearmanr
 
 from jepatlas.base.arrays import write_arrays
 from jepatlas.base.config import from_plain
@@ -109,7 +109,7 @@ def _orders(world: Rooms, name: str, agent: PlanningAgent, seed: int) -> dict[st
     ends = torch.from_numpy(x), torch.from_numpy(y)
     truths = {"order": there(*ends), "symmetric_order": symmetrised(there, back)(*ends)}
     return {
-        f"{name}_{order}": exactly(float(np.asarray(spearmanr(learned, truth.numpy()))[0]), PAIRS)
+        f"{name}_{order}": exactly(float(np.asarray(scipy.stats.spearmanr(learned, truth.numpy()))[0]), PAIRS)
         for order, truth in truths.items()
     }
 

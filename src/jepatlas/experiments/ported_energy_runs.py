@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are loaded when they are asked for
 import torch
-from scipy.stats import spearmanr
 
 from jepatlas.align.maps import ProcrustesMap
 from jepatlas.base.arrays import write_arrays
@@ -124,7 +124,7 @@ def _matrix(energy: PortedEnergy, points: np.ndarray) -> np.ndarray:
 def agreement(energies: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
     """Spearman's correlation over reachable pairs, and the AUC on one-way pairs, taken in both directions."""
     way = ~np.eye(len(truth), dtype=bool) & np.isfinite(truth)
-    order = float(np.asarray(spearmanr(energies[way], truth[way]))[0])
+    order = float(np.asarray(scipy.stats.spearmanr(energies[way], truth[way]))[0])
     one = np.isfinite(truth) & np.isinf(truth.T)
     both = one | one.T
     return order, reachability_errors(energies[both], truth[both], way[both]).auc

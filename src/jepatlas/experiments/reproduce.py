@@ -18,7 +18,6 @@ from jepatlas.base.files import read_json, write_bytes, write_json
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
 from jepatlas.experiments.experiment import Experiment, Finding, Result, Scale, run_trial
-from jepatlas.report.paper import paper_figure
 from jepatlas.training import OpenExecutor, SweepResult, sweep
 
 __all__ = ["UNFINISHED", "UNKEPT", "check_publishable", "last_record", "publish", "reproduce", "shipped_results"]
@@ -50,6 +49,8 @@ def reproduce(
     record = _record(experiment, finding, scale, seed, results)
     record.save(place, experiment.name)
     if record.figures:
+        from jepatlas.report.paper import paper_figure  # noqa: PLC0415  (matplotlib takes a second to import)
+
         paper_figure(record.figures, record.arrays, place / "figures" / f"{experiment.name}.png", _caption(record))
     return record
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # its parts are loaded when they are asked for
 
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.linear import r2
@@ -119,7 +119,7 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> float:
     """
     if not np.isfinite([x, y]).all() or np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan")
-    found: Any = stats.spearmanr(x, y)
+    found: Any = scipy.stats.spearmanr(x, y)
     return float(found.statistic)
 
 

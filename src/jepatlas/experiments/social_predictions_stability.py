@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import stats
+import scipy  # its parts are loaded when they are asked for
 
 from jepatlas.align.maps import RidgeMap
 from jepatlas.base.records import Estimate
@@ -90,7 +90,7 @@ def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray])
     if min(free) < 1 or min(pooled) <= 0:
         return Estimate(np.nan, -np.inf, np.inf, min(free))
     ratio = float(pooled[0] / pooled[1])
-    low, high = (ratio / stats.f.ppf(level, *free) for level in (0.975, 0.025))
+    low, high = (ratio / scipy.stats.f.ppf(level, *free) for level in (0.975, 0.025))
     return Estimate(float(np.log(ratio)), float(np.log(low)), float(np.log(high)), sum(free))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
+import scipy  # its parts are loaded when they are asked for
 
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
@@ -86,7 +86,7 @@ def student(values: np.ndarray) -> Estimate:
     """The mean of a few numbers with Student's 95% interval."""
     if len(values) < 2:
         return Estimate(float(values.mean()) if len(values) else np.nan, -np.inf, np.inf, len(values))
-    reach = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    reach = float(scipy.stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
     return Estimate(float(values.mean()), float(values.mean()) - reach, float(values.mean()) + reach, len(values))
 
 

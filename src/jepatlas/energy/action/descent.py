@@ -13,6 +13,7 @@ Euclidean effort is as steep in all directions.
 from __future__ import annotations
 
 import numpy as np
+import scipy  # its parts are loaded when they are asked for
 import torch
 from torch import Tensor
 
@@ -89,9 +90,7 @@ def _descend(paths: np.ndarray, effort: Effort, iterations: int) -> np.ndarray:
         return float(values.sum()), slope.nan_to_num(0.0, 0.0, 0.0).numpy().ravel()
 
     options = {"maxiter": iterations, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-9}
-    from scipy.optimize import minimize  # noqa: PLC0415  (half a second to load)
-
-    minimize(value, np.zeros(inner.size), jac=True, method="L-BFGS-B", options=options)
+    scipy.optimize.minimize(value, np.zeros(inner.size), jac=True, method="L-BFGS-B", options=options)
     return np.concatenate([paths[:, :1], best, paths[:, -1:]], 1)
 
 

@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts are loaded when they are asked for
 import torch
 from torch import Tensor
 
@@ -113,9 +114,7 @@ def match_landmarks(
         return value.item(), (smooth.T @ gradient[1:-1].reshape(segments - 1, -1).numpy()).ravel()
 
     options = {"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9, "maxcor": 20}
-    from scipy.optimize import minimize  # noqa: PLC0415  (half a second to load)
-
-    found = minimize(action, np.zeros(guess[1:-1].numel()), jac=True, method="L-BFGS-B", options=options)
+    found = scipy.optimize.minimize(action, np.zeros(guess[1:-1].numel()), jac=True, method="L-BFGS-B", options=options)
     path = path_of(found.x)
     lengths = _squared_efforts(path, effort).clamp_min(0).sqrt() / segments
     slope = np.abs(found.jac).max() / found.fun if found.fun > 0 else 0.0

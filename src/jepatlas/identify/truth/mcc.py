@@ -10,6 +10,7 @@ latents have 0 and not the best of many accidents. It informs only. A rotation, 
 from __future__ import annotations
 
 import numpy as np
+import scipy  # its parts are loaded when they are asked for
 
 __all__ = ["Matching", "correlations"]
 
@@ -23,11 +24,9 @@ class Matching:
     """
 
     def __init__(self, joint: np.ndarray, n: int) -> None:
-        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  (half a second to load)
-
         found = correlations(joint, n)
         self.n = n
-        self.latents, self.states = linear_sum_assignment(-np.abs(found))
+        self.latents, self.states = scipy.optimize.linear_sum_assignment(-np.abs(found))
         self.signs = np.sign(found[self.latents, self.states])
 
     def __call__(self, joint: np.ndarray) -> float:

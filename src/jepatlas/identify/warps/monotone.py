@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
-import scipy.special
+import scipy  # its parts are loaded when they are asked for
 
 from jepatlas.base.errors import InputError
 
@@ -64,8 +63,6 @@ class _Basis:
     """The constant and the I-splines as columns."""
 
     def __init__(self, x: np.ndarray, pieces: int) -> None:
-        from scipy.interpolate import BSpline  # noqa: PLC0415  (half a second to load)
-
         levels = scipy.special.ndtr(np.linspace(-3, 3, pieces - 1))  # quantiles that are even where x is Gaussian
         knots = np.unique(np.quantile(x, np.r_[0, levels, 1]))
         if len(knots) < 2:
@@ -73,7 +70,8 @@ class _Basis:
         self.size = len(knots) + ORDER - 1
         padded = np.r_[[knots[0]] * ORDER, knots, [knots[-1]] * ORDER]
         self.knots = knots
-        self._spline = BSpline(padded, np.tri(self.size), ORDER)  # I_l has ones from l on; I_0 is the constant
+        ones = np.tri(self.size)  # I_l has ones from l on; I_0 is the constant
+        self._spline = scipy.interpolate.BSpline(padded, ones, ORDER)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         return self._spline(x)
@@ -88,6 +86,4 @@ def _non_negative(gram: np.ndarray, moment: np.ndarray) -> np.ndarray:
     """argmin_{θ≥0} θᵀGθ − 2θᵀm."""
     ridge = max(1e-10 * np.trace(gram) / len(gram), np.finfo(float).tiny) * np.eye(len(gram))
     root = scipy.linalg.cholesky(gram + ridge)
-    from scipy.optimize import nnls  # noqa: PLC0415  (half a second to load)
-
-    return nnls(root, scipy.linalg.solve_triangular(root, moment, trans=1))[0]
+    return scipy.optimize.nnls(root, scipy.linalg.solve_triangular(root, moment, trans=1))[0]

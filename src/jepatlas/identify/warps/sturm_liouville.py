@@ -16,6 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts are loaded when they are asked for
 
 from jepatlas.base.errors import InputError
 from jepatlas.identify.warps.law import Eigenpairs, Law, LogDensity
@@ -73,9 +74,7 @@ class SturmLiouville:
         """f_1, monotone between the points of the grid too, and straight beyond them."""
         if not len(self.eigenvalues):
             raise InputError(self.reason or "There is no eigenfunction.")
-        from scipy.interpolate import PchipInterpolator  # noqa: PLC0415  (half a second to load)
-
-        curve = PchipInterpolator(self.x, self.eigenfunctions[0])
+        curve = scipy.interpolate.PchipInterpolator(self.x, self.eigenfunctions[0])
         inside = np.clip(x, self.x[0], self.x[-1])
         return curve(inside) + curve.derivative()(inside) * (x - inside)
 
