@@ -27,7 +27,7 @@ __all__ = ["LEAST", "SOONER", "Curve", "Runner", "factor", "faster", "ground", "
 Curve = list[tuple[int, float]]
 LEAST = 2  # seeds: one alone has no interval
 SOONER = float(np.nextafter(1.0, 0.0))  # of what the first way needs: as much is not less
-ABOVE = float(np.nextafter(0.0, 1.0))  # what was not raised is no gain
+ABOVE = 1e-6  # what was not raised is no gain
 
 
 @dataclass(frozen=True)
