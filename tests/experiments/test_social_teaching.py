@@ -203,7 +203,8 @@ def test_scenes_are_judged_apart_and_told_together():
         outcomes: dict[str, Outcome] = {"rendered": "undecided", "driving": "holds"}
         scene = runs[0].at["scene"]
         verdict = Verdict.judge("gain", exactly(len(runs), 1), direction="higher", good="")
-        return Finding(outcomes[scene], f"{len(runs)} of it.", "in short", (verdict,), tables=({"title": "Runs"},))
+        figure = {"title": "Curves", "panels": [{"title": "by epochs"}]}
+        return Finding(outcomes[scene], f"{len(runs)} of it.", "in short", (verdict,), (figure,), ({"title": "Runs"},))
 
     trials = EXPERIMENTS["social-mutual"].trials("small", 0)
     finished = [Result(trial, Path(), "finished", {}) for trial in trials]
@@ -213,6 +214,8 @@ def test_scenes_are_judged_apart_and_told_together():
     rendered, driving = "Rendered objects, cameras 160° apart", "Driving, left and right camera"
     assert finding.sentence == f"{rendered}: 3 of it. {driving}: 3 of it."
     assert [table["title"] for table in finding.tables] == [f"{rendered}. Runs", f"{driving}. Runs"]
+    panels = [(figure["title"], figure["panels"][0]["title"]) for figure in finding.figures]
+    assert panels == [(f"{rendered}. Curves", "rendered: by epochs"), (f"{driving}. Curves", "driving: by epochs")]
     lost = [replace(one, status="crashed") if one.at["scene"] == "driving" else one for one in finished]
     assert by_scene(lost, judge).outcome == "undecided" and by_scene(lost, judge).short == "rendered: in short"
 

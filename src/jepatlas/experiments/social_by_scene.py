@@ -32,4 +32,7 @@ def by_scene(results: Sequence[Result], judge: Callable[[Sequence[Result]], Find
 
 
 def _titled(scene: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**spec, "title": f"{SCENES[scene].title.capitalize()}. {spec['title']}"}
+    """With the scene in its title, and in those of its panels: printed figures have no other."""
+    panels = [{**panel, "title": f"{scene}: {panel['title']}"} for panel in spec.get("panels", ())]
+    titled = {**spec, "title": f"{SCENES[scene].title.capitalize()}. {spec['title']}"}
+    return titled | {"panels": panels} if panels else titled
