@@ -43,7 +43,7 @@ def train_and_tell(
     again: Callable[[Console, Path], None] = lambda console, folder: None,
 ) -> int:
     """Go on where `options` ask for that, after what there is to say `again`, else `begin`; of a run that finished
-    `tell` says what came of it, and gives what is to be written beside its status. The exit co"""
+    `tell` says what came of it, and gives what is to be written beside its status. The exit code."""
     console = console_for(options.json)
     if options.resume is not None:
         _refuse_changes(words, options.resume, verb)
