@@ -26,7 +26,7 @@ def pictures(count: int = 3, size: tuple[int, int] = (16, 12)) -> Tensor:
 
 def vit(pool: Any = "cls", size: tuple[int, int] = (16, 12)) -> ViT:
     torch.manual_seed(0)
-    network = ViTConfig(4, 16, 2, 2, 2.0, pool).build((3, *size))
+    network = ViTConfig(4, 16, 2, 2, 2.0, pool).build((3, *size), mean=(0.5, 0.4, 0.2), std=(0.5, 0.2, 0.3))
     with torch.no_grad():  # norms and biases that do something
         for parameter in network.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -70,7 +70,8 @@ def reference(network: ViT, image: np.ndarray, kept: list[int] | None = None) ->
     tokens = [weights["class_token"]]
     for i in range(rows * columns) if kept is None else kept:
         r, c = divmod(i, columns)
-        pixels = 2 * image[:, 4 * r : 4 * r + 4, 4 * c : 4 * c + 4].reshape(-1) - 1
+        pixels = image[:, 4 * r : 4 * r + 4, 4 * c : 4 * c + 4] - np.array([0.5, 0.4, 0.2])[:, None, None]
+        pixels = (pixels / np.array([0.5, 0.2, 0.3])[:, None, None]).reshape(-1)
         tokens.append(linear(pixels, weights, "embed") + position(r, c, 16))
     x, found = np.stack(tokens), []
     gelu = np.vectorize(lambda value: value * (1 + math.erf(value / math.sqrt(2))) / 2)
@@ -89,6 +90,18 @@ def test_tokens_are_those_of_the_definition():
     for i, image in enumerate(x.double().numpy()):
         np.testing.assert_allclose(whole[i], reference(network, image)[-1], atol=2e-5)
         np.testing.assert_allclose(part[i], reference(network, image, keep[i].tolist())[-1], atol=2e-5)
+
+
+def test_the_scale_of_pixels_goes_with_the_weights():
+    network, x = vit(), pictures()
+    other = ViTConfig(4, 16, 2, 2, 2.0).build((3, 16, 12))
+    other.load_state_dict(network.state_dict())
+    assert torch.equal(other(x), network(x))
+    assert torch.equal(other((255 * x).byte()), other((255 * x).byte() / 255))  # bytes, or what they stand for
+    plain = TINY.build((3, 16, 12))
+    assert torch.equal(plain.mean, torch.full((3,), 0.5)) and torch.equal(plain.std, plain.mean)  # −1 … 1
+    with pytest.raises(InputError, match="3 channels needs a mean and a positive deviation"):
+        TINY.build((3, 16, 12), (0.5, 0.5, 0.5), (0.1, 0.0, 0.1))
 
 
 @pytest.mark.parametrize("pool", ["cls", "mean"])

@@ -60,7 +60,7 @@ def test_an_agent_alone_is_read_before_its_first_step_and_at_every_checkpoint(ru
     place, left, _ = runs
     (found,) = milestones(left, place / "alone").values()
     assert [mark.step for mark in found] == [0, 3, 6] and all(len(mark.hits) == 8 for mark in found)
-    assert found[0].accuracy == accuracy(Seeing(left, build_vision(left).eval(), see(left)))
+    assert found[0].accuracy == accuracy(Seeing(left, build_vision(left, see(left)).eval(), see(left)))
     assert found[-1].accuracy == accuracy(load_agent(place / "alone"))
 
 
@@ -80,12 +80,12 @@ def test_a_lesson_costs_its_images_and_its_map(runs: Any):
     alone, taught = cost_of(right), cost_of(
         TaughtRecipe(TeacherFile(str(place / "taught/teacher.npz")).sealed(), pairs=8, student=right)
     )  # fmt: skip
-    once = encoding_flops(build_vision(right), right.size, 8)
+    once = encoding_flops(build_vision(right, see(right)), right.size, 8)
     assert 2.5 * once < taught.training - alone.training < 3.2 * once  # forward, and backward for weights and inputs
     assert alone.map == 0 and taught.map == RunningMap(24, 16).flops(8)
     both = cost_of(MutualRecipe(left, right, MutualConfig(), 8))
     apart = cost_of(left).training + alone.training
-    lessons = once + encoding_flops(build_vision(left), left.size, 8)
+    lessons = once + encoding_flops(build_vision(left, see(left)), left.size, 8)
     assert 2.5 * lessons < both.training - apart < 3.2 * lessons
     turns = cost_of(MutualRecipe(left, right, MutualConfig("alternating", turn=4), 8))
     assert 1.7 * lessons < turns.training - apart < 2.1 * lessons  # one of them forwards only, by turns
@@ -94,7 +94,7 @@ def test_a_lesson_costs_its_images_and_its_map(runs: Any):
 
 def test_encoding_is_counted_by_the_forward_pass(runs: Any):
     _, left, _ = runs
-    objective = build_vision(left)
+    objective = build_vision(left, see(left))
     assert encoding_flops(objective, 16, 20) == 20 * encoding_flops(objective, 16, 1) > 0
     assert step_flops(objective, lambda step: _crops(left)) > encoding_flops(objective, 16, 8)
 

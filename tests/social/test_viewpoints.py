@@ -17,7 +17,7 @@ from jepatlas.base.arrays import write_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Crops
 from jepatlas.objectives.vision import MAEConfig
-from jepatlas.recipes import LookingRecipe, build_crops, build_vision
+from jepatlas.recipes import LookingRecipe, build_crops, build_vision, see, vision_parts
 from jepatlas.runs import start_run, trained
 from jepatlas.social import chances, choices_of, choose, load_looking, look, looking, survey, train_looking
 
@@ -62,7 +62,8 @@ def test_cameras_are_drawn_by_their_chances():
 
 def test_the_loss_that_decides_is_that_which_is_learned_by(table: Path):
     """Of each image alone, with one mask for all cameras of a state."""
-    objective, sights = build_vision(agent(table, "left")).eval(), survey(curious(table))
+    sights = survey(curious(table))
+    objective = build_vision(agent(table, "left"), sights.seen).eval()
     images, rows = sights.seen.images, sights.rows[:8]
     loss = look(objective, images, rows, 5)
     for camera in range(2):
@@ -84,18 +85,21 @@ def test_every_state_is_there_from_each_camera_and_lies_on_one_side(table: Path)
 
 @pytest.mark.parametrize("camera", [0, 1])
 def test_an_agent_that_always_chooses_one_camera_is_the_agent_that_has_but_one(
-    table: Path, tmp_path: Path, camera: int
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, camera: int
 ):
-    """Rounds are stretches of one run, and what is chosen is what is learned from."""
+    """Rounds are stretches of one run, and what is chosen is what is learned from. But for the scale of pixels, which
+    is that of all of its cameras."""
+    monkeypatch.setattr(vision_parts, "pixel_scale", lambda *_: (None, None))
     recipe, alone = curious(table), agent(table, VIEWS[camera])
-    count = len(survey(recipe).learnt)
+    sights = survey(recipe)
+    count = len(sights.learnt)
     for number in range(3):
         made = {"cameras": np.full(count, camera), "chances": np.eye(2)[np.full(count, camera)]}
         write_arrays(tmp_path / "run" / "looks" / f"round-{number:04d}.npz", made)
     assert train_looking(recipe, tmp_path / "run").step == 6
     start_run(alone, tmp_path / "alone")
-    there = weights(trained(build_vision(alone), alone, tmp_path / "alone"))
-    assert same(weights(load_looking(recipe, tmp_path / "run")), there)
+    there = weights(trained(build_vision(alone, see(alone)), alone, tmp_path / "alone"))
+    assert same(weights(load_looking(recipe, sights, tmp_path / "run")), there)
 
 
 def breaking(step: int) -> Callable[..., Any]:
@@ -126,7 +130,8 @@ def test_a_run_that_was_stopped_in_a_round_or_between_two_chooses_and_learns_the
     assert train_looking(recipe, tmp_path / "stopped").status == "finished"
     whole, stopped = (choices_of(tmp_path / name) for name in ("whole", "stopped"))
     assert len(whole) == 3 and all(np.array_equal(a.cameras, b.cameras) for a, b in zip(whole, stopped, strict=True))
-    assert same(weights(load_looking(recipe, tmp_path / "whole")), weights(load_looking(recipe, tmp_path / "stopped")))
+    ends = [weights(load_looking(recipe, survey(recipe), tmp_path / name)) for name in ("whole", "stopped")]
+    assert same(ends[0], ends[1])
     assert (whole[0].chances == 0.5).all() and whole[1].chances.std() > 0.1, "first at random, then by the loss"
     assert train_looking(recipe, tmp_path / "whole").step == 6, "what is finished is left as it is"
 
@@ -145,7 +150,7 @@ def test_bad_input_is_named(table: Path, tmp_path: Path):
         survey(replace(recipe, views=("left", "rear")))
     blind = replace(recipe, agent=replace(recipe.agent, objective=MAEConfig()))
     with pytest.raises(InputError, match="MAE does not tell the loss of single images"):
-        look(build_vision(blind.agent), survey(blind).seen.images, survey(blind).rows, 0)
+        look(build_vision(blind.agent, survey(blind).seen), survey(blind).seen.images, survey(blind).rows, 0)
     train_looking(replace(recipe, policy="random"), tmp_path / "run")
     with pytest.raises(InputError, match="another recipe"):
         train_looking(recipe, tmp_path / "run")

@@ -2,6 +2,8 @@
 
     h = pool(Transformer([c, E p₁ + s₁, …, E pₙ + sₙ])),   pool: the class token, or the mean of the patches
 
+Pixels are standardised channel by channel before they are embedded. Dim or flat images would otherwise hardly move a
+token away from its position, and a network that is judged by its own tokens finds them alike before it has begun.
 Positions sᵢ are fixed sines and cosines, so that one network reads images of any size its patches divide. Patches that
 an objective leaves out are never embedded: a share r of the tokens costs about r of the whole.
 
@@ -66,16 +68,30 @@ class ViTConfig:
         """ViT-L/16."""
         return cls(patch=16, width=1024, depth=24, heads=16, pool=pool)
 
-    def build(self, in_shape: Sequence[int]) -> ViT:
-        return ViT(in_shape, self)
+    def build(
+        self, in_shape: Sequence[int], mean: Sequence[float] | None = None, std: Sequence[float] | None = None
+    ) -> ViT:
+        return ViT(in_shape, self, mean, std)
 
 
 class ViT(nn.Module):
-    """(b, 3, height, width) → (b, width); bytes, or numbers 0 … 1, are brought to −1 … 1 here."""
+    """(b, 3, height, width) → (b, width)
+
+    Bytes, or numbers 0 … 1, become (x − mean) / std here; without those of the images, −1 … 1.
+    """
 
     positions: Tensor
+    mean: Tensor
+    std: Tensor
+    constant_buffers = ("positions", "mean", "std")
 
-    def __init__(self, in_shape: Sequence[int], config: ViTConfig | None = None) -> None:
+    def __init__(
+        self,
+        in_shape: Sequence[int],
+        config: ViTConfig | None = None,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+    ) -> None:
         super().__init__()
         config = config or ViTConfig()
         if len(in_shape) != 3:
@@ -86,6 +102,8 @@ class ViT(nn.Module):
         self.class_token = nn.Parameter(torch.empty(config.width))
         self.body = Transformer(config.width, config.depth, config.heads, config.mlp_ratio)
         self.register_buffer("positions", sincos_positions(self.grid, config.width), persistent=False)
+        for name, given in (("mean", mean), ("std", std)):  # kept with the weights, which mean nothing without them
+            self.register_buffer(name, self._of_channels(name, given))
         nn.init.xavier_uniform_(self.embed.weight)
         nn.init.zeros_(self.embed.bias)
         nn.init.normal_(self.class_token, std=0.02)
@@ -121,12 +139,24 @@ class ViT(nn.Module):
         cut, where = patches(x, self.patch), self._positions_of(x)
         if keep is not None:
             cut, where = take_rows(cut, keep), where[keep]
-        seen = self.embed(unit_pixels(cut, self.embed.weight.dtype) * 2 - 1)
+        seen = self.embed(self._standard(cut))
         if masked is not None and mask_token is not None:
             hidden = masked if keep is None else masked.gather(1, keep)
             seen = torch.where(hidden[..., None], mask_token.to(seen.dtype), seen)
         first = self.class_token.to(seen.dtype).expand(len(x), 1, -1)
         return torch.cat([first, seen + where.to(seen.dtype)], 1)
+
+    def _standard(self, cut: Tensor) -> Tensor:
+        """Pixels of patches, (b, k, channels · patch²), in standard units."""
+        mean, std = (one.repeat_interleave(self.patch**2) for one in (self.mean, self.std))
+        return (unit_pixels(cut, self.embed.weight.dtype) - mean) / std
+
+    def _of_channels(self, name: str, given: Sequence[float] | None) -> Tensor:
+        values = [0.5] * self.channels if given is None else list(given)
+        if len(values) != self.channels or (name == "std" and min(values) <= 0):
+            raise InputError(f"Each of {self.channels} channels needs a mean and a positive deviation, but {given} was "
+                             f"given as {name}.")  # fmt: skip
+        return torch.tensor(values, dtype=torch.float32)
 
     def _positions_of(self, x: Tensor) -> Tensor:
         grid = patch_grid((x.shape[-2], x.shape[-1]), self.patch)

@@ -49,7 +49,8 @@ def train_and_keep(recipe: VisionRecipe, most: int, folder: Path, judged: AnyIma
     record = train_job(to_plain(recipe), str(folder))
     if record["status"] != "finished":
         return record
-    agent, untrained = load_agent(folder), build_vision(recipe)
+    agent = load_agent(folder)
+    untrained = build_vision(recipe, agent.seen)
     cost = step_flops(untrained, build_crops(recipe, agent.seen)) * recipe.training.steps
     seen = agent.seen if judged is None else see(replace(recipe, images=judged))
     rows = kept_rows(seen.table.column("state"), most)

@@ -50,12 +50,14 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     record = {"status": outcome.status, "step": outcome.step, "verdicts": []}
     if outcome.status != "finished":
         return record | {"verdicts": [outcome.verdict.to_json()] if outcome.verdict else []}
-    sights, objective = survey(recipe), load_looking(recipe, place)
+    sights = survey(recipe)
+    objective = load_looking(recipe, sights, place)
+    untrained = build_vision(recipe.agent, sights.seen).eval()
     states = sights.seen.table.column("state")[sights.rows[:, 0]]
     rows_sk = sights.rows[kept_rows(states, settings["most"])]
     choice = decide(recipe, sights, rows_sk, recipe.rounds, objective)
     told = _told(recipe, sights, objective, choice, rows_sk) | _cost(recipe, sights, place)
-    agents = [Seeing(recipe.agent, one, sights.seen) for one in (objective, build_vision(recipe.agent).eval())]
+    agents = [Seeing(recipe.agent, one, sights.seen) for one in (objective, untrained)]
     sides = {"": rows_sk[:, recipe.views.index(str(recipe.agent.view))], CHOSEN: choice.rows(rows_sk)}
     verdicts = {name: _kept(agents[0], agents[1], rows, place / name) + inform(told, "Of one agent.")
                 for name, rows in sides.items()}  # fmt: skip
@@ -84,7 +86,7 @@ def _told(
 
 def _cost(recipe: LookingRecipe, sights: Sights, place: Path) -> dict[str, Estimate]:
     batches = build_crops(recipe.agent, sights.seen)
-    flops = step_flops(build_vision(recipe.agent), batches) * recipe.training.steps
+    flops = step_flops(build_vision(recipe.agent, sights.seen), batches) * recipe.training.steps
     looked = (recipe.rounds - 1) * sights.learnt.size if recipe.policy == "curious" else 0
     loss = json.loads((place / "metrics.jsonl").read_text().splitlines()[-1])["loss"]
     found = {"flops": float(flops), "loss": float(loss), "looked": float(looked)}

@@ -28,7 +28,8 @@ def build(recipe: AnyRecipe) -> tuple[Any, Batches]:
         episodes = gather_episodes(recipe.source, recipe.seed)
         return build_world_model(recipe, episodes), build_windows(recipe, episodes)
     if isinstance(recipe, VisionRecipe):
-        return build_vision(recipe), build_crops(recipe, see(recipe))
+        seen = see(recipe)
+        return build_vision(recipe, seen), build_crops(recipe, seen)
     if isinstance(recipe, TaughtRecipe):
         return build_taught(recipe)
     if isinstance(recipe, MutualRecipe):

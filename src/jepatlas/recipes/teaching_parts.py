@@ -35,7 +35,7 @@ class Lessons:
 def build_taught(recipe: TaughtRecipe) -> tuple[Student, Prefetched]:
     seen = see(recipe.student)
     lessons = lessons_for(recipe, seen)
-    own = build_vision(recipe.student)
+    own = build_vision(recipe.student, seen)
     with forked_rng(recipe.seed, "lesson"):
         student = recipe.teaching.build(own, recipe.student.encoder.width, lessons.told.shape[1])
     if recipe.training.ema:
@@ -50,7 +50,7 @@ def build_mutual(recipe: MutualRecipe) -> tuple[MutualTeaching, Prefetched]:
     agents = (recipe.first, recipe.second)
     seen = [see(agent) for agent in agents]
     rows = shared_states(seen[0], seen[1])
-    one, two = (build_vision(agent) for agent in agents)
+    one, two = (build_vision(*each) for each in zip(agents, seen, strict=True))
     mutual = recipe.teaching.build((one, two), (recipe.first.encoder.width, recipe.second.encoder.width))
     if recipe.training.ema:
         refuse_running_statistics(mutual)

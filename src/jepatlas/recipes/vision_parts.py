@@ -17,7 +17,7 @@ from jepatlas.recipes.image_sources import SmallNORBFiles
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.training import refuse_running_statistics, refuse_small_batch
 from jepatlas.views import Prefetched
-from jepatlas.views.images import ImageStream, ViewTable, decode, official_split, split_states
+from jepatlas.views.images import ImageStream, ViewTable, decode, official_split, pixel_scale, split_states
 
 __all__ = ["SeenImages", "build_crops", "build_vision", "crop_stream", "see"]
 
@@ -65,10 +65,11 @@ def _view(table: ViewTable, view: str | None) -> str:
     return table.views[0]
 
 
-def build_vision(recipe: VisionRecipe) -> Any:
-    """The objective with fresh weights."""
+def build_vision(recipe: VisionRecipe, seen: SeenImages) -> Any:
+    """The objective with fresh weights, and the scale of the pixels that it is to learn from."""
+    mean, std = pixel_scale(seen.images, seen.learnt)
     with forked_rng(recipe.seed, "weights"):
-        encoder = recipe.encoder.build((CHANNELS, recipe.size, recipe.size))
+        encoder = recipe.encoder.build((CHANNELS, recipe.size, recipe.size), mean, std)
         parts = VisionParts(encoder, recipe.encoder.width, recipe.training.steps, recipe.seed)
         objective = recipe.objective.build(parts)
     if recipe.training.ema:

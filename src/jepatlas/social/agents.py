@@ -38,7 +38,8 @@ class Seeing:
 
 def load_agent(folder: Path) -> Seeing:
     recipe = load_recipe(folder, VisionRecipe)
-    return Seeing(recipe, trained(build_vision(recipe), recipe, folder), see(recipe))
+    seen = see(recipe)
+    return Seeing(recipe, trained(build_vision(recipe, seen), recipe, folder), seen)
 
 
 def judge_latents(folder: Path) -> Record:

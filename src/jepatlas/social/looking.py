@@ -41,9 +41,9 @@ def train_looking(recipe: LookingRecipe, folder: Path, console: Console | None =
         return outcome
 
 
-def load_looking(recipe: LookingRecipe, folder: Path) -> Any:
+def load_looking(recipe: LookingRecipe, sights: Sights, folder: Path) -> Any:
     """The objective as it is after the newest checkpoint, in evaluation mode; fresh where there is none."""
-    objective = build_vision(recipe.agent)
+    objective = build_vision(recipe.agent, sights.seen)
     newest = latest_checkpoint(folder / "checkpoints")
     if newest is not None:
         load_weights(objective, load_checkpoint(newest, recipe_id(recipe)).tensors)
@@ -69,7 +69,7 @@ def _round(recipe: LookingRecipe, sights: Sights, folder: Path, number: int, con
     _, until = recipe.stretch(number)
     chosen = _chosen(recipe, sights, folder, number)
     seen = replace(sights.seen, learnt=chosen.rows(sights.learnt))
-    objective, batches = build_vision(recipe.agent), build_crops(recipe.agent, seen)
+    objective, batches = build_vision(recipe.agent, sights.seen), build_crops(recipe.agent, seen)
     return train(objective, batches, recipe.training, folder, recipe=recipe_id(recipe), console=console, until=until)
 
 
@@ -79,7 +79,7 @@ def _chosen(recipe: LookingRecipe, sights: Sights, folder: Path, number: int) ->
     if rank() == 0 and not place.exists():
         if begun != recipe.stretch(number)[0]:
             raise InputError(f"{place} is missing, so what was chosen for this round is not known. Train anew.")
-        objective = load_looking(recipe, folder) if begun else None
+        objective = load_looking(recipe, sights, folder) if begun else None
         made = decide(recipe, sights, sights.learnt, number, objective)
         write_arrays(place, {"cameras": made.cameras, "chances": made.chances})
     wait_for_all()

@@ -69,7 +69,7 @@ def stages(recipe: Trained, folder: Path) -> Iterator[tuple[int, Any]]:
 
 def _fresh(recipe: Trained) -> Any:
     if isinstance(recipe, VisionRecipe):
-        return build_vision(recipe)
+        return build_vision(recipe, see(recipe))
     return build_taught(recipe)[0] if isinstance(recipe, TaughtRecipe) else build_mutual(recipe)[0]
 
 

@@ -67,13 +67,18 @@ class TrainingState:
 
 
 def refuse_running_statistics(objective: nn.Module) -> None:
-    """Averaged weights with the running statistics of others would be a model that was never trained."""
-    for name, buffer in objective.named_buffers():
-        if buffer.is_floating_point():
-            raise InputError(
-                f"ema averages weights, but '{name}' is a running statistic of the weights that are not averaged "
-                "(exact whitening and batch normalisation keep such). Leave ema out here."
-            )
+    """Averaged weights with the running statistics of others would be a model that was never trained.
+
+    Buffers that training does not change are no such statistics: a module names them as its `constant_buffers`.
+    """
+    for place, module in objective.named_modules():
+        for name, buffer in module.named_buffers(recurse=False):
+            if buffer.is_floating_point() and name not in getattr(module, "constant_buffers", ()):
+                full = f"{place}.{name}".lstrip(".")
+                raise InputError(
+                    f"ema averages weights, but '{full}' is a running statistic of the weights that are not "
+                    "averaged (exact whitening and batch normalisation keep such). Leave ema out here."
+                )
 
 
 def load_weights(objective: nn.Module, tensors: dict[str, Tensor]) -> None:

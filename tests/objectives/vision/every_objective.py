@@ -14,6 +14,7 @@ from jepatlas.base.records import Loss
 from jepatlas.objectives import LeJEPAConfig, SIGRegConfig, VICRegConfig
 from jepatlas.objectives.vision.autoencoder import AutoencoderConfig
 from jepatlas.objectives.vision.barlow_twins import BarlowTwinsConfig
+from jepatlas.objectives.vision.block_masks import MultiBlockMasks
 from jepatlas.objectives.vision.byol import BYOLConfig
 from jepatlas.objectives.vision.decoder import DecoderConfig
 from jepatlas.objectives.vision.dino import DINOConfig
@@ -37,6 +38,7 @@ DECODER = DecoderConfig(width=16, depth=1, heads=2)
 ON_VIT: list[Any] = [
     IJEPAConfig(NARROW),
     IJEPAConfig(MLPPredictorConfig(32), "smooth-l1"),
+    IJEPAConfig(NARROW, masks=MultiBlockMasks()),
     MAEConfig(decoder=DECODER),
     MAEConfig(0.5, normal=False, decoder=DECODER),
     AutoencoderConfig(4, DECODER),

@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from jepatlas.base.errors import InputError
+from jepatlas.objectives.vision.block_masks import BlockMasks, MultiBlockMasks
 from jepatlas.objectives.vision.masked_distillation import PatchMasks
-from jepatlas.objectives.vision.masks import NUMBERS, BlockMasks, block_mask, multi_block, random_split, uniforms
+from jepatlas.objectives.vision.masks import NUMBERS, block_mask, random_split, uniforms
 
 
 def drawn(grid: tuple[int, int], masks: BlockMasks, rows: int = 200, step: int = 0) -> tuple[Tensor, Tensor]:
-    return multi_block(uniforms((rows, masks.numbers(grid)), 0, "masks", step), grid, masks)
+    return masks.draw(rows, grid, 0, step)
 
 
 @pytest.mark.parametrize("grid", [(14, 14), (8, 8), (6, 9), (4, 4), (2, 2)])
@@ -51,6 +52,44 @@ def test_every_uncovered_patch_is_as_likely_in_the_context():
         free = ~(blocks[:, 0] == patch).any(1)
         chances[patch] = (contexts[free] == patch).any(1).float().mean()
     torch.testing.assert_close(chances, torch.full((16,), 0.5), atol=0.05, rtol=0)
+
+
+@pytest.mark.parametrize("grid", [(14, 14), (6, 6), (6, 9), (4, 4), (2, 2)])
+def test_multiple_blocks_and_what_they_leave_of_a_large_one(grid: tuple[int, int]):
+    masks = MultiBlockMasks()
+    for step in range(20):
+        (height, width), window = masks.sizes(grid, 0, step)
+        contexts, blocks = masks.draw(50, grid, 0, step)
+        assert blocks.shape == (50, 4, height * width) and contexts.shape[0] == 50 and contexts.shape[1] >= 1
+        for context, targets in zip(contexts.tolist(), blocks.tolist(), strict=True):
+            assert context == sorted(set(context)) and not set(context) & {
+                patch for block in targets for patch in block
+            }
+            for block in targets:
+                top, left = divmod(block[0], grid[1])
+                assert left + width <= grid[1] and top + height <= grid[0]
+                assert block == [(top + i) * grid[1] + left + j for i in range(height) for j in range(width)]
+            rows, columns = zip(*(divmod(patch, grid[1]) for patch in context), strict=True)
+            assert max(rows) - min(rows) < window[0] and max(columns) - min(columns) < window[1]
+
+
+def test_the_blocks_of_ijepa():
+    """Areas, proportions and the context's share, as its paper has them; the middle is often seen."""
+    masks, grid = MultiBlockMasks(), (14, 14)
+    sizes = [masks.sizes(grid, 0, step) for step in range(300)]
+    areas, proportions = (
+        [f(block) for block, _ in sizes] for f in (lambda b: b[0] * b[1] / 196, lambda b: b[0] / b[1])
+    )
+    assert 0.12 < min(areas) < 0.16 and 0.19 < max(areas) < 0.24  # sides are whole patches
+    assert 0.6 < min(proportions) < 0.8 and 1.4 < max(proportions) <= 1.75
+    assert {window for _, window in sizes} == {(13, 13), (14, 14)}  # a scale of .85 to 1
+    shares, middle = [], []
+    for step in range(30):
+        contexts, _ = masks.draw(64, grid, 0, step)
+        shares.append(contexts.shape[1] / 196)
+        middle.append(float((contexts == 6 * 14 + 7).any(1).float().mean()))
+    assert min(shares) > 0.1 and max(shares) < 0.6  # the smallest of 64 images
+    assert sum(middle) / 30 > 0.1  # of 4 squares of half the sides, .01
 
 
 def test_a_split_is_a_split():
@@ -98,6 +137,11 @@ def test_numbers_follow_from_seed_name_and_step():
         (lambda: BlockMasks(hidden=0.0), "between 0 and 1"),
         (lambda: BlockMasks(side=0.9, hidden=0.3).sizes((14, 14)), "do not fit beside each other on 14 × 14"),
         (lambda: BlockMasks().sizes((1, 1)), "do not fit"),
+        (lambda: MultiBlockMasks(blocks=0), "blocks >= 1"),
+        (lambda: MultiBlockMasks(scale=(0.3, 0.2)), "scale is a range"),
+        (lambda: MultiBlockMasks(context=(0.9, 1.1)), "context is a range"),
+        (lambda: MultiBlockMasks(aspect=(0.0, 1.0)), "aspect is a range"),
+        (lambda: MultiBlockMasks().draw(4, (1, 1), 0, 0), "leaves nothing of a context of 1 × 1"),
         (lambda: PatchMasks(share=0.0), "share of images"),
         (lambda: PatchMasks(least=0.6), "least <= most"),
     ],

@@ -2,6 +2,7 @@
 
 from jepatlas.objectives.vision.autoencoder import Autoencoder, AutoencoderConfig
 from jepatlas.objectives.vision.barlow_twins import BarlowTwins, BarlowTwinsConfig
+from jepatlas.objectives.vision.block_masks import BlockMasks, MultiBlockMasks
 from jepatlas.objectives.vision.byol import BYOL, BYOLConfig
 from jepatlas.objectives.vision.decoder import DecoderConfig
 from jepatlas.objectives.vision.dino import DINO, DINOConfig
@@ -12,7 +13,6 @@ from jepatlas.objectives.vision.ibot import IBOT, IBOTConfig
 from jepatlas.objectives.vision.ijepa import IJEPA, IJEPAConfig
 from jepatlas.objectives.vision.lejepa import CropLeJEPA, CropLeJEPAConfig
 from jepatlas.objectives.vision.mae import MAE, MAEConfig
-from jepatlas.objectives.vision.masks import BlockMasks
 from jepatlas.objectives.vision.moco_v3 import MoCoV3, MoCoV3Config
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts
 from jepatlas.objectives.vision.predictors import LinearPredictorConfig, MLPPredictorConfig, NarrowPredictorConfig
@@ -50,6 +50,7 @@ __all__ = [
     "MLPPredictorConfig",
     "MoCoV3",
     "MoCoV3Config",
+    "MultiBlockMasks",
     "NarrowPredictorConfig",
     "SimCLR",
     "SimCLRConfig",

@@ -2,13 +2,12 @@
 
     L = mean over blocks B and patches i ∈ B of ℓ(p(f(x_C), i) − LN(f̄(x)_i)),   ℓ squared or smooth L1
 
-f encodes the context's patches alone, f̄ follows f slowly and sees the whole image, LN normalises each target. Masks:
-four blocks of half the image's height and width (7×7 of 14×14 patches), 60% of the patches hidden from the context.
+f encodes the context's patches alone, f̄ follows f slowly and sees the whole image, LN normalises each target.
 
-Masks and momentum (.996 to 1 by a cosine) follow "Social-JEPA". The published I-JEPA has smaller blocks of several
-shapes and a larger context (see `BlockMasks`), its momentum grows by a line, and it has no class token. Here the
-predictor reads what the latent is made of (see `predictors.py`), so that the last output of the class token is trained
-where it is the latent.
+Unless others are asked for, masks follow "Social-JEPA", and so does the momentum (.996 to 1 by a cosine). The published
+I-JEPA has smaller blocks of several shapes and a larger context (`MultiBlockMasks`), its momentum grows by a line, and
+it has no class token. Here the predictor reads what the latent is made of (see `predictors.py`), so that the last
+output of the class token is trained where it is the latent.
 
 References: "Self-Supervised Learning from Images with a Joint-Embedding Predictive Architecture"; "Social-JEPA:
 Emergent Geometric Isomorphism in Independently Trained World Models".
@@ -28,7 +27,7 @@ from jepatlas.base.distributed import mean_over_processes
 from jepatlas.base.patches import patch_grid, take_rows
 from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.masks import BlockMasks, multi_block, uniforms
+from jepatlas.objectives.vision.block_masks import AnyBlockMasks, BlockMasks
 from jepatlas.objectives.vision.momentum import MomentumTwin, check_momentum, momentum_at
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, with_tokens
 from jepatlas.objectives.vision.predictors import AnyPredictor, NarrowPredictorConfig
@@ -44,7 +43,7 @@ class IJEPAConfig:
     predictor: AnyPredictor = field(default_factory=NarrowPredictorConfig)
     distance: Literal["squared", "smooth-l1"] = "squared"
     """Between a told latent and its target: squared, as in the papers, or smooth L1, as in published code."""
-    masks: BlockMasks = field(default_factory=BlockMasks)
+    masks: AnyBlockMasks = field(default_factory=BlockMasks)
     momentum: float = 0.996
     """Of the target encoder at the first step; 1 at the last, by a cosine."""
 
@@ -87,8 +86,7 @@ class IJEPA(CropObjective):
 
     def masks(self, x: Tensor, grid: tuple[int, int], step: int) -> tuple[Tensor, Tensor]:
         """The context's patches (b, k) and those of each block (b, blocks, m)."""
-        numbers = uniforms((len(x), self.config.masks.numbers(grid)), self.seed, "masks", step)
-        seen, asked = multi_block(numbers, grid, self.config.masks)
+        seen, asked = self.config.masks.draw(len(x), grid, self.seed, step)
         return seen.to(x.device), asked.to(x.device)
 
     @torch.no_grad()
