@@ -39,7 +39,7 @@ class Effort:
     """Held-out states at most."""
 
 
-EFFORT: dict[Scale, Effort] = {"tiny": Effort(9, 8, 60), "small": Effort(19, 20, 300), "paper": Effort(199, 100, 1000)}
+EFFORT: dict[Scale, Effort] = {"tiny": Effort(9, 8, 60), "small": Effort(199, 40, 300), "paper": Effort(199, 100, 1000)}
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def test_the_blocks_of_ijepa():
         shares.append(contexts.shape[1] / 196)
         middle.append(float((contexts == 6 * 14 + 7).any(1).float().mean()))
     assert min(shares) > 0.1 and max(shares) < 0.6  # the smallest of 64 images
-    assert sum(middle) / 30 > 0.1  # of 4 squares of half the sides, .01
+    assert sum(middle) / 30 > 0.05  # of 4 squares of half the sides, .01
 
 
 def test_a_split_is_a_split():
