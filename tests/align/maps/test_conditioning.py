@@ -157,3 +157,37 @@ def test_condition_is_judged_by_the_limit_of_the_inverse():
     moments = PairMoments.of(*np.random.default_rng(0).normal(size=(2, 20, 2)))
     assert judged(Conditioning.of(stretched, moments, 1e4), 20)["condition"].passed
     assert not judged(Conditioning.of(stretched, moments, 1e2), 20)["condition"].passed
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_direction_that_a_layer_normalisation_takes_is_not_called_lost(dtype: type):
+    """h = γ n + β with Σ n = 0: Σ h/γ is constant, whatever γ is."""
+    rng = np.random.default_rng(0)
+    inner = rng.normal(size=(2000, 16)) * np.linspace(0.5, 3, 16)
+
+    def normed(x: np.ndarray) -> np.ndarray:
+        unit = (x - x.mean(1, keepdims=True)) / x.std(1, keepdims=True)
+        return (unit * np.linspace(0.4, 2, 16) + rng.normal(size=16)).astype(dtype)
+
+    a, b = normed(inner), normed(inner @ rng.normal(size=(16, 16)))
+    for estimator in (LeastSquaresMap(), RidgeMap(), RidgeMap(standardise=True)):
+        found = estimator.fit(a, b).conditioning_
+        said = {verdict.name: verdict for verdict in found.verdicts(2000)}
+        assert found.normed == (True, True) and found.full == 15 and found.condition < 1e4
+        assert all(said[name].passed for name in ("source_rank", "map_rank", "condition"))
+        assert "layer normalisation" in said["source_rank"].advice and "layer normalisation" in said["map_rank"].advice
+    wide = LeastSquaresMap().fit(a, rng.normal(size=(2000, 20)) + b @ rng.normal(size=(16, 20))).conditioning_
+    assert wide.normed == (True, False) and wide.full == 15
+
+
+def test_other_directions_that_are_lacking_are_lost():
+    """A direction that no normalisation took has weights of both signs; a constant or a repeated column has few."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 500, 16))
+    away = np.linalg.qr(rng.normal(size=(16, 1)))[0]
+    flat, repeated = x.copy(), x.copy()
+    flat[:, 3], repeated[:, 4] = 2.0, x[:, 5]
+    for lacking in (x - x @ away @ away.T, flat, repeated):
+        found = LeastSquaresMap().fit(lacking, y).conditioning_
+        failed = {verdict.name for verdict in found.verdicts(500) if verdict.passed is False}
+        assert found.normed == (False, False) and {"source_rank", "map_rank", "condition"} <= failed

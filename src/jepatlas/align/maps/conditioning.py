@@ -5,6 +5,10 @@
 κ and ranks are those of W between the coordinates that it was fitted in, which its inverse goes through. Orthogonality
 is that of the raw matrix, and of Σ_y^{−½} W Σ_x^{½} in whitened coordinates: standardisers would hide or feign it.
 Where the source does not vary, ridge leaves rounding in W over its penalty: such singular values count as zero.
+
+A network that ends in a layer normalisation, h = γ n + β with Σ n = 0, as vision transformers do, lacks one direction
+by construction. It is known by Σ h/γ being constant, all weights of one sign, and is left out of κ and of what a map
+could carry.
 """
 
 from __future__ import annotations
@@ -22,6 +26,9 @@ from jepatlas.base.records import Verdict
 __all__ = ["Conditioning", "carried_rank", "varied_directions"]
 
 _ROUNDINGS = 16  # as for directions of the source, see `linear_moments`
+_COLUMNS = 8
+_ROUNDED = 1e-11
+"""Of the largest variance: what float32 latents have left in a direction that they lack, and less than any has."""
 _GUESSED = 0.1
 """A rotation carries directions that never varied as well as any other; rounding leaves a small share there."""
 
@@ -44,6 +51,8 @@ class Conditioning:
     constant_source: int | None
     constant_target: int | None
     source_rank: int | None
+    normed: tuple[bool, bool]
+    """Whether the one direction that the source, and the target, lacks is that of a layer normalisation."""
     d_in: int
     d_out: int
     limit: float
@@ -53,11 +62,13 @@ class Conditioning:
         raw = fitted.raw_weight
         sigma, raw_sigma = (np.linalg.svd(weight, compute_uv=False) for weight in (fitted.weight, raw))
         rank = carried_rank(fitted, sigma, moments)
+        normed = (False, False) if moments is None else (lacks_one_mean(moments.xx), lacks_one_mean(moments.yy))
+        full = min(raw.shape[1] - normed[0], raw.shape[0] - normed[1])
         sigma[rank:] = 0
         mean_square = np.square(raw_sigma).mean()
         return cls(
             singular_values=sigma,
-            condition=float(sigma[0] / sigma[-1]) if rank == len(sigma) else float("inf"),
+            condition=float(sigma[0] / sigma[full - 1]) if rank >= full else float("inf"),
             rank=rank,
             effective_rank=_effective_rank(sigma),
             orthogonality=None if moments is None else _orthogonality(_whitened(raw, moments)),
@@ -67,10 +78,16 @@ class Conditioning:
             constant_source=None if moments is None else int((np.diag(moments.xx) <= 0).sum()),
             constant_target=None if moments is None else int((np.diag(moments.yy) <= 0).sum()),
             source_rank=None if moments is None else varied_directions(moments),
+            normed=normed,
             d_in=raw.shape[1],
             d_out=raw.shape[0],
             limit=limit,
         )
+
+    @property
+    def full(self) -> int:
+        """How many directions a map could carry between such sides."""
+        return min(self.d_in - self.normed[0], self.d_out - self.normed[1])
 
     def verdicts(self, n_pairs: int) -> list[Verdict]:
         """What a map from so many pairs can and cannot say, and which prior would help; none of it is an error."""
@@ -91,6 +108,19 @@ def carried_rank(fitted: LinearMap, sigma: np.ndarray, moments: PairMoments | No
 def varied_directions(moments: PairMoments) -> int:
     """In how many directions the source varies."""
     return int((live_directions(moments)[0] > 0).sum())
+
+
+def lacks_one_mean(scatter: np.ndarray) -> bool:
+    """Whether exactly one direction does not vary, and it is a weighted mean of all columns, weights of one sign.
+
+    A direction that is lost by chance has weights of either sign: of 8 columns, one in 128 would pass for a mean.
+    """
+    spread = np.sqrt(np.maximum(np.diag(scatter), 0))
+    if len(scatter) < _COLUMNS or not spread.all():
+        return False
+    values, vectors = np.linalg.eigh(scatter / spread[:, None] / spread)
+    dead = values <= _ROUNDED * values[-1]
+    return bool(dead.sum() == 1 and abs(np.sign(vectors[:, 0]).sum()) == len(scatter))
 
 
 def _effective_rank(sigma: np.ndarray) -> float:

@@ -43,22 +43,20 @@ def _sides(found: Conditioning, n: int) -> list[Verdict]:
                bad=f"{found.constant_target} of {found.d_out} target dimensions never vary: they are predicted by "
                    "their constant, which R² does not count, and nothing can be read from them on the way back. No "
                    "prior helps: drop them."),
-        _judge("source_rank", found.source_rank, n, "higher", found.d_in,
-               good="Every source direction varies.",
+        _judge("source_rank", found.source_rank, n, "higher", found.d_in - found.normed[0],
+               good=f"Every source direction varies{_normed(found.normed[0])}.",
                bad=f"The source varies in {found.source_rank} of {found.d_in} directions. Between those the map can be "
                    "trusted as far as its score; along the others nothing is known, and what a rotation says there is "
-                   "a guess. Fewer dimensions (by PCA) say the same with less."
-                   + _normed(found.d_in - found.source_rank)),
+                   "a guess. Fewer dimensions (by PCA) say the same with less."),
     ]  # fmt: skip
 
 
 def _map(found: Conditioning, n: int) -> list[Verdict]:
-    full = min(found.d_in, found.d_out)
     return [
-        _judge("map_rank", found.rank, n, "higher", full,
-               good=f"The map carries all {full} directions that it could.",
-               bad=f"The map carries {found.rank} of {full} directions: it translates forwards, but what lies in the "
-                   "others is lost, and comes back as the mean. " + _remedy(found) + _normed(full - found.rank)),
+        _judge("map_rank", found.rank, n, "higher", found.full,
+               good=f"The map carries all {found.full} directions that it could{_normed(any(found.normed))}.",
+               bad=f"The map carries {found.rank} of {found.full} directions: it translates forwards, but what lies in "
+                   "the others is lost, and comes back as the mean. " + _remedy(found)),
         _judge("condition", found.condition, n, "lower", found.limit,
                good=f"κ = {found.condition:.3g}: noise grows by no more than that on the way back.",
                bad=f"κ = {found.condition:.3g} is above {found.limit:.3g}: the map translates forwards, but on the way "
@@ -67,14 +65,9 @@ def _map(found: Conditioning, n: int) -> list[Verdict]:
     ]  # fmt: skip
 
 
-def _normed(missing: int) -> str:
+def _normed(lacking: bool) -> str:
     """Of one direction there is a harmless reason."""
-    return (
-        " One direction less is what every network has that ends in a layer normalisation, as vision transformers do: "
-        "nothing is lost there."
-        if missing == 1
-        else ""
-    )
+    return ", but for the one that a last layer normalisation takes: nothing is lost there" if lacking else ""
 
 
 def _shape(found: Conditioning, n: int) -> list[Verdict]:
