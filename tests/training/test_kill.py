@@ -27,7 +27,7 @@ def lines(run: Path) -> int:
 
 @pytest.mark.slow
 def test_five_kills_at_random_moments(whole: Path, tmp_path: Path):
-    chance = random.Random()
+    chance = random.Random(0)
     run = tmp_path / "run"
     words, before = [*RUN, "--out", run], 0
     for kill in range(5):

@@ -75,6 +75,22 @@ def test_two_recipes_are_trained_together(place: Path, capsys: Captured):
     assert again["step"] == 3 and again["verdicts"] == found["verdicts"]
 
 
+def test_images_that_broke_are_told_at_the_beginning_and_later(tmp_path: Path, capsys: Captured):
+    table = write_scenes(tmp_path / "scenes")
+    for seed, view in enumerate(("left", "right")):
+        start_run(agent(table, view, seed=seed, steps=2), tmp_path / view)
+    pictures = sorted((tmp_path / "scenes").rglob("*right.png"))
+    pictures[0].write_bytes(b"")
+    assert call("migrate", "model", "left", "--to", "right", "--out", "taught") == 0
+    assert call("migrate", "mutual", "left", "right", "--pairs", "8", "--out", "both") == 0
+    said = capsys.readouterr().out
+    assert said.count("1 of 40 images were left out") == 2
+    pictures[1].write_bytes(b"")
+    for verb, run in (("model", "taught"), ("mutual", "both")):
+        assert call("migrate", verb, "--resume", run) == 0
+        assert "2 of 40 images were left out" in capsys.readouterr().out
+
+
 def test_refusals_leave_nothing(place: Path, tmp_path: Path, capsys: Captured):
     other = write_scenes(tmp_path / "other", name="x", labels=False)
     start_run(agent(other, "left", steps=1), tmp_path / "stranger")

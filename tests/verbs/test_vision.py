@@ -106,6 +106,17 @@ def test_a_run_that_is_resumed_is_the_same_run(table: Path, tmp_path: Path) -> N
     assert (load_agent(tmp_path / "cut").latents(rows) == load_agent(tmp_path / "whole").latents(rows)).all()
 
 
+def test_averaged_weights_are_what_is_encoded_by(table: Path, tmp_path: Path, capsys) -> None:
+    words = ["train", "vision", table, "--view", "left", *SMALL]
+    for name, more in (("plain", []), ("averaged", ["--ema", "0.5"])):
+        assert call(*words, *more, "--out", tmp_path / name) == 0
+    plain, averaged = (load_agent(tmp_path / name).latents(np.arange(4)) for name in ("plain", "averaged"))
+    assert not np.allclose(plain, averaged)
+    capsys.readouterr()
+    normed = ["--objective", "byol", "--ema", "0.5", "--out", tmp_path / "normed"]
+    assert call(*words, *normed) == 2 and "is a running statistic" in capsys.readouterr().err
+
+
 def test_a_table_that_has_changed_is_not_learned_from_any_further(table: Path, tmp_path: Path, capsys) -> None:
     assert call("train", "vision", table, "--view", "left", *SMALL, "--out", tmp_path / "run") == 0
     images = load_recipe(tmp_path / "run", VisionRecipe).images

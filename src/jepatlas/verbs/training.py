@@ -40,7 +40,7 @@ def train_and_tell(
     begin: Callable[[Console], tuple[Path, Outcome]],
     tell: Callable[[Console, Path, int], Answer],
     *,
-    again: Callable[[Console, Path], None] = lambda console, folder: None,
+    again: Callable[[Console, Path], object] = lambda console, folder: None,
 ) -> int:
     """Go on where `options` ask for that, after what there is to say `again`, else `begin`; of a run that finished
     `tell` says what came of it, and gives what is to be written beside its status. The exit code."""

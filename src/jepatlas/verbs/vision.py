@@ -9,15 +9,14 @@ from typing import Annotated, Any
 
 import tyro
 from rich.console import Console
-from rich.progress import Progress
 
-from jepatlas.base.distributed import leads
-from jepatlas.recipes import ImageFolders, ImageTable, VisionRecipe, load_recipe, see
+from jepatlas.recipes import ImageFolders, ImageTable, VisionRecipe, load_recipe
 from jepatlas.runs import start_run
 from jepatlas.social import judge_latents
 from jepatlas.training import Outcome
 from jepatlas.verbs.options import parse, say
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
+from jepatlas.verbs.seen_images import look
 from jepatlas.verbs.training import RunOptions, train_and_tell
 
 NAME = "train vision"
@@ -50,14 +49,19 @@ def main(words: list[str]) -> int:
     left, recipe = choose_recipe(asked, VisionRecipe())
     options = parse(TrainVision, NAME, left, TrainVision(recipe=recipe))
     return train_and_tell(NAME, asked, options, lambda console: _begin(options, console), _tell,
-                          again=lambda console, run: _look(load_recipe(run, VisionRecipe), console))  # fmt: skip
+                          again=lambda console, run: _look(console, load_recipe(run, VisionRecipe)))  # fmt: skip
 
 
 def _begin(options: TrainVision, console: Console) -> tuple[Path, Outcome]:
     recipe = replace(options.recipe, images=options.recipe.images.sealed())
     folder = options.out or _default_folder(recipe)
-    _look(recipe, console)
+    _look(console, recipe)
     return folder, start_run(recipe, folder, console)
+
+
+def _look(console: Console, recipe: VisionRecipe) -> None:
+    for seen in look(console, recipe):
+        say(console, f"{len(seen.learnt)} images to learn from, {len(seen.held)} held out.")
 
 
 def _tell(console: Console, folder: Path, _: int) -> dict[str, Any]:
@@ -65,18 +69,6 @@ def _tell(console: Console, folder: Path, _: int) -> dict[str, Any]:
     say(console, record.summary)
     say(console, f"Next: jepatlas encode {quote(str(folder))}")
     return {"verdicts": [verdict.to_json() for verdict in record.verdicts]}
-
-
-def _look(recipe: VisionRecipe, console: Console) -> None:
-    """Decode the images where that was not done before, and say what cannot be read before an hour of training."""
-    if not leads():
-        return
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("decoding images", total=None)
-        seen = see(recipe, lambda done, total: progress.update(task, completed=done, total=total))
-    if seen.message:
-        say(console, seen.message)
-    say(console, f"{len(seen.learnt)} images to learn from, {len(seen.held)} held out.")
 
 
 def named(words: list[str]) -> list[str]:

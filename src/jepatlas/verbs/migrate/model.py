@@ -18,6 +18,7 @@ from jepatlas.training import Outcome
 from jepatlas.verbs.migrate.taught import check_beside, tell
 from jepatlas.verbs.options import parse
 from jepatlas.verbs.recipe_options import choices_help, choose_recipe
+from jepatlas.verbs.seen_images import look
 from jepatlas.verbs.training import RunOptions, train_and_tell
 
 NAME = "migrate model"
@@ -59,7 +60,8 @@ def main(words: list[str]) -> int:
     left, recipe = choose_recipe(words, usual)
     options = parse(Model, NAME, left, Model(recipe=recipe))
     return train_and_tell(NAME, words, options, lambda console: _begin(options, console),
-                          partial(tell, beside=options.beside))  # fmt: skip
+                          partial(tell, beside=options.beside),
+                          again=lambda console, run: look(console, load_recipe(run, TaughtRecipe).student))  # fmt: skip
 
 
 def _begin(options: Model, console: Console) -> tuple[Path, Outcome]:
@@ -67,6 +69,7 @@ def _begin(options: Model, console: Console) -> tuple[Path, Outcome]:
     check_beside(options.beside)
     told = teacher_arrays(source) if source.is_dir() else read_arrays(source)
     folder = options.out or _default_folder(source, recipe)
+    look(console, replace(recipe.student, images=recipe.student.images.sealed()))
     return folder, start_taught(recipe, told, folder, console)
 
 

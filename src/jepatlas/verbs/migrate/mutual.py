@@ -16,6 +16,7 @@ from jepatlas.runs import start_run
 from jepatlas.training import Outcome
 from jepatlas.verbs.migrate.taught import check_beside, tell
 from jepatlas.verbs.options import parse
+from jepatlas.verbs.seen_images import look
 from jepatlas.verbs.training import RunOptions, train_and_tell
 
 NAME = "migrate mutual"
@@ -48,12 +49,19 @@ class Mutual(RunOptions):
 def main(words: list[str]) -> int:
     options = parse(Mutual, NAME, words)
     return train_and_tell(NAME, words, options, lambda console: _begin(options, console),
-                          partial(tell, beside=options.beside))  # fmt: skip
+                          partial(tell, beside=options.beside),
+                          again=lambda console, run: _look(console, load_recipe(run, MutualRecipe)))  # fmt: skip
 
 
 def _begin(options: Mutual, console: Console) -> tuple[Path, Outcome]:
     check_beside(options.beside)
-    return options.out, start_run(_recipe(options).sealed(), options.out, console)
+    recipe = _recipe(options).sealed()
+    _look(console, recipe)
+    return options.out, start_run(recipe, options.out, console)
+
+
+def _look(console: Console, recipe: MutualRecipe) -> None:
+    look(console, recipe.first, recipe.second)
 
 
 def _recipe(options: Mutual) -> MutualRecipe:
