@@ -33,7 +33,7 @@ class SwAVConfig:
     kind: ClassVar[str] = "swav"
     crops: ClassVar[CropKind] = "multi"
 
-    prototypes: int = 128
+    prototypes: int = 64
     """K, no more than the rows of a joint batch. Published: 3,000 for batches of 4,096."""
     projector: tuple[int, ...] = (512, 64)
     """Units of each layer. Published: 2,048, 128."""
