@@ -26,6 +26,7 @@ from jepatlas.training.config import TrainingConfig
 from jepatlas.training.health import Health, refuse_bad_batches
 from jepatlas.training.interruption import Interruption
 from jepatlas.training.journal import Journal
+from jepatlas.training.memory import keep_freed_memory
 from jepatlas.training.parallel import averaged, parallel, unsynchronised, wait_for_all
 from jepatlas.training.progress import TrainingProgress
 from jepatlas.training.state import TrainingState
@@ -66,6 +67,8 @@ class _Run:
     def __init__(self, objective: Any, batches: Batches, config: TrainingConfig, folder: Path, recipe: str) -> None:
         self.config, self.batches, self.folder, self.recipe = config, batches, folder, recipe
         self.device = config.check_machine()
+        if self.device.type == "cpu":
+            keep_freed_memory()
         if not any(p.requires_grad for p in objective.parameters()):
             raise InputError("There is nothing to train: no parameter of the objective requires a gradient.")
         self.objective = objective.to(self.device).train()
