@@ -51,13 +51,17 @@ def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -
             f"{folder} already holds a run. Resume it with --resume {quote(str(folder))}, or choose another --out."
         )
     recipe.training.check_machine()
-    with process_group(recipe.training.device):
-        # Before anything is written: a recipe that cannot be built leaves no trace.
-        objective, batches = build(recipe)
-        wait_for_all()  # to look, or one would find what another has just written
-        if rank() == 0:
-            write_text(folder / "recipe.yaml", recipe_text(recipe))
-        return _train(recipe, objective, batches, folder, console)
+    with process_group(recipe.training.device):  # no name in here holds what is trained: it must not outlive the group
+        return _begin(recipe, folder, console)
+
+
+def _begin(recipe: AnyRecipe, folder: Path, console: Console | None) -> Outcome:
+    # Before anything is written: a recipe that cannot be built leaves no trace.
+    objective, batches = build(recipe)
+    wait_for_all()  # to look, or one would find what another has just written
+    if rank() == 0:
+        write_text(folder / "recipe.yaml", recipe_text(recipe))
+    return _train(recipe, objective, batches, folder, console)
 
 
 def resume_run(folder: Path, console: Console | None = None) -> Outcome:

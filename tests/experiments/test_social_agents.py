@@ -27,6 +27,15 @@ def test_epochs_are_the_published_ones_of_what_is_learned_from(scene: str) -> No
     assert training.steps * batch / LEARNT[scene] == pytest.approx(epochs, abs=0.2)
     assert isinstance(training.schedule, CosineSchedule)
     assert training.schedule.warmup * batch / LEARNT[scene] == pytest.approx(10, abs=0.2)
+    assert (training.betas, training.weight_decay, training.clip) == ((0.9, 0.95), 0.05, 1.0)
+
+
+@pytest.mark.parametrize("objective", ["ijepa", "simclr"])
+def test_colours_are_jittered_as_published(objective: str) -> None:
+    """Not at all on smallNORB, which is grey; mildly in a drive; in two ways on ImageNet."""
+    found = {scene: recipe(scene, objective).augmentation.pipelines for scene in STUDIED["paper"][1:]}
+    assert found == {"smallnorb": ("plain",), "nuscenes-rear": ("mild",), "nuscenes-side": ("mild",),
+                     "imagenet": ("A",)}  # fmt: skip
 
 
 def test_what_is_learned_from_is_counted() -> None:

@@ -34,7 +34,8 @@ from jepatlas.training import (
 def plain_loop(given: Recipe) -> PairObjective:
     """What the loop must amount to."""
     objective, batches, config = build_objective(given), build_batches(given), given.training
-    optimizer = torch.optim.AdamW(objective.parameters(), config.lr, weight_decay=config.weight_decay, fused=True)
+    optimizer = torch.optim.AdamW(objective.parameters(), config.lr, config.betas, weight_decay=config.weight_decay,
+                                  fused=True)  # fmt: skip
     for step in range(config.steps):
         optimizer.param_groups[0]["lr"] = config.lr * config.schedule.factor(step, config.steps)
         optimizer.zero_grad()
@@ -52,7 +53,7 @@ def equal(run: Path, objective: nn.Module) -> bool:
 
 @pytest.mark.parametrize("schedule", [ConstantSchedule(warmup=5), CosineSchedule(warmup=5, hold=3), OneCycleSchedule()])
 def test_training_is_a_plain_loop_under_each_schedule(schedule, tmp_path: Path):
-    given = recipe(steps=30, schedule=schedule)
+    given = recipe(steps=30, schedule=schedule, betas=(0.8, 0.95))
     assert start_run(given, tmp_path / "run") == Outcome("finished", 30)
     assert equal(tmp_path / "run", plain_loop(given))
     assert not equal(tmp_path / "run", build_objective(given))
@@ -298,6 +299,7 @@ def test_another_module_is_not_filled_with_these_weights(tmp_path: Path):
         ({"lr": 0.0}, "lr must be positive and finite, but 0.0"),
         ({"lr": float("nan")}, "lr must be positive and finite, but nan"),
         ({"clip": -1.0}, "clip must be positive"),
+        ({"betas": (0.9, 1.0)}, "betas lie between 0 and 1, 1 left out"),
         ({"weight_decay": -1.0}, "weight_decay must be finite and not negative"),
         ({"collapse": float("nan")}, "collapse must be finite"),
         ({"ema": 1.0}, "ema must lie between 0 and 1"),

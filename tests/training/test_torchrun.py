@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +17,10 @@ import pytest
 import torch
 from processes import run_processes
 from torch import nn
+from torch.nn.parallel import DistributedDataParallel
 from training.small import ENV, WORDS, children, metrics, recipe, same, tensors, until
 
+from jepatlas import runs
 from jepatlas.base.distributed import rank, world_size
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Pairs
@@ -55,7 +60,26 @@ def two_processes(folder: Path) -> dict[str, Any]:
         "too few": refused(lambda: own(whitening, (2, 2), 4, folder / "none")),
         "frozen": refused(lambda: own(lambda net: LeJEPA(net.requires_grad_(False)), (4, 4), 8, folder / "none")),
         "enough together": own(whitening, (3, 3), 6, folder / "together"),
+        "outlives": outlives_the_group(folder / "outlives"),
     }
+
+
+def outlives_the_group(folder: Path) -> list[int]:
+    """How many modules of a run are still there when its group is left, at its beginning and when it goes on."""
+    found = []
+
+    @contextmanager
+    def watched(device: str) -> Iterator[None]:
+        del device
+        yield
+        gc.collect()
+        found.append(sum(isinstance(one, DistributedDataParallel | LeJEPA) for one in gc.get_objects()))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "process_group", watched)
+        start_run(replace(GIVEN, training=replace(GIVEN.training, steps=2)), folder)
+        resume_run(folder)
+    return found
 
 
 def own(objective: Any, rows: tuple[int, int], batch_size: int, folder: Path) -> str:
@@ -147,6 +171,7 @@ def test_two_processes_train_as_one(two: tuple[Path, list[dict[str, Any]]]):
     assert "A batch of 4 is too small" in first["too few"]
     assert "There is nothing to train" in first["frozen"]
     assert not (tmp_path / "none").exists()
+    assert first["outlives"] == [0, 0]  # or the process aborts at its end now and then
     assert first["enough together"] == "finished"  # three rows each would be too few: statistics are those of all six
     # A checkpoint does not know how many processes wrote it.
     assert resume_run(tmp_path / "fsdp").status == "finished"

@@ -109,6 +109,14 @@ def test_between_unrelated_models_nothing_is_written(capsys: Captured):
     assert "No probe is written" in said and not Path("out").exists()
 
 
+@pytest.mark.parametrize("seed", ["0", "1", "2"])
+def test_a_map_of_one_group_is_fitted_too(seed: str, capsys: Captured):
+    """Of four groups two are held out, and one is left for the probe and one for the map."""
+    groups = one_array("groups.npy", np.arange(96) * 4 // 96)
+    words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--groups", groups, "--seed", seed]
+    assert value(answer(capsys, "migrate", "probe", *words), "probe_migrated") > 0.65
+
+
 def test_time_blocks_and_a_share(capsys: Captured):
     words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--blocks", "12", "--share", "0.25", "--out", "out"]
     found = answer(capsys, "migrate", "probe", *words)

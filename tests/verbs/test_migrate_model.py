@@ -102,6 +102,8 @@ def test_refusals_leave_nothing(place: Path, tmp_path: Path, capsys: Captured):
         (left,): "name the student's view: --to VIEW",
         (left, "--to", "up"): "No row has the view 'up'. Known: left, right.",
         (left, "--to", "right", "--pairs", "400"): "only 32",
+        (left, "--to", "right", "--split", "1"): "The teacher has learned from 4 states that the student would be",
+        (left, "--to", "right", "--held", "0.5"): "Give the student the teacher's images, --held and --split.",
         (left, "--to", "right", "--images.path", other): "nothing to teach",
         (tmp_path / "stranger", "--to", "right", "--teaching", "distillation"): "has no labels",
         (left, "--to", "right", "--out", right): "is not empty. Go on with the run in it by --resume",

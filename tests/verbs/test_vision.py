@@ -106,6 +106,19 @@ def test_a_run_that_is_resumed_is_the_same_run(table: Path, tmp_path: Path) -> N
     assert (load_agent(tmp_path / "cut").latents(rows) == load_agent(tmp_path / "whole").latents(rows)).all()
 
 
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_view_without_held_out_states_is_refused_before_training(
+    table: Path, tmp_path: Path, left: int, capsys
+) -> None:
+    seen = see(VisionRecipe(images=ImageTable(str(table)), view="right", size=16))
+    gone = seen.table.column("path")[seen.held][left:].tolist()
+    lines = (table / "views.csv").read_text().splitlines()
+    (table / "views.csv").write_text("\n".join(line for line in lines if line.split(",")[0] not in gone) + "\n")
+    assert call("train", "vision", table, "--view", "right", *SMALL, "--out", tmp_path / "run") == 2
+    assert f"to learn from and of {left} that are held out, but either needs at least 2" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 def test_averaged_weights_are_what_is_encoded_by(table: Path, tmp_path: Path, capsys) -> None:
     words = ["train", "vision", table, "--view", "left", *SMALL]
     for name, more in (("plain", []), ("averaged", ["--ema", "0.5"])):
@@ -203,8 +216,18 @@ def test_latents_that_are_all_alike_have_collapsed() -> None:
 
 def test_few_images_leave_open_whether_latents_collapsed() -> None:
     """Two directions and a little of others: the value is above two, its interval is not."""
-    h = np.random.default_rng(0).standard_normal((20, 8)) * np.array([1, 1, 0.15, 0.15, 0, 0, 0, 0])
+    h = np.random.default_rng(0).standard_normal((20, 8)) * np.array([1, 1, 0.08, 0.08, 0, 0, 0, 0])
     verdict = collapse_verdict(h)
     assert verdict.low < 2 < verdict.value and verdict.passed is False
     assert verdict.advice.startswith(f"Perhaps collapsed: {verdict.value:.1f} [{verdict.low:.1f}, {verdict.high:.1f}]")
     assert "more held-out images" in verdict.advice
+
+
+def test_the_interval_of_directions_holds_what_more_images_would_give() -> None:
+    """Of latents along 4.4 directions: the interval contains its value, and what many images have."""
+    scales = np.array([3.0, 2.0, 1.5, 1.0, 0.7, *[0.1] * 11])
+    rng = np.random.default_rng(0)
+    truth = collapse_verdict(rng.standard_normal((20_000, 16)) * scales).value
+    found = [collapse_verdict(rng.standard_normal((80, 16)) * scales) for _ in range(60)]
+    assert all(verdict.low <= verdict.value <= verdict.high for verdict in found)
+    assert np.mean([verdict.low <= truth <= verdict.high for verdict in found]) > 0.85

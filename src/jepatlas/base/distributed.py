@@ -8,6 +8,7 @@ Without a process group both functions return their argument.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,7 +73,11 @@ class _Gather(torch.autograd.Function):
 
 @contextmanager
 def process_group(device: str = "cpu") -> Iterator[None]:
-    """Join the group that `torchrun` has prepared, if any, and leave it at the end."""
+    """Join the group that `torchrun` has prepared, if any, and leave it at the end.
+
+    Whoever trains in it must hold no data-parallel module when it ends: one that outlives the group keeps its threads,
+    and the process aborts at exit now and then.
+    """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
         yield
         return
@@ -82,4 +87,5 @@ def process_group(device: str = "cpu") -> Iterator[None]:
     try:
         yield
     finally:
+        gc.collect()  # modules refer to themselves
         dist.destroy_process_group()

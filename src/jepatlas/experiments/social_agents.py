@@ -45,7 +45,7 @@ _LOOP = TrainingConfig(
     steps=300, batch_size=64, lr=3e-4, weight_decay=0.05, collapse=0.0, schedule=CosineSchedule(30), log_every=25
 )
 _TINY = replace(_LOOP, steps=4, batch_size=16, schedule=CosineSchedule(1), log_every=4)
-_PAPER = replace(_LOOP, batch_size=256, precision="bfloat16", device="cuda", log_every=50)
+_PAPER = replace(_LOOP, batch_size=256, betas=(0.9, 0.95), precision="bfloat16", device="cuda", log_every=50)
 PLANS: dict[Scale, AgentPlan] = {
     "tiny": AgentPlan((ViTConfig(8, 12, 2, 2), ViTConfig(8, 16, 2, 2)), 1, 16, _TINY, 0.5, 200, 1, (1, 8)),
     "small": AgentPlan(

@@ -22,6 +22,7 @@ from jepatlas.views.images import ImageStream, ViewTable, decode, official_split
 __all__ = ["SeenImages", "build_crops", "build_vision", "crop_stream", "see"]
 
 CHANNELS = 3
+LEAST = 2  # images: one alone has no interval
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,19 @@ def see(
     decoded = decode(table.only(mine), (recipe.size, recipe.size), strict=recipe.strict, progress=progress)
     states = dict(zip(table.column("state")[mine].tolist(), held[mine].tolist(), strict=True))
     judged = np.array([states[state] for state in decoded.table.column("state").tolist()])
-    return SeenImages(decoded.table, decoded.images, np.flatnonzero(~judged), np.flatnonzero(judged), decoded.message)
+    learnt, judged_by = np.flatnonzero(~judged), np.flatnonzero(judged)
+    _refuse_few(learnt, judged_by, decoded.message)
+    return SeenImages(decoded.table, decoded.images, learnt, judged_by, decoded.message)
+
+
+def _refuse_few(learnt: np.ndarray, held: np.ndarray, message: str) -> None:
+    """Of a split by all views, one view may have next to nothing: said before an hour of training."""
+    if min(len(learnt), len(held)) < LEAST:
+        raise InputError(
+            f"This view has images of {len(learnt)} states to learn from and of {len(held)} that are held out, but "
+            f"either needs at least {LEAST}. Hold out another share (--held), split otherwise (--split), or give "
+            f"images of more states. {message}".rstrip()
+        )
 
 
 def _split(table: ViewTable, recipe: VisionRecipe) -> Split:

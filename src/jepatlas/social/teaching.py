@@ -14,14 +14,14 @@ from rich.console import Console
 from jepatlas.base.arrays import write_arrays
 from jepatlas.base.distributed import process_group, rank
 from jepatlas.base.errors import InputError
-from jepatlas.recipes import TaughtRecipe, TeacherFile
+from jepatlas.recipes import TaughtRecipe, TeacherFile, VisionRecipe, load_recipe, see
 from jepatlas.runs import start_run
 from jepatlas.social.agents import load_agent
 from jepatlas.social.latents import latents_of
 from jepatlas.training import Outcome
 from jepatlas.training.parallel import wait_for_all
 
-__all__ = ["start_taught", "teacher_arrays"]
+__all__ = ["refuse_told_tests", "start_taught", "teacher_arrays"]
 
 TEACHER = "teacher.npz"
 
@@ -30,6 +30,17 @@ def teacher_arrays(run: Path) -> dict[str, np.ndarray]:
     """What a trained agent tells of the states that it learned from: latents, ids, and labels where there are any."""
     told = latents_of(load_agent(run), "learnt")
     return {name: told[name] for name in ("h", "ids", "labels") if name in told}
+
+
+def refuse_told_tests(teacher: Path, student: VisionRecipe) -> None:
+    """What the student is judged by must not reach it through a teacher that has learned from it."""
+    learnt, seen = see(load_recipe(teacher, VisionRecipe)), see(student)
+    known = set(learnt.table.column("state")[learnt.learnt].tolist())
+    if found := known & set(seen.table.column("state")[seen.held].tolist()):
+        raise InputError(
+            f"The teacher has learned from {len(found)} states that the student would be judged by, such as "
+            f"'{min(found)}'. Give the student the teacher's images, --held and --split."
+        )
 
 
 def start_taught(

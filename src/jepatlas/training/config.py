@@ -28,6 +28,8 @@ class TrainingConfig:
     """Micro-batches that make up one step; batch statistics are those of each micro-batch."""
     lr: float = 1e-2
     """Base learning rate of AdamW."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Decay of AdamW's averages of the gradient and of its square."""
     weight_decay: float = 1e-2
     """Decoupled decay of all weights, as AdamW has it."""
     schedule: Schedule = field(default_factory=OneCycleSchedule)
@@ -68,6 +70,8 @@ class TrainingConfig:
         for name in ("weight_decay", "collapse", "grace"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"{name} must be finite and not negative, but {getattr(self, name)} was given.")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise InputError(f"betas lie between 0 and 1, 1 left out, but {self.betas} were given.")
         if self.ema is not None and not 0 < self.ema < 1:
             raise InputError(f"ema must lie between 0 and 1, but {self.ema} was given.")
         if self.batch_size % self.accumulate:

@@ -75,7 +75,9 @@ class _Run:
         self.module = parallel(objective, config.parallel)
         self.parameters = [p for p in objective.parameters() if p.requires_grad]
         # The learning rate is a tensor-free float set at every step, so it needs no place in the checkpoint.
-        self.optimizer = torch.optim.AdamW(self.parameters, lr=config.lr, weight_decay=config.weight_decay, fused=True)
+        self.optimizer = torch.optim.AdamW(
+            self.parameters, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, fused=True
+        )
         self.state = TrainingState(objective, self.optimizer, config.ema)
         self.health = Health(config.collapse, config.grace)
 

@@ -45,7 +45,7 @@ class Reproduce:
     list_: Annotated[bool, tyro.conf.arg(name="list")] = False
     """Show every experiment and what was last measured here in a line; with names, those in full."""
     scale: Scale = "small"
-    """tiny: seconds, to see that it runs. small: about ten minutes on 2 cores. paper: the published settings."""
+    """tiny: seconds, to see that it runs. small: ten to thirty minutes on 2 cores. paper: the published settings."""
     workers: int = os.cpu_count() or 1
     """Processes on this machine, one thread each."""
     dask: str | None = None

@@ -13,7 +13,7 @@ from rich.console import Console
 from jepatlas.base.arrays import read_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.recipes import TaughtRecipe, VisionRecipe, load_recipe
-from jepatlas.social import start_taught, teacher_arrays
+from jepatlas.social import refuse_told_tests, start_taught, teacher_arrays
 from jepatlas.training import Outcome
 from jepatlas.verbs.migrate.taught import check_beside, tell
 from jepatlas.verbs.options import parse
@@ -46,7 +46,9 @@ The student begins with the teacher's recipe, the next seed and the view that is
 width (--encoder.width 48). Beside its own objective it learns to tell the teacher's latents through a map that is
 fitted anew in closed form as it goes (--teaching migration), or by a trained head (--teaching distillation, from a
 probe's logits where the images have labels, or --teaching.tells latents). Only states that the student learns from
-are told. The run folder keeps what was told as teacher.npz, and the student as a run of its own in student/.
+are told, and a teacher that has learned from what the student is judged by is refused; what the model behind a file of
+latents has learned from, nobody knows. The run folder keeps what was told as teacher.npz, and the student as a run of
+its own in student/.
 
 Choices, each with options of its own:
 {choices_help(TaughtRecipe())}
@@ -67,9 +69,12 @@ def main(words: list[str]) -> int:
 def _begin(options: Model, console: Console) -> tuple[Path, Outcome]:
     source, recipe = _asked(options)
     check_beside(options.beside)
+    student = replace(recipe.student, images=recipe.student.images.sealed())
+    look(console, student)
+    if source.is_dir():
+        refuse_told_tests(source, student)
     told = teacher_arrays(source) if source.is_dir() else read_arrays(source)
     folder = options.out or _default_folder(source, recipe)
-    look(console, replace(recipe.student, images=recipe.student.images.sealed()))
     return folder, start_taught(recipe, told, folder, console)
 
 

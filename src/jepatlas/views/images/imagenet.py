@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from jepatlas.base.errors import InputError
-from jepatlas.views.images.multiview import MultiViewTable, image_files
+from jepatlas.views.images.multiview import MultiViewTable
+from jepatlas.views.images.places import image_files
 
 __all__ = ["read_imagenet"]
 

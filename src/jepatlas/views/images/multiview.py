@@ -3,13 +3,13 @@
     path,state,view[,label,group,...]
     images/00000-left.jpg,t00000,left,straight,block000
 
-Paths are relative to the table.
+Paths are relative to the table, and stay in its folder; links that lie there are followed.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +17,11 @@ import numpy as np
 
 from jepatlas.base.errors import InputError
 from jepatlas.views.images.pixels import Fit, Mode, read_pixels
+from jepatlas.views.images.places import image_files, inside
 from jepatlas.views.images.table import ViewTable
+from jepatlas.views.images.table_file import read_columns
 
-__all__ = ["MultiViewTable", "image_files"]
-
-NEEDED = ("path", "state", "view")
-SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+__all__ = ["MultiViewTable"]
 
 
 @dataclass(frozen=True)
@@ -39,20 +38,9 @@ class MultiViewTable(ViewTable):
         path = path / "views.csv" if path.is_dir() else path
         if not path.is_file():
             raise InputError(f"There is no multi-view table {path}.")
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            rows = list(reader)
-        names = list(reader.fieldnames or [])
-        if missing := [name for name in NEEDED if name not in names]:
-            verb = "is" if len(missing) == 1 else "are"
-            raise InputError(f"{path}: a multi-view table needs the columns {', '.join(NEEDED)}, "
-                             f"but {', '.join(missing)} {verb} missing. Found: {', '.join(names)}.")  # fmt: skip
-        short = [number for number, row in enumerate(rows, start=2) if None in row or None in row.values()]
-        if short or not rows:
-            where = f"line {short[0]} has not as many cells as the first" if short else "it has no rows"
-            raise InputError(f"{path}: {where}.")
-        table = cls(path.parent, {name: np.array([row[name] for row in rows]) for name in names})
-        table._check_unique(path)
+        columns, lines = read_columns(path)
+        table = cls(path.parent, columns)
+        table._check_unique(f"{path}: lines", lines)
         return table
 
     @classmethod
@@ -66,50 +54,54 @@ class MultiViewTable(ViewTable):
         parts = [path.relative_to(folder).parts for path in found]
         views = [part[0] if len(part) > 1 else folder.resolve().name for part in parts]
         states = [Path(*part[1:] if len(part) > 1 else part).with_suffix("").as_posix() for part in parts]
-        columns = {"path": [Path(*part).as_posix() for part in parts], "state": states, "view": views}
+        paths = [Path(*part).as_posix() for part in parts]
+        columns = {"path": paths, "state": states, "view": views}
         table = cls(folder, {name: np.array(values) for name, values in columns.items()})
-        table._check_unique(folder)
+        table._check_unique(f"{folder}:", paths)
         return table
 
     def path(self, row: int) -> Path:
-        """The file of a row; one outside the table's folder is refused."""
-        path = self.folder / str(self.columns["path"][row])
-        if not path.resolve().is_relative_to(self.folder.resolve()):
-            raise InputError(f"Row {row} of the table names {path}, which lies outside {self.folder}.")
+        """The file of a row; one that the table places outside its folder is refused."""
+        written = str(self.columns["path"][row])
+        if not written:
+            raise InputError(f"Row {row} of the table names no image: its path is empty.")
+        path = inside(self.folder, written)
+        if path is None:
+            raise InputError(
+                f"Row {row} of the table names {self.folder / written}, which lies outside {self.folder}. Put the "
+                "image, or a link to it, into that folder, and name it there."
+            )
         return path
 
     def image(
         self, row: int, *, mode: Mode = "rgb", size: tuple[int, int] | None = None, fit: Fit = "stretch"
     ) -> np.ndarray:
         path = self.path(row)
-        if not path.exists():
-            raise InputError(f"Row {row} of the table names {path}, but there is no such image.")
+        try:
+            path.stat()
+        except FileNotFoundError as error:
+            raise InputError(f"Row {row} of the table names {path}, but there is no such image.") from error
+        except OSError as error:
+            raise InputError(f"Row {row} of the table names {path}, but it is out of reach: {error.strerror}.") from error
         return read_pixels(path, mode=mode, size=size, fit=fit)
 
     def source(self, row: int) -> str:
-        path = self.folder / str(self.columns["path"][row])
+        try:
+            path = self.path(row)
+        except InputError:
+            return f"{os.path.realpath(self.folder)}/{self.columns['path'][row]}/refused"
+        real = os.path.realpath(path)
         try:
             about = path.stat()
         except OSError:
-            return f"{path.resolve()}/absent"
-        return f"{path.resolve()}/{about.st_size}/{about.st_mtime_ns}"
+            return f"{real}/absent"
+        return f"{real}/{about.st_size}/{about.st_mtime_ns}"
 
-    def _check_unique(self, path: Path) -> None:
+    def _check_unique(self, where: str, names: Sequence[str | int]) -> None:
         """One image for a state and a view: a second one would leave open which is the pair."""
         seen: dict[tuple[str, str], int] = {}
         for row, key in enumerate(zip(self.columns["state"].tolist(), self.columns["view"].tolist(), strict=True)):
             if key in seen:
-                both = (f"lines {seen[key] + 2} and {row + 2}" if path.is_file()
-                        else f"{self.columns['path'][seen[key]]} and {self.columns['path'][row]}")  # fmt: skip
-                raise InputError(f"{path}: {both} both show state '{key[0]}' from view '{key[1]}'.")
+                both = f"{names[seen[key]]} and {names[row]}"
+                raise InputError(f"{where} {both} both show state '{key[0]}' from view '{key[1]}'.")
             seen[key] = row
-
-
-def image_files(folder: Path) -> list[Path]:
-    """All image files in a folder and below, by name, in order."""
-    if not folder.is_dir():
-        raise InputError(f"There is no folder {folder}.")
-    found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES)
-    if not found:
-        raise InputError(f"{folder} has no images: no file ends with one of {', '.join(SUFFIXES)}.")
-    return found

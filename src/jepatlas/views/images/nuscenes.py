@@ -1,25 +1,30 @@
 """nuScenes: the cameras of a car that takes all its pictures at one moment, read from its JSON tables.
 
 A state is a sample (a moment), a view is a camera, a group is a scene. Only key frames are synchronised, so only they
-are taken. Every reference is followed before anything is trained: a token or file that is missing is an error that
-says which table names it.
+are taken. Every reference is followed before anything is trained: a token or file that is missing, or anything else
+than what the field should hold, is an error that says which table and record has it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from jepatlas.base.errors import InputError, nearest
 from jepatlas.base.files import read_json
 from jepatlas.views.images.multiview import MultiViewTable
+from jepatlas.views.images.places import inside
 
 __all__ = ["read_nuscenes"]
 
 Record = dict[str, Any]
+Kind = Literal["text", "a number", "true or false"]
+KINDS = {"text": str, "a number": (int, float), "true or false": bool}
+SHOWN = 60  # characters of what stands where something else should
 COLUMNS = ("path", "state", "view", "group", "timestamp", "location")
 
 
@@ -30,13 +35,15 @@ def read_nuscenes(folder: Path | str, version: str | None = None, *, cameras: Se
     """
     folder = Path(folder)
     tables = _Tables(_version_folder(folder, version))
-    known = sorted({row["channel"] for row in tables["sensor"].values() if row.get("modality") == "camera"})
+    known = sorted({tables.text("sensor", row, "channel") for row in tables["sensor"].values()
+                    if row.get("modality") == "camera"})  # fmt: skip
     for camera in cameras:
         if camera not in known:
-            raise InputError(f"{tables.folder / 'sensor.json'} has no camera '{camera}'. {nearest(camera, known)}")
+            raise InputError(f"{tables.file('sensor')} has no camera '{camera}'. {nearest(camera, known)}")
     rows = sorted(_rows(tables, set(cameras or known)), key=lambda row: (row[3], row[4], row[1], row[2]))
     if not rows:
-        raise InputError(f"{tables.folder / 'sample_data.json'} has no key frame of a camera.")
+        raise InputError(f"{tables.file('sample_data')} has no key frame of a camera.")
+    _check_unique(tables, rows)
     _check_files(folder, tables, [(row[0], row[-1]) for row in rows])
     return MultiViewTable(folder, {name: np.array([str(row[n]) for row in rows]) for n, name in enumerate(COLUMNS)})
 
@@ -50,55 +57,107 @@ class _Tables:
 
     def __getitem__(self, name: str) -> dict[str, Record]:
         if name not in self._read:
-            path = self.folder / f"{name}.json"
-            records = read_json(path)
-            if not isinstance(records, list) or any(not isinstance(row, dict) or "token" not in row for row in records):
-                raise InputError(f"{path} is no table of nuScenes: that is a list of records, each with a token.")
-            self._read[name] = {row["token"]: row for row in records}
+            self._read[name] = _by_token(self.file(name))
         return self._read[name]
+
+    def file(self, name: str) -> Path:
+        return self.folder / f"{name}.json"
 
     def follow(self, name: str, record: Record, to: str) -> Record:
         """The record of table `to` that a record of table `name` refers to."""
-        token = self.value(name, record, f"{to}_token")
+        token = self.text(name, record, f"{to}_token")
         if token not in self[to]:
             raise InputError(
-                f"{self.folder / name}.json: token '{record['token']}' refers to {to}_token '{token}', which "
+                f"{self.file(name)}: token '{record['token']}' refers to {to}_token '{token}', which "
                 f"{to}.json does not have. Are all tables of one version?"
             )
         return self[to][token]
 
-    def value(self, name: str, record: Record, field: str) -> Any:
+    def text(self, name: str, record: Record, field: str) -> str:
+        """What a field says; an empty text says nothing."""
+        found = self.value(name, record, field, "text")
+        if not found.strip():
+            raise InputError(f"{self.file(name)}: token '{record['token']}' has an empty {field}.")
+        return found
+
+    def value(self, name: str, record: Record, field: str, kind: Kind) -> Any:
         if field not in record:
-            raise InputError(f"{self.folder / name}.json: token '{record['token']}' has no {field}.")
+            raise InputError(f"{self.file(name)}: token '{record['token']}' has no {field}.")
+        if not isinstance(record[field], KINDS[kind]):
+            raise InputError(f"{self.file(name)}: token '{record['token']}' has the {field} {_shown(record[field])}, "
+                             f"but that must be {kind}.")  # fmt: skip
         return record[field]
+
+
+def _by_token(path: Path) -> dict[str, Record]:
+    """The records of a table; each has a token of its own."""
+    records, found = read_json(path), {}
+    what = "that is a list of records, each with a token that is text"
+    if not isinstance(records, list):
+        raise InputError(f"{path} is no table of nuScenes: {what}, but it holds {_shown(records)}.")
+    for number, row in enumerate(records):
+        token = row.get("token") if isinstance(row, dict) else None
+        if not isinstance(token, str) or not token:
+            raise InputError(f"{path} is no table of nuScenes: {what}, but entry {number} is {_shown(row)}.")
+        if found.setdefault(token, row) != row:
+            raise InputError(f"{path}: entry {number} has the token '{token}', and so has another one before it, which "
+                             "says something else. Keep one of them.")  # fmt: skip
+    return found
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def _rows(tables: _Tables, cameras: set[str]) -> Iterator[tuple[Any, ...]]:
     """Columns of each key frame, and its token."""
     for record in tables["sample_data"].values():
-        if not tables.value("sample_data", record, "is_key_frame"):
+        if not tables.value("sample_data", record, "is_key_frame", "true or false"):
             continue
         calibrated = tables.follow("sample_data", record, "calibrated_sensor")
-        camera = tables.value("sensor", tables.follow("calibrated_sensor", calibrated, "sensor"), "channel")
+        camera = tables.text("sensor", tables.follow("calibrated_sensor", calibrated, "sensor"), "channel")
         if camera not in cameras:
             continue
         sample = tables.follow("sample_data", record, "sample")
         scene = tables.follow("sample", sample, "scene")
-        location = tables.value("log", tables.follow("scene", scene, "log"), "location")
-        yield (tables.value("sample_data", record, "filename"), sample["token"], camera,
-               tables.value("scene", scene, "name"), tables.value("sample", sample, "timestamp"), location,
+        location = tables.value("log", tables.follow("scene", scene, "log"), "location", "text")
+        yield (tables.text("sample_data", record, "filename"), sample["token"], camera,
+               tables.text("scene", scene, "name"), tables.value("sample", sample, "timestamp", "a number"), location,
                record["token"])  # fmt: skip
 
 
+def _check_unique(tables: _Tables, rows: Sequence[tuple[Any, ...]]) -> None:
+    """One key frame of a sample and a camera: a second one would leave open which is the pair."""
+    seen: dict[tuple[str, str], str] = {}
+    for _, sample, camera, *_, token in rows:
+        if (sample, camera) in seen:
+            raise InputError(f"{tables.file('sample_data')}: tokens '{seen[sample, camera]}' and '{token}' are both key "
+                             f"frames of sample '{sample}' from {camera}. Keep one of them.")  # fmt: skip
+        seen[sample, camera] = token
+
+
 def _check_files(folder: Path, tables: _Tables, named: list[tuple[str, str]]) -> None:
-    missing = [(path, token) for path, token in named if not (folder / path).is_file()]
+    places = [inside(folder, path) for path, _ in named]
+    if None in places:
+        path, token = named[places.index(None)]
+        raise InputError(f"{tables.file('sample_data')}: token '{token}' names {path}, which lies outside {folder}. "
+                         "Put its images, or a link to them, into that folder, and name them there.")  # fmt: skip
+    missing = [pair for place, pair in zip(places, named, strict=True) if place and not _is_file(place)]
     if missing:
         path, token = missing[0]
         raise InputError(
-            f"{tables.folder / 'sample_data.json'}: token '{token}' names {path}, but {folder} has no such file; "
+            f"{tables.file('sample_data')}: token '{token}' names {path}, but {folder} has no such file; "
             f"{len(missing)} of {len(named)} images are missing. Unpack all parts of this version there, "
             "or read only the cameras whose images are (--images.cameras)."
         )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, a folder that is locked
+        return False
 
 
 def _version_folder(folder: Path, version: str | None) -> Path:
