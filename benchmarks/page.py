@@ -10,7 +10,8 @@ __all__ = ["benchmarks_page"]
 HEAD = """# Benchmarks
 
 CPU time on one thread and peak memory, two ways of doing the same thing in turns of one run, so that both meet the same
-noise; `make bench` makes this page. The last column is the median of the ratios of neighbouring turns.
+noise; `make bench` makes this page. The last column is the median of the ratios of neighbouring turns. Whole steps of
+training in `vision`, whose crops another thread makes, are timed by the clock.
 
 """
 RECOVERY = """\

@@ -28,6 +28,7 @@ Curve = list[tuple[int, float]]
 LEAST = 2  # seeds: one alone has no interval
 SOONER = float(np.nextafter(1.0, 0.0))  # of what the first way needs: as much is not less
 ABOVE = 1e-6  # what was not raised is no gain
+WIDE = 1000  # an interval whose ends differ by so many times excludes nothing
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,10 @@ def _said(results: Sequence[Result], name: str, title: str) -> str:
 
 
 def factor(found: Estimate, shape: str = ".2f") -> str:
-    """A geometric mean with its interval, as tables have it."""
+    """A geometric mean with its interval, as tables have it; without one that excludes nothing."""
     if np.isnan(found.value):
         return "–"
+    if found.high > WIDE * found.low:
+        return f"{found.value:{shape}} [any]"
     value, low, high = (f"{number:{shape}}" for number in (found.value, found.low, found.high))
     return f"{value} [{low}, {high}]"

@@ -72,14 +72,15 @@ def test_the_loss_is_that_of_the_definition(predictor: Any, told_by: Any, distan
     torch.testing.assert_close(objective(crops(5), 2).total, torch.stack(losses).mean(), rtol=1e-5, atol=1e-6)
 
 
-def test_the_target_follows_by_the_momentum_of_the_step():
-    objective = tiny(IJEPAConfig(NARROW, momentum=0.9))
+@pytest.mark.parametrize(("rise", "due"), [("cosine", 0.925), ("line", 0.9 + 0.1 / 3)])
+def test_the_target_follows_by_the_momentum_of_the_step(rise: Any, due: float):
+    objective = tiny(IJEPAConfig(NARROW, momentum=0.9, rise=rise))
     name = "body.blocks.0.mlp.0.weight"
     slow = objective.target.network.get_parameter(name).clone()
     fast = objective.encoder.get_parameter(name).detach()
     objective.after_step(STEPS // 3)
-    m = momentum_at(0.9, STEPS // 3, STEPS)
-    assert 0.9 < m < 1
+    m = momentum_at(0.9, STEPS // 3, STEPS, rise)
+    assert m == pytest.approx(due, abs=0.005)
     torch.testing.assert_close(objective.target.network.get_parameter(name), m * slow + (1 - m) * fast)
 
 

@@ -5,9 +5,10 @@
 f encodes the context's patches alone, f̄ follows f slowly and sees the whole image, LN normalises each target.
 
 Unless others are asked for, masks follow "Social-JEPA", and so does the momentum (.996 to 1 by a cosine). The published
-I-JEPA has smaller blocks of several shapes and a larger context (`MultiBlockMasks`), its momentum grows by a line, and
-it has no class token. Here the predictor reads what the latent is made of (see `predictors.py`), so that the last
-output of the class token is trained where it is the latent.
+I-JEPA has smaller blocks of several shapes and a larger context (`MultiBlockMasks`), its momentum grows by a line
+(`rise`), and it has no class token. Here the predictor reads
+what the latent is made of (see `predictors.py`), so that the last output of the class token is trained where it is the
+latent.
 
 References: "Self-Supervised Learning from Images with a Joint-Embedding Predictive Architecture"; "Social-JEPA:
 Emergent Geometric Isomorphism in Independently Trained World Models".
@@ -28,7 +29,7 @@ from jepatlas.base.patches import patch_grid, take_rows
 from jepatlas.base.records import CropKind, Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.block_masks import AnyBlockMasks, BlockMasks
-from jepatlas.objectives.vision.momentum import MomentumTwin, check_momentum, momentum_at
+from jepatlas.objectives.vision.momentum import MomentumTwin, Rise, check_momentum, momentum_at
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, with_tokens
 from jepatlas.objectives.vision.predictors import AnyPredictor, NarrowPredictorConfig
 
@@ -45,7 +46,9 @@ class IJEPAConfig:
     """Between a told latent and its target: squared, as in the papers, or smooth L1, as in published code."""
     masks: AnyBlockMasks = field(default_factory=BlockMasks)
     momentum: float = 0.996
-    """Of the target encoder at the first step; 1 at the last, by a cosine."""
+    """Of the target encoder at the first step; 1 at the last."""
+    rise: Rise = "cosine"
+    """How it goes there: by a cosine, or by a line, as published for I-JEPA."""
 
     def __post_init__(self) -> None:
         check_literals(self)
@@ -96,7 +99,7 @@ class IJEPA(CropObjective):
         return F.layer_norm(tokens, tokens.shape[-1:])
 
     def after_step(self, step: int) -> None:
-        self.target.follow(self.encoder, momentum_at(self.config.momentum, step, self.steps))
+        self.target.follow(self.encoder, momentum_at(self.config.momentum, step, self.steps, self.config.rise))
 
 
 def _distance(told: Tensor, targets: Tensor, kind: str, reduction: str = "mean") -> Tensor:

@@ -1,4 +1,5 @@
-"""A twin of a network that follows it slowly: θ̄ ← m θ̄ + (1 − m) θ, with m from its first value up to 1 by a cosine.
+"""A twin of a network that follows it slowly: θ̄ ← m θ̄ + (1 − m) θ, with m from its first value up to 1 by a cosine or,
+as I-JEPA has it, by a line.
 
 The momentum is a function of the step, so nothing but the twin's weights needs saving.
 """
@@ -7,13 +8,16 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import Literal
 
 import torch
 from torch import nn
 
 from jepatlas.base.errors import InputError
 
-__all__ = ["MomentumTwin", "check_momentum", "momentum_at"]
+__all__ = ["MomentumTwin", "Rise", "check_momentum", "momentum_at"]
+
+Rise = Literal["cosine", "line"]
 
 
 class MomentumTwin(nn.Module):
@@ -31,12 +35,15 @@ class MomentumTwin(nn.Module):
             own.copy_(theirs)
 
 
-def momentum_at(first: float, step: int, steps: int) -> float:
+def momentum_at(first: float, step: int, steps: int, rise: Rise = "cosine") -> float:
     """
     >>> [momentum_at(0.996, step, 100) for step in (0, 50, 100)]
     [0.996, 0.998, 1.0]
+    >>> [round(momentum_at(0.996, 25, 100, rise), 6) for rise in ("cosine", "line")]
+    [0.996586, 0.997]
     """
-    return 1 - (1 - first) * (1 + math.cos(math.pi * min(step, steps) / max(1, steps))) / 2
+    done = min(step, steps) / max(1, steps)
+    return 1 - (1 - first) * ((1 + math.cos(math.pi * done)) / 2 if rise == "cosine" else 1 - done)
 
 
 def check_momentum(name: str, momentum: float) -> None:
