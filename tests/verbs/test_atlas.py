@@ -180,6 +180,19 @@ def test_who_is_mailed_an_atlas_of_strangers_is_told_so(capsys: Captured):
     assert "Warning: 'x' does not tell 'y'" in out and "Held-out R² of y from x: -" in out and "share:" not in out
 
 
+def test_what_a_layer_normalisation_takes_fails_no_check(capsys: Captured):
+    """As with every vision transformer: Σ h is constant."""
+    inner = np.random.default_rng(3).standard_normal((400, 8))
+    for name, seed in (("x", 1), ("y", 2)):
+        h = inner @ rotation(8, seed)
+        write(f"{name}.npz", h=(h - h.mean(1, keepdims=True)).astype(np.float32), ids=np.arange(400))
+    assert call("atlas", "build", "x.npz", "y.npz", "--out", "normed") == 0
+    assert "✗ x.tied" not in capsys.readouterr().out
+    tied = [one for one in answer(capsys, "atlas", "show", "normed")["verdicts"] if one["name"].endswith(".tied")]
+    assert [(one["value"], one["null"], one["passed"]) for one in tied] == [(7, 7, None)] * 2
+    assert all("last layer normalisation takes" in one["advice"] for one in tied)
+
+
 def test_newcomers_and_verdicts_stay_with_the_atlas(atlas: Path, capsys: Captured):
     write("eve.npz", h=np.random.default_rng(9).standard_normal((120, 3)), ids=IDS)
     added = answer(capsys, "atlas", "add", atlas, "cleo.npz", "eve.npz")

@@ -93,8 +93,8 @@ class PooledEncoder(nn.Module):
             options["noise"] = torch.arange(self._patch_count(x) or 0, device=x.device).expand(len(x), -1)
         output = self.module(pixel_values=self._normal(x), **options)
         if not hasattr(output, "last_hidden_state"):
-            raise InputError(f"A {type(self.module).__name__} gives no last_hidden_state: it has a head. Give the model "
-                             "below it, which AutoModel.from_pretrained loads.")  # fmt: skip
+            raise InputError(f"A {type(self.module).__name__} gives no last_hidden_state: it has a head. Give the "
+                             "model below it, which AutoModel.from_pretrained loads.")  # fmt: skip
         return output
 
     def _normal(self, x: Tensor) -> Tensor:
@@ -110,8 +110,8 @@ class PooledEncoder(nn.Module):
 
     def _class_token(self, tokens: Tensor) -> Tensor:
         if not self.has_class:
-            raise InputError(f"pool='cls' takes the class token, but a {type(self.module).__name__} has none: the first "
-                             "of its tokens is a patch or a register. Use pool='mean'.")  # fmt: skip
+            raise InputError(f"pool='cls' takes the class token, but a {type(self.module).__name__} has none: the "
+                             "first of its tokens is a patch or a register. Use pool='mean'.")  # fmt: skip
         return tokens[:, 0]
 
     def _patches(self, tokens: Tensor, x: Tensor) -> Tensor:
@@ -125,7 +125,7 @@ class PooledEncoder(nn.Module):
         return tokens[:, self.leading :]
 
     def _patch_count(self, x: Tensor) -> int | None:
-        """How many patches a transformers model makes of images; None where it does not say, or merges them by stages."""
+        """How many patches a transformers model makes of an image; None where it does not say, or merges them later."""
         config = getattr(self.module, "config", None)
         size = getattr(config, "patch_size", None)
         if size is None or hasattr(config, "depths"):

@@ -178,6 +178,60 @@ def test_dead_directions_that_lie_askew_do_not_come_back_as_noise(seed: int):
     assert np.linalg.svd(told - told.mean(0), compute_uv=False)[2] < 1e-6
 
 
+def normalised(z: np.ndarray, seed: int, scale: np.ndarray | None = None) -> np.ndarray:
+    """As a vision transformer ends: h = γ n + β, with Σ n = 0."""
+    inner = z @ stretched(z.shape[1], seed)
+    unit = (inner - inner.mean(1, keepdims=True)) / inner.std(1, keepdims=True)
+    rng = np.random.default_rng(seed)
+    return unit * (rng.uniform(0.4, 2, z.shape[1]) if scale is None else scale) + rng.normal(size=z.shape[1])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_direction_that_a_layer_normalisation_takes_is_not_called_loose(dtype: type):
+    z = white_states(800, 32)
+    charts = [ChartLatents(n, normalised(z, k).astype(dtype), np.arange(800)) for k, n in enumerate("ab")]
+    graded = normalised(z, 5, np.geomspace(1e-3, 1, 32)).astype(dtype)
+    atlas = Atlas.build([*charts, ChartLatents("graded", graded, np.arange(800))])
+    atlas = atlas.add(ChartLatents("new", normalised(z, 7).astype(dtype), np.arange(800)))
+    assert len(atlas.verdicts()) == 4
+    for chart, verdict in zip(atlas.charts, atlas.verdicts(), strict=True):
+        assert chart.normed and chart.full == chart.tied == 31
+        assert verdict.value == verdict.null == 31 and verdict.passed is None and verdict.threshold is None
+        assert "all its directions in place, but for the one that a last layer normalisation takes" in verdict.advice
+
+
+def test_of_a_normalised_chart_other_directions_can_be_loose():
+    """31 of 32 could be tied: fewer are where it shares too few states, or where the others see less."""
+    z = white_states(800, 32)
+    wide, other = normalised(z, 0), normalised(z, 1)
+    few = Atlas.build([ChartLatents("a", wide, np.arange(800)), ChartLatents("b", other[:20], np.arange(20))])
+    verdict = few.verdicts()[0]
+    assert verdict.value == 19 and verdict.threshold == 31 and verdict.passed is False
+    assert verdict.advice.startswith("12 of 31 directions of 'a'") and "share more than 31" in verdict.advice
+    narrow = ChartLatents("narrow", z[:, :9] @ stretched(9, 2), np.arange(800))
+    blind = Atlas.build([ChartLatents("a", wide, np.arange(800)), narrow]).verdicts()[0]
+    assert blind.value == 9 and blind.passed is False and "the others do not see them" in blind.advice
+    # one that has all 32 directions keeps to that: there is one of them that the others do not see
+    whole = Atlas.build([ChartLatents("a", wide, np.arange(800)), ChartLatents("whole", z, np.arange(800))])
+    assert not whole.chart("whole").normed and whole.verdicts()[0].passed is None
+    assert whole.verdicts()[1].value == 31 and whole.verdicts()[1].passed is False
+
+
+def test_other_directions_that_a_chart_lacks_are_loose():
+    """By chance, of a constant or of a repeated column: no weighted mean of all columns, weights of one sign."""
+    z = white_states(500, 16)
+    away = np.linalg.qr(gaussian(16, 1))[0]
+    flat, repeated = z.copy(), z.copy()
+    flat[:, 3], repeated[:, 4] = 2.0, z[:, 5]
+    both = normalised(z, 0)
+    both[:, 3] = 2.0
+    for lacking, tied in ((z - z @ away @ away.T, 15), (flat, 15), (repeated, 15), (both, 15)):
+        atlas = Atlas.build([ChartLatents("a", lacking, np.arange(500)), ChartLatents("b", z, np.arange(500))])
+        verdict = atlas.verdicts()[0]
+        assert not atlas.chart("a").normed and verdict.value == tied and verdict.threshold == 16
+        assert verdict.passed is False and "do not vary there" in verdict.advice
+
+
 def test_what_rounding_leaves_of_a_dead_direction_is_not_blown_up():
     nearly = LinearMap(np.diag([1.0, 1e-12]), np.zeros(2), np.zeros(2))
     chart = Chart("a", nearly, LinearMap(np.eye(2), np.zeros(2), np.zeros(2)), 1, 10)

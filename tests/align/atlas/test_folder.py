@@ -66,6 +66,17 @@ def test_round_trip_bit_for_bit(tmp_path: Path, texts: bool):
     assert {p.name for p in tmp_path.iterdir()} == {"a", "b"}
 
 
+def test_a_mailed_atlas_knows_which_direction_a_layer_normalisation_took(tmp_path: Path):
+    """By the maps in it alone, so those that were written before it was asked know it, too."""
+    inner = np.random.default_rng(0).standard_normal((200, 16))
+    ids, h = np.arange(200), (inner - inner.mean(1, keepdims=True)) / inner.std(1, keepdims=True)
+    save_atlas(Atlas.build([ChartLatents("ada", h * 2 + 1, ids), ChartLatents("ben", h[:, ::-1], ids)]), tmp_path / "a")
+    found = load_atlas(tmp_path / "a")
+    assert [chart.full for chart in found.charts] == [15, 15]
+    assert all(verdict.value == 15 and verdict.passed is None for verdict in found.verdicts())
+    assert "normed" not in (tmp_path / "a" / "atlas.json").read_text()
+
+
 def test_every_file_is_named_with_its_size_and_hash(saved: Path):
     meta = json.loads((saved / "atlas.json").read_text())
     found = {p.relative_to(saved).as_posix() for p in saved.rglob("*") if p.is_file()} - {"atlas.json"}

@@ -103,6 +103,19 @@ def test_three_members_of_different_widths_end_with_one_atlas(tmp_path: Path) ->
     assert len([name for name in judged if name.startswith("translation.")]) == 6
 
 
+def test_members_whose_latents_are_normalised_hold_all_that_they_could(tmp_path: Path) -> None:
+    """A last layer normalisation takes one of the directions; nobody lost it."""
+    offers = {}
+    for seed, name in enumerate(("ada", "ben")):
+        one = offer(0, 60, 8, seed, noise=0.5)
+        offers[name] = replace(one, h=one.h - one.h.mean(1, keepdims=True))
+    found = meet(offers, tmp_path)["ada"]
+    record = federation_record(found, offers["ada"], member("ada", tmp_path))
+    tied = {one.name: one for one in record.verdicts if one.name.endswith(".tied")}
+    assert tied.keys() == {"ada.tied", "ben.tied"}
+    assert all(one.value == 7 and one.passed is None and "layer normalisation" in one.advice for one in tied.values())
+
+
 def test_every_file_of_the_exchange_is_listed_with_its_bytes_and_hash(met: Path) -> None:
     lying, listed = files(met / "meet"), {}
     for name in ("ada", "ben"):

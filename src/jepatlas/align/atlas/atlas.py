@@ -124,7 +124,10 @@ class Atlas:
         return replace(self, charts=tuple(changed if chart.name == name else chart for chart in self.charts))
 
     def verdicts(self) -> list[Verdict]:
-        """Of each chart, how many of its directions the shared states hold in place, be it by noise."""
+        """Of each chart, how many of its directions the shared states hold in place, be it by noise.
+
+        The one that a last layer normalisation takes is not among them.
+        """
         return [_tied_verdict(chart, self.width) for chart in self.charts]
 
 
@@ -135,19 +138,20 @@ def _place(chart: ChartLatents, white: LinearMap, frame: Frame, k: int) -> Chart
 def _tied_verdict(chart: Chart, width: int) -> Verdict:
     found = Estimate(chart.tied, chart.tied, chart.tied, chart.states)
     # noise of so many states, too, has a cross-scatter of full rank: all of it is no evidence, but less is a lack
-    noise = min(chart.width, width, max(chart.states - 1, 0))
-    loose = f"{chart.width - chart.tied} of {chart.width} directions of '{chart.name}' are tied to no other chart"
-    if chart.width > width:
+    noise = min(chart.full, width, max(chart.states - 1, 0))
+    but = ", but for the one that a last layer normalisation takes: nothing is lost there" if chart.normed else ""
+    loose = f"{chart.full - chart.tied} of {chart.full} directions of '{chart.name}' are tied to no other chart"
+    if chart.full > width:
         why = f"the frame has {width} dimensions; build the atlas anew with this chart in it to keep them"
-    elif chart.states <= chart.width:
-        why = f"it shares only {chart.states} states; share more than {chart.width}"
+    elif chart.states <= chart.full:
+        why = f"it shares only {chart.states} states; share more than {chart.full}"
     else:
         why = "the others do not see them, or its latents do not vary there"
     return Verdict.judge(
         f"{chart.name}.tied", found, direction="higher", null=float(noise),
-        threshold=chart.width if chart.tied < chart.width else None,
-        good=f"The states that '{chart.name}' shares are enough to hold all its directions in place. So they would be "
-             "for noise: whether charts agree there, held-out states say.",
+        threshold=chart.full if chart.tied < chart.full else None,
+        good=f"The states that '{chart.name}' shares are enough to hold all its directions in place{but}. So they "
+             "would be for noise: whether charts agree there, held-out states say.",
         bad=f"{loose}, and translate to nothing or by accident: {why}.",
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.align.maps.conditioning import lacks_one_mean
 from jepatlas.align.splits import plain_ids
 from jepatlas.base.arrays import check_finite
 from jepatlas.base.errors import InputError
@@ -109,6 +110,26 @@ class Chart:
     @property
     def width(self) -> int:
         return len(self.standardiser.x_mean)
+
+    @cached_property
+    def normed(self) -> bool:
+        """Whether whitening found one direction dead, and it is the one that a last layer normalisation takes.
+
+        The covariance is read off the whitener, so every atlas can tell; latents that are only centred are not asked.
+        """
+        if self.tied == self.width:
+            return False
+        root = self.standardiser.invert(CONDITION).raw_weight
+        root = root / max(np.abs(root).max(), np.finfo(np.float64).tiny)
+        covariance = root @ root.T
+        still = np.diag(covariance) <= CONDITION**-2 * np.diag(covariance).max()
+        covariance[still] = covariance[:, still] = 0  # what rounding leaves of a constant column
+        return lacks_one_mean(covariance)
+
+    @property
+    def full(self) -> int:
+        """Directions that other charts could tie."""
+        return self.width - self.normed
 
     @cached_property
     def into(self) -> LinearMap:
