@@ -7,8 +7,8 @@ import numpy as np
 from jepatlas.base.arrays import write_arrays
 from jepatlas.base.linear import Split
 from jepatlas.experiments import Result, Trial
-from jepatlas.experiments.social_charts import Met
-from jepatlas.experiments.social_runs import LATENTS, run
+from jepatlas.experiments.social.charts import Met
+from jepatlas.experiments.social.runs import LATENTS, run
 
 GROUPS, EACH, DIM = 24, 10, 8
 

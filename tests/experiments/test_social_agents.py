@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from jepatlas.base.config import from_plain
-from jepatlas.experiments.social_agents import LEARNT, PLANS, agent
-from jepatlas.experiments.social_objectives import OBJECTIVES, PUBLISHED
-from jepatlas.experiments.social_scenes import STUDIED, WORLDS, absent
+from jepatlas.experiments.social.agents import LEARNT, PLANS, agent
+from jepatlas.experiments.social.objectives import OBJECTIVES, PUBLISHED
+from jepatlas.experiments.social.scenes import STUDIED, WORLDS, absent
 from jepatlas.objectives.vision import DINOConfig, DINOHeadConfig
 from jepatlas.recipes import VisionRecipe
 from jepatlas.training import CosineSchedule

@@ -12,13 +12,13 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.linear import least_squares, r2
 from jepatlas.experiments import EXPERIMENTS
 from jepatlas.experiments.pair_noise import SHARES
-from jepatlas.experiments.social_charts import meet
-from jepatlas.experiments.social_measures import EFFORT, Effort, measured, translate
-from jepatlas.experiments.social_meetings import meetings
-from jepatlas.experiments.social_runs import kept_rows
-from jepatlas.experiments.social_shift import shifted
-from jepatlas.experiments.social_shift_widths import widths
-from jepatlas.experiments.social_stress import stressed
+from jepatlas.experiments.social.charts import meet
+from jepatlas.experiments.social.measures import EFFORT, Effort, measured, translate
+from jepatlas.experiments.social.meetings import meetings
+from jepatlas.experiments.social.runs import kept_rows
+from jepatlas.experiments.social.shift import shifted
+from jepatlas.experiments.social.shift_widths import widths
+from jepatlas.experiments.social.stress import stressed
 from jepatlas.social import latents_of
 from jepatlas.views.images import Shuffle
 

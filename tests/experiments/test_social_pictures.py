@@ -10,10 +10,10 @@ from experiments.social_latents import agent_result, rotation, side, states
 
 from jepatlas.experiments import Result, Trial
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_race import Runner, raced
-from jepatlas.experiments.social_race_shown import curves_figure
-from jepatlas.experiments.social_runs import run
-from jepatlas.experiments.social_views_pictures import POINTS, pictures
+from jepatlas.experiments.social.race import Runner, raced
+from jepatlas.experiments.social.race_shown import curves_figure
+from jepatlas.experiments.social.runs import run
+from jepatlas.experiments.social.views_pictures import POINTS, pictures
 from jepatlas.report import draw
 from jepatlas.social import Cost
 

@@ -12,15 +12,15 @@ from scipy import stats
 
 from jepatlas.base.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
-from jepatlas.experiments import social_predictions as predictions
-from jepatlas.experiments import social_predictions_loss as by_loss
-from jepatlas.experiments import social_predictions_predictors as by_predictor
-from jepatlas.experiments import social_predictions_stability as by_objective
-from jepatlas.experiments import social_predictions_worlds as by_world
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_predictions_rules import Prediction
-from jepatlas.experiments.social_predictions_runs import held_out_loss, step_name
-from jepatlas.experiments.social_runs import run
+from jepatlas.experiments.social import predictions
+from jepatlas.experiments.social import predictions_loss as by_loss
+from jepatlas.experiments.social import predictions_predictors as by_predictor
+from jepatlas.experiments.social import predictions_stability as by_objective
+from jepatlas.experiments.social import predictions_worlds as by_world
+from jepatlas.experiments.social.predictions_rules import Prediction
+from jepatlas.experiments.social.predictions_runs import held_out_loss, step_name
+from jepatlas.experiments.social.runs import run
 
 LOOKS = [0, 10, 20]
 

@@ -7,19 +7,16 @@ import numpy as np
 import pytest
 
 from jepatlas.base.records import Estimate
-from jepatlas.experiments import (
-    Result,
-    Trial,
-    social_pairs,
-    social_paradigms,
-    social_shift,
-    social_structure,
-    social_views,
-)
+from jepatlas.experiments import Result, Trial
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_charts import NAMES
-from jepatlas.experiments.social_runs import run
-from jepatlas.experiments.social_shift_widths import steeper
+from jepatlas.experiments.social import pairs as social_pairs
+from jepatlas.experiments.social import paradigms as social_paradigms
+from jepatlas.experiments.social import shift as social_shift
+from jepatlas.experiments.social import structure as social_structure
+from jepatlas.experiments.social import views as social_views
+from jepatlas.experiments.social.charts import NAMES
+from jepatlas.experiments.social.runs import run
+from jepatlas.experiments.social.shift_widths import steeper
 
 USUAL = {"scene": "rendered", "objective": "ijepa", "shuffle": "none", "width": 96, "to": 96}
 SCORES = {"r2_raw": 0.8, "dsc": 0.8, "nos_10": 0.3, "r2_rotation": 0.79, "p_r2": 0.05, "directions": 9.0} | {

@@ -17,9 +17,9 @@ from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.energy_runs import exactly
 from jepatlas.experiments.experiment import Outcome
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_by_scene import by_scene
-from jepatlas.experiments.social_race import Runner, raced
-from jepatlas.experiments.social_sharing import PROBES, probes_said, probes_table, share_probe
+from jepatlas.experiments.social.by_scene import by_scene
+from jepatlas.experiments.social.race import Runner, raced
+from jepatlas.experiments.social.sharing import PROBES, probes_said, probes_table, share_probe
 from jepatlas.recipes import see
 from jepatlas.social import Cost, Seeing
 

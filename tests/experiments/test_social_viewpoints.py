@@ -8,9 +8,9 @@ import pytest
 from jepatlas.base.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_charts import NAMES
-from jepatlas.experiments.social_viewpoints import judge, ways_of
-from jepatlas.experiments.social_viewpoints_runs import CHOSEN, run
+from jepatlas.experiments.social.charts import NAMES
+from jepatlas.experiments.social.viewpoints import judge, ways_of
+from jepatlas.experiments.social.viewpoints_runs import CHOSEN, run
 
 WAYS = (("fixed", "one"), ("random", "one"), ("random", "own"), ("curious", "one"), ("curious", "own"))
 USUAL = {"dsc": 0.8, "p_r2": 0.05, "directions": 4.0, "beyond": 0.1} | {f"r2_{name}": 0.5 for name in NAMES}

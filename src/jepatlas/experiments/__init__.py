@@ -40,15 +40,7 @@ from jepatlas.experiments import (
     registration_energies,
     sample_complexity,
     scaling,
-    social_migration,
-    social_mutual,
-    social_pairs,
-    social_paradigms,
-    social_predictions,
-    social_shift,
-    social_structure,
-    social_viewpoints,
-    social_views,
+    social,
     spectral_solver,
     straight_plans,
     value_guided,
@@ -124,17 +116,7 @@ _PLAN = (
     one_way_doors,
     ported_planner,
 )
-_SOCIAL = (
-    social_views,
-    social_paradigms,
-    social_structure,
-    social_pairs,
-    social_shift,
-    social_predictions,
-    social_migration,
-    social_mutual,
-    social_viewpoints,
-)
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT for module in (*_IDENTIFY, *_ALIGN, *_ENERGY, *_PIXELS, *_PLAN, *_SOCIAL)
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (*_IDENTIFY, *_ALIGN, *_ENERGY, *_PIXELS, *_PLAN, *social.CLAIMS)
 }

@@ -24,7 +24,7 @@ from jepatlas.experiments import (
 )
 from jepatlas.experiments.claims import SYMBOLS
 from jepatlas.experiments.image_control_runs import VARIABLE
-from jepatlas.experiments.social_scenes import absent
+from jepatlas.experiments.social.scenes import absent
 from jepatlas.training import SweepResult, Watch, dask_cluster, local_processes
 from jepatlas.verbs.experiment_list import show_experiments
 from jepatlas.verbs.options import console_for, emit, parse, say, verdict_table

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from jepatlas.base.config import to_plain
 from jepatlas.encoders import ViTConfig
 from jepatlas.experiments.experiment import Scale, Trial
-from jepatlas.experiments.social_objectives import objective_of
-from jepatlas.experiments.social_runs import run
-from jepatlas.experiments.social_scenes import SCENES, WORLDS
+from jepatlas.experiments.social.objectives import objective_of
+from jepatlas.experiments.social.runs import run
+from jepatlas.experiments.social.scenes import SCENES, WORLDS
 from jepatlas.recipes import Augmentation, VisionRecipe
 from jepatlas.training import CosineSchedule, TrainingConfig
 from jepatlas.views.images import Shuffle

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from jepatlas.experiments.experiment import Finding, Result, combined
-from jepatlas.experiments.social_scenes import SCENES
+from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.tables import grouped
 
 __all__ = ["by_scene"]

@@ -19,7 +19,7 @@ from jepatlas.base.arrays import read_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social_runs import LATENTS
+from jepatlas.experiments.social.runs import LATENTS
 
 __all__ = ["CONTROLS", "NAMES", "Met", "charts_of", "leading", "meet"]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Outcome, Result
-from jepatlas.experiments.social_predictions_rules import ENOUGH, settled
+from jepatlas.experiments.social.predictions_rules import ENOUGH, settled
 
 __all__ = ["collapsed_at", "marked", "named", "unheard", "weighed"]
 

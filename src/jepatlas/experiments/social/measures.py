@@ -23,7 +23,7 @@ from jepatlas.base.linear import r2
 from jepatlas.base.records import Direction, Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Scale
-from jepatlas.experiments.social_charts import CONTROLS, Met, charts_of, leading
+from jepatlas.experiments.social.charts import CONTROLS, Met, charts_of, leading
 
 __all__ = ["EFFORT", "Effort", "Translation", "measured", "translate"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result, Trial
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_charts import Met, meet
+from jepatlas.experiments.social.charts import Met, meet
 from jepatlas.experiments.tables import at, grouped
 
 __all__ = ["meetings", "paired"]

@@ -16,13 +16,13 @@ from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_agents import PLANS, agent
-from jepatlas.experiments.social_by_scene import by_scene
-from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
-from jepatlas.experiments.social_race_shown import curves_figure, race_tables
-from jepatlas.experiments.social_scenes import WORLDS
-from jepatlas.experiments.social_sharing import probes_said, probes_table
-from jepatlas.experiments.social_teaching_runs import run_migration
+from jepatlas.experiments.social.agents import PLANS, agent
+from jepatlas.experiments.social.by_scene import by_scene
+from jepatlas.experiments.social.race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
+from jepatlas.experiments.social.race_shown import curves_figure, race_tables
+from jepatlas.experiments.social.scenes import WORLDS
+from jepatlas.experiments.social.sharing import probes_said, probes_table
+from jepatlas.experiments.social.teaching_runs import run_migration
 from jepatlas.experiments.tables import factor_over_seeds, over_seeds
 from jepatlas.recipes import VisionRecipe
 from jepatlas.training import ConstantSchedule

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from jepatlas.base.config import to_plain
 from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.social_agents import PLANS
-from jepatlas.experiments.social_by_scene import by_scene
-from jepatlas.experiments.social_migration import RACES, WEIGHT, watched
-from jepatlas.experiments.social_race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
-from jepatlas.experiments.social_race_shown import curves_figure, race_tables
-from jepatlas.experiments.social_scenes import WORLDS
-from jepatlas.experiments.social_teaching_runs import run_mutual
+from jepatlas.experiments.social.agents import PLANS
+from jepatlas.experiments.social.by_scene import by_scene
+from jepatlas.experiments.social.migration import RACES, WEIGHT, watched
+from jepatlas.experiments.social.race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
+from jepatlas.experiments.social.race_shown import curves_figure, race_tables
+from jepatlas.experiments.social.scenes import WORLDS
+from jepatlas.experiments.social.teaching_runs import run_mutual
 from jepatlas.experiments.tables import factor_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT"]

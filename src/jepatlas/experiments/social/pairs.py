@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.pair_noise import SHARES
-from jepatlas.experiments.social_agents import PLANS, agents
-from jepatlas.experiments.social_collapse import collapsed_at, named, unheard, weighed
-from jepatlas.experiments.social_meetings import meetings
-from jepatlas.experiments.social_pairs_shown import (
+from jepatlas.experiments.social.agents import PLANS, agents
+from jepatlas.experiments.social.collapse import collapsed_at, named, unheard, weighed
+from jepatlas.experiments.social.meetings import meetings
+from jepatlas.experiments.social.pairs_shown import (
     budget_figure,
     budget_table,
     counts_of,
     noise_figure,
     noise_table,
 )
-from jepatlas.experiments.social_scenes import SCENES
-from jepatlas.experiments.social_stress import METHODS, stressed
+from jepatlas.experiments.social.scenes import SCENES
+from jepatlas.experiments.social.stress import METHODS, stressed
 from jepatlas.experiments.tables import cell, grouped, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT", "judge"]

@@ -10,8 +10,8 @@ import numpy as np
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.pair_noise import PUBLISHED, SHARES
-from jepatlas.experiments.social_scenes import SCENES
-from jepatlas.experiments.social_stress import METHODS, ROBUST
+from jepatlas.experiments.social.scenes import SCENES
+from jepatlas.experiments.social.stress import METHODS, ROBUST
 from jepatlas.experiments.tables import cell, curve, over_seeds
 
 __all__ = ["budget_figure", "budget_table", "counts_of", "noise_figure", "noise_table"]

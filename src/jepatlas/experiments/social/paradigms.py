@@ -13,13 +13,13 @@ import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.social_agents import PLANS, agents
-from jepatlas.experiments.social_charts import CONTROLS, NAMES
-from jepatlas.experiments.social_measures import EFFORT, measured
-from jepatlas.experiments.social_meetings import meetings
-from jepatlas.experiments.social_objectives import OBJECTIVES
-from jepatlas.experiments.social_paradigms_shown import bars_figure, lost_table, scores_table
-from jepatlas.experiments.social_predictions_rules import ENOUGH, lively
+from jepatlas.experiments.social.agents import PLANS, agents
+from jepatlas.experiments.social.charts import CONTROLS, NAMES
+from jepatlas.experiments.social.measures import EFFORT, measured
+from jepatlas.experiments.social.meetings import meetings
+from jepatlas.experiments.social.objectives import OBJECTIVES
+from jepatlas.experiments.social.paradigms_shown import bars_figure, lost_table, scores_table
+from jepatlas.experiments.social.predictions_rules import ENOUGH, lively
 from jepatlas.experiments.tables import grouped, mean_over_seeds, over_seeds, spread, student
 
 __all__ = ["EXPERIMENT", "judge"]

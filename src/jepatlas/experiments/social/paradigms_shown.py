@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social_charts import CONTROLS, NAMES
-from jepatlas.experiments.social_predictions_rules import ENOUGH
+from jepatlas.experiments.social.charts import CONTROLS, NAMES
+from jepatlas.experiments.social.predictions_rules import ENOUGH
 from jepatlas.experiments.tables import bars, over_seeds, spread
 
 __all__ = ["bars_figure", "lost_table", "scores_table"]

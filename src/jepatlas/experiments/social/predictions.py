@@ -5,23 +5,23 @@
     stability     objectives that ask for view-invariant prediction have steadier maps, over pairs and over seeds
     worlds        agents that learned in the same world align better than those of different ones
 
-What it predicts of mismatched and of few pairs, `social-pairs` tests. Each file `social_predictions_*` has its rule.
+What it predicts of mismatched and of few pairs, `social-pairs` tests. Each file `predictions_*` has its rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jepatlas.experiments import (
-    social_predictions_loss,
-    social_predictions_predictors,
-    social_predictions_stability,
-    social_predictions_worlds,
-)
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial, combined
-from jepatlas.experiments.social_agents import PLANS
-from jepatlas.experiments.social_measures import EFFORT
-from jepatlas.experiments.social_predictions_rules import ENOUGH, Prediction
+from jepatlas.experiments.social import (
+    predictions_loss,
+    predictions_predictors,
+    predictions_stability,
+    predictions_worlds,
+)
+from jepatlas.experiments.social.agents import PLANS
+from jepatlas.experiments.social.measures import EFFORT
+from jepatlas.experiments.social.predictions_rules import ENOUGH, Prediction
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -40,10 +40,10 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     """The usual agents are among those whose stability is asked."""
     scene, seeds = "smallnorb" if scale == "paper" else "rendered", range(seed, seed + PLANS[scale].seeds)
     return [
-        *social_predictions_stability.trials(scale, scene, seeds),
-        *social_predictions_loss.trials(scale, scene, seeds),
-        *social_predictions_predictors.trials(scale, scene, seeds),
-        *social_predictions_worlds.trials(scale, seeds),
+        *predictions_stability.trials(scale, scene, seeds),
+        *predictions_loss.trials(scale, scene, seeds),
+        *predictions_predictors.trials(scale, scene, seeds),
+        *predictions_worlds.trials(scale, seeds),
     ]
 
 
@@ -52,12 +52,10 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     watched = [result for result in results if result.at["objective"] == WATCHED]
     return judge(
         [
-            social_predictions_loss.judge(
-                social_predictions_loss.meet_watched(watched, scale, rows), social_predictions_loss.steps(scale)
-            ),
-            social_predictions_predictors.judge(social_predictions_predictors.meet_predictors(results, scale)),
-            social_predictions_stability.judge(social_predictions_stability.meet_objectives(results, scale, rows)),
-            social_predictions_worlds.judge(*social_predictions_worlds.meet_worlds(results, scale)),
+            predictions_loss.judge(predictions_loss.meet_watched(watched, scale, rows), predictions_loss.steps(scale)),
+            predictions_predictors.judge(predictions_predictors.meet_predictors(results, scale)),
+            predictions_stability.judge(predictions_stability.meet_objectives(results, scale, rows)),
+            predictions_worlds.judge(*predictions_worlds.meet_worlds(results, scale)),
         ]
     )
 

@@ -20,13 +20,13 @@ from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.linear import r2
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result, Scale, Trial
-from jepatlas.experiments.social_agents import agent
-from jepatlas.experiments.social_charts import Met, charts_of
-from jepatlas.experiments.social_measures import translate
-from jepatlas.experiments.social_meetings import paired
-from jepatlas.experiments.social_predictions_rules import ENOUGH, MEASURES, Prediction, settled, shown, verdicts
-from jepatlas.experiments.social_predictions_runs import run_watched, step_name
-from jepatlas.experiments.social_predictions_shown import loss_figure, loss_table
+from jepatlas.experiments.social.agents import agent
+from jepatlas.experiments.social.charts import Met, charts_of
+from jepatlas.experiments.social.measures import translate
+from jepatlas.experiments.social.meetings import paired
+from jepatlas.experiments.social.predictions_rules import ENOUGH, MEASURES, Prediction, settled, shown, verdicts
+from jepatlas.experiments.social.predictions_runs import run_watched, step_name
+from jepatlas.experiments.social.predictions_shown import loss_figure, loss_table
 from jepatlas.experiments.tables import at, mean_over_seeds
 from jepatlas.recipes import VisionRecipe
 

@@ -15,11 +15,11 @@ import numpy as np
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result, Scale, Trial
-from jepatlas.experiments.social_agents import agent
-from jepatlas.experiments.social_measures import EFFORT, measured
-from jepatlas.experiments.social_meetings import paired
-from jepatlas.experiments.social_predictions_rules import Prediction, gaps, lively, settled, shown, verdicts
-from jepatlas.experiments.social_predictions_shown import predictors_figure, predictors_table
+from jepatlas.experiments.social.agents import agent
+from jepatlas.experiments.social.measures import EFFORT, measured
+from jepatlas.experiments.social.meetings import paired
+from jepatlas.experiments.social.predictions_rules import Prediction, gaps, lively, settled, shown, verdicts
+from jepatlas.experiments.social.predictions_shown import predictors_figure, predictors_table
 from jepatlas.experiments.tables import at, cell, grouped, over_seeds, student
 from jepatlas.objectives.vision import IJEPAConfig, LinearPredictorConfig, NarrowPredictorConfig
 from jepatlas.objectives.vision.predictors import AnyPredictor

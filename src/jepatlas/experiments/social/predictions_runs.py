@@ -14,7 +14,7 @@ from jepatlas.base.arrays import read_arrays, write_arrays
 from jepatlas.base.config import from_plain
 from jepatlas.base.records import Crops, Estimate
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_runs import LATENTS, kept_rows, recipe_of, run, train_and_keep
+from jepatlas.experiments.social.runs import LATENTS, kept_rows, recipe_of, run, train_and_keep
 from jepatlas.recipes import see
 from jepatlas.recipes.image_sources import ObjectImages
 from jepatlas.social import Seeing, collapse_verdict, stages

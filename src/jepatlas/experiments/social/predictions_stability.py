@@ -18,12 +18,12 @@ from jepatlas.align.maps import RidgeMap
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result, Scale, Trial
-from jepatlas.experiments.social_agents import agents
-from jepatlas.experiments.social_charts import Met
-from jepatlas.experiments.social_measures import translate
-from jepatlas.experiments.social_meetings import meetings
-from jepatlas.experiments.social_predictions_rules import ENOUGH, Prediction, gaps, settled, shown, verdicts
-from jepatlas.experiments.social_predictions_shown import stability_figure, stability_table
+from jepatlas.experiments.social.agents import agents
+from jepatlas.experiments.social.charts import Met
+from jepatlas.experiments.social.measures import translate
+from jepatlas.experiments.social.meetings import meetings
+from jepatlas.experiments.social.predictions_rules import ENOUGH, Prediction, gaps, settled, shown, verdicts
+from jepatlas.experiments.social.predictions_shown import stability_figure, stability_table
 from jepatlas.experiments.tables import grouped, over_seeds, student
 
 __all__ = ["PREDICTIVE", "judge", "meet_objectives", "objectives", "ratio_of_variances", "trials", "unrest"]

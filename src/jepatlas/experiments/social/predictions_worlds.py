@@ -14,10 +14,10 @@ from dataclasses import replace
 from jepatlas.base.config import to_plain
 from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Result, Scale, Trial
-from jepatlas.experiments.social_agents import agent
-from jepatlas.experiments.social_measures import EFFORT, measured
-from jepatlas.experiments.social_meetings import paired
-from jepatlas.experiments.social_predictions_rules import (
+from jepatlas.experiments.social.agents import agent
+from jepatlas.experiments.social.measures import EFFORT, measured
+from jepatlas.experiments.social.meetings import paired
+from jepatlas.experiments.social.predictions_rules import (
     MEASURES,
     Prediction,
     gaps,
@@ -26,9 +26,9 @@ from jepatlas.experiments.social_predictions_rules import (
     shown,
     verdicts,
 )
-from jepatlas.experiments.social_predictions_runs import run_elsewhere
-from jepatlas.experiments.social_predictions_shown import worlds_figure, worlds_table
-from jepatlas.experiments.social_scenes import WORLDS
+from jepatlas.experiments.social.predictions_runs import run_elsewhere
+from jepatlas.experiments.social.predictions_shown import worlds_figure, worlds_table
+from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.tables import at, cell, mean_over_seeds, over_seeds, student
 from jepatlas.worlds.objects import RenderedObjects
 

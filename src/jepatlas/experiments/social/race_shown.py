@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social_race import LEAST, factor, learned, reached
+from jepatlas.experiments.social.race import LEAST, factor, learned, reached
 from jepatlas.experiments.tables import factor_over_seeds, over_seeds
 
 __all__ = ["curves_figure", "race_tables"]

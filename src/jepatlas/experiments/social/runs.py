@@ -18,7 +18,7 @@ from jepatlas.base.arrays import write_arrays
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_scenes import source_of
+from jepatlas.experiments.social.scenes import source_of
 from jepatlas.recipes import VisionRecipe, build_crops, build_vision, see
 from jepatlas.recipes.image_sources import AnyImages
 from jepatlas.runs import train_job

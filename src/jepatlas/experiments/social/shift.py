@@ -16,14 +16,14 @@ from jepatlas.base.linear import r2
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.social_agents import PLANS, agents
-from jepatlas.experiments.social_charts import Met
-from jepatlas.experiments.social_collapse import collapsed_at, marked, named, unheard, weighed
-from jepatlas.experiments.social_measures import EFFORT
-from jepatlas.experiments.social_meetings import meetings, paired
-from jepatlas.experiments.social_scenes import SCENES
-from jepatlas.experiments.social_shift_shown import shift_figure, shift_table, width_figure, width_table
-from jepatlas.experiments.social_shift_widths import lower, steeper, width_verdict, widths
+from jepatlas.experiments.social.agents import PLANS, agents
+from jepatlas.experiments.social.charts import Met
+from jepatlas.experiments.social.collapse import collapsed_at, marked, named, unheard, weighed
+from jepatlas.experiments.social.measures import EFFORT
+from jepatlas.experiments.social.meetings import meetings, paired
+from jepatlas.experiments.social.scenes import SCENES
+from jepatlas.experiments.social.shift_shown import shift_figure, shift_table, width_figure, width_table
+from jepatlas.experiments.social.shift_widths import lower, steeper, width_verdict, widths
 from jepatlas.experiments.tables import at, cell, grouped, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT", "home", "judge", "shifted"]

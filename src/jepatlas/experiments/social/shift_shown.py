@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social_scenes import SCENES
+from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.tables import bars, cell, grouped, over_seeds
 
 __all__ = ["shift_figure", "shift_table", "width_figure", "width_table"]

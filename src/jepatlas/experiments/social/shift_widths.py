@@ -10,8 +10,8 @@ from jepatlas.align.controls import pca_control
 from jepatlas.base.linear import r2
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social_charts import Met
-from jepatlas.experiments.social_measures import translate
+from jepatlas.experiments.social.charts import Met
+from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.tables import grouped, student
 
 __all__ = ["lower", "steeper", "width_verdict", "widths"]

@@ -12,7 +12,7 @@ from jepatlas.base.linear import r2
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.pair_noise import SHARES, mismatch
-from jepatlas.experiments.social_charts import Met, leading
+from jepatlas.experiments.social.charts import Met, leading
 
 __all__ = ["METHODS", "ROBUST", "budgets", "stressed"]
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.social_agents import PLANS, SHUFFLES, agents
-from jepatlas.experiments.social_charts import CONTROLS, NAMES
-from jepatlas.experiments.social_collapse import collapsed_at, marked, named, unheard, weighed
-from jepatlas.experiments.social_measures import EFFORT, measured
-from jepatlas.experiments.social_meetings import meetings
+from jepatlas.experiments.social.agents import PLANS, SHUFFLES, agents
+from jepatlas.experiments.social.charts import CONTROLS, NAMES
+from jepatlas.experiments.social.collapse import collapsed_at, marked, named, unheard, weighed
+from jepatlas.experiments.social.measures import EFFORT, measured
+from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.tables import bars, cell, grouped, over_seeds, student
 
 __all__ = ["EXPERIMENT", "judge"]

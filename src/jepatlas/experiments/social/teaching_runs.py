@@ -15,9 +15,9 @@ from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.energy_runs import exactly
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_race import Curve, Runner, raced
-from jepatlas.experiments.social_scenes import source_of
-from jepatlas.experiments.social_sharing import share_probe
+from jepatlas.experiments.social.race import Curve, Runner, raced
+from jepatlas.experiments.social.scenes import source_of
+from jepatlas.experiments.social.sharing import share_probe
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
 from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, VisionRecipe, see
 from jepatlas.runs import train_job

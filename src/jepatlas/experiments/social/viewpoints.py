@@ -15,12 +15,12 @@ import numpy as np
 from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.social_agents import PLANS, agents
-from jepatlas.experiments.social_measures import EFFORT, measured
-from jepatlas.experiments.social_meetings import meetings
-from jepatlas.experiments.social_scenes import WORLDS
-from jepatlas.experiments.social_viewpoints_runs import CHOSEN, run
-from jepatlas.experiments.social_viewpoints_shown import agents_table, cameras_figure, pairs_table, r2_figure, sentence
+from jepatlas.experiments.social.agents import PLANS, agents
+from jepatlas.experiments.social.measures import EFFORT, measured
+from jepatlas.experiments.social.meetings import meetings
+from jepatlas.experiments.social.scenes import WORLDS
+from jepatlas.experiments.social.viewpoints_runs import CHOSEN, run
+from jepatlas.experiments.social.viewpoints_shown import agents_table, cameras_figure, pairs_table, r2_figure, sentence
 from jepatlas.experiments.tables import at, cell, grouped, mean_over_seeds, student
 from jepatlas.recipes import LookingRecipe, VisionRecipe
 from jepatlas.recipes.image_sources import ObjectImages

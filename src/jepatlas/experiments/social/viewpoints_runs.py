@@ -21,7 +21,7 @@ from jepatlas.base.arrays import write_arrays
 from jepatlas.base.config import from_plain
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social_runs import LATENTS, kept_rows
+from jepatlas.experiments.social.runs import LATENTS, kept_rows
 from jepatlas.recipes import LookingRecipe, build_crops, build_vision
 from jepatlas.social import (
     Choice,

@@ -9,7 +9,7 @@ import numpy as np
 
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social_charts import CONTROLS, NAMES
+from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.tables import at, bars, cell, curve, grouped, over_seeds
 
 __all__ = ["agents_table", "cameras_figure", "pairs_table", "r2_figure", "sentence"]

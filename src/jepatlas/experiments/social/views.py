@@ -12,13 +12,13 @@ from typing import Any
 
 from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.social_agents import PLANS, agents
-from jepatlas.experiments.social_charts import CONTROLS, NAMES
-from jepatlas.experiments.social_measures import EFFORT, measured
-from jepatlas.experiments.social_meetings import meetings
-from jepatlas.experiments.social_scenes import SCENES, STUDIED
-from jepatlas.experiments.social_views_pictures import pictures
-from jepatlas.experiments.social_views_shown import (
+from jepatlas.experiments.social.agents import PLANS, agents
+from jepatlas.experiments.social.charts import CONTROLS, NAMES
+from jepatlas.experiments.social.measures import EFFORT, measured
+from jepatlas.experiments.social.meetings import meetings
+from jepatlas.experiments.social.scenes import SCENES, STUDIED
+from jepatlas.experiments.social.views_pictures import pictures
+from jepatlas.experiments.social.views_shown import (
     layers_figure,
     neighbours_figure,
     neighbours_table,

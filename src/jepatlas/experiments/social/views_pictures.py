@@ -16,10 +16,10 @@ from jepatlas.alignments.figures import projections
 from jepatlas.base.errors import InputError
 from jepatlas.base.pictures import as_pictures, shrunk, spread_rows
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social_charts import Met, meet
-from jepatlas.experiments.social_measures import translate
-from jepatlas.experiments.social_scenes import SCENES
-from jepatlas.experiments.social_views_shown import first_pairs
+from jepatlas.experiments.social.charts import Met, meet
+from jepatlas.experiments.social.measures import translate
+from jepatlas.experiments.social.scenes import SCENES
+from jepatlas.experiments.social.views_shown import first_pairs
 from jepatlas.recipes import VisionRecipe, load_recipe, see
 
 __all__ = ["pictures"]

@@ -9,9 +9,9 @@ import numpy as np
 
 from jepatlas.align.similarity import NEIGHBOURS, cka_debiased
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social_charts import CONTROLS, NAMES, meet
-from jepatlas.experiments.social_measures import translate
-from jepatlas.experiments.social_scenes import SCENES
+from jepatlas.experiments.social.charts import CONTROLS, NAMES, meet
+from jepatlas.experiments.social.measures import translate
+from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.tables import at, cell, curve, grouped, over_seeds, spread
 
 __all__ = ["first_pairs", "layers_figure", "neighbours_figure", "neighbours_table", "scores_table", "spectrum_figure"]
