@@ -231,3 +231,29 @@ def test_the_interval_of_directions_holds_what_more_images_would_give() -> None:
     found = [collapse_verdict(rng.standard_normal((80, 16)) * scales) for _ in range(60)]
     assert all(verdict.low <= verdict.value <= verdict.high for verdict in found)
     assert np.mean([verdict.low <= truth <= verdict.high for verdict in found]) > 0.85
+
+
+def test_linked_images_and_empty_groups_are_trained_on_with_a_cold_cache(table: Path, tmp_path: Path, capsys) -> None:
+    lines = [line.rpartition(",")[0] for line in (table / "views.csv").read_text().splitlines()[1:]]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "im").symlink_to("../toys")
+    text = "\n".join(["path,state,view,label,group", *(f"im/{line}," for line in lines)]) + "\n"
+    (tmp_path / "other" / "views.csv").write_text(text)
+    words = ["train", "vision", tmp_path / "other", "--view", "left", *SMALL]
+    assert call(*words, "--out", tmp_path / "run") == 0
+    said = capsys.readouterr().out
+    assert "29 images to learn from, 7 held out." in said and "left out" not in said  # a fifth of 36 states, not toys
+    assert call("encode", tmp_path / "run", "--out", tmp_path / "latents.npz") == 0
+    assert "groups" not in np.load(tmp_path / "latents.npz")
+    (tmp_path / "other" / "views.csv").write_text(text.replace("left,wide,", "left,wide,toy", 1))
+    capsys.readouterr()
+    assert call(*words, "--out", tmp_path / "partly") == 2
+    assert "the column 'group' is empty in 71 of 72 rows; the first is row 1, line 3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("data", "message"), [(b"", "is empty, but a"), (b"\x89PNG\r\n", "is not text in UTF-8")])
+def test_a_file_that_is_no_table_is_said_to_be_none(data: bytes, message: str, tmp_path: Path, capsys) -> None:
+    (tmp_path / "views.csv").write_bytes(data)
+    assert call("train", "vision", tmp_path / "views.csv", *SMALL, "--out", tmp_path / "run") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert message in said and "multi-view table is a CSV in UTF-8" in said and not (tmp_path / "run").exists()

@@ -74,6 +74,28 @@ def test_what_was_decoded_is_found_again_until_something_changes(tmp_path: Path)
     assert mended.path != first.path and len(mended.images) == 3
 
 
+def test_links_are_decoded_as_what_they_lead_to_whether_or_not_that_was_decoded(tmp_path: Path):
+    (tmp_path / "tab" / "im").mkdir(parents=True)
+    (tmp_path / "tab2").mkdir()
+    (tmp_path / "tab2" / "im").symlink_to("../tab/im")
+    Image.fromarray(RAMP).save(tmp_path / "tab" / "im" / "a.png")
+    cold = decode(table_of(tmp_path / "tab2", ["im/a.png", "im/gone.png"]), (32, 24), folder=tmp_path / "cold")
+    decode(table_of(tmp_path / "tab", ["im/a.png", "im/gone.png"]), (32, 24), folder=tmp_path / "warm")
+    warm = decode(MultiViewTable.read(tmp_path / "tab2"), (32, 24), folder=tmp_path / "warm")
+    assert np.array_equal(cold.images, warm.images) and (cold.images[0] == RAMP[..., None]).all()
+    assert len(cold.skipped) == len(warm.skipped) == 1
+
+
+def test_what_a_table_must_not_name_is_left_out_though_another_table_decoded_it(tmp_path: Path):
+    (tmp_path / "data").mkdir()
+    for name in ("secret.png", "data/a.png"):
+        Image.fromarray(RAMP).save(tmp_path / name)
+    decode(table_of(tmp_path, ["secret.png", "data/a.png"]), (32, 24), folder=tmp_path / "cache")
+    decoded = decode(table_of(tmp_path / "data", ["../secret.png", "a.png"]), (32, 24), folder=tmp_path / "cache")
+    assert decoded.table.column("state").tolist() == ["s1"]
+    assert len(decoded.skipped) == 1 and "secret.png, which lies outside" in decoded.skipped[0]
+
+
 def test_the_number_of_threads_changes_nothing(tmp_path: Path):
     names = [f"{number}.png" for number in range(70)]  # more than one thread takes at a time
     for number, name in enumerate(names):

@@ -58,6 +58,14 @@ def test_a_split_that_tears_a_state_or_group_is_refused():
         official_split(torn, "test")
 
 
+def test_a_single_group_is_refused_by_its_columns_name():
+    alone = table(state=["a", "b"], view=["l", "l"], group=["toy", "toy"])
+    with pytest.raises(InputError, match=r"the column 'group' has only 1: 'toy' in all rows\. Name more of them, or"):
+        split_states(alone, 0.5, 0)
+    with pytest.raises(InputError, match=r"the column 'state' has only 1: 'a' in all rows\. Name more of them\.$"):
+        split_states(table(state=["a", "a"], view=["l", "r"]), 0.5, 0, by="state")
+
+
 @pytest.mark.data
 def test_real_objects_are_held_out_whole():
     objects = MultiViewTable.read(Path(os.environ["JEPATLAS_DATA"]) / "eth80")

@@ -50,3 +50,20 @@ def test_other_layouts_are_refused(tmp_path: Path):
     write(tmp_path, ["train/a/1.png", "train/b/1.png"])
     with pytest.raises(InputError, match="1 names are those of two images or more, the first '1'"):
         read_imagenet(tmp_path)
+
+
+def test_folders_that_are_links_are_followed(tmp_path: Path):
+    """Of `train`, of a class and of an image; a link back up is not a class."""
+    write(tmp_path / "far", TRAIN)
+    (tmp_path / "here" / "train").mkdir(parents=True)
+    (tmp_path / "here" / "train" / "n01440764").symlink_to(tmp_path / "far" / "train" / "n01440764")
+    (tmp_path / "here" / "train" / "n01443537").mkdir()
+    (tmp_path / "here" / TRAIN[2]).symlink_to(tmp_path / "far" / TRAIN[2])
+    (tmp_path / "here" / "train" / "up").symlink_to("..")
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "whole" / "train").symlink_to("../far/train")
+    for name in ("here", "whole"):
+        table = read_imagenet(tmp_path / name)
+        assert table.column("path").tolist() == TRAIN and table.labels().tolist()[0] == "n01440764"
+        near = [abs(int(image[0, 0, 0]) - number) <= 1 for number, image in enumerate(table.images(np.arange(3)))]
+        assert all(near)

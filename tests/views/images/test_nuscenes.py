@@ -136,3 +136,90 @@ def test_missing_tables_and_images_are_named(tmp_path: Path):
     (tmp_path / "v1.0-mini" / "scene.json").unlink()
     with pytest.raises(InputError, match=r"There is no file .*scene\.json"):
         read_nuscenes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "message"),
+    [
+        ("sample_data", {"filename": None}, r"sample_data\.json: token 'new' has the filename null, but that must be"),
+        ("sample_data", {"filename": ""}, 'token \'new\' has the filename "", but that must name something'),
+        ("sample_data", {"filename": "/a\0.jpg"}, "token 'new' has the filename .* but that must name something"),
+        ("sample_data", {"filename": "a" * 999}, "token 'new' names aaa.* 1 of 19 images are missing"),
+        ("sample_data", {"filename": "../a.jpg"}, r"_data\.json: token 'new' names \.\./a\.jpg, which lies outside"),
+        ("sample_data", {"filename": "/etc/motd"}, r"_data\.json: token 'new' names /etc/motd, which lies outside"),
+        ("sample_data", {"is_key_frame": None}, "'new' has the is_key_frame null, but that must be true or false"),
+        ("sample_data", {"sample_token": ["sa00"]}, r'has the sample_token \["sa00"\], but that must be text'),
+        ("sample_data", {"calibrated_sensor_token": {}}, "has the calibrated_sensor_token {}, but that must be text"),
+        ("sample_data", {"token": ["a"]}, r"sample_data\.json is no table of nuScenes: .* but entry 48 is .*…"),
+        ("sample_data", {"token": None}, r"sample_data\.json is no table of nuScenes: .* but entry 48 is .*…"),
+        ("sensor", {"channel": None, "modality": "camera"}, r"sensor\.json: token 'new' has the channel null, but"),
+        ("sensor", {"channel": 3, "modality": "camera"}, r"sensor\.json: token 'new' has the channel 3, but that"),
+        ("scene", "scene-0000", r'scene\.json is no table of nuScenes: .* but entry 2 is "scene-0000"\.'),
+        ("log", None, r"log\.json is no table of nuScenes: .* but entry 1 is null\."),
+        ("sample", {"token": "sa00", "timestamp": 1}, r"sample\.json: entry 6 has the token 'sa00', and so has"),
+    ],
+)  # fmt: skip
+def test_entries_that_are_none_are_named(tmp_path: Path, name: str, entry: Any, message: str):
+    write(tmp_path, tables())
+    given: dict[str, list[Any]] = dict(tables())
+    if name == "sample_data":  # an image of a sample of its own
+        given["sample"].append({**given["sample"][0], "token": "other"})
+        entry = {**given[name][0], "sample_token": "other", "token": "new", **entry}
+    given[name].append({"token": "new", **entry} if isinstance(entry, dict) else entry)
+    for table in (name, "sample"):
+        (tmp_path / "v1.0-mini" / f"{table}.json").write_text(json.dumps(given[table]))
+    with pytest.raises(InputError, match=message):
+        read_nuscenes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [("sample", "timestamp", None), ("sample", "scene_token", []), ("scene", "name", None), ("scene", "name", " "),
+     ("scene", "log_token", 7), ("log", "location", None), ("calibrated_sensor", "sensor_token", {"a": 1})],
+)  # fmt: skip
+def test_fields_that_hold_something_else_are_named(tmp_path: Path, name: str, field: str, value: Any):
+    write(tmp_path, tables())
+    given = tables()
+    given[name][0][field] = value
+    (tmp_path / "v1.0-mini" / f"{name}.json").write_text(json.dumps(given[name]))
+    with pytest.raises(
+        InputError, match=rf"{name}\.json: token '{given[name][0]['token']}' has the {field} .*, but that"
+    ):
+        read_nuscenes(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["null", "3", '"a"', '{"token": "a"}'])
+@pytest.mark.parametrize("name", ["sensor", "scene"])
+def test_tables_that_are_no_lists_are_refused(tmp_path: Path, name: str, text: str):
+    write(tmp_path, tables())
+    (tmp_path / "v1.0-mini" / f"{name}.json").write_text(text)
+    with pytest.raises(
+        InputError, match=rf"{name}\.json is no table of nuScenes: that is a list .* but it holds {text}"
+    ):
+        read_nuscenes(tmp_path)
+
+
+def test_a_second_key_frame_of_a_sample_and_camera_is_refused(tmp_path: Path):
+    write(tmp_path, tables())
+    given = tables()["sample_data"]
+    path = tmp_path / "v1.0-mini" / "sample_data.json"
+    path.write_text(json.dumps([*given, {**given[0], "token": "again"}]))
+    both = "tokens 'sdsa12-CAM_FRONT-True' and 'again' are both key frames of sample 'sa12' from CAM_FRONT"
+    with pytest.raises(InputError, match=both):
+        read_nuscenes(tmp_path)
+    path.write_text(json.dumps([*given, given[0]]))  # a record that is there twice is one record
+    assert len(read_nuscenes(tmp_path)) == 18
+
+
+def test_folders_that_are_links_are_followed(tmp_path: Path):
+    write(tmp_path / "far", tables())
+    (tmp_path / "here" / "samples").mkdir(parents=True)
+    (tmp_path / "whole").mkdir()
+    for name in ("here", "whole"):
+        (tmp_path / name / "v1.0-mini").symlink_to("../far/v1.0-mini")
+    for camera in CAMERAS:
+        (tmp_path / "here" / "samples" / camera).symlink_to(tmp_path / "far" / "samples" / camera)
+    (tmp_path / "whole" / "samples").symlink_to("../far/samples")
+    expected = read_nuscenes(tmp_path / "far").images(np.arange(18))
+    for name in ("here", "whole"):
+        assert (read_nuscenes(tmp_path / name).images(np.arange(18)) == expected).all()

@@ -82,7 +82,9 @@ class MultiViewTable(ViewTable):
         except FileNotFoundError as error:
             raise InputError(f"Row {row} of the table names {path}, but there is no such image.") from error
         except OSError as error:
-            raise InputError(f"Row {row} of the table names {path}, but it is out of reach: {error.strerror}.") from error
+            raise InputError(
+                f"Row {row} of the table names {path}, but it is out of reach: {error.strerror}."
+            ) from error
         return read_pixels(path, mode=mode, size=size, fit=fit)
 
     def source(self, row: int) -> str:

@@ -23,7 +23,7 @@ __all__ = ["read_nuscenes"]
 
 Record = dict[str, Any]
 Kind = Literal["text", "a number", "true or false"]
-KINDS = {"text": str, "a number": (int, float), "true or false": bool}
+KINDS = {"text": str, "a number": (int, float), "true or false": int}
 SHOWN = 60  # characters of what stands where something else should
 COLUMNS = ("path", "state", "view", "group", "timestamp", "location")
 
@@ -74,10 +74,11 @@ class _Tables:
         return self[to][token]
 
     def text(self, name: str, record: Record, field: str) -> str:
-        """What a field says; an empty text says nothing."""
+        """What a field names: no empty text, and none that no file could be called."""
         found = self.value(name, record, field, "text")
-        if not found.strip():
-            raise InputError(f"{self.file(name)}: token '{record['token']}' has an empty {field}.")
+        if not found.strip() or "\0" in found:
+            raise InputError(f"{self.file(name)}: token '{record['token']}' has the {field} {_shown(found)}, "
+                             "but that must name something.")  # fmt: skip
         return found
 
     def value(self, name: str, record: Record, field: str, kind: Kind) -> Any:
@@ -132,8 +133,10 @@ def _check_unique(tables: _Tables, rows: Sequence[tuple[Any, ...]]) -> None:
     seen: dict[tuple[str, str], str] = {}
     for _, sample, camera, *_, token in rows:
         if (sample, camera) in seen:
-            raise InputError(f"{tables.file('sample_data')}: tokens '{seen[sample, camera]}' and '{token}' are both key "
-                             f"frames of sample '{sample}' from {camera}. Keep one of them.")  # fmt: skip
+            raise InputError(
+                f"{tables.file('sample_data')}: tokens '{seen[sample, camera]}' and '{token}' are both key frames of "
+                f"sample '{sample}' from {camera}. Keep one of them."
+            )
         seen[sample, camera] = token
 
 

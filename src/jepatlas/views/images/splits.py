@@ -29,6 +29,10 @@ def split_states(table: ViewTable, held: float, seed: int, *, by: str | np.ndarr
     if len(groups) != len(table):
         raise InputError(f"The table has {len(table)} rows, but {len(groups)} groups were given.")
     _check_whole(table.column("state"), groups, "two groups")
+    if isinstance(by, str) and len(set(groups.tolist())) == 1:
+        advice = "Name more of them" + ("." if by == "state" else ", or leave the column out.")
+        raise InputError(f"Whole groups are held out, so there must be at least 2, but the column '{by}' has only 1: "
+                         f"'{groups[0]}' in all rows. {advice}")  # fmt: skip
     return hold_out(len(table), numpy_generator(seed, "split states"), groups=groups, share=held)
 
 
