@@ -17,7 +17,15 @@ from jepatlas.recipes.episode_sources import (
 from jepatlas.recipes.episodes import HeldOut, gather_episodes, walk
 from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
 from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_from_plain, recipe_id, recipe_text
-from jepatlas.recipes.image_sources import AnyImages, ImageFolders, ImageNet, ImageTable, NuScenes, SmallNORBFiles
+from jepatlas.recipes.image_sources import (
+    AnyImages,
+    ImageFolders,
+    ImageNet,
+    ImageTable,
+    NuScenes,
+    ObjectImages,
+    SmallNORBFiles,
+)
 from jepatlas.recipes.looking import LookingRecipe
 from jepatlas.recipes.teaching import MutualRecipe, TaughtRecipe, TeacherFile
 from jepatlas.recipes.teaching_parts import Lessons, build_mutual, build_taught, lessons_for, shared_states
@@ -45,6 +53,7 @@ __all__ = [
     "LookingRecipe",
     "MutualRecipe",
     "NuScenes",
+    "ObjectImages",
     "Predictive",
     "Recipe",
     "SeenImages",

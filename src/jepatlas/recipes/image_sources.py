@@ -43,7 +43,7 @@ class ImageTable:
 
     def _file(self) -> Path:
         if not self.path:
-            raise InputError("Images are to come from a table, but none is named. Give its path.")
+            raise InputError("Images are to come from a table, but none is named. Give its path (--images.path).")
         place = Path(self.path)
         return place / "views.csv" if place.is_dir() else place
 
@@ -148,7 +148,7 @@ AnyImages = ImageTable | ImageFolders | SmallNORBFiles | NuScenes | ImageNet | O
 
 def _there(folder: str) -> Path:
     if not folder:
-        raise InputError("Images are to come from a folder, but none is named. Give its path.")
+        raise InputError("Images are to come from a folder, but none is named. Give its path (--images.folder).")
     place = Path(folder)
     if not place.is_dir():
         raise InputError(f"There is no folder {folder}.")

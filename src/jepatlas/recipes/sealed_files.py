@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from jepatlas.base.errors import InputError
@@ -11,8 +12,9 @@ __all__ = ["refuse_changed", "seal"]
 
 
 def seal(path: str) -> tuple[str, str]:
-    """Where a file lies, whatever the working folder, and what it hashes to."""
-    place = _named(path).resolve()
+    """Where a file lies, whatever the working folder, and what it hashes to. A link stays one: what is named beside it
+    lies beside the link, and not where it leads."""
+    place = Path(os.path.abspath(_named(path)))  # noqa: PTH100  (which Path.absolute does not free of "..")
     return str(place), _hash(place)
 
 

@@ -106,7 +106,8 @@ def _said(course: Course) -> str:
 
 def _table(courses: Sequence[Course]) -> dict[str, Any]:
     rows = [[one.name, step, f"{step / one.epoch:.1f}", f"{step * one.cost.step:.3g}",
-             f"{one.cost.map / one.cost.step:.2%}", f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"]
+             f"{one.cost.map / one.cost.step:.2%}" if step else "–",
+             f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"]
             for one in courses for step, found in zip(one.steps, one.accuracy, strict=True)]  # fmt: skip
     columns = ["agent", "steps", "epochs", "operations", "of which the map", "probe accuracy"]
     return {"title": "At every checkpoint that was kept", "columns": columns, "rows": rows}

@@ -38,13 +38,13 @@ class TrainingProgress:
             self.bar.update(self.task, completed=step)
 
     def report(self, step: int, values: dict[str, float]) -> None:
-        """Show loss terms and speed; outside a terminal at most one line every few seconds."""
+        """Show loss terms and speed; outside a terminal at most one line every few seconds, and the last."""
         rate = (step - self.start) / max(1e-9, time.monotonic() - self.began)
         terms = " ".join(f"{name} {value:.4g}" for name, value in values.items())
         status = f"{terms} · {rate:.0f} steps/s"
         if self.bar is not None:
             self.bar.update(self.task, status=status)
-        elif self.console is not None and time.monotonic() - self.spoke > SECONDS_BETWEEN_LINES:
+        elif self.console is not None and (step == self.steps or time.monotonic() - self.spoke > SECONDS_BETWEEN_LINES):
             self.spoke = time.monotonic()
             left = (self.steps - step) / max(1e-9, rate)
             line = f"{self.title}: step {step}/{self.steps} · {status} · {left:.0f} s left"

@@ -63,6 +63,8 @@ def offer_of(source: Path, part: Part | None = None) -> Offer:
     """Of a run of `jepatlas train vision` (states held out, unless `part` says otherwise), or of a file of latents."""
     if source.is_dir():
         return _of_agent(load_agent(source), part or "held")
+    if not source.exists():
+        raise InputError(f"There is no run folder or file {source}.")
     if part is not None:
         raise InputError(f"--part chooses among the states of a run, but {source} is a file: all of its rows are used.")
     return _of_file(source)

@@ -37,10 +37,6 @@ class RenderedObjects(DrawnWorld[ObjectRenderer]):
     A state's picture depends on the seed, the size, the camera's direction and floor, and on nothing else here: worlds
     that differ in what they show draw what both show alike. Bits are the same for one version of MuJoCo, NumPy and the
     OpenGL driver.
-
-    >>> world = RenderedObjects(categories=("car",), instances=2, azimuths=2, elevations=(30.0,), lights=("noon",))
-    >>> world.states().tolist()[1:3]
-    [[1.0, 0.0, 180.0, 30.0, 1.0], [1.0, 1.0, 0.0, 30.0, 1.0]]
     """
 
     kind: ClassVar[str] = "objects"
@@ -92,7 +88,12 @@ class RenderedObjects(DrawnWorld[ObjectRenderer]):
         return tuple(f"camera{direction:03.10g}" for direction in self.directions)
 
     def states(self) -> np.ndarray:
-        """Every combination once, (n, 5): numbers of category and light among all there are, and angles in degrees."""
+        """Every combination once, (n, 5): numbers of category and light among all there are, and angles in degrees.
+
+        >>> world = RenderedObjects(("car",), instances=2, azimuths=2, elevations=(30.0,), lights=("noon",))
+        >>> world.states().tolist()[1:3]
+        [[1.0, 0.0, 180.0, 30.0, 1.0], [1.0, 1.0, 0.0, 30.0, 1.0]]
+        """
         start, end = self.azimuth_range
         turns = (start + (end - start) * np.arange(self.azimuths) / self.azimuths) % 360
         return np.array(list(product(
