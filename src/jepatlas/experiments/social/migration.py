@@ -18,7 +18,19 @@ from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome,
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social.agents import PLANS, agent
 from jepatlas.experiments.social.by_scene import by_scene
-from jepatlas.experiments.social.race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
+from jepatlas.experiments.social.race import (
+    LEAST,
+    SOONER,
+    ahead,
+    ends,
+    faster,
+    ground,
+    learned,
+    raised,
+    reached,
+    said,
+    sound,
+)
 from jepatlas.experiments.social.race_shown import curves_figure, race_tables
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.social.sharing import probes_said, probes_table
@@ -36,6 +48,7 @@ WAYS = {
     "latents": "distilled latents",
     "shuffled": "migration, other states",
 }
+BESIDE = {"scratch": "that of one that learned alone", "shuffled": "that of one that was told of other states"}
 PUBLISHED = {"scratch": ("150", "1.00"), "logits": ("90", "0.62"), "migration": ("35", "0.28")}
 WEIGHT = 1.0  # β: what is left untold, in units of its variance, counts as much as the student's own loss
 
@@ -106,12 +119,14 @@ def judge(results: Sequence[Result]) -> Finding:
     costs = f" {said(left, WAYS)} Of these operations the map takes {over_seeds(left, 'migration_map').value:.2%}."
     return Finding(
         _outcome(left) if sound(finished) else "undecided",
-        f"{ground(finished, 'Training alone goes')}{costs if raced else ''} A probe of the teacher on the student that "
-        f"learned alone: {probes_said(finished)}.",
+        f"{ground(finished, 'Training alone goes')}{costs if raced else ''}"
+        f"{ends(finished, 'migration', 'By migration,', BESIDE)} A probe of the teacher on the student that learned "
+        f"alone: {probes_said(finished)}.",
         short=f"{factor_over_seeds(left, 'migration_times').value:.2f}× the operations; distilled "
         f"{factor_over_seeds(left, 'logits_times').value:.2f}×" if sound(finished)
         else "training alone does not surely raise the probe",
-        verdicts=(raised(finished), *((_verdict(left),) if raced else ())),
+        verdicts=(raised(finished), *((_verdict(left),) if raced else ()),
+                  *(ahead(finished, "migration", other) for other in BESIDE)),
         figures=(curves_figure(finished, WAYS, "A probe's accuracy as students learn"),),
         tables=(*race_tables(results, WAYS, PUBLISHED), probes_table(results)),
     )  # fmt: skip

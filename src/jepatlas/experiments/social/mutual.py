@@ -15,7 +15,19 @@ from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome,
 from jepatlas.experiments.social.agents import PLANS
 from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.migration import RACES, WEIGHT, watched
-from jepatlas.experiments.social.race import LEAST, SOONER, faster, ground, learned, raised, reached, said, sound
+from jepatlas.experiments.social.race import (
+    LEAST,
+    SOONER,
+    ahead,
+    ends,
+    faster,
+    ground,
+    learned,
+    raised,
+    reached,
+    said,
+    sound,
+)
 from jepatlas.experiments.social.race_shown import curves_figure, race_tables
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.social.teaching_runs import run_mutual
@@ -25,6 +37,8 @@ __all__ = ["EXPERIMENT"]
 
 WAYS = {"apart": "apart", "alternating": "in turn", "cross": "loss across"}
 TAUGHT = ("alternating", "cross")
+SAID = {"alternating": "in turn", "cross": "by a loss across"}
+BESIDE = {"apart": "that of agents that learned apart"}
 PUBLISHED = {"apart": ("120", "1.00"), "alternating": ("80", "1.05"), "cross": ("55", "1.12")}
 
 CLAIM = Claim(
@@ -61,11 +75,13 @@ def judge(results: Sequence[Result]) -> Finding:
     costs = f" {said(left, WAYS)} The map takes {map_share:.2%} of the operations of the loss across."
     return Finding(
         _outcome(left) if sound(finished) else "undecided",
-        f"{ground(finished, 'Apart, agents go')}{costs if raced else ''}",
+        f"{ground(finished, 'Apart, agents go')}{costs if raced else ''}"
+        + "".join(ends(finished, name, f"Taught {SAID[name]},", BESIDE) for name in TAUGHT),
         short=", ".join(f"{WAYS[name]} {factor_over_seeds(left, f'{name}_ratio').value:.2f}× the epochs"
                         for name in TAUGHT) if sound(finished)
         else "training apart does not surely raise the probes",
-        verdicts=(raised(finished), *(_verdict(left, name) for name in TAUGHT if raced)),
+        verdicts=(raised(finished), *(_verdict(left, name) for name in TAUGHT if raced),
+                  *(ahead(finished, name, "apart") for name in TAUGHT)),
         figures=(curves_figure(finished, WAYS, "Probes' accuracy as two agents learn"),),
         tables=race_tables(results, WAYS, PUBLISHED),
     )  # fmt: skip

@@ -18,11 +18,26 @@ import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.tables import cell, factor_over_seeds, mean_over_seeds, over_seeds
+from jepatlas.experiments.tables import cell, factor_over_seeds, mean_over_seeds, over_seeds, student
 from jepatlas.social import Cost, first_to
 
-__all__ = ["LEAST", "SOONER", "Curve", "Runner", "factor", "faster", "ground", "learned", "raced", "raised", "reached",
-           "said", "sound"]  # fmt: skip
+__all__ = [
+    "LEAST",
+    "SOONER",
+    "Curve",
+    "Runner",
+    "ahead",
+    "ends",
+    "factor",
+    "faster",
+    "ground",
+    "learned",
+    "raced",
+    "raised",
+    "reached",
+    "said",
+    "sound",
+]
 
 Curve = list[tuple[int, float]]
 LEAST = 2  # seeds: one alone has no interval
@@ -100,6 +115,22 @@ def ground(results: Sequence[Result], who: str) -> str:
     return (f"{who} from {cell(over_seeds(results, 'untrained'))} before the first step to "
             f"{cell(over_seeds(results, 'threshold'))}, which is the threshold.{none if left < seeds else ''}"
             f"{few if left < LEAST else '' if gain.low > 0 else doubt}")  # fmt: skip
+
+
+def ahead(results: Sequence[Result], name: str, other: str) -> Verdict:
+    """How much more a probe reads in the end after one way than after another, from the same weights and batches: by
+    paired differences over all seeds, also where nothing was reached sooner. It informs, and decides no claim."""
+    apart = np.array([r.value(f"{name}_final") - r.value(f"{other}_final") for r in results])
+    found = student(apart[np.isfinite(apart)])
+    return Verdict.judge(f"{name}_over_{other}", found, direction="higher",
+                         good="Accuracy at the end, above that of the other way.")  # fmt: skip
+
+
+def ends(results: Sequence[Result], name: str, who: str, others: Mapping[str, str]) -> str:
+    """The same as a sentence, with a space before it."""
+    told = {title: ahead(results, name, other) for other, title in others.items()}
+    gaps = (f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}] above {title}" for title, gap in told.items())
+    return f" {who} accuracy at the end is {' and '.join(gaps)} (means over seeds, 95%)."
 
 
 def faster(results: Sequence[Result], name: str, measure: str) -> bool:
