@@ -163,3 +163,13 @@ def test_charts_that_are_refused(tmp_path: Path):
             read_charts(both)
     with pytest.raises(InputError, match="more than once: 0"):
         read_charts([write(tmp_path / "twice.npz", h=h, ids=np.zeros(5, int)), known])
+
+
+@pytest.mark.parametrize(("anchors", "judged"), [(32, False), (33, True), (200, True)])
+def test_with_no_more_anchors_than_directions_a_newcomer_cannot_be_judged(anchors: int, judged: bool):
+    """In a white frame so few anchors lie at right angles: a copy of a member would be told that it sees nothing."""
+    h = np.random.default_rng(0).standard_normal((anchors, 32))
+    members = [ChartLatents(name, h @ rotation(32, seed), np.arange(anchors)) for seed, name in enumerate("ab")]
+    (found,) = add_verdicts(Atlas.build(members), ChartLatents("copy", h, np.arange(anchors)), seed=0)
+    assert (found.passed is not None) == judged
+    assert ("cannot be judged: 32 anchors are no more than the 32 directions" in found.advice) != judged

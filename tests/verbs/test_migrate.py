@@ -11,9 +11,12 @@ from alignments.models import FORMATS, Models, write
 from training.small import call
 from verbs.calls import Captured, answer, one_array, refused
 
-from jepatlas.align import LinearProbe, migrate
+from jepatlas.align import METRICS, LinearProbe, Null, migrate
 from jepatlas.alignments import fit_map
+from jepatlas.alignments.evidence import Evidence
+from jepatlas.alignments.migration import _map_verdict
 from jepatlas.base.linear_map import LinearMap
+from jepatlas.base.records import Estimate
 
 MODELS = Models.draw(rows=96)
 IDS = np.arange(96)
@@ -115,6 +118,15 @@ def test_a_map_of_one_group_is_fitted_too(seed: str, capsys: Captured):
     groups = one_array("groups.npy", np.arange(96) * 4 // 96)
     words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--groups", groups, "--seed", seed]
     assert value(answer(capsys, "migrate", "probe", *words), "probe_migrated") > 0.65
+
+
+def test_a_map_that_is_worse_than_the_mean_is_not_ticked():
+    """Two models that see nothing in common but their scale: shuffled pairs are worse still, and that is no praise."""
+    null = Null(-0.2, -1.2, 0.3, 0.01, 3.0, -0.7, 99, "higher")
+    for value, passed in ((-0.2, False), (0.2, True)):
+        found = _map_verdict(Evidence(METRICS["r2"], Estimate(value, value - 1, value + 0.5, 50), null))
+        assert found.passed is passed and found.threshold is None and found.name == "map_r2"
+        assert ("worse than the mean of the target" in found.advice) is not passed
 
 
 def test_time_blocks_and_a_share(capsys: Captured):

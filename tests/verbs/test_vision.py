@@ -47,7 +47,7 @@ def test_two_agents_from_a_table_to_a_map(table: Path, tmp_path: Path, capsys: p
     for view in ("left", "right"):
         assert call("train", "vision", table, "--view", view, *SMALL, "--out", tmp_path / view) == 0
         said = capsys.readouterr().out
-        assert "30 images to learn from, 6 held out." in said and "of 16 directions" in said
+        assert "30 images to learn from, 6 held out." in said and "cannot be told: 6 held-out images" in said
         assert call("encode", tmp_path / view, "--part", "all", "--layers", "--out", tmp_path / f"{view}.npz") == 0
     left, right = (np.load(tmp_path / f"{view}.npz") for view in ("left", "right"))
     assert left["h"].shape == (36, 16) and (left["ids"] == right["ids"]).all()
@@ -257,3 +257,25 @@ def test_a_file_that_is_no_table_is_said_to_be_none(data: bytes, message: str, t
     assert call("train", "vision", tmp_path / "views.csv", *SMALL, "--out", tmp_path / "run") == 2
     said = " ".join(capsys.readouterr().err.split())
     assert message in said and "multi-view table is a CSV in UTF-8" in said and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("groups", [6, 20])
+def test_the_interval_of_directions_is_by_groups(groups: int) -> None:
+    """Rows of one object are nearly copies: it is objects that there are few or many of."""
+    scales, rng = np.array([3.0, 2.0, 1.5, 1.0, 0.7, *[0.1] * 11]), np.random.default_rng(0)
+    truth = collapse_verdict(rng.standard_normal((20_000, 16)) * scales).value
+    number = np.repeat(np.arange(groups), 20)
+    drawn = [(rng.standard_normal((groups, 16))[number] + 0.2 * rng.standard_normal((len(number), 16))) * scales
+             for _ in range(40)]  # fmt: skip
+    found = [collapse_verdict(rows, number) for rows in drawn]
+    covered = sum(verdict.low <= truth <= verdict.high for verdict in found)
+    assert covered >= {6: 24, 20: 30}[groups]  # few objects do vary along fewer directions, and that is a bias
+    alone = collapse_verdict(drawn[0])
+    assert found[0].high - found[0].low > 3 * (alone.high - alone.low)
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(0, 0), (1, 1), (2, 2), (3, 3), (9, 9), (40, 4)])
+def test_of_few_images_nothing_is_said(rows: int, groups: int) -> None:
+    number = np.arange(rows) % max(groups, 1)
+    verdict = collapse_verdict(np.random.default_rng(0).standard_normal((rows, 8)), number)
+    assert verdict.passed is None and "cannot be told" in verdict.advice

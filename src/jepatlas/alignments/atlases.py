@@ -77,7 +77,19 @@ def add_verdicts(atlas: Atlas, newcomer: ChartLatents, *, seed: int) -> list[Ver
     told, rng = atlas.add(fitted).chart(newcomer.name).into.apply(held.latents), numpy_generator(seed, "newcomer")
     null = shuffled_r2(places, told, rng, held.groups)
     found = bootstrap(lambda w: {"r2": r2(places, told, w)}, len(told), rng, groups=held.groups)["r2"]
+    if len(atlas.anchors.ids) <= atlas.width:
+        return [_unjudged(newcomer.name, found, null, len(atlas.anchors.ids), atlas.width)]
     return [_joins_verdict(newcomer.name, found, null)]
+
+
+def _unjudged(name: str, found: Estimate, null: Null, anchors: int, width: int) -> Verdict:
+    """In a frame that its anchors have made white, as few of them as it is wide lie at right angles to each other: none
+    can be told from the others, and any pairing has the same R²."""
+    return Verdict.judge(
+        f"joins.{name}", found, direction="higher", null=null.mean,
+        good=f"Whether '{name}' falls on its place cannot be judged: {anchors} anchors are no more than the {width} "
+             f"directions of the frame, and R² is then the same for any pairing. Agree on more than {width} states.",
+    )  # fmt: skip
 
 
 def _joins_verdict(name: str, found: Estimate, null: Null) -> Verdict:

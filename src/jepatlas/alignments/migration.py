@@ -80,9 +80,19 @@ def migrate_between(
         title=f"A probe of {matched.a.name}, for {matched.b.name}",
         summary=" ".join([*chance, _summary(matched, found, given), *unscored(labels, held, known), *matched.missed]),
         provenance=provenance(seed) | _about(kind, given, split, known) | matched.about,
-        verdicts=(replace(r2.verdict, name="map_r2"), *found.verdicts(), *_judged(through, own, len(mapped), limit)),
+        verdicts=(_map_verdict(r2), *found.verdicts(), *_judged(through, own, len(mapped), limit)),
     )
     return Migration(carried, source, through, found, record, " ".join(chance))
+
+
+def _map_verdict(r2: Evidence) -> Verdict:
+    """By p, as for any alignment, so that no threshold stands beside the value; but what is worse than the mean of the
+    target carries nothing, however much worse shuffled pairs are."""
+    judged = replace(r2.verdict, name="map_r2", threshold=None)
+    if not judged.passed or judged.value > 0:
+        return judged
+    why = "The map is worse than the mean of the target would be: what it carries is not to be relied on."
+    return replace(judged, passed=False, advice=f"{why} {judged.advice}")
 
 
 def _carried(

@@ -1,6 +1,6 @@
 """Agents on images that never met: their latents of the same states, and what one can teach the other."""
 
-from jepatlas.social.agents import Seeing, collapse_verdict, judge_latents, load_agent, train_and_judge
+from jepatlas.social.agents import Seeing, collapse_verdict, groups_of, judge_latents, load_agent, train_and_judge
 from jepatlas.social.costs import Cost, cost_of, encoding_flops
 from jepatlas.social.graduates import agents_of, graduate
 from jepatlas.social.latents import encode_images, latents_by, latents_of
@@ -26,6 +26,7 @@ __all__ = [
     "encoding_flops",
     "first_to",
     "graduate",
+    "groups_of",
     "judge_latents",
     "latents_by",
     "latents_of",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Estimate, Record, Verdict
@@ -16,11 +17,12 @@ from jepatlas.runs import train_job, trained
 from jepatlas.social.latents import encode_images
 from jepatlas.social.samples import crops_figure
 
-__all__ = ["Seeing", "collapse_verdict", "judge_latents", "load_agent", "train_and_judge"]
+__all__ = ["Seeing", "collapse_verdict", "groups_of", "judge_latents", "load_agent", "train_and_judge"]
 
 ENOUGH = 2.0  # directions: latents that vary along fewer say next to nothing of images
 MOST = 2000  # images that are looked at
-PARTS = 20  # of these, each left out in turn
+PARTS = 20  # of these, or of their groups, each left out in turn
+FEW_ROWS, FEW_GROUPS = 10, 5
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,18 @@ def load_agent(folder: Path) -> Seeing:
 def judge_latents(folder: Path) -> Record:
     """Whether the latents of held-out images vary, and what the agent sees: kept as `records/latents.json`."""
     agent = load_agent(folder)
-    rows = agent.seen.held[:MOST]
-    verdict = collapse_verdict(agent.latents(rows))
+    held = agent.seen.held
+    rows = held[np.linspace(0, len(held) - 1, min(MOST, len(held))).round().astype(int)]
+    verdict = collapse_verdict(agent.latents(rows), groups_of(agent.seen, rows))
     figure, arrays = crops_figure(agent.recipe, agent.seen)
     record = Record("Latents", verdict.advice, provenance(agent.recipe.seed), (verdict,), (figure,), arrays=arrays)
     record.save(folder, "latents")
     return record
+
+
+def groups_of(seen: SeenImages, rows: np.ndarray) -> np.ndarray | None:
+    """Which of these images are of one object or block of time; None where each stands for itself."""
+    return seen.table.column("group")[rows] if "group" in seen.table.columns else None
 
 
 def train_and_judge(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -61,18 +69,17 @@ def train_and_judge(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     return result
 
 
-def collapse_verdict(h_bd: np.ndarray, seed: int = 0) -> Verdict:
+def collapse_verdict(h_bd: np.ndarray, groups: np.ndarray | None = None) -> Verdict:
     """How many directions latents vary along: the exponential of the entropy of their shares of the variance.
 
-    The interval is a jackknife's, by parts of the rows: a bootstrap draws rows twice, which vary along fewer directions
-    than the rows do, so that its interval may lie below the value.
+    The interval is a jackknife's, by `groups` of rows that are alike where there are any, each left out in turn. (A
+    bootstrap draws rows twice, which vary along fewer directions than the rows do.) Few rows vary along few directions
+    whatever the agent is, so that of them nothing is said.
     """
     h_bd = h_bd.astype(np.float64)
-    value, count = _directions(h_bd), min(PARTS, len(h_bd))
-    part = numpy_generator(seed, "collapse").permutation(len(h_bd)) % count
-    without = np.array([_directions(h_bd[part != one]) for one in range(count)])
-    margin = 1.96 * float(np.sqrt((count - 1) * without.var()))
-    found = Estimate(value, max(value - margin, 0.0), min(value + margin, float(h_bd.shape[1])), len(h_bd))
+    found, units = _jackknifed(h_bd, groups)
+    if len(h_bd) < FEW_ROWS or units < FEW_GROUPS:
+        return Verdict.judge("directions", found, direction="higher", good=_too_few(len(h_bd), units))
     return Verdict.judge(
         "directions",
         found,
@@ -83,10 +90,36 @@ def collapse_verdict(h_bd: np.ndarray, seed: int = 0) -> Verdict:
     )
 
 
+def _jackknifed(h_bd: np.ndarray, groups: np.ndarray | None) -> tuple[Estimate, int]:
+    """Directions with Student's interval by what is left out in turn: groups, or parts of the rows; how many there are
+    to choose from."""
+    rows = np.arange(len(h_bd)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    units = int(rows.max(initial=-1)) + 1
+    part = numpy_generator(0, "collapse").permutation(units)[rows] % PARTS
+    left_out = [_directions(h_bd[part != one]) for one in range(min(PARTS, units)) if (part != one).any()]
+    value, margin = _directions(h_bd), np.inf
+    if len(left_out) > 1:
+        spread = np.sqrt((len(left_out) - 1) * np.var(left_out))
+        margin = float(stdtrit(len(left_out) - 1, 0.975) * spread)
+    low, high = max(value - margin, 0.0), min(value + margin, float(h_bd.shape[1]))
+    return Estimate(value, low, max(high, value), len(h_bd)), units
+
+
 def _directions(h_bd: np.ndarray) -> float:
     """0 where what varies is rounding."""
+    if not len(h_bd):
+        return 0.0
     values = np.linalg.svd(h_bd - h_bd.mean(0), compute_uv=False) ** 2
     return _effective(values) if values.sum() > 1e-8 * np.square(h_bd).sum() else 0.0
+
+
+def _too_few(images: int, units: int) -> str:
+    whole = "" if units == images else f" in {units} groups"
+    return (
+        f"Whether latents collapsed cannot be told: {images} held-out images{whole} are too few, for n of them vary "
+        f"along n − 1 directions at most. Hold out at least {FEW_ROWS} images, of {FEW_GROUPS} groups where there are "
+        "groups."
+    )
 
 
 def _collapsed(found: Estimate, dim: int) -> str:

@@ -85,9 +85,10 @@ def latents_of(
 def latents_by(encoder: nn.Module, seen: Decoded, view: str | None = None) -> dict[str, np.ndarray]:
     """The same by an encoder of your own, (b, 3, height, width) bytes → (b, d), of all images or of one view's."""
     rows = np.arange(len(seen.images)) if view is None else seen.table.rows_of_view(view)
-    images, learning = np.asarray(seen.images[rows]), encoder.training
+    images, modes = np.asarray(seen.images[rows]), {module: module.training for module in encoder.modules()}
     h = encode_images(encoder.eval(), images, rows)
-    encoder.train(learning)
+    for module, learning in modes.items():  # each as it was: a part may be frozen
+        module.training = learning
     return _arrays(h, seen.table, rows, images)
 
 

@@ -22,4 +22,8 @@ def keep_freed_memory() -> bool:
     if sys.platform != "linux":
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    return mallopt is not None and bool(mallopt(TRIM_THRESHOLD, MOST) and mallopt(MMAP_THRESHOLD, LARGE))
+    if mallopt is None:
+        return False
+    # First: where only the other were taken, every large tensor would be mapped anew. Older ones take 32 MB at most.
+    large = mallopt(MMAP_THRESHOLD, LARGE) or mallopt(MMAP_THRESHOLD, 2**25)
+    return bool(large and mallopt(TRIM_THRESHOLD, MOST))

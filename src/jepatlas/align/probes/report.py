@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from jepatlas.align.nulls import half_sample_intervals
 from jepatlas.align.paired import paired
 from jepatlas.align.probes.distillation import distil
 from jepatlas.align.probes.migration import LIMIT, Support, check_widths, migrate, support
@@ -19,7 +20,6 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import bootstrap
 
 __all__ = ["MigrationReport", "migration_report"]
 
@@ -124,13 +124,15 @@ def migration_report(
         heads["distilled"] = (distil(probe, a[distilled], b[distilled], alike), b)
     hits = np.stack([head.predict(h[score]) == truth for head, h in heads.values()], axis=1)
 
-    def accuracies(weights: np.ndarray) -> dict[str, float]:
-        found = dict(zip(heads, (weights @ hits / weights.sum()).tolist(), strict=True))
+    def accuracies(rows: np.ndarray) -> dict[str, float]:
+        found = dict(zip(heads, hits[rows].mean(0).tolist(), strict=True))
         moved = found["migrated"]
         return found | {"loss": found["source"] - moved, "price": found["target"] - moved}
 
     held = group_labels(groups, len(a))[score]
-    found = bootstrap(accuracies, len(score), rng, groups=held, replicates=replicates)
+    ranges = dict.fromkeys(heads, (0.0, 1.0)) | dict.fromkeys(("loss", "price"), (-1.0, 1.0))
+    # not by a bootstrap, whose intervals by two to six groups are far too narrow
+    found = half_sample_intervals(accuracies, len(score), rng, groups=held, replicates=replicates, ranges=ranges)
     majority = np.unique(truth, return_counts=True)[1].max() / len(truth)
     kept = support(probe, translation, limit=limit, latents=a[fit])
     return MigrationReport(found["source"], found.get("untranslated"), found["migrated"], found["target"],

@@ -56,8 +56,12 @@ def train_and_keep(recipe: VisionRecipe, most: int, folder: Path, judged: AnyIma
     rows = kept_rows(seen.table.column("state"), most)
     arrays = _arrays(replace(agent, seen=seen), Seeing(recipe, untrained.eval(), seen), rows)
     write_arrays(folder / LATENTS, arrays)
-    verdicts = [collapse_verdict(arrays["h"][arrays["held"]]), *_told(folder, cost)]
+    verdicts = [collapse_verdict(arrays["h"][arrays["held"]], _held_groups(arrays)), *_told(folder, cost)]
     return record | {"verdicts": [verdict.to_json() for verdict in verdicts]}
+
+
+def _held_groups(arrays: dict[str, np.ndarray]) -> np.ndarray | None:
+    return arrays["groups"][arrays["held"]] if "groups" in arrays else None
 
 
 def kept_rows(states: np.ndarray, most: int) -> np.ndarray:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.maps import RidgeMap
+from jepatlas.align.nulls import half_sample_intervals
 from jepatlas.align.probes import LinearProbe, distil, migration_report
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.tables import cell, over_seeds
 from jepatlas.social import Seeing
@@ -58,8 +58,9 @@ def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> t
     except InputError as error:  # what the probe reads is lost on the way, and that is an answer
         return dict.fromkeys(PROBES, NONE), str(error).partition(". ")[0]
     hits = distil(probe, a[paired], b[paired], groups[paired]).predict(b[held]) == labels[held]
-    distilled = bootstrap(lambda w: {"hits": float(np.average(hits, weights=w))}, len(hits), rng, groups=groups[held],
-                          replicates=replicates)["hits"]  # fmt: skip
+    distilled = half_sample_intervals(lambda rows: {"hits": float(hits[rows].mean())}, len(hits), rng,
+                                      groups=groups[held], replicates=replicates,
+                                      ranges={"hits": (0.0, 1.0)})["hits"]  # fmt: skip
     return {"source": report.source, "untranslated": report.untranslated or NONE, "shared": report.migrated,
             "distilled": distilled, "target": report.target}, ""  # fmt: skip
 

@@ -30,6 +30,7 @@ from jepatlas.social import (
     choices_of,
     collapse_verdict,
     decide,
+    groups_of,
     latents_of,
     load_looking,
     look,
@@ -70,7 +71,7 @@ def _kept(agent: Seeing, untrained: Seeing, rows: np.ndarray, place: Path) -> li
     held = np.isin(rows, agent.seen.held)
     arrays = latents_of(agent, rows) | {"untrained": untrained.latents(rows), "held": held}
     write_arrays(place / LATENTS, arrays)
-    return [collapse_verdict(arrays["h"][held]).to_json()]
+    return [collapse_verdict(arrays["h"][held], groups_of(agent.seen, rows[held])).to_json()]
 
 
 def _told(
