@@ -139,6 +139,9 @@ def test_a_table_that_has_changed_is_not_learned_from_any_further(table: Path, t
     capsys.readouterr()
     assert call("encode", tmp_path / "run") == 2
     assert "views.csv has changed since this run began" in capsys.readouterr().err
+    (table / "views.csv").write_text("\n".join(lines).replace(",wide,", ",broad,") + "\n")  # labels may be corrected
+    assert call("encode", tmp_path / "run", "--out", tmp_path / "again.npz") == 0
+    assert "broad" in np.load(tmp_path / "again.npz")["labels"]
 
 
 def test_folders_that_list_other_images_are_refused_for_others_would_be_held_out(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import ClassVar, Literal, Self
 
 from jepatlas.base.config import check_literals
 from jepatlas.base.errors import InputError
-from jepatlas.recipes.sealed_files import refuse_changed, seal
 from jepatlas.views.images import MultiViewTable, SmallNORB, ViewTable, read_imagenet, read_nuscenes
 from jepatlas.worlds.objects import RenderedObjects, render
 
@@ -32,14 +32,19 @@ class ImageTable:
     path: str = ""
     """The table, or a folder that holds a views.csv."""
     sha256: str | None = None
-    """What the table must hash to; set when a run begins, so that a run that goes on learns from the same images."""
+    """What its states, views and groups must hash to; set when a run begins, so that it holds out the same. Labels may
+    be added or corrected later."""
 
     def sealed(self) -> ImageTable:
-        path, sha256 = seal(str(self._file()))
-        return replace(self, path=path, sha256=sha256)
+        place = os.path.abspath(self._file())  # noqa: PTH100  (a link stays one: images lie beside it)
+        return replace(self, path=place, sha256=_listing(MultiViewTable.read(place)))
 
     def read(self) -> ViewTable:
-        return MultiViewTable.read(refuse_changed(str(self._file()), self.sha256))
+        table = MultiViewTable.read(self._file())
+        if self.sha256 is not None and self.sha256 != _listing(table):
+            raise InputError(f"{self._file()} has changed since this run began: it lists other states, views or "
+                             "groups, so that others would be held out. Put it back, or begin a new run.")  # fmt: skip
+        return table
 
     def _file(self) -> Path:
         if not self.path:
