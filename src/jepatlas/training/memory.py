@@ -1,8 +1,8 @@
 """What a training step frees is kept for the next one, where the C library can be told to.
 
 A step asks for the same large tensors as the one before. Left to itself, glibc gives memory back to the system as soon
-as the top of its heap is free, and every step then pays for fresh pages: a fifth of the CPU time of a small vision
-transformer (`make bench`, vision). The largest amount of memory in use stays the same.
+as the top of its heap is free, and every step then pays for fresh pages: a tenth to a fifth of the CPU time of a small
+vision transformer (`make bench`, vision). The largest amount of memory in use stays the same.
 """
 
 from __future__ import annotations
