@@ -6,9 +6,8 @@ f encodes the context's patches alone, f̄ follows f slowly and sees the whole i
 
 Unless others are asked for, masks follow "Social-JEPA", and so does the momentum (.996 to 1 by a cosine). The published
 I-JEPA has smaller blocks of several shapes and a larger context (`MultiBlockMasks`), its momentum grows by a line
-(`rise`), and it has no class token. Here the predictor reads
-what the latent is made of (see `predictors.py`), so that the last output of the class token is trained where it is the
-latent.
+(`rise`), and it has no class token. Here the predictor reads what the latent is made of (see `predictors.py`), so that
+the last output of the class token is trained where it is the latent.
 
 References: "Self-Supervised Learning from Images with a Joint-Embedding Predictive Architecture"; "Social-JEPA:
 Emergent Geometric Isomorphism in Independently Trained World Models".
