@@ -83,7 +83,8 @@ def build_vision(recipe: VisionRecipe, seen: SeenImages) -> Any:
     mean, std = pixel_scale(seen.images, seen.learnt)
     with forked_rng(recipe.seed, "weights"):
         encoder = recipe.encoder.build((CHANNELS, recipe.size, recipe.size), mean, std)
-        parts = VisionParts(encoder, recipe.encoder.width, recipe.training.steps, recipe.seed)
+        training = recipe.training
+        parts = VisionParts(encoder, recipe.encoder.width, training.steps, recipe.seed, training.accumulate)
         objective = recipe.objective.build(parts)
     if recipe.training.ema:
         refuse_running_statistics(objective)

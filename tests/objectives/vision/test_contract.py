@@ -63,6 +63,15 @@ def test_encode_gives_one_latent_per_row(config: Any):
 
 
 @every_objective
+def test_schedules_go_by_steps_and_not_by_micro_batches(config: Any):
+    """After a third of the micro-batches a third of the steps is done: as in a run of so many steps."""
+    batch, parts, whole = crops(ROWS), made(config), made(config)
+    parts.accumulate, whole.steps = 4, 4 * STEPS
+    for number in (0, 4, 40, 4 * STEPS - 4):
+        torch.testing.assert_close(parts(batch, number).total, whole(batch, number).total)
+
+
+@every_objective
 def test_the_same_step_has_the_same_bits(config: Any):
     """Masks and slices are drawn by step and seed, unless they are to stay; DINO's temperature rises by the step."""
     batch = crops(ROWS)

@@ -15,7 +15,7 @@ from torch import Tensor
 from jepatlas.objectives.vision.dino import DINOConfig
 from jepatlas.objectives.vision.dino_head import DINOHeadConfig
 from jepatlas.objectives.vision.dinov2 import DINOv2Config
-from jepatlas.objectives.vision.distillation import TemperatureConfig, entropy, sinkhorn
+from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig, entropy, sinkhorn
 from jepatlas.objectives.vision.ibot import IBOTConfig
 from jepatlas.objectives.vision.koleo import koleo
 
@@ -184,3 +184,11 @@ def test_the_teachers_temperature_rises_and_stays():
 
 def test_one_head_or_two():
     assert len(tiny(IBOTConfig(HEAD)).heads) == 1 and len(tiny(DINOv2Config(HEAD)).heads) == 2
+
+
+def test_a_centre_moves_by_the_mean_of_a_steps_micro_batches():
+    centre, means = MovingCentre(3, 0.9, accumulate=2), torch.randn(3, 3, generator=torch.Generator().manual_seed(0))
+    for mean in means:  # the first is a look, before the step
+        centre(torch.zeros(1, 3), 1.0, mean)
+    centre.after_step()
+    torch.testing.assert_close(centre.centre, 0.1 * means[1:].mean(0))

@@ -52,18 +52,18 @@ class DINO(CropObjective):
         self.config = config or DINOConfig()
         self.head = self.config.head.build(parts.dim)
         self.teacher = MomentumTwin(nn.ModuleList([self.encoder, self.head]))
-        self.centre = MovingCentre(self.config.head.prototypes, self.config.centre_momentum)
+        self.centre = MovingCentre(self.config.head.prototypes, self.config.centre_momentum, parts.accumulate)
 
     def forward(self, batch: Crops, step: int) -> Loss:
-        temperature = self.config.temperature
-        teachers = self._assigned(torch.cat(two_crops(batch)), temperature.teacher_at(step, self.steps))
-        students = [s for group in by_size(batch.all) for s in self._logits(group, step)]
+        temperature, now = self.config.temperature, self.optimiser_step(step)
+        teachers = self._assigned(torch.cat(two_crops(batch)), temperature.teacher_at(now, self.steps))
+        held = now < self.config.head.held * self.steps
+        students = [s for group in by_size(batch.all) for s in self._logits(group, held)]
         with torch.autocast(batch.x.device.type, enabled=False):
             loss = across_views(teachers.chunk(2), students, temperature.student)
         return Loss(loss, {"image": loss.detach(), "teacher_entropy": entropy(teachers)})
 
-    def _logits(self, crops: tuple[Tensor, ...], step: int) -> tuple[Tensor, ...]:
-        held = step < self.config.head.held * self.steps
+    def _logits(self, crops: tuple[Tensor, ...], held: bool) -> tuple[Tensor, ...]:
         return at_least_float32(self.head(self.encode(torch.cat(crops)), held=held)).chunk(len(crops))
 
     @torch.no_grad()

@@ -59,11 +59,11 @@ class DINOv2(MaskedDistillation):
     def __init__(self, parts: VisionParts, config: DINOv2Config | None = None) -> None:
         self.config = config = config or DINOv2Config()
         heads = config.head.build(parts.dim), config.head.build(parts.dim)
-        centrings = _centring(config), _centring(config)
+        centrings = _centring(config, parts), _centring(config, parts)
         super().__init__(parts, heads, centrings, config.masks, config.temperature)
 
     def forward(self, batch: Crops, step: int) -> Loss:
-        told = self.distil(batch, step, held=step < self.config.head.held * self.steps)
+        told = self.distil(batch, step, held=self.optimiser_step(step) < self.config.head.held * self.steps)
         with torch.autocast(batch.x.device.type, enabled=False):
             spread = koleo(told.latents.chunk(2)[0])
         total = told.image + told.patch + self.config.koleo * spread
@@ -74,7 +74,7 @@ class DINOv2(MaskedDistillation):
         self.follow(self.config.momentum, step)
 
 
-def _centring(config: DINOv2Config) -> MovingCentre | Sinkhorn:
+def _centring(config: DINOv2Config, parts: VisionParts) -> MovingCentre | Sinkhorn:
     if config.centring == "sinkhorn":
         return Sinkhorn()
-    return MovingCentre(config.head.prototypes, CENTRE_MOMENTUM)
+    return MovingCentre(config.head.prototypes, CENTRE_MOMENTUM, parts.accumulate)

@@ -13,6 +13,7 @@ Contrasting Cluster Assignments".
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,24 +65,25 @@ class TemperatureConfig:
 
 
 class MovingCentre(nn.Module):
-    """c ← m c + (1 − m) · mean of the teacher's logits. It moves with the step, so that looking changes nothing."""
+    """c ← m c + (1 − m) · mean of the teacher's logits, of all micro-batches of a step. It moves with the step, so that
+    looking changes nothing."""
 
     centre: Tensor
 
-    def __init__(self, prototypes: int, momentum: float) -> None:
+    def __init__(self, prototypes: int, momentum: float, accumulate: int = 1) -> None:
         super().__init__()
-        self.momentum, self.seen = momentum, None
+        self.momentum, self.seen = momentum, deque[Tensor](maxlen=accumulate)
         self.register_buffer("centre", torch.zeros(prototypes))
 
     @torch.no_grad()
     def forward(self, logits_mk: Tensor, temperature: float, mean_k: Tensor) -> Tensor:
-        self.seen = mean_over_processes(mean_k)
+        self.seen.append(mean_over_processes(mean_k))
         return F.softmax((logits_mk - self.centre) / temperature, -1)
 
     @torch.no_grad()
     def after_step(self) -> None:
-        if self.seen is not None:
-            self.centre.lerp_(self.seen.to(self.centre.dtype), 1 - self.momentum)
+        if self.seen:
+            self.centre.lerp_(torch.stack([*self.seen]).mean(0).to(self.centre.dtype), 1 - self.momentum)
 
 
 class Sinkhorn(nn.Module):

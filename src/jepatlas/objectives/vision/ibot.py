@@ -44,11 +44,12 @@ class IBOTConfig:
 class IBOT(MaskedDistillation):
     def __init__(self, parts: VisionParts, config: IBOTConfig | None = None) -> None:
         self.config = config = config or IBOTConfig()
-        image, patch = (MovingCentre(config.head.prototypes, config.centre_momentum) for _ in range(2))
+        prototypes = config.head.prototypes
+        image, patch = (MovingCentre(prototypes, config.centre_momentum, parts.accumulate) for _ in range(2))
         super().__init__(parts, (config.head.build(parts.dim),), (image, patch), config.masks, config.temperature)
 
     def forward(self, batch: Crops, step: int) -> Loss:
-        told = self.distil(batch, step, held=step < self.config.head.held * self.steps)
+        told = self.distil(batch, step, held=self.optimiser_step(step) < self.config.head.held * self.steps)
         terms = {"image": told.image, "patch": told.patch, "teacher_entropy": told.entropy}
         return Loss(told.image + told.patch, {name: term.detach() for name, term in terms.items()})
 

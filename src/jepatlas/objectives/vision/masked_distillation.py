@@ -94,7 +94,8 @@ class MaskedDistillation(CropObjective, ABC):
     def distil(self, batch: Crops, step: int, *, held: bool) -> Distilled:
         views = two_crops(batch)
         masked = self.masks(views, step)
-        images, patches = self._assigned(torch.cat(views), masked, self.temperature.teacher_at(step, self.steps))
+        temperature = self.temperature.teacher_at(self.optimiser_step(step), self.steps)
+        images, patches = self._assigned(torch.cat(views), masked, temperature)
         encoder = with_tokens(self.encoder, type(self).__name__)
         tokens = encoder.tokens(torch.cat(views), masked=masked, mask_token=self.mask_token)
         latents = encoder.pooled(tokens)

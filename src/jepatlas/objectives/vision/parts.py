@@ -27,6 +27,8 @@ class VisionParts:
     steps: int
     """How many steps the run will take: schedules of momenta and temperatures end there."""
     seed: int = 0
+    accumulate: int = 1
+    """Micro-batches of a step."""
 
 
 class CropObjective(nn.Module, ABC):
@@ -35,6 +37,11 @@ class CropObjective(nn.Module, ABC):
     def __init__(self, parts: VisionParts) -> None:
         super().__init__()
         self.encoder, self.steps, self.seed = parts.encoder, parts.steps, parts.seed
+        self.accumulate = parts.accumulate
+
+    def optimiser_step(self, step: int) -> int:
+        """Of the (micro-)batch that is given as `step`: what is random goes by that number, and schedules by this."""
+        return step // self.accumulate
 
     @abstractmethod
     def forward(self, batch: Crops, step: int) -> Loss: ...

@@ -81,7 +81,7 @@ class SwAV(CropObjective):
     def logits(self, z_md: Tensor, step: int) -> Tensor:
         """Cosines with the prototypes, (m, K). Prototypes that are held have gradient zero."""
         weights = self.prototypes
-        if step < self.config.held * self.steps:
+        if self.optimiser_step(step) < self.config.held * self.steps:
             weights = weights.detach() + 0 * weights
         return F.normalize(z_md, dim=1) @ weights.to(z_md.dtype).T
 
