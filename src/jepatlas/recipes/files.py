@@ -31,6 +31,7 @@ KINDS: dict[str, tuple[type[AnyRecipe], str]] = {
 }
 
 SILENT = ("device", "threads", "parallel", "log_every", "checkpoint_every", "keep", "track")
+PLACES = ("path", "folder")
 
 
 def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
@@ -91,7 +92,8 @@ def recipe_text(recipe: Any) -> str:
 def recipe_id(recipe: Any) -> str:
     """The fingerprint that a run's checkpoints carry.
 
-    Where and how often a run reports does not change what it computes, so it may be resumed elsewhere.
+    Where and how often a run reports does not change what it computes, nor does where its files lie: it may be resumed
+    elsewhere.
     """
     # as a file would give it back: 30 where a fraction may be is 30.0
     plain: dict[str, Any] = to_plain(from_plain(type(recipe), to_plain(recipe)))
@@ -99,8 +101,9 @@ def recipe_id(recipe: Any) -> str:
 
 
 def _telling(plain: dict[str, Any]) -> dict[str, Any]:
-    """Without what is silent, in the training of every agent."""
-    left = {key: _telling(value) if isinstance(value, dict) else value for key, value in plain.items()}
+    """Without what is silent in the training of every agent, and without the place of what is known by its hash."""
+    left = {key: _telling(value) if isinstance(value, dict) else value for key, value in plain.items()
+            if key not in PLACES or plain.get("sha256") is None}  # fmt: skip
     if "training" in left:
         left["training"] = {key: value for key, value in left["training"].items() if key not in SILENT}
     return left

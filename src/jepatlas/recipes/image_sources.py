@@ -17,6 +17,7 @@ from typing import ClassVar, Literal, Self
 
 from jepatlas.base.config import check_literals
 from jepatlas.base.errors import InputError
+from jepatlas.recipes.sealed_files import MOVED
 from jepatlas.views.images import MultiViewTable, SmallNORB, ViewTable, read_imagenet, read_nuscenes
 from jepatlas.worlds.objects import RenderedObjects, render
 
@@ -40,6 +41,8 @@ class ImageTable:
         return replace(self, path=place, sha256=_listing(MultiViewTable.read(place)))
 
     def read(self) -> ViewTable:
+        if self.sha256 is not None and not self._file().exists():
+            raise InputError(f"There is no {self.path} any more, which lists the images of this run. {MOVED}")
         table = MultiViewTable.read(self._file())
         if self.sha256 is not None and self.sha256 != _listing(table):
             raise InputError(f"{self._file()} has changed since this run began: it lists other states, views or "
@@ -66,6 +69,8 @@ class _Listed(ABC):
         return replace(found, sha256=_listing(found.read()))
 
     def read(self) -> ViewTable:
+        if self.sha256 is not None and not Path(self.folder).is_dir():
+            raise InputError(f"There is no folder {self.folder} any more, which has the images of this run. {MOVED}")
         table = self._table(_there(self.folder))
         if self.sha256 is not None and self.sha256 != _listing(table):
             raise InputError(f"{self.folder} does not list the images that it did when this run began; it has "

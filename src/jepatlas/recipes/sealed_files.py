@@ -8,7 +8,9 @@ from pathlib import Path
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import sha256
 
-__all__ = ["refuse_changed", "seal"]
+__all__ = ["MOVED", "refuse_changed", "seal"]
+
+MOVED = "If it was moved, write its new place into the recipe.yaml of the run."
 
 
 def seal(path: str) -> tuple[str, str]:
@@ -21,6 +23,8 @@ def seal(path: str) -> tuple[str, str]:
 def refuse_changed(path: str, expected: str | None) -> Path:
     """The file; refused where it is not named, or no longer what `expected` says."""
     place = _named(path)
+    if expected is not None and not place.exists():
+        raise InputError(f"There is no file {path} any more, which this run learns from. {MOVED}")
     if expected is not None and expected != _hash(place):
         raise InputError(f"{path} has changed since this run began. Put the file back, or begin a new run.")
     return place
