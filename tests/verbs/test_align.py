@@ -12,7 +12,7 @@ from training.small import call
 from verbs.calls import Captured, answer, one_array, refused
 
 from jepatlas.align import split_rows
-from jepatlas.alignments import Latents, Study, align, match
+from jepatlas.alignments import Latents, Study, align, fit_map, match
 from jepatlas.alignments.figures import projections
 from jepatlas.base.linear import r2
 from jepatlas.base.linear_map import LinearMap
@@ -177,6 +177,35 @@ def test_nothing_aligned_is_an_answer_and_no_error(capsys: Captured):
     write("flat.npy", h=np.ones((64, 2)))
     assert call("align", "ada.npy", "flat.npy", *QUICK) == 0
     assert "✗ constant_target: 2 of 2 target dimensions never vary" in capsys.readouterr().out
+
+
+def test_rows_that_the_files_mark_are_held_out(capsys: Captured):
+    """Of a row that either model has learned from, nothing is scored."""
+    marks, other = np.arange(64) >= 32, np.arange(64) >= 24
+    write("ada.npz", h=MODELS.a, held=marks)
+    for kind in ("npz", "csv"):
+        write(f"ben.{kind}", h=MODELS.b, held=other)
+        found = answer(capsys, "align", "ada.npz", f"ben.{kind}", *QUICK)
+        assert found["provenance"]["pairs fitted"] == found["provenance"]["pairs held out"] == 32
+        through = fit_map("ridge", MODELS.a[~marks], MODELS.b[~marks]).map_
+        assert value(found, "r2") == pytest.approx(r2(MODELS.b[marks], through.apply(MODELS.a[marks])))
+    found = answer(capsys, "align", "ada.npz", "ben.npz", "--share", "0.25", *QUICK)  # another split is asked for
+    assert found["provenance"]["pairs held out"] == 16
+
+
+MARKS = np.arange(64) % 2 == 0
+
+
+@pytest.mark.parametrize(("arrays", "message"), [
+    ({"held": np.ones(64, bool)}, "64 of 64 rows are marked as held out by both files: some must be"),
+    ({"held": np.zeros(64, int)}, "None of 64 rows are marked as held out"),
+    ({"held": MARKS, "groups": np.arange(64) // 2}, "Rows of the group '0' are held out and not"),
+    ({"held": np.where(MARKS, 2, 0)}, "must be true or false (or 1 and 0) in each row, but row 0 has '2'"),
+    ({"held": MARKS[:3]}, "there are 64 latents, but 3 rows of held"),
+])  # fmt: skip
+def test_marks_that_cannot_be_followed(capsys: Captured, arrays: dict, message: str):
+    write("ada.npz", h=MODELS.a, **arrays)
+    assert message in refused(capsys, "align", "ada.npz", "ben.npy", *QUICK)
 
 
 def test_a_view_that_lacks_states_is_aligned_by_those_that_are_shared(capsys: Captured):

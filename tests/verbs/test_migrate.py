@@ -129,6 +129,18 @@ def test_a_map_that_is_worse_than_the_mean_is_not_ticked():
         assert ("worse than the mean of the target" in found.advice) is not passed
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rows_that_the_files_mark_score_the_probe(capsys: Captured, grouped: bool):
+    """Probe and map share the others; with one of them given, the other has them all."""
+    groups, held = np.arange(96) // 8, np.arange(96) // 8 >= 8
+    write("ada.npz", h=MODELS.a, labels=MODELS.label, held=held, **({"groups": groups} if grouped else {}))
+    found = answer(capsys, "migrate", "probe", "ada.npz", "ben.npy", "--out", "out")["provenance"]
+    assert found["pairs held out"] == 32 and found["held out"] == "as the files mark"
+    assert found["pairs fitted"] + found["rows the probe was trained on"] == 64
+    words = ["--probe", "side.safetensors", "--out", "given"]
+    assert answer(capsys, "migrate", "probe", "ada.npz", "ben.npy", *words)["provenance"]["pairs fitted"] == 64
+
+
 def test_time_blocks_and_a_share(capsys: Captured):
     words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--blocks", "12", "--share", "0.25", "--out", "out"]
     found = answer(capsys, "migrate", "probe", *words)

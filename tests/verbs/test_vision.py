@@ -53,7 +53,41 @@ def test_two_agents_from_a_table_to_a_map(table: Path, tmp_path: Path, capsys: p
     assert left["h"].shape == (36, 16) and (left["ids"] == right["ids"]).all()
     np.testing.assert_allclose(left["layer00"], left["h"], atol=1e-5)  # one block: its layer is the latent
     assert set(left["labels"]) == {"thin", "wide"} and len(set(left["groups"])) == 12
-    assert call("align", tmp_path / "left.npz", tmp_path / "right.npz", "--out", tmp_path / "align") == 0
+    words = ["align", tmp_path / "left.npz", tmp_path / "right.npz", "--out", tmp_path / "align"]
+    assert call(*words, "--share", "0.5") == 0
+    capsys.readouterr()
+    assert call(*words) == 2  # the two toys that neither has learned from
+    assert "6 held-out rows in 2 groups are too few" in capsys.readouterr().err
+
+
+def test_all_latents_mark_what_was_held_out_and_maps_are_scored_on_that(table: Path, tmp_path: Path) -> None:
+    for view in ("left", "right"):
+        words = ["--view", view, *SMALL, "--held", "0.5", "--out", tmp_path / view]
+        assert call("train", "vision", table, *words) == 0
+        assert call("encode", tmp_path / view, "--part", "all", "--out", tmp_path / f"{view}.npz") == 0
+    marks, agent = np.load(tmp_path / "left.npz")["held"], load_agent(tmp_path / "left")
+    np.testing.assert_array_equal(np.flatnonzero(marks), np.sort(agent.seen.held))
+    files = [tmp_path / "left.npz", tmp_path / "right.npz"]
+    assert call("align", *files, "--out", tmp_path / "align", "--permutations", "19") == 0
+    assert call("migrate", "probe", *files, "--out", tmp_path / "probe") in (0, 1)  # of six steps it may carry nothing
+    told = read_json(tmp_path / "align" / "records" / "align.json")["provenance"]
+    assert told["held out"] == "as the files mark" and told["pairs fitted"] == told["pairs held out"] == 18
+
+
+def test_a_folder_of_images_that_was_moved_is_named_anew_in_the_recipe(table: Path, tmp_path: Path, capsys) -> None:
+    run = tmp_path / "run"
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--out", run) == 0
+    assert call("encode", run, "--out", tmp_path / "before.npz") == 0
+    table.rename(tmp_path / "elsewhere")
+    capsys.readouterr()
+    assert call("encode", run) == 2
+    assert "If it was moved, write its new place into the recipe.yaml of the run." in capsys.readouterr().err
+    recipe = run / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace(str(table), str(tmp_path / "elsewhere")))
+    assert call("encode", run, "--out", tmp_path / "after.npz") == 0
+    before, after = (np.load(tmp_path / f"{name}.npz")["h"] for name in ("before", "after"))
+    assert (before == after).all()
+    assert call("train", "vision", "--resume", run) == 0
 
 
 def test_agents_of_a_grid_are_trained_and_judged(table: Path, tmp_path: Path) -> None:

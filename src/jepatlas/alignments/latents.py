@@ -15,7 +15,8 @@ from jepatlas.base.tables import is_id
 __all__ = ["Latents", "read_latents", "read_one"]
 
 NAMED = ("ids", "groups", "labels")
-EXTRA = (*NAMED, "raw")
+EXTRA = (*NAMED, "held", "raw")
+TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Latents:
     labels: np.ndarray | None = None  # (b,)
     raw: np.ndarray | None = None  # (b, ...)
     layers: Mapping[str, np.ndarray] = field(default_factory=dict)  # each (b, d_l), first layer first
+    held: np.ndarray | None = None  # (b,) of states that the model has not learned from
 
     def __post_init__(self) -> None:
         if self.h.ndim != 2 or not self.h.size:
@@ -71,6 +73,8 @@ def read_latents(
     for kind in NAMED:
         if (array := extra[kind]) is not None:
             extra[kind] = _column(array, f"{given[kind] or path}: {kind}")
+    if (marks := arrays.get("held")) is not None:
+        extra["held"] = _truths(_column(marks, f"{path}: held"), f"{path}: held")
     return Latents(path.stem, h, layers=layers, **extra)
 
 
@@ -111,6 +115,21 @@ def _column(array: np.ndarray, what: str) -> np.ndarray:
     if array.ndim == 0 or array.size != len(array):
         raise InputError(f"{what} must be one value per row, but its shape is {array.shape}.")
     return array.reshape(len(array))
+
+
+def _truths(column: np.ndarray, what: str) -> np.ndarray:
+    """A column of marks as booleans: those of numpy, zeros and ones, or what a CSV has of either.
+
+    >>> _truths(np.array(["True", "False"]), "held")
+    array([ True, False])
+    """
+    if column.dtype.kind == "b":
+        return column
+    told = [TRUTHS.get(f"{mark:g}" if column.dtype.kind in "iuf" else str(mark).casefold()) for mark in column]
+    if None in told:
+        row = told.index(None)
+        raise InputError(f"{what} must be true or false (or 1 and 0) in each row, but row {row} has '{column[row]}'.")
+    return np.array(told, bool)
 
 
 def _in_order(name: str) -> tuple[str, int]:

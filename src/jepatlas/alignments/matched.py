@@ -43,6 +43,12 @@ class Matched:
         return self.a.labels if self.a.labels is not None else self.b.labels
 
     @property
+    def held(self) -> np.ndarray | None:
+        """Rows of states that neither model has learned from, where a file marks them."""
+        marks = [one.held for one in (self.a, self.b) if one.held is not None]
+        return np.logical_and.reduce(marks) if marks else None
+
+    @property
     def missed(self) -> list[str]:
         """What a summary says of states that are left out; nothing where there are none."""
         if not any(self.left_out):
@@ -52,8 +58,9 @@ class Matched:
 
     @property
     def about(self) -> dict[str, Any]:
-        """The same, as provenance."""
-        return dict(zip(("left out of a", "left out of b"), self.left_out, strict=True)) if any(self.left_out) else {}
+        """The same, as provenance; and whether the files say what is held out."""
+        missed = dict(zip(("left out of a", "left out of b"), self.left_out, strict=True)) if any(self.left_out) else {}
+        return missed | ({} if self.held is None else {"held out": "as the files mark"})
 
 
 def match(a: Latents, b: Latents, *, intersect: bool = False) -> Matched:

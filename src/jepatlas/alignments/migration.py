@@ -46,7 +46,7 @@ def migrate_between(
     probe: LinearProbe | None = None,
     fitted: LinearMap | None = None,
     blocks: int | None = None,
-    share: float = 0.5,
+    share: float | None = None,
 ) -> Migration:
     """Carry a probe from a to b; what is not given, probe or map, is fitted on rows that are not held out.
 

@@ -12,6 +12,7 @@ import numpy as np
 from jepatlas.align import LinearProbe, split_rows, time_blocks
 from jepatlas.align.probes.probe import check_classes
 from jepatlas.alignments.dealing import deal_groups
+from jepatlas.alignments.marked import HALF, marked_split
 from jepatlas.alignments.matched import Matched
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import Split, hold_out
@@ -41,10 +42,14 @@ def check_widths(matched: Matched, probe: LinearProbe | None, fitted: LinearMap 
                          f"of {b} have {d_b}. Give a map from {a} to {b}, or none: one is fitted then.")  # fmt: skip
 
 
-def parts(matched: Matched, labels: np.ndarray, given: tuple[str, ...], *, blocks: int | None, share: float,
-          seed: int) -> Parts:  # fmt: skip
-    """Which rows each may see. Groups are dealt class by class; time blocks and single rows are held out by chance."""
+def parts(matched: Matched, labels: np.ndarray, given: tuple[str, ...], *, blocks: int | None,
+          share: float | None, seed: int) -> Parts:  # fmt: skip
+    """Which rows each may see. Groups are dealt class by class; time blocks and single rows are held out by chance.
+    Where files mark what is held out, that is scored on."""
     n, groups = len(labels), matched.groups
+    if (marked := marked_split(matched, share, blocks)) is not None:
+        return _as_marked(marked, groups, labels, given, seed)
+    share = HALF if share is None else share
     split = split_rows(n, numpy_generator(seed, "migrate split"), groups=groups, blocks=blocks, share=share)
     if groups is not None:  # what cannot be split is refused by now
         return _dealt(groups, labels, given, share, seed)
@@ -52,6 +57,20 @@ def parts(matched: Matched, labels: np.ndarray, given: tuple[str, ...], *, block
         return Parts(split.fit, split.fit, split.score)
     mapped, probed = halves(split.fit, labels, None if blocks is None else time_blocks(n, blocks), seed)
     return Parts(probed, mapped, split.score)
+
+
+def _as_marked(marked: Split, groups: np.ndarray | None, labels: np.ndarray, given: tuple[str, ...],
+               seed: int) -> Parts:  # fmt: skip
+    """All rows that are not held out for the one that is fitted, or halves of them for the two."""
+    if given:
+        return Parts(marked.fit, marked.fit, marked.score)
+    if groups is None:
+        mapped, probed = halves(marked.fit, labels, None, seed)
+        return Parts(probed, mapped, marked.score)
+    _check_groups(len(np.unique(groups[marked.fit])))
+    rng = numpy_generator(seed, "migrate groups")
+    part = deal_groups(groups[marked.fit], labels[marked.fit], [HALF, HALF], rng, first=0)
+    return Parts(marked.fit[part == 0], marked.fit[part == 1], marked.score)
 
 
 def _dealt(groups: np.ndarray, labels: np.ndarray, given: tuple[str, ...], share: float, seed: int) -> Parts:

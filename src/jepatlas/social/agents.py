@@ -35,7 +35,7 @@ class Seeing:
 
     def latents(self, rows: np.ndarray) -> np.ndarray:
         """Of some of its images: (b, d)."""
-        return encode_images(self.objective, self.seen.images[rows], rows, self.recipe.shuffle)
+        return encode_images(self.objective, self.seen.images, rows, self.recipe.shuffle)
 
 
 def load_agent(folder: Path) -> Seeing:

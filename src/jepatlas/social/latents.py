@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +13,7 @@ from torch import Tensor, nn
 from jepatlas.base.errors import InputError
 from jepatlas.views.images import Decoded, Shuffle, ViewTable, augmented, pipeline_named
 
-__all__ = ["Part", "encode_images", "encode_layers", "latents_by", "latents_of"]
+__all__ = ["Part", "encode_images", "latents_by", "latents_of"]
 
 BATCH = 256
 RAW = 16  # height and width of the grey images that controls are made from
@@ -19,38 +21,12 @@ RAW = 16  # height and width of the grey images that controls are made from
 Part = Literal["held", "learnt", "all"]
 
 
-@torch.no_grad()
 def encode_images(objective: Any, images: np.ndarray, rows: np.ndarray, shuffle: Shuffle | None = None) -> np.ndarray:
-    """Latents (b, d) of images (b, height, width, 3), whose numbers in the data set are `rows`.
+    """Latents (b, d) of b `rows` of a data set's images (n, height, width, 3), which may be larger than memory.
 
     `objective` may be an encoder alone.
     """
-    encode = getattr(objective, "encode", objective)
-    parts = [encode(batch) for batch in _batches(objective, images, rows, shuffle)]
-    return torch.cat(parts).float().cpu().numpy()
-
-
-@torch.no_grad()
-def encode_layers(
-    objective: Any, images: np.ndarray, rows: np.ndarray, shuffle: Shuffle | None = None
-) -> list[np.ndarray]:
-    """Latents after each block of the encoder, first to last, each (b, d)."""
-    if not hasattr(objective.encoder, "layers"):
-        raise InputError(f"{type(objective.encoder).__name__} does not give the latents of its layers.")
-    parts = [objective.encoder.layers(batch) for batch in _batches(objective, images, rows, shuffle)]
-    return [torch.cat(layer).float().cpu().numpy() for layer in zip(*parts, strict=True)]
-
-
-def _batches(objective: Any, images: np.ndarray, rows: np.ndarray, shuffle: Shuffle | None) -> Any:
-    device = next(objective.parameters()).device
-    for start in range(0, len(images), BATCH):
-        some = np.asarray(images[start : start + BATCH])
-        some = some if shuffle is None else shuffle(some, rows[start : start + BATCH])
-        yield _channels_first(some).to(device)
-
-
-def _channels_first(images: np.ndarray) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2)
+    return _encoded(objective, _given(images, rows, shuffle)).h
 
 
 def latents_of(
@@ -65,45 +41,80 @@ def latents_of(
 
     A `pipeline` augments the images first, by the seed: so two agents see the same images from two views.
     `raw` are small grey images: the PCA control is made from what the agent was given, shuffled where that was.
+    Of all states, `held` marks those that were not learned from.
     """
-    seen, table, shuffle = agent.seen, agent.seen.table, agent.recipe.shuffle
-    parts = {"held": seen.held, "learnt": seen.learnt, "all": np.arange(len(seen.images))}
+    seen, everything = agent.seen, np.arange(len(agent.seen.images))
+    parts = {"held": seen.held, "learnt": seen.learnt, "all": everything}
     rows = parts[part] if isinstance(part, str) else part
-    images = np.asarray(seen.images[rows])
-    if pipeline is None:
-        h = agent.latents(rows)
-    else:
-        images = _through(images, pipeline, seed)
-        h = encode_images(agent.objective, images, rows, shuffle)
-    arrays = _arrays(h, table, rows, images if shuffle is None else shuffle(images, rows))
-    if layers:
-        found = encode_layers(agent.objective, images, rows, shuffle)
-        arrays |= {f"layer{number:02d}": layer for number, layer in enumerate(found)}
-    return arrays
+    given = _given(seen.images, rows, agent.recipe.shuffle, None if pipeline is None else (pipeline, seed))
+    found = _encoded(agent.objective, given, layers=layers)
+    arrays = _arrays(found, seen.table, rows)
+    return arrays | {"held": np.isin(everything, seen.held)} if isinstance(part, str) and part == "all" else arrays
 
 
 def latents_by(encoder: nn.Module, seen: Decoded, view: str | None = None) -> dict[str, np.ndarray]:
     """The same by an encoder of your own, (b, 3, height, width) bytes → (b, d), of all images or of one view's."""
     rows = np.arange(len(seen.images)) if view is None else seen.table.rows_of_view(view)
-    images, modes = np.asarray(seen.images[rows]), {module: module.training for module in encoder.modules()}
-    h = encode_images(encoder.eval(), images, rows)
+    modes = {module: module.training for module in encoder.modules()}
+    found = _encoded(encoder.eval(), _given(seen.images, rows))
     for module, learning in modes.items():  # each as it was: a part may be frozen
         module.training = learning
-    return _arrays(h, seen.table, rows, images)
+    return _arrays(found, seen.table, rows)
 
 
-def _arrays(h: np.ndarray, table: ViewTable, rows: np.ndarray, images: np.ndarray) -> dict[str, np.ndarray]:
+@dataclass(frozen=True)
+class _Encoded:
+    """What a network makes of b images, and small grey ones of what it was given."""
+
+    h: np.ndarray  # (b, d)
+    raw: np.ndarray  # (b, 16, 16) at most
+    layers: list[np.ndarray]  # each (b, d), the first block first; none where they were not asked for
+
+
+def _given(
+    images: np.ndarray, rows: np.ndarray, shuffle: Shuffle | None = None, view: tuple[str, int] | None = None
+) -> Iterator[np.ndarray]:
+    """Batches of what an agent is given; `view` is a pipeline by which each image is augmented once, and its seed."""
+    for start in range(0, len(rows), BATCH):
+        part = rows[start : start + BATCH]
+        some = np.asarray(images[part])
+        some = some if view is None else _through(some, *view, first=start)
+        yield some if shuffle is None else shuffle(some, part)
+
+
+@torch.no_grad()
+def _encoded(objective: Any, given: Iterable[np.ndarray], *, layers: bool = False) -> _Encoded:
+    encode, device = getattr(objective, "encode", objective), next(objective.parameters()).device
+    if layers and not hasattr(objective.encoder, "layers"):
+        raise InputError(f"{type(objective.encoder).__name__} does not give the latents of its layers.")
+    h, raw, blocks = list[Tensor](), list[np.ndarray](), list[list[Tensor]]()
+    for some in given:
+        batch = _channels_first(some).to(device)
+        h.append(encode(batch).float().cpu())
+        raw.append(_small_grey(some))
+        if layers:
+            blocks.append([layer.float().cpu() for layer in objective.encoder.layers(batch)])
+    found = [torch.cat(layer).numpy() for layer in zip(*blocks, strict=True)]
+    return _Encoded(torch.cat(h).numpy(), np.concatenate(raw), found)
+
+
+def _channels_first(images: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2)
+
+
+def _arrays(found: _Encoded, table: ViewTable, rows: np.ndarray) -> dict[str, np.ndarray]:
     """Latents with what is known of their states: groups and labels, where all of these have one."""
-    arrays = {"h": h, "ids": table.column("state")[rows]}
+    arrays = {"h": found.h, "ids": table.column("state")[rows]}
     for name, column in (("groups", "group"), ("labels", "label")):
         if column in table.columns and (table.column(column)[rows] != "").all():
             arrays[name] = table.column(column)[rows]
-    return arrays | {"raw": _small_grey(images)}
+    return arrays | {"raw": found.raw} | {f"layer{number:02d}": layer for number, layer in enumerate(found.layers)}
 
 
-def _through(images: np.ndarray, pipeline: str, seed: int) -> np.ndarray:
+def _through(images: np.ndarray, pipeline: str, seed: int, *, first: int) -> np.ndarray:
     """Each image augmented once, as bytes again."""
-    seen = augmented(images, pipeline_named(pipeline), images.shape[1:3], seed=seed, name=f"view {pipeline}")
+    named = pipeline_named(pipeline)
+    seen = augmented(images, named, images.shape[1:3], seed=seed, name=f"view {pipeline}", first=first)
     return (seen * 255).round().byte().permute(0, 2, 3, 1).numpy()
 
 

@@ -17,6 +17,7 @@ from jepatlas.align import METRICS, split_rows, time_blocks
 from jepatlas.align.stress import Protocol
 from jepatlas.alignments import Alignment, Evidence, MapKind, Matched, Study, align, match, read_latents, stress
 from jepatlas.alignments.evidence import MAIN
+from jepatlas.alignments.marked import HALF, marked_split
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Record
 from jepatlas.base.seeding import numpy_generator
@@ -44,7 +45,8 @@ class Align(Pairing):
     """
 
     a: tyro.conf.Positional[Path]
-    """The source: latents h in npy, npz, safetensors, csv or parquet; perhaps with ids, groups, labels, raw, layer0…
+    """The source: latents h in npy, npz, safetensors, csv or parquet; perhaps with ids, groups, labels, held, raw,
+    layer0…
     In a table h is all numeric columns but those called so, or h.0, h.1, …"""
     b: tyro.conf.Positional[Path]
     """The target, in the same way; what it says of groups and labels must agree with A, or A need not say it."""
@@ -61,8 +63,8 @@ class Align(Pairing):
     """Raw inputs of B."""
     map: MapKind = "ridge"
     """How the map is fitted; ridge and robust standardise both sides and choose their penalty by held-out score."""
-    share: float = 0.5
-    """Share of the rows (groups, time blocks) that is held out."""
+    share: float | None = None
+    """Share of the rows (groups, time blocks) that is held out; by default what the files mark as held, or half."""
     permutations: int = 99
     """How often pairs are shuffled; p-values cannot be below 1 / (permutations + 1), and 5% decides: at least 19."""
     rows: int = 500
@@ -94,7 +96,7 @@ def main(words: list[str]) -> int:
         found = align(matched, options.map, replace(study, advance=advance), umap=options.umap, metrics=metrics)
     records = {"align": found.record}
     if options.stress:
-        records["stress"] = _stressed(console, matched, study, options.share)
+        records["stress"] = _stressed(console, matched, study, options.share or HALF)
     found.map.save(place := options.out / "map.safetensors")
     _save(records, options.out)
     page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
@@ -170,12 +172,16 @@ def _read(options: Align) -> Matched:
 
 def _study(matched: Matched, options: Align) -> Study:
     n, rng = len(matched.a.h), numpy_generator(options.seed, "align split")
-    if options.blocks is not None:
+    marked, share = marked_split(matched, options.share, options.blocks), options.share
+    share = HALF if share is None else share
+    if marked is not None:
+        split, groups = marked, matched.groups
+    elif options.blocks is not None:
         if matched.groups is not None:
             raise InputError(
                 "Rows are split by groups or by time blocks, not by both: leave out --blocks or the groups."
             )
-        split, groups = split_rows(n, rng, blocks=options.blocks, share=options.share), time_blocks(n, options.blocks)
+        split, groups = split_rows(n, rng, blocks=options.blocks, share=share), time_blocks(n, options.blocks)
     else:
-        split, groups = split_rows(n, rng, groups=matched.groups, share=options.share), matched.groups
+        split, groups = split_rows(n, rng, groups=matched.groups, share=share), matched.groups
     return Study(split, groups, options.blocks, options.seed, options.permutations, rows=options.rows)

@@ -49,8 +49,8 @@ class Probe(Pairing):
     """How that map is fitted."""
     limit: float = 1e6
     """Directions that the map carries less than 1/limit of the most are not carried back."""
-    share: float = 0.5
-    """Share of the rows (groups, time blocks) that is held out."""
+    share: float | None = None
+    """Share of the rows (groups, time blocks) that is held out; by default what the files mark as held, or half."""
     seed: int = 0
     """Which rows are held out."""
     out: Path = Path("runs/migrate")
