@@ -6,7 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from experiments.social_latents import DIM, agent_result, met, rotation, side, states
+from social.tiny_scenes import agent, write_scenes
+from torch import nn
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import least_squares, r2
@@ -15,10 +18,11 @@ from jepatlas.experiments.pair_noise import SHARES
 from jepatlas.experiments.social.charts import meet
 from jepatlas.experiments.social.measures import EFFORT, Effort, measured, translate
 from jepatlas.experiments.social.meetings import meetings
-from jepatlas.experiments.social.runs import kept_rows
+from jepatlas.experiments.social.runs import LATENTS, kept_rows, train_and_keep
 from jepatlas.experiments.social.shift import shifted
 from jepatlas.experiments.social.shift_widths import widths
 from jepatlas.experiments.social.stress import stressed
+from jepatlas.recipes import Augmentation, see
 from jepatlas.social import latents_of
 from jepatlas.views.images import Shuffle
 
@@ -99,19 +103,40 @@ def test_agents_of_two_views_keep_the_same_states(rng: np.random.Generator):
 
 
 def test_controls_see_what_the_agent_saw(rng: np.random.Generator):
-    """Small grey images of chosen rows, their patches shuffled as the agent's are."""
+    """Small images of chosen rows, their patches shuffled as the agent's are."""
     images, rows = rng.integers(0, 256, (5, 16, 16, 3), dtype=np.uint8), np.array([3, 1])
     columns = {"state": np.array(list("abcde")), "view": np.array(["left"] * 5)}
     table = SimpleNamespace(columns=columns, column=columns.__getitem__)
     for shuffle in (None, Shuffle(8, seed=3)):
-        agent = SimpleNamespace(
+        one = SimpleNamespace(
             seen=SimpleNamespace(images=images, table=table, held=rows[:0], learnt=rows[:0]),
             recipe=SimpleNamespace(shuffle=shuffle),
-            latents=lambda rows: rows[:, None] * 1.0,
+            objective=nn.Sequential(nn.Flatten(), nn.Linear(768, 2)),
         )
-        found, given = latents_of(agent, rows), images[rows] if shuffle is None else shuffle(images[rows], rows)
-        np.testing.assert_allclose(found["raw"], given.mean(-1), rtol=1e-5)
-        assert found["ids"].tolist() == ["d", "b"] and found["h"].ravel().tolist() == [3.0, 1.0]
+        found, given = latents_of(one, rows), images[rows] if shuffle is None else shuffle(images[rows], rows)
+        np.testing.assert_array_equal(found["raw"], given)
+        light = torch.from_numpy(given.transpose(0, 3, 1, 2).copy()) / 255
+        np.testing.assert_allclose(found["h"], one.objective(light).detach().numpy(), rtol=1e-5)
+        assert found["ids"].tolist() == ["d", "b"]
+
+
+def test_agents_that_see_the_same_images_have_pipelines_for_views(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on ImageNet: without them both would be given the same pictures, which PCA translates without fault."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    lines = (write_scenes(tmp_path / "scenes")).read_text().splitlines()
+    (tmp_path / "scenes" / "one.csv").write_text("\n".join([lines[0], *(x for x in lines if ",left," in x)]) + "\n")
+    raw = {}
+    for pipelines in ((), ("A",), ("B",)):
+        recipe = replace(agent(tmp_path / "scenes" / "one.csv", "left", steps=1), view=None,
+                         augmentation=Augmentation(pipelines))  # fmt: skip
+        folder = tmp_path / "".join(["run", *pipelines])
+        assert train_and_keep(recipe, 100, folder)["status"] == "finished"
+        raw[pipelines] = np.load(folder / LATENTS)["raw"]
+    seen = see(recipe).images
+    assert np.abs(raw[()].astype(int) - np.asarray(seen)).max() == 0  # as they are
+    assert not (raw["A",] == raw[()]).all() and not (raw["A",] == raw["B",]).all()
 
 
 def test_a_shift_costs_what_the_map_changes(rng: np.random.Generator):

@@ -17,11 +17,13 @@ from jepatlas.experiments.social import views as social_views
 from jepatlas.experiments.social.charts import NAMES
 from jepatlas.experiments.social.runs import run
 from jepatlas.experiments.social.shift_widths import steeper
+from jepatlas.experiments.tables import over_seeds_and_groups
 
 USUAL = {"scene": "rendered", "objective": "ijepa", "shuffle": "none", "width": 96, "to": 96}
 SCORES = {"r2_raw": 0.8, "dsc": 0.8, "nos_10": 0.3, "r2_rotation": 0.79, "p_r2": 0.05, "directions": 9.0} | {
-    f"r2_{name}": 0.5 for name in NAMES if name != "agents"
+    f"{key}_{name}": 0.5 for name in NAMES if name != "agents" for key in ("r2", "r2_raw")
 }
+BEYOND = ("beyond", "beyond_raw")
 
 
 def pairs(numbers: Callable[[dict], Mapping[str, float]], *places: Mapping[str, str | int]) -> list[Result]:
@@ -41,15 +43,17 @@ def pairs(numbers: Callable[[dict], Mapping[str, float]], *places: Mapping[str, 
         ((0.2, 0.2), {}, "holds"),
         ((0.2, 0.2), {"r2_rotation": 0.4}, "holds in part"),  # linear, but no isometry
         ((0.2, -0.1), {}, "holds in part"),  # one scene of two
-        ((-0.1, -0.1), {}, "does not hold"),  # pixels align as well
-        ((0.2, 0.2), {"p_r2": 0.3}, "does not hold"),  # chance
-        ((0.2, 0.2), {"directions": 1.1}, "does not hold"),  # what collapsed aligns easily
+        ((-0.1, -0.1), {}, "does not hold"),  # pixels align better
+        ((0.2, 0.2), {"beyond_raw": -0.1}, "does not hold"),  # in the other unit
+        ((0.2, 0.2), {"beyond_raw": 0.0}, "undecided"),  # no evidence is none against
+        ((0.2, 0.2), {"p_r2": 0.3}, "undecided"),  # chance
+        ((0.2, 0.2), {"directions": 1.1}, "undecided"),  # what collapsed aligns easily
     ],
 )
 def test_views(beyond: tuple[float, float], changed: dict[str, float], outcome: str):
     gains = dict(zip(("rendered", "driving"), beyond, strict=True))
     made = pairs(
-        lambda at: SCORES | {"r2": 0.8, "p_r2": 0.04, "beyond": gains[at["scene"]]} | changed,
+        lambda at: SCORES | {"r2": 0.8, "p_r2": 0.04} | dict.fromkeys(BEYOND, gains[at["scene"]]) | changed,
         *({"scene": scene} for scene in gains),
     )
     finding = social_views.judge(made)
@@ -57,9 +61,22 @@ def test_views(beyond: tuple[float, float], changed: dict[str, float], outcome: 
 
 
 def test_one_seed_decides_nothing():
-    made = pairs(lambda at: SCORES | {"r2": 0.8, "beyond": 0.2}, {})[:1]
-    assert social_views.judge(made).outcome == "does not hold"
+    made = pairs(lambda at: SCORES | {"r2": 0.8} | dict.fromkeys(BEYOND, 0.2), {})[:1]
+    assert social_views.judge(made).outcome == "undecided"
     assert not social_views.judge(made).verdicts[0].passed
+
+
+def test_seeds_that_agree_on_a_few_objects_are_not_sure_of_others():
+    """Three seeds within .002, but of objects whose interval reaches from −.1 to .3."""
+    made = pairs(lambda at: SCORES | {"r2": 0.8, "p_r2": 0.01} | dict.fromkeys(BEYOND, 0.1), {})
+    assert social_views.judge(made).outcome == "holds"
+    for one in made:
+        for verdict in one.record["verdicts"]:
+            if verdict["name"] in BEYOND:
+                verdict |= {"low": -0.1, "high": 0.3}
+    found = over_seeds_and_groups(made, "beyond")
+    assert found.low == pytest.approx(0.101 - np.hypot(0.201, 0.0025), abs=1e-3)
+    assert social_views.judge(made).outcome == "undecided"
 
 
 def paradigms(mae: float, simclr: float, flat: tuple[str, ...] = ()) -> list[Result]:
@@ -68,7 +85,7 @@ def paradigms(mae: float, simclr: float, flat: tuple[str, ...] = ()) -> list[Res
 
     def numbers(at: dict) -> dict[str, float]:
         lost = at["objective"] in flat and at["seed"] == 0
-        return SCORES | {"r2": scores[at["objective"]], "beyond": 0.1, "flops": 1e12, "cka": 0.5,
+        return SCORES | {"r2": scores[at["objective"]], "beyond": 0.1, "beyond_raw": 0.1, "flops": 1e12, "cka": 0.5,
                          "directions": 1.7 if lost else 9.0}  # fmt: skip
 
     return pairs(numbers, *({"objective": name} for name in scores))
@@ -97,7 +114,7 @@ def test_paradigms(mae: float, simclr: float, flat: tuple[str, ...], outcome: st
 
 def test_what_collapsed_is_named_marked_and_beyond_nothing():
     finding = social_paradigms.judge(paradigms(0.9, 0.5, ("ijepa", "mae")))
-    assert "beyond controls: ijepa, mae." in finding.sentence and finding.sentence.endswith("excludes 0: simclr.")
+    assert "beyond controls: ijepa, mae." in finding.sentence and finding.sentence.endswith("held-out groups: simclr.")
     assert [row[0] for row in finding.tables[0]["rows"]] == [
         "ijepa (collapsed at seed 0)", "mae (collapsed at seed 0)", "simclr"
     ]  # fmt: skip
@@ -117,7 +134,7 @@ def structure(r2: float, nos: float, flat: tuple[str, ...]) -> list[Result]:
     def numbers(at: dict) -> dict[str, float]:
         broken, lost = at["shuffle"] != "none", at["shuffle"] in flat and at["seed"] == 1
         return SCORES | {"r2": r2 if broken else 0.8, "dsc": r2 if broken else 0.8, "nos_10": nos if broken else 0.3,
-                         "beyond": 0.0, "directions": 1.7 if lost else 9.0}  # fmt: skip
+                         "beyond": 0.0, "beyond_raw": 0.0, "directions": 1.7 if lost else 9.0}  # fmt: skip
 
     return pairs(numbers, *({"shuffle": name} for name in ("none", "patches", "pixels")))
 

@@ -11,8 +11,8 @@ import scipy  # its parts are loaded when they are asked for
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
 
-__all__ = ["at", "bars", "cell", "curve", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds", "spread",
-           "student"]  # fmt: skip
+__all__ = ["at", "bars", "cell", "curve", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds",
+           "over_seeds_and_groups", "spread", "student"]  # fmt: skip
 
 
 def cell(estimate: Estimate, digits: int = 3) -> str:
@@ -74,6 +74,21 @@ def mean_over_seeds(results: Sequence[Result], name: str) -> Estimate:
     return student(_values(results, name))
 
 
+def over_seeds_and_groups(results: Sequence[Result], name: str) -> Estimate:
+    """The same for agents of which all seeds are judged by the same held-out groups, as these would be by others.
+
+    Student's reach over seeds and the mean reach by groups are added in quadrature: more seeds narrow the first alone.
+    """
+    found, own = mean_over_seeds(results, name), [result.estimate(name) for result in results]
+    known = [one for one in own if np.isfinite([one.value, one.low, one.high]).all()]
+    if len(known) < found.n or not known:
+        return Estimate(found.value, -np.inf, np.inf, found.n)
+    below, above = (float(np.mean([abs(one.value - end(one)) for one in known]))
+                    for end in (lambda one: one.low, lambda one: one.high))  # fmt: skip
+    low, high = found.value - np.hypot(found.value - found.low, below), np.hypot(found.high - found.value, above)
+    return Estimate(found.value, float(low), float(found.value + high), found.n)
+
+
 def factor_over_seeds(results: Sequence[Result], name: str) -> Estimate:
     """The same for a number that multiplies: of its logarithm, since factors lie about their geometric mean and none
     is below 0."""
@@ -82,11 +97,12 @@ def factor_over_seeds(results: Sequence[Result], name: str) -> Estimate:
     return Estimate(value, low, high, found.n)
 
 
-def student(values: np.ndarray) -> Estimate:
-    """The mean of a few numbers with Student's 95% interval."""
+def student(values: np.ndarray, among: int = 1) -> Estimate:
+    """The mean of a few numbers with Student's 95% interval; where it is one `among` several any of which may decide,
+    as wide as all of them must be to hold at once (Bonferroni)."""
     if len(values) < 2:
         return Estimate(float(values.mean()) if len(values) else np.nan, -np.inf, np.inf, len(values))
-    reach = float(scipy.stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    reach = float(scipy.stats.t.ppf(1 - 0.025 / among, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
     return Estimate(float(values.mean()), float(values.mean()) - reach, float(values.mean()) + reach, len(values))
 
 

@@ -5,7 +5,7 @@ from jepatlas.social.costs import Cost, cost_of, encoding_flops
 from jepatlas.social.graduates import agents_of, graduate
 from jepatlas.social.latents import encode_images, latents_by, latents_of
 from jepatlas.social.looking import choices_of, load_looking, train_looking
-from jepatlas.social.milestones import Milestone, first_to, milestones, stages
+from jepatlas.social.milestones import Milestone, first_to, majority_of, milestones, stages
 from jepatlas.social.teaching import refuse_told_tests, start_taught, teacher_arrays
 from jepatlas.social.viewpoints import Choice, Sights, chances, choose, decide, look, survey
 
@@ -33,6 +33,7 @@ __all__ = [
     "load_agent",
     "load_looking",
     "look",
+    "majority_of",
     "milestones",
     "refuse_told_tests",
     "stages",

@@ -39,9 +39,11 @@ class Seeing:
 
 
 def load_agent(folder: Path) -> Seeing:
+    """On the device that it was trained on, where this machine has one."""
     recipe = load_recipe(folder, VisionRecipe)
     seen = see(recipe)
-    return Seeing(recipe, trained(build_vision(recipe, seen), recipe, folder), seen)
+    objective = trained(build_vision(recipe, seen), recipe, folder)
+    return Seeing(recipe, objective.to(recipe.training.device_here()), seen)
 
 
 def judge_latents(folder: Path) -> Record:

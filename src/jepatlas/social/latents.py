@@ -16,7 +16,7 @@ from jepatlas.views.images import Decoded, Shuffle, ViewTable, augmented, pipeli
 __all__ = ["Part", "encode_images", "latents_by", "latents_of"]
 
 BATCH = 256
-RAW = 16  # height and width of the grey images that controls are made from
+RAW = 16  # height and width of the images that controls are made from
 
 Part = Literal["held", "learnt", "all"]
 
@@ -40,7 +40,7 @@ def latents_of(
     """Everything that `jepatlas align` and `jepatlas migrate` can use, of states held out or learned from; or of rows.
 
     A `pipeline` augments the images first, by the seed: so two agents see the same images from two views.
-    `raw` are small grey images: the PCA control is made from what the agent was given, shuffled where that was.
+    `raw` are small images: the PCA control is made from what the agent was given, shuffled where that was.
     Of all states, `held` marks those that were not learned from.
     """
     seen, everything = agent.seen, np.arange(len(agent.seen.images))
@@ -53,7 +53,10 @@ def latents_of(
 
 
 def latents_by(encoder: nn.Module, seen: Decoded, view: str | None = None) -> dict[str, np.ndarray]:
-    """The same by an encoder of your own, (b, 3, height, width) bytes → (b, d), of all images or of one view's."""
+    """The same by an encoder of your own, of all images or of one view's.
+
+    It takes images (b, 3, height, width), light from 0 to 1, and gives latents (b, d).
+    """
     rows = np.arange(len(seen.images)) if view is None else seen.table.rows_of_view(view)
     modes = {module: module.training for module in encoder.modules()}
     found = _encoded(encoder.eval(), _given(seen.images, rows))
@@ -64,10 +67,10 @@ def latents_by(encoder: nn.Module, seen: Decoded, view: str | None = None) -> di
 
 @dataclass(frozen=True)
 class _Encoded:
-    """What a network makes of b images, and small grey ones of what it was given."""
+    """What a network makes of b images, and small ones of what it was given."""
 
     h: np.ndarray  # (b, d)
-    raw: np.ndarray  # (b, 16, 16) at most
+    raw: np.ndarray  # (b, 16, 16, 3) at most, bytes
     layers: list[np.ndarray]  # each (b, d), the first block first; none where they were not asked for
 
 
@@ -91,7 +94,7 @@ def _encoded(objective: Any, given: Iterable[np.ndarray], *, layers: bool = Fals
     for some in given:
         batch = _channels_first(some).to(device)
         h.append(encode(batch).float().cpu())
-        raw.append(_small_grey(some))
+        raw.append(_small(some))
         if layers:
             blocks.append([layer.float().cpu() for layer in objective.encoder.layers(batch)])
     found = [torch.cat(layer).numpy() for layer in zip(*blocks, strict=True)]
@@ -99,7 +102,8 @@ def _encoded(objective: Any, given: Iterable[np.ndarray], *, layers: bool = Fals
 
 
 def _channels_first(images: np.ndarray) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2)
+    """Light from 0 to 1, as crops are in training."""
+    return torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2) / 255
 
 
 def _arrays(found: _Encoded, table: ViewTable, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -118,8 +122,8 @@ def _through(images: np.ndarray, pipeline: str, seed: int, *, first: int) -> np.
     return (seen * 255).round().byte().permute(0, 2, 3, 1).numpy()
 
 
-def _small_grey(images: np.ndarray) -> np.ndarray:
-    """(b, height, width, 3) → (b, 16, 16), means over squares of pixels."""
-    grey = torch.from_numpy(np.ascontiguousarray(images)).float().mean(-1)
-    small = torch.nn.functional.adaptive_avg_pool2d(grey[:, None], (min(RAW, grey.shape[1]), min(RAW, grey.shape[2])))
-    return small[:, 0].numpy()
+def _small(images: np.ndarray) -> np.ndarray:
+    """(b, height, width, 3) → (b, 16, 16, 3), means over squares of pixels."""
+    size = (min(RAW, images.shape[1]), min(RAW, images.shape[2]))
+    small = 255 * torch.nn.functional.adaptive_avg_pool2d(_channels_first(images), size)
+    return small.round().byte().permute(0, 2, 3, 1).numpy()

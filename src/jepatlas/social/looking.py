@@ -47,7 +47,7 @@ def load_looking(recipe: LookingRecipe, sights: Sights, folder: Path) -> Any:
     newest = latest_checkpoint(folder / "checkpoints")
     if newest is not None:
         load_weights(objective, load_checkpoint(newest, recipe_id(recipe)).tensors)
-    return objective.to(recipe.training.device).eval()
+    return objective.to(recipe.training.device_here()).eval()
 
 
 def choices_of(folder: Path) -> list[Choice]:

@@ -29,7 +29,7 @@ from jepatlas.social.agents import Seeing
 from jepatlas.social.graduates import agents_of
 from jepatlas.training import load_checkpoint, load_weights
 
-__all__ = ["Milestone", "first_to", "milestones", "stages"]
+__all__ = ["Milestone", "first_to", "majority_of", "milestones", "stages"]
 
 Trained = VisionRecipe | TaughtRecipe | MutualRecipe
 
@@ -60,7 +60,7 @@ def milestones(recipe: Trained, folder: Path) -> dict[str, list[Milestone]]:
 
 def stages(recipe: Trained, folder: Path) -> Iterator[tuple[int, Any]]:
     """The objective of a run before its first step and at every checkpoint: one module, whose weights change."""
-    kept, objective = _kept(folder), _fresh(recipe)
+    kept, objective = _kept(folder), _fresh(recipe).to(recipe.training.device_here())
     yield 0, objective
     for step, path in kept:
         load_weights(objective, load_checkpoint(path, recipe_id(recipe)).tensors)
@@ -83,6 +83,15 @@ def _kept(folder: Path) -> list[tuple[int, Path]]:
 def _hits(agent: Seeing, seen: SeenImages) -> np.ndarray:
     probe = LinearProbe.fit(agent.latents(seen.learnt), seen.table.labels(seen.learnt))
     return probe.predict(agent.latents(seen.held)) == seen.table.labels(seen.held)
+
+
+def majority_of(labels: np.ndarray) -> float:
+    """The share of the commonest class, which is what a constant guess gets right.
+
+    >>> majority_of(np.array(["left", "straight", "straight", "straight"]))
+    0.75
+    """
+    return float(np.unique(labels, return_counts=True)[1].max() / len(labels))
 
 
 def first_to(curve: list[tuple[int, float]], threshold: float) -> float:

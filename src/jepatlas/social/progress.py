@@ -20,7 +20,7 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.recipes import MutualRecipe, SeenImages, TaughtRecipe, VisionRecipe, any_recipe, see
 from jepatlas.social.costs import Cost, cost_of
 from jepatlas.social.graduates import agents_of
-from jepatlas.social.milestones import milestones
+from jepatlas.social.milestones import majority_of, milestones
 from jepatlas.social.samples import labels_of
 
 __all__ = ["judge_progress"]
@@ -37,6 +37,7 @@ class Course:
     accuracy: list[Estimate]
     epoch: float  # in steps
     cost: Cost  # of a step of its run
+    majority: float  # what the commonest class alone gives
 
     def series(self, unit: float) -> dict[str, Any]:
         """A line of the figure; `unit` is what one step counts."""
@@ -83,7 +84,8 @@ def _courses(folder: Path, *, named: bool = False) -> list[Course]:
         title = folder.name if name == "own" else f"{folder.name}, {name}" if named else name
         accuracy = [_interval(mark.hits, seen[name]) for mark in marks]
         epoch = len(seen[name].learnt) / members[name].training.batch_size
-        courses.append(Course(title, [mark.step for mark in marks], accuracy, epoch, cost))
+        majority = majority_of(seen[name].table.labels(seen[name].held))
+        courses.append(Course(title, [mark.step for mark in marks], accuracy, epoch, cost, majority))
     return courses
 
 
@@ -101,15 +103,15 @@ def _said(course: Course) -> str:
     first, last = course.accuracy[0], course.accuracy[-1]
     return (f"{course.name}: a probe's accuracy on held-out groups goes from {first.value:.3f} before the first step "
             f"to {last.value:.3f} [{last.low:.3f}, {last.high:.3f}] after {course.steps[-1] / course.epoch:.1f} "
-            "epochs.")  # fmt: skip
+            f"epochs; the commonest class alone gives {course.majority:.3f}.")  # fmt: skip
 
 
 def _table(courses: Sequence[Course]) -> dict[str, Any]:
     rows = [[one.name, step, f"{step / one.epoch:.1f}", f"{step * one.cost.step:.3g}",
              f"{one.cost.map / one.cost.step:.2%}" if step else "–",
-             f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"]
+             f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]", f"{one.majority:.3f}"]
             for one in courses for step, found in zip(one.steps, one.accuracy, strict=True)]  # fmt: skip
-    columns = ["agent", "steps", "epochs", "operations", "of which the map", "probe accuracy"]
+    columns = ["agent", "steps", "epochs", "operations", "of which the map", "probe accuracy", "commonest class"]
     return {"title": "At every checkpoint that was kept", "columns": columns, "rows": rows}
 
 

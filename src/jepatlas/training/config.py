@@ -81,6 +81,16 @@ class TrainingConfig:
         """The device; an `InputError` where it, or an extra that is asked for, is not there."""
         for name in self.track:
             require(name, "track", f"--track {name}")
+        return self._device()
+
+    def device_here(self) -> torch.device:
+        """The device, or the CPU where this machine has none such: what was trained elsewhere is used anywhere."""
+        try:
+            return self._device()
+        except InputError:
+            return torch.device("cpu")
+
+    def _device(self) -> torch.device:
         try:
             number = torch.zeros((), device=self.device)
             number.item()  # a "meta" tensor is made, but holds nothing

@@ -34,7 +34,8 @@ def counted_flops() -> Iterator[FlopCounterMode]:
 
 def step_flops(objective: Any, batches: Batches, accumulate: int = 1) -> int:
     """Operations of the forward and backward pass of one optimiser step; the objective stays as it is."""
-    copied = deepcopy(objective)
+    batch = batches(0)
+    copied = deepcopy(objective).to(batch.x.device)
     with torch.random.fork_rng(), counted_flops() as counter:
-        copied(batches(0), 0).total.backward()
+        copied(batch, 0).total.backward()
     return accumulate * counter.get_total_flops()

@@ -2,7 +2,7 @@
 
     agents       h¹(s) → h²(s)                   what is claimed
     untrained    the same networks before their first step
-    pca, pca_16  principal components of grey images, as wide as the latents, and 16 of them
+    pca, pca_16  principal components of small images, as wide as the latents, and 16 of them
     pixels       principal components of the first view → h²: what of the second agent needs no first agent
 
 Maps are fitted on states that the agents learned from, and judged on whole objects or blocks of time that they did not.
@@ -31,8 +31,8 @@ SHARE = 0.99
 NAMES = {
     "agents": "trained agents",
     "untrained": "untrained agents",
-    "pca": "PCA of grey pixels, as wide",
-    "pca_16": "PCA of grey pixels, 16 wide",
+    "pca": "PCA of pixels, as wide",
+    "pca_16": "PCA of pixels, 16 wide",
     "pixels": "PCA of the first view → second agent",
 }
 CONTROLS = ("untrained", "pca", "pca_16")

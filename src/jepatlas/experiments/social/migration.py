@@ -80,7 +80,7 @@ class Race:
 
 RACES: dict[Scale, Race] = {
     "tiny": Race(("rendered",), 2, 16, 2.0, None, 5),
-    "small": Race(("rendered", "driving"), 12, 16, 40.0, None, 200),
+    "small": Race(("rendered",), 12, 16, 40.0, None, 200),
     "paper": Race(("smallnorb",), 50, 64, 40.0, 0.85, 500),
 }
 

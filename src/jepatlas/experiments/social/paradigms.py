@@ -20,7 +20,7 @@ from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.objectives import OBJECTIVES
 from jepatlas.experiments.social.paradigms_shown import bars_figure, lost_table, scores_table
 from jepatlas.experiments.social.predictions_rules import ENOUGH, lively
-from jepatlas.experiments.tables import grouped, mean_over_seeds, over_seeds, spread, student
+from jepatlas.experiments.tables import grouped, over_seeds, over_seeds_and_groups, spread, student
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -58,20 +58,23 @@ def judge(pairs: Sequence[Result]) -> Finding:
     surely above it. What collapsed at some seed aligns easily, and is above nothing, neither others nor controls."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
     flat = [name for name, runs in kinds.items() if not lively(runs)]
-    ahead = {name: _ahead(kinds.get(OURS, []), runs) for name, runs in kinds.items() if name != OURS}
+    rivals = len(kinds) - (OURS in kinds)
+    ahead = {name: _ahead(kinds.get(OURS, []), runs, rivals) for name, runs in kinds.items() if name != OURS}
     higher = [name for name, found in ahead.items() if found.low > 0]
     lower = [name for name, found in ahead.items() if found.high < 0]
     above, below = [] if OURS in flat else higher, [name for name in lower if name not in flat]
-    beyond = [name for name, runs in kinds.items() if name not in flat and mean_over_seeds(runs, "beyond").low > 0]
+    beyond = [name for name, runs in kinds.items() if name not in flat
+              and all(over_seeds_and_groups(runs, unit).low > 0 for unit in ("beyond", "beyond_raw"))]  # fmt: skip
     return Finding(
         "undecided" if not ahead or not (above or below)
         else "does not hold" if below
         else "holds" if len(above) == len(ahead)
         else "holds in part",
         f"Held-out R², mean ± standard deviation over seeds: {_listed(kinds)}. Controls: {_controls(kinds)}. By paired "
-        f"differences over seeds, R² of I-JEPA is surely above that of {_names(higher)} and surely below that of "
-        f"{_names(lower)}. {_collapsed(flat)}So I-JEPA counts as above {_names(above)} and below {_names(below)}. "
-        f"Beyond the best control by a mean whose interval excludes 0: {_names(beyond)}.",
+        f"differences over seeds, of the same held-out states, R² of I-JEPA is surely above that of {_names(higher)} "
+        f"and surely below that of {_names(lower)} (at 95% for all {rivals} comparisons at once). {_collapsed(flat)}So "
+        f"I-JEPA counts as above {_names(above)} and below {_names(below)}. Surely beyond the best control, "
+        f"standardised and as they are, over seeds and held-out groups: {_names(beyond)}.",
         short=f"I-JEPA {'collapsed, ' if OURS in flat else ''}surely above {len(above)}, below {len(below)} of "
         f"{len(ahead)}",
         verdicts=tuple(_verdict(name, found, OURS in flat) for name, found in ahead.items()),
@@ -89,11 +92,11 @@ def _collapsed(flat: Sequence[str]) -> str:
             f"counted as better than others or as beyond controls: {_names(flat)}. ") if flat else ""  # fmt: skip
 
 
-def _ahead(ours: Sequence[Result], others: Sequence[Result]) -> Estimate:
-    """How far R² is above that of another objective, at the same seeds."""
+def _ahead(ours: Sequence[Result], others: Sequence[Result], rivals: int) -> Estimate:
+    """How far R² is above that of another objective, of as many `rivals`, at the same seeds."""
     theirs = {run.at["seed"]: run.value("r2") for run in others}
     gaps = np.array([run.value("r2") - theirs.get(run.at["seed"], np.nan) for run in ours])
-    return student(gaps[np.isfinite(gaps)])
+    return student(gaps[np.isfinite(gaps)], among=rivals)
 
 
 def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:

@@ -5,8 +5,9 @@
     all      the same with what was paid before: the teacher's training, and its latents of the shared states
 
 A way that does not get there is charged all it had, which is less than it would need; `reached` tells. Where training
-from scratch ends no higher than it began, nothing was learned that could be reached sooner: such a seed is charged
-nothing and counts in no mean. Means of costs over seeds are geometric, so that those of factors are factors of means.
+from scratch ends no higher than it began, or no higher than the commonest class alone would give, or does not get to
+the threshold itself, nothing was learned that could be reached sooner: such a seed is charged nothing and counts in no
+mean. Means of costs over seeds are geometric, so that those of factors are factors of means.
 """
 
 from __future__ import annotations
@@ -55,12 +56,15 @@ class Runner:
     before: float = 0.0
 
 
-def raced(runners: Mapping[str, Runner], threshold: float | None, epoch: float) -> dict[str, Estimate]:
-    """All measures of all ways; the first way sets the threshold where none is given. `epoch` is in steps."""
+def raced(
+    runners: Mapping[str, Runner], threshold: float | None, epoch: float, majority: float = 0.0
+) -> dict[str, Estimate]:
+    """All measures of all ways; the first way sets the threshold where none is given. `epoch` is in steps, `majority`
+    the share of the commonest class among what is judged by."""
     first, *_ = runners
-    goal = runners[first].curve[-1][1] if threshold is None else threshold
-    found = {"threshold": goal, "untrained": runners[first].curve[0][1]}
-    found["gain"] = goal - found["untrained"]
+    start, end = (runners[first].curve[place][1] for place in (0, -1))
+    goal = end if threshold is None else threshold
+    found = {"threshold": goal, "untrained": start, "alone": end, "gain": end - start, "majority": majority}
     spent = {name: _spent(runner, goal) for name, runner in runners.items()}
     for name, runner in runners.items():
         steps, reached = spent[name]
@@ -76,6 +80,7 @@ def raced(runners: Mapping[str, Runner], threshold: float | None, epoch: float) 
             f"{name}_all": (flops + runner.before) / (spent[first][0] * runners[first].cost.step),
             f"{name}_final": runner.curve[-1][1],
         }
+    found["learned"] = float(end > start and end > majority and found[f"{first}_reached"])
     return {name: Estimate(value, value, value, 1) for name, value in found.items()}
 
 
@@ -86,8 +91,8 @@ def _spent(runner: Runner, goal: float) -> tuple[float, bool]:
 
 
 def learned(results: Sequence[Result]) -> list[Result]:
-    """Seeds at which training from scratch raised the probe."""
-    return [r for r in results if r.value("gain") > 0]
+    """Seeds at which training from scratch raised the probe, above the commonest class and to the threshold."""
+    return [r for r in results if r.value("learned") == 1]
 
 
 def raised(results: Sequence[Result]) -> Verdict:
@@ -108,12 +113,14 @@ def sound(results: Sequence[Result]) -> bool:
 def ground(results: Sequence[Result], who: str) -> str:
     """From where to where training from scratch goes, and what does not follow where that is not upwards."""
     seeds, left, gain = len(results), len(learned(results)), mean_over_seeds(results, "gain")
-    none = (f" At {seeds - left} of {seeds} seeds that is no higher: nothing was learned that could be reached sooner, "
-            "and such seeds are left out.")  # fmt: skip
+    none = (f" At {seeds - left} of {seeds} seeds that is no higher than it began, than the commonest class or than "
+            "the threshold: nothing was learned that could be reached sooner, and such seeds are left "
+            "out.")  # fmt: skip
     few = f" With fewer than {LEAST} seeds left, nothing follows."
     doubt = f" In the mean over all seeds the probe is not surely raised (by {cell(gain)}, 95%), so nothing follows."
-    return (f"{who} from {cell(over_seeds(results, 'untrained'))} before the first step to "
-            f"{cell(over_seeds(results, 'threshold'))}, which is the threshold.{none if left < seeds else ''}"
+    start, end, goal = (cell(over_seeds(results, name)) for name in ("untrained", "alone", "threshold"))
+    return (f"{who} from {start} before the first step to {end}, where the threshold is {goal} and the commonest class "
+            f"alone gives {over_seeds(results, 'majority').value:.3f}.{none if left < seeds else ''}"
             f"{few if left < LEAST else '' if gain.low > 0 else doubt}")  # fmt: skip
 
 

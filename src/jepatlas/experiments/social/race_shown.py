@@ -27,18 +27,19 @@ def _runs(results: Sequence[Result], ways: Mapping[str, str], published: Mapping
     rows = [
         [title, r.at["seed"], r.record.get("ways", {}).get(name, r.status), _plain(r.value(f"{name}_final")),
          _plain(r.value(f"{name}_directions"), ".1f"), _plain(r.value("untrained")), _plain(r.value("threshold")),
+         _plain(r.value("majority")),
          *_spent(r, name), *published.get(name, ("", ""))]
         for name, title in ways.items() for r in results
     ]  # fmt: skip
     columns = ["way", "seed", "run", "accuracy at the end", "directions", "before the first step", "threshold",
-               "reached", "epochs", "× operations", "published epochs", "published ×"]  # fmt: skip
+               "commonest class", "reached", "epochs", "× operations", "published epochs", "published ×"]  # fmt: skip
     return {"title": "Epochs and operations until a probe reaches the threshold on held-out groups", "columns": columns,
             "rows": rows}  # fmt: skip
 
 
 def _spent(result: Result, name: str) -> tuple[str, str, str]:
-    """Where the threshold is no higher than where all begin, nobody reaches anything, and nobody is charged."""
-    if result.value("gain") <= 0:
+    """Where the first way learned nothing, nobody reaches anything, and nobody is charged."""
+    if result.value("learned") != 1:
         return "–", "nothing learned", "–"
     return ("yes" if result.value(f"{name}_reached") == 1 else "no", _plain(result.value(f"{name}_epochs"), ".1f"),
             _plain(result.value(f"{name}_times"), ".2f"))  # fmt: skip
@@ -73,8 +74,16 @@ def curves_figure(results: Sequence[Result], ways: Mapping[str, str], title: str
                "series": [_mean_curve(results, name, label, scale) for name, label in ways.items()
                           if any(name in r.record.get("curves", {}) for r in results)]}
               for unit, scale in units.items()]  # fmt: skip
+    for panel in panels:
+        panel["series"].append(_constant(results, max(max(one["x"]) for one in panel["series"])))
     return {"kind": "curves", "title": title, "y_label": "probe accuracy, held out", "panels": panels,
-            "note": "Held-out groups; means over seeds, with the lowest and the highest as bands."}  # fmt: skip
+            "note": "Held-out groups; means over seeds, with the lowest and the highest as bands. Dashes: the "
+            "commonest class alone."}  # fmt: skip
+
+
+def _constant(results: Sequence[Result], end: float) -> dict[str, Any]:
+    share = over_seeds(results, "majority").value
+    return {"name": "commonest class", "x": [0.0, end], "y": [share, share], "dash": True}
 
 
 def _epochs(result: Result, name: str) -> np.ndarray:

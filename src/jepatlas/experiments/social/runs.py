@@ -1,7 +1,8 @@
 """What one trial of Social-JEPA's study does: train one agent on its view, and keep its latents of all states.
 
 Beside the latents lie those of the same network before its first step, which is what an untrained agent is, and small
-grey images for PCA. What two agents have in common is found out when the experiment concludes.
+images for PCA. Where agents see the same images, a view is the pipeline that augments them. What two agents have in
+common is found out when the experiment concludes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from jepatlas.social import Seeing, collapse_verdict, latents_of, load_agent
 from jepatlas.training.flops import step_flops
 from jepatlas.worlds.objects import RenderedObjects
 
-__all__ = ["LATENTS", "kept_rows", "recipe_of", "run", "train_and_keep"]
+__all__ = ["LATENTS", "kept_rows", "pipeline_of", "recipe_of", "run", "train_and_keep"]
 
 LATENTS = "latents.npz"
 
@@ -50,8 +51,8 @@ def train_and_keep(recipe: VisionRecipe, most: int, folder: Path, judged: AnyIma
     if record["status"] != "finished":
         return record
     agent = load_agent(folder)
-    untrained = build_vision(recipe, agent.seen)
-    cost = step_flops(untrained, build_crops(recipe, agent.seen)) * recipe.training.steps
+    untrained = build_vision(recipe, agent.seen).to(recipe.training.device_here())
+    cost = step_flops(untrained, build_crops(recipe, agent.seen), recipe.training.accumulate) * recipe.training.steps
     seen = agent.seen if judged is None else see(replace(recipe, images=judged))
     rows = kept_rows(seen.table.column("state"), most)
     arrays = _arrays(replace(agent, seen=seen), Seeing(recipe, untrained.eval(), seen), rows)
@@ -74,11 +75,17 @@ def kept_rows(states: np.ndarray, most: int) -> np.ndarray:
 
 
 def _arrays(agent: Seeing, untrained: Seeing, rows: np.ndarray) -> dict[str, np.ndarray]:
-    arrays = latents_of(agent, rows, layers=agent.recipe.objective.kind == "ijepa" and agent.recipe.shuffle is None)
-    held = np.isin(rows, agent.seen.held)
-    arrays["untrained"] = untrained.latents(rows)
-    layers = {name: array[held] for name, array in arrays.items() if name.startswith("layer")}  # to be scored alone
-    return arrays | layers | {"held": held}
+    recipe, held = agent.recipe, np.isin(rows, agent.seen.held)
+    layers, pipeline = recipe.objective.kind == "ijepa" and recipe.shuffle is None, pipeline_of(recipe)
+    arrays = latents_of(agent, rows, layers=layers, pipeline=pipeline)
+    arrays["untrained"] = latents_of(untrained, rows, pipeline=pipeline)["h"]
+    scored = {name: array[held] for name, array in arrays.items() if name.startswith("layer")}  # to be scored alone
+    return arrays | scored | {"held": held}
+
+
+def pipeline_of(recipe: VisionRecipe) -> str | None:
+    """What makes the view of an agent where all see the same images: the first of its pipelines."""
+    return next(iter(recipe.augmentation.pipelines), None) if recipe.view is None else None
 
 
 def _told(folder: Path, flops: int) -> list[Verdict]:

@@ -1,8 +1,11 @@
 """A probe of one agent, read from another with no training of it: the published way, and what stands beside it.
 
     source       the probe on its own agent           untranslated   as it is, on the other ("A-probe")
-    shared       through the map between them         distilled      a linear head of the other, fitted to its logits
-    target       a probe trained on the other agent's own labels
+    shared       through W⁻¹, as published            backwards      through a map that was fitted the other way
+    distilled    a linear head fitted to its logits   target         a probe trained on the other agent's own labels
+    majority     the commonest class alone
+
+Where W is ill-conditioned its inverse multiplies what is noise, which a map fitted backwards does not.
 
 Probe and map are fitted on different groups of the states that were learned from; all are scored on held-out groups.
 """
@@ -23,7 +26,7 @@ from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.tables import cell, over_seeds
-from jepatlas.social import Seeing
+from jepatlas.social import Seeing, majority_of
 
 __all__ = ["probes_said", "probes_table", "share_probe"]
 
@@ -31,8 +34,10 @@ PROBES = {
     "source": "on its own agent",
     "untranslated": "as it is (A-probe)",
     "shared": "through the map",
+    "backwards": "through a map fitted backwards",
     "distilled": "distilled head",
     "target": "trained on the target",
+    "majority": "commonest class",
 }
 PUBLISHED = {"untranslated": 0.4959, "shared": 0.5170, "distilled": 0.5063}
 
@@ -57,12 +62,15 @@ def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> t
                                   replicates=replicates)  # fmt: skip
     except InputError as error:  # what the probe reads is lost on the way, and that is an answer
         return dict.fromkeys(PROBES, NONE), str(error).partition(". ")[0]
-    hits = distil(probe, a[paired], b[paired], groups[paired]).predict(b[held]) == labels[held]
-    distilled = half_sample_intervals(lambda rows: {"hits": float(hits[rows].mean())}, len(hits), rng,
-                                      groups=groups[held], replicates=replicates,
-                                      ranges={"hits": (0.0, 1.0)})["hits"]  # fmt: skip
+    back = RidgeMap(standardise=True).fit(b[paired], a[paired], groups=groups[paired])
+    hits = {"distilled": distil(probe, a[paired], b[paired], groups[paired]).predict(b[held]) == labels[held],
+            "backwards": probe.predict(back.transform(b[held])) == labels[held]}  # fmt: skip
+    told = half_sample_intervals(lambda rows: {name: float(one[rows].mean()) for name, one in hits.items()},
+                                 int(held.sum()), rng, groups=groups[held], replicates=replicates,
+                                 ranges=dict.fromkeys(hits, (0.0, 1.0)))  # fmt: skip
+    share, count = majority_of(labels[held]), int(held.sum())
     return {"source": report.source, "untranslated": report.untranslated or NONE, "shared": report.migrated,
-            "distilled": distilled, "target": report.target}, ""  # fmt: skip
+            "target": report.target, "majority": Estimate(share, share, share, count), **told}, ""  # fmt: skip
 
 
 def _shared(source: Seeing, target: Seeing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -44,6 +44,6 @@ def width_table(pairs: Sequence[Result]) -> dict[str, Any]:
     rows = [[f"{one} → {other}", *(cell(over_seeds(runs, name)) for name in names),
              cell(over_seeds(runs, "directions"), 1)]
             for (one, other), runs in grouped(pairs, "width", "to").items()]  # fmt: skip
-    columns = ["widths", "R²", "R², not standardised", "DSC", "NOS@10", "R², PCA of such widths", "directions"]
+    columns = ["widths", "R²", "R², as they are", "DSC", "NOS@10", "R², PCA of such widths", "directions"]
     return {"title": "Widths (published: S to B .814, S to L .742): means over seeds [extremes]", "columns": columns,
             "rows": rows}  # fmt: skip

@@ -16,6 +16,7 @@ from jepatlas.experiments.social.charts import Met, leading
 
 __all__ = ["METHODS", "ROBUST", "budgets", "stressed"]
 
+Plain = LeastSquaresMap | RidgeMap | ProcrustesMap
 BUDGETS = (50, 100, 200, 500, 1000, 5000, 20_000)
 METHODS = {"least squares": LeastSquaresMap, "ridge": RidgeMap, "Procrustes": lambda: ProcrustesMap(scaled=True)}
 ROBUST = {"least squares": LeastSquaresMap, "robust": RobustMap}
@@ -28,7 +29,7 @@ def stressed(met: Met) -> dict[str, Estimate]:
     order, held, found = numpy_generator(0, "pairs").permutation(fit), (a[score], b[score]), dict[str, float]()
     for pairs in budgets(len(fit)):
         for name, method in METHODS.items():
-            found |= _told(f"{name}_{pairs}", method().fit(a[order[:pairs]], b[order[:pairs]]), held)
+            found |= _told(f"{name}_{pairs}", _fitted(method(), met, a, b, order[:pairs]), held)
     for share in SHARES:
         dealt = order[mismatch(len(order), share, numpy_generator(0, "mismatch"))]
         for name, method in ROBUST.items():
@@ -47,6 +48,13 @@ def budgets(most: int) -> list[int]:
     [50, 100, 200, 500, 700]
     """
     return [*(budget for budget in BUDGETS if budget < most), most]
+
+
+def _fitted(method: Plain, met: Met, a: np.ndarray, b: np.ndarray, rows: np.ndarray) -> FittedMap:
+    """Ridge chooses its penalty by whole groups, of which few pairs may have one alone."""
+    if isinstance(method, RidgeMap) and len(np.unique(met.groups[rows])) > 1:
+        return method.fit(a[rows], b[rows], groups=met.groups[rows])
+    return method.fit(a[rows], b[rows])
 
 
 def _told(name: str, fitted: FittedMap, score: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:

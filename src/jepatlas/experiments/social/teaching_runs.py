@@ -28,6 +28,7 @@ from jepatlas.social import (
     encoding_flops,
     graduate,
     load_agent,
+    majority_of,
     milestones,
     teacher_arrays,
 )
@@ -140,10 +141,11 @@ def _told(
     measured: dict[str, Estimate],
 ) -> dict[str, Any]:
     """All ways but the first are charged what was paid before."""
-    epoch = len(see(agent).learnt) / agent.training.batch_size
+    seen = see(agent)
+    epoch, majority = len(seen.learnt) / agent.training.batch_size, majority_of(seen.table.labels(seen.held))
     runners = {name: Runner(way.curve, way.cost, before if number else 0.0)
                for number, (name, way) in enumerate(ways.items()) if way.finished}  # fmt: skip
-    found = raced(runners, settings["threshold"], epoch) | measured
+    found = raced(runners, settings["threshold"], epoch, majority) | measured
     found |= {f"{name}_directions": exactly(way.directions, 1) for name, way in ways.items()}
     return {"status": "finished", "verdicts": inform(found, "Of agents that were taught."), "epoch": epoch,
             "ways": {name: way.record["status"] for name, way in ways.items()},

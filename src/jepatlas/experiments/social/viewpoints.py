@@ -16,6 +16,7 @@ from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
+from jepatlas.experiments.social.collapse import collapsed_at, named
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.scenes import WORLDS
@@ -91,7 +92,8 @@ def judge(pairs: Sequence[Result], lookers: Sequence[Result]) -> Finding:
         f"{sentence(pairs)} Curious agents against those with one camera, by paired differences of R² over seeds: "
         f"{_gaps(pairs, 'fixed')}; against random cameras {_gaps(pairs, 'random')}. As well means surely no more than "
         f"{MARGIN} below, better than chance (p ≤ {CHANCE}) at every seed, and not surely along fewer directions. With "
-        f"other masks, the loss from chosen cameras is {cell(real, 2)} standard deviations above the mean of all.",
+        f"other masks, the loss from chosen cameras is {cell(real, 2)} standard deviations above the mean of all."
+        f"{named(_by_policy(pairs))}",
         short=f"R² of curious − one camera {gap(pairs, ('curious', 'one'), ('fixed', 'one'), 'r2').value:+.3f}, "
         f"as they look {gap(pairs, ('curious', 'own'), ('fixed', 'one'), 'r2').value:+.3f}",
         verdicts=(
@@ -106,9 +108,15 @@ def judge(pairs: Sequence[Result], lookers: Sequence[Result]) -> Finding:
     )  # fmt: skip
 
 
+def _by_policy(pairs: Sequence[Result]) -> dict[str, list[Result]]:
+    return {policy: found for (policy,), found in grouped(pairs, "policy").items()}
+
+
 def _as_well(pairs: Sequence[Result], look: str) -> bool | None:
-    """None where seeds do not tell."""
+    """None where seeds do not tell, or where agents of either kind collapsed."""
     ours, theirs = ("curious", look), ("fixed", "one")
+    if collapsed_at([pair for policy, seen in (ours, theirs) for pair in at(pairs, policy=policy, look=seen)]):
+        return None
     found, fewer = (gap(pairs, ours, theirs, name) for name in ("r2", "directions"))
     chance = [pair.value("p_r2") for pair in at(pairs, policy="curious", look=look) if pair.status == "finished"]
     if found.low >= -MARGIN:

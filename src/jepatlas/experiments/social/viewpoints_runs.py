@@ -53,7 +53,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         return record | {"verdicts": [outcome.verdict.to_json()] if outcome.verdict else []}
     sights = survey(recipe)
     objective = load_looking(recipe, sights, place)
-    untrained = build_vision(recipe.agent, sights.seen).eval()
+    untrained = build_vision(recipe.agent, sights.seen).to(recipe.training.device_here()).eval()
     states = sights.seen.table.column("state")[sights.rows[:, 0]]
     rows_sk = sights.rows[kept_rows(states, settings["most"])]
     choice = decide(recipe, sights, rows_sk, recipe.rounds, objective)
@@ -87,7 +87,8 @@ def _told(
 
 def _cost(recipe: LookingRecipe, sights: Sights, place: Path) -> dict[str, Estimate]:
     batches = build_crops(recipe.agent, sights.seen)
-    flops = step_flops(build_vision(recipe.agent, sights.seen), batches) * recipe.training.steps
+    each = step_flops(build_vision(recipe.agent, sights.seen), batches, recipe.training.accumulate)
+    flops = each * recipe.training.steps
     looked = (recipe.rounds - 1) * sights.learnt.size if recipe.policy == "curious" else 0
     loss = json.loads((place / "metrics.jsonl").read_text().splitlines()[-1])["loss"]
     found = {"flops": float(flops), "loss": float(loss), "looked": float(looked)}

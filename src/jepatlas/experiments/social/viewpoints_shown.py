@@ -74,7 +74,7 @@ def pairs_table(pairs: Sequence[Result]) -> Spec:
              *(cell(pair.estimate(name)) for name in names),
              *(_plain(pair.value(name)) for name in ("p_r2", "cka", "r2_rotation", "directions"))]
             for pair in pairs]  # fmt: skip
-    columns = ["agents", "seed", "status", "R²", "R², not standardised", "DSC", "NOS@10",
+    columns = ["agents", "seed", "status", "R²", "R², as they are", "DSC", "NOS@10",
                *(f"R², {NAMES[name]}" for name in (*CONTROLS, "pixels")), "R² beyond the best control", "p", "CKA",
                "R² of a rotation", "directions"]  # fmt: skip
     return {"title": "Pairs: held-out states, with 95% intervals by groups", "columns": columns, "rows": rows}

@@ -1,7 +1,7 @@
 """Both views of the same states, and both agents' latents of them before and after the map: to look at.
 
 For the first seed of each scene. Images are read again from where the agents had them; where they are gone since, the
-small grey ones that lie beside the latents must do.
+small ones that lie beside the latents must do.
 """
 
 from __future__ import annotations
