@@ -30,6 +30,13 @@ def test_products_forwards_and_backwards_are_counted_and_nothing_changes() -> No
     assert all(parameter.grad is None for parameter in objective.parameters())
 
 
+def test_a_network_goes_where_its_batches_are() -> None:
+    """As where crops are made on a GPU: a device that holds nothing stands for it."""
+    objective, x = OneLayer(), torch.empty(11, 5, device="meta")
+    assert step_flops(objective, lambda step: Crops(x)) == step_flops(objective, lambda step: Crops(torch.randn(11, 5)))
+    assert next(objective.parameters()).device.type == "cpu"
+
+
 class Squares(nn.Module):
     """Of the latents of a vision transformer."""
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from training.small import metrics, recipe, same, tensors
 
 from jepatlas.base.errors import InputError
-from jepatlas.base.records import Pairs
+from jepatlas.base.records import Crops, Loss, Pairs
 from jepatlas.objectives import ExactWhitening, LeJEPA, PairObjective, VICReg, WhiteningConfig
 from jepatlas.recipes import Recipe, build_batches, build_objective
 from jepatlas.runs import load_objective, resume_run, start_run
@@ -428,3 +428,32 @@ def test_a_run_uses_the_threads_it_was_given_and_leaves_the_rest_as_it_was(tmp_p
     before = torch.get_num_threads()
     train(build_objective(given), batches, given.training, tmp_path / "run", recipe="any")
     assert set(seen) == {2} and torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(("decayed", "still"), [("all", False), ("matrices", True)])
+def test_biases_and_normalisations_need_not_decay(tmp_path: Path, decayed: str, still: bool):
+    """Weights without a gradient move by their decay alone."""
+
+    class Constant(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(2, 2)
+            nn.init.ones_(self.layer.bias)
+
+        def encode(self, x: Tensor) -> Tensor:
+            return self.layer(x)
+
+        def forward(self, batch: Any, step: int) -> Loss:
+            return Loss(0 * self.encode(batch.x).sum())
+
+        def after_step(self, step: int) -> None: ...
+
+        def smallest_batch(self, dim: int) -> int:
+            return 1
+
+    objective = Constant()
+    before = objective.layer.weight.detach().clone()
+    config = replace(TrainingConfig(steps=2, batch_size=4, lr=0.1, weight_decay=0.5, collapse=0.0), decayed=decayed)
+    train(objective, lambda step: Crops(torch.randn(4, 2)), config, tmp_path, recipe="x")
+    assert (objective.layer.bias == 1).all().item() is still
+    assert (objective.layer.weight.abs() < before.abs()).all()

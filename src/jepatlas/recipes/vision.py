@@ -7,12 +7,13 @@ from typing import Annotated, ClassVar
 
 import tyro
 
+from jepatlas.base.config import check_literals
 from jepatlas.base.errors import InputError
 from jepatlas.encoders import ViTConfig
 from jepatlas.objectives.vision import AnyVision, IJEPAConfig
 from jepatlas.recipes.image_sources import AnyImages, ImageTable
 from jepatlas.training import CosineSchedule, TrainingConfig
-from jepatlas.views.images import CropPlan, Shuffle, pipeline_named
+from jepatlas.views.images import CropPlan, Fit, Shuffle, pipeline_named
 
 __all__ = ["Augmentation", "VisionRecipe"]
 
@@ -26,14 +27,22 @@ class Augmentation:
     pipelines: tuple[str, ...] = ()
     """Names, which the crops of an image take in turn: A, B, mild, plain, none. By default plain for objectives on
     single crops, and A for those that compare crops."""
+    scale: tuple[float, float] | None = None
+    """Area of a large crop as a share of the image, from … to; by default that of the pipeline (.2 to 1)."""
     local: int = 4
     """Smaller crops, for objectives that take them."""
     local_size: int = 32
     """Their height and width."""
+    local_scale: tuple[float, float] = (0.05, 0.2)
+    """Their area."""
 
     def __post_init__(self) -> None:
         for name in self.pipelines:
             pipeline_named(name)
+        for low, high in (self.scale or self.local_scale, self.local_scale):
+            if not 0 < low <= high <= 1:
+                raise InputError(f"A crop's area is a share of the image, from low to high within 0 and 1, but {low} "
+                                 f"and {high} were given.")  # fmt: skip
         if self.local < 1 or self.local_size < 1:
             raise InputError(
                 f"Smaller crops have a number and a size of at least 1, but {self.local} of {self.local_size} were "
@@ -43,7 +52,7 @@ class Augmentation:
     def plan(self, objective: AnyVision) -> CropPlan:
         crops = objective.crops
         names = self.pipelines or (("plain",) if crops == "one" else ("A",))
-        return CropPlan(crops, names, None, self.local, (self.local_size, self.local_size))
+        return CropPlan(crops, names, self.scale, self.local, (self.local_size, self.local_size), self.local_scale)
 
 
 @dataclass(frozen=True)
@@ -59,6 +68,8 @@ class VisionRecipe:
     """The one view that the agent sees; it may be left out where the images have only one."""
     size: int = 64
     """Height and width that images are brought to."""
+    fit: Fit = "stretch"
+    """How: all of an image, stretched; or with `cover` the largest square in its middle."""
     held: float = 0.2
     """Share of the groups (objects, blocks of time) that no agent learns from; of the states, where there are no
     groups. Images that come with a split of their own (smallNORB) are held out by that."""
@@ -79,6 +90,7 @@ class VisionRecipe:
     )
 
     def __post_init__(self) -> None:
+        check_literals(self)
         if self.size < self.encoder.patch or self.size % self.encoder.patch:
             raise InputError(f"Patches of {self.encoder.patch} pixels do not fill images of {self.size}. Choose a "
                              "size that is a multiple of the patch.")  # fmt: skip

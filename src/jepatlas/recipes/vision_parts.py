@@ -45,7 +45,8 @@ def see(
     held = np.zeros(len(table), bool)
     held[_split(table, recipe).score] = True
     mine = np.sort(np.concatenate([table.rows_of_view(view) for view in views or [_view(table, recipe.view)]]))
-    decoded = decode(table.only(mine), (recipe.size, recipe.size), strict=recipe.strict, progress=progress)
+    size = (recipe.size, recipe.size)
+    decoded = decode(table.only(mine), size, fit=recipe.fit, strict=recipe.strict, progress=progress)
     states = dict(zip(table.column("state")[mine].tolist(), held[mine].tolist(), strict=True))
     judged = np.array([states[state] for state in decoded.table.column("state").tolist()])
     learnt, judged_by = np.flatnonzero(~judged), np.flatnonzero(judged)

@@ -31,7 +31,9 @@ class TrainingConfig:
     betas: tuple[float, float] = (0.9, 0.999)
     """Decay of AdamW's averages of the gradient and of its square."""
     weight_decay: float = 1e-2
-    """Decoupled decay of all weights, as AdamW has it."""
+    """Decoupled decay of weights, as AdamW has it."""
+    decayed: Literal["all", "matrices"] = "all"
+    """Which weights decay: all, or those of two axes and more, and not biases, normalisations and single tokens."""
     schedule: Schedule = field(default_factory=OneCycleSchedule)
     """How the learning rate goes."""
     clip: float | None = 1.0

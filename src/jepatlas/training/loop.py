@@ -76,7 +76,7 @@ class _Run:
         self.parameters = [p for p in objective.parameters() if p.requires_grad]
         # The learning rate is a tensor-free float set at every step, so it needs no place in the checkpoint.
         self.optimizer = torch.optim.AdamW(
-            self.parameters, lr=config.lr, betas=config.betas, weight_decay=config.weight_decay, fused=True
+            _groups(self.parameters, config), lr=config.lr, betas=config.betas, fused=True
         )
         self.state = TrainingState(objective, self.optimizer, config.ema)
         self.health = Health(config.collapse, config.grace)
@@ -176,3 +176,11 @@ class _Run:
         if rank() == 0:
             save_checkpoint(self.folder / "checkpoints", checkpoint, self.recipe, self.config.keep)
         wait_for_all()
+
+
+def _groups(parameters: list[nn.Parameter], config: TrainingConfig) -> list[dict[str, Any]]:
+    """Weights that decay, and those that do not."""
+    kept = [] if config.decayed == "all" else [p for p in parameters if p.ndim < 2]
+    decay = [p for p in parameters if config.decayed == "all" or p.ndim >= 2]
+    rates = ((decay, config.weight_decay), (kept, 0.0))
+    return [{"params": group, "weight_decay": rate} for group, rate in rates if group]

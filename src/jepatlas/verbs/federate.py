@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 
+import numpy as np
 import tyro
 
 from jepatlas.base.arrays import write_arrays
@@ -108,7 +109,7 @@ def _member(options: Federate) -> Member:
 def _keep(record: Record, found: Federation, offer: Offer, member: Member) -> Path:
     """The record and its page; and which of its own states the anchors are, for this member only."""
     hashes = hide(offer.ids, member.phrase)
-    known = [row for row, one in enumerate(hashes.tolist()) if one in set(found.atlas.anchors.ids.tolist())]
+    known = np.flatnonzero(np.isin(hashes, found.atlas.anchors.ids))
     write_arrays(member.out / "anchors.csv", {"state": offer.ids[known], "anchor": hashes[known]})
     record.save(member.out, "federation")
     return write_report([member.out], member.out / "report.html", title=record.title, seed=member.seed)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 from jepatlas.base.errors import InputError
 from jepatlas.views.images import MultiViewTable, decode
@@ -171,3 +171,13 @@ def test_real_photos_that_are_decoded_small_look_as_they_do_large():
         side = max(4, min(file.size) // 5)
         expected = np.asarray(file.convert("RGB").resize((side, side), Image.Resampling.BICUBIC)).astype(int)
     assert abs(read_pixels(photo, size=(side, side)) - expected).mean() < 3
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_photographs_come_upright_as_pillow_brings_them(tmp_path: Path, orientation: int):
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 9, 3), dtype=np.uint8))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    image.save(tmp_path / "photo.png", exif=exif)
+    with Image.open(tmp_path / "photo.png") as file:
+        np.testing.assert_array_equal(read_pixels(tmp_path / "photo.png"), np.asarray(ImageOps.exif_transpose(file)))

@@ -76,7 +76,7 @@ def test_batches_made_ahead_by_threads_are_the_same(threads: int):
     ("plan", "shapes"),
     [
         (CropPlan("one"), [(16, 16)]),
-        (CropPlan("two", size=(12, 20)), [(12, 20)] * 2),
+        (CropPlan("two"), [(16, 16)] * 2),
         (CropPlan("multi", local=3, local_size=(8, 6)), [(16, 16)] * 2 + [(8, 6)] * 3),
     ],
 )
@@ -93,6 +93,14 @@ def test_local_crops_show_a_small_part():
     _, second, *local = ImageStream(ramp, 8, 0, plan)(0).all
     spans = [(crop.amax((1, 2, 3)) - crop.amin((1, 2, 3))).max() for crop in (second, *local)]
     assert spans[0] > 0.6 and max(spans[1:]) < 0.1**0.5 * (4 / 3) ** 0.5 + 0.02
+
+
+def test_large_crops_show_as_much_as_is_asked_for():
+    ramp = np.broadcast_to(np.arange(0, 256, 4, dtype=np.uint8)[:, None], (8, 64, 64, 3))
+    first, *_ = ImageStream(ramp, 8, 0, CropPlan("two", ("plain",), scale=(0.05, 0.1)))(0).all
+    assert (first.amax((1, 2, 3)) - first.amin((1, 2, 3))).max() < 0.1**0.5 * (4 / 3) ** 0.5 + 0.02
+    whole, *_ = ImageStream(ramp, 8, 0, CropPlan("two", ("none",), scale=(0.05, 0.1)))(0).all
+    assert (whole.amax((1, 2, 3)) - whole.amin((1, 2, 3))).min() > 0.9  # one that does not crop
 
 
 def test_pipelines_are_taken_in_turn():
@@ -129,7 +137,7 @@ def test_refusals_name_what_was_wrong(options: dict[str, Any], message: str):
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"crops": "three"}, "'three' was given"), ({"pipelines": ()}, "none was given"),
-     ({"pipelines": ("C",)}, "no augmentation pipeline 'C'"), ({"local": 0}, "local is 0")],
+     ({"pipelines": ("C",)}, "no augmentation pipeline 'C'"), ({"local": 0}, "but 0 of")],
 )  # fmt: skip
 def test_impossible_plans_are_refused(options: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):

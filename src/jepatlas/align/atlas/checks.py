@@ -129,7 +129,8 @@ def _translation_verdict(source: str, target: str, found: Estimate, null: Null) 
         good=f"R² of '{target}' from '{source}' through the frame, held out.",
         bad=f"'{source}' does not tell '{target}' beyond doubt better than its mean would, or than chance. Check that "
             "ids name the same states in both, share more states than they have dimensions, and judge by more held-out "
-            "ones; if that changes nothing, the two do not see the same things.",
+            "ones. An atlas turns whitened latents, in which faint directions weigh as much as strong ones: where "
+            "'jepatlas align' has a map between the two, they see the same things, but not by a rotation.",
     )  # fmt: skip
 
 

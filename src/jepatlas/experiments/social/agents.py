@@ -45,7 +45,9 @@ _LOOP = TrainingConfig(
     steps=300, batch_size=64, lr=3e-4, weight_decay=0.05, collapse=0.0, schedule=CosineSchedule(30), log_every=25
 )
 _TINY = replace(_LOOP, steps=4, batch_size=16, schedule=CosineSchedule(1), log_every=4)
-_PAPER = replace(_LOOP, batch_size=256, betas=(0.9, 0.95), precision="bfloat16", device="cuda", log_every=50)
+_PAPER = replace(
+    _LOOP, batch_size=256, betas=(0.9, 0.95), decayed="matrices", precision="bfloat16", device="cuda", log_every=50
+)
 PLANS: dict[Scale, AgentPlan] = {
     "tiny": AgentPlan((ViTConfig(8, 12, 2, 2), ViTConfig(8, 16, 2, 2)), 1, 16, _TINY, 0.5, 200, 1, (1, 8)),
     "small": AgentPlan(
@@ -57,8 +59,15 @@ PLANS: dict[Scale, AgentPlan] = {
 }  # fmt: skip
 """`small` has the published learning rate: at 1e-3, 300 steps leave I-JEPA's latents one direction of a drive. How long
 agents of `paper` learn, their scene says."""
+AREAS = {
+    "dino": ((0.4, 1.0), (0.05, 0.4)),
+    "ibot": ((0.4, 1.0), (0.05, 0.4)),
+    "dinov2": ((0.32, 1.0), (0.05, 0.32)),
+    "swav": ((0.14, 1.0), (0.05, 0.14)),
+}
+"""Of large and of small crops, as published."""
 LEARNT = {
-    "rendered": 38_880,
+    "rendered": 43_200,
     "smallnorb": 2_700,
     "nuscenes-rear": 27_319,
     "nuscenes-side": 27_319,
@@ -87,7 +96,8 @@ def agent(scale: Scale, scene: str, view: int, seed: int, objective: str = "ijep
         size=plan.size,
         held=plan.held,
         shuffle=_shuffle(shuffle, encoder.patch, own),
-        augmentation=Augmentation(SCENES[scene].pipelines[view], *plan.local),
+        fit="cover" if scene == "imagenet" else "stretch",
+        augmentation=_crops(scale, objective, SCENES[scene].pipelines[view]),
         encoder=encoder,
         objective=objective_of(scale, objective),
         training=published_training(scene) if scale == "paper" else plan.training,
@@ -95,6 +105,13 @@ def agent(scale: Scale, scene: str, view: int, seed: int, objective: str = "ijep
     place = {"scene": scene, "view": view, "objective": objective, "shuffle": shuffle, "width": encoder.width}
     settings = {"scene": scene, "most": plan.most, "recipe": to_plain(recipe), "world": to_plain(WORLDS[scale])}
     return Trial(place | {"seed": seed}, run, settings)
+
+
+def _crops(scale: Scale, objective: str, pipelines: tuple[str, ...]) -> Augmentation:
+    (local, size), large, small = PLANS[scale].local, None, Augmentation().local_scale
+    if scale == "paper" and objective in AREAS:
+        large, small = AREAS[objective]
+    return Augmentation(pipelines, large, local, size, small)
 
 
 def _shuffle(name: str, patch: int, seed: int) -> Shuffle | None:

@@ -48,7 +48,7 @@ _WIDE = (8192, 8192, 8192)
 PUBLISHED: dict[str, AnyVision] = OBJECTIVES | {
     "lejepa": CropLeJEPAConfig(LeJEPAConfig(0.05, sigreg=SIGRegConfig(slices=1024)), (2048, 2048, 128)),
     "mae": MAEConfig(decoder=DecoderConfig.published()),
-    "autoencoder": AutoencoderConfig(decoder=DecoderConfig.published()),
+    "autoencoder": AutoencoderConfig(16, DecoderConfig.published()),
     "simclr": SimCLRConfig(projector=(2048, 128)),
     "byol": BYOLConfig(projector=(4096, 256), predictor=4096),
     "vicreg": CropVICRegConfig(expander=_WIDE),

@@ -60,7 +60,7 @@ STUDIED: dict[Scale, tuple[str, ...]] = {
 WORLDS: dict[Scale, RenderedObjects] = {
     "tiny": RenderedObjects(("car", "mug"), instances=8, azimuths=4, elevations=(30.0,), lights=("noon",), size=16),
     "small": RenderedObjects(azimuths=8, elevations=(30.0, 50.0), lights=("morning", "evening"), size=48),
-    "paper": RenderedObjects(instances=50, azimuths=18, size=224),
+    "paper": RenderedObjects(instances=50, azimuths=20, size=224),
 }
 """The rendered world of each scale. `small` has 1,920 states of 60 objects; no camera stands a multiple of the step
 between azimuths from the other, so that none sees what the other does."""
@@ -81,5 +81,5 @@ def source_of(scene: str, rendered: RenderedObjects) -> AnyImages:
     if scene == "smallnorb":
         return SmallNORBFiles(place)
     if scene.startswith("nuscenes"):
-        return NuScenes(place)
+        return NuScenes(place, cameras=tuple(view for view in SCENES[scene].views if view))
     return ImageNet(place) if scene == "imagenet" else ImageTable(place)

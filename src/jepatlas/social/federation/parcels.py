@@ -133,7 +133,15 @@ def _arrived(folder: Path) -> bool:
     for kind in KINDS:
         if (folder / f"{kind}.json").is_file():
             check_name("member", folder.name)
-            listed = read_json(folder / f"{kind}.json")
-            files = listed.get("files") if isinstance(listed, dict) else None
-            return all((folder / str(name)).is_file() for name in files or ())
+            return _complete(folder, folder / f"{kind}.json")
     return False
+
+
+def _complete(folder: Path, letter: Path) -> bool:
+    """A letter that cannot be read yet is still on its way; of one that is wrong, whoever reads it tells."""
+    try:
+        listed = read_json(letter)
+    except (InputError, RecursionError):
+        return False
+    files = listed.get("files") if isinstance(listed, dict) else None
+    return not isinstance(files, dict) or all((folder / name).is_file() for name in files)

@@ -9,6 +9,7 @@ from jepatlas.views.images.nuscenes import read_nuscenes
 from jepatlas.views.images.paired import PairedStream
 from jepatlas.views.images.pipelines import PIPELINES, Drawn, Pipeline, draw, pipeline_named
 from jepatlas.views.images.pixel_scale import pixel_scale
+from jepatlas.views.images.pixels import Fit
 from jepatlas.views.images.shuffles import Shuffle
 from jepatlas.views.images.smallnorb import SmallNORB
 from jepatlas.views.images.splits import official_split, split_states, time_blocks_of
@@ -20,6 +21,7 @@ __all__ = [
     "CropPlan",
     "Decoded",
     "Drawn",
+    "Fit",
     "ImageStream",
     "MultiViewTable",
     "PairedStream",

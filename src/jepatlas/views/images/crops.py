@@ -22,8 +22,8 @@ class CropPlan:
     """One crop, two, or two with several smaller ones."""
     pipelines: tuple[str, ...] = ("A",)
     """Names of pipelines, which the crops take in turn."""
-    size: tuple[int, int] | None = None
-    """Height and width of the crops; those of the images where none is given."""
+    scale: tuple[float, float] | None = None
+    """Area of the large crops, as a share of the image; that of their pipelines, where none is given."""
     local: int = 4
     """How many smaller crops, with `multi`."""
     local_size: tuple[int, int] = (32, 32)
@@ -38,17 +38,19 @@ class CropPlan:
             raise InputError("Crops need at least one augmentation pipeline, but none was given.")
         for name in self.pipelines:
             pipeline_named(name)
-        if self.local < 1 or min(*self.local_size, *(self.size or (1, 1))) < 1:
-            raise InputError(f"Crops have a size and a number of at least 1, but size is {self.size}, local is "
-                             f"{self.local} and local_size {self.local_size}.")  # fmt: skip
+        if self.local < 1 or min(self.local_size) < 1:
+            raise InputError(f"Smaller crops have a number and a size of at least 1, but {self.local} of "
+                             f"{self.local_size} were given.")  # fmt: skip
 
     def each(self, shape: tuple[int, int]) -> list[tuple[Pipeline, tuple[int, int]]]:
         """The pipeline and the size of every crop, for images of `shape` (height, width)."""
         count = {"one": 1, "two": 2, "multi": 2 + self.local}[self.crops]
         chosen = [pipeline_named(self.pipelines[number % len(self.pipelines)]) for number in range(count)]
-        size = self.size or shape
-        return [(pipeline, size) if number < 2 else (self._smaller(pipeline), self.local_size)
+        return [(_of_scale(pipeline, self.scale), shape) if number < 2
+                else (replace(pipeline, scale=self.local_scale), self.local_size)
                 for number, pipeline in enumerate(chosen)]  # fmt: skip
 
-    def _smaller(self, pipeline: Pipeline) -> Pipeline:
-        return replace(pipeline, scale=self.local_scale)
+
+def _of_scale(pipeline: Pipeline, scale: tuple[float, float] | None) -> Pipeline:
+    """One that does not crop goes on not to."""
+    return pipeline if scale is None or pipeline.scale is None else replace(pipeline, scale=scale)

@@ -26,7 +26,7 @@ from jepatlas.views.images.table import ViewTable
 
 __all__ = ["Decoded", "decode"]
 
-PROCEDURE = 2  # to be raised whenever decoding changes: arrays made before are then left alone
+PROCEDURE = 3  # to be raised whenever decoding changes: arrays made before are then left alone
 NAMED = 5  # how many of the images that were left out a message names
 TASK = 16  # images that a thread decodes in one go
 

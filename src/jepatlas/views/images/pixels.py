@@ -21,6 +21,11 @@ Fit = Literal["stretch", "cover"]
 """How an image comes to a size: all of it, stretched; or the largest part in its middle of the right proportions."""
 
 
+ORIENTATION = 0x0112
+TURNS = {2: 0, 3: 3, 4: 1, 5: 5, 6: 4, 7: 6, 8: 2}
+"""What brings an image of each EXIF orientation upright, as pillow numbers it (`Image.Transpose`)."""
+
+
 def read_pixels(
     path: Path, *, mode: Mode = "rgb", size: tuple[int, int] | None = None, fit: Fit = "stretch"
 ) -> np.ndarray:
@@ -31,7 +36,7 @@ def read_pixels(
         with library.open(path) as file:
             if size is not None:  # JPEG can be decoded at a half, a quarter or an eighth: no less than twice the size
                 file.draft(None, (2 * size[0], 2 * size[1]))
-            return resized(library, _eight_bits(library, file), mode, size, fit)
+            return resized(library, _upright(_eight_bits(library, file), file), mode, size, fit)
     except FileNotFoundError as error:
         raise InputError(f"There is no image {path}.") from error
     except broken as error:  # what pillow's plugins raise for files that are cut or are something else
@@ -53,6 +58,12 @@ def _middle(given: tuple[int, int], wanted: tuple[int, int]) -> tuple[float, flo
     width, height = scale * wanted[0], scale * wanted[1]
     left, top = (given[0] - width) / 2, (given[1] - height) / 2
     return left, top, left + width, top + height
+
+
+def _upright(image: Any, file: Any) -> Any:
+    """Turned as its EXIF tag says: cameras store what they saw, and how they were held."""
+    turn = TURNS.get(file.getexif().get(ORIENTATION))
+    return image if turn is None else image.transpose(turn)
 
 
 def _eight_bits(library: Any, image: Any) -> Any:

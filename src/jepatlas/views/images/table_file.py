@@ -8,6 +8,7 @@ only a probe asks for it.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -77,12 +78,20 @@ def _check_shape(path: Path, names: list[str], rows: Rows) -> None:
         raise InputError(f"{path} {'begins with an empty line' if rows else 'is empty'}, but {TABLE}.")
     if missing := [name for name in NEEDED if name not in names]:
         verb = "is" if len(missing) == 1 else "are"
-        raise InputError(f"{path}: a multi-view table needs the columns {', '.join(NEEDED)}, "
-                         f"but {', '.join(missing)} {verb} missing. Found: {', '.join(names)[:SHOWN]}.")  # fmt: skip
+        raise InputError(f"{path}: a multi-view table needs the columns {', '.join(NEEDED)}, but {', '.join(missing)} "
+                         f"{verb} missing. Found: {', '.join(names)[:SHOWN]}.{_separated(names)}")  # fmt: skip
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise InputError(f"{path} has the column '{twice[0]}' {names.count(twice[0])} times. Keep one of them, or name "
+                         "the others otherwise.")  # fmt: skip
     short = [line for line, row in rows if None in row or None in row.values()]
     if short or not rows:
         where = f"line {short[0]} has not as many cells as the first" if short else "it has no rows"
         raise InputError(f"{path}: {where}.")
+
+
+def _separated(names: list[str]) -> str:
+    other = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+    return "" if other is None else f" Cells are separated by commas, but here by {other!r}."
 
 
 def _check_filled(path: Path, name: str, cells: np.ndarray, lines: list[int]) -> None:
