@@ -11,8 +11,10 @@ from PIL import Image
 from training.small import call
 
 from jepatlas.base.files import read_json
+from jepatlas.objectives.vision import BYOLConfig, SwAVConfig
 from jepatlas.recipes import ImageTable, VisionRecipe, load_recipe, see
 from jepatlas.social import collapse_verdict, load_agent, train_and_judge
+from jepatlas.social.agents import beginning_left
 from jepatlas.verbs.grids import make_jobs
 from jepatlas.verbs.options import parse
 from jepatlas.verbs.recipe_options import choose_recipe
@@ -316,3 +318,21 @@ def test_of_few_images_nothing_is_said(rows: int, groups: int) -> None:
     number = np.arange(rows) % max(groups, 1)
     verdict = collapse_verdict(np.random.default_rng(0).standard_normal((rows, 8)), number)
     assert verdict.passed is None and "cannot be told" in verdict.advice
+
+
+def test_a_verdict_of_collapse_says_why() -> None:
+    """The published momentum leaves e^−.6 of a random beginning after 300 steps, a fast one nothing."""
+    assert beginning_left(BYOLConfig(momentum=0.996), 300) == pytest.approx(np.exp(-0.6), abs=0.01)
+    assert beginning_left(BYOLConfig(momentum=0.9), 300) < 1e-6 and beginning_left(SwAVConfig(), 300) == 0
+    flat = np.random.default_rng(0).standard_normal((40, 1)) * np.ones(8)
+    verdict = collapse_verdict(flat, why="Before the first step it was 4.2.")
+    assert verdict.advice.startswith("Collapsed") and verdict.advice.endswith("Before the first step it was 4.2.")
+    assert verdict.low == verdict.value == pytest.approx(1.0)
+
+
+def test_an_agent_that_collapsed_is_told_of_its_slow_copy(table: Path, tmp_path: Path, capsys) -> None:
+    words = ["--view", "left", *SMALL, "--held", "0.5", "--objective", "byol", "--lr", "1", "--steps", "12"]
+    assert call("train", "vision", table, *words, "--out", tmp_path / "run") == 0
+    advice = read_json(tmp_path / "run" / "records" / "latents.json")["verdicts"][0]["advice"]
+    assert "ollapsed" in advice and "Before the first step it was" in advice
+    assert "of the slow copy that it learns from is still its random beginning" in advice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,27 @@ from scipy.special import stdtrit
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Estimate, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
+from jepatlas.objectives.vision.momentum import Rise, momentum_at
 from jepatlas.recipes import SeenImages, VisionRecipe, build_vision, load_recipe, see
 from jepatlas.runs import train_job, trained
 from jepatlas.social.latents import encode_images
 from jepatlas.social.samples import crops_figure
 
-__all__ = ["Seeing", "collapse_verdict", "groups_of", "judge_latents", "load_agent", "train_and_judge"]
+__all__ = [
+    "Seeing",
+    "beginning_left",
+    "collapse_verdict",
+    "groups_of",
+    "judge_latents",
+    "load_agent",
+    "train_and_judge",
+]
 
 ENOUGH = 2.0  # directions: latents that vary along fewer say next to nothing of images
 MOST = 2000  # images that are looked at
 PARTS = 20  # of these, or of their groups, each left out in turn
 FEW_ROWS, FEW_GROUPS = 10, 5
+MUCH = 0.1  # of a slow copy that is still its random beginning
 
 
 @dataclass(frozen=True)
@@ -51,7 +62,7 @@ def judge_latents(folder: Path) -> Record:
     agent = load_agent(folder)
     held = agent.seen.held
     rows = held[np.linspace(0, len(held) - 1, min(MOST, len(held))).round().astype(int)]
-    verdict = collapse_verdict(agent.latents(rows), groups_of(agent.seen, rows))
+    verdict = collapse_verdict(agent.latents(rows), groups_of(agent.seen, rows), _why(agent, rows))
     figure, arrays = crops_figure(agent.recipe, agent.seen)
     record = Record("Latents", verdict.advice, provenance(agent.recipe.seed), (verdict,), (figure,), arrays=arrays)
     record.save(folder, "latents")
@@ -71,7 +82,28 @@ def train_and_judge(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     return result
 
 
-def collapse_verdict(h_bd: np.ndarray, groups: np.ndarray | None = None) -> Verdict:
+def _why(agent: Seeing, rows: np.ndarray) -> str:
+    """What there was before training, and how much of a slow copy is still what it was then."""
+    recipe = agent.recipe
+    untrained = build_vision(recipe, agent.seen).to(recipe.training.device_here()).eval()
+    before = _directions(Seeing(recipe, untrained, agent.seen).latents(rows).astype(np.float64))
+    told = f"Before the first step it was {before:.1f}."
+    left = beginning_left(recipe.objective, recipe.training.steps)
+    if left < MUCH:
+        return told
+    return (f"{told} {left:.0%} of the slow copy that it learns from is still its random beginning: lower "
+            "--objective.momentum, or train for more steps.")  # fmt: skip
+
+
+def beginning_left(objective: Any, steps: int) -> float:
+    """The share of a slow copy's first weights in its last: the product of its momenta. 0 where there is none."""
+    if not hasattr(objective, "momentum"):
+        return 0.0
+    rise: Rise = getattr(objective, "rise", "cosine")
+    return math.prod(momentum_at(objective.momentum, step, steps, rise) for step in range(steps))
+
+
+def collapse_verdict(h_bd: np.ndarray, groups: np.ndarray | None = None, why: str = "") -> Verdict:
     """How many directions latents vary along: the exponential of the entropy of their shares of the variance.
 
     The interval is a jackknife's, by `groups` of rows that are alike where there are any, each left out in turn. (A
@@ -88,7 +120,7 @@ def collapse_verdict(h_bd: np.ndarray, groups: np.ndarray | None = None) -> Verd
         direction="higher",
         threshold=ENOUGH,
         good=f"Latents of held-out images vary along {found.value:.1f} of {h_bd.shape[1]} directions.",
-        bad=_collapsed(found, h_bd.shape[1]),
+        bad=f"{_collapsed(found, h_bd.shape[1])} {why}".rstrip(),
     )
 
 
@@ -103,7 +135,7 @@ def _jackknifed(h_bd: np.ndarray, groups: np.ndarray | None) -> tuple[Estimate, 
     if len(left_out) > 1:
         spread = np.sqrt((len(left_out) - 1) * np.var(left_out))
         margin = float(stdtrit(len(left_out) - 1, 0.975) * spread)
-    low, high = max(value - margin, 0.0), min(value + margin, float(h_bd.shape[1]))
+    low, high = max(value - margin, min(value, 1.0)), min(value + margin, float(h_bd.shape[1]))
     return Estimate(value, low, max(high, value), len(h_bd)), units
 
 
@@ -133,8 +165,7 @@ def _collapsed(found: Estimate, dim: int) -> str:
         )
     return (
         f"Collapsed: latents of held-out images vary along {found.value:.1f} of {dim} directions, so "
-        "almost all of them look alike to this agent. Try a smaller learning rate, a slow copy that follows faster in "
-        "a short training (--objective.momentum, where there is one), or another objective."
+        "almost all of them look alike to this agent. Try a smaller learning rate, more steps or another objective."
     )
 
 
