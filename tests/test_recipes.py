@@ -167,6 +167,7 @@ HEARD = {
     "lr": 0.7,
     "betas": (0.7, 0.7),
     "weight_decay": 0.7,
+    "decayed": "matrices",
     "clip": 0.7,
     "ema": 0.7,
     "precision": "bfloat16",
