@@ -93,7 +93,8 @@ def trained(objective: T, recipe: AnyRecipe, folder: Path) -> T:
     if newest is None:
         raise InputError(
             f"{folder} has no checkpoint: it has not come far enough, or it failed before one was due (see its "
-            f"records/outcome.json). Go on with 'jepatlas train --resume {folder}', or train anew with other settings."
+            f"records/outcome.json). Go on with 'jepatlas train --resume {quote(str(folder))}', or train anew with "
+            "other settings."
         )
     load_weights(objective, load_checkpoint(newest, recipe_id(recipe)).tensors)
     return objective.eval()

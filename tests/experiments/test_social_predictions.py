@@ -18,7 +18,7 @@ from jepatlas.experiments.social import predictions_loss as by_loss
 from jepatlas.experiments.social import predictions_predictors as by_predictor
 from jepatlas.experiments.social import predictions_stability as by_objective
 from jepatlas.experiments.social import predictions_worlds as by_world
-from jepatlas.experiments.social.predictions_rules import Prediction
+from jepatlas.experiments.social.prediction import Prediction
 from jepatlas.experiments.social.predictions_runs import held_out_loss, step_name
 from jepatlas.experiments.social.runs import run
 
@@ -174,7 +174,8 @@ def test_the_held_out_loss_is_a_mean_over_images_beside_its_targets_variance():
             return SimpleNamespace(total=batch.x.float().mean())
 
     values = images[:, 0, 0, 0].astype(float)
-    objective = Objective(targets=lambda x: x.float().mean((1, 2, 3))[:, None, None] * torch.ones(1, 4, 2))
+    objective = Objective(targets=lambda x: x.float().mean((1, 2, 3))[:, None, None] * torch.ones(1, 4, 2),
+                          parameters=lambda: iter([torch.zeros(1)]))  # fmt: skip
     assert held_out_loss(objective, images) == pytest.approx((values.mean(), values.mean() / values.var()))
 
 

@@ -15,9 +15,10 @@ from jepatlas.experiments.social import shift as social_shift
 from jepatlas.experiments.social import structure as social_structure
 from jepatlas.experiments.social import views as social_views
 from jepatlas.experiments.social.charts import NAMES
+from jepatlas.experiments.social.rules import estimated, settled
 from jepatlas.experiments.social.runs import run
 from jepatlas.experiments.social.shift_widths import steeper
-from jepatlas.experiments.tables import over_seeds_and_groups
+from jepatlas.experiments.tables import factor_over_seeds, mean_over_seeds, over_seeds_and_groups, student
 
 USUAL = {"scene": "rendered", "objective": "ijepa", "shuffle": "none", "width": 96, "to": 96}
 SCORES = {"r2_raw": 0.8, "dsc": 0.8, "nos_10": 0.3, "r2_rotation": 0.79, "p_r2": 0.05, "directions": 9.0} | {
@@ -64,6 +65,19 @@ def test_one_seed_decides_nothing():
     made = pairs(lambda at: SCORES | {"r2": 0.8} | dict.fromkeys(BEYOND, 0.2), {})[:1]
     assert social_views.judge(made).outcome == "undecided"
     assert not social_views.judge(made).verdicts[0].passed
+
+
+def test_one_number_of_several_must_be_surer_than_one_alone():
+    """Differences over three seeds that lie above 0 at 95%, but not where two others might have done so by chance."""
+    seeds, others = np.array([0.028, 0.037, 0.046]), np.array([-0.1, 0.0, 0.1])
+    alone, among = student(seeds), estimated({"r2": seeds, "dsc": others, "nos_10": others})["r2"]
+    assert settled([alone]) == "holds" and settled([among]) == "undecided" and among.value == alone.value
+    quantile = {1: 4.3027, 3: 7.6488}  # Student's with 2 degrees of freedom, at .975 and at 1 − .025/3
+    for count, found in ((1, alone), (3, among)):
+        assert found.high - found.value == pytest.approx(quantile[count] * 0.009 / np.sqrt(3), rel=1e-4)
+    made = pairs(lambda at: {"r2": 0.5}, {})
+    for wider in (mean_over_seeds, factor_over_seeds, over_seeds_and_groups):
+        assert wider(made, "r2", among=3).low < wider(made, "r2").low < 0.501 < wider(made, "r2", among=3).high
 
 
 def test_seeds_that_agree_on_a_few_objects_are_not_sure_of_others():

@@ -109,3 +109,14 @@ def test_files_of_latents_will_do_and_a_partner_may_not_come(
     assert call(*words[:-2], "--out", tmp_path / "meet") == 2
     assert "is the exchange, which all members see" in capsys.readouterr().err
     assert json.loads((tmp_path / "meet" / "1-states" / "ada" / "exchange.json").read_text())["member"] == "ada"
+
+
+def test_the_help_says_what_a_phrase_keeps_from_whom_and_what_partners_may_learn(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert call("federate", "--help") == 0
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "with it, only members can test whether an id that they guess is in the folder" in said
+    assert "without it, everybody who sees the folder can" in said
+    assert "announces ids that it has only guessed receives the latents" in said
+    assert "latents may reveal the inputs" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +12,14 @@ from PIL import Image
 from training.small import call
 
 from jepatlas.base.files import read_json
-from jepatlas.objectives.vision import BYOLConfig, SwAVConfig
+from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
 from jepatlas.recipes import ImageTable, VisionRecipe, load_recipe, see
 from jepatlas.social import collapse_verdict, load_agent, train_and_judge
-from jepatlas.social.agents import beginning_left
+from jepatlas.social.agents import beginning_left, uniform_assignments
 from jepatlas.verbs.grids import make_jobs
 from jepatlas.verbs.options import parse
 from jepatlas.verbs.recipe_options import choose_recipe
-from jepatlas.verbs.sweep import SweepVision
+from jepatlas.verbs.sweep import SweepVision, _directions
 
 SMALL = ["--size", "16", "--encoder.patch", "4", "--encoder.width", "16", "--encoder.depth", "1",
          "--encoder.heads", "2",
@@ -328,6 +329,54 @@ def test_a_verdict_of_collapse_says_why() -> None:
     verdict = collapse_verdict(flat, why="Before the first step it was 4.2.")
     assert verdict.advice.startswith("Collapsed") and verdict.advice.endswith("Before the first step it was 4.2.")
     assert verdict.low == verdict.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("objective", "logged", "said"),
+    [
+        (SwAVConfig(64), {"code_entropy": 4.15}, "(entropy 4.15 of ln 64 = 4.16): lower --objective.smoothness."),
+        (SwAVConfig(64), {"code_entropy": 1.87}, ""),
+        (SwAVConfig(64), {"code_entropy": "nan"}, ""),
+        (DINOConfig(), {"teacher_entropy": 6.9}, "of ln 1024 = 6.93): lower --objective.temperature.teacher."),
+        (IBOTConfig(), {"teacher_entropy": 6.9}, "of ln 1024 = 6.93): lower --objective.temperature.teacher."),
+        (IBOTConfig(), {"teacher_entropy": 3.0}, ""),
+        (BYOLConfig(), {"loss": 9.0}, ""),
+    ],
+)
+def test_uniform_assignments_are_named_with_what_sharpens_them(
+    objective: object, logged: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    assert uniform_assignments(objective, tmp_path) == "", "an agent that was taken out of another run has no metrics"
+    lines = [{"step": 1, "code_entropy": 0.0, "teacher_entropy": 0.0}, {"step": 2, **logged}]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = uniform_assignments(objective, tmp_path)
+    assert found.endswith(said) and bool(found) is bool(said)
+
+
+def test_an_agent_that_collapsed_is_told_of_uniform_assignments(table: Path, tmp_path: Path, capsys) -> None:
+    words = [
+        "--view",
+        "left",
+        *SMALL,
+        "--held",
+        "0.5",
+        "--objective",
+        "swav",
+        "--objective.smoothness",
+        "9",
+        "--lr",
+        "1",
+    ]
+    assert call("train", "vision", table, *words, "--steps", "12", "--out", tmp_path / "run") == 0
+    advice = read_json(tmp_path / "run" / "records" / "latents.json")["verdicts"][0]["advice"]
+    assert "ollapsed" in advice and "nearly uniform (entropy 4.16 of ln 64 = 4.16)" in advice
+
+
+def test_a_sweep_does_not_cross_out_what_cannot_be_told() -> None:
+    verdicts = [{"value": 3.0, "passed": passed, "advice": "Why."} for passed in (True, False, None)]
+    assert [_directions({"directions": one}) for one in verdicts] == [
+        "3.0 directions ✓", "3.0 directions ✗ Why.", "3.0 directions – Why.",
+    ]  # fmt: skip
 
 
 def test_an_agent_that_collapsed_is_told_of_its_slow_copy(table: Path, tmp_path: Path, capsys) -> None:

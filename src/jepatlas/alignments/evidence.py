@@ -12,7 +12,7 @@ from jepatlas.align import METRICS, Metric, Null, half_sample_intervals, measure
 from jepatlas.align.nulls import ENOUGH
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
+from jepatlas.base.linear import Split, evenly
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
@@ -91,7 +91,7 @@ class Study:
     def scored(self) -> np.ndarray:
         """The held-out rows, or an even choice of them."""
         held = np.sort(self.split.score)
-        return held[np.linspace(0, len(held) - 1, max(min(self.rows, len(held)), 0)).round().astype(int)]
+        return evenly(held, self.rows)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,17 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.linear_moments import PairMoments, is_lost, procrustes_of, ridge_of
 
-__all__ = ["Split", "hold_out", "least_squares", "orthogonality_error", "procrustes", "r2", "ridge", "whitener"]
+__all__ = [
+    "Split",
+    "evenly",
+    "hold_out",
+    "least_squares",
+    "orthogonality_error",
+    "procrustes",
+    "r2",
+    "ridge",
+    "whitener",
+]
 
 
 def least_squares(x: np.ndarray, y: np.ndarray) -> LinearMap:
@@ -88,3 +98,12 @@ def hold_out(n: int, rng: np.random.Generator, *, groups: np.ndarray | None = No
     held = rng.permutation(count)[: min(count - 1, max(1, round(share * count)))]
     scored = np.isin(labels, held)
     return Split(np.flatnonzero(~scored), np.flatnonzero(scored))
+
+
+def evenly(rows: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of some rows, evenly spread over them.
+
+    >>> evenly(np.array([3, 4, 5, 6, 7]), 3).tolist(), evenly(np.array([3, 4]), 3).tolist()
+    ([3, 5, 7], [3, 4])
+    """
+    return rows[np.linspace(0, len(rows) - 1, max(min(most, len(rows)), 0)).round().astype(int)]

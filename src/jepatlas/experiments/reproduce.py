@@ -18,6 +18,7 @@ from jepatlas.base.files import read_json, write_bytes, write_json
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Record
 from jepatlas.experiments.experiment import Experiment, Finding, Result, Scale, run_trial
+from jepatlas.experiments.image_control_runs import VARIABLE
 from jepatlas.training import OpenExecutor, SweepResult, sweep
 
 __all__ = ["UNFINISHED", "UNKEPT", "check_publishable", "last_record", "publish", "reproduce", "shipped_results"]
@@ -34,10 +35,12 @@ def reproduce(
     open_executor: OpenExecutor,
     *,
     seed: int = 0,
+    without: Sequence[str] = (),
     tell: Callable[[SweepResult], None] = lambda result: None,
 ) -> Record:
-    """Run what is missing, conclude, and keep the record and its figure."""
-    trials, place = experiment.trials(scale, seed), out / scale
+    """Run what is missing, conclude, and keep the record and its figure; `without` scenes whose images are absent."""
+    place = out / scale
+    trials = [trial for trial in experiment.trials(scale, seed) if trial.at.get("scene") not in without]
     done = sweep([trial.job for trial in trials], run_trial, place / "runs", open_executor, tell)
     results = [
         Result(trial, place / "runs" / trial.job.name, result.status, result.record, result.made)
@@ -46,7 +49,9 @@ def reproduce(
     finding = experiment.conclude(results, scale)
     if scale == "tiny":
         finding = replace(finding, outcome="undecided", sentence=f"{TINY} {finding.sentence}")
-    record = _record(experiment, finding, scale, seed, results)
+    if without:
+        finding = replace(finding, sentence=f"{finding.sentence} Left out, for want of images: {', '.join(without)}.")
+    record = _record(experiment, finding, scale, seed, results, without=without)
     record.save(place, experiment.name)
     if record.figures:
         from jepatlas.report.paper import paper_figure  # noqa: PLC0415  (matplotlib takes a second to import)
@@ -55,11 +60,13 @@ def reproduce(
     return record
 
 
-def _record(experiment: Experiment, finding: Finding, scale: Scale, seed: int, results: list[Result]) -> Record:
+def _record(
+    experiment: Experiment, finding: Finding, scale: Scale, seed: int, results: list[Result], *, without: Sequence[str]
+) -> Record:
     failed = sum(result.status != "finished" for result in results)
     about = {"name": experiment.name, "scale": scale, "claim": asdict(experiment.claim)}
     about |= {"outcome": finding.outcome, "sentence": finding.sentence, "short": finding.short}
-    about |= {"runs": len(results), "failed": failed}
+    about |= {"runs": len(results), "failed": failed} | ({"left out": list(without)} if without else {})
     return Record(
         title=experiment.title,
         summary=f"{finding.outcome.capitalize()}. {finding.sentence}",
@@ -107,7 +114,7 @@ def _reason(result: Result) -> str:
 
 def publish(record: Record, out: Path, docs: Path) -> None:
     """Copy a record without its arrays, and its figure, to DOCS/results."""
-    check_publishable(record.about["scale"])
+    check_publishable(record.about["scale"], record.about.get("left out", ()))
     name = record.about["name"]
     write_json(docs / "results" / f"{name}.json", record.to_json())
     if record.figures:
@@ -115,9 +122,12 @@ def publish(record: Record, out: Path, docs: Path) -> None:
         write_bytes(docs / "results" / f"{name}.png", drawn.read_bytes())
 
 
-def check_publishable(scale: Scale) -> None:
+def check_publishable(scale: Scale, without: Sequence[str] = ()) -> None:
     if scale == "tiny":
         raise InputError("A tiny run says nothing about a claim and is not published. Use --scale small or paper.")
+    if without:
+        raise InputError(f"A record is published of all scenes, but there are no images of {', '.join(without)}: "
+                         f"{VARIABLE} is to name a folder that has them. Without, leave out --publish.")  # fmt: skip
 
 
 def shipped_results() -> Path:

@@ -11,8 +11,8 @@ import scipy  # its parts are loaded when they are asked for
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
 
-__all__ = ["at", "bars", "cell", "curve", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds",
-           "over_seeds_and_groups", "spread", "student"]  # fmt: skip
+__all__ = ["at", "bars", "cell", "curve", "extremes", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds",
+           "over_seeds_and_groups", "plain", "spread", "student"]  # fmt: skip
 
 
 def cell(estimate: Estimate, digits: int = 3) -> str:
@@ -25,6 +25,24 @@ def cell(estimate: Estimate, digits: int = 3) -> str:
         return "–"
     value, low, high = (f"{number:z.{digits}f}" for number in (estimate.value, estimate.low, estimate.high))
     return f"{value} [{low}, {high}]"
+
+
+def extremes(estimate: Estimate, digits: int = 3) -> str:
+    """A mean with the lowest and the highest over seeds: in words, since brackets are for intervals.
+
+    >>> extremes(Estimate(0.83, 0.78, 0.88, 3)), extremes(Estimate(0.83, 0.83, 0.83, 1))
+    ('0.830 (0.780 to 0.880)', '0.830')
+    """
+    value, low, high = (plain(number, f"z.{digits}f") for number in (estimate.value, estimate.low, estimate.high))
+    return value if low == high else f"{value} ({low} to {high})"
+
+
+def plain(value: float, shape: str = ".3f") -> str:
+    """
+    >>> plain(0.5), plain(float("nan"))
+    ('0.500', '–')
+    """
+    return "–" if np.isnan(value) else f"{value:{shape}}"
 
 
 def spread(values: Sequence[float], digits: int = 3) -> str:
@@ -55,9 +73,9 @@ def grouped(results: Sequence[Result], *names: str) -> dict[tuple[Any, ...], lis
 def over_seeds(results: Sequence[Result], name: str, stopped: float = np.nan) -> Estimate:
     """What tables and figures show: the mean over runs, and the lowest and the highest of them.
 
-    The extremes are no confidence interval, and are named as what they are wherever they are shown. Of three seeds of
-    which one is lost, Student's interval for a mean R² would reach from −.75 to 2.06. A run that was stopped counts as
-    `stopped`; others that came to no number are left out, and n tells.
+    The extremes are no confidence interval; `extremes` writes them as what they are. Of three seeds of which one is
+    lost, Student's interval for a mean R² would reach from −.75 to 2.06. A run that was stopped counts as `stopped`;
+    others that came to no number are left out, and n tells.
     """
     values = _values(results, name, stopped)
     if not len(values):
@@ -65,34 +83,36 @@ def over_seeds(results: Sequence[Result], name: str, stopped: float = np.nan) ->
     return Estimate(float(values.mean()), float(values.min()), float(values.max()), len(values))
 
 
-def mean_over_seeds(results: Sequence[Result], name: str) -> Estimate:
+def mean_over_seeds(results: Sequence[Result], name: str, among: int = 1) -> Estimate:
     """What rules compare: the mean over runs with Student's 95% interval for it, which is wider than the extremes of
     three seeds. It presumes nothing of where R² ends, so it may reach beyond 1; it decides, and is not drawn.
 
     With fewer than two runs there is no interval, and the limits are infinite: one seed claims nothing.
     """
-    return student(_values(results, name))
+    return student(_values(results, name), among)
 
 
-def over_seeds_and_groups(results: Sequence[Result], name: str) -> Estimate:
+def over_seeds_and_groups(results: Sequence[Result], name: str, among: int = 1) -> Estimate:
     """The same for agents of which all seeds are judged by the same held-out groups, as these would be by others.
 
     Student's reach over seeds and the mean reach by groups are added in quadrature: more seeds narrow the first alone.
+    For one `among` several, the reach by groups is widened as a normal variable's would be.
     """
-    found, own = mean_over_seeds(results, name), [result.estimate(name) for result in results]
+    found, own = mean_over_seeds(results, name, among), [result.estimate(name) for result in results]
+    wider = scipy.stats.norm.ppf(1 - 0.025 / among) / scipy.stats.norm.ppf(0.975)
     known = [one for one in own if np.isfinite([one.value, one.low, one.high]).all()]
     if len(known) < found.n or not known:
         return Estimate(found.value, -np.inf, np.inf, found.n)
-    below, above = (float(np.mean([abs(one.value - end(one)) for one in known]))
+    below, above = (wider * float(np.mean([abs(one.value - end(one)) for one in known]))
                     for end in (lambda one: one.low, lambda one: one.high))  # fmt: skip
     low, high = found.value - np.hypot(found.value - found.low, below), np.hypot(found.high - found.value, above)
     return Estimate(found.value, float(low), float(found.value + high), found.n)
 
 
-def factor_over_seeds(results: Sequence[Result], name: str) -> Estimate:
+def factor_over_seeds(results: Sequence[Result], name: str, among: int = 1) -> Estimate:
     """The same for a number that multiplies: of its logarithm, since factors lie about their geometric mean and none
     is below 0."""
-    found = student(np.log(_values(results, name)))
+    found = student(np.log(_values(results, name)), among)
     value, low, high = np.exp([found.value, found.low, found.high]).tolist()
     return Estimate(value, low, high, found.n)
 

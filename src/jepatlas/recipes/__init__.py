@@ -16,7 +16,15 @@ from jepatlas.recipes.episode_sources import (
 )
 from jepatlas.recipes.episodes import HeldOut, gather_episodes, walk
 from jepatlas.recipes.experience import EnergyWorld, Gathered, StepFile, WalkConfig, mixed
-from jepatlas.recipes.files import any_recipe, load_recipe, read_recipe, recipe_from_plain, recipe_id, recipe_text
+from jepatlas.recipes.files import (
+    any_recipe,
+    load_recipe,
+    read_recipe,
+    recipe_from_plain,
+    recipe_id,
+    recipe_text,
+    verb_of,
+)
 from jepatlas.recipes.image_sources import (
     AnyImages,
     ImageFolders,
@@ -91,6 +99,7 @@ __all__ = [
     "recipe_text",
     "see",
     "shared_states",
+    "verb_of",
     "walk",
     "world_of_file",
 ]

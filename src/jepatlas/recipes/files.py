@@ -17,7 +17,7 @@ from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.recipes.world_model import WorldModelRecipe
 from jepatlas.training import fingerprint
 
-__all__ = ["any_recipe", "load_recipe", "read_recipe", "recipe_from_plain", "recipe_id", "recipe_text"]
+__all__ = ["any_recipe", "load_recipe", "read_recipe", "recipe_from_plain", "recipe_id", "recipe_text", "verb_of"]
 
 R = TypeVar("R")
 
@@ -51,6 +51,18 @@ def load_recipe(run: Path, cls: type[R] = Recipe) -> R:
 def any_recipe(run: Path) -> AnyRecipe:
     """The recipe of a run folder, of whatever kind."""
     return load_recipe(run, _class(_read(_file(run))))
+
+
+def verb_of(run: Path) -> str:
+    """The verb that begins runs of such a recipe, and goes on with them."""
+    data = _read(_file(run))
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind is None:
+        return "train"
+    if kind not in KINDS:
+        raise InputError(f"{run} is a run of kind '{kind}', which no verb goes on with alone. Give the command again "
+                         "that began it, such as 'jepatlas reproduce NAME': it goes on where it was.")  # fmt: skip
+    return KINDS[kind][1]
 
 
 def recipe_from_plain(data: Any) -> AnyRecipe:

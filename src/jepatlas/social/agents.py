@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from jepatlas.base.linear import evenly
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Estimate, Record, Verdict
 from jepatlas.base.seeding import numpy_generator
@@ -27,6 +29,7 @@ __all__ = [
     "judge_latents",
     "load_agent",
     "train_and_judge",
+    "uniform_assignments",
 ]
 
 ENOUGH = 2.0  # directions: latents that vary along fewer say next to nothing of images
@@ -34,6 +37,9 @@ MOST = 2000  # images that are looked at
 PARTS = 20  # of these, or of their groups, each left out in turn
 FEW_ROWS, FEW_GROUPS = 10, 5
 MUCH = 0.1  # of a slow copy that is still its random beginning
+EVEN = 0.9  # of the largest entropy: crops are hardly told apart by what they are assigned to
+SHARPER = {"code_entropy": "smoothness", "teacher_entropy": "temperature.teacher"}
+"""Entropies that objectives with prototypes log, and the option that makes assignments less even."""
 
 
 @dataclass(frozen=True)
@@ -61,8 +67,8 @@ def judge_latents(folder: Path) -> Record:
     """Whether the latents of held-out images vary, and what the agent sees: kept as `records/latents.json`."""
     agent = load_agent(folder)
     held = agent.seen.held
-    rows = held[np.linspace(0, len(held) - 1, min(MOST, len(held))).round().astype(int)]
-    verdict = collapse_verdict(agent.latents(rows), groups_of(agent.seen, rows), _why(agent, rows))
+    rows = evenly(held, MOST)
+    verdict = collapse_verdict(agent.latents(rows), groups_of(agent.seen, rows), _why(agent, rows, folder))
     figure, arrays = crops_figure(agent.recipe, agent.seen)
     record = Record("Latents", verdict.advice, provenance(agent.recipe.seed), (verdict,), (figure,), arrays=arrays)
     record.save(folder, "latents")
@@ -82,17 +88,31 @@ def train_and_judge(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     return result
 
 
-def _why(agent: Seeing, rows: np.ndarray) -> str:
-    """What there was before training, and how much of a slow copy is still what it was then."""
+def _why(agent: Seeing, rows: np.ndarray, folder: Path) -> str:
+    """What there was before training, whether prototypes tell crops apart, and how much of a slow copy is still what it
+    was at first."""
     recipe = agent.recipe
     untrained = build_vision(recipe, agent.seen).to(recipe.training.device_here()).eval()
     before = _directions(Seeing(recipe, untrained, agent.seen).latents(rows).astype(np.float64))
-    told = f"Before the first step it was {before:.1f}."
+    told = f"Before the first step it was {before:.1f}. {uniform_assignments(recipe.objective, folder)}".rstrip()
     left = beginning_left(recipe.objective, recipe.training.steps)
     if left < MUCH:
         return told
     return (f"{told} {left:.0%} of the slow copy that it learns from is still its random beginning: lower "
             "--objective.momentum, or train for more steps.")  # fmt: skip
+
+
+def uniform_assignments(objective: Any, folder: Path) -> str:
+    """What is to be said where all prototypes are assigned to all crops at the end of a run; else nothing."""
+    logged = folder / "metrics.jsonl"
+    lines = logged.read_text().splitlines() if logged.is_file() else []
+    prototypes = getattr(getattr(objective, "head", objective), "prototypes", 1)
+    for name, option in SHARPER.items():
+        found = float(json.loads(lines[-1]).get(name, "nan")) if lines else math.nan
+        if found > EVEN * math.log(prototypes):
+            return (f"Assignments to prototypes are nearly uniform (entropy {found:.2f} of ln {prototypes} = "
+                    f"{math.log(prototypes):.2f}): lower --objective.{option}.")  # fmt: skip
+    return ""
 
 
 def beginning_left(objective: Any, steps: int) -> float:

@@ -41,6 +41,9 @@ class Federate:
     send latents of the states that all of them have (with the number of each state's group), and each its map into the
     common frame. Images, labels, gradients and weights stay where they are. All end with the same atlas, and a report
     that lists what was exchanged, byte by byte. A command that was stopped goes on when it is given again.
+
+    Meet those whom you trust with latents: a partner who announces ids that it has only guessed receives the latents of
+    those states, and latents may reveal the inputs that they were made from.
     """
 
     source: tyro.conf.Positional[Path]
@@ -58,7 +61,8 @@ class Federate:
     anchors: int = 1024
     """Send latents of at most so many states; the smallest number of all members holds."""
     phrase: str = ""
-    """Agreed on by another way: without it, nobody who sees the folder can test whether a guessed id is in it."""
+    """Agreed on by another way, the same for all: with it, only members can test whether an id that they guess is in
+    the folder; without it, everybody who sees the folder can."""
     controls: bool = False
     """Also send what the raw input of agreed states gives without learning, for maps to be held against: it tells how
     alike their inputs are. Maps are held against what all members sent."""

@@ -70,8 +70,8 @@ def main(words: list[str]) -> int:
     if options.publish is not None:
         check_publishable(options.scale)
     records, crashed = [], 0
-    for experiment in _chosen(options.names):
-        record, lost = _carry_out(experiment, options, console)
+    for experiment, without in _possible(options, console):
+        record, lost = _carry_out(experiment, without, options, console)
         records.append(record)
         crashed += lost
     emit(options.json, {"records": [record.to_json() for record in records]})
@@ -89,15 +89,31 @@ def _chosen(names: tuple[str, ...]) -> list[Experiment]:
     return [EXPERIMENTS[name] for name in dict.fromkeys(names)]
 
 
-def _carry_out(experiment: Experiment, options: Reproduce, console: Console) -> tuple[Any, int]:
+def _possible(options: Reproduce, console: Console) -> list[tuple[Experiment, list[str]]]:
+    """The experiments with the scenes that each must do without, said before anything runs. One that has no other is
+    refused where it was named, and left out where all were asked for."""
+    found = []
+    for experiment in _chosen(options.names):
+        scenes = {str(trial.at.get("scene", "")) for trial in experiment.trials(options.scale, options.seed)}
+        without = sorted(absent(scenes - {""}))
+        if options.publish is not None:
+            check_publishable(options.scale, without)
+        known = f"{VARIABLE} is to name a folder that has them."
+        if not without or scenes - {*without}:
+            found.append((experiment, without))
+        elif options.names != ("all",):
+            raise InputError(f"{experiment.name} is of images that are not here: {', '.join(without)}. {known}")
+        if without:
+            say(console, f"{experiment.name}, skipped: trials on images of {', '.join(without)}. {known}")
+    return found
+
+
+def _carry_out(experiment: Experiment, without: list[str], options: Reproduce, console: Console) -> tuple[Any, int]:
     out, crashed = options.out.absolute(), []
     open_executor = dask_cluster(options.dask) if options.dask else local_processes(options.workers)
     trials = experiment.trials(options.scale, options.seed)
-    jobs = [trial.job for trial in trials]
+    jobs = [trial.job for trial in trials if trial.at.get("scene") not in without]
     say(console, f"{experiment.name} ({options.scale}, {len(jobs)} runs): {experiment.claim.statement}")
-    if lacking := absent(dict.fromkeys(str(trial.at["scene"]) for trial in trials if "scene" in trial.at)):
-        say(console, f"There are no images of {', '.join(lacking)}, so their runs will fail: {VARIABLE} is to name a "
-                     "folder that has them.")  # fmt: skip
 
     def tell(result: SweepResult) -> None:
         if result.status != "finished":
@@ -107,7 +123,8 @@ def _carry_out(experiment: Experiment, options: Reproduce, console: Console) -> 
     runs = {out / options.scale / "runs" / job.name: _steps(job.recipe["settings"]) for job in jobs}
     try:
         with Watch(console, runs):
-            record = reproduce(experiment, options.scale, out, open_executor, seed=options.seed, tell=tell)
+            record = reproduce(experiment, options.scale, out, open_executor, seed=options.seed, without=without,
+                               tell=tell)  # fmt: skip
     except KeyboardInterrupt:
         say(console, "Stopped; what was finished is kept. The same command goes on.")
         raise

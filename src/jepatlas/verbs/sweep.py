@@ -71,4 +71,5 @@ def _directions(verdicts: dict[str, Any]) -> str:
     if "directions" not in verdicts:
         return ""
     found = verdicts["directions"]
-    return f"{float(found['value']):.1f} directions " + ("✓" if found["passed"] else f"✗ {found['advice']}")
+    mark = {True: "✓", False: "✗", None: "–"}[found["passed"]]
+    return f"{float(found['value']):.1f} directions {mark}" + ("" if found["passed"] else f" {found['advice']}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from jepatlas.base.distributed import leads
 from jepatlas.base.errors import InputError
+from jepatlas.recipes import verb_of
 from jepatlas.runs import resume_run
 from jepatlas.training import Outcome
 from jepatlas.verbs.options import console_for, emit, say
@@ -28,7 +30,7 @@ class RunOptions:
     """What can be asked of every run."""
 
     resume: Path | None = None
-    """Go on with the run in this folder; its own recipe is used."""
+    """Go on with the run in this folder, whichever verb began it; its own recipe is used."""
     json: str | None = None
     """Write the outcome as JSON to this file (- for standard output)."""
 
@@ -43,10 +45,16 @@ def train_and_tell(
     again: Callable[[Console, Path], object] = lambda console, folder: None,
 ) -> int:
     """Go on where `options` ask for that, after what there is to say `again`, else `begin`; of a run that finished
-    `tell` says what came of it, and gives what is to be written beside its status. The exit code."""
+    `tell` says what came of it, and gives what is to be written beside its status. The exit code.
+
+    A run that another verb began is gone on with by that verb, so that 'jepatlas train --resume' is right for all.
+    """
     console = console_for(options.json)
     if options.resume is not None:
-        _refuse_changes(words, options.resume, verb)
+        own = verb_of(options.resume) if (options.resume / "recipe.yaml").is_file() else verb
+        _refuse_changes(words, options.resume, own)
+        if own != verb:
+            return _by(own, words)
         again(console, options.resume)
         folder, outcome = options.resume, resume_run(options.resume, console)
     else:
@@ -56,6 +64,12 @@ def train_and_tell(
         told = tell(console, folder, outcome.step) if finished else _unfinished(console, verb, folder, outcome)
         emit(options.json, {"run": str(folder), "status": outcome.status, "step": outcome.step, "verdicts": [], **told})
     return CODES[outcome.status]
+
+
+def _by(verb: str, words: list[str]) -> int:
+    """By the verb that knows what is to be done at the end of such a run."""
+    first, *command = verb.split()
+    return import_module(f"jepatlas.verbs.{first}").main([*command, *words])
 
 
 def _unfinished(console: Console, verb: str, folder: Path, outcome: Outcome) -> Answer:

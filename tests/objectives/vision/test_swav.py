@@ -43,6 +43,12 @@ def test_from_the_definition():
     assert math.isclose(loss.terms["code_entropy"], entropy, rel_tol=1e-9)
 
 
+def test_codes_of_a_small_batch_tell_crops_apart_by_default():
+    """What the network before its first step gives: codes that are uniform here leave nothing to learn."""
+    found = on_crops(SwAVConfig())(crops(64), 0).terms["code_entropy"]
+    assert found < 0.5 * math.log(64)
+
+
 def test_prototypes_have_length_one_and_are_held_at_first():
     objective = on_crops(SwAVConfig(6, (16, 5), held=4 / STEPS), apart=0.0)
     first = objective.prototypes.detach().clone()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import pickle
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +33,7 @@ from jepatlas.social.federation import (
     write_parcel,
 )
 from jepatlas.social.federation.groups import common_groups
+from jepatlas.social.federation.parcels import Exchange
 
 WORLD = np.random.default_rng(0).standard_normal((60, 3))
 
@@ -194,7 +197,61 @@ def test_what_was_changed_and_sealed_again_is_found_out(finished: Path) -> None:
     write_parcel(place, {"member": "ben", "members": ["ada", "ben"]}, {**told.arrays, "latents": told.arrays["pca"]})
     with pytest.raises(InputError, match="2-latents/ben is no longer what this member sent"):
         federate(TWO["ben"], member("ben", finished))
-    with pytest.raises(InputError, match="read other files or ended with another atlas"):
+    with pytest.raises(InputError, match="'ada' fitted its map to other files"):
+        federate(TWO["ada"], member("ada", finished))
+
+
+@contextmanager
+def swapped(place: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """While its round is read, and then put back, ben's letter holds other numbers, sealed as if they were its own."""
+    receive, told, aside = Exchange.receive, read_parcel(place), place.parents[1] / "aside"
+
+    def received(self: Exchange, step: str, *given: Any) -> Any:
+        if step != place.parent.name:
+            return receive(self, step, *given)
+        shutil.copytree(place, aside)
+        content = {key: told.content[key] for key in ("member", "members")}
+        write_parcel(place, content, {**told.arrays, kind: told.arrays[kind] + 1})
+        try:
+            return receive(self, step, *given)
+        finally:
+            shutil.rmtree(place)
+            aside.rename(place)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Exchange, "receive", received)
+        yield
+
+
+def forget(finished: Path, *parts: str) -> None:
+    for part in parts:
+        shutil.rmtree(finished / part)
+
+
+def test_a_letter_that_was_swapped_while_it_was_read_and_put_back_is_found_out(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of controls, which the atlas does not depend on: only what was read can tell."""
+    lying = finished / "meet" / "2-latents" / "ben"
+    before = files(lying)
+    forget(finished, "meet/3-maps/ada", "meet/4-seals/ada", "ada/sent/3-maps", "ada/sent/4-seals")
+    with swapped(lying, "pca", monkeypatch), pytest.raises(InputError, match="ben read other files"):
+        federate(TWO["ada"], member("ada", finished))
+    assert files(lying) == before
+    with pytest.raises(InputError, match="ada read other files"):
+        federate(TWO["ben"], member("ben", finished))
+
+
+def test_one_killed_after_it_read_a_swapped_letter_finds_out_when_it_goes_on(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lying, waiting = finished / "meet" / "2-latents" / "ben", finished / "waiting"
+    forget(finished, "meet/3-maps/ada", "meet/4-seals/ada", "ada/sent/3-maps", "ada/sent/4-seals")
+    (finished / "meet" / "3-maps" / "ben").rename(waiting)
+    with swapped(lying, "latents", monkeypatch), pytest.raises(Absent, match="ben has not sent '3-maps'"):
+        federate(TWO["ada"], member("ada", finished, timeout=0.2))
+    waiting.rename(finished / "meet" / "3-maps" / "ben")
+    with pytest.raises(InputError, match=r"'ada' fitted its map to other files than those that are in .*meet now"):
         federate(TWO["ada"], member("ada", finished))
 
 

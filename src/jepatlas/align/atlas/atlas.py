@@ -16,6 +16,7 @@ from jepatlas.align.atlas.charts import Attachment, Chart, ChartLatents, standar
 from jepatlas.align.atlas.frames import Frame, consensus, generalised_procrustes
 from jepatlas.align.atlas.placing import place, rank
 from jepatlas.base.errors import InputError, nearest
+from jepatlas.base.linear import evenly
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.records import Estimate, Verdict
 
@@ -171,4 +172,4 @@ def _most_seen(ids: Sequence[np.ndarray], limit: int) -> np.ndarray:
         return states
     least = np.sort(counts)[-limit]
     first, last = states[counts > least], states[counts == least]
-    return np.concatenate([first, last[np.linspace(0, len(last) - 1, limit - len(first)).round().astype(int)]])
+    return np.concatenate([first, evenly(last, limit - len(first))])

@@ -26,7 +26,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.records import Estimate, Verdict
 
-__all__ = ["exchanged", "load_atlas", "save_atlas", "size_table"]
+__all__ = ["exchanged", "load_atlas", "load_sealed_atlas", "save_atlas", "size_table"]
 
 KIND, VERSION = "atlas", 1
 ANCHORS = "anchors.safetensors"
@@ -43,10 +43,16 @@ def save_atlas(atlas: Atlas, path: Path | str) -> str:
 
 def load_atlas(path: Path | str, *, seal: str | None = None) -> Atlas:
     """Read an atlas (the one of this `seal`, where it is given), or say which file is not what it should be."""
+    atlas, found = load_sealed_atlas(path)
+    if seal is not None and found != seal:
+        raise InputError(f"{path} is not the atlas that you expect: its seal is {found}, not {seal}.")
+    return atlas
+
+
+def load_sealed_atlas(path: Path | str) -> tuple[Atlas, str]:
+    """An atlas, and the seal of the very bytes that it was read from."""
     path = Path(path)
     sealed = read_sealed(path, KIND, VERSION)
-    if seal is not None and sealed.seal != seal:
-        raise InputError(f"{path} is not the atlas that you expect: its seal is {sealed.seal}, not {seal}.")
     try:
         charts = tuple(_chart(sealed, entry) for entry in sealed.content["charts"])
         atlas = Atlas(charts, _anchors(sealed), _judged(sealed.content.get("verdicts")))
@@ -57,7 +63,7 @@ def load_atlas(path: Path | str, *, seal: str | None = None) -> Atlas:
     if {atlas.width, *(len(chart.to_frame.y_mean) for chart in atlas.charts)} != {sealed.content["width"]}:
         raise InputError(f"{path}: the charts and anchors do not have the {sealed.content['width']} dimensions of "
                          "the frame that atlas.json speaks of.")  # fmt: skip
-    return atlas
+    return atlas, sealed.seal
 
 
 def exchanged(atlas: Atlas) -> dict[str, int]:

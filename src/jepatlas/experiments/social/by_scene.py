@@ -1,4 +1,4 @@
-"""One question asked in several scenes, and the answers told as one finding."""
+"""One question asked in several scenes, and the answers made one finding."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["by_scene"]
 
 def by_scene(results: Sequence[Result], judge: Callable[[Sequence[Result]], Finding]) -> Finding:
     """What `judge` says of each scene in which a trial finished: it holds where it does in all, and in part where it
-    does in one. In a few words, the first that is decided is told, or else the first."""
+    does in one. In a few words, the first that is decided is given, or else the first."""
     scenes = {scene: judge(runs) for (scene,), runs in grouped(results, "scene").items()
               if any(run.status == "finished" for run in runs)}  # fmt: skip
-    told = [scene for scene, found in scenes.items() if found.outcome != "undecided"]
-    shown = told[0] if told else next(iter(scenes))
+    decided = [scene for scene, found in scenes.items() if found.outcome != "undecided"]
+    shown = decided[0] if decided else next(iter(scenes))
     return Finding(
         combined([found.outcome for found in scenes.values()]),
         " ".join(f"{SCENES[scene].title.capitalize()}: {found.sentence}" for scene, found in scenes.items()),

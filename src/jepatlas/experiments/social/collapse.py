@@ -12,9 +12,10 @@ from dataclasses import replace
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Outcome, Result
-from jepatlas.experiments.social.predictions_rules import ENOUGH, settled
+from jepatlas.experiments.social.rules import settled
+from jepatlas.social.agents import ENOUGH
 
-__all__ = ["collapsed_at", "marked", "named", "unheard", "weighed"]
+__all__ = ["ENOUGH", "collapsed_at", "marked", "named", "unheard", "weighed"]
 
 
 def collapsed_at(runs: Sequence[Result]) -> list[int]:
@@ -24,7 +25,7 @@ def collapsed_at(runs: Sequence[Result]) -> list[int]:
 
 
 def weighed(predicted: Sequence[Estimate], counts: Sequence[bool]) -> Outcome:
-    """What follows from those numbers that count and should be above 0.
+    """What follows from those numbers that count and should be above 0; `rules` says by which intervals.
 
     >>> sure, wrong = Estimate(2.0, 1.0, 3.0, 3), Estimate(-2.0, -3.0, -1.0, 3)
     >>> weighed([sure, sure], [True, True]), weighed([sure, wrong], [True, False]), weighed([sure], [False])

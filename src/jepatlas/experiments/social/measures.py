@@ -19,13 +19,13 @@ import numpy as np
 from jepatlas.align.maps import LeastSquaresMap, ProcrustesMap, RidgeMap
 from jepatlas.align.nulls import half_sample_intervals, permutation_null
 from jepatlas.align.similarity import NEIGHBOURS, cka_debiased, dsc, neighbour_overlap
-from jepatlas.base.linear import r2
+from jepatlas.base.linear import evenly, r2
 from jepatlas.base.records import Direction, Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Scale
 from jepatlas.experiments.social.charts import CONTROLS, Met, charts_of, leading
 
-__all__ = ["EFFORT", "Effort", "Translation", "measured", "translate"]
+__all__ = ["EFFORT", "LIMIT", "Effort", "Translation", "measured", "translate"]
 
 LIMIT = 100.0  # τ, above which the inverse is truncated; the preprint names none
 DIRECTIONS: dict[str, Direction] = {"r2": "higher", "r2_raw": "higher", "dsc": "higher", "nos_10": "lower"}
@@ -48,17 +48,17 @@ class Translation:
 
     fitted: RidgeMap
     target: np.ndarray
-    told: np.ndarray
-    raw: tuple[np.ndarray, np.ndarray]  # target and what is told, as they are
+    predicted: np.ndarray
+    raw: tuple[np.ndarray, np.ndarray]  # target and prediction, as they are
     own: np.ndarray
     back: np.ndarray
     rotated: np.ndarray | None
-    """What the best similarity tells; None where the widths differ."""
+    """What the best similarity predicts; None where the widths differ."""
 
     def scores(self, rows: np.ndarray, order: np.ndarray) -> dict[str, float]:
         """Measures of some rows of the first side with others of the second."""
         return {
-            "r2": r2(self.target[order], self.told[rows]),
+            "r2": r2(self.target[order], self.predicted[rows]),
             "r2_raw": r2(self.raw[0][order], self.raw[1][rows]),
             "dsc": dsc(self.own[rows], self.back[order]),
             "nos_10": self.neighbourhoods(rows, order, (10,))["nos_10"],
@@ -74,7 +74,7 @@ class Translation:
 def translate(met: Met, a: np.ndarray, b: np.ndarray, rows: int, fit: np.ndarray | None = None) -> Translation:
     """Fit on the states that were learned from (or on `fit`), and apply to an even choice of those held out."""
     fit, held = met.split.fit if fit is None else fit, met.split.score
-    score = held[np.linspace(0, len(held) - 1, min(rows, len(held))).round().astype(int)]
+    score = evenly(held, rows)
     fitted, plain = (
         RidgeMap(standardise=standardise, condition_limit=LIMIT).fit(a[fit], b[fit], groups=met.groups[fit])
         for standardise in (True, False)
@@ -84,7 +84,7 @@ def translate(met: Met, a: np.ndarray, b: np.ndarray, rows: int, fit: np.ndarray
     return Translation(
         fitted=fitted,
         target=b[score] / y_scale,
-        told=fitted.transform(a[score]) / y_scale,
+        predicted=fitted.transform(a[score]) / y_scale,
         raw=(b[score], plain.transform(a[score])),
         own=a[score] / x_scale,
         back=fitted.inverse_transform(b[score]) / x_scale,
@@ -101,7 +101,7 @@ def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
     """
     charts = {name: translate(met, *sides, effort.rows) for name, sides in charts_of(met).items()}
     count = len(charts["agents"].target)
-    held = met.groups[met.split.score][np.linspace(0, len(met.split.score) - 1, count).round().astype(int)]
+    held = met.groups[evenly(met.split.score, effort.rows)]
 
     def every(rows: np.ndarray) -> Mapping[str, float]:
         found = {f"{key}_{name}" if name != "agents" else key: value for name, chart in charts.items()
@@ -139,7 +139,7 @@ def _of_map(chart: Translation, met: Met) -> dict[str, float]:
              "effective_rank": about.effective_rank,
              "orthogonality": np.nan if about.orthogonality is None else about.orthogonality}  # fmt: skip
     rotated = np.nan if chart.rotated is None else r2(chart.raw[0], chart.rotated)
-    mse = float(np.square(chart.target - chart.told).mean())
+    mse = float(np.square(chart.target - chart.predicted).mean())
     return {name: float(value) for name, value in found.items()} | {"r2_rotation": rotated, "mse": mse}
 
 

@@ -1,4 +1,4 @@
-"""Pairs of agents as results: what two of them have in common is told as if a trial had measured it.
+"""Pairs of agents as results: what two of them have in common is recorded as if a trial had measured it.
 
 So the numbers of pairs go through the same means, intervals and tables as those of trials; a pair of which one agent
 was lost is kept, without numbers.
@@ -35,11 +35,11 @@ def paired(first: Result, second: Result, measure: Measure) -> Result:
     lost = next((one for one in (first, second) if one.status != "finished"), None)
     if lost is not None:
         return Result(trial, first.folder, lost.status, {"verdicts": []})
-    found = measure(meet(first, second)) | _told(first, second)
+    found = measure(meet(first, second)) | _of_both(first, second)
     return Result(trial, first.folder, "finished", {"verdicts": inform(found, "of a pair of agents")}, first.made)
 
 
-def _told(first: Result, second: Result) -> dict[str, Estimate]:
+def _of_both(first: Result, second: Result) -> dict[str, Estimate]:
     both = {name: (first.value(name), second.value(name)) for name in ("directions", "flops", "loss")}
     found = {"directions": min(both["directions"]), "flops": sum(both["flops"]), "loss": float(np.mean(both["loss"]))}
     return {name: Estimate(value, value, value, 2) for name, value in found.items()}

@@ -1,6 +1,6 @@
 """A student that is told what a teacher makes of states that both have seen: does it learn sooner than alone?
 
-I-JEPA agents. The teacher saw one view; students see the other, all from the same weights and batches: alone, by
+The teacher saw one view; students see the other, all from the same weights and batches: alone, by
 migration (a map fitted in closed form as they go), by distilling a probe's logits, by distilling latents through a
 trained head, and by migration from the teacher's latents of other states: what that gains, no teacher gave. The rate of
 students is constant after its rise, because under a falling one an accuracy depends on when training is to end.
@@ -9,37 +9,33 @@ students is constant after its rise, because under a falling one an accuracy dep
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate, Verdict
+import numpy as np
+
+from jepatlas.base.config import to_plain
+from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.latents import inform
-from jepatlas.experiments.social.agents import PLANS, agent
 from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.race import (
     LEAST,
     SOONER,
-    ahead,
-    ends,
-    faster,
-    ground,
+    collapse_sentence,
+    cost_sentence,
+    decidable,
+    final_gain,
+    final_sentence,
+    gain_verdict,
     learned,
-    raised,
-    reached,
-    said,
-    sound,
+    scratch_sentence,
+    sooner,
 )
 from jepatlas.experiments.social.race_shown import curves_figure, race_tables
-from jepatlas.experiments.social.scenes import WORLDS
+from jepatlas.experiments.social.races import RACES, WEIGHT, racer
 from jepatlas.experiments.social.sharing import probes_said, probes_table
 from jepatlas.experiments.social.teaching_runs import run_migration
-from jepatlas.experiments.tables import factor_over_seeds, over_seeds
-from jepatlas.recipes import VisionRecipe
-from jepatlas.training import ConstantSchedule
+from jepatlas.experiments.tables import factor_over_seeds, over_seeds, student
 
-__all__ = ["EXPERIMENT", "RACES", "WEIGHT", "Race", "watched"]
+__all__ = ["EXPERIMENT"]
 
 WAYS = {
     "scratch": "from scratch",
@@ -50,7 +46,6 @@ WAYS = {
 }
 BESIDE = {"scratch": "that of one that learned alone", "shuffled": "that of one that was told of other states"}
 PUBLISHED = {"scratch": ("150", "1.00"), "logits": ("90", "0.62"), "migration": ("35", "0.28")}
-WEIGHT = 1.0  # β: what is left untold, in units of its variance, counts as much as the student's own loss
 
 CLAIM = Claim(
     statement="A student that is drawn to a teacher's latents of shared states, through a map fitted in turn with its "
@@ -62,48 +57,15 @@ CLAIM = Claim(
 )
 
 
-@dataclass(frozen=True)
-class Race:
-    """What agents of a scale are watched by."""
-
-    scenes: tuple[str, ...]
-    looks: int
-    """Checkpoints at which a probe is trained."""
-    pairs: int
-    """Shared states in a step: each costs a whole pass, where I-JEPA's own are masked, so they are few."""
-    memory: float
-    """Steps for which they count in the map."""
-    threshold: float | None
-    """What is to be reached; what training alone ends with, where none is given."""
-    replicates: int
-
-
-RACES: dict[Scale, Race] = {
-    "tiny": Race(("rendered",), 2, 16, 2.0, None, 5),
-    "small": Race(("rendered",), 12, 16, 40.0, None, 200),
-    "paper": Race(("smallnorb",), 50, 64, 40.0, 0.85, 500),
-}
-
-
 def trials(scale: Scale, seed: int) -> list[Trial]:
     race = RACES[scale]
     return [
-        Trial({"scene": scene, "seed": s}, run_migration,
-              {"scene": scene, "world": to_plain(WORLDS[scale]), "threshold": race.threshold, "pairs": race.pairs,
-               "recipes": [agent(scale, scene, 0, s).settings["recipe"], watched(scale, scene, 1, s)],
-               "weight": WEIGHT, "memory": race.memory, "replicates": race.replicates})
-        for scene in race.scenes for s in range(seed, seed + PLANS[scale].seeds)
+        Trial({"scene": race.scene, "seed": s}, run_migration,
+              {"scene": race.scene, "world": to_plain(race.world), "threshold": race.threshold, "pairs": race.pairs,
+               "recipes": [racer(scale, 0, s, watched=False), racer(scale, 1, s)], "weight": WEIGHT,
+               "memory": race.memory, "replicates": race.replicates})
+        for s in range(seed, seed + race.seeds)
     ]  # fmt: skip
-
-
-def watched(scale: Scale, scene: str, view: int, seed: int) -> dict[str, Any]:
-    """The recipe of an agent whose checkpoints are kept."""
-    looks = RACES[scale].looks
-    recipe = from_plain(VisionRecipe, agent(scale, scene, view, seed).settings["recipe"])
-    training, warmup = recipe.training, max(1, recipe.training.steps // 10)
-    training = replace(training, schedule=ConstantSchedule(warmup), checkpoint_every=training.steps // looks,
-                       keep=looks + 1)  # fmt: skip
-    return to_plain(replace(recipe, training=training))
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
@@ -116,17 +78,18 @@ def judge(results: Sequence[Result]) -> Finding:
     finished = [r for r in results if r.status == "finished"]
     left = learned(finished)
     raced = len(left) >= LEAST
-    costs = f" {said(left, WAYS)} Of these operations the map takes {over_seeds(left, 'migration_map').value:.2%}."
+    map_share = over_seeds(left, "migration_map").value
+    costs = f" {cost_sentence(left, WAYS)} Of these operations the map takes {map_share:.2%}."
     return Finding(
-        _outcome(left) if sound(finished) else "undecided",
-        f"{ground(finished, 'Training alone goes')}{costs if raced else ''}"
-        f"{ends(finished, 'migration', 'By migration,', BESIDE)} A probe of the teacher on the student that learned "
-        f"alone: {probes_said(finished)}.",
+        _outcome(left) if decidable(finished) else "undecided",
+        f"{scratch_sentence(finished, 'Training alone goes')}{costs if raced else ''}"
+        f"{final_sentence(finished, 'migration', 'By migration,', BESIDE)}{collapse_sentence(finished, WAYS)} A probe "
+        f"of the teacher on the student that learned alone: {probes_said(finished)}.",
         short=f"{factor_over_seeds(left, 'migration_times').value:.2f}× the operations; distilled "
-        f"{factor_over_seeds(left, 'logits_times').value:.2f}×" if sound(finished)
+        f"{factor_over_seeds(left, 'logits_times').value:.2f}×" if decidable(finished)
         else "training alone does not surely raise the probe",
-        verdicts=(raised(finished), *((_verdict(left),) if raced else ()),
-                  *(ahead(finished, "migration", other) for other in BESIDE)),
+        verdicts=(gain_verdict(finished), *((_verdict(left),) if raced else ()),
+                  *(final_gain(finished, "migration", other) for other in BESIDE)),
         figures=(curves_figure(finished, WAYS, "A probe's accuracy as students learn"),),
         tables=(*race_tables(results, WAYS, PUBLISHED), probes_table(results)),
     )  # fmt: skip
@@ -134,24 +97,20 @@ def judge(results: Sequence[Result]) -> Finding:
 
 def _outcome(left: Sequence[Result]) -> Outcome:
     """It holds where migration is cheaper than training alone, than distilled logits and than migration from other
-    states, beyond doubt; in part where it is cheaper than training alone and than the last."""
-    cheaper = faster(left, "migration", "times")
-    beats = {name: _beats(left, name) for name in ("logits", "shuffled")}
-    slower = factor_over_seeds(left, "migration_times").low > 1
-    return (
-        "holds" if cheaper and all(beats.values())
-        else "holds in part" if cheaper and beats["shuffled"]
-        else "does not hold" if slower or reached(left, "migration") < len(left) or cheaper
-        else "undecided"
-    )  # fmt: skip
+    states, beyond doubt; in part where it is cheaper than training alone and than the last. It does not where it is
+    surely dearer than either of these two: then it is not what the teacher knows of the states that helps."""
+    cheaper = sooner(left, "migration", "scratch", "times")
+    taught, distilled = (_cheaper_than(left, name) for name in ("shuffled", "logits"))
+    if cheaper and taught:
+        return "holds" if distilled else "holds in part"
+    return "does not hold" if cheaper is False or (cheaper is not None and taught is False) else "undecided"
 
 
-def _beats(results: Sequence[Result], other: str) -> bool:
+def _cheaper_than(results: Sequence[Result], other: str) -> bool | None:
     """Paired by seed; one that did not get there is charged less than it would need, which does not help migration."""
-    ratios = [r.value("migration_flops") / r.value(f"{other}_flops") for r in results]
-    told = [inform({"ratio": Estimate(value, value, value, 1)}, "") for value in ratios]
-    paired = [Result(r.trial, r.folder, r.status, {"verdicts": one}) for r, one in zip(results, told, strict=True)]
-    return factor_over_seeds(paired, "ratio").high < 1
+    ratios = np.array([r.value("migration_flops") / r.value(f"{other}_flops") for r in results])
+    found = student(np.log(ratios[np.isfinite(ratios)]))
+    return True if found.high < 0 else False if found.low > 0 else None
 
 
 def _verdict(results: Sequence[Result]) -> Verdict:

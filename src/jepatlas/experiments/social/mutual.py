@@ -1,6 +1,6 @@
 """Two agents that learn at once and teach each other: do both come sooner to what they would learn apart?
 
-I-JEPA agents of two views, from the same weights and batches: apart, in turn (each is drawn to the other as it is,
+Agents of two views, from the same weights and batches: apart, in turn (each is drawn to the other as it is,
 through a map fitted once a turn), and by a loss across (both are drawn together, the map fitted at every step). What is
 read is the mean accuracy of both agents' probes.
 """
@@ -12,24 +12,22 @@ from collections.abc import Sequence
 from jepatlas.base.config import to_plain
 from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.social.agents import PLANS
 from jepatlas.experiments.social.by_scene import by_scene
-from jepatlas.experiments.social.migration import RACES, WEIGHT, watched
 from jepatlas.experiments.social.race import (
     LEAST,
     SOONER,
-    ahead,
-    ends,
-    faster,
-    ground,
+    collapse_sentence,
+    cost_sentence,
+    decidable,
+    final_gain,
+    final_sentence,
+    gain_verdict,
     learned,
-    raised,
-    reached,
-    said,
-    sound,
+    scratch_sentence,
+    sooner,
 )
 from jepatlas.experiments.social.race_shown import curves_figure, race_tables
-from jepatlas.experiments.social.scenes import WORLDS
+from jepatlas.experiments.social.races import RACES, WEIGHT, racer
 from jepatlas.experiments.social.teaching_runs import run_mutual
 from jepatlas.experiments.tables import factor_over_seeds, over_seeds
 
@@ -53,11 +51,10 @@ CLAIM = Claim(
 def trials(scale: Scale, seed: int) -> list[Trial]:
     race = RACES[scale]
     return [
-        Trial({"scene": scene, "seed": s}, run_mutual,
-              {"scene": scene, "world": to_plain(WORLDS[scale]), "threshold": race.threshold, "pairs": race.pairs,
-               "recipes": [watched(scale, scene, view, s) for view in range(2)], "weight": WEIGHT,
-               "memory": race.memory})
-        for scene in race.scenes for s in range(seed, seed + PLANS[scale].seeds)
+        Trial({"scene": race.scene, "seed": s}, run_mutual,
+              {"scene": race.scene, "world": to_plain(race.world), "threshold": race.threshold, "pairs": race.pairs,
+               "recipes": [racer(scale, view, s) for view in range(2)], "weight": WEIGHT, "memory": race.memory})
+        for s in range(seed, seed + race.seeds)
     ]  # fmt: skip
 
 
@@ -72,41 +69,38 @@ def judge(results: Sequence[Result]) -> Finding:
     left = learned(finished)
     raced = len(left) >= LEAST
     map_share = over_seeds(left, "cross_map").value
-    costs = f" {said(left, WAYS)} The map takes {map_share:.2%} of the operations of the loss across."
+    costs = f" {cost_sentence(left, WAYS)} The map takes {map_share:.2%} of the operations of the loss across."
     return Finding(
-        _outcome(left) if sound(finished) else "undecided",
-        f"{ground(finished, 'Apart, agents go')}{costs if raced else ''}"
-        + "".join(ends(finished, name, f"Taught {SAID[name]},", BESIDE) for name in TAUGHT),
+        _outcome(left) if decidable(finished) else "undecided",
+        f"{scratch_sentence(finished, 'Apart, agents go')}{costs if raced else ''}"
+        + "".join(final_sentence(finished, name, f"Taught {SAID[name]},", BESIDE) for name in TAUGHT)
+        + collapse_sentence(finished, WAYS),
         short=", ".join(f"{WAYS[name]} {factor_over_seeds(left, f'{name}_ratio').value:.2f}× the epochs"
-                        for name in TAUGHT) if sound(finished)
+                        for name in TAUGHT) if decidable(finished)
         else "training apart does not surely raise the probes",
-        verdicts=(raised(finished), *(_verdict(left, name) for name in TAUGHT if raced),
-                  *(ahead(finished, name, "apart") for name in TAUGHT)),
+        verdicts=(gain_verdict(finished), *(_verdict(left, name) for name in TAUGHT if raced),
+                  *(final_gain(finished, name, "apart") for name in TAUGHT)),
         figures=(curves_figure(finished, WAYS, "Probes' accuracy as two agents learn"),),
         tables=race_tables(results, WAYS, PUBLISHED),
     )  # fmt: skip
 
 
 def _outcome(left: Sequence[Result]) -> Outcome:
-    """It holds where both ways need fewer epochs beyond doubt, in part where one does; where neither does, and one is
-    surely slower or does not get there, it does not."""
-    sooner = [faster(left, name, "ratio") for name in TAUGHT]
+    """It holds where both ways need fewer epochs beyond doubt, in part where one does; where neither does and one is
+    surely slower, it does not."""
+    found = [sooner(left, name, "apart", "ratio", among=len(TAUGHT)) for name in TAUGHT]
     return (
-        "holds" if all(sooner)
-        else "holds in part" if any(sooner)
-        else "does not hold" if any(_failed(left, name) for name in TAUGHT)
+        "holds" if all(found)
+        else "holds in part" if any(found)
+        else "does not hold" if False in found
         else "undecided"
     )  # fmt: skip
 
 
-def _failed(results: Sequence[Result], name: str) -> bool:
-    slower = factor_over_seeds(results, f"{name}_ratio").low > 1
-    return slower or reached(results, name) < len(results)
-
-
 def _verdict(results: Sequence[Result], name: str) -> Verdict:
+    ratio = factor_over_seeds(results, f"{name}_ratio", among=len(TAUGHT))
     return Verdict.judge(
-        f"{name}_epochs", factor_over_seeds(results, f"{name}_ratio"), direction="lower", threshold=SOONER,
+        f"{name}_epochs", ratio, direction="lower", threshold=SOONER,
         good="Two agents that teach each other learn sooner.",
         bad="Two agents that teach each other do not surely learn sooner.",
     )  # fmt: skip

@@ -57,7 +57,7 @@ PUBLISHED: dict[str, AnyVision] = OBJECTIVES | {
     "moco-v3": MoCoV3Config(projector=(4096, 4096, 256), predictor=4096, frozen_patches=True),
     "ibot": IBOTConfig(DINOHeadConfig.published(8192)),
     # Published with 3,000 prototypes for batches of 4,096; there must be rows for each.
-    "swav": SwAVConfig(256, (2048, 128)),
+    "swav": SwAVConfig(256, (2048, 128), smoothness=0.05),
     "dinov2": DINOv2Config(DINOHeadConfig.published()),
 }
 BRIEF = 0.955

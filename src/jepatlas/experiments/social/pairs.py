@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.pair_noise import SHARES
@@ -23,7 +25,7 @@ from jepatlas.experiments.social.pairs_shown import (
 )
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.stress import METHODS, stressed
-from jepatlas.experiments.tables import cell, grouped, mean_over_seeds, over_seeds
+from jepatlas.experiments.tables import cell, factor_over_seeds, grouped, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -32,7 +34,7 @@ STUDIED: dict[Scale, tuple[str, ...]] = {
     "small": ("rendered", "driving"),
     "paper": ("smallnorb", "nuscenes-rear"),
 }
-GROWTH = 10.0
+GROWTH, RULES = 10.0, 3
 
 CLAIM = Claim(
     statement="Between trained agents, more pairs give a better map; a share of mismatched pairs lowers R² and drives "
@@ -57,44 +59,48 @@ def judge(pairs: Sequence[Result]) -> Finding:
     agents collapsed do not count."""
     scenes = {scene: runs for (scene,), runs in grouped(pairs, "scene").items() if over_seeds(runs, "lost").n}
     counts = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}
-    rules = [(rule, counts[scene]) for scene, runs in scenes.items() for rule in _rules(runs)]
+    among = max(1, RULES * sum(counts.values()))
+    rules = [(rule, counts[scene]) for scene, runs in scenes.items() for rule in _rules(runs, among)]
     met, heard = [counted for rule, counted in rules if rule.low > 0], [counted for _, counted in rules]
     return Finding(
         weighed([rule for rule, _ in rules], heard),
-        " ".join(_sentence(scene, runs) for scene, runs in scenes.items())
-        + f" Gains and losses count where the 95% interval of their mean over seeds excludes 0, and κ where it grows "
-        f"{GROWTH:g} times at every seed.{named({SCENES[scene].title: runs for scene, runs in scenes.items()})} Of "
+        " ".join(_sentence(scene, runs, among) for scene, runs in scenes.items())
+        + f" Gains and losses count where the interval of their mean over seeds lies above 0, and κ where that of its "
+        f"growth lies above {GROWTH:g}, at 95% for all rules that count at once."
+        f"{named({SCENES[scene].title: runs for scene, runs in scenes.items()})} Of "
         f"{len(rules)} rules {len(met)} are met, {sum(met)} of them in scenes that count.",
         short=f"more pairs, mismatches, κ: {sum(met)} of {sum(heard)} rules met"
         + ("" if all(heard) else f"; {list(counts.values()).count(False)} scenes collapsed"),
-        verdicts=tuple(unheard(_verdict(scene, runs), counts[scene]) for scene, runs in scenes.items()),
+        verdicts=tuple(unheard(_verdict(scene, runs, among), counts[scene]) for scene, runs in scenes.items()),
         figures=tuple(figure(scenes) for figure in (budget_figure, noise_figure)),
         tables=(budget_table(scenes), noise_table(scenes)),
     )
 
 
-def _rules(runs: Sequence[Result]) -> tuple[Estimate, Estimate, Estimate]:
-    """What should be above 0."""
-    growth = over_seeds(runs, "growth")
-    above = Estimate(growth.value - GROWTH, growth.low - GROWTH, growth.high - GROWTH, growth.n)
-    return mean_over_seeds(runs, "gained"), mean_over_seeds(runs, "lost"), above
+def _rules(runs: Sequence[Result], among: int) -> tuple[Estimate, Estimate, Estimate]:
+    """What should be above 0: R² gained by pairs, R² lost by mismatches, the logarithm of κ's growth over GROWTH."""
+    growth = factor_over_seeds(runs, "growth", among)
+    value, low, high = np.log(np.array([growth.value, growth.low, growth.high]) / GROWTH).tolist()
+    gained, lost = (mean_over_seeds(runs, name, among) for name in ("gained", "lost"))
+    return gained, lost, Estimate(value, low, high, growth.n)
 
 
-def _sentence(scene: str, runs: Sequence[Result]) -> str:
+def _sentence(scene: str, runs: Sequence[Result], among: int) -> str:
     counts, clean = counts_of(runs), over_seeds(runs, "r2_noise_least squares_0").value
+    gained, lost = (mean_over_seeds(runs, name, among) for name in ("gained", "lost"))
     kept = over_seeds(runs, f"r2_noise_robust_{SHARES[-1]:g}")
     best = max(METHODS, key=lambda name: over_seeds(runs, f"r2_{name}_{counts[0]}").value)
     return (
         f"{SCENES[scene].title.capitalize()}: from {counts[0]} to {counts[-1]:,} pairs R² of ridge grows by "
-        f"{cell(over_seeds(runs, 'gained'))}; with {counts[0]}, {best} is best. With {SHARES[-1]:g} mismatched, R² of "
-        f"least squares falls from {clean:.3f} by {cell(over_seeds(runs, 'lost'))}, and κ(W) is multiplied by "
-        f"{cell(over_seeds(runs, 'growth'), 2)}; the robust fit comes to {kept.value:.3f}."
+        f"{cell(gained)}; with {counts[0]}, {best} is best. With {SHARES[-1]:g} mismatched, R² of "
+        f"least squares falls from {clean:.3f} by {cell(lost)}, and κ(W) is multiplied by "
+        f"{cell(factor_over_seeds(runs, 'growth', among), 2)}; the robust fit comes to {kept.value:.3f}."
     )
 
 
-def _verdict(scene: str, runs: Sequence[Result]) -> Verdict:
+def _verdict(scene: str, runs: Sequence[Result], among: int) -> Verdict:
     return Verdict.judge(
-        f"growth_{scene}", over_seeds(runs, "growth"), direction="higher", threshold=GROWTH,
+        f"growth_{scene}", factor_over_seeds(runs, "growth", among), direction="higher", threshold=GROWTH,
         good="Mismatched pairs make the map ill-conditioned, as published.",
         bad="Mismatched pairs shrink the map, but do not make it ill-conditioned as published.",
     )  # fmt: skip

@@ -12,7 +12,7 @@ from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.pair_noise import PUBLISHED, SHARES
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.stress import METHODS, ROBUST
-from jepatlas.experiments.tables import cell, curve, over_seeds
+from jepatlas.experiments.tables import curve, extremes, over_seeds
 
 __all__ = ["budget_figure", "budget_table", "counts_of", "noise_figure", "noise_table"]
 
@@ -49,21 +49,23 @@ def noise_figure(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
 
 
 def budget_table(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
-    rows = [[SCENES[scene].title, f"{n:,}", *(cell(over_seeds(runs, f"r2_{name}_{n}")) for name in METHODS),
+    rows = [[SCENES[scene].title, f"{n:,}", *(extremes(over_seeds(runs, f"r2_{name}_{n}")) for name in METHODS),
              f"{np.median([run.value(f'kappa_least squares_{n}') for run in runs]):.3g}",
-             cell(over_seeds(runs, "directions"), 1)]
+             extremes(over_seeds(runs, "directions"), 1)]
             for scene, runs in scenes.items() for n in counts_of(runs)]  # fmt: skip
     columns = ["scene", "pairs", *(f"R², {name}" for name in METHODS), "κ(W), least squares (median)",
                "directions"]  # fmt: skip
-    return {"title": "Pairs: held-out R², means over seeds [extremes]", "columns": columns, "rows": rows}
+    return {"title": "Pairs: held-out R², means over seeds (lowest to highest)", "columns": columns,
+            "rows": rows}  # fmt: skip
 
 
 def noise_table(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     rows = [[SCENES[scene].title, f"{share:g}",
-             *(cell(over_seeds(runs, f"r2_noise_{name}_{share:g}")) for name in ROBUST),
+             *(extremes(over_seeds(runs, f"r2_noise_{name}_{share:g}")) for name in ROBUST),
              *(f"{np.median([run.value(f'kappa_noise_{name}_{share:g}') for run in runs]):.3g}" for name in ROBUST),
-             " ".join(map(str, PUBLISHED.get(share, ("–",)))), cell(over_seeds(runs, "directions"), 1)]
+             " ".join(map(str, PUBLISHED.get(share, ("–",)))), extremes(over_seeds(runs, "directions"), 1)]
             for scene, runs in scenes.items() for share in SHARES]  # fmt: skip
     columns = ["scene", "mismatched", *(f"R², {name}" for name in ROBUST), *(f"κ(W), {name}" for name in ROBUST),
                "published R², κ", "directions"]  # fmt: skip
-    return {"title": "Mismatched pairs: held-out R², means over seeds [extremes]", "columns": columns, "rows": rows}
+    return {"title": "Mismatched pairs: held-out R², means over seeds (lowest to highest)", "columns": columns,
+            "rows": rows}  # fmt: skip

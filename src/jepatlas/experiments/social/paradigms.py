@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
+from jepatlas.experiments.social.collapse import ENOUGH, collapsed_at
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.objectives import OBJECTIVES
 from jepatlas.experiments.social.paradigms_shown import bars_figure, lost_table, scores_table
-from jepatlas.experiments.social.predictions_rules import ENOUGH, lively
+from jepatlas.experiments.social.rules import gaps
 from jepatlas.experiments.tables import grouped, over_seeds, over_seeds_and_groups, spread, student
 
 __all__ = ["EXPERIMENT", "judge"]
@@ -57,14 +56,16 @@ def judge(pairs: Sequence[Result]) -> Finding:
     """By the difference in R² at the same seeds: I-JEPA must be surely above all others, and is refuted by one that is
     surely above it. What collapsed at some seed aligns easily, and is above nothing, neither others nor controls."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
-    flat = [name for name, runs in kinds.items() if not lively(runs)]
+    flat = [name for name, runs in kinds.items() if collapsed_at(runs)]
     rivals = len(kinds) - (OURS in kinds)
-    ahead = {name: _ahead(kinds.get(OURS, []), runs, rivals) for name, runs in kinds.items() if name != OURS}
+    ahead = {name: student(gaps(kinds.get(OURS, []), runs, "r2"), among=rivals)
+             for name, runs in kinds.items() if name != OURS}  # fmt: skip
     higher = [name for name, found in ahead.items() if found.low > 0]
     lower = [name for name, found in ahead.items() if found.high < 0]
     above, below = [] if OURS in flat else higher, [name for name in lower if name not in flat]
     beyond = [name for name, runs in kinds.items() if name not in flat
-              and all(over_seeds_and_groups(runs, unit).low > 0 for unit in ("beyond", "beyond_raw"))]  # fmt: skip
+              and all(over_seeds_and_groups(runs, unit, among=len(kinds)).low > 0
+                      for unit in ("beyond", "beyond_raw"))]  # fmt: skip
     return Finding(
         "undecided" if not ahead or not (above or below)
         else "does not hold" if below
@@ -90,13 +91,6 @@ def _names(names: Sequence[str]) -> str:
 def _collapsed(flat: Sequence[str]) -> str:
     return (f"Collapsed at some seed, with latents that vary along less than {ENOUGH:g} directions, and therefore not "
             f"counted as better than others or as beyond controls: {_names(flat)}. ") if flat else ""  # fmt: skip
-
-
-def _ahead(ours: Sequence[Result], others: Sequence[Result], rivals: int) -> Estimate:
-    """How far R² is above that of another objective, of as many `rivals`, at the same seeds."""
-    theirs = {run.at["seed"]: run.value("r2") for run in others}
-    gaps = np.array([run.value("r2") - theirs.get(run.at["seed"], np.nan) for run in ours])
-    return student(gaps[np.isfinite(gaps)], among=rivals)
 
 
 def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:

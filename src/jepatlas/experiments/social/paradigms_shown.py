@@ -9,7 +9,7 @@ import numpy as np
 
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
-from jepatlas.experiments.social.predictions_rules import ENOUGH
+from jepatlas.experiments.social.collapse import ENOUGH, marked
 from jepatlas.experiments.tables import bars, over_seeds, spread
 
 __all__ = ["bars_figure", "lost_table", "scores_table"]
@@ -43,7 +43,7 @@ def bars_figure(kinds: Kinds, flat: Sequence[str]) -> dict[str, Any]:
 
 def scores_table(kinds: Kinds) -> dict[str, Any]:
     rows = [
-        [_marked(name, runs),
+        [marked(name, runs),
          *(_spread(runs, key) for key in ("r2", "r2_raw", "dsc", "nos_10", "beyond", "beyond_raw", "cka")),
          f"{over_seeds(runs, 'p_r2').high:.2f}", _spread(runs, "directions", 1),
          f"{over_seeds(runs, 'flops').value / 1e12:.2f}", *(_published(name, number) for number in range(2))]
@@ -54,12 +54,6 @@ def scores_table(kinds: Kinds) -> dict[str, Any]:
                "published, smallNORB", "published, ImageNet"]  # fmt: skip
     return {"title": "Mean ± standard deviation over seeds; published are R², DSC, NOS@10", "columns": columns,
             "rows": rows}  # fmt: skip
-
-
-def _marked(name: str, runs: Sequence[Result]) -> str:
-    """R² of collapsed pairs stays in sight, and is told from others."""
-    flat = [str(run.at["seed"]) for run in runs if run.value("directions") < ENOUGH]
-    return f"{name} (collapsed at seed {', '.join(flat)})" if flat else name
 
 
 def _spread(runs: Sequence[Result], key: str, digits: int = 3) -> str:

@@ -20,8 +20,9 @@ from jepatlas.experiments.social import (
     predictions_worlds,
 )
 from jepatlas.experiments.social.agents import PLANS
+from jepatlas.experiments.social.collapse import ENOUGH
 from jepatlas.experiments.social.measures import EFFORT
-from jepatlas.experiments.social.predictions_rules import ENOUGH, Prediction
+from jepatlas.experiments.social.prediction import Prediction
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -65,10 +66,10 @@ def judge(predictions: Sequence[Prediction]) -> Finding:
     return Finding(
         combined([one.outcome for one in predictions]),
         " ".join(f"{one.title.capitalize()}: {one.outcome}. {one.sentence}" for one in predictions)
-        + " A prediction holds where Student's 95% interval over seeds has the predicted sign for every number that it "
-        "names, in part where it has for some, and not where it has for none and the opposite for one; otherwise it is "
-        f"undecided, as is what latents gain that vary along less than {ENOUGH:g} directions. No figures are published "
-        "for these.",
+        + " A prediction holds where Student's interval over seeds, at 95% for all of its numbers at once, has the "
+        "predicted sign for every number that it names, in part where it has for some, and not where it has for none "
+        "and the opposite for one; otherwise it is undecided, as is what latents gain that vary along less than "
+        f"{ENOUGH:g} directions. No figures are published for these.",
         short=_short(predictions),
         verdicts=tuple(verdict for one in predictions for verdict in one.verdicts),
         figures=tuple(figure for one in predictions for figure in one.figures),

@@ -22,12 +22,14 @@ from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.charts import Met, charts_of
+from jepatlas.experiments.social.collapse import ENOUGH
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.meetings import paired
-from jepatlas.experiments.social.predictions_rules import ENOUGH, MEASURES, Prediction, settled, shown, verdicts
+from jepatlas.experiments.social.prediction import Prediction, verdicts
 from jepatlas.experiments.social.predictions_runs import run_watched, step_name
 from jepatlas.experiments.social.predictions_shown import loss_figure, loss_table
-from jepatlas.experiments.tables import at, mean_over_seeds
+from jepatlas.experiments.social.rules import MEASURES, settled
+from jepatlas.experiments.tables import at, cell, extremes, mean_over_seeds, over_seeds
 from jepatlas.recipes import VisionRecipe
 
 __all__ = ["WATCHES", "correlation", "judge", "meet_watched", "steps", "trials", "watched"]
@@ -88,17 +90,17 @@ def watched(met: Met, looks: Sequence[int], rows: int) -> dict[str, float]:
     still, found = charts_of(met), dict[str, float]()
     for step in looks:
         a, b = (side[step_name("h", step)] for side in (met.a, met.b))
-        told = translate(met, a, b, rows)
-        every = np.arange(len(told.target))
+        found_map = translate(met, a, b, rows)
+        every = np.arange(len(found_map.target))
         unlearned = [translate(met, still[name][0], b, rows) for name in ("untrained", "pca")]
-        scores = told.scores(every, every)
-        scores["beyond"] = scores["r2"] - max(r2(one.target, one.told) for one in unlearned)
+        scores = found_map.scores(every, every)
+        scores["beyond"] = scores["r2"] - max(r2(one.target, one.predicted) for one in unlearned)
         found |= {step_name(name, step): scores[name] for name in TAKEN}
     return found
 
 
 def _estimates(found: dict[str, float], a: Result, b: Result, looks: Sequence[int]) -> dict[str, Estimate]:
-    """With what both agents told: mean losses, and the directions of the one that has fewer."""
+    """With what was measured of both agents: mean losses, and the directions of the one that has fewer."""
     for step in looks:
         for name, both in (("loss", np.mean), ("untold", np.mean), ("directions", np.min)):
             key = step_name(name, step)
@@ -125,15 +127,16 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> float:
 
 def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
     """ρ must surely have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning."""
-    found = {f"rho_{name}": _turned(mean_over_seeds(pairs, f"rho_loss_{name}"), name) for name in TAKEN}
+    rho = {name: mean_over_seeds(pairs, f"rho_loss_{name}", among=len(TAKEN)) for name in TAKEN}
+    found = {f"rho_{name}": _turned(one, name) for name, one in rho.items()}
     alive = all(pair.value("fewest") >= ENOUGH for pair in pairs if pair.status == "finished")
-    each = "; ".join(f"{title} {shown(_values(pairs, f'rho_loss_{name}'), 2)}" for name, title in TAKEN.items())
+    each = "; ".join(f"{title} {cell(rho[name], 2)}" for name, title in TAKEN.items())
     return Prediction(
         "a lower loss aligns better",
         settled(list(found.values()), alive),
         f"Over {len(looks)} checkpoints, Spearman's ρ of the held-out loss with {each}; with R² of the loss as a share "
-        f"of its targets' variance {shown(_values(pairs, 'rho_untold_r2'), 2)}. Latents vary along at least "
-        f"{shown(_values(pairs, 'fewest'), 1)} directions{'' if alive else ', so that some collapsed'}.",
+        f"of its targets' variance {extremes(over_seeds(pairs, 'rho_untold_r2'), 2)}. Latents vary along at least "
+        f"{extremes(over_seeds(pairs, 'fewest'), 1)} directions{'' if alive else ', so that some collapsed'}.",
         verdicts(found, "Alignment gets better as the loss falls.", "Alignment does not surely improve with the loss."),
         (loss_figure(pairs, looks, TAKEN),) if found["rho_r2"].n else (),
         (loss_table(pairs, looks, TAKEN),),
@@ -143,8 +146,3 @@ def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
 def _turned(found: Estimate, name: str) -> Estimate:
     """Above 0 where it is as predicted: ρ is negative for what should rise as the loss falls."""
     return found if name.startswith("nos") else Estimate(-found.value, -found.high, -found.low, found.n)
-
-
-def _values(pairs: Sequence[Result], name: str) -> np.ndarray:
-    values = np.array([pair.value(name) for pair in pairs])
-    return values[np.isfinite(values)]

@@ -16,11 +16,13 @@ from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agent
+from jepatlas.experiments.social.collapse import collapsed_at
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import paired
-from jepatlas.experiments.social.predictions_rules import Prediction, gaps, lively, settled, shown, verdicts
+from jepatlas.experiments.social.prediction import COLLAPSED, Prediction, verdicts
 from jepatlas.experiments.social.predictions_shown import predictors_figure, predictors_table
-from jepatlas.experiments.tables import at, cell, grouped, over_seeds, student
+from jepatlas.experiments.social.rules import estimated, gaps, settled
+from jepatlas.experiments.tables import at, cell, extremes, grouped, over_seeds
 from jepatlas.objectives.vision import IJEPAConfig, LinearPredictorConfig, NarrowPredictorConfig
 from jepatlas.objectives.vision.predictors import AnyPredictor
 from jepatlas.recipes import VisionRecipe
@@ -64,7 +66,7 @@ def meet_predictors(results: Sequence[Result], scale: Scale) -> list[Result]:
 
 
 def _ends(first: Result, second: Result) -> dict[str, Estimate]:
-    """The spread of what was to be told, in the last step: mean standard deviation of the targets."""
+    """The spread of what was to be predicted, in the last step: mean standard deviation of the targets."""
     lines = [(result.folder / "metrics.jsonl").read_text().splitlines()[-1] for result in (first, second)]
     spread = float(np.mean([json.loads(line)["target_spread"] for line in lines]))
     return {"spread": Estimate(spread, spread, spread, 2)}
@@ -74,15 +76,15 @@ def judge(pairs: Sequence[Result]) -> Prediction:
     """R² must surely rise with every step up the ladder."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
     up = [(weak, strong) for weak, strong in zip([*LADDER][:-1], [*LADDER][1:], strict=True)]
-    steps = {f"{LADDER[strong]}_over_{LADDER[weak]}": gaps(kinds.get(strong, []), kinds.get(weak, []), "r2")
-             for weak, strong in up}  # fmt: skip
-    found, alive = {name: student(values) for name, values in steps.items()}, lively(pairs)
+    found = estimated({f"{LADDER[strong]}_over_{LADDER[weak]}": gaps(kinds.get(strong, []), kinds.get(weak, []), "r2")
+                       for weak, strong in up})  # fmt: skip
+    alive = not collapsed_at(pairs)
     return Prediction(
         "stronger predictors align better",
         settled(list(found.values()), alive),
         f"Held-out R² by predictor: {_listed(kinds)}. Step by step: "
-        + ", ".join(f"{name.replace('_', ' ')} {shown(values)}" for name, values in steps.items())
-        + f".{'' if alive else ' Latents of some agents vary along less than 2 directions: they collapsed.'}",
+        + ", ".join(f"{name.replace('_', ' ')} {cell(gap)}" for name, gap in found.items())
+        + f".{'' if alive else COLLAPSED}",
         verdicts(found, "The stronger predictor's agents align better.",
                  "The stronger predictor's agents do not surely align better."),
         (predictors_figure({LADDER[name]: kinds[name] for name in LADDER if name in kinds}),),
@@ -92,7 +94,7 @@ def judge(pairs: Sequence[Result]) -> Prediction:
 
 def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:
     return ", ".join(
-        f"{LADDER[name]} {cell(over_seeds(kinds[name], 'r2'))} (loss {over_seeds(kinds[name], 'loss').value:.3f}, "
+        f"{LADDER[name]} {extremes(over_seeds(kinds[name], 'r2'))} (loss {over_seeds(kinds[name], 'loss').value:.3f}, "
         f"beyond the best control {over_seeds(kinds[name], 'beyond').value:.3f})"
         for name in LADDER if name in kinds
     )  # fmt: skip

@@ -12,6 +12,7 @@ import torch
 
 from jepatlas.base.arrays import read_arrays, write_arrays
 from jepatlas.base.config import from_plain
+from jepatlas.base.linear import evenly
 from jepatlas.base.records import Crops, Estimate
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social.runs import LATENTS, kept_rows, recipe_of, run, train_and_keep
@@ -38,18 +39,18 @@ def run_watched(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         return record
     _thin(place / "checkpoints", looks)
     recipe, arrays = recipe_of(settings), read_arrays(place / LATENTS)
-    seen, told = see(recipe), dict[str, float]()
+    seen, found = see(recipe), dict[str, float]()
     rows = kept_rows(seen.table.column("state"), settings["most"])
     for step, objective in stages(recipe, place):
         h = Seeing(recipe, objective.eval(), seen).latents(rows)
-        loss, untold = held_out_loss(objective, seen.images[_even(seen.held)])
+        loss, untold = held_out_loss(objective, seen.images[evenly(seen.held, MOST)])
         directions = collapse_verdict(h[arrays["held"]]).value
         arrays[step_name("h", step)] = h
-        told |= {step_name(name, step): value for name, value in
+        found |= {step_name(name, step): value for name, value in
                  (("loss", loss), ("untold", untold), ("directions", directions))}  # fmt: skip
     write_arrays(place / LATENTS, arrays)
-    found = {name: Estimate(value, value, value, 1) for name, value in told.items()}
-    return record | {"verdicts": record["verdicts"] + inform(found, "As the agent learned.")}
+    estimates = {name: Estimate(value, value, value, 1) for name, value in found.items()}
+    return record | {"verdicts": record["verdicts"] + inform(estimates, "As the agent learned.")}
 
 
 def step_name(name: str, step: int) -> str:
@@ -62,18 +63,14 @@ def held_out_loss(objective: Any, images: np.ndarray) -> tuple[float, float]:
 
     A loss falls as well where all targets become alike; its share of their variance does not.
     """
-    losses, targets = [], []
+    losses, targets, device = [], [], next(objective.parameters()).device
     for start in range(0, len(images), BATCH):
-        x = torch.from_numpy(np.ascontiguousarray(images[start : start + BATCH])).permute(0, 3, 1, 2)
+        x = torch.from_numpy(np.ascontiguousarray(images[start : start + BATCH])).permute(0, 3, 1, 2).to(device)
         losses.append(float(objective(Crops(x), start).total) * len(x))
         targets.append(objective.targets(x).flatten(0, 1))
     loss = sum(losses) / len(images)
     variance = float(torch.cat(targets).var(0, correction=0).mean())
     return loss, loss / variance if variance > 0 else float("nan")
-
-
-def _even(rows: np.ndarray) -> np.ndarray:
-    return rows[np.linspace(0, len(rows) - 1, min(MOST, len(rows))).round().astype(int)]
 
 
 def _thin(checkpoints: Path, looks: list[int]) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
-from jepatlas.experiments.social.predictions_rules import MEASURES, plain
 from jepatlas.experiments.social.predictions_runs import step_name
-from jepatlas.experiments.tables import bars, over_seeds
+from jepatlas.experiments.social.rules import MEASURES
+from jepatlas.experiments.tables import bars, over_seeds, plain
 
 __all__ = ["loss_figure", "loss_table", "predictors_figure", "predictors_table", "stability_figure", "stability_table",
            "worlds_figure", "worlds_table"]  # fmt: skip

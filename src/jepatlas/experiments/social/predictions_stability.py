@@ -15,16 +15,19 @@ import numpy as np
 import scipy  # its parts are loaded when they are asked for
 
 from jepatlas.align.maps import RidgeMap
+from jepatlas.base.linear import evenly
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agents
 from jepatlas.experiments.social.charts import Met
+from jepatlas.experiments.social.collapse import collapsed_at
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.meetings import meetings
-from jepatlas.experiments.social.predictions_rules import ENOUGH, Prediction, gaps, settled, shown, verdicts
+from jepatlas.experiments.social.prediction import Prediction, verdicts
 from jepatlas.experiments.social.predictions_shown import stability_figure, stability_table
-from jepatlas.experiments.tables import grouped, over_seeds, student
+from jepatlas.experiments.social.rules import gaps, settled
+from jepatlas.experiments.tables import cell, grouped, over_seeds, student
 
 __all__ = ["PREDICTIVE", "judge", "meet_objectives", "objectives", "ratio_of_variances", "trials", "unrest"]
 
@@ -55,24 +58,24 @@ def meet_objectives(results: Sequence[Result], scale: Scale, rows: int) -> list[
 def unrest(met: Met, rows: int) -> dict[str, Estimate]:
     """How far maps from other pairs tell other things of the same held-out states; and R² of the map from all pairs."""
     a, b, fit = met.a["h"], met.b["h"], met.split.fit
-    told = translate(met, a, b, rows)
-    every = np.arange(len(told.target))
-    scale = np.where(told.fitted.map_.y_scale > 0, told.fitted.map_.y_scale, 1.0)
-    score = met.split.score[np.linspace(0, len(met.split.score) - 1, len(every)).round().astype(int)]
+    whole = translate(met, a, b, rows)
+    every = np.arange(len(whole.target))
+    scale = np.where(whole.fitted.map_.y_scale > 0, whole.fitted.map_.y_scale, 1.0)
+    score = evenly(met.split.score, rows)
     names, objects = np.unique(met.groups[fit], return_inverse=True)
-    found = {name: value for name, value in told.scores(every, every).items() if name in ("r2", "dsc", "nos_10")}
+    found = {name: value for name, value in whole.scores(every, every).items() if name in ("r2", "dsc", "nos_10")}
     for parts in PARTS:
         apart = []
         for draw in range(DRAWS if len(names) >= 2 * parts else 0):  # a penalty is chosen by objects held out
             part_of = numpy_generator(draw, f"{parts} parts").permutation(len(names))[objects] % parts
             chosen = [fit[part_of == part] for part in range(parts)]
             maps = [RidgeMap(standardise=True).fit(a[one], b[one], groups=met.groups[one]) for one in chosen]
-            tellings = np.stack([one.transform(a[score]) / scale for one in maps])
-            apart.append(2 * tellings.var(0, ddof=1).sum())  # the mean over all pairs of maps
+            predictions = np.stack([one.transform(a[score]) / scale for one in maps])
+            apart.append(2 * predictions.var(0, ddof=1).sum())  # the mean over all pairs of maps
         moved = float(np.mean(apart)) if apart else np.nan
-        share = moved / _around(told.told)
+        share = moved / _around(whole.predicted)
         found |= {f"unrest_{parts}": share, f"log_unrest_{parts}": float(np.log(share)) if share > 0 else np.nan,
-                  f"moved_{parts}": moved / _around(told.target)}  # fmt: skip
+                  f"moved_{parts}": moved / _around(whole.target)}  # fmt: skip
     return {name: Estimate(value, value, value, len(every)) for name, value in found.items()}
 
 
@@ -81,8 +84,9 @@ def _around(values: np.ndarray) -> float:
     return total if total > 0 else np.nan
 
 
-def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray]) -> Estimate:
-    """The logarithm of one pooled variance over another, with its 95% interval where values are normal."""
+def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray], among: int = 1) -> Estimate:
+    """The logarithm of one pooled variance over another, with its 95% interval where values are normal; one `among`
+    several."""
     sides = [[values for values in side if len(values) > 1] for side in (above, below)]
     free = [sum(len(values) - 1 for values in side) for side in sides]
     pooled = [sum(values.var(ddof=1) * (len(values) - 1) for values in side) / max(count, 1)
@@ -90,7 +94,7 @@ def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray])
     if min(free) < 1 or min(pooled) <= 0:
         return Estimate(np.nan, -np.inf, np.inf, min(free))
     ratio = float(pooled[0] / pooled[1])
-    low, high = (ratio / scipy.stats.f.ppf(level, *free) for level in (0.975, 0.025))
+    low, high = (ratio / scipy.stats.f.ppf(level, *free) for level in (1 - 0.025 / among, 0.025 / among))
     return Estimate(float(np.log(ratio)), float(np.log(low)), float(np.log(high)), sum(free))
 
 
@@ -98,25 +102,32 @@ def judge(pairs: Sequence[Result]) -> Prediction:
     """Maps of predictive objectives must be surely steadier: from halves, from quarters, and R² over seeds. Objectives
     of which a pair collapsed are not compared."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
-    flat = [name for name, runs in kinds.items() if any(run.value("directions") < ENOUGH for run in runs)]
+    flat = [name for name, runs in kinds.items() if collapsed_at(runs)]
     ours, others = ({name: runs for name, runs in kinds.items() if name not in flat and (name in PREDICTIVE) is mine}
                     for mine in (True, False))  # fmt: skip
-    steadier = {title: gaps(_all(others), _all(ours), f"log_unrest_{parts}") for parts, title in PARTS.items()}
-    spread = ratio_of_variances(*([_values(runs, "r2") for runs in side.values()] for side in (others, ours)))
-    found = {f"steadier_{name}": student(values) for name, values in steadier.items()} | {"steadier_seeds": spread}
+    numbers = len(PARTS) + 1
+    steadier = {title: student(gaps(_all(others), _all(ours), f"log_unrest_{parts}"), among=numbers)
+                for parts, title in PARTS.items()}  # fmt: skip
+    sides = ([_values(runs, "r2") for runs in side.values()] for side in (others, ours))
+    spread = ratio_of_variances(*sides, among=numbers)
+    found = {f"steadier_{name}": one for name, one in steadier.items()} | {"steadier_seeds": spread}
     return Prediction(
         "view-invariant prediction has steadier maps",
         settled(list(found.values())),
         f"Unrest of maps of {', '.join(others) or 'no other'} over that of {', '.join(ours) or 'none'}: "
-        + ", ".join(f"{shown(np.exp(values), 2)}× from {name}" for name, values in steadier.items())
-        + f"; the variance of their R² over seeds {np.exp(spread.value):.2f}× "
-        f"[{np.exp(spread.low):.2f}, {np.exp(spread.high):.2f}]."
+        + ", ".join(f"{_times(one)} from {name}" for name, one in steadier.items())
+        + f"; the variance of their R² over seeds {_times(spread)}."
         + (f" Collapsed, and not compared: {', '.join(flat)}." if flat else ""),
         verdicts(found, "Maps of predictive objectives are steadier.",
                  "Maps of predictive objectives are not surely steadier."),
         (stability_figure(kinds, PARTS),),
         (stability_table(kinds, pairs, PARTS),),
     )  # fmt: skip
+
+
+def _times(log: Estimate) -> str:
+    value, low, high = np.exp([log.value, log.low, log.high]).tolist()
+    return f"{cell(Estimate(value, low, high, log.n), 2)} ×"
 
 
 def _all(kinds: Mapping[str, Sequence[Result]]) -> list[Result]:

@@ -15,21 +15,15 @@ from jepatlas.base.config import to_plain
 from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agent
+from jepatlas.experiments.social.collapse import collapsed_at
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import paired
-from jepatlas.experiments.social.predictions_rules import (
-    MEASURES,
-    Prediction,
-    gaps,
-    lively,
-    settled,
-    shown,
-    verdicts,
-)
+from jepatlas.experiments.social.prediction import COLLAPSED, Prediction, verdicts
 from jepatlas.experiments.social.predictions_runs import run_elsewhere
 from jepatlas.experiments.social.predictions_shown import worlds_figure, worlds_table
+from jepatlas.experiments.social.rules import MEASURES, estimated, gaps, settled
 from jepatlas.experiments.social.scenes import WORLDS
-from jepatlas.experiments.tables import at, cell, mean_over_seeds, over_seeds, student
+from jepatlas.experiments.tables import at, cell, extremes, mean_over_seeds, over_seeds
 from jepatlas.worlds.objects import RenderedObjects
 
 __all__ = ["HALVES", "halves", "judge", "meet_worlds", "trials"]
@@ -73,17 +67,17 @@ def meet_worlds(results: Sequence[Result], scale: Scale) -> tuple[list[Result], 
 
 def judge(same: Sequence[Result], apart: Sequence[Result]) -> Prediction:
     """R², DSC and NOS@10 must surely be better for the same world, at the same seeds."""
-    ahead = {f"same_world_{name}": gaps(same, apart, name) for name in MEASURES}
-    found, alive = {name: student(values) for name, values in ahead.items()}, lively([*same, *apart])
+    found = estimated({f"same_world_{name}": gaps(same, apart, name) for name in MEASURES})
+    alive = not collapsed_at([*same, *apart])
     return Prediction(
         "agents of one world align better than those of two",
         settled(list(found.values()), alive),
         f"Agents that learned in the same world: {_scores(same)}; in different ones: {_scores(apart)}. The same world "
         "is better by "
-        + ", ".join(f"{shown(ahead[f'same_world_{name}'])} in {title}" for name, title in MEASURES.items())
+        + ", ".join(f"{cell(found[f'same_world_{name}'])} in {title}" for name, title in MEASURES.items())
         + f". Untrained they have R² {over_seeds(same, 'r2_untrained').value:.3f}, and PCA of the same width "
         f"{over_seeds(same, 'r2_pca').value:.3f}."
-        f"{'' if alive else ' Latents of some agents vary along less than 2 directions: they collapsed.'}",
+        f"{'' if alive else COLLAPSED}",
         (*verdicts(found, "Agents of one world align better.", "Agents of one world do not surely align better."),
          _beyond(same)),
         (worlds_figure(same, apart),),
@@ -92,7 +86,7 @@ def judge(same: Sequence[Result], apart: Sequence[Result]) -> Prediction:
 
 
 def _scores(runs: Sequence[Result]) -> str:
-    return ", ".join(f"{title} {cell(over_seeds(runs, name))}" for name, title in MEASURES.items())
+    return ", ".join(f"{title} {extremes(over_seeds(runs, name))}" for name, title in MEASURES.items())
 
 
 def _beyond(same: Sequence[Result]) -> Verdict:

@@ -1,13 +1,13 @@
-"""Who first comes to what training from scratch ends with, in epochs and in operations: a race of ways to train.
+"""Who first comes to a probe's accuracy, in epochs and in operations: a race of ways to train.
 
     epochs   until a probe on held-out groups reaches the threshold, at the resolution of the checkpoints
     times    operations until then, map included, over those of the first way
     all      the same with what was paid before: the teacher's training, and its latents of the shared states
 
 A way that does not get there is charged all it had, which is less than it would need; `reached` tells. Where training
-from scratch ends no higher than it began, or no higher than the commonest class alone would give, or does not get to
-the threshold itself, nothing was learned that could be reached sooner: such a seed is charged nothing and counts in no
-mean. Means of costs over seeds are geometric, so that those of factors are factors of means.
+from scratch begins at the threshold, ends no higher than it began or than the commonest class alone would give, or does
+not get to the threshold itself, there is nothing that could be reached sooner: such a seed is charged nothing and
+counts in no mean. Means of costs over seeds are geometric, so that those of factors are factors of means.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.tables import cell, factor_over_seeds, mean_over_seeds, over_seeds, student
+from jepatlas.experiments.social.collapse import ENOUGH
+from jepatlas.experiments.tables import cell, extremes, factor_over_seeds, mean_over_seeds, over_seeds, student
 from jepatlas.social import Cost, first_to
 
 __all__ = [
@@ -27,17 +28,19 @@ __all__ = [
     "SOONER",
     "Curve",
     "Runner",
-    "ahead",
-    "ends",
-    "factor",
-    "faster",
-    "ground",
+    "collapse_sentence",
+    "collapsed",
+    "cost_sentence",
+    "decidable",
+    "factor_text",
+    "final_gain",
+    "final_sentence",
+    "gain_verdict",
     "learned",
     "raced",
-    "raised",
     "reached",
-    "said",
-    "sound",
+    "scratch_sentence",
+    "sooner",
 ]
 
 Curve = list[tuple[int, float]]
@@ -80,7 +83,7 @@ def raced(
             f"{name}_all": (flops + runner.before) / (spent[first][0] * runners[first].cost.step),
             f"{name}_final": runner.curve[-1][1],
         }
-    found["learned"] = float(end > start and end > majority and found[f"{first}_reached"])
+    found["learned"] = float(start < goal and end > max(start, majority) and found[f"{first}_reached"])
     return {name: Estimate(value, value, value, 1) for name, value in found.items()}
 
 
@@ -95,7 +98,7 @@ def learned(results: Sequence[Result]) -> list[Result]:
     return [r for r in results if r.value("learned") == 1]
 
 
-def raised(results: Sequence[Result]) -> Verdict:
+def gain_verdict(results: Sequence[Result]) -> Verdict:
     """Whether training from scratch raises the probe, without which there is no race. In the mean over all seeds: over
     those that learned something it would be so by choice."""
     return Verdict.judge(
@@ -105,12 +108,41 @@ def raised(results: Sequence[Result]) -> Verdict:
     )  # fmt: skip
 
 
-def sound(results: Sequence[Result]) -> bool:
-    """Whether something follows: enough seeds learned something, and the probe is raised beyond doubt."""
-    return len(learned(results)) >= LEAST and bool(raised(results).passed)
+def decidable(results: Sequence[Result]) -> bool:
+    """Whether something can follow: enough seeds learned something, and the probe is raised beyond doubt."""
+    return len(learned(results)) >= LEAST and bool(gain_verdict(results).passed)
 
 
-def ground(results: Sequence[Result], who: str) -> str:
+def sooner(results: Sequence[Result], name: str, first: str, measure: str, among: int = 1) -> bool | None:
+    """Whether one way surely needs less than the first, and got there with every seed; False where it surely needs
+    more; None where seeds do not tell, or where latents of either way collapsed at some seed."""
+    if collapsed(results, name) or collapsed(results, first):
+        return None
+    found = factor_over_seeds(results, f"{name}_{measure}", among)
+    if found.high < 1:
+        return True if reached(results, name) == len(results) else None
+    return False if found.low > 1 else None
+
+
+def reached(results: Sequence[Result], name: str) -> int:
+    """With how many seeds it got there."""
+    return sum(r.value(f"{name}_reached") == 1 for r in results)
+
+
+def collapsed(results: Sequence[Result], name: str) -> list[int]:
+    """The seeds at which latents vary along less than 2 directions in the end."""
+    return [r.at["seed"] for r in results if r.value(f"{name}_directions") < ENOUGH]
+
+
+def collapse_sentence(results: Sequence[Result], ways: Mapping[str, str]) -> str:
+    """Which ways collapsed, with a space before it; nothing where none did."""
+    flat = {title: collapsed(results, name) for name, title in ways.items()}
+    named = "; ".join(f"{title} (seed {', '.join(map(str, seeds))})" for title, seeds in flat.items() if seeds)
+    return (f" Collapsed in the end, with latents that vary along less than {ENOUGH:g} directions, and therefore no "
+            f"evidence for or against: {named}.") if named else ""  # fmt: skip
+
+
+def scratch_sentence(results: Sequence[Result], who: str) -> str:
     """From where to where training from scratch goes, and what does not follow where that is not upwards."""
     seeds, left, gain = len(results), len(learned(results)), mean_over_seeds(results, "gain")
     none = (f" At {seeds - left} of {seeds} seeds that is no higher than it began, than the commonest class or than "
@@ -118,13 +150,13 @@ def ground(results: Sequence[Result], who: str) -> str:
             "out.")  # fmt: skip
     few = f" With fewer than {LEAST} seeds left, nothing follows."
     doubt = f" In the mean over all seeds the probe is not surely raised (by {cell(gain)}, 95%), so nothing follows."
-    start, end, goal = (cell(over_seeds(results, name)) for name in ("untrained", "alone", "threshold"))
+    start, end, goal = (extremes(over_seeds(results, name)) for name in ("untrained", "alone", "threshold"))
     return (f"{who} from {start} before the first step to {end}, where the threshold is {goal} and the commonest class "
             f"alone gives {over_seeds(results, 'majority').value:.3f}.{none if left < seeds else ''}"
             f"{few if left < LEAST else '' if gain.low > 0 else doubt}")  # fmt: skip
 
 
-def ahead(results: Sequence[Result], name: str, other: str) -> Verdict:
+def final_gain(results: Sequence[Result], name: str, other: str) -> Verdict:
     """How much more a probe reads in the end after one way than after another, from the same weights and batches: by
     paired differences over all seeds, also where nothing was reached sooner. It informs, and decides no claim."""
     apart = np.array([r.value(f"{name}_final") - r.value(f"{other}_final") for r in results])
@@ -133,38 +165,28 @@ def ahead(results: Sequence[Result], name: str, other: str) -> Verdict:
                          good="Accuracy at the end, above that of the other way.")  # fmt: skip
 
 
-def ends(results: Sequence[Result], name: str, who: str, others: Mapping[str, str]) -> str:
-    """The same as a sentence, with a space before it."""
-    told = {title: ahead(results, name, other) for other, title in others.items()}
-    gaps = (f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}] above {title}" for title, gap in told.items())
+def final_sentence(results: Sequence[Result], name: str, who: str, others: Mapping[str, str]) -> str:
+    """The same in words, with a space before it."""
+    gains = {title: final_gain(results, name, other) for other, title in others.items()}
+    gaps = (f"{gap.value:.3f} [{gap.low:.3f}, {gap.high:.3f}] above {title}" for title, gap in gains.items())
     return f" {who} accuracy at the end is {' and '.join(gaps)} (means over seeds, 95%)."
 
 
-def faster(results: Sequence[Result], name: str, measure: str) -> bool:
-    """Whether it got there with every seed, and the 95% interval of the mean factor lies below 1."""
-    return reached(results, name) == len(results) and factor_over_seeds(results, f"{name}_{measure}").high < 1
-
-
-def reached(results: Sequence[Result], name: str) -> int:
-    """With how many seeds it got there; a run that was lost did not."""
-    return sum(r.value(f"{name}_reached") == 1 for r in results)
-
-
-def said(results: Sequence[Result], ways: Mapping[str, str]) -> str:
+def cost_sentence(results: Sequence[Result], ways: Mapping[str, str]) -> str:
     """Of each way, epochs, operations with and without what was paid before, and how many seeds got there."""
     return (f"Geometric means over {len(results)} seeds [95% intervals]: "
-            + "; ".join(_said(results, name, title) for name, title in ways.items()) + ".")  # fmt: skip
+            + "; ".join(_costs_of(results, name, title) for name, title in ways.items()) + ".")  # fmt: skip
 
 
-def _said(results: Sequence[Result], name: str, title: str) -> str:
+def _costs_of(results: Sequence[Result], name: str, title: str) -> str:
     epochs, times, everything = (factor_over_seeds(results, f"{name}_{key}") for key in ("epochs", "times", "all"))
     free = over_seeds(results, f"{name}_before").value == 0
     paid = "" if free else f", {everything.value:.2f} × with the teacher's"
-    return (f"{title} {factor(epochs, '.1f')} epochs and {factor(times)} × the operations{paid} "
+    return (f"{title} {factor_text(epochs, '.1f')} epochs and {factor_text(times)} × the operations{paid} "
             f"(reached at {reached(results, name)})")  # fmt: skip
 
 
-def factor(found: Estimate, shape: str = ".2f") -> str:
+def factor_text(found: Estimate, shape: str = ".2f") -> str:
     """A geometric mean with its interval, as tables have it; without one that excludes nothing."""
     if np.isnan(found.value):
         return "–"

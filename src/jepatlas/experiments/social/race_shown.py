@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social.race import LEAST, factor, learned, reached
-from jepatlas.experiments.tables import factor_over_seeds, over_seeds
+from jepatlas.experiments.social.race import LEAST, factor_text, learned, reached
+from jepatlas.experiments.tables import factor_over_seeds, over_seeds, plain
 
 __all__ = ["curves_figure", "race_tables"]
 
@@ -25,9 +25,9 @@ def race_tables(results: Sequence[Result], ways: Mapping[str, str], published: M
 def _runs(results: Sequence[Result], ways: Mapping[str, str], published: Mapping[str, tuple[str, str]]) -> Any:
     """One row for each way and seed; what is published stands in the last columns."""
     rows = [
-        [title, r.at["seed"], r.record.get("ways", {}).get(name, r.status), _plain(r.value(f"{name}_final")),
-         _plain(r.value(f"{name}_directions"), ".1f"), _plain(r.value("untrained")), _plain(r.value("threshold")),
-         _plain(r.value("majority")),
+        [title, r.at["seed"], r.record.get("ways", {}).get(name, r.status), plain(r.value(f"{name}_final")),
+         plain(r.value(f"{name}_directions"), ".1f"), plain(r.value("untrained")), plain(r.value("threshold")),
+         plain(r.value("majority")),
          *_spent(r, name), *published.get(name, ("", ""))]
         for name, title in ways.items() for r in results
     ]  # fmt: skip
@@ -41,18 +41,18 @@ def _spent(result: Result, name: str) -> tuple[str, str, str]:
     """Where the first way learned nothing, nobody reaches anything, and nobody is charged."""
     if result.value("learned") != 1:
         return "–", "nothing learned", "–"
-    return ("yes" if result.value(f"{name}_reached") == 1 else "no", _plain(result.value(f"{name}_epochs"), ".1f"),
-            _plain(result.value(f"{name}_times"), ".2f"))  # fmt: skip
+    return ("yes" if result.value(f"{name}_reached") == 1 else "no", plain(result.value(f"{name}_epochs"), ".1f"),
+            plain(result.value(f"{name}_times"), ".2f"))  # fmt: skip
 
 
 def _costs(left: Sequence[Result], ways: Mapping[str, str], seeds: int) -> Any:
     """What the operations are made of. A step costs the same at every seed, and so do the map's share of it and what
     was paid before."""
     rows = [
-        [title, f"{reached(left, name)} of {len(left)}", factor(factor_over_seeds(left, f"{name}_epochs"), ".1f"),
-         factor(factor_over_seeds(left, f"{name}_flops"), ".3g"),
-         _plain(over_seeds(left, f"{name}_map").value, ".2%"), _plain(over_seeds(left, f"{name}_before").value, ".3g"),
-         *(factor(factor_over_seeds(left, f"{name}_{key}")) for key in ("times", "all"))]
+        [title, f"{reached(left, name)} of {len(left)}", factor_text(factor_over_seeds(left, f"{name}_epochs"), ".1f"),
+         factor_text(factor_over_seeds(left, f"{name}_flops"), ".3g"),
+         plain(over_seeds(left, f"{name}_map").value, ".2%"), plain(over_seeds(left, f"{name}_before").value, ".3g"),
+         *(factor_text(factor_over_seeds(left, f"{name}_{key}")) for key in ("times", "all"))]
         for name, title in ways.items()
     ]  # fmt: skip
     columns = ["way", "reached", "epochs", "operations to the threshold", "of which the map",
@@ -103,7 +103,3 @@ def _mean_curve(results: Sequence[Result], name: str, label: str, scale: Scaled)
     x = np.stack([scale(r, name) for r in there]).mean(0)
     low, high = y.min(0).tolist(), y.max(0).tolist()
     return {"name": label, "x": x.tolist(), "y": y.mean(0).tolist(), "low": low, "high": high}
-
-
-def _plain(value: float, shape: str = ".3f") -> str:
-    return "–" if np.isnan(value) else f"{value:{shape}}"

@@ -57,7 +57,7 @@ def train_and_keep(recipe: VisionRecipe, most: int, folder: Path, judged: AnyIma
     rows = kept_rows(seen.table.column("state"), most)
     arrays = _arrays(replace(agent, seen=seen), Seeing(recipe, untrained.eval(), seen), rows)
     write_arrays(folder / LATENTS, arrays)
-    verdicts = [collapse_verdict(arrays["h"][arrays["held"]], _held_groups(arrays)), *_told(folder, cost)]
+    verdicts = [collapse_verdict(arrays["h"][arrays["held"]], _held_groups(arrays)), *_costs(folder, cost)]
     return record | {"verdicts": [verdict.to_json() for verdict in verdicts]}
 
 
@@ -88,7 +88,7 @@ def pipeline_of(recipe: VisionRecipe) -> str | None:
     return next(iter(recipe.augmentation.pipelines), None) if recipe.view is None else None
 
 
-def _told(folder: Path, flops: int) -> list[Verdict]:
+def _costs(folder: Path, flops: int) -> list[Verdict]:
     loss = float(json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])["loss"])
     found = {"flops": flops, "loss": loss}
     return [Verdict.from_json(one) for one in inform({k: Estimate(v, v, v, 1) for k, v in found.items()}, "")]

@@ -25,6 +25,7 @@ from jepatlas.base.linear import Split, hold_out
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.social.measures import LIMIT
 from jepatlas.experiments.tables import cell, over_seeds
 from jepatlas.social import Seeing, majority_of
 
@@ -59,18 +60,18 @@ def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> t
     through = RidgeMap(standardise=True).fit(a[paired], b[paired], groups=groups[paired])
     try:
         report = migration_report(probe, through.map_, a, b, labels, split=split, rng=rng, groups=groups,
-                                  replicates=replicates)  # fmt: skip
+                                  limit=LIMIT, replicates=replicates)  # fmt: skip
     except InputError as error:  # what the probe reads is lost on the way, and that is an answer
         return dict.fromkeys(PROBES, NONE), str(error).partition(". ")[0]
     back = RidgeMap(standardise=True).fit(b[paired], a[paired], groups=groups[paired])
     hits = {"distilled": distil(probe, a[paired], b[paired], groups[paired]).predict(b[held]) == labels[held],
             "backwards": probe.predict(back.transform(b[held])) == labels[held]}  # fmt: skip
-    told = half_sample_intervals(lambda rows: {name: float(one[rows].mean()) for name, one in hits.items()},
+    others = half_sample_intervals(lambda rows: {name: float(one[rows].mean()) for name, one in hits.items()},
                                  int(held.sum()), rng, groups=groups[held], replicates=replicates,
                                  ranges=dict.fromkeys(hits, (0.0, 1.0)))  # fmt: skip
     share, count = majority_of(labels[held]), int(held.sum())
     return {"source": report.source, "untranslated": report.untranslated or NONE, "shared": report.migrated,
-            "target": report.target, "majority": Estimate(share, share, share, count), **told}, ""  # fmt: skip
+            "target": report.target, "majority": Estimate(share, share, share, count), **others}, ""  # fmt: skip
 
 
 def _shared(source: Seeing, target: Seeing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -84,8 +85,11 @@ def probes_said(results: Sequence[Result]) -> str:
     """Means, and of how many seeds they are."""
     if not over_seeds(results, "probe_shared").n:
         return "it could be read at no seed"
-    means = (f"{title} {over_seeds(results, f'probe_{name}').value:.3f}" for name, title in PROBES.items())
-    return f"{', '.join(means)} (means {_of(results)})"
+    means = {name: over_seeds(results, f"probe_{name}").value for name in PROBES}
+    listed = ", ".join(f"{title} {means[name]:.3f}" for name, title in PROBES.items())
+    read = means["source"] > means["majority"]
+    nothing = "; it reads no more than the commonest class where it comes from, so there is nothing to share"
+    return f"{listed} (means {_of(results)}){'' if read else nothing}"
 
 
 def probes_table(results: Sequence[Result]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from jepatlas.experiments.social.meetings import meetings, paired
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.shift_shown import shift_figure, shift_table, width_figure, width_table
 from jepatlas.experiments.social.shift_widths import lower, steeper, width_verdict, widths
-from jepatlas.experiments.tables import at, cell, grouped, mean_over_seeds, over_seeds
+from jepatlas.experiments.tables import at, cell, extremes, grouped, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT", "home", "judge", "shifted"]
 
@@ -95,9 +95,10 @@ def judge(moved: Sequence[Result], pairs: Sequence[Result], usual: int) -> Findi
     """The price of a shift must be surely below CHEAP in every scene, and R² surely lower between other widths and the
     lower the further apart. Scenes and widths whose agents collapsed do not count."""
     scenes = {scene: runs for (scene,), runs in grouped(moved, "scene").items() if over_seeds(runs, "price").n}
-    price = {scene: mean_over_seeds(runs, "price") for scene, runs in scenes.items()}
     counts, alive = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}, not collapsed_at(pairs)
-    apart = {"other": lower(pairs, usual), "ratio": steeper(pairs)}
+    among = max(1, sum(counts.values()) + 2 * alive)
+    price = {scene: mean_over_seeds(runs, "price", among) for scene, runs in scenes.items()}
+    apart = {"other": lower(pairs, usual, among), "ratio": steeper(pairs, among)}
     wide = [found for found in apart.values() if found.n]
     cheap = [scene for scene, found in price.items() if counts[scene] and found.high <= CHEAP]
     flat = {SCENES[scene].title: runs for scene, runs in scenes.items()} | {"pairs of widths": pairs}
@@ -106,7 +107,8 @@ def judge(moved: Sequence[Result], pairs: Sequence[Result], usual: int) -> Findi
         " ".join(_sentence(scene, runs, price[scene]) for scene, runs in scenes.items())
         + f" A shift is cheap where its mean price over seeds is surely at most {CHEAP} of R². Between agents of width "
         f"{usual}, R² is higher than between one of them and one of another width by {cell(apart['other'])}; over all "
-        f"pairs of widths it falls by {cell(apart['ratio'])} with each doubling of their ratio.{named(flat)}",
+        f"pairs of widths it falls by {cell(apart['ratio'])} with each doubling of their ratio. Intervals hold "
+        f"at 95% for all numbers that count at once.{named(flat)}",
         short=f"shift cheap in {len(cheap)} of {sum(counts.values())} scenes that count; "
         + (f"other widths cost {apart['other'].value:z.3f}" if alive else "widths: collapsed"),
         verdicts=(*(unheard(_verdict(scene, found), counts[scene]) for scene, found in price.items()),
@@ -125,8 +127,9 @@ def _sentence(scene: str, runs: Sequence[Result], price: Estimate) -> str:
     inside, outside, own = (over_seeds(runs, name) for name in ("inside", "outside", "own"))
     title = marked(SCENES[scene].title, runs)
     return (
-        f"{title[:1].upper()}{title[1:]}: R² {cell(inside)} on states like those fitted on, {cell(outside)} on others, "
-        f"and there {cell(own)} by a map of their own; the price {cell(price)}, the mean with its 95% interval, is "
+        f"{title[:1].upper()}{title[1:]}: R² {extremes(inside)} on states like those fitted on, {extremes(outside)} on "
+        f"others, and there {extremes(own)} by a map of their own; the price {cell(price)}, the mean with its "
+        "interval, is "
         f"{'cheap' if price.high <= CHEAP else 'not surely cheap'}."
     )
 

@@ -24,33 +24,33 @@ def widths(met: Met, rows: int) -> dict[str, Estimate]:
     every = np.arange(len(found.target))
     wide = [pca_control(side["raw"], side["h"].shape[1], fit) for side in (met.a, met.b)]
     control = translate(met, wide[0], wide[1], rows)
-    scores = found.scores(every, every) | {"r2_pca": r2(control.target, control.told)}
+    scores = found.scores(every, every) | {"r2_pca": r2(control.target, control.predicted)}
     return {name: Estimate(value, value, value, len(every)) for name, value in scores.items()}
 
 
-def lower(pairs: Sequence[Result], usual: int) -> Estimate:
+def lower(pairs: Sequence[Result], usual: int, among: int = 1) -> Estimate:
     """How much lower R² is where one of the widths is another one."""
     gaps = []
     for runs in grouped(pairs, "seed").values():
         same = [run.value("r2") for run in runs if run.at["width"] == run.at["to"] == usual]
         other = [run.value("r2") for run in runs if (run.at["width"] == usual) != (run.at["to"] == usual)]
         gaps.append(np.mean(same) - np.mean(other) if same and other else np.nan)
-    return _known(gaps)
+    return _known(gaps, among)
 
 
-def steeper(pairs: Sequence[Result]) -> Estimate:
+def steeper(pairs: Sequence[Result], among: int = 1) -> Estimate:
     """By how much R² falls with each doubling of the ratio of widths: a line over all pairs of a seed."""
     falls = []
     for runs in grouped(pairs, "seed").values():
         apart = np.array([abs(np.log2(run.at["to"] / run.at["width"])) for run in runs])
         scores = np.array([run.value("r2") for run in runs])
         falls.append(-np.polyfit(apart, scores, 1)[0] if np.ptp(apart) > 0 and np.isfinite(scores).all() else np.nan)
-    return _known(falls)
+    return _known(falls, among)
 
 
-def _known(values: Sequence[float]) -> Estimate:
+def _known(values: Sequence[float], among: int) -> Estimate:
     found = np.array(values)
-    return student(found[np.isfinite(found)])
+    return student(found[np.isfinite(found)], among)
 
 
 def width_verdict(name: str, found: Estimate) -> Verdict:

@@ -29,11 +29,11 @@ def stressed(met: Met) -> dict[str, Estimate]:
     order, held, found = numpy_generator(0, "pairs").permutation(fit), (a[score], b[score]), dict[str, float]()
     for pairs in budgets(len(fit)):
         for name, method in METHODS.items():
-            found |= _told(f"{name}_{pairs}", _fitted(method(), met, a, b, order[:pairs]), held)
+            found |= _scored(f"{name}_{pairs}", _fitted(method(), met, a, b, order[:pairs]), held)
     for share in SHARES:
         dealt = order[mismatch(len(order), share, numpy_generator(0, "mismatch"))]
         for name, method in ROBUST.items():
-            found |= _told(f"noise_{name}_{share:g}", method().fit(a[order], b[dealt]), held)
+            found |= _scored(f"noise_{name}_{share:g}", method().fit(a[order], b[dealt]), held)
     most = f"noise_least squares_{SHARES[-1]:g}"
     found["lost"] = found["r2_noise_least squares_0"] - found[f"r2_{most}"]
     found["growth"] = found[f"kappa_{most}"] / found["kappa_noise_least squares_0"]
@@ -57,6 +57,6 @@ def _fitted(method: Plain, met: Met, a: np.ndarray, b: np.ndarray, rows: np.ndar
     return method.fit(a[rows], b[rows])
 
 
-def _told(name: str, fitted: FittedMap, score: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
+def _scored(name: str, fitted: FittedMap, score: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
     kappa = fitted.conditioning_.condition
     return {f"r2_{name}": r2(score[1], fitted.transform(score[0])), f"kappa_{name}": kappa}

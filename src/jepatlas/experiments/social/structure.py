@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, SHUFFLES, agents
@@ -19,12 +17,12 @@ from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.collapse import collapsed_at, marked, named, unheard, weighed
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
-from jepatlas.experiments.tables import bars, cell, grouped, over_seeds, student
+from jepatlas.experiments.social.rules import MEASURES, gaps
+from jepatlas.experiments.tables import bars, cell, extremes, grouped, over_seeds, student
 
 __all__ = ["EXPERIMENT", "judge"]
 
 PUBLISHED = {"none": (0.891, 0.872, 0.27), "patches": (0.720, 0.540, 0.69), "pixels": (0.616, 0.280, 0.86)}
-SHOWN = {"r2": "R²", "dsc": "DSC", "nos_10": "NOS@10"}
 
 CLAIM = Claim(
     statement="Where the spatial structure of images is destroyed, by shuffled patches or by shuffled pixels, agents "
@@ -48,17 +46,19 @@ def judge(pairs: Sequence[Result]) -> Finding:
     """By paired differences over seeds: R², DSC and NOS@10 must get surely worse by either shuffle. A shuffle counts
     where neither its agents nor those of images as they are collapsed."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "shuffle").items() if over_seeds(runs, "r2").n}
-    lost = {(name, key): _lost(kinds.get("none", []), runs, key)
-            for name, runs in kinds.items() if name != "none" for key in SHOWN}  # fmt: skip
     counts = {name: not collapsed_at([*runs, *kinds.get("none", [])]) for name, runs in kinds.items()}
-    heard = [counts[name] for name, _ in lost]
+    measures = [(name, key) for name in kinds if name != "none" for key in MEASURES]
+    heard = [counts[name] for name, _ in measures]
+    lost = {(name, key): student(gaps(kinds.get("none", []), kinds[name], key), among=max(1, sum(heard)))
+            for name, key in measures}  # fmt: skip
     worse = [counts[name] for (name, _), found in lost.items() if found.low > 0]
     return Finding(
         weighed(list(lost.values()), heard),
         "; ".join(f"{SHUFFLES[name]}: {_scores(runs)}" for name, runs in kinds.items())
         + f". {_moved(lost)}{named({SHUFFLES[name]: runs for name, runs in kinds.items()})} Of {len(lost)} measures "
         f"under a shuffle, {len(worse)} are surely worse than without, by paired differences over seeds; {sum(heard)} "
-        f"count, since neither side of them collapsed, and {sum(worse)} of these are surely worse. {_beyond(kinds)}",
+        f"count, since neither side of them collapsed, and {sum(worse)} of these are surely worse (at 95% for all that "
+        f"count at once). {_beyond(kinds)}",
         short=f"{sum(worse)} of {sum(heard)} measures surely worse"
         + ("" if all(heard) else f"; {heard.count(False)} of collapsed agents left out"),
         verdicts=tuple(unheard(_verdict(name, key, found), counts[name]) for (name, key), found in lost.items()),
@@ -76,18 +76,11 @@ def _moved(lost: Mapping[tuple[str, str], Estimate]) -> str:
             sure = "surely" if found.low > 0 or found.high < 0 else "not surely"
             rise = Estimate(-found.value, -found.high, -found.low, found.n)
             said.append(f"with {SHUFFLES[name]} R² {way}, {sure}: by {cell(found if way == 'falls' else rise)}")
-    return f"In the mean over seeds, with its 95% interval, {'; '.join(said)}." if said else ""
-
-
-def _lost(before: Sequence[Result], after: Sequence[Result], key: str) -> Estimate:
-    """How much worse a measure gets, at the same seeds."""
-    found, sign = {run.at["seed"]: run.value(key) for run in after}, -1 if key.startswith("nos") else 1
-    gaps = np.array([sign * (run.value(key) - found.get(run.at["seed"], np.nan)) for run in before])
-    return student(gaps[np.isfinite(gaps)])
+    return f"In the mean over seeds, with its interval, {'; '.join(said)}." if said else ""
 
 
 def _scores(runs: Sequence[Result]) -> str:
-    return ", ".join(f"{title} {cell(over_seeds(runs, key))}" for key, title in SHOWN.items())
+    return ", ".join(f"{title} {extremes(over_seeds(runs, key))}" for key, title in MEASURES.items())
 
 
 def _beyond(kinds: Mapping[str, Sequence[Result]]) -> str:
@@ -101,8 +94,8 @@ def _beyond(kinds: Mapping[str, Sequence[Result]]) -> str:
 def _verdict(name: str, key: str, found: Estimate) -> Verdict:
     return Verdict.judge(
         f"{key}_lost_{name}", found, direction="higher", threshold=0.0,
-        good=f"With {SHUFFLES[name]}, {SHOWN[key]} is surely worse.",
-        bad=f"With {SHUFFLES[name]}, {SHOWN[key]} is not surely worse.",
+        good=f"With {SHUFFLES[name]}, {MEASURES[key]} is surely worse.",
+        bad=f"With {SHUFFLES[name]}, {MEASURES[key]} is not surely worse.",
     )  # fmt: skip
 
 
@@ -120,16 +113,16 @@ def _figure(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
 def _table(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     rows = [
         [marked(SHUFFLES[name], runs),
-         *(cell(over_seeds(runs, key)) for key in (*SHOWN, "r2_raw", "beyond", "beyond_raw")),
-         *(cell(over_seeds(runs, f"r2_{control}")) for control in CONTROLS),
-         f"{max(run.value('p_r2') for run in runs):.2f}", cell(over_seeds(runs, "directions"), 1),
+         *(extremes(over_seeds(runs, key)) for key in (*MEASURES, "r2_raw", "beyond", "beyond_raw")),
+         *(extremes(over_seeds(runs, f"r2_{control}")) for control in CONTROLS),
+         f"{max(run.value('p_r2') for run in runs):.2f}", extremes(over_seeds(runs, "directions"), 1),
          " ".join(map(str, PUBLISHED[name]))]
         for name, runs in kinds.items()
     ]  # fmt: skip
-    columns = ["images", *SHOWN.values(), "R², as they are", "R² beyond the best control",
+    columns = ["images", *MEASURES.values(), "R², as they are", "R² beyond the best control",
                "the same, as they are",
                *(f"R², {NAMES[control]}" for control in CONTROLS), "largest p", "directions", "published"]  # fmt: skip
-    return {"title": "Means over seeds [lowest, highest]; published are R², DSC, NOS@10 on smallNORB",
+    return {"title": "Means over seeds (lowest to highest); published are R², DSC, NOS@10 on smallNORB",
             "columns": columns, "rows": rows}  # fmt: skip
 
 

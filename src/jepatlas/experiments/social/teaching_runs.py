@@ -60,7 +60,7 @@ def run_migration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     record = train_job(to_plain(teacher), str(place / "teacher"))
     if record["status"] != "finished":
         return record
-    _keep_told(place, teacher.seed)
+    _keep_lessons(place, teacher.seed)
     ways = {name: _trained(recipe, place / name) for name, recipe in _students(student, settings, place).items()}
     if not ways["scratch"].finished:
         return ways["scratch"].record
@@ -68,8 +68,8 @@ def run_migration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     before = encoding_flops(agent.objective, teacher.size, len(agent.seen.learnt))
     before += cost_of(teacher).step * teacher.training.steps
     shared, lost = share_probe(agent, load_agent(place / "scratch"), teacher.seed, settings["replicates"])
-    told = _told(ways, settings, student, before, {f"probe_{name}": value for name, value in shared.items()})
-    return told | {"probe_lost": lost}
+    record = _record(ways, settings, student, before, {f"probe_{name}": value for name, value in shared.items()})
+    return record | {"probe_lost": lost}
 
 
 def run_mutual(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def run_mutual(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     mutual = MutualRecipe(first, second, teaching, settings["pairs"])
     together = {method: _trained(replace(mutual, teaching=replace(teaching, method=method)), place / method)
                 for method in ("alternating", "cross")}  # fmt: skip
-    return _told({"apart": _joined(*alone)} | together, settings, first, 0.0, {})
+    return _record({"apart": _joined(*alone)} | together, settings, first, 0.0, {})
 
 
 def _agents(settings: dict[str, Any]) -> list[VisionRecipe]:
@@ -90,13 +90,13 @@ def _agents(settings: dict[str, Any]) -> list[VisionRecipe]:
     return [replace(from_plain(VisionRecipe, plain), images=images) for plain in settings["recipes"]]
 
 
-def _keep_told(place: Path, seed: int) -> None:
+def _keep_lessons(place: Path, seed: int) -> None:
     """Once: a trial that goes on must find the files that its students began with."""
     if not (place / "shuffled.npz").exists():
-        told = teacher_arrays(place / "teacher")
-        write_arrays(place / "teacher.npz", told)
-        order = numpy_generator(seed, "shuffled").permutation(len(told["h"]))
-        write_arrays(place / "shuffled.npz", told | {"h": told["h"][order]})
+        lessons = teacher_arrays(place / "teacher")
+        write_arrays(place / "teacher.npz", lessons)
+        order = numpy_generator(seed, "shuffled").permutation(len(lessons["h"]))
+        write_arrays(place / "shuffled.npz", lessons | {"h": lessons["h"][order]})
 
 
 def _students(student: VisionRecipe, settings: dict[str, Any], place: Path) -> Mapping[str, Recipe]:
@@ -133,7 +133,7 @@ def _directions(folder: Path) -> float:
     return collapse_verdict(agent.latents(agent.seen.held)).value
 
 
-def _told(
+def _record(
     ways: Mapping[str, _Way],
     settings: dict[str, Any],
     agent: VisionRecipe,

@@ -37,10 +37,11 @@ from jepatlas.social import (
     survey,
     train_looking,
 )
-from jepatlas.training.flops import step_flops
+from jepatlas.training.flops import counted_flops, step_flops
 
 __all__ = ["CHOSEN", "advantage", "evenness", "run"]
 
+LOOKED = 64  # states whose looks are counted
 CHOSEN = "chosen"  # folder of latents, and part of the record, of states seen as the agent chooses
 
 
@@ -57,10 +58,10 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     states = sights.seen.table.column("state")[sights.rows[:, 0]]
     rows_sk = sights.rows[kept_rows(states, settings["most"])]
     choice = decide(recipe, sights, rows_sk, recipe.rounds, objective)
-    told = _told(recipe, sights, objective, choice, rows_sk) | _cost(recipe, sights, place)
+    found = _chosen(recipe, sights, objective, choice, rows_sk) | _cost(recipe, sights, place)
     agents = [Seeing(recipe.agent, one, sights.seen) for one in (objective, untrained)]
     sides = {"": rows_sk[:, recipe.views.index(str(recipe.agent.view))], CHOSEN: choice.rows(rows_sk)}
-    verdicts = {name: _kept(agents[0], agents[1], rows, place / name) + inform(told, "Of one agent.")
+    verdicts = {name: _kept(agents[0], agents[1], rows, place / name) + inform(found, "Of one agent.")
                 for name, rows in sides.items()}  # fmt: skip
     return record | {"verdicts": verdicts[""], CHOSEN: {"verdicts": verdicts[CHOSEN]}, "views": list(recipe.views),
                      "cameras": [_shares(made).tolist() for made in choices_of(place)]}  # fmt: skip
@@ -74,7 +75,7 @@ def _kept(agent: Seeing, untrained: Seeing, rows: np.ndarray, place: Path) -> li
     return [collapse_verdict(arrays["h"][held], groups_of(agent.seen, rows[held])).to_json()]
 
 
-def _told(
+def _chosen(
     recipe: LookingRecipe, sights: Sights, objective: Any, choice: Choice, rows_sk: np.ndarray
 ) -> dict[str, Estimate]:
     """How even cameras were chosen, and whether other masks find those chosen for held-out states as hard."""
@@ -86,13 +87,21 @@ def _told(
 
 
 def _cost(recipe: LookingRecipe, sights: Sights, place: Path) -> dict[str, Estimate]:
-    batches = build_crops(recipe.agent, sights.seen)
-    each = step_flops(build_vision(recipe.agent, sights.seen), batches, recipe.training.accumulate)
-    flops = each * recipe.training.steps
+    batches, objective = build_crops(recipe.agent, sights.seen), build_vision(recipe.agent, sights.seen)
     looked = (recipe.rounds - 1) * sights.learnt.size if recipe.policy == "curious" else 0
+    flops = step_flops(objective, batches, recipe.training.accumulate) * recipe.training.steps
+    flops += looked * _look_flops(objective, sights) if looked else 0
     loss = json.loads((place / "metrics.jsonl").read_text().splitlines()[-1])["loss"]
     found = {"flops": float(flops), "loss": float(loss), "looked": float(looked)}
     return {name: Estimate(value, value, value, 1) for name, value in found.items()}
+
+
+def _look_flops(objective: Any, sights: Sights) -> float:
+    """Of one image that is looked at, in the mean over some: a forward pass alone."""
+    rows_sk = sights.learnt[:LOOKED]
+    with counted_flops() as counter:
+        look(objective.eval(), sights.seen.images, rows_sk, 0)
+    return counter.get_total_flops() / rows_sk.size
 
 
 def _shares(choice: Choice) -> np.ndarray:

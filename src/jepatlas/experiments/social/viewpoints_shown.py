@@ -10,7 +10,7 @@ import numpy as np
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
-from jepatlas.experiments.tables import at, bars, cell, curve, grouped, over_seeds
+from jepatlas.experiments.tables import at, bars, cell, curve, extremes, grouped, over_seeds, plain
 
 __all__ = ["agents_table", "cameras_figure", "pairs_table", "r2_figure", "sentence"]
 
@@ -26,9 +26,9 @@ def _name(policy: str, look: str) -> str:
 def sentence(pairs: Sequence[Result]) -> str:
     """Every way of learning and looking, beside its controls, and whether agents collapsed."""
     said = [
-        f"{_name(*kind).capitalize()}: R² {cell(over_seeds(runs, 'r2'))}, "
+        f"{_name(*kind).capitalize()}: R² {extremes(over_seeds(runs, 'r2'))}, "
         f"{_controls(runs)}, beyond the best of them by "
-        f"{cell(over_seeds(runs, 'beyond'))}, along {cell(over_seeds(runs, 'directions'), 1)} directions."
+        f"{extremes(over_seeds(runs, 'beyond'))}, along {extremes(over_seeds(runs, 'directions'), 1)} directions."
         for kind, runs in grouped(pairs, "policy", "look").items()
     ]
     return " ".join(said)
@@ -72,7 +72,7 @@ def pairs_table(pairs: Sequence[Result]) -> Spec:
     names = ("r2", "r2_raw", "dsc", "nos_10", *(f"r2_{name}" for name in (*CONTROLS, "pixels")), "beyond")
     rows = [[_name(pair.at["policy"], pair.at["look"]), pair.at["seed"], pair.status,
              *(cell(pair.estimate(name)) for name in names),
-             *(_plain(pair.value(name)) for name in ("p_r2", "cka", "r2_rotation", "directions"))]
+             *(plain(pair.value(name), ".2f") for name in ("p_r2", "cka", "r2_rotation", "directions"))]
             for pair in pairs]  # fmt: skip
     columns = ["agents", "seed", "status", "R²", "R², as they are", "DSC", "NOS@10",
                *(f"R², {NAMES[name]}" for name in (*CONTROLS, "pixels")), "R² beyond the best control", "p", "CKA",
@@ -83,8 +83,9 @@ def pairs_table(pairs: Sequence[Result]) -> Spec:
 def agents_table(lookers: Sequence[Result]) -> Spec:
     """What each agent chose in the end, and what choosing cost."""
     rows = [[POLICIES[one.at["policy"]], one.at["view"] + 1, one.at["seed"], one.status, _last(one),
-             *(_plain(one.value(name)) for name in ("evenness", "openness", "advantage", "loss")),
-             _plain(one.value("looked"), 0)] for policy in POLICIES for one in at(lookers, policy=policy)]  # fmt: skip
+             *(plain(one.value(name), ".2f") for name in ("evenness", "openness", "advantage", "loss")),
+             plain(one.value("looked"), ".0f")]
+            for policy in POLICIES for one in at(lookers, policy=policy)]  # fmt: skip
     columns = ["policy", "agent", "seed", "status", "cameras of the last round", "evenness of cameras",
                "evenness of a state's chances", "advantage, in standard deviations", "loss",
                "images looked at to choose"]  # fmt: skip
@@ -97,7 +98,3 @@ def _last(one: Result) -> str:
         return "–"
     shares = zip(one.record["views"], one.record["cameras"][-1], strict=True)
     return ", ".join(f"{name.removeprefix('camera')}° {share:.0%}" for name, share in shares)
-
-
-def _plain(value: float, digits: int = 2) -> str:
-    return "–" if np.isnan(value) else f"{value:.{digits}f}"

@@ -16,10 +16,9 @@ from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
-from jepatlas.experiments.social.collapse import collapsed_at, marked, unheard, weighed
+from jepatlas.experiments.social.collapse import ENOUGH, collapsed_at, marked, unheard, weighed
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
-from jepatlas.experiments.social.predictions_rules import ENOUGH
 from jepatlas.experiments.social.scenes import SCENES, STUDIED
 from jepatlas.experiments.social.views_pictures import pictures
 from jepatlas.experiments.social.views_shown import (
@@ -30,7 +29,7 @@ from jepatlas.experiments.social.views_shown import (
     scores_table,
     spectrum_figure,
 )
-from jepatlas.experiments.tables import cell, grouped, over_seeds, over_seeds_and_groups
+from jepatlas.experiments.tables import cell, extremes, grouped, over_seeds, over_seeds_and_groups
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -63,8 +62,8 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
     """Of each scene: pairs are better than chance at every seed, and than the best control in the mean, in either unit,
     over seeds and held-out groups; and a rotation is as good. Scenes whose agents collapsed do not count."""
     scenes = {scene: runs for (scene,), runs in grouped(pairs, "scene").items() if over_seeds(runs, "r2").n}
-    gains = {scene: _gain(runs) for scene, runs in scenes.items()}
     counts = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}
+    gains = {scene: _gain(runs, among=max(1, sum(counts.values()))) for scene, runs in scenes.items()}
     found = weighed(list(gains.values()), list(counts.values()))
     bent = [scene for scene, runs in scenes.items() if counts[scene] and not _rigid(runs)]
     beyond = [scene for scene, gain in gains.items() if counts[scene] and gain.low > 0]
@@ -73,8 +72,9 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
         " ".join(_sentence(scene, runs, gains[scene]) for scene, runs in scenes.items())
         + f" A scene counts where latents vary along at least {ENOUGH:g} directions at every seed. It speaks for the "
         f"claim where p ≤ {CHANCE} at every seed and R² is surely above that of the best control, between standardised "
-        f"latents and between latents as they are, by means with 95% intervals over seeds and held-out groups; and "
-        f"against it where it is surely below. The map is an isometry where the best similarity comes within {RIGID}.",
+        f"latents and between latents as they are, by means with intervals over seeds and held-out groups that hold "
+        "at 95% for all scenes that count at once; and against it where it is surely below. The map is an isometry "
+        f"where the best similarity comes within {RIGID}.",
         short=f"beyond chance and controls in {len(beyond)} of {sum(counts.values())} scenes that count",
         verdicts=tuple(unheard(_verdict(scene, gain), counts[scene]) for scene, gain in gains.items()),
         figures=(neighbours_figure(scenes), *figures),
@@ -82,10 +82,10 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
     )  # fmt: skip
 
 
-def _gain(runs: Sequence[Result]) -> Estimate:
+def _gain(runs: Sequence[Result], among: int) -> Estimate:
     """R² beyond the best control, in the unit in which it is less; not surely above 0 where some seed's pairs are no
     better than chance."""
-    units = [over_seeds_and_groups(runs, name) for name in ("beyond", "beyond_raw")]
+    units = [over_seeds_and_groups(runs, name, among) for name in ("beyond", "beyond_raw")]
     value, low, high = (min(getattr(unit, end) for unit in units) for end in ("value", "low", "high"))
     return Estimate(value, low if _better_than_chance(runs) else -np.inf, high, units[0].n)
 
@@ -104,11 +104,12 @@ def _sentence(scene: str, runs: Sequence[Result], gain: Estimate) -> str:
     title = marked(SCENES[scene].title, runs)
     found = "surely better" if gain.low > 0 else "surely worse" if gain.high < 0 else "not surely better"
     return (
-        f"{title[:1].upper()}{title[1:]}: R² {cell(over_seeds(runs, 'r2'))} (published for {SCENES[scene].setting}: "
-        f"{SCENES[scene].published[0]}), {shown['r2_raw']:.3f} as they are, DSC {shown['dsc']:.3f}, NOS@10 "
-        f"{shown['nos_10']:.2f}; controls {_controls(runs)}; PCA of the first view alone predicts the second agent "
-        f"with {shown['r2_pixels']:.3f}. {'Better' if _better_than_chance(runs) else 'No better'} than chance, {found} "
-        f"than the best control ({cell(gain)}, in the unit in which it is less); of R² as they are, a rotation keeps "
+        f"{title[:1].upper()}{title[1:]}: R² {extremes(over_seeds(runs, 'r2'))} (published for "
+        f"{SCENES[scene].setting}: {SCENES[scene].published[0]}), {shown['r2_raw']:.3f} as they are, "
+        f"DSC {shown['dsc']:.3f}, NOS@10 {shown['nos_10']:.2f}; controls {_controls(runs)}; PCA of the first view "
+        f"alone predicts the second agent with {shown['r2_pixels']:.3f}. "
+        f"{'Better' if _better_than_chance(runs) else 'No better'} than chance, {found} than the best control "
+        f"({cell(gain)}, in the unit in which it is less); of R² as they are, a rotation keeps "
         f"{shown['r2_rotation']:.3f}{'' if _rigid(runs) else ', so the map is no isometry'}."
     )
 

@@ -14,6 +14,7 @@ import numpy as np
 from jepatlas.alignments import Latents, Matched
 from jepatlas.alignments.figures import projections
 from jepatlas.base.errors import InputError
+from jepatlas.base.linear import evenly
 from jepatlas.base.pictures import as_pictures, shrunk, spread_rows
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import Met, meet
@@ -70,12 +71,11 @@ def _images(result: Result, side: Arrays, rows: np.ndarray, states: list[str]) -
 def _projected(scene: str, met: Met) -> tuple[Spec, Arrays]:
     """Standardised latents of held-out states, and what the map of the others makes of the first agent's."""
     found = translate(met, met.a["h"], met.b["h"], POINTS)
-    held = met.split.score
-    rows = held[np.linspace(0, len(held) - 1, len(found.target)).round().astype(int)]
+    rows = evenly(met.split.score, POINTS)
     labels = met.a["labels"][rows] if "labels" in met.a else None
     one, other = _names(scene)
     matched = Matched(Latents(one, found.own, labels=labels), Latents(other, found.target))
-    (figure,), arrays = projections(matched, found.told, prefix=f"{scene}_")
+    (figure,), arrays = projections(matched, found.predicted, prefix=f"{scene}_")
     figure["title"] = f"Latents before and after the map: {SCENES[scene].title}"
     figure["note"] = f"Principal components of standardised latents, first seed. {figure['note']}"
     for panel in figure["panels"]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from jepatlas.align.similarity import NEIGHBOURS, cka_debiased
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import CONTROLS, NAMES, meet
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.scenes import SCENES
-from jepatlas.experiments.tables import at, cell, curve, grouped, over_seeds, spread
+from jepatlas.experiments.tables import at, cell, curve, extremes, grouped, over_seeds, plain, spread
 
 __all__ = [
     "controls_table",
@@ -34,7 +32,7 @@ def scores_table(pairs: Sequence[Result]) -> Spec:
         [SCENES[pair.at["scene"]].title, pair.at["seed"], pair.status,
          *(cell(pair.estimate(name)) for name in ("r2", "r2_raw", "dsc", "nos_10")),
          *(cell(pair.estimate(name)) for name in ("beyond", "beyond_raw")),
-         *(_plain(pair.value(name), shape) for name, shape in
+         *(plain(pair.value(name), shape) for name, shape in
            (("p_r2", ".2f"), ("cka", ".3f"), ("kappa", ".1f"), ("orthogonality", ".2f"), ("directions", ".1f"),
             ("loss", ".3f")))]
         for pair in pairs
@@ -49,7 +47,7 @@ def controls_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
     """R² of the agents and of every control, between standardised latents and between latents as they are."""
     rows = [
         [SCENES[scene].title, NAMES[name],
-         *(cell(over_seeds(runs, f"{key}{_ending(name)}")) for key in ("r2", "r2_raw"))]
+         *(extremes(over_seeds(runs, f"{key}{_ending(name)}")) for key in ("r2", "r2_raw"))]
         for scene, runs in scenes.items() for name in NAMES
     ]  # fmt: skip
     return {"title": "Beside the controls: means over seeds [lowest, highest]",
@@ -58,10 +56,6 @@ def controls_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
 
 def _ending(name: str) -> str:
     return "" if name == "agents" else f"_{name}"
-
-
-def _plain(value: float, shape: str) -> str:
-    return "–" if np.isnan(value) else f"{value:{shape}}"
 
 
 def neighbours_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:

@@ -39,8 +39,10 @@ class SwAVConfig:
     """Units of each layer. Published: 2,048, 128."""
     temperature: float = 0.1
     """τ of what is told."""
-    smoothness: float = 0.05
-    """ε of what is assigned: the smaller, the more it is one prototype for each crop."""
+    smoothness: float = 0.02
+    """ε of what is assigned: the smaller, the more it is one prototype for each crop. Published: 0.05, for batches of
+    4,096. In those of 64 codes then stay nearly uniform, and there is nothing to tell: on rendered objects, after 300
+    steps, entropy 3.84 of ln 64 = 4.16 and latents along 1.3 directions, where 0.02 leads to 1.47 and 5.4."""
     rounds: int = 3
     """Of Sinkhorn."""
     held: float = 0.01

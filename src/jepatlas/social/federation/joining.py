@@ -11,7 +11,7 @@ import numpy as np
 
 from jepatlas.align import Atlas, ChartLatents, save_atlas
 from jepatlas.base.errors import InputError
-from jepatlas.social.federation.maps import add_newcomers, newcomer_part, read_part, together
+from jepatlas.social.federation.maps import Part, add_newcomers, newcomer_part, read_part, together
 from jepatlas.social.federation.member import Federation, Member
 from jepatlas.social.federation.offers import Offer
 from jepatlas.social.federation.parcels import Exchange, read_parcel
@@ -43,7 +43,7 @@ def join(offer: Offer, member: Member, tell: Callable[[str], None] = lambda _: N
     return Federation(whole, tuple(founders), len(rows), {})
 
 
-def read_newcomers(door: Exchange, founders: list[str]) -> dict[str, Atlas]:
+def read_newcomers(door: Exchange, founders: list[str]) -> dict[str, Part]:
     """Of all that have joined by now; nobody is waited for."""
     return door.receive("5-joined", set(door.senders("5-joined")) - set(founders), read_part)
 

@@ -8,17 +8,18 @@ differently. No member has a part that another could not have: names only break 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from jepatlas.align import Atlas, ChartLatents, load_atlas
+from jepatlas.align import Atlas, ChartLatents
+from jepatlas.align.atlas.folder import load_sealed_atlas
 from jepatlas.alignments import add_verdicts, build_verdicts
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Verdict
 
-__all__ = ["add_newcomers", "judge_charts", "newcomer_part", "own_part", "read_part", "together"]
+__all__ = ["Part", "add_newcomers", "judge_charts", "newcomer_part", "own_part", "read_part", "together"]
 
 
 def judge_charts(charts: Sequence[ChartLatents], seed: int) -> list[Verdict]:
@@ -40,18 +41,27 @@ def _owner(verdict: Verdict, first: str) -> str:
     return of[0] if kind == "translation" else first
 
 
-def read_part(place: Path) -> Atlas:
+@dataclass(frozen=True)
+class Part:
+    """What a member published of the atlas."""
+
+    atlas: Atlas
+    seal: str
+    """The hash of the very bytes that it was read from."""
+
+
+def read_part(place: Path) -> Part:
     """One member's part; its folder has its name."""
-    part = load_atlas(place)
-    if part.names != [place.name]:
+    part = Part(*load_sealed_atlas(place))
+    if part.atlas.names != [place.name]:
         raise InputError(f"{place} must hold the chart '{place.name}' and no other, but it holds "
-                         f"{', '.join(part.names)}.")  # fmt: skip
+                         f"{', '.join(part.atlas.names)}.")  # fmt: skip
     return part
 
 
-def together(parts: Mapping[str, Atlas]) -> Atlas:
+def together(told: Mapping[str, Part]) -> Atlas:
     """The atlas of these parts, in the order of names."""
-    named = sorted(parts)
+    parts, named = {name: one.atlas for name, one in told.items()}, sorted(told)
     first = parts[named[0]]
     for name in named:
         _refuse_other_anchors(name, parts[name], first)
@@ -65,11 +75,12 @@ def newcomer_part(atlas: Atlas, newcomer: ChartLatents, seed: int) -> Atlas:
     return Atlas((atlas.add(newcomer).charts[-1],), atlas.anchors, judged)
 
 
-def add_newcomers(atlas: Atlas, parts: Mapping[str, Atlas]) -> Atlas:
+def add_newcomers(atlas: Atlas, told: Mapping[str, Part]) -> Atlas:
     """With those who joined later, in the order of names; all else stays as it is."""
-    for name in sorted(parts):
-        _refuse_other_anchors(name, parts[name], atlas)
-        atlas = replace(atlas, charts=(*atlas.charts, parts[name].charts[0])).judge(parts[name].judged or ())
+    for name in sorted(told):
+        part = told[name].atlas
+        _refuse_other_anchors(name, part, atlas)
+        atlas = replace(atlas, charts=(*atlas.charts, part.charts[0])).judge(part.judged or ())
     return atlas
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from jepatlas.align import Atlas, ChartLatents, save_atlas
 from jepatlas.base.errors import InputError
+from jepatlas.base.files import read_json, write_json
 from jepatlas.base.records import Verdict
 from jepatlas.social.federation.announcing import Tell, announce
 from jepatlas.social.federation.groups import common_groups, numbered
@@ -21,7 +22,7 @@ from jepatlas.social.federation.joining import read_newcomers
 from jepatlas.social.federation.maps import add_newcomers, judge_charts, own_part, read_part, together
 from jepatlas.social.federation.member import Federation, Member, refuse_other_terms
 from jepatlas.social.federation.offers import CONTROLS, Offer
-from jepatlas.social.federation.parcels import Exchange, Parcel, read_parcel, write_parcel
+from jepatlas.social.federation.parcels import Exchange, Parcel, read_parcel, transcript, write_parcel
 from jepatlas.social.federation.states import agree, from_bytes, hide
 
 __all__ = ["federate"]
@@ -38,9 +39,11 @@ def federate(offer: Offer, member: Member, tell: Tell = lambda _: None) -> Feder
     tell(f"{' and '.join(names)} share {len(states)} states.")
     told = _latents(door, member, offer.take(_rows(hashes, states)), names)
     charts = _charts(told, "latents", states)
+    _remember(member, transcript(announced, told))
     door.send("3-maps", lambda place: save_atlas(own_part(charts, member.name, member.seed), place))
-    atlas = together(door.receive("3-maps", names, read_part))
-    _compare_seals(door, member, atlas, names)
+    parts = door.receive("3-maps", names, read_part)
+    atlas = together(parts)
+    _compare_seals(door, member, atlas, transcript(announced, told, parts), names)
     tell("All members have the same atlas, bit for bit.")
     if newcomers := read_newcomers(door, names):
         atlas = add_newcomers(atlas, newcomers)
@@ -91,9 +94,18 @@ def _charts(told: Mapping[str, Parcel], kind: str, states: np.ndarray) -> list[C
     ]  # fmt: skip
 
 
-def _compare_seals(door: Exchange, member: Member, atlas: Atlas, names: list[str]) -> None:
+def _remember(member: Member, read: str) -> None:
+    """What its map was fitted to, before it is sent: one that was killed must find the same again."""
+    file = member.out / "fitted-to.json"
+    if not (member.door.kept / "3-maps").exists():
+        write_json(file, {"read": read})
+    elif file.exists() and read_json(file).get("read") != read:
+        raise InputError(f"'{member.name}' fitted its map to other files than those that are in {member.exchange} now: "
+                         "what was exchanged has changed in between. Start all anew in a new exchange.")  # fmt: skip
+
+
+def _compare_seals(door: Exchange, member: Member, atlas: Atlas, read: str, names: list[str]) -> None:
     seal = save_atlas(atlas, member.out / "atlas")
-    read = door.transcript(("1-states", "2-latents", "3-maps"), names)
     content = {"member": member.name, "members": names, "atlas": seal, "read": read}
     door.send("4-seals", lambda place: write_parcel(place, content))
     seals = {name: one.content for name, one in door.receive("4-seals", names, read_parcel).items()}

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import safetensors.numpy
@@ -25,7 +25,7 @@ from jepatlas.align.atlas.sealed_folder import read_sealed, write_sealed
 from jepatlas.base.errors import InputError
 from jepatlas.base.files import read_json, write_folder
 
-__all__ = ["KIND", "KINDS", "VERSION", "Absent", "Exchange", "Parcel", "read_parcel", "write_parcel"]
+__all__ = ["KIND", "KINDS", "VERSION", "Absent", "Exchange", "Parcel", "read_parcel", "transcript", "write_parcel"]
 
 KIND, VERSION = "exchange", 1
 KINDS = (KIND, "atlas")
@@ -38,12 +38,21 @@ class Absent(InputError):
     """A partner has not come in time: nobody's input is wrong, and the same command goes on."""
 
 
+class Sealed(Protocol):
+    """What was read knows the seal of the letter that it was read from."""
+
+    @property
+    def seal(self) -> str: ...
+
+
 @dataclass(frozen=True)
 class Parcel:
     """What a member said and sent in a round."""
 
     content: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
+    seal: str
+    """The hash of the very bytes that these were read from."""
 
 
 def write_parcel(place: Path, content: Mapping[str, Any], arrays: Mapping[str, np.ndarray] | None = None) -> None:
@@ -65,7 +74,16 @@ def read_parcel(place: Path) -> Parcel:
             raise InputError(f"{place / file} does not hold the array '{name}': {error}.") from error
         if not np.isfinite(arrays[name]).all():
             raise InputError(f"{place / file} holds numbers that are not finite. Its sender must send it anew.")
-    return Parcel(sealed.content, arrays)
+    return Parcel(sealed.content, arrays, sealed.seal)
+
+
+def transcript(*rounds: Mapping[str, Sealed]) -> str:
+    """A hash of all that was read in these rounds: members who were shown different files find out.
+
+    The folder is not looked at again: a letter that was swapped while it was read may lie there as it was before.
+    """
+    seals = [f"{name} {told[name].seal}\n" for told in rounds for name in sorted(told)]
+    return hashlib.sha256("".join(seals).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -102,11 +120,6 @@ class Exchange:
             raise InputError(f"{self.place / step / self.name} is no longer what this member sent: it was changed. "
                              f"Delete it; this command will send {self.kept / step} again.")  # fmt: skip
         return {name: read(self.place / step / name) for name in names}
-
-    def transcript(self, steps: Iterable[str], names: Iterable[str]) -> str:
-        """A hash of all that was sent in these rounds: members who were shown different files find out."""
-        letters = [_letter(self.place / step / name) or b"" for step in steps for name in sorted(names)]
-        return hashlib.sha256(b"".join(hashlib.sha256(one).digest() for one in letters)).hexdigest()
 
     def senders(self, step: str) -> list[str]:
         """Members whose folder of this round is there, with all files that it names."""

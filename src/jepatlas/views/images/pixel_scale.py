@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jepatlas.base.linear import evenly
 from jepatlas.views.images.augment import colour
 
 __all__ = ["pixel_scale"]
@@ -18,7 +19,7 @@ def pixel_scale(images: np.ndarray, rows: np.ndarray) -> tuple[tuple[float, ...]
     >>> pixel_scale(np.full((3, 2, 2, 3), 51, np.uint8), np.arange(3))[0]
     (0.2, 0.2, 0.2)
     """
-    chosen = rows[np.linspace(0, len(rows) - 1, min(MOST, len(rows))).round().astype(int)]
+    chosen = evenly(rows, MOST)
     counts = np.zeros((3, 256), np.int64)
     for row in chosen.tolist():  # one by one: a thousand large images need not lie in memory
         pixels = colour(np.asarray(images[row : row + 1])).reshape(-1, 3)

@@ -1,0 +1,53 @@
+"""How numbers over seeds decide a claim: by differences at the same seeds, each number with Student's interval.
+
+A claim names numbers that it says are above 0. It holds where all of them surely are, in part where some are, and does
+not where none is and one is surely below 0. Where one of several may decide, the intervals are as wide as all of them
+need to hold at once (Bonferroni). What is not known is evidence neither for nor against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from jepatlas.base.records import Estimate
+from jepatlas.experiments.experiment import Outcome, Result
+from jepatlas.experiments.tables import student
+
+__all__ = ["MEASURES", "estimated", "gaps", "settled"]
+
+MEASURES = {"r2": "R²", "dsc": "DSC", "nos_10": "NOS@10"}
+"""What alignment is measured by; the last is better when it is lower."""
+
+
+def gaps(better: Sequence[Result], worse: Sequence[Result], key: str) -> np.ndarray:
+    """By how much a measure is better in the mean of some pairs than of others, at each seed that both have."""
+    sides = [_by_seed(runs, key) for runs in (better, worse)]
+    sign = -1 if key.startswith("nos") else 1
+    return np.array([sign * (value - sides[1][seed]) for seed, value in sides[0].items() if seed in sides[1]])
+
+
+def _by_seed(runs: Sequence[Result], key: str) -> dict[int, float]:
+    """Seeds of which any pair came to no number are left out: the others would not be the same pairs."""
+    seeds = dict.fromkeys(run.at["seed"] for run in runs)
+    found = {seed: np.mean([run.value(key) for run in runs if run.at["seed"] == seed]) for seed in seeds}
+    return {seed: float(value) for seed, value in found.items() if np.isfinite(value)}
+
+
+def estimated(differences: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
+    """The means of several differences over seeds, with intervals that hold for all of them at once."""
+    return {name: student(values, among=len(differences)) for name, values in differences.items()}
+
+
+def settled(predicted: Sequence[Estimate], alive: bool = True) -> Outcome:
+    """What follows from numbers that should be above 0; nothing is gained by a collapse.
+
+    >>> sure, not_sure, wrong = (Estimate(v, v - 1, v + 1, 3) for v in (2.0, 0.5, -2.0))
+    >>> settled([sure, sure]), settled([sure, wrong]), settled([not_sure, wrong]), settled([not_sure])
+    ('holds', 'holds in part', 'does not hold', 'undecided')
+    """
+    above, below = ([found.low > 0 for found in predicted], [found.high < 0 for found in predicted])
+    if any(above):
+        return ("holds" if all(above) else "holds in part") if alive else "undecided"
+    return "does not hold" if any(below) else "undecided"
