@@ -153,7 +153,7 @@ def test_migration(numbers: dict[str, float], outcome: str):
     finding = concluded("social-migration", numbers)
     assert finding.outcome == outcome and len(finding.tables) == (2 if "gain" in numbers else 3)
     assert 0 < len(finding.short) <= 66
-    assert [len(panel["series"]) for panel in finding.figures[0]["panels"]] == [6, 6]  # and the commonest class
+    assert [len(panel["series"]) for panel in finding.figures[0]["panels"]] == [7, 7]  # threshold and commonest class
 
 
 def test_what_is_not_known_speaks_neither_for_a_teacher_nor_against():
@@ -166,6 +166,13 @@ def test_what_is_not_known_speaks_neither_for_a_teacher_nor_against():
         "social-mutual", cost("cross", 0.5) | cost("alternating", 0.5), seeds=({"cross_reached": 0.0}, {}, {}, {})
     )
     assert finding.outcome == "holds in part"
+
+
+def test_a_commonest_class_far_below_all_curves_is_told_and_not_drawn():
+    for share, drawn in ((0.3, 7), (0.1, 6)):
+        (figure, *_) = concluded("social-migration", {"majority": share}).figures
+        assert [len(panel["series"]) for panel in figure["panels"]] == [drawn, drawn]
+        assert f"The commonest class alone gives {share:.3f}" in figure["note"]
 
 
 def test_a_collapse_is_named_and_decides_nothing():

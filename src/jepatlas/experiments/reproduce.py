@@ -53,11 +53,16 @@ def reproduce(
         finding = replace(finding, sentence=f"{finding.sentence} Left out, for want of images: {', '.join(without)}.")
     record = _record(experiment, finding, scale, seed, results, without=without)
     record.save(place, experiment.name)
-    if record.figures:
+    if figures := _public(record).figures:
         from jepatlas.report.paper import paper_figure  # noqa: PLC0415  (matplotlib takes a second to import)
 
-        paper_figure(record.figures, record.arrays, place / "figures" / f"{experiment.name}.png", _caption(record))
+        paper_figure(figures, record.arrays, place / "figures" / f"{experiment.name}.png", _caption(record))
     return record
+
+
+def _public(record: Record) -> Record:
+    """Without figures that show what is not ours to give away, as images of data sets: these are `local`."""
+    return replace(record, figures=tuple(figure for figure in record.figures if not figure.get("local")))
 
 
 def _record(
@@ -115,9 +120,9 @@ def _reason(result: Result) -> str:
 def publish(record: Record, out: Path, docs: Path) -> None:
     """Copy a record without its arrays, and its figure, to DOCS/results."""
     check_publishable(record.about["scale"], record.about.get("left out", ()))
-    name = record.about["name"]
-    write_json(docs / "results" / f"{name}.json", record.to_json())
-    if record.figures:
+    name, public = record.about["name"], _public(record)
+    write_json(docs / "results" / f"{name}.json", public.to_json())
+    if public.figures:
         drawn = out / record.about["scale"] / "figures" / f"{name}.png"
         write_bytes(docs / "results" / f"{name}.png", drawn.read_bytes())
 

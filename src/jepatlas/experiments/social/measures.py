@@ -95,9 +95,11 @@ def translate(met: Met, a: np.ndarray, b: np.ndarray, rows: int, fit: np.ndarray
 def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
     """Everything that is compared of a pair of agents: `r2`, `r2_pca`, … and `beyond`, R² over the best control.
 
-    The same of latents as they are is `r2_raw`, `r2_raw_pca`, … and `beyond_raw`. Standardised, the last principal
-    component of images weighs as much as the first; as they are, a latent's widest direction outweighs all others.
-    Neither is fair to both sides, so an agent is to be beyond its controls in either.
+    The same of latents as they are is `r2_raw`, `r2_raw_pca`, … and `beyond_raw`; of distances and of neighbours
+    `beyond_dsc` and `beyond_nos_10`, which is above 0 where neighbours are kept better.
+
+    Standardised, the last principal component of images weighs as much as the first; as they are, a latent's widest
+    direction outweighs all others. Neither is fair to both sides, so an agent is to be beyond its controls in either.
     """
     charts = {name: translate(met, *sides, effort.rows) for name, sides in charts_of(met).items()}
     count = len(charts["agents"].target)
@@ -106,9 +108,10 @@ def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
     def every(rows: np.ndarray) -> Mapping[str, float]:
         found = {f"{key}_{name}" if name != "agents" else key: value for name, chart in charts.items()
                  for key, value in chart.scores(rows, rows).items()}  # fmt: skip
-        best, best_raw = (max(found[f"{key}_{name}"] for name in CONTROLS) for key in ("r2", "r2_raw"))
-        return found | {"beyond": found["r2"] - best, "beyond_raw": found["r2_raw"] - best_raw,
-                        "beyond_pixels": found["r2"] - found["r2_pixels"]}  # fmt: skip
+        beyond = {name: found[key] - max(found[f"{key}_{control}"] for control in CONTROLS)
+                  for name, key in (("beyond", "r2"), ("beyond_raw", "r2_raw"), ("beyond_dsc", "dsc"))}  # fmt: skip
+        nearer = min(found[f"nos_10_{control}"] for control in CONTROLS) - found["nos_10"]
+        return found | beyond | {"beyond_nos_10": nearer, "beyond_pixels": found["r2"] - found["r2_pixels"]}
 
     rng, all_rows, agents = numpy_generator(seed, "evidence"), np.arange(count), charts["agents"]
     found = half_sample_intervals(every, count, rng, groups=held, replicates=effort.replicates, ranges=_ranges(charts))

@@ -13,6 +13,7 @@ from jepatlas.experiments.tables import factor_over_seeds, over_seeds, plain
 
 __all__ = ["curves_figure", "race_tables"]
 
+FAR = 0.2  # of accuracy
 Scaled = Callable[[Result, str], np.ndarray]
 
 
@@ -75,15 +76,22 @@ def curves_figure(results: Sequence[Result], ways: Mapping[str, str], title: str
                           if any(name in r.record.get("curves", {}) for r in results)]}
               for unit, scale in units.items()]  # fmt: skip
     for panel in panels:
-        panel["series"].append(_constant(results, max(max(one["x"]) for one in panel["series"])))
-    return {"kind": "curves", "title": title, "y_label": "probe accuracy, held out", "panels": panels,
-            "note": "Held-out groups; means over seeds, with the lowest and the highest as bands. Dashes: the "
-            "commonest class alone."}  # fmt: skip
-
-
-def _constant(results: Sequence[Result], end: float) -> dict[str, Any]:
+        panel["series"] += _constants(results, panel["series"])
     share = over_seeds(results, "majority").value
-    return {"name": "commonest class", "x": [0.0, end], "y": [share, share], "dash": True}
+    return {"kind": "curves", "title": title, "y_label": "probe accuracy, held out", "panels": panels,
+            "note": "Held-out groups; means over seeds, with the lowest and the highest as bands. The commonest class "
+            f"alone gives {share:.3f}."}  # fmt: skip
+
+
+def _constants(results: Sequence[Result], curves: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What is to be reached, and the commonest class where it is not far below all curves, which it would flatten."""
+    end, lowest = max(max(one["x"]) for one in curves), min(min(one["low"]) for one in curves)
+    known = {
+        "threshold": over_seeds(results, "threshold").value,
+        "commonest class": over_seeds(results, "majority").value,
+    }
+    return [{"name": name, "x": [0.0, end], "y": [value, value], "dash": True}
+            for name, value in known.items() if value >= lowest - FAR]  # fmt: skip
 
 
 def _epochs(result: Result, name: str) -> np.ndarray:

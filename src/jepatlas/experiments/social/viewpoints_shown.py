@@ -24,18 +24,12 @@ def _name(policy: str, look: str) -> str:
 
 
 def sentence(pairs: Sequence[Result]) -> str:
-    """Every way of learning and looking, beside its controls, and whether agents collapsed."""
-    said = [
-        f"{_name(*kind).capitalize()}: R² {extremes(over_seeds(runs, 'r2'))}, "
-        f"{_controls(runs)}, beyond the best of them by "
+    """Every way of learning and looking in a few words; the table of pairs has the controls."""
+    return " ".join(
+        f"{_name(*kind).capitalize()}: R² {extremes(over_seeds(runs, 'r2'))}, beyond the best control by "
         f"{extremes(over_seeds(runs, 'beyond'))}, along {extremes(over_seeds(runs, 'directions'), 1)} directions."
         for kind, runs in grouped(pairs, "policy", "look").items()
-    ]
-    return " ".join(said)
-
-
-def _controls(runs: Sequence[Result]) -> str:
-    return ", ".join(f"{NAMES[name]} {over_seeds(runs, f'r2_{name}').value:.3f}" for name in CONTROLS)
+    )
 
 
 def r2_figure(pairs: Sequence[Result]) -> Spec:

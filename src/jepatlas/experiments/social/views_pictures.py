@@ -29,21 +29,23 @@ Spec = dict[str, Any]
 Arrays = dict[str, np.ndarray]
 STATES, POINTS, DIGITS = 8, 200, 3
 OURS = ("rendered",)
-"""Scenes whose images may go with a published record; those of others are not ours to give away."""
+"""Scenes whose images may be published; those of others are not ours to give away, and stay with the local record."""
 
 
 def pictures(results: Sequence[Result]) -> tuple[list[Spec], Arrays]:
-    """A figure with the images of all scenes, one with the projections of each, and the arrays that they show."""
-    panels, figures, arrays = [], [], {}
+    """Figures with the images of all scenes, one with the projections of each, and the arrays that they show."""
+    panels: dict[bool, list[Spec]] = {True: [], False: []}
+    figures, arrays = [], {}
     for scene, (first, second) in first_pairs(results).items():
         met = meet(first, second)
-        panel, images = _both_views(scene, met, (first, second)) if scene in OURS else ([], {})
-        panels += panel
+        panel, images = _both_views(scene, met, (first, second))
+        panels[scene in OURS] += panel
         figure, points = _projected(scene, met)
         figures.append(figure)
         arrays |= images | points
-    samples = {"kind": "images", "title": "The same held-out states, as the two agents see them", "panels": panels}
-    return [*([samples] if panels else []), *figures], arrays
+    samples = [{"kind": "images", "title": "The same held-out states, as the two agents see them", "panels": found}
+               | ({} if ours else {"local": True}) for ours, found in panels.items() if found]  # fmt: skip
+    return [*samples, *figures], arrays
 
 
 def _both_views(scene: str, met: Met, pair: tuple[Result, Result]) -> tuple[list[Spec], Arrays]:

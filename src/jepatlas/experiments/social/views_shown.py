@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jepatlas.align.similarity import NEIGHBOURS, cka_debiased
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import CONTROLS, NAMES, meet
 from jepatlas.experiments.social.measures import translate
-from jepatlas.experiments.social.scenes import SCENES
-from jepatlas.experiments.tables import at, cell, curve, extremes, grouped, over_seeds, plain, spread
+from jepatlas.experiments.social.scenes import SCENES, Scene
+from jepatlas.experiments.tables import at, bars, cell, curve, extremes, grouped, over_seeds, plain, spread
 
 __all__ = [
+    "BEYOND",
+    "controls_figure",
     "controls_table",
     "first_pairs",
     "layers_figure",
@@ -24,6 +26,7 @@ __all__ = [
 
 Spec = dict[str, Any]
 ROWS = 300
+BEYOND = {"beyond": "R²", "beyond_raw": "R², as they are,", "beyond_dsc": "DSC", "beyond_nos_10": "NOS@10"}
 
 
 def scores_table(pairs: Sequence[Result]) -> Spec:
@@ -31,27 +34,44 @@ def scores_table(pairs: Sequence[Result]) -> Spec:
     rows = [
         [SCENES[pair.at["scene"]].title, pair.at["seed"], pair.status,
          *(cell(pair.estimate(name)) for name in ("r2", "r2_raw", "dsc", "nos_10")),
-         *(cell(pair.estimate(name)) for name in ("beyond", "beyond_raw")),
+         *(cell(pair.estimate(name)) for name in BEYOND),
          *(plain(pair.value(name), shape) for name, shape in
            (("p_r2", ".2f"), ("cka", ".3f"), ("kappa", ".1f"), ("orthogonality", ".2f"), ("directions", ".1f"),
             ("loss", ".3f")))]
         for pair in pairs
     ]  # fmt: skip
-    columns = ["scene", "seed", "agents", "R²", "R², as they are", "DSC", "NOS@10", "R² beyond the best control",
-               "the same, as they are", "p", "CKA", "κ(W)", "orthogonality, whitened", "directions",
-               "loss"]  # fmt: skip
+    columns = ["scene", "seed", "agents", "R²", "R², as they are", "DSC", "NOS@10",
+               *(f"{title} beyond the best control" for title in BEYOND.values()), "p", "CKA", "κ(W)",
+               "orthogonality, whitened", "directions", "loss"]  # fmt: skip
     return {"title": "Held-out states, with 95% intervals by groups", "columns": columns, "rows": rows}
 
 
 def controls_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
-    """R² of the agents and of every control, between standardised latents and between latents as they are."""
+    """The agents and every control, between standardised latents and between latents as they are."""
+    measures = {"r2": "R², standardised", "r2_raw": "R², as they are", "dsc": "DSC", "nos_10": "NOS@10"}
     rows = [
-        [SCENES[scene].title, NAMES[name],
-         *(extremes(over_seeds(runs, f"{key}{_ending(name)}")) for key in ("r2", "r2_raw"))]
+        [SCENES[scene].title, NAMES[name], *(extremes(over_seeds(runs, f"{key}{_ending(name)}")) for key in measures)]
         for scene, runs in scenes.items() for name in NAMES
     ]  # fmt: skip
-    return {"title": "Beside the controls: means over seeds [lowest, highest]",
-            "columns": ["scene", "of", "R², standardised", "R², as they are"], "rows": rows}  # fmt: skip
+    rows += [[scene.setting, "published", str(scene.published[0]), "–", *map(str, scene.published[1:])]
+             for scene in _settings(scenes)]  # fmt: skip
+    return {"title": "Beside the controls: means over seeds (lowest to highest); of NOS, lower is better",
+            "columns": ["scene", "of", *measures.values()], "rows": rows}  # fmt: skip
+
+
+def _settings(scenes: Iterable[str]) -> list[Scene]:
+    """One scene for each published setting."""
+    return list({SCENES[scene].setting: SCENES[scene] for scene in scenes}.values())
+
+
+def controls_figure(scenes: Mapping[str, Sequence[Result]]) -> Spec:
+    names = [name for name in NAMES if name != "pixels"]
+    series = [bars(NAMES[name], [over_seeds(runs, f"r2{_ending(name)}") for runs in scenes.values()])
+              for name in names]  # fmt: skip
+    return {"kind": "bars", "title": "Held-out R² of agents, and of what learned nothing", "y_label": "held-out R²",
+            "names": list(scenes), "series": series, "published": [SCENES[scene].published[0] for scene in scenes],
+            "note": "Between standardised latents; means over seeds, with the lowest and the highest. Dashes: "
+            "published for the nearest setting."}  # fmt: skip
 
 
 def _ending(name: str) -> str:
@@ -64,7 +84,7 @@ def neighbours_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
          *(spread([run.value(f"nos_{k}_of_{name}") for run in runs if run.status == "finished"]) for k in NEIGHBOURS)]
         for scene, runs in scenes.items() for name in ("agents", *CONTROLS)
     ]  # fmt: skip
-    rows += [[SCENES[scene].setting, "published", *map(str, SCENES[scene].neighbours)] for scene in scenes]
+    rows += [[scene.setting, "published", *map(str, scene.neighbours)] for scene in _settings(scenes)]
     columns = ["scene", "of", *(f"NOS@{k}" for k in NEIGHBOURS)]
     return {"title": "Neighbourhoods, mean ± standard deviation over seeds", "columns": columns, "rows": rows}
 
@@ -76,8 +96,8 @@ def neighbours_figure(scenes: Mapping[str, Sequence[Result]]) -> Spec:
                   for name in ("agents", *CONTROLS)]  # fmt: skip
         published = {"name": "published", "x": list(NEIGHBOURS), "y": list(SCENES[scene].neighbours), "dash": True}
         panels.append({"title": SCENES[scene].title, "series": [*series, published]})
-    return {"kind": "curves", "title": "Share of the k nearest that are not the same", "log_x": True, "x_label": "k",
-            "y_label": "NOS@k", "panels": panels, "note": "Lower is better."}  # fmt: skip
+    return {"kind": "curves", "title": "Share of the k nearest that are not the same: lower is better", "log_x": True,
+            "x_label": "k", "y_label": "NOS@k, lower is better", "panels": panels}  # fmt: skip
 
 
 def spectrum_figure(results: Sequence[Result]) -> Spec:
