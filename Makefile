@@ -23,7 +23,7 @@ check: .venv/dev  ## format, lint, types, import rules, fast tests
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
 
 bench: .venv/dev  ## timings side by side, as ratios; writes docs/benchmarks.md
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --publish
 
 docs: .venv/dev  ## the documentation, in docs/_build/index.html
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build

@@ -1,10 +1,12 @@
-"""`make bench`: every comparison, on one thread, as a table, as docs/benchmarks.json and as a page of the docs.
+"""Every comparison, on one thread, as a table; `make bench` also writes docs/benchmarks.json and its page of the docs.
 
-`python -m benchmarks similarity maps` runs these suites alone; the rows of the others stay as they were measured.
+`python -m benchmarks similarity maps` shows these suites alone. Nothing is written but with `--publish`, and then the
+rows of other suites stay as they were measured.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +29,7 @@ from benchmarks import (
     windows,
 )
 from benchmarks.page import benchmarks_page
+from jepatlas.base.errors import nearest
 from jepatlas.base.files import read_json, write_json, write_text
 from jepatlas.base.provenance import provenance
 
@@ -46,15 +49,27 @@ SUITES = {
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.json"
 
 
-def main(names: list[str]) -> None:
+def main(words: list[str]) -> None:
+    """Unknown suites and options end with exit code 2 and a message, before anything is measured."""
+    parser = argparse.ArgumentParser("python -m benchmarks", description="Timings side by side, as ratios.")
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"by default all: {', '.join(SUITES)}")
+    parser.add_argument("--publish", action="store_true", help="write these suites into docs/benchmarks.json and .md")
+    options = parser.parse_args(words)
+    if unknown := [name for name in options.suites if name not in SUITES]:
+        parser.error(f"there is no suite '{unknown[0]}'. {nearest(unknown[0], SUITES)}")
     torch.set_num_threads(1)
-    results = read_json(RESULTS) if RESULTS.exists() else {}
-    for name in names or SUITES:
+    for name in options.suites or SUITES:
         rows = [asdict(row) for row in SUITES[name].run()]
-        results[name] = provenance(0) | {"rows": rows}
         Console().print(_table(name, rows))
-        write_json(RESULTS, {suite: results[suite] for suite in SUITES if suite in results})
-        write_text(RESULTS.with_suffix(".md"), benchmarks_page(read_json(RESULTS)))
+        if options.publish:
+            _publish(name, rows)
+
+
+def _publish(name: str, rows: list[dict]) -> None:
+    """One suite's rows anew; those of the others stay."""
+    results = (read_json(RESULTS) if RESULTS.exists() else {}) | {name: provenance(0) | {"rows": rows}}
+    write_json(RESULTS, {suite: results[suite] for suite in SUITES if suite in results})
+    write_text(RESULTS.with_suffix(".md"), benchmarks_page(read_json(RESULTS)))
 
 
 def _table(name: str, rows: list[dict]) -> Table:

@@ -17,7 +17,16 @@ from jepatlas.base.config import choices, from_plain, to_plain
 from jepatlas.base.errors import InputError
 from jepatlas.encoders import CouplingConfig, MLPConfig
 from jepatlas.objectives import InfoNCEConfig, LeJEPAConfig, WhiteningConfig
-from jepatlas.recipes import Recipe, build_batches, build_objective, load_recipe, read_recipe, recipe_id, recipe_text
+from jepatlas.recipes import (
+    Recipe,
+    VisionRecipe,
+    build_batches,
+    build_objective,
+    load_recipe,
+    read_recipe,
+    recipe_id,
+    recipe_text,
+)
 from jepatlas.training import OneCycleSchedule, TrainingConfig
 from jepatlas.worlds import Coupling, LatentWorld, Lift, OrnsteinUhlenbeck
 
@@ -149,6 +158,15 @@ def test_files_that_are_no_recipe(tmp_path: Path):
         read_recipe(tmp_path / "picture.png")
     with pytest.raises(InputError, match=r"is not a run folder: it has no recipe\.yaml"):
         load_recipe(tmp_path)
+    for text, message in (("", "is damaged: it is empty"), ("\n# nothing\n", "is damaged: it is empty"),
+                          ("garbage", "a damaged one: expected keys and values, but found 'garbage'")):  # fmt: skip
+        (tmp_path / "recipe.yaml").write_text(text)
+        for kind in (Recipe, VisionRecipe):  # not "a recipe of an agent", which has no kind either
+            with pytest.raises(InputError, match=message):
+                load_recipe(tmp_path, kind)
+    (tmp_path / "mine.yaml").write_text("")
+    with pytest.raises(InputError, match=r"mine\.yaml is empty, but a recipe of kind 'vision' is needed here"):
+        read_recipe(tmp_path / "mine.yaml", VisionRecipe)
 
 
 SILENT = {

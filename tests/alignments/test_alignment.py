@@ -67,7 +67,7 @@ def test_controls_stand_beside_the_models():
     a, b = (pca_control(raw, 2, one.split.fit) for raw in raws)
     both = Matched(Latents("ada", a, raw=raws[0]), Latents("ben", b, raw=raws[1]))
     found = align(both, "ridge", one)
-    assert list(found.controls) == ["PCA of the raw input", "an untrained encoder"]
+    assert list(found.controls) == ["PCA of the raw input", "a random network on the raw input"]
     control = found.controls["PCA of the raw input"]
     assert control["r2"].estimate.value == pytest.approx(found.evidence["r2"].estimate.value, abs=1e-6)
     assert verdicts(found)["r2_beyond_pca"] is False
@@ -83,7 +83,7 @@ def test_models_that_see_more_than_the_raw_input_alone():
     both = Matched(Latents("ada", MODELS.a, raw=noise[0]), Latents("ben", MODELS.b, raw=noise[1]))
     found = align(both, "ridge", study(160))
     assert verdicts(found)["r2_beyond_pca"] and verdicts(found)["r2_beyond_untrained"]
-    assert "An untrained encoder gives less" in found.record.summary
+    assert "A random network on the raw input gives less" in found.record.summary
 
 
 def test_a_control_that_gives_more_is_said_to():
@@ -96,7 +96,26 @@ def test_a_control_that_gives_more_is_said_to():
     assert found.evidence["r2"].estimate.high < found.controls["PCA of the raw input"]["r2"].estimate.low
     assert "PCA of the raw input gives more: " in found.record.summary
     beyond = next(verdict for verdict in found.record.verdicts if verdict.name == "r2_beyond_pca")
-    assert beyond.advice.startswith("The models align worse than PCA of the raw input does")
+    assert beyond.advice.startswith("The models align worse than PCA of the raw input (R² ")
+
+
+def test_the_same_networks_untrained_stand_in_the_place_of_a_random_one():
+    """Models that have learned nothing align as they did before, whatever a random network on noise does."""
+    noise = np.random.default_rng(1).standard_normal((2, 160, 30))
+    a, b = (Latents(name, h, raw=raw, untrained=h + 1e-9)
+            for name, h, raw in (("ada", MODELS.a, noise[0]), ("ben", MODELS.b, noise[1])))  # fmt: skip
+    found = align(Matched(a, b), "ridge", study(160))
+    assert list(found.controls) == ["PCA of the raw input", "the same networks, untrained"]
+    judged = {one.name: one for one in found.record.verdicts}
+    assert judged["r2_beyond_pca"].passed and judged["r2_beyond_untrained"].passed is False
+    assert "owe nothing to training" in judged["r2_beyond_untrained"].advice
+    assert "The same networks, untrained, may give as much: " in found.record.summary
+    one_sided = align(Matched(a, replace(b, untrained=None)), "ridge", study(160, replicates=2))
+    beyond = next(one for one in one_sided.record.verdicts if one.name == "r2_beyond_untrained")
+    assert list(one_sided.controls)[1] == "a random network on the raw input"
+    assert beyond.passed and "need not be training's merit" in beyond.advice and "'untrained'" in beyond.advice
+    alone = align(Matched(replace(a, raw=None), replace(b, raw=None)), "ridge", study(160, replicates=2))
+    assert list(alone.controls) == ["the same networks, untrained"]
 
 
 def test_the_shape_of_the_map_informs():

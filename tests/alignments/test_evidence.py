@@ -92,6 +92,14 @@ def test_which_way_is_better_is_said_and_used():
 ESTIMATE = Estimate(0.9, 0.8, 1.0, 50)
 
 
+def test_what_the_true_pairs_stand_beside_is_named():
+    null = Null.of(0.9, np.linspace(0, 0.1, 19), "higher")
+    rows, groups, blocks = (Evidence(METRICS["r2"], ESTIMATE, null, shifted, units)
+                            for shifted, units in ((False, None), (False, 8), (True, 30)))  # fmt: skip
+    assert [one.rivals for one in (rows, groups, blocks)] == ["shuffled pairs", "swapped groups", "shifted pairs"]
+    assert "(swapped groups 0.050" in groups.verdict.advice and "; swapped groups 0.050, p" in groups.cell
+
+
 @pytest.mark.parametrize(
     ("rivals", "p", "passed"),
     [(19, 0.05, True), (19, 0.1, False), (99, 0.06, False), (4, 0.2, None), (18, 1 / 19, None), (4, 1.0, None)],

@@ -68,6 +68,20 @@ def test_rows_are_brought_together_by_ids_with_all_that_is_known_of_them():
     assert not found.has_raw
 
 
+@pytest.mark.parametrize("kind", ["npz", "safetensors", "csv", "parquet"])
+def test_untrained_latents_are_rows_like_all_others(kind: str, tmp_path: Path):
+    rows = np.random.default_rng(1).permutation(20)
+    marks = {"ids": np.arange(20), "held": np.arange(20) > 9}
+    a = read_latents(write(tmp_path / f"ada.{kind}", h=MODELS.a, untrained=2 * MODELS.a, **marks))
+    b = read_latents(write(tmp_path / f"ben.{kind}", h=MODELS.b[rows], untrained=3 * MODELS.b[rows], ids=rows))
+    found = match(a, b)
+    some = found.rows(np.array([3, 1])).b.untrained
+    assert found.has_untrained and not found.has_raw and found.held is not None
+    assert found.a.untrained is not None and some is not None
+    np.testing.assert_allclose(found.a.untrained, 2 * MODELS.a)
+    np.testing.assert_allclose(some, 3 * MODELS.b[[3, 1]])
+
+
 def test_states_that_only_one_has_are_left_out_where_that_is_asked_for():
     """The first is missing in b, the last two in a; what both say of the others must still agree."""
     order = np.random.default_rng(1).permutation(np.arange(1, 20))
@@ -141,6 +155,9 @@ def test_rows_that_do_not_belong_together(a: dict[str, Any], b: dict[str, Any], 
         ({"h": MODELS.a, "ids": MODELS.a}, r"ids must be one value per row, but its shape is \(20, 4\)"),
         ({"h": MODELS.a, "ids": np.array(3)}, r"ids must be one value per row, but its shape is \(\)"),
         ({"h": MODELS.a, "raw": np.array(3.0)}, "there are 20 latents, but no rows of raw"),
+        ({"h": MODELS.a, "untrained": MODELS.a[:, :3]}, r"ada: 'untrained' must .* shape \(20, 4\) .* it is \(20, 3\)"),
+        ({"h": MODELS.a, "untrained": MODELS.a[:7]}, "there are 20 latents, but 7 rows of untrained"),
+        ({"h": MODELS.a, "untrained": MODELS.a * np.inf}, "'ada: untrained' has 80 values that are NaN or infinite"),
         ({"h": MODELS.a, "layer0": np.array(3.0)}, "there are 20 latents, but no rows of layer0"),
         ({"h": MODELS.a, "layer0": MODELS.a * np.nan}, "'ada: layer0' has 80 values that are NaN"),
     ],

@@ -22,7 +22,7 @@ def judged(found: Migration) -> dict[str, Verdict]:
 
 
 def test_probe_and_map_come_from_different_halves_of_the_rows_that_are_not_held_out():
-    found = migrate_between(BOTH, "least-squares", limit=1e6, seed=3)
+    found = migrate_between(BOTH, "least-squares", limit=1e6, seed=3, through="inverse")
     probed, mapped, _ = parts(BOTH, MODELS.label, (), blocks=None, share=0.5, seed=3)
     assert not set(MODELS.group[mapped]) & set(MODELS.group[probed])
     probe = LinearProbe.fit(MODELS.a[probed], MODELS.label[probed])
@@ -70,7 +70,9 @@ def test_a_narrower_target_that_is_independent_is_refused_and_a_true_one_is_not(
     a, b = rng.standard_normal((1000, 100)), rng.standard_normal((1000, 16))
     labels = (b[:, 0] > 0).astype(int)
     with pytest.raises(InputError, match=rf"^{CHANCE} .* carries 16 of the 100 directions"):
-        migrate_between(matched(a, b, labels=labels), "least-squares", limit=1e6, seed=0)
+        migrate_between(matched(a, b, labels=labels), "least-squares", limit=1e6, seed=0, through="inverse")
+    found = migrate_between(matched(a, b, labels=labels), "least-squares", limit=1e6, seed=0)
+    assert found.nothing.startswith(CHANCE) and found.report.inverse is None  # it carries too little to be scored
     related = b @ rng.standard_normal((16, 100)) + 0.1 * a
     true = migrate_between(matched(related, b, labels=labels), "least-squares", limit=1e6, seed=0)
     assert true.report.migrated.value > 0.85 and judged(true)["map_r2"].passed
@@ -99,6 +101,59 @@ def test_a_probe_and_a_map_of_ones_own():
     names = {verdict.name for verdict in found.record.verdicts}
     assert "condition" in names and "pairs_beyond_dimensions" not in names
     np.testing.assert_allclose(found.probe.logits(MODELS.b), probe.logits(through.invert(1e6).apply(MODELS.b)))
+
+
+def shrunk(noise: float = 0.3, width: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two noisy models of three strong directions and nine faint ones: a ridge map shrinks those, its inverse blows
+    them up."""
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((900, width)) * np.where(np.arange(width) < 3, 1, 0.02)
+    a, b = (z @ np.linalg.qr(rng.standard_normal((width, width)))[0] + noise * rng.standard_normal(z.shape)
+            for _ in range(2))  # fmt: skip
+    return a, b, np.array(["left", "right"])[(z[:, 0] > 0).astype(int)]
+
+
+def test_a_map_fitted_backwards_carries_what_an_inverse_blows_up():
+    a, b, labels = shrunk()
+    both = matched(a, b, labels=labels)
+    found = migrate_between(both, "ridge", limit=1e6, seed=0)
+    mapped = parts(both, labels, (), blocks=None, share=0.5, seed=0).mapped
+    back = fit_map("ridge", b[mapped], a[mapped]).map_
+    assert found.back is not None
+    np.testing.assert_allclose(found.back.weight, back.weight)
+    np.testing.assert_allclose(found.probe.logits(b), found.source.logits(back.apply(b)))
+    inverse = migrate_between(both, "ridge", limit=1e6, seed=0, through="inverse")
+    assert inverse.back is None and found.report.inverse is not None and inverse.report.inverse is None
+    assert found.report.inverse.value == inverse.report.migrated.value
+    assert found.report.migrated.value > inverse.report.migrated.value + 0.1
+    assert f"(through the inverse {inverse.report.migrated.value:.1%})" in found.record.summary
+    assert judged(found)["probe_inverse"].value == inverse.report.migrated.value
+    assert "probe_inverse" not in judged(inverse)
+    tight = (migrate_between(both, "ridge", limit=3, seed=0, through=way) for way in ("backwards", "inverse"))
+    assert [judged(one)["condition"].passed for one in tight] == [True, False]  # a limit is of the inverse alone
+    assert found.record.provenance["the probe went through"] == "a map fitted backwards"
+    with pytest.raises(InputError, match=r"only its inverse leads back\. Leave out --through backwards, or --map"):
+        migrate_between(both, "ridge", limit=1e6, seed=0, through="backwards", fitted=found.map)
+
+
+def test_a_probe_that_surely_reads_nothing_is_not_carried():
+    """Three classes that the faint directions of an ill-conditioned map tell apart: the inverse reads noise."""
+    rng = np.random.default_rng(2)
+    z = rng.standard_normal((900, 6))
+    labels = np.where(z[:, 5] > 0.9, "up", np.where(z[:, 5] < -0.9, "down", "level"))  # most are level
+    b = np.hstack(
+        [z[:, :5] + 0.05 * rng.standard_normal((900, 5)), 0.001 * z[:, 5:] + 0.1 * rng.standard_normal((900, 1))]
+    )
+    found = migrate_between(matched(z, b, labels=labels), "least-squares", limit=1e6, seed=0, through="inverse")
+    assert judged(found)["map_r2"].passed and found.report.migrated.high < found.report.majority
+    assert found.report.source.low > found.report.majority, "the source probe reads its own model well"
+    assert found.nothing.startswith("Nothing is carried: on ben the migrated probe is surely no better than always")
+    assert found.record.summary.startswith(found.nothing)
+    assert "--through backwards" in found.instead and "κ = " in found.instead and "more pairs" not in found.instead
+    assert found.instead in judged(found)["probe_migrated"].advice
+    blind = migrate_between(matched(z, b, labels=labels), "least-squares", limit=1e6, seed=0)
+    if blind.nothing:  # it may say the commonest class always, which reads nothing either
+        assert "Fit the map on more pairs" in blind.instead
 
 
 def test_what_was_fitted_here_is_scored_on_held_out_rows():

@@ -28,6 +28,17 @@ def test_only_a_title_is_needed(tmp_path):
     assert chapter.title == "Alone" and chapter.verdicts == () and chapter.arrays == {}
 
 
+def test_records_by_scale_are_named(tmp_path):
+    """As `reproduce --out DIR` puts them."""
+    write_json(tmp_path / "small" / "records" / "a.json", {"title": "One"})
+    write_text(tmp_path / "run" / "recipe.yaml", "seed: 0\n")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=rf"nothing to report.*These in it are: {tmp_path}/run, {tmp_path}/small\. R"):
+        read_chapters(tmp_path)
+    with pytest.raises(InputError, match=r"at least one of them\.$"):
+        read_chapters(tmp_path / "empty")
+
+
 def test_a_recipe_alone_is_a_run(tmp_path):
     write_text(tmp_path / "recipe.yaml", "seed: 0\n")
     (chapter,) = read_chapters(tmp_path)

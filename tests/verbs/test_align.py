@@ -105,7 +105,7 @@ def test_groups_labels_layers_and_raw_inputs(capsys: Captured):
     words = ["--groups", groups, "--labels", labels, "--raw-a", raw, "--raw-b", raw]
     assert call("align", "a.npz", "b.npz", *words, *QUICK) == 0
     out = capsys.readouterr().out
-    assert "PCA of raw input" in out and "untrained encoder" in out
+    assert "PCA of raw input" in out and "random net on raw" in out and "swapped groups" in out
     record = json.loads(Path("out/records/align.json").read_text())
     kinds = [figure["kind"] for figure in record["figures"]]
     assert kinds == ["images", "scatter", "curves", "heatmap"], "raw inputs of 6 × 5 numbers are shown as images"
@@ -113,6 +113,20 @@ def test_groups_labels_layers_and_raw_inputs(capsys: Captured):
     names = {verdict["name"] for verdict in record["verdicts"]}
     assert {"r2_beyond_pca", "r2_beyond_untrained"} <= names
     assert record["provenance"]["pairs fitted"] == 32  # four of eight groups
+
+
+def test_untrained_latents_are_read_and_follow_their_ids(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
+    """B's rows lie in another order, and a state of each is missing in the other."""
+    monkeypatch.setenv("COLUMNS", "80")
+    write("a.npz", h=MODELS.a[1:], ids=IDS[1:], untrained=MODELS.a[1:])
+    rows = ORDER[ORDER != 5]
+    write("b.npz", h=MODELS.b[rows], ids=IDS[rows], untrained=MODELS.b[rows])
+    assert call("align", "a.npz", "b.npz", *QUICK, "--intersect") == 0
+    out, err = capsys.readouterr()
+    assert "the same, untrained" in out and "…" not in out and err == "measuring: 242 rounds\n"
+    record = json.loads(Path("out/records/align.json").read_text())
+    models, before = record["tables"][1]["rows"]
+    assert models[1:] == before[1:], "the rows of both are the same, so that all numbers are"
 
 
 def test_time_blocks(capsys: Captured):

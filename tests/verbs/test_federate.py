@@ -95,6 +95,10 @@ def _is_listed(meet: Path, tmp_path: Path) -> None:
     assert ["images", "36 of 6,912 bytes"] in stayed["rows"]
     assert [row[0] for row in worth["rows"]] == ["ada → ben", "ben → ada"] and "not sent" not in str(worth["rows"])
     assert {"beyond_pca.ada.ben", "beyond_untrained.ben.ada"} <= {one["name"] for one in record["verdicts"]}
+    assert worth["columns"][4:] == ["PCA of the raw input", "the same networks, untrained"]
+    what = {row[1].rsplit("/", 1)[1]: row[2] for row in sent["rows"][:-1]}
+    assert "its own network before its first step" in what["untrained.safetensors"]
+    assert "a random network of its own" in what["random.safetensors"]
 
 
 def test_files_of_latents_will_do_and_a_partner_may_not_come(
@@ -120,3 +124,4 @@ def test_the_help_says_what_a_phrase_keeps_from_whom_and_what_partners_may_learn
     assert "without it, everybody who sees the folder can" in said
     assert "announces ids that it has only guessed receives the latents" in said
     assert "latents may reveal the inputs" in said
+    assert "can draw that first network again and look for inputs" in said  # of --controls

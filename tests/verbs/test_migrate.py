@@ -51,7 +51,11 @@ def test_a_probe_is_trained_carried_and_scored(capsys: Captured):
     source = LinearProbe.load("out/source_probe.safetensors")
     assert np.mean(source.predict(MODELS.a) == MODELS.label) > 0.8 and "out/source_probe.safetensors" in out
     through = LinearMap.load("out/map.safetensors")
-    np.testing.assert_allclose(migrate(source, through).logits(MODELS.b), probe.logits(MODELS.b))
+    back = LinearMap.load("out/back.safetensors")
+    np.testing.assert_allclose(source.logits(back.apply(MODELS.b)), probe.logits(MODELS.b))
+    assert call(*words, "--through", "inverse") == 0 and not Path("out/back.safetensors").exists()
+    inverted = LinearProbe.load("out/probe.safetensors")
+    np.testing.assert_allclose(migrate(source, through, limit=100).logits(MODELS.b), inverted.logits(MODELS.b))
     assert LinearMap.load("out/map.safetensors").weight.shape == (4, 4)
     assert json.loads(Path("out/records/migrate.json").read_text())["provenance"]["pairs held out"] == 48
     assert "A probe of ada, for ben" in Path("out/report.html").read_text()
@@ -110,6 +114,16 @@ def test_between_unrelated_models_nothing_is_written(capsys: Captured):
     assert json.loads(out)["probe"] is None and "Traceback" not in said
     assert "Nothing is carried: the map tells eve from ada no better than chance" in said
     assert "No probe is written" in said and not Path("out").exists()
+
+
+def test_a_probe_that_is_surely_no_better_than_the_commonest_class_is_not_written(capsys: Captured):
+    """Of a target that does not vary, the migrated probe says one class always."""
+    write("flat.npy", h=np.ones((96, 4)))
+    assert call("migrate", "probe", "ada.npy", "flat.npy", "--labels", "labels.npy", "--out", "out", "--json", "-") == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out)["probe"] is None and not Path("out").exists()
+    said = " ".join(err.split())
+    assert "surely no better than always saying the commonest class" in said and "No probe is written." in said
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
@@ -183,7 +197,15 @@ BAD = [
     (["ada.npy", "ben.npy", "--labels", "other.npy", "--probe", "side.safetensors"], "does not know the labels ['up']"),
     (["narrow.npy", "ben.npy", "--labels", "labels.npy", "--probe", "side.safetensors"], "reads 4 dimensions, but the"),
     (["wide.npy", "ben.npy", "--labels", "labels.npy", "--map", "map.safetensors"], "The map goes from 4 to 4 dim"),
-    (["ada.npy", "flat.npy", "--labels", "labels.npy"], "carries 0 of the 4 directions"),
+    (["ada.npy", "flat.npy", "--labels", "labels.npy", "--through", "inverse"], "carries 0 of the 4 directions"),
+    (
+        ["ada.npy", "ben.npy", "--labels", "labels.npy", "--map", "map.safetensors", "--through", "backwards"],
+        "only its inverse leads back",
+    ),
+    (
+        ["--probe", "side.safetensors", "--map", "map.safetensors", "--through", "backwards"],
+        "without latents there is only the inverse",
+    ),
     (["ada.npy", "ben.npy", "--labels", "labels.npy", "--out", "ada.npy"], "Could not write ada.npy"),
     (["--probe", "absent.safetensors", "--map", "map.safetensors"], "absent.safetensors is not a saved LinearProbe"),
     (["--probe", "side.safetensors", "--map", "absent.safetensors"], "absent.safetensors"),

@@ -13,8 +13,8 @@ from training.small import call
 
 from jepatlas.base.files import read_json
 from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
-from jepatlas.recipes import ImageTable, VisionRecipe, load_recipe, see
-from jepatlas.social import collapse_verdict, load_agent, train_and_judge
+from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, see
+from jepatlas.social import collapse_verdict, latents_of, load_agent, train_and_judge
 from jepatlas.social.agents import beginning_left, uniform_assignments
 from jepatlas.verbs.grids import make_jobs
 from jepatlas.verbs.options import parse
@@ -75,6 +75,55 @@ def test_all_latents_mark_what_was_held_out_and_maps_are_scored_on_that(table: P
     assert call("migrate", "probe", *files, "--out", tmp_path / "probe") in (0, 1)  # of six steps it may carry nothing
     told = read_json(tmp_path / "align" / "records" / "align.json")["provenance"]
     assert told["held out"] == "as the files mark" and told["pairs fitted"] == told["pairs held out"] == 18
+
+
+def test_two_agents_that_learned_nothing_are_not_better_than_the_same_networks_untrained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One step of no length, on colours behind noise. A random network on the pixels sees the noise, and praises any
+    network that takes means."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    rng, lines = np.random.default_rng(0), ["path,state,view,group"]
+    for state in range(96):
+        colour = rng.integers(60, 200, 3)
+        for view in ("left", "right"):
+            seen = np.clip(colour + 40 * rng.standard_normal((16, 16, 3)), 0, 255).astype(np.uint8)
+            Image.fromarray(seen).save(tmp_path / f"{state}-{view}.png")
+            lines.append(f"{state}-{view}.png,{state},{view},toy{state // 3}")
+    (tmp_path / "views.csv").write_text("\n".join(lines) + "\n")
+    idle = [*SMALL, "--objective", "lejepa", "--steps", "1", "--lr", "1e-12", "--held", "0.5"]
+    for seed, view in enumerate(("left", "right")):
+        words = ["--view", view, *idle, "--seed", str(seed), "--out", tmp_path / view]
+        assert call("train", "vision", tmp_path / "views.csv", *words) == 0
+        assert call("encode", tmp_path / view, "--part", "all", "--out", tmp_path / f"{view}.npz") == 0
+        arrays = dict(np.load(tmp_path / f"{view}.npz"))
+        np.testing.assert_allclose(arrays.pop("untrained"), arrays["h"], atol=1e-4)
+        np.savez(tmp_path / f"old-{view}.npz", **arrays)
+    judged = {}
+    for name in ("", "old-"):
+        files = [tmp_path / f"{name}{view}.npz" for view in ("left", "right")]
+        assert call("align", *files, "--out", tmp_path / "align", "--permutations", "19") == 0
+        record = read_json(tmp_path / "align" / "records" / "align.json")
+        judged[name] = {one["name"]: one for one in record["verdicts"]}
+    assert judged[""]["r2"]["passed"] and judged[""]["r2_beyond_untrained"]["passed"] is False
+    assert "the same networks, untrained" in judged[""]["r2_beyond_untrained"]["advice"]
+    beyond = judged["old-"]["r2_beyond_untrained"]
+    assert beyond["passed"] and "a random network on the raw input" in beyond["advice"]
+    assert "need not be training's merit" in beyond["advice"]
+
+
+def test_untrained_latents_are_those_of_the_network_before_its_first_step(table: Path, tmp_path: Path) -> None:
+    """Through a pipeline, too, and of the very rows that are encoded."""
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--lr", "1e-2", "--out", tmp_path / "run") == 0
+    agent = load_agent(tmp_path / "run")
+    before = replace(agent, objective=build_vision(agent.recipe, agent.seen).eval())
+    for words in ([], ["--pipeline", "A"], ["--part", "all"]):
+        assert call("encode", tmp_path / "run", *words, "--out", tmp_path / "h.npz") == 0
+        arrays = np.load(tmp_path / "h.npz")
+        part = "all" if "--part" in words else "held"
+        expected = latents_of(before, part, pipeline="A" if "--pipeline" in words else None)
+        np.testing.assert_allclose(arrays["untrained"], expected["h"], atol=1e-6)
+        assert arrays["untrained"].shape == arrays["h"].shape and not np.allclose(arrays["untrained"], arrays["h"])
 
 
 def test_a_folder_of_images_that_was_moved_is_named_anew_in_the_recipe(table: Path, tmp_path: Path, capsys) -> None:

@@ -36,7 +36,16 @@ from jepatlas.align.maps import (
     StreamedMap,
 )
 from jepatlas.align.nulls import Null, half_sample_intervals, permutation_null
-from jepatlas.align.probes import LinearProbe, MigrationReport, Support, distil, migrate, migration_report, support
+from jepatlas.align.probes import (
+    LinearProbe,
+    MigrationReport,
+    Support,
+    distil,
+    migrate,
+    migrate_back,
+    migration_report,
+    support,
+)
 from jepatlas.align.similarity import (
     METRICS,
     NEIGHBOURS,
@@ -104,6 +113,7 @@ __all__ = [
     "match_ids",
     "measure",
     "migrate",
+    "migrate_back",
     "migration_report",
     "mse_per_dim",
     "mse_sum",

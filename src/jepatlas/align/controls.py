@@ -1,9 +1,10 @@
 """What the raw input gives without any learning: the controls that every alignment result stands beside.
 
     PCA of raw input      h = Vᵀ(x − mean), V the leading principal directions of the rows to fit on
-    untrained encoder     h = W₃ relu(W₂ relu(W₁ x + b₁) + b₂), all drawn at random
+    random network        h = W₃ relu(W₂ relu(W₁ x + b₁) + b₂), all drawn at random
 
-Two cameras on one road align because their pixels do. Only what a model aligns beyond these is the model's merit.
+Two cameras on one road align because their pixels do. Only what a model aligns beyond these is the model's merit;
+and of that, only what it aligns beyond its own network before training is training's.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from jepatlas.alignments.charts import certificate_summary, certificates_said, c
 from jepatlas.alignments.evidence import BRIEF, Evidence, Study, gather
 from jepatlas.alignments.latents import Latents, read_latents
 from jepatlas.alignments.matched import Matched, match
-from jepatlas.alignments.migration import Migration, migrate_between
+from jepatlas.alignments.migration import Migration, Through, migrate_between
 from jepatlas.alignments.stress import stress
 from jepatlas.alignments.translations import translation_said, translations
 
@@ -19,6 +19,7 @@ __all__ = [
     "Matched",
     "Migration",
     "Study",
+    "Through",
     "add_verdicts",
     "align",
     "build_verdicts",

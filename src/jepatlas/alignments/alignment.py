@@ -17,9 +17,8 @@ from jepatlas.align import (
     RidgeMap,
     RobustMap,
     StreamedMap,
-    pca_control,
-    untrained_control,
 )
+from jepatlas.alignments.controls import Controls, beyond_controls, controls_said, gather_controls
 from jepatlas.alignments.evidence import BRIEF, MAIN, Evidence, Study, gather
 from jepatlas.alignments.figures import layers_figure, projections, spectrum_figure
 from jepatlas.alignments.matched import Matched
@@ -27,8 +26,7 @@ from jepatlas.alignments.pictures import pairs_figure
 from jepatlas.alignments.trust import as_given, distrusted, doubted, trusted_r2
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Record, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.base.records import Record
 
 __all__ = ["Alignment", "MapKind", "align", "fit_map"]
 
@@ -42,8 +40,6 @@ _MAPS: dict[MapKind, Callable[[], StreamedMap | RobustMap]] = {
 }
 
 STRETCHES = 4  # of the rows of a group that is alone: the penalty is chosen by one, the others fit
-
-Controls = Mapping[str, Mapping[str, Evidence]]
 
 
 def fit_map(kind: MapKind, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None = None) -> FittedMap:
@@ -70,7 +66,8 @@ class Alignment:
 def align(
     matched: Matched, kind: MapKind, study: Study, *, umap: bool = False, metrics: Sequence[str] = tuple(METRICS)
 ) -> Alignment:
-    """Fit the map from a to b, and hold it against shuffled pairs and, where raw inputs are given, against controls.
+    """Fit the map from a to b, and hold it against shuffled pairs and, where raw inputs or untrained latents are given,
+    against controls.
 
     `metrics` are measured, and those that are judged in any case.
     """
@@ -78,14 +75,14 @@ def align(
     fitted = fit_map(kind, a[rows], b[rows], None if study.groups is None else study.groups[rows])
     names = [name for name in METRICS if name in metrics or name in MAIN]
     found = gather(a, b, partial(fit_map, kind), study, names)
-    controls = _controls(matched, kind, study)
+    controls = gather_controls(matched, partial(fit_map, kind), study)
     shown = matched.rows(study.scored)
     figures, arrays = projections(shown, fitted.map_.apply(shown.a.h), umap=umap, seed=study.seed)
     layers, (pairs, images) = layers_figure(shown), pairs_figure(shown)
     doubts = doubted(fitted, matched, rows)
     verdicts = [
         *(found[name].verdict for name in MAIN),
-        *_beyond_controls(found["r2"], controls),
+        *beyond_controls(found["r2"], controls),
         *fitted.conditioning_.verdicts(len(rows)),
         *distrusted(doubts, len(rows)),
         *trusted_r2(fitted, matched, study, found["r2"]),
@@ -104,44 +101,6 @@ def align(
     return Alignment(fitted.map_, found, controls, record)
 
 
-def _controls(matched: Matched, kind: MapKind, study: Study) -> dict[str, dict[str, Evidence]]:
-    """The same map between what was not trained on anything."""
-    if matched.a.raw is None or matched.b.raw is None:
-        return {}
-    a, b = matched.a.h, matched.b.h
-    sides = {"untrained a": (matched.a.raw, a.shape[1]), "untrained b": (matched.b.raw, b.shape[1])}
-    made = {
-        "PCA of the raw input": [pca_control(raw, width, study.split.fit) for raw, width in sides.values()],
-        "an untrained encoder": [
-            untrained_control(raw, width, numpy_generator(study.seed, name)) for name, (raw, width) in sides.items()
-        ],
-    }
-    return {name: gather(x, y, partial(fit_map, kind), study, BRIEF) for name, (x, y) in made.items()}
-
-
-def _beyond_controls(r2: Evidence, controls: Controls) -> list[Verdict]:
-    """Whether R² is higher than each control's."""
-    names = {"PCA of the raw input": "r2_beyond_pca", "an untrained encoder": "r2_beyond_untrained"}
-    return [
-        Verdict.judge(
-            names[name], r2.estimate, direction="higher", null=r2.null.mean, threshold=control["r2"].estimate.high,
-            good=f"The models align better than {name} does (R² {control['r2'].estimate.value:.3f}).",
-            bad=f"{_not_better(r2, control['r2'])} than {name} does (R² {_interval(control['r2'])}): what they "
-                "agree on may come from the input alone.",
-        )
-        for name, control in controls.items()
-    ]  # fmt: skip
-
-
-def _not_better(r2: Evidence, control: Evidence) -> str:
-    worse = control.estimate.low > r2.estimate.high
-    return "The models align worse" if worse else "It is not beyond doubt that the models align better"
-
-
-def _interval(one: Evidence) -> str:
-    return f"{one.estimate.value:z.3f} [{one.estimate.low:z.3f}, {one.estimate.high:z.3f}]"
-
-
 def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
     told = f"{matched.b.name} from {matched.a.name}"
     if np.isnan(r2.estimate.value):
@@ -155,18 +114,7 @@ def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
         return (f"The rows belong together, but this map does not tell {told}: held-out R² {r2.cell}, and the mean "
                 "would have 0. A map of another kind may (--map).")  # fmt: skip
     parts = [f"A linear map tells {told} with held-out R² {r2.cell}."]
-    for name, control in controls.items():
-        parts.append(f"{name[0].upper()}{name[1:]} {_beside_r2(r2, control['r2'])}: {control['r2'].cell}.")
-    if not controls:
-        parts.append("What the raw input alone would give is not known: --raw-a and --raw-b tell.")
-    return " ".join([*parts, "That models agree does not show that they are right."])
-
-
-def _beside_r2(r2: Evidence, control: Evidence) -> str:
-    """Beyond doubt, where the intervals do not meet; where they do, the difference may be chance."""
-    if r2.estimate.low > control.estimate.high:
-        return "gives less"
-    return "gives more" if control.estimate.low > r2.estimate.high else "may give as much"
+    return " ".join([*parts, *controls_said(r2, controls), "That models agree does not show that they are right."])
 
 
 def _metrics(found: Mapping[str, Evidence]) -> dict[str, Any]:

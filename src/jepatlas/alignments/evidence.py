@@ -157,8 +157,10 @@ class Evidence:
 
     @property
     def rivals(self) -> str:
-        """What the true pairs stand beside."""
-        return "shifted pairs" if self.shifted else "shuffled pairs"
+        """What the true pairs stand beside; where there are groups, one of a is paired with a whole other one of b."""
+        if self.shifted:
+            return "shifted pairs"
+        return "shuffled pairs" if self.units is None else "swapped groups"
 
     @property
     def line(self) -> list[str]:

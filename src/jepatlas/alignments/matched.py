@@ -35,6 +35,11 @@ class Matched:
         """Whether there is something for controls to be made of."""
         return self.a.raw is not None and self.b.raw is not None
 
+    @property
+    def has_untrained(self) -> bool:
+        """Whether both sides tell what the same network said before it learned anything."""
+        return self.a.untrained is not None and self.b.untrained is not None
+
     def rows(self, rows: np.ndarray) -> Matched:
         return replace(self, a=self.a.rows(rows), b=self.b.rows(rows))
 

@@ -3,7 +3,7 @@
 The columns of a matrix `h` are called `h.0, h.1, …`, and then every other column is an array of its own. Where none is
 called so, those that are numeric are one matrix `h`, except for those whose name says that they are something else:
 
-    ids, groups, labels, held, raw, cost, episode, step, state, view, index, h_next, x_next, z_next   always
+    ids, groups, labels, held, raw, untrained, cost, episode, step, state, view, index, …_next   always
     z                                                                        without x and y, whose third it might be
     h, x, z                                                                  beside a cost, an episode or a …_next
     …id, as in sample_id                                                     where its numbers are whole
@@ -31,7 +31,7 @@ Arrays = dict[str, np.ndarray]
 STATES = ("h", "x", "z")
 SUCCESSORS = tuple(f"{name}_next" for name in STATES)
 EXPERIENCE = ("cost", "episode", *SUCCESSORS)
-APART = ("id", "group", "label", "held", "raw", "step", "state", "view", "index", *EXPERIENCE)
+APART = ("id", "group", "label", "held", "raw", "untrained", "step", "state", "view", "index", *EXPERIENCE)
 """What readers of tables, here or elsewhere, call something that is no coordinate of a latent; plurals as well."""
 
 

@@ -32,12 +32,15 @@ KINDS: dict[str, tuple[type[AnyRecipe], str]] = {
 
 SILENT = ("device", "threads", "parallel", "log_every", "checkpoint_every", "keep", "track")
 PLACES = ("path", "folder")
+MEND = "Put back a copy of it, or begin a new run."
 
 
 def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
     """A recipe file, strictly: what it does not know it refuses."""
     data = _read(path)
-    found, wanted = (data.get("kind") if isinstance(data, dict) else None), getattr(cls, "kind", None)
+    found, wanted = data.get("kind"), getattr(cls, "kind", None)
+    if not data and wanted is not None:
+        raise InputError(f"{path} is empty, but a recipe of {_what(wanted)} is needed here: write at least its kind.")
     if found != wanted:
         raise InputError(f"{path} is a recipe of {_what(found)}, but one of {_what(wanted)} is needed here.")
     return from_plain(cls, data, where=str(path))
@@ -56,7 +59,7 @@ def any_recipe(run: Path) -> AnyRecipe:
 def verb_of(run: Path) -> str:
     """The verb that begins runs of such a recipe, and goes on with them."""
     data = _read(_file(run))
-    kind = data.get("kind") if isinstance(data, dict) else None
+    kind = data.get("kind")
     if kind is None:
         return "train"
     if kind not in KINDS:
@@ -80,17 +83,24 @@ def _file(run: Path, verb: str = "train") -> Path:
         raise InputError(
             f"{run} is not a run folder: it has no recipe.yaml. Train one with 'jepatlas {verb} --out {run}'."
         )
-    return run / "recipe.yaml"
+    if not _read(path := run / "recipe.yaml"):  # which would pass for the recipe of an agent, that has no kind
+        raise InputError(f"{path} is damaged: it is empty, but a run keeps its whole recipe. {MEND}")
+    return path
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> dict[str, Any]:
+    """Keys and values; those that are left out have their defaults, and all may be."""
     try:
         data = yaml.safe_load(path.read_text())
     except FileNotFoundError as error:
         raise InputError(f"There is no recipe file {path}.") from error
     except (yaml.YAMLError, UnicodeDecodeError, IsADirectoryError) as error:
         raise InputError(f"{path} is not a recipe in YAML: {error}") from error
-    return {} if data is None else data
+    if not isinstance(data, dict | None):
+        raise InputError(
+            f"{path} is no recipe, or a damaged one: expected keys and values, but found {data!r:.60}. {MEND}"
+        )
+    return data or {}
 
 
 def recipe_text(recipe: Any) -> str:

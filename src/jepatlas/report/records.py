@@ -20,6 +20,8 @@ from jepatlas.report.training import read_training
 
 __all__ = ["read_chapters", "read_record"]
 
+NAMED = 5
+
 
 def read_chapters(folder: Path | str) -> list[Chapter]:
     """All chapters of a run folder."""
@@ -32,8 +34,19 @@ def read_chapters(folder: Path | str) -> list[Chapter]:
         raise InputError(
             f"{folder} is not a run folder: it has nothing to report. "
             "A run folder contains recipe.yaml, metrics.jsonl or records/*.json, at least one of them."
+            f"{_below(folder)}"
         )
     return [training, *records] if training else records
+
+
+def _below(folder: Path) -> str:
+    """Folders in this one that have something, as 'reproduce' puts records by scale and sweeps put runs by name."""
+    runs = [path.parent for name in ("recipe.yaml", "metrics.jsonl") for path in folder.glob(f"*/{name}")]
+    found = sorted({*runs, *(path.parents[1] for path in folder.glob("*/records/*.json"))})
+    if not found:
+        return ""
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return f" These in it are: {', '.join(map(str, found[:NAMED]))}{more}. Report one of them."
 
 
 def read_record(path: Path) -> Chapter:

@@ -18,7 +18,7 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.objectives.vision.momentum import Rise, momentum_at
 from jepatlas.recipes import SeenImages, VisionRecipe, build_vision, load_recipe, see
 from jepatlas.runs import train_job, trained
-from jepatlas.social.latents import encode_images
+from jepatlas.social.latents import before_training, encode_images
 from jepatlas.social.samples import crops_figure
 
 __all__ = [
@@ -92,8 +92,8 @@ def _why(agent: Seeing, rows: np.ndarray, folder: Path) -> str:
     """What there was before training, whether prototypes tell crops apart, and how much of a slow copy is still what it
     was at first."""
     recipe = agent.recipe
-    untrained = build_vision(recipe, agent.seen).to(recipe.training.device_here()).eval()
-    before = _directions(Seeing(recipe, untrained, agent.seen).latents(rows).astype(np.float64))
+    untrained = Seeing(recipe, before_training(recipe, agent.seen), agent.seen)
+    before = _directions(untrained.latents(rows).astype(np.float64))
     told = f"Before the first step it was {before:.1f}. {uniform_assignments(recipe.objective, folder)}".rstrip()
     left = beginning_left(recipe.objective, recipe.training.steps)
     if left < MUCH:

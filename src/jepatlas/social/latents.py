@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from jepatlas.base.errors import InputError
+from jepatlas.recipes import SeenImages, VisionRecipe, build_vision
 from jepatlas.views.images import Decoded, Shuffle, ViewTable, augmented, pipeline_named
 
-__all__ = ["Part", "encode_images", "latents_by", "latents_of"]
+__all__ = ["Part", "before_training", "encode_images", "latents_by", "latents_of"]
 
 BATCH = 256
 RAW = 16  # height and width of the images that controls are made from
@@ -36,20 +37,31 @@ def latents_of(
     layers: bool = False,
     pipeline: str | None = None,
     seed: int = 0,
+    untrained: bool = False,
 ) -> dict[str, np.ndarray]:
     """Everything that `jepatlas align` and `jepatlas migrate` can use, of states held out or learned from; or of rows.
 
     A `pipeline` augments the images first, by the seed: so two agents see the same images from two views.
     `raw` are small images: the PCA control is made from what the agent was given, shuffled where that was.
-    Of all states, `held` marks those that were not learned from.
+    Of all states, `held` marks those that were not learned from. `untrained` adds the latents of the same images by the
+    same network before its first step: the control that tells what training did.
     """
     seen, everything = agent.seen, np.arange(len(agent.seen.images))
     parts = {"held": seen.held, "learnt": seen.learnt, "all": everything}
     rows = parts[part] if isinstance(part, str) else part
-    given = _given(seen.images, rows, agent.recipe.shuffle, None if pipeline is None else (pipeline, seed))
-    found = _encoded(agent.objective, given, layers=layers)
-    arrays = _arrays(found, seen.table, rows)
+
+    def given() -> Iterator[np.ndarray]:
+        return _given(seen.images, rows, agent.recipe.shuffle, None if pipeline is None else (pipeline, seed))
+
+    arrays = _arrays(_encoded(agent.objective, given(), layers=layers), seen.table, rows)
+    if untrained:
+        arrays["untrained"] = _encoded(before_training(agent.recipe, seen), given()).h
     return arrays | {"held": np.isin(everything, seen.held)} if isinstance(part, str) and part == "all" else arrays
+
+
+def before_training(recipe: VisionRecipe, seen: SeenImages) -> Any:
+    """An agent's network before its first step: its seed draws the same weights again."""
+    return build_vision(recipe, seen).to(recipe.training.device_here()).eval()
 
 
 def latents_by(encoder: nn.Module, seen: Decoded, view: str | None = None) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from rich.table import Column, Table
 from jepatlas.align import METRICS, split_rows, time_blocks
 from jepatlas.align.stress import Protocol
 from jepatlas.alignments import Alignment, Evidence, MapKind, Matched, Study, align, match, read_latents, stress
+from jepatlas.alignments.controls import PCA, RANDOM, UNTRAINED, rivals_of
 from jepatlas.alignments.evidence import MAIN
 from jepatlas.alignments.marked import HALF, marked_split
 from jepatlas.base.errors import InputError
@@ -25,7 +26,8 @@ from jepatlas.report import write_report
 from jepatlas.verbs.options import console_for, emit, parse, progress_bar, say, verdict_table
 from jepatlas.verbs.pairing import Pairing
 
-CONTROLS = {"PCA of the raw input": "PCA of raw input", "an untrained encoder": "untrained encoder"}
+CONTROLS = {PCA: "PCA of raw input", UNTRAINED: "the same, untrained", RANDOM: "random net on raw"}
+"""As a narrow terminal heads them."""
 ALWAYS = ("r2_trusted",)
 """What informs, and is shown unasked."""
 RECORDS = ("align", "stress")
@@ -40,13 +42,15 @@ class Align(Pairing):
 
     Example: jepatlas align left.npz right.npz --raw-a left_pixels.npy --raw-b right_pixels.npy --blocks 100
 
-    Every number is of held-out rows and stands beside what shuffled pairs give. With the raw inputs, so do the two
-    controls: their principal components, and an encoder that was never trained.
+    Every number is of held-out rows and stands beside what shuffled pairs give. Controls stand below it: the same
+    networks before their first step, where both files hold their latents as 'untrained' (as 'jepatlas encode' writes
+    them), and principal components of the raw inputs, where these are given. With raw inputs alone, a random network on
+    them stands in for the untrained ones: it shows what the input gives, not what training adds.
     """
 
     a: tyro.conf.Positional[Path]
     """The source: latents h in npy, npz, safetensors, csv or parquet; perhaps with ids, groups, labels, held, raw,
-    layer0…
+    untrained, layer0…
     In a table h is all numeric columns but those called so, or h.0, h.1, …"""
     b: tyro.conf.Positional[Path]
     """The target, in the same way; what it says of groups and labels must agree with A, or A need not say it."""
@@ -88,7 +92,7 @@ def main(words: list[str]) -> int:
     console = console_for(options.json)
     matched = _read(options)
     study = _study(matched, options)
-    rounds = study.rounds * (3 if matched.has_raw else 1)
+    rounds = study.rounds * (1 + len(rivals_of(matched)))
     if not console.is_terminal:  # where there is no bar; the answer alone goes to standard output
         print(f"measuring: {rounds} rounds", file=sys.stderr, flush=True)
     with progress_bar(console, "shuffling pairs, drawing halves", rounds) as advance:

@@ -22,8 +22,8 @@ class Encode:
     Example: jepatlas encode runs/left --out left.npz
 
     By default those of the states that no agent has learned from. Two such files are what 'jepatlas align' and
-    'jepatlas migrate probe' take: rows are paired by state, splits keep groups whole, and controls are made from the
-    raw images.
+    'jepatlas migrate probe' take: rows are paired by state, and splits keep groups whole. Controls are the
+    principal components of the raw images and the latents of the same network before its first step ('untrained').
     """
 
     run: tyro.conf.Positional[Path]
@@ -46,7 +46,8 @@ def main(words: list[str]) -> int:
     options = parse(Encode, "encode", words)
     console = console_for(options.json)
     agent = load_agent(options.run)
-    arrays = latents_of(agent, options.part, layers=options.layers, pipeline=options.pipeline, seed=options.seed)
+    arrays = latents_of(agent, options.part, layers=options.layers, pipeline=options.pipeline, seed=options.seed,
+                        untrained=True)  # fmt: skip
     place = options.out or options.run / "latents.npz"
     write_arrays(place, arrays)
     count, width = arrays["h"].shape

@@ -64,8 +64,10 @@ class Federate:
     """Agreed on by another way, the same for all: with it, only members can test whether an id that they guess is in
     the folder; without it, everybody who sees the folder can."""
     controls: bool = False
-    """Also send what the raw input of agreed states gives without learning, for maps to be held against: it tells how
-    alike their inputs are. Maps are held against what all members sent."""
+    """Also send what the raw input of agreed states gives without learning, for maps to be held against: principal
+    components, latents of your network before its first step, and of a random one. It tells how alike inputs are, and
+    whoever knows your recipe and seed can draw that first network again and look for inputs that give these latents.
+    Maps are held against what all members sent."""
     groups: bool = True
     """Also send which agreed states belong together, by number: maps are then judged on whole groups that they were not
     fitted to. Without, a near copy of a state that is kept back may be among those fitted to."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jepatlas.align.maps import RidgeMap
 from jepatlas.align.probes.distillation import distil
-from jepatlas.align.probes.migration import migrate, support
+from jepatlas.align.probes.migration import migrate, migrate_back, support
 from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.align.probes.report import MigrationReport, migration_report
 from jepatlas.base.errors import InputError
@@ -42,6 +42,16 @@ def test_logits_are_those_of_the_source_probe_on_translated_latents(classes, wid
     np.testing.assert_allclose(migrate(probe, translation).logits(b), expected, atol=1e-6, rtol=1e-6)
     a = rng.standard_normal((20, width))  # and on latents that the map itself made, those of the source
     np.testing.assert_allclose(migrate(probe, translation).logits(translation.apply(a)), probe.logits(a), atol=1e-6)
+
+
+@given(st.integers(2, 5), st.integers(1, 6), st.integers(1, 6), seeds)
+def test_through_a_map_fitted_backwards_logits_are_those_of_what_the_target_tells(classes, width, target, seed):
+    rng = np.random.default_rng(seed)
+    probe, back = random_probe(rng, classes, width), random_map(rng, rng.standard_normal((width, target)))
+    b = rng.standard_normal((20, target))
+    np.testing.assert_allclose(migrate_back(probe, back).logits(b), probe.logits(back.apply(b)), atol=1e-9)
+    with pytest.raises(InputError, match=f"reads {width + 1} dimensions, but the map leads to {width}"):
+        migrate_back(random_probe(rng, classes, width + 1), back)
 
 
 def test_truncated_directions_are_read_at_their_mean():
@@ -213,6 +223,19 @@ def test_intervals_are_by_groups():
     by_groups, by_rows = trial.report(), trial.report(groups=None)
     widths = [report.migrated.high - report.migrated.low for report in (by_groups, by_rows)]
     assert widths[0] > 1.5 * widths[1]
+
+
+def test_a_map_backwards_is_scored_beside_the_inverse():
+    trial = Trial.draw()
+    back = least_squares(trial.b[trial.split.fit], trial.a[trial.split.fit])
+    report, plain = trial.report(back=back), trial.report()
+    probe, score = LinearProbe.fit(trial.a[trial.split.fit], trial.labels[trial.split.fit]), trial.split.score
+    truth = trial.labels[score]
+    right = probe.predict(back.apply(trial.b[score])) == truth
+    assert report.backwards and report.migrated.value == right.mean()
+    assert report.inverse is not None and report.inverse.value == plain.migrated.value
+    assert not plain.backwards and plain.inverse is None and not report.reads_nothing
+    assert report.beyond.value == pytest.approx(right.mean() - report.majority)
 
 
 def test_models_of_different_width_have_no_untranslated_head():

@@ -17,6 +17,7 @@ import pytest
 
 from jepatlas.align import Atlas, ChartLatents, load_atlas
 from jepatlas.align.atlas.sealed_folder import write_sealed
+from jepatlas.base.arrays import write_arrays
 from jepatlas.base.errors import InputError
 from jepatlas.social.federation import (
     Absent,
@@ -60,6 +61,32 @@ def meet(offers: Mapping[str, Offer], tmp_path: Path, **given: object) -> dict[s
         calls = {name: pool.submit(federate, one, member(name, tmp_path, members=len(offers), **given))
                  for name, one in offers.items()}  # fmt: skip
         return {name: call.result() for name, call in calls.items()}
+
+
+def test_random_networks_stand_in_where_a_member_has_no_untrained_one(tmp_path: Path) -> None:
+    """Ada and Cleo sent what their networks gave before training; Ben, who has but a file, did not."""
+    rng, made = np.random.default_rng(4), {}
+    for name, one in (TWO | {"cleo": offer(6, 45, 6, 3)}).items():
+        random = rng.standard_normal((len(one.ids), 2)).astype(np.float32)
+        made[name] = replace(one, controls={"random": random} | ({} if name == "ben" else {"untrained": one.h}))
+    found = meet(made, tmp_path)["ada"]
+    assert set(found.controls["untrained"]) == {"translation.ada.cleo", "translation.cleo.ada"}
+    assert {name.split(".", 1)[1] for name in found.controls["random"]} == {
+        "ada.ben", "ben.ada", "ben.cleo", "cleo.ben"}  # fmt: skip
+    record = federation_record(found, made["ada"], member("ada", tmp_path, members=3))
+    judged = {one.name: one for one in record.verdicts}
+    assert judged["beyond_untrained.ada.cleo"].passed is False  # they have learned nothing
+    assert judged["beyond_random.ada.ben"].passed and "beyond_random.ada.cleo" not in judged
+    assert record.tables[0]["columns"][4:] == [
+        "PCA of the raw input", "the same networks, untrained", "a random network on the raw input"]  # fmt: skip
+
+
+def test_files_bring_controls_of_what_they_hold(tmp_path: Path) -> None:
+    h, raw = WORLD, np.random.default_rng(0).standard_normal((60, 5))
+    for given, kinds in (({}, set()), ({"raw": raw}, {"pca", "random"}), ({"untrained": h}, {"untrained"}),
+                         ({"raw": raw, "untrained": h}, {"pca", "random", "untrained"})):  # fmt: skip
+        write_arrays(tmp_path / "ada.npz", {"h": h, "ids": np.arange(60), **given})
+        assert set(offer_of(tmp_path / "ada.npz").controls) == kinds
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -157,7 +184,7 @@ def test_where_few_states_are_agreed_on_it_is_said(met: Path, tmp_path: Path) ->
                                    "that all have seen and by --anchors.")  # fmt: skip
     enough = member("ada", met)
     record = federation_record(federate(TWO["ada"], enough), TWO["ada"], enough)
-    assert "do not determine" not in record.summary and record.summary.endswith("states, were.")
+    assert "do not determine" not in record.summary and record.summary.endswith("without learning, were.")
     matrix = np.array(record.figures[0]["matrix"])
     assert (np.diag(matrix) == 1).all() and (matrix[~np.eye(2, dtype=bool)] < 1).all()
 

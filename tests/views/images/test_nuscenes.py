@@ -69,7 +69,7 @@ def test_some_cameras_and_one_of_several_versions(tmp_path: Path):
     write(tmp_path, tables())
     (tmp_path / "v1.0-test").mkdir()
     (tmp_path / "v1.0-test" / "sample_data.json").write_text("[]")
-    with pytest.raises(InputError, match=r"several: v1.0-mini, v1.0-test. Choose one"):
+    with pytest.raises(InputError, match=r"several: v1.0-mini, v1.0-test. Choose one \(--images.version\)"):
         read_nuscenes(tmp_path)
     table = read_nuscenes(tmp_path, "v1.0-mini", cameras=["CAM_BACK"])
     assert table.views == ["CAM_BACK"] and len(table) == 6

@@ -4,7 +4,12 @@ With the map  b ≈ m_b + s_b W((a − m_a)/s_a)  and the probe  logits(a) = V((
 
     logits(b) = V' ((b − m_b)/s_b) + bias'      V' = V (s_a/s) W⁺      bias' = bias + V((m_a − m)/s)
 
-W⁺ leaves out what lies below σ_max / limit. What the map does not carry, the probe does not see any more: with P = W⁺W,
+W⁺ leaves out what lies below σ_max / limit. Of a map that shrinks faint directions, as a ridge map of noisy pairs does,
+W⁺ stretches the noise in them; a map b → a that is fitted backwards on the same pairs does not, and needs no inverse:
+
+    logits(b) = V((back(b) − m)/s) + bias
+
+What the map does not carry, the probe does not see any more: with P = W⁺W,
 the share of the logits' variance that lies in (I − P)a is measured, and too large a share is refused.
 """
 
@@ -21,7 +26,7 @@ from jepatlas.base.errors import InputError
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.pair_moments import PairMoments
 
-__all__ = ["LIMIT", "LOST", "Support", "check_widths", "migrate", "support"]
+__all__ = ["LIMIT", "LOST", "Support", "check_widths", "migrate", "migrate_back", "support"]
 
 LIMIT = 1e6
 """Directions that a map carries less than σ_max / LIMIT are taken for rounding: float32 latents have seven digits."""
@@ -38,6 +43,12 @@ class Support:
     carried: int  # directions of them that come back through the map
     truncated: int  # singular values that were left out
     lost: float  # share of the logits' variance in directions that do not come back
+    limit: float  # of the condition number, above which singular values are left out
+
+    @property
+    def enough(self) -> bool:
+        """Whether a migrated probe says more about the input than about the map."""
+        return self.lost <= LOST
 
 
 def support(
@@ -54,7 +65,7 @@ def support(
     moments = None if latents is None else PairMoments.of(latents, latents)
     full = carried_rank(translation, sigma, moments) == len(sigma)
     condition = sigma[0] / sigma[-1] if full else np.inf
-    return Support(float(condition), len(probe.x_mean), int(kept.sum()), int((~kept).sum()), lost)
+    return Support(float(condition), len(probe.x_mean), int(kept.sum()), int((~kept).sum()), lost, limit)
 
 
 def _lost(probe: LinearProbe, scale: np.ndarray, carried: np.ndarray, latents: np.ndarray | None) -> float:
@@ -87,7 +98,21 @@ def migrate(
             f"{found.lost:.0%} of what the probe reads lies in the others (at most {most_lost:.0%} is allowed). Fit "
             "the map on more pairs or into a wider model, raise the condition limit, or train a probe on the target."
         )
-    back = translation.invert(limit)
+    return _composed(probe, translation.invert(limit))
+
+
+def migrate_back(probe: LinearProbe, back: LinearMap) -> LinearProbe:
+    """The probe of a's latents, for b's, through a map b → a that was fitted so: its logits of what b tells of a."""
+    if len(probe.x_mean) != len(back.y_mean):
+        raise InputError(
+            f"The probe reads {len(probe.x_mean)} dimensions, but the map leads to {len(back.y_mean)}. One that is "
+            "fitted backwards goes from the target to the model that the probe was trained on."
+        )
+    check_finite("weight of the map", back.weight)
+    return _composed(probe, back)
+
+
+def _composed(probe: LinearProbe, back: LinearMap) -> LinearProbe:
     weight = probe.weight * (back.y_scale / probe.x_scale) @ back.weight
     bias = probe.logits(back.y_mean[None])[0]
     return LinearProbe(probe.classes, weight, bias, back.x_mean, back.x_scale)

@@ -13,7 +13,7 @@ import numpy as np
 from jepatlas.align.nulls import half_sample_intervals
 from jepatlas.align.paired import paired
 from jepatlas.align.probes.distillation import distil
-from jepatlas.align.probes.migration import LIMIT, Support, check_widths, migrate, support
+from jepatlas.align.probes.migration import LIMIT, Support, check_widths, migrate, migrate_back, support
 from jepatlas.align.probes.probe import LinearProbe, check_classes
 from jepatlas.align.splits import group_labels
 from jepatlas.base.errors import InputError
@@ -22,6 +22,9 @@ from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.records import Estimate, Verdict
 
 __all__ = ["MigrationReport", "migration_report"]
+
+BLOWN = 30.0
+"""κ of a map from which on its inverse is to be suspected first: errors of a few percent grow as large as latents."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,31 @@ class MigrationReport:
     target: Estimate  # a probe trained on b
     loss: Estimate  # source − migrated, on the same rows
     price: Estimate  # target − migrated, on the same rows
+    beyond: Estimate  # migrated − always saying the commonest class, on the same rows
     majority: float
     support: Support
     distilled: Estimate | None = None  # a head on b, fitted to the probe's logits; None where no rows were given for it
+    backwards: bool = False  # whether the migrated probe came through a map b → a, and not through an inverse
+    inverse: Estimate | None = (
+        None  # then, what the inverse of a → b would have given; None where it carries too little
+    )
+
+    @property
+    def reads_nothing(self) -> bool:
+        """Whether the migrated probe is surely not above one who always says the commonest class."""
+        return self.migrated.high <= self.majority or self.beyond.high <= 0
+
+    @property
+    def what_to_do(self) -> str:
+        """Where the migrated probe does not beat the commonest class."""
+        blown = min(self.support.condition, self.support.limit)
+        if self.source.low <= self.majority:
+            return "The source probe does not surely beat it on its own model: there is nothing to migrate."
+        if not self.backwards and blown > BLOWN:
+            return (f"The inverse of the map lets errors grow by up to {blown:.3g} (κ = {self.support.condition:.3g}): "
+                    "carry the probe through a map fitted backwards (--through backwards), or truncate the inverse "
+                    f"earlier (--limit {BLOWN:g}).")  # fmt: skip
+        return "Fit the map on more pairs, or robustly (--fit robust), or train a probe on the target."
 
     def verdicts(self) -> list[Verdict]:
         """Judged against the commonest class: a head that does not beat it reads nothing."""
@@ -49,7 +74,7 @@ class MigrationReport:
                   "The source probe does not beat the commonest class on its own model: there is nothing to migrate."),
             *others,
             _head("probe_migrated", self.migrated, self.majority, "The migrated probe reads the target, untrained.",
-                  "The migrated probe does not beat the commonest class: fit the map on more pairs, or robustly."),
+                  f"The migrated probe does not surely beat the commonest class. {self.what_to_do}"),
             _head("probe_target", self.target, self.majority, "For reference: a probe trained on the target.",
                   "Even a probe trained on the target does not beat the commonest class: the labels are not there."),
             *self._costs(),
@@ -61,19 +86,22 @@ class MigrationReport:
             "untranslated": (self.untranslated, "The probe on the target as it is (A-probe): sharing without a map."),
             "distilled": (self.distilled, "Knowledge distillation: a linear head on the target, fitted to the probe's "
                           "logits on pairs of the same states; it carries this one probe alone."),
+            "inverse": (self.inverse, "The probe through the inverse of the map A → B (--through inverse), instead of "
+                        "a map fitted backwards."),
         }  # fmt: skip
 
     def _costs(self) -> list[Verdict]:
         s, n = self.support, self.migrated.n
+        way = "the inverse of the map (which was not taken)" if self.backwards else "the map"
         kept = f"The map carries {s.carried} of {s.width} directions; {s.truncated} were truncated."
-        blown = "By so much may errors of the target's latents grow on their way back; a lower limit truncates more."
+        blown = f"By so much may errors grow on the way back through {way}; a lower limit truncates more."
         return [
             self._loss(),
             Verdict.judge("probe_price", self.price, direction="lower", null=self.target.value - self.majority,
                           good="The price of not training on the target: accuracy that a probe trained on it has more, "
                                "on the same rows."),
             Verdict.judge("probe_unread", Estimate(s.lost, s.lost, s.lost, n), direction="lower", null=1.0,
-                          good=f"Share of the logits' variance that does not come back. {kept}"),
+                          good=f"Share of the logits' variance that does not come back through {way}. {kept}"),
             Verdict.judge("probe_condition", Estimate(s.condition, s.condition, s.condition, n), direction="lower",
                           good=f"κ(W). {blown}"),
         ]  # fmt: skip
@@ -99,6 +127,7 @@ def migration_report(
     split: Split,
     rng: np.random.Generator,
     limit: float = LIMIT,
+    back: LinearMap | None = None,
     groups: np.ndarray | None = None,
     distilled: np.ndarray | None = None,
     replicates: int = 500,
@@ -107,7 +136,8 @@ def migration_report(
 
     Probe and map must not have the same rows, either: both overfit the same noise, and labels pass from one to the
     other. A probe "migrated" between two independent models (500 rows, 100 and 16 dimensions) with 83%. `distilled`
-    are rows to distil a head on, where one is wanted: those of the map, for a fair comparison.
+    are rows to distil a head on, where one is wanted: those of the map, for a fair comparison. With a map `back` from b
+    to a the probe goes through that, and through the inverse of `translation` only to compare with.
     """
     a, b = paired(a, b)
     check_widths(probe, translation, b.shape[1])
@@ -115,28 +145,35 @@ def migration_report(
     labels = _known(probe, labels, len(a), np.concatenate([fit, score]))
     truth = labels[score]
     check_classes(truth, "the held-out rows")
-    carried = migrate(probe, translation, limit=limit, latents=a[fit])
-    heads = {"source": (probe, a), "migrated": (carried, b), "target": (LinearProbe.fit(b[fit], labels[fit]), b)}
+    kept = support(probe, translation, limit=limit, latents=a[fit])
+    heads = {"source": (probe, a), "target": (LinearProbe.fit(b[fit], labels[fit]), b)}
+    if back is None or kept.enough:
+        inverted = migrate(probe, translation, limit=limit, latents=a[fit])
+        heads["migrated" if back is None else "inverse"] = (inverted, b)
+    if back is not None:
+        heads["migrated"] = (migrate_back(probe, back), b)
     if a.shape[1] == b.shape[1]:
         heads["untranslated"] = (probe, b)
     if distilled is not None:
         alike = None if groups is None else groups[distilled]
         heads["distilled"] = (distil(probe, a[distilled], b[distilled], alike), b)
     hits = np.stack([head.predict(h[score]) == truth for head, h in heads.values()], axis=1)
+    kinds, counts = np.unique(truth, return_counts=True)
+    blind = truth == kinds[counts.argmax()]
 
     def accuracies(rows: np.ndarray) -> dict[str, float]:
         found = dict(zip(heads, hits[rows].mean(0).tolist(), strict=True))
         moved = found["migrated"]
-        return found | {"loss": found["source"] - moved, "price": found["target"] - moved}
+        return found | {"loss": found["source"] - moved, "price": found["target"] - moved,
+                        "beyond": moved - float(blind[rows].mean())}  # fmt: skip
 
     held = group_labels(groups, len(a))[score]
-    ranges = dict.fromkeys(heads, (0.0, 1.0)) | dict.fromkeys(("loss", "price"), (-1.0, 1.0))
+    ranges = dict.fromkeys(heads, (0.0, 1.0)) | dict.fromkeys(("loss", "price", "beyond"), (-1.0, 1.0))
     # not by a bootstrap, whose intervals by two to six groups are far too narrow
     found = half_sample_intervals(accuracies, len(score), rng, groups=held, replicates=replicates, ranges=ranges)
-    majority = np.unique(truth, return_counts=True)[1].max() / len(truth)
-    kept = support(probe, translation, limit=limit, latents=a[fit])
     return MigrationReport(found["source"], found.get("untranslated"), found["migrated"], found["target"],
-                           found["loss"], found["price"], float(majority), kept, found.get("distilled"))  # fmt: skip
+                           found["loss"], found["price"], found["beyond"], float(blind.mean()), kept,
+                           found.get("distilled"), back is not None, found.get("inverse"))  # fmt: skip
 
 
 def _head(name: str, accuracy: Estimate, majority: float, good: str, bad: str) -> Verdict:

@@ -21,7 +21,8 @@ WHAT = {
     "latents": "latents of agreed states",
     "groups": "which agreed states belong together, by number",
     "pca": "control: principal components of raw input, agreed states",
-    "untrained": "control: latents of an untrained network, agreed states",
+    "untrained": "control: latents of its own network before its first step, agreed states",
+    "random": "control: a random network of its own on raw input, agreed states",
     "anchors": "places of agreed states in the frame, and their hashes",
 }
 

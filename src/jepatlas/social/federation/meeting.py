@@ -115,9 +115,16 @@ def _compare_seals(door: Exchange, member: Member, atlas: Atlas, read: str, name
 
 
 def _controls(told: Mapping[str, Parcel], states: np.ndarray, seed: int) -> dict[str, dict[str, Verdict]]:
-    """The same atlas and the same judgement, of what was not trained on anything."""
+    """The same atlas and the same judgement, of what was not trained on anything.
+
+    Members' own networks before training are what counts; where one of two did not send it, random networks on the raw
+    input stand in for it.
+    """
     charts = {kind: _charts(told, kind, states) for kind in CONTROLS}
-    return {
+    found = {
         kind: {one.name: one for one in judge_charts(some, seed) if one.name.startswith("translation.")}
         for kind, some in charts.items() if len(some) > 1
     }  # fmt: skip
+    if stand_in := found.pop("random", {}):
+        found["random"] = {name: one for name, one in stand_in.items() if name not in found.get("untrained", {})}
+    return {kind: judged for kind, judged in found.items() if judged}

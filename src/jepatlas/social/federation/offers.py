@@ -11,6 +11,7 @@ import numpy as np
 
 from jepatlas.align import pca_control, untrained_control
 from jepatlas.alignments import read_latents
+from jepatlas.alignments.controls import PCA, RANDOM, UNTRAINED
 from jepatlas.base.errors import InputError
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.social.agents import Seeing, load_agent
@@ -18,7 +19,8 @@ from jepatlas.social.latents import Part, latents_of
 
 __all__ = ["CONTROLS", "Offer", "offer_of"]
 
-CONTROLS = {"pca": "PCA of the raw input", "untrained": "an untrained encoder"}
+CONTROLS = {"pca": PCA, "untrained": UNTRAINED, "random": RANDOM}
+"""What a control's file is called, and what it is. The last stands in for the one before, where a member has none."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +47,19 @@ class Offer:
                        controls={name: one[rows] for name, one in self.controls.items()})  # fmt: skip
 
 
-def made_without_learning(raw: np.ndarray, width: int) -> dict[str, np.ndarray]:
+def made_without_learning(raw: np.ndarray | None, untrained: np.ndarray | None, width: int) -> dict[str, np.ndarray]:
     """Controls as wide as the latents, where they can be: (n, k) each.
 
-    The untrained network is drawn by a hash of the raw input, so that no other member can draw it again and ask what
-    input gives these numbers. Principal directions stay here for the same reason.
+    The random network is drawn by a hash of the raw input, so that no other member can draw it again and ask what input
+    gives these numbers. Principal directions stay here for the same reason. `untrained`, latents of the member's own
+    network before its first step, is not so hidden: they are random features of its input, and whoever knows the recipe
+    and its seed can draw that network again.
     """
-    secret = hashlib.sha256(np.ascontiguousarray(raw).tobytes()).hexdigest()
-    made = {
-        "pca": pca_control(raw, width, np.arange(len(raw))),
-        "untrained": untrained_control(raw, width, numpy_generator(0, f"untrained {secret}")),
-    }
+    made = {} if untrained is None else {"untrained": untrained}
+    if raw is not None:
+        secret = hashlib.sha256(np.ascontiguousarray(raw).tobytes()).hexdigest()
+        made["pca"] = pca_control(raw, width, np.arange(len(raw)))
+        made["random"] = untrained_control(raw, width, numpy_generator(0, f"untrained {secret}"))
     return {name: rows.astype(np.float32) for name, rows in made.items()}
 
 
@@ -71,14 +75,14 @@ def offer_of(source: Path, part: Part | None = None) -> Offer:
 
 
 def _of_agent(agent: Seeing, part: Part) -> Offer:
-    found, seen = latents_of(agent, part), agent.seen
+    found, seen = latents_of(agent, part, untrained=True), agent.seen
     weights = sum(one.numel() * one.element_size() for one in agent.objective.parameters())
     stays = {
         "images": f"{len(seen.images):,} of {seen.images.nbytes:,} bytes",
         "weights and gradients": f"{weights:,} bytes of weights",
         "labels": _count(seen.table.column("label") if "label" in seen.table.columns else None),
     }
-    controls = made_without_learning(found["raw"], found["h"].shape[1])
+    controls = made_without_learning(found["raw"], found["untrained"], found["h"].shape[1])
     return Offer(found["ids"], found["h"].astype(np.float32), found.get("groups"), controls, stays)
 
 
@@ -87,7 +91,7 @@ def _of_file(path: Path) -> Offer:
     if given.ids is None:
         raise InputError(f"{path} has no ids: which states do its rows show? Store their names as 'ids'.")
     stays = {"raw input": _count(given.raw), "labels": _count(given.labels)}
-    controls = {} if given.raw is None else made_without_learning(given.raw, given.h.shape[1])
+    controls = made_without_learning(given.raw, given.untrained, given.h.shape[1])
     return Offer(given.ids, given.h.astype(np.float32), given.groups, controls, stays)
 
 

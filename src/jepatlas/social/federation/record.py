@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.alignments import translations
+from jepatlas.alignments.controls import WHY
 from jepatlas.base.provenance import provenance
 from jepatlas.base.records import Estimate, Record, Verdict
 from jepatlas.social.federation.ledger import Entry, entries, ledger_table
@@ -56,9 +57,9 @@ def _received(member: Member, found: Federation) -> list[Entry]:
 def _summary(found: Federation, sent: list[Entry], received: list[Entry]) -> str:
     sizes = [sum(one.size for one in some) for some in (sent, received)]
     made = any(one.what.startswith("control") for one in sent)
-    controls = (" Controls, made of the raw input of agreed states, were." if made else
-                " Nor were controls, made of the raw input: what the members agree on may come from that alone. Where "
-                "all may know how alike their inputs are, all give --controls.")  # fmt: skip
+    controls = (" Controls, what the raw input of agreed states gives without learning, were." if made else
+                " Nor were controls, what raw input gives without learning: what the members agree on may come from "
+                "that alone. Where all may know how alike their inputs are, all give --controls.")  # fmt: skip
     return (
         f"{translations(found.atlas.names, found.atlas.judged or None)} {len(found.atlas.names)} members, one atlas, "
         f"{found.agreed} agreed states. Sent: {sizes[0]:,} bytes in {len(sent)} files; received: {sizes[1]:,} bytes in "
@@ -68,13 +69,20 @@ def _summary(found: Federation, sent: list[Entry], received: list[Entry]) -> str
 
 def _translations(found: Federation) -> dict[str, Any]:
     """Each direction, beside chance and the controls."""
+    kinds = [kind for kind in CONTROLS if kind != "random" or kind in found.controls]  # a stand-in need not be there
     rows = []
     for one in _judged(found):
         _, source, target = one.name.split(".")
-        others = (found.controls.get(kind, {}).get(one.name) for kind in CONTROLS)
+        others = (found.controls.get(kind, {}).get(one.name) for kind in kinds)
         rows.append([f"{source} → {target}", _cell(one), f"{one.null:.3f}" if one.null is not None else "", one.n,
                      *("not sent" if other is None else _cell(other) for other in others)])  # fmt: skip
-    columns = ["held-out R² (higher is better)", "the agents", "shuffled", "states kept back", *CONTROLS.values()]
+    columns = [
+        "held-out R² (higher is better)",
+        "the agents",
+        "shuffled",
+        "states kept back",
+        *(CONTROLS[one] for one in kinds),
+    ]
     return {"title": "What the maps are worth, on agreed states that were kept back", "columns": columns, "rows": rows}
 
 
@@ -101,9 +109,9 @@ def _beyond(one: Verdict, kind: str, control: Verdict) -> Verdict:
     return Verdict.judge(
         f"beyond_{kind}.{source}.{target}", Estimate(one.value, one.low, one.high, one.n), direction="higher",
         null=one.null, threshold=control.high,
-        good=f"The agents translate better than {CONTROLS[kind]} does (R² {control.value:z.3f}).",
-        bad=f"The agents do not beyond doubt translate better than {CONTROLS[kind]} does (R² {control.value:z.3f}): "
-            "what they agree on may come from the input alone.",
+        good=f"The agents translate better than {CONTROLS[kind]} (R² {control.value:z.3f}).",
+        bad=f"The agents do not beyond doubt translate better than {CONTROLS[kind]} (R² {control.value:z.3f}): "
+            f"{WHY[CONTROLS[kind]]}",
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import tyro
 
 from jepatlas.align import LinearProbe, migrate, support
-from jepatlas.alignments import MapKind, Migration, migrate_between
+from jepatlas.alignments import MapKind, Migration, Through, migrate_between
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear_map import LinearMap
 from jepatlas.verbs.migrate.models import keep, read_models, tell
@@ -19,7 +19,7 @@ from jepatlas.verbs.pairing import Pairing
 
 @dataclass(frozen=True)
 class Probe(Pairing):
-    """Make a probe of A's latents read B's: analytically, through the map A → B.
+    """Make a probe of A's latents read B's: analytically, through a map between them.
 
     Example: jepatlas migrate probe ada.npz ben.npz --labels labels.npy
 
@@ -29,7 +29,8 @@ class Probe(Pairing):
     the migrated one, of one that is distilled from the source's logits, and of a probe trained on B. Without latents,
     the probe is carried through a saved map. What is given, probe or map, may have seen the rows: it is scored on all
     of them, and that is said. Where neither is given, the probe is trained on one half of the rows that are not held
-    out, and the map fitted on the other. Where the map tells B from A no better than chance, no probe is written.
+    out, and the map fitted on the other. Where the map tells B from A no better than chance, or the migrated probe is
+    surely no better than the commonest class, no probe is written.
     """
 
     latents: tyro.conf.Positional[tuple[Path, ...]] = ()
@@ -47,14 +48,18 @@ class Probe(Pairing):
     """A saved map A → B; by default one is fitted on rows that are not held out."""
     fit: MapKind = "ridge"
     """How that map is fitted."""
-    limit: float = 1e6
-    """Directions that the map carries less than 1/limit of the most are not carried back."""
+    through: Through | None = None
+    """The way from B's latents to what the probe reads: a map B → A fitted on the same rows, or the inverse of the map
+    A → B, which blows up what that map shrinks. By default backwards; a saved --map has only its inverse."""
+    limit: float = 100.0
+    """Of an inverse: directions that the map carries less than 1/limit of the most are not carried back."""
     share: float | None = None
     """Share of the rows (groups, time blocks) that is held out; by default what the files mark as held, or half."""
     seed: int = 0
     """Which rows are held out."""
     out: Path = Path("runs/migrate")
-    """Where probe.safetensors (for B), source_probe.safetensors (of A), map.safetensors, record and report go."""
+    """Where probe.safetensors (for B), source_probe.safetensors (of A), map.safetensors (A → B), back.safetensors
+    (B → A, where it was fitted), record and report go."""
     json: str | None = None
     """Write the record as JSON to this file (- for standard output)."""
 
@@ -66,11 +71,14 @@ def main(words: list[str]) -> int:
     found = _between_models(options)
     if found.nothing:
         emit(options.json, {"probe": None, "source_probe": None, "report": None} | found.record.to_json())
-        print(f"jepatlas migrate probe: {found.record.summary} No probe is written. Are the rows paired rightly? If "
-              "they are, train a probe on B.", file=sys.stderr)  # fmt: skip
+        print(f"jepatlas migrate probe: {found.record.summary} No probe is written. {found.instead}",
+              file=sys.stderr)  # fmt: skip
         return 1
     found.probe.save(place := options.out / "probe.safetensors")
     found.source.save(source := options.out / "source_probe.safetensors")
+    (back := options.out / "back.safetensors").unlink(missing_ok=True)  # of an earlier probe
+    if found.back is not None:
+        found.back.save(back)
     page = keep(found.record, found.map, options.out, options.seed)
     emit(options.json, {"probe": str(place), "source_probe": str(source), "report": str(page)} | found.record.to_json())
     console = console_for(options.json)
@@ -82,7 +90,8 @@ def main(words: list[str]) -> int:
 def _between_models(options: Probe) -> Migration:
     matched = read_models(options.latents, options, options.groups, options.labels)
     return migrate_between(
-        matched, options.fit, limit=options.limit, seed=options.seed, blocks=options.blocks, share=options.share,
+        matched, options.fit, limit=options.limit, seed=options.seed, through=options.through, blocks=options.blocks,
+        share=options.share,
         probe=None if options.probe is None else LinearProbe.load(options.probe),
         fitted=None if options.map is None else LinearMap.load(options.map),
     )  # fmt: skip
@@ -91,6 +100,9 @@ def _between_models(options: Probe) -> Migration:
 def _through_saved_map(options: Probe) -> int:
     if options.probe is None or options.map is None:
         raise InputError("give paired latents of two models, or a saved --probe and a saved --map.")
+    if options.through == "backwards":
+        raise InputError("without latents there is only the inverse of the saved map. Leave out --through backwards, "
+                         "or give paired latents and no --map.")  # fmt: skip
     probe, fitted = LinearProbe.load(options.probe), LinearMap.load(options.map)
     carried = support(probe, fitted, limit=options.limit)
     migrate(probe, fitted, limit=options.limit).save(place := options.out / "probe.safetensors")

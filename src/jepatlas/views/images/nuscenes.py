@@ -171,6 +171,8 @@ def _version_folder(folder: Path, version: str | None) -> Path:
     found = sorted(path.parent for path in folder.glob("*/sample_data.json"))
     if len(found) != 1:
         names = ", ".join(path.name for path in found)
-        seen = f"several: {names}. Choose one as version" if found else "none. It lies beside the folder samples"
+        seen = (
+            f"several: {names}. Choose one (--images.version)" if found else "none. It lies beside the folder samples"
+        )
         raise InputError(f"{folder} should have one folder of nuScenes tables, but there is {seen}.")
     return found[0]
