@@ -42,9 +42,7 @@ class MigrationReport:
     support: Support
     distilled: Estimate | None = None  # a head on b, fitted to the probe's logits; None where no rows were given for it
     backwards: bool = False  # whether the migrated probe came through a map b → a, and not through an inverse
-    inverse: Estimate | None = (
-        None  # then, what the inverse of a → b would have given; None where it carries too little
-    )
+    inverse: Estimate | None = None  # then, the same through the inverse; None where that carries too little
 
     @property
     def reads_nothing(self) -> bool:
