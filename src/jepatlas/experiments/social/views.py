@@ -112,8 +112,8 @@ def _sentence(scene: str, runs: Sequence[Result], gain: Estimate, nearer: Estima
     return (
         f"{title[:1].upper()}{title[1:]}: R² {extremes(over_seeds(runs, 'r2'))}{chance}; the best control, "
         f"{NAMES[best]}, has {controls[best]:.3f}. Beyond the best, in the unit in which that is less, it is "
-        f"{cell(gain)}: {_surely(gain)}. Of ten neighbours {over_seeds(runs, 'nos_10').value:.0%} differ, of the best "
-        f"control's ({NAMES[nearest]}) {neighbours[nearest]:.0%}: fewer by {cell(nearer)}, {_surely(nearer)}. A "
+        f"{cell(gain)}: {_surely(gain)}. Of ten neighbours {over_seeds(runs, 'nos_10').value:.0%} differ; at best, "
+        f"of {NAMES[nearest]}, {neighbours[nearest]:.0%}: a gain of {cell(nearer)}, {_surely(nearer)}. A "
         f"rotation keeps {rotated:.3f} of R² {raw:.3f} as latents are{'' if _rigid(runs) else ': no isometry'}."
     )
 
