@@ -146,6 +146,8 @@ def cost(way: str, value: float) -> dict[str, float]:
         (cost("migration", 1.4) | {"migration_reached": 0.0}, "does not hold"),
         (cost("migration", 0.5) | {"migration_directions": 1.2}, "undecided"),
         (cost("migration", 1.4) | {"scratch_directions": 1.2}, "undecided"),
+        (cost("shuffled", 0.4) | {"migration_directions": 1.2}, "undecided"),
+        (cost("shuffled", 0.4), "does not hold"),  # as dear as alone, and surely dearer than from other states
         (cost("migration", 0.5) | {"gain": -0.1}, "undecided"),  # nothing to reach
     ],
 )

@@ -20,6 +20,7 @@ from jepatlas.experiments.social.race import (
     LEAST,
     SOONER,
     collapse_sentence,
+    collapsed,
     cost_sentence,
     decidable,
     final_gain,
@@ -83,13 +84,16 @@ def judge(results: Sequence[Result]) -> Finding:
     return Finding(
         _outcome(left) if decidable(finished) else "undecided",
         f"{scratch_sentence(finished, 'Training alone goes')}{costs if raced else ''}"
-        f"{final_sentence(finished, 'migration', 'By migration,', BESIDE)}{collapse_sentence(finished, WAYS)} A probe "
-        f"of the teacher on the student that learned alone: {probes_said(finished)}.",
+        f"{final_sentence(finished, 'migration', 'By migration,', BESIDE)}"
+        f"{final_sentence(finished, 'logits', 'With distilled logits,', {'scratch': BESIDE['scratch']})}"
+        f"{collapse_sentence(finished, WAYS)} A probe of the teacher on the student that learned alone: "
+        f"{probes_said(finished)}.",
         short=f"{factor_over_seeds(left, 'migration_times').value:.2f}× the operations; distilled "
         f"{factor_over_seeds(left, 'logits_times').value:.2f}×" if decidable(finished)
         else "training alone does not surely raise the probe",
         verdicts=(gain_verdict(finished), *((_verdict(left),) if raced else ()),
-                  *(final_gain(finished, "migration", other) for other in BESIDE)),
+                  *(final_gain(finished, "migration", other) for other in BESIDE),
+                  final_gain(finished, "logits", "scratch")),
         figures=(curves_figure(finished, WAYS, "A probe's accuracy as students learn"),),
         tables=(*race_tables(results, WAYS, PUBLISHED), probes_table(results)),
     )  # fmt: skip
@@ -98,12 +102,15 @@ def judge(results: Sequence[Result]) -> Finding:
 def _outcome(left: Sequence[Result]) -> Outcome:
     """It holds where migration is cheaper than training alone, than distilled logits and than migration from other
     states, beyond doubt; in part where it is cheaper than training alone and than the last. It does not where it is
-    surely dearer than either of these two: then it is not what the teacher knows of the states that helps."""
+    surely dearer than either of these two: then it is not what the teacher knows of the states that helps. What
+    collapsed decides nothing."""
+    if collapsed(left, "migration") or collapsed(left, "scratch"):
+        return "undecided"
     cheaper = sooner(left, "migration", "scratch", "times")
     taught, distilled = (_cheaper_than(left, name) for name in ("shuffled", "logits"))
     if cheaper and taught:
         return "holds" if distilled else "holds in part"
-    return "does not hold" if cheaper is False or (cheaper is not None and taught is False) else "undecided"
+    return "does not hold" if False in (cheaper, taught) else "undecided"
 
 
 def _cheaper_than(results: Sequence[Result], other: str) -> bool | None:
