@@ -159,7 +159,8 @@ def test_files_that_are_no_recipe(tmp_path: Path):
     with pytest.raises(InputError, match=r"is not a run folder: it has no recipe\.yaml"):
         load_recipe(tmp_path)
     for text, message in (("", "is damaged: it is empty"), ("\n# nothing\n", "is damaged: it is empty"),
-                          ("garbage", "a damaged one: expected keys and values, but found 'garbage'")):  # fmt: skip
+                          ("garbage", "a damaged one: expected keys and values, but found 'garbage'"),
+                          ("steps: 2024-13-45", "is not a recipe in YAML")):  # fmt: skip
         (tmp_path / "recipe.yaml").write_text(text)
         for kind in (Recipe, VisionRecipe):  # not "a recipe of an agent", which has no kind either
             with pytest.raises(InputError, match=message):

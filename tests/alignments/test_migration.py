@@ -149,7 +149,7 @@ def test_a_probe_that_surely_reads_nothing_is_not_carried():
     assert found.report.source.low > found.report.majority, "the source probe reads its own model well"
     assert found.nothing.startswith("Nothing is carried: on ben the migrated probe is surely no better than always")
     assert found.record.summary.startswith(found.nothing)
-    assert "--through backwards" in found.instead and "κ = " in found.instead and "more pairs" not in found.instead
+    assert "fitted backwards" in found.instead and "κ = " in found.instead and "more pairs" not in found.instead
     assert found.instead in judged(found)["probe_migrated"].advice
     blind = migrate_between(matched(z, b, labels=labels), "least-squares", limit=1e6, seed=0)
     if blind.nothing:  # it may say the commonest class always, which reads nothing either

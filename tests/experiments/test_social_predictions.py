@@ -57,7 +57,7 @@ def test_a_lower_loss(r2: float, beyond: float, fewest: float, outcome: str):
     )
     found = by_loss.judge(made, LOOKS)
     assert found.outcome == outcome and len(found.tables[0]["rows"]) == 3 * len(LOOKS)
-    assert found.verdicts[0].passed is (r2 < 0)
+    assert found.verdicts[0].passed is (None if fewest < 2 else r2 < 0)
 
 
 def test_a_loss_that_aligns_worse_refutes():
@@ -85,6 +85,19 @@ def test_stronger_predictors(scores: tuple[float, ...], outcome: str):
     found = by_predictor.judge(pairs(numbers, *by_predictor.LADDER))
     assert found.outcome == outcome
     assert found.figures[0]["names"] == ["linear", "perceptron", "transformer"]
+
+
+def test_a_collapsed_predictor_refutes_nothing():
+    """The weakest aligns best since it collapsed; what is left, transformer over perceptron, holds in part at most."""
+    r2 = dict(zip(by_predictor.LADDER, (0.95, 0.6, 0.7), strict=True))
+
+    def numbers(name: str, seed: int) -> dict[str, float]:
+        return {"r2": r2[name] + 1e-3 * seed, "loss": 0.1, "directions": 1.1 if name == "ijepa-linear" else 9.0}
+
+    found = by_predictor.judge(pairs(numbers, *by_predictor.LADDER))
+    assert found.outcome == "holds in part" and [verdict.passed for verdict in found.verdicts] == [None, True]
+    r2["ijepa-transformer"] = 0.6
+    assert by_predictor.judge(pairs(numbers, *by_predictor.LADDER)).outcome == "undecided"
 
 
 def test_a_seed_that_one_side_lost_is_not_compared():

@@ -145,8 +145,10 @@ def cost(way: str, value: float) -> dict[str, float]:
         (cost("migration", 0.5) | {"migration_reached": 0.0}, "undecided"),  # charged less than it would need
         (cost("migration", 1.4) | {"migration_reached": 0.0}, "does not hold"),
         (cost("migration", 0.5) | {"migration_directions": 1.2}, "undecided"),
-        (cost("migration", 1.4) | {"scratch_directions": 1.2}, "undecided"),
+        (cost("migration", 1.4) | cost("shuffled", 1.4) | {"scratch_directions": 1.2}, "undecided"),
         (cost("shuffled", 0.4) | {"migration_directions": 1.2}, "undecided"),
+        (cost("migration", 0.5) | {"shuffled_directions": 1.1}, "undecided"),  # the control must be one
+        (cost("migration", 0.5) | {"logits_directions": 1.1}, "holds in part"),
         (cost("shuffled", 0.4), "does not hold"),  # as dear as alone, and surely dearer than from other states
         (cost("migration", 0.5) | {"gain": -0.1}, "undecided"),  # nothing to reach
     ],
@@ -168,6 +170,17 @@ def test_what_is_not_known_speaks_neither_for_a_teacher_nor_against():
         "social-mutual", cost("cross", 0.5) | cost("alternating", 0.5), seeds=({"cross_reached": 0.0}, {}, {}, {})
     )
     assert finding.outcome == "holds in part"
+
+
+def test_a_verdict_does_not_pass_where_its_way_collapsed_or_did_not_get_there():
+    def passed(name: str, numbers: Numbers) -> dict[str, bool | None]:
+        return {verdict.name: verdict.passed for verdict in concluded(name, numbers).verdicts}
+
+    cheap = cost("migration", 0.5) | cost("cross", 0.5)
+    assert passed("social-migration", cheap)["migration_times_rendered"] is True
+    assert passed("social-migration", cheap | {"migration_directions": 1.2})["migration_times_rendered"] is None
+    assert passed("social-migration", cheap | {"migration_reached": 0.0})["migration_times_rendered"] is False
+    assert passed("social-mutual", cheap | {"cross_directions": 1.2})["cross_epochs_rendered"] is None
 
 
 def test_a_commonest_class_far_below_all_curves_is_told_and_not_drawn():

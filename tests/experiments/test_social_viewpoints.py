@@ -44,6 +44,7 @@ def pairs(apart: float, **changed: dict[str, float]) -> list[Result]:
         (0.001, {"directions": -2.0}, {"directions": -2.0}, "does not hold"),  # what collapsed aligns easily
         (0.001, {"p_r2": 0.2}, {"p_r2": 0.2}, "does not hold"),  # chance
         (0.1, {}, {}, "undecided"),  # seeds disagree
+        (0.001, {"r2": -0.049}, {"r2": -0.049}, "undecided"),  # surely worse, and perhaps by more than is asked for
         (0.1, {"r2": -0.4}, {}, "does not hold"),
     ],
 )

@@ -185,7 +185,9 @@ def _judged(fitted: LinearMap, own: FittedMap | None, pairs: int, limit: float |
 def _widened(held: MigrationReport, every: MigrationReport, given: tuple[str, ...]) -> MigrationReport:
     """Scores on every row of what was not fitted here: the source's, and where the map was given the migrated one's."""
     found = replace(held, source=every.source, untranslated=every.untranslated)
-    return replace(found, migrated=every.migrated, loss=every.loss, beyond=every.beyond) if "map" in given else found
+    if "map" not in given:
+        return found
+    return replace(found, migrated=every.migrated, loss=every.loss, beyond=every.beyond, majority=every.majority)
 
 
 def _unknown(given: tuple[str, ...]) -> str:

@@ -62,7 +62,7 @@ def verb_of(run: Path) -> str:
     kind = data.get("kind")
     if kind is None:
         return "train"
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise InputError(f"{run} is a run of kind '{kind}', which no verb goes on with alone. Give the command again "
                          "that began it, such as 'jepatlas reproduce NAME': it goes on where it was.")  # fmt: skip
     return KINDS[kind][1]
@@ -75,7 +75,7 @@ def recipe_from_plain(data: Any) -> AnyRecipe:
 
 def _class(data: Any) -> type[AnyRecipe]:
     kind = data.get("kind") if isinstance(data, dict) else None
-    return KINDS[kind][0] if kind in KINDS else Recipe
+    return KINDS[kind][0] if isinstance(kind, str) and kind in KINDS else Recipe
 
 
 def _file(run: Path, verb: str = "train") -> Path:
@@ -94,7 +94,7 @@ def _read(path: Path) -> dict[str, Any]:
         data = yaml.safe_load(path.read_text())
     except FileNotFoundError as error:
         raise InputError(f"There is no recipe file {path}.") from error
-    except (yaml.YAMLError, UnicodeDecodeError, IsADirectoryError) as error:
+    except (yaml.YAMLError, ValueError, IsADirectoryError) as error:  # no text, or a date that is none
         raise InputError(f"{path} is not a recipe in YAML: {error}") from error
     if not isinstance(data, dict | None):
         raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from jepatlas.recipes import SeenImages, VisionRecipe, build_vision, load_recipe
 from jepatlas.runs import train_job, trained
 from jepatlas.social.latents import before_training, encode_images
 from jepatlas.social.samples import crops_figure
+from jepatlas.training.journal import last_metrics
 
 __all__ = [
     "Seeing",
@@ -104,11 +104,10 @@ def _why(agent: Seeing, rows: np.ndarray, folder: Path) -> str:
 
 def uniform_assignments(objective: Any, folder: Path) -> str:
     """What is to be said where all prototypes are assigned to all crops at the end of a run; else nothing."""
-    logged = folder / "metrics.jsonl"
-    lines = logged.read_text().splitlines() if logged.is_file() else []
+    metrics = last_metrics(folder)
     prototypes = getattr(getattr(objective, "head", objective), "prototypes", 1)
     for name, option in SHARPER.items():
-        found = float(json.loads(lines[-1]).get(name, "nan")) if lines else math.nan
+        found = metrics.get(name, math.nan)
         if found > EVEN * math.log(prototypes):
             return (f"Assignments to prototypes are nearly uniform (entropy {found:.2f} of ln {prototypes} = "
                     f"{math.log(prototypes):.2f}): lower --objective.{option}.")  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any, Self
 from jepatlas.base.errors import InputError, require
 from jepatlas.base.files import write_text
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "last_metrics"]
 
 
 class Journal:
@@ -48,6 +48,12 @@ class Journal:
     def _append(self, line: bytes) -> None:
         while line:  # a disk that is nearly full takes a part and refuses the rest
             line = line[self.file.write(line) :]
+
+
+def last_metrics(folder: Path) -> dict[str, float]:
+    """The last entry of a run's metrics that is whole; nothing where there is none."""
+    entries = _lines(folder / "metrics.jsonl")
+    return entries[-1] if entries else {}
 
 
 class _TensorBoard:

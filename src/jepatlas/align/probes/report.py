@@ -47,7 +47,7 @@ class MigrationReport:
     @property
     def reads_nothing(self) -> bool:
         """Whether the migrated probe is surely not above one who always says the commonest class."""
-        return self.migrated.high <= self.majority or self.beyond.high <= 0
+        return self.beyond.high <= 0
 
     @property
     def what_to_do(self) -> str:
@@ -57,9 +57,9 @@ class MigrationReport:
             return "The source probe does not surely beat it on its own model: there is nothing to migrate."
         if not self.backwards and blown > BLOWN:
             return (f"The inverse of the map lets errors grow by up to {blown:.3g} (κ = {self.support.condition:.3g}): "
-                    "carry the probe through a map fitted backwards (--through backwards), or truncate the inverse "
-                    f"earlier (--limit {BLOWN:g}).")  # fmt: skip
-        return "Fit the map on more pairs, or robustly (--fit robust), or train a probe on the target."
+                    "carry the probe through a map fitted backwards, from the target to its own model, or truncate "
+                    f"the inverse earlier, at a limit of {BLOWN:g}.")  # fmt: skip
+        return "Fit the map on more pairs, or robustly, or train a probe on the target."
 
     def verdicts(self) -> list[Verdict]:
         """Judged against the commonest class: a head that does not beat it reads nothing."""
@@ -84,8 +84,8 @@ class MigrationReport:
             "untranslated": (self.untranslated, "The probe on the target as it is (A-probe): sharing without a map."),
             "distilled": (self.distilled, "Knowledge distillation: a linear head on the target, fitted to the probe's "
                           "logits on pairs of the same states; it carries this one probe alone."),
-            "inverse": (self.inverse, "The probe through the inverse of the map A → B (--through inverse), instead of "
-                        "a map fitted backwards."),
+            "inverse": (self.inverse, "The probe through the inverse of the map A → B, instead of a map fitted "
+                        "backwards."),
         }  # fmt: skip
 
     def _costs(self) -> list[Verdict]:

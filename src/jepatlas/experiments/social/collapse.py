@@ -10,12 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Outcome, Result
 from jepatlas.experiments.social.rules import settled
 from jepatlas.social.agents import ENOUGH
 
-__all__ = ["ENOUGH", "collapsed_at", "marked", "named", "unheard", "weighed"]
+__all__ = ["ENOUGH", "UNKNOWN", "collapsed_at", "marked", "named", "unheard", "weighed"]
+
+
+UNKNOWN = Estimate(np.nan, -np.inf, np.inf, 0)
+"""Of what came to no number at all: it does not count, so that the rest holds in part at most."""
 
 
 def collapsed_at(runs: Sequence[Result]) -> list[int]:

@@ -26,9 +26,11 @@ from jepatlas.experiments.social.race import (
     final_gain,
     final_sentence,
     gain_verdict,
+    heard,
     learned,
     scratch_sentence,
     sooner,
+    why_undecidable,
 )
 from jepatlas.experiments.social.race_shown import curves_figure, race_tables
 from jepatlas.experiments.social.races import RACES, WEIGHT, racer
@@ -89,8 +91,7 @@ def judge(results: Sequence[Result]) -> Finding:
         f"{collapse_sentence(finished, WAYS)} A probe of the teacher on the student that learned alone: "
         f"{probes_said(finished)}.",
         short=f"{factor_over_seeds(left, 'migration_times').value:.2f}× the operations; distilled "
-        f"{factor_over_seeds(left, 'logits_times').value:.2f}×" if decidable(finished)
-        else "training alone does not surely raise the probe",
+        f"{factor_over_seeds(left, 'logits_times').value:.2f}×" if decidable(finished) else why_undecidable(finished),
         verdicts=(gain_verdict(finished), *((_verdict(left),) if raced else ()),
                   *(final_gain(finished, "migration", other) for other in BESIDE),
                   final_gain(finished, "logits", "scratch")),
@@ -104,28 +105,29 @@ def _outcome(left: Sequence[Result]) -> Outcome:
     states, beyond doubt; in part where it is cheaper than training alone and than the last. It does not where it is
     surely dearer than either of these two: then it is not what the teacher knows of the states that helps. What
     collapsed decides nothing."""
-    if collapsed(left, "migration") or collapsed(left, "scratch"):
-        return "undecided"
-    cheaper = sooner(left, "migration", "scratch", "times")
-    taught, distilled = (_cheaper_than(left, name) for name in ("shuffled", "logits"))
+    cheaper = sooner(left, "migration", "scratch", "times", among=2)
+    taught, distilled = (_cheaper_than(left, name, among=2) for name in ("shuffled", "logits"))
     if cheaper and taught:
         return "holds" if distilled else "holds in part"
     return "does not hold" if False in (cheaper, taught) else "undecided"
 
 
-def _cheaper_than(results: Sequence[Result], other: str) -> bool | None:
-    """Paired by seed; one that did not get there is charged less than it would need, which does not help migration."""
+def _cheaper_than(results: Sequence[Result], other: str, among: int) -> bool | None:
+    """Paired by seed; one that did not get there is charged less than it would need, which does not help migration.
+    None where seeds do not tell, or where latents of either collapsed."""
+    if collapsed(results, "migration") or collapsed(results, other):
+        return None
     ratios = np.array([r.value("migration_flops") / r.value(f"{other}_flops") for r in results])
-    found = student(np.log(ratios[np.isfinite(ratios)]))
+    found = student(np.log(ratios[np.isfinite(ratios)]), among)
     return True if found.high < 0 else False if found.low > 0 else None
 
 
 def _verdict(results: Sequence[Result]) -> Verdict:
-    return Verdict.judge(
+    return heard(results, "migration", "scratch", Verdict.judge(
         "migration_times", factor_over_seeds(results, "migration_times"), direction="lower", threshold=SOONER,
         null=factor_over_seeds(results, "shuffled_times").value,
         good="A teacher's latents save operations.", bad="A teacher's latents do not surely save operations.",
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 EXPERIMENT = Experiment("social-migration", "A student and its teacher's latents", CLAIM, trials, conclude)

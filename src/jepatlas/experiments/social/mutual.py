@@ -22,9 +22,11 @@ from jepatlas.experiments.social.race import (
     final_gain,
     final_sentence,
     gain_verdict,
+    heard,
     learned,
     scratch_sentence,
     sooner,
+    why_undecidable,
 )
 from jepatlas.experiments.social.race_shown import curves_figure, race_tables
 from jepatlas.experiments.social.races import RACES, WEIGHT, racer
@@ -77,7 +79,7 @@ def judge(results: Sequence[Result]) -> Finding:
         + collapse_sentence(finished, WAYS),
         short=", ".join(f"{WAYS[name]} {factor_over_seeds(left, f'{name}_ratio').value:.2f}× the epochs"
                         for name in TAUGHT) if decidable(finished)
-        else "training apart does not surely raise the probes",
+        else why_undecidable(finished),
         verdicts=(gain_verdict(finished), *(_verdict(left, name) for name in TAUGHT if raced),
                   *(final_gain(finished, name, "apart") for name in TAUGHT)),
         figures=(curves_figure(finished, WAYS, "Probes' accuracy as two agents learn"),),
@@ -99,11 +101,11 @@ def _outcome(left: Sequence[Result]) -> Outcome:
 
 def _verdict(results: Sequence[Result], name: str) -> Verdict:
     ratio = factor_over_seeds(results, f"{name}_ratio", among=len(TAUGHT))
-    return Verdict.judge(
+    return heard(results, name, "apart", Verdict.judge(
         f"{name}_epochs", ratio, direction="lower", threshold=SOONER,
         good="Two agents that teach each other learn sooner.",
         bad="Two agents that teach each other do not surely learn sooner.",
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 EXPERIMENT = Experiment("social-mutual", "Two agents that teach each other", CLAIM, trials, conclude)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Outcome
+from jepatlas.experiments.social.collapse import ENOUGH, unheard
 
 __all__ = ["COLLAPSED", "Prediction", "verdicts"]
 
-COLLAPSED = " Latents of some agents vary along less than 2 directions: they collapsed."
+COLLAPSED = f" Latents of some agents vary along less than {ENOUGH:g} directions: they collapsed."
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,10 @@ class Prediction:
     tables: tuple[Mapping[str, Any], ...]
 
 
-def verdicts(found: Mapping[str, Estimate], good: str, bad: str) -> tuple[Verdict, ...]:
-    """One for each number that should be above 0."""
-    return tuple(Verdict.judge(name, estimate, direction="higher", threshold=0.0, good=good, bad=bad)
-                 for name, estimate in found.items())  # fmt: skip
+def verdicts(
+    found: Mapping[str, Estimate], good: str, bad: str, counts: Sequence[bool] | None = None
+) -> tuple[Verdict, ...]:
+    """One for each number that should be above 0; those that do not count only inform."""
+    judged = [Verdict.judge(name, estimate, direction="higher", threshold=0.0, good=good, bad=bad)
+              for name, estimate in found.items()]  # fmt: skip
+    return tuple(judged) if counts is None else tuple(map(unheard, judged, counts))

@@ -22,13 +22,13 @@ from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.charts import Met, charts_of
-from jepatlas.experiments.social.collapse import ENOUGH
+from jepatlas.experiments.social.collapse import ENOUGH, weighed
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.meetings import paired
 from jepatlas.experiments.social.prediction import Prediction, verdicts
 from jepatlas.experiments.social.predictions_runs import run_watched, step_name
 from jepatlas.experiments.social.predictions_shown import loss_figure, loss_table
-from jepatlas.experiments.social.rules import MEASURES, settled
+from jepatlas.experiments.social.rules import MEASURES
 from jepatlas.experiments.tables import at, cell, extremes, mean_over_seeds, over_seeds
 from jepatlas.recipes import VisionRecipe
 
@@ -130,14 +130,20 @@ def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
     rho = {name: mean_over_seeds(pairs, f"rho_loss_{name}", among=len(TAKEN)) for name in TAKEN}
     found = {f"rho_{name}": _turned(one, name) for name, one in rho.items()}
     alive = all(pair.value("fewest") >= ENOUGH for pair in pairs if pair.status == "finished")
+    counts = [alive] * len(found)
     each = "; ".join(f"{title} {cell(rho[name], 2)}" for name, title in TAKEN.items())
     return Prediction(
         "a lower loss aligns better",
-        settled(list(found.values()), alive),
+        weighed(list(found.values()), counts),
         f"Over {len(looks)} checkpoints, Spearman's ρ of the held-out loss with {each}; with R² of the loss as a share "
         f"of its targets' variance {extremes(over_seeds(pairs, 'rho_untold_r2'), 2)}. Latents vary along at least "
         f"{extremes(over_seeds(pairs, 'fewest'), 1)} directions{'' if alive else ', so that some collapsed'}.",
-        verdicts(found, "Alignment gets better as the loss falls.", "Alignment does not surely improve with the loss."),
+        verdicts(
+            found,
+            "Alignment gets better as the loss falls.",
+            "Alignment does not surely improve with the loss.",
+            counts,
+        ),
         (loss_figure(pairs, looks, TAKEN),) if found["rho_r2"].n else (),
         (loss_table(pairs, looks, TAKEN),),
     )

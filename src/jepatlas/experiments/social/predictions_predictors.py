@@ -6,7 +6,6 @@ others its pooled latent. Controls are the same for all, so that differences in 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -16,16 +15,17 @@ from jepatlas.base.config import from_plain, to_plain
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agent
-from jepatlas.experiments.social.collapse import collapsed_at
+from jepatlas.experiments.social.collapse import collapsed_at, weighed
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import paired
 from jepatlas.experiments.social.prediction import COLLAPSED, Prediction, verdicts
 from jepatlas.experiments.social.predictions_shown import predictors_figure, predictors_table
-from jepatlas.experiments.social.rules import estimated, gaps, settled
+from jepatlas.experiments.social.rules import estimated, gaps
 from jepatlas.experiments.tables import at, cell, extremes, grouped, over_seeds
 from jepatlas.objectives.vision import IJEPAConfig, LinearPredictorConfig, NarrowPredictorConfig
 from jepatlas.objectives.vision.predictors import AnyPredictor
 from jepatlas.recipes import VisionRecipe
+from jepatlas.training.journal import last_metrics
 
 __all__ = ["LADDER", "judge", "meet_predictors", "trials"]
 
@@ -67,8 +67,7 @@ def meet_predictors(results: Sequence[Result], scale: Scale) -> list[Result]:
 
 def _ends(first: Result, second: Result) -> dict[str, Estimate]:
     """The spread of what was to be predicted, in the last step: mean standard deviation of the targets."""
-    lines = [(result.folder / "metrics.jsonl").read_text().splitlines()[-1] for result in (first, second)]
-    spread = float(np.mean([json.loads(line)["target_spread"] for line in lines]))
+    spread = float(np.mean([last_metrics(result.folder)["target_spread"] for result in (first, second)]))
     return {"spread": Estimate(spread, spread, spread, 2)}
 
 
@@ -78,15 +77,15 @@ def judge(pairs: Sequence[Result]) -> Prediction:
     up = [(weak, strong) for weak, strong in zip([*LADDER][:-1], [*LADDER][1:], strict=True)]
     found = estimated({f"{LADDER[strong]}_over_{LADDER[weak]}": gaps(kinds.get(strong, []), kinds.get(weak, []), "r2")
                        for weak, strong in up})  # fmt: skip
-    alive = not collapsed_at(pairs)
+    counts = [not collapsed_at([*kinds.get(weak, []), *kinds.get(strong, [])]) for weak, strong in up]
     return Prediction(
         "stronger predictors align better",
-        settled(list(found.values()), alive),
+        weighed(list(found.values()), counts),
         f"Held-out R² by predictor: {_listed(kinds)}. Step by step: "
         + ", ".join(f"{name.replace('_', ' ')} {cell(gap)}" for name, gap in found.items())
-        + f".{'' if alive else COLLAPSED}",
+        + f".{'' if all(counts) else COLLAPSED}",
         verdicts(found, "The stronger predictor's agents align better.",
-                 "The stronger predictor's agents do not surely align better."),
+                 "The stronger predictor's agents do not surely align better.", counts),
         (predictors_figure({LADDER[name]: kinds[name] for name in LADDER if name in kinds}),),
         (predictors_table(pairs, LADDER),),
     )  # fmt: skip

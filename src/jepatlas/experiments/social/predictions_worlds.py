@@ -15,13 +15,13 @@ from jepatlas.base.config import to_plain
 from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agent
-from jepatlas.experiments.social.collapse import collapsed_at
+from jepatlas.experiments.social.collapse import collapsed_at, weighed
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import paired
 from jepatlas.experiments.social.prediction import COLLAPSED, Prediction, verdicts
 from jepatlas.experiments.social.predictions_runs import run_elsewhere
 from jepatlas.experiments.social.predictions_shown import worlds_figure, worlds_table
-from jepatlas.experiments.social.rules import MEASURES, estimated, gaps, settled
+from jepatlas.experiments.social.rules import MEASURES, estimated, gaps
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.tables import at, cell, extremes, mean_over_seeds, over_seeds
 from jepatlas.worlds.objects import RenderedObjects
@@ -69,17 +69,18 @@ def judge(same: Sequence[Result], apart: Sequence[Result]) -> Prediction:
     """R², DSC and NOS@10 must surely be better for the same world, at the same seeds."""
     found = estimated({f"same_world_{name}": gaps(same, apart, name) for name in MEASURES})
     alive = not collapsed_at([*same, *apart])
+    counts = [alive] * len(found)
     return Prediction(
         "agents of one world align better than those of two",
-        settled(list(found.values()), alive),
+        weighed(list(found.values()), counts),
         f"Agents that learned in the same world: {_scores(same)}; in different ones: {_scores(apart)}. The same world "
         "is better by "
         + ", ".join(f"{cell(found[f'same_world_{name}'])} in {title}" for name, title in MEASURES.items())
         + f". Untrained they have R² {over_seeds(same, 'r2_untrained').value:.3f}, and PCA of the same width "
         f"{over_seeds(same, 'r2_pca').value:.3f}."
         f"{'' if alive else COLLAPSED}",
-        (*verdicts(found, "Agents of one world align better.", "Agents of one world do not surely align better."),
-         _beyond(same)),
+        (*verdicts(found, "Agents of one world align better.", "Agents of one world do not surely align better.",
+                   counts), _beyond(same)),
         (worlds_figure(same, apart),),
         (worlds_table(same, apart),),
     )  # fmt: skip

@@ -13,13 +13,13 @@ counts in no mean. Means of costs over seeds are geometric, so that those of fac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social.collapse import ENOUGH
+from jepatlas.experiments.social.collapse import ENOUGH, unheard
 from jepatlas.experiments.tables import cell, extremes, factor_over_seeds, mean_over_seeds, over_seeds, student
 from jepatlas.social import Cost, first_to
 
@@ -36,11 +36,13 @@ __all__ = [
     "final_gain",
     "final_sentence",
     "gain_verdict",
+    "heard",
     "learned",
     "raced",
     "reached",
     "scratch_sentence",
     "sooner",
+    "why_undecidable",
 ]
 
 Curve = list[tuple[int, float]]
@@ -124,6 +126,21 @@ def sooner(results: Sequence[Result], name: str, first: str, measure: str, among
     return False if found.low > 1 else None
 
 
+def heard(results: Sequence[Result], name: str, first: str, verdict: Verdict) -> Verdict:
+    """A verdict on what one way needs, which only informs where latents collapsed, and does not pass where it did not
+    get there with every seed: it is charged less than it would need."""
+    if verdict.passed and reached(results, name) < len(results):
+        advice = "It did not get there with every seed, so its cost is not known."
+        verdict = replace(verdict, passed=False, advice=advice)
+    return unheard(verdict, not (collapsed(results, name) or collapsed(results, first)))
+
+
+def why_undecidable(results: Sequence[Result]) -> str:
+    """In a few words, why nothing can follow."""
+    raises = bool(gain_verdict(results).passed)
+    return f"fewer than {LEAST} seeds reached it alone" if raises else "training alone does not surely raise the probe"
+
+
 def reached(results: Sequence[Result], name: str) -> int:
     """With how many seeds it got there."""
     return sum(r.value(f"{name}_reached") == 1 for r in results)
@@ -153,7 +170,7 @@ def scratch_sentence(results: Sequence[Result], who: str) -> str:
     start, end, goal = (extremes(over_seeds(results, name)) for name in ("untrained", "alone", "threshold"))
     return (f"{who} from {start} before the first step to {end}, where the threshold is {goal} and the commonest class "
             f"alone gives {over_seeds(results, 'majority').value:.3f}.{none if left < seeds else ''}"
-            f"{few if left < LEAST else '' if gain.low > 0 else doubt}")  # fmt: skip
+            f"{few if left < LEAST else '' if gain_verdict(results).passed else doubt}")  # fmt: skip
 
 
 def final_gain(results: Sequence[Result], name: str, other: str) -> Verdict:

@@ -40,8 +40,8 @@ def estimated(differences: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
     return {name: student(values, among=len(differences)) for name, values in differences.items()}
 
 
-def settled(predicted: Sequence[Estimate], alive: bool = True) -> Outcome:
-    """What follows from numbers that should be above 0; nothing is gained by a collapse.
+def settled(predicted: Sequence[Estimate]) -> Outcome:
+    """What follows from numbers that should be above 0.
 
     >>> sure, not_sure, wrong = (Estimate(v, v - 1, v + 1, 3) for v in (2.0, 0.5, -2.0))
     >>> settled([sure, sure]), settled([sure, wrong]), settled([not_sure, wrong]), settled([not_sure])
@@ -49,5 +49,5 @@ def settled(predicted: Sequence[Estimate], alive: bool = True) -> Outcome:
     """
     above, below = ([found.low > 0 for found in predicted], [found.high < 0 for found in predicted])
     if any(above):
-        return ("holds" if all(above) else "holds in part") if alive else "undecided"
+        return "holds" if all(above) else "holds in part"
     return "does not hold" if any(below) else "undecided"

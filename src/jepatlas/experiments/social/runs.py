@@ -8,7 +8,6 @@ common is found out when the experiment concludes.
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from jepatlas.recipes.image_sources import AnyImages
 from jepatlas.runs import train_job
 from jepatlas.social import Seeing, collapse_verdict, latents_of, load_agent
 from jepatlas.training.flops import step_flops
+from jepatlas.training.journal import last_metrics
 from jepatlas.worlds.objects import RenderedObjects
 
 __all__ = ["LATENTS", "kept_rows", "pipeline_of", "recipe_of", "run", "train_and_keep"]
@@ -89,6 +89,6 @@ def pipeline_of(recipe: VisionRecipe) -> str | None:
 
 
 def _costs(folder: Path, flops: int) -> list[Verdict]:
-    loss = float(json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])["loss"])
+    loss = last_metrics(folder)["loss"]
     found = {"flops": flops, "loss": loss}
     return [Verdict.from_json(one) for one in inform({k: Estimate(v, v, v, 1) for k, v in found.items()}, "")]

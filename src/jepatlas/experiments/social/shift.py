@@ -18,13 +18,13 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import Met
-from jepatlas.experiments.social.collapse import collapsed_at, marked, named, unheard, weighed
+from jepatlas.experiments.social.collapse import UNKNOWN, collapsed_at, marked, named, unheard, weighed
 from jepatlas.experiments.social.measures import EFFORT
 from jepatlas.experiments.social.meetings import meetings, paired
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.shift_shown import shift_figure, shift_table, width_figure, width_table
 from jepatlas.experiments.social.shift_widths import lower, steeper, width_verdict, widths
-from jepatlas.experiments.tables import at, cell, extremes, grouped, mean_over_seeds, over_seeds
+from jepatlas.experiments.tables import at, cell, extremes, grouped, mean_over_seeds, over_seeds, plain
 
 __all__ = ["EXPERIMENT", "home", "judge", "shifted"]
 
@@ -99,18 +99,20 @@ def judge(moved: Sequence[Result], pairs: Sequence[Result], usual: int) -> Findi
     among = max(1, sum(counts.values()) + 2 * alive)
     price = {scene: mean_over_seeds(runs, "price", among) for scene, runs in scenes.items()}
     apart = {"other": lower(pairs, usual, among), "ratio": steeper(pairs, among)}
-    wide = [found for found in apart.values() if found.n]
+    known = {name: alive and found.n > 0 for name, found in apart.items()}
+    absent = [UNKNOWN for (scene,), _ in grouped(moved, "scene").items() if scene not in scenes]
     cheap = [scene for scene, found in price.items() if counts[scene] and found.high <= CHEAP]
     flat = {SCENES[scene].title: runs for scene, runs in scenes.items()} | {"pairs of widths": pairs}
     return Finding(
-        weighed([*map(_saved, price.values()), *wide], [*counts.values(), *(alive for _ in wide)]),
+        weighed([*map(_saved, price.values()), *apart.values(), *absent],
+                [*counts.values(), *known.values(), *(False for _ in absent)]),
         " ".join(_sentence(scene, runs, price[scene]) for scene, runs in scenes.items())
         + f" A shift is cheap where its mean price over seeds is surely at most {CHEAP} of R². Between agents of width "
         f"{usual}, R² is higher than between one of them and one of another width by {cell(apart['other'])}; over all "
         f"pairs of widths it falls by {cell(apart['ratio'])} with each doubling of their ratio. Intervals hold "
         f"at 95% for all numbers that count at once.{named(flat)}",
         short=f"shift cheap in {len(cheap)} of {sum(counts.values())} scenes that count; "
-        + (f"other widths cost {apart['other'].value:z.3f}" if alive else "widths: collapsed"),
+        + ("widths: collapsed" if not alive else f"other widths cost {plain(apart['other'].value, 'z.3f')}"),
         verdicts=(*(unheard(_verdict(scene, found), counts[scene]) for scene, found in price.items()),
                   *(unheard(width_verdict(name, found), alive) for name, found in apart.items() if found.n)),
         figures=(shift_figure(scenes), width_figure(pairs)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.scenes import SCENES
-from jepatlas.experiments.tables import bars, extremes, grouped, over_seeds
+from jepatlas.experiments.tables import bars, extremes, grouped, over_seeds, plain
 
 __all__ = ["shift_figure", "shift_table", "width_figure", "width_table"]
 
@@ -22,8 +22,8 @@ def shift_figure(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
 
 
 def shift_table(moved: Sequence[Result]) -> dict[str, Any]:
-    rows = [[SCENES[run.at["scene"]].title, run.at["seed"], run.status, f"{run.value('pairs'):.0f}",
-             *(f"{run.value(name):.3f}" for name in (*PARTS, "price")), f"{run.value('directions'):.1f}"]
+    rows = [[SCENES[run.at["scene"]].title, run.at["seed"], run.status, plain(run.value("pairs"), ".0f"),
+             *(plain(run.value(name)) for name in (*PARTS, "price")), plain(run.value("directions"), ".1f")]
             for run in moved]  # fmt: skip
     columns = ["scene", "seed", "agents", "pairs fitted", *(f"R², {title}" for title in PARTS.values()), "price",
                "directions"]  # fmt: skip

@@ -18,7 +18,7 @@ from jepatlas.experiments.social.collapse import collapsed_at, marked, named, un
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.rules import MEASURES, gaps
-from jepatlas.experiments.tables import bars, cell, extremes, grouped, over_seeds, student
+from jepatlas.experiments.tables import bars, cell, extremes, grouped, over_seeds, plain, student
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -47,9 +47,11 @@ def judge(pairs: Sequence[Result]) -> Finding:
     where neither its agents nor those of images as they are collapsed."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "shuffle").items() if over_seeds(runs, "r2").n}
     counts = {name: not collapsed_at([*runs, *kinds.get("none", [])]) for name, runs in kinds.items()}
-    measures = [(name, key) for name in kinds if name != "none" for key in MEASURES]
+    shuffled = [name for (name,), _ in grouped(pairs, "shuffle").items() if name != "none"]
+    counts |= {name: False for name in shuffled if name not in kinds}
+    measures = [(name, key) for name in shuffled for key in MEASURES]
     heard = [counts[name] for name, _ in measures]
-    lost = {(name, key): student(gaps(kinds.get("none", []), kinds[name], key), among=max(1, sum(heard)))
+    lost = {(name, key): student(gaps(kinds.get("none", []), kinds.get(name, []), key), among=max(1, sum(heard)))
             for name, key in measures}  # fmt: skip
     worse = [counts[name] for (name, _), found in lost.items() if found.low > 0]
     return Finding(
@@ -57,10 +59,10 @@ def judge(pairs: Sequence[Result]) -> Finding:
         "; ".join(f"{SHUFFLES[name]}: {_scores(runs)}" for name, runs in kinds.items())
         + f". {_moved(lost)}{named({SHUFFLES[name]: runs for name, runs in kinds.items()})} Of {len(lost)} measures "
         f"under a shuffle, {len(worse)} are surely worse than without, by paired differences over seeds; {sum(heard)} "
-        f"count, since neither side of them collapsed, and {sum(worse)} of these are surely worse (at 95% for all that "
-        f"count at once). {_beyond(kinds)}",
+        f"count, since neither side of them collapsed or was lost, and {sum(worse)} of these are surely worse (at 95% "
+        f"for all that count at once). {_beyond(kinds)}",
         short=f"{sum(worse)} of {sum(heard)} measures surely worse"
-        + ("" if all(heard) else f"; {heard.count(False)} of collapsed agents left out"),
+        + ("" if all(heard) else f"; {heard.count(False)} of collapsed or lost ones left out"),
         verdicts=tuple(unheard(_verdict(name, key, found), counts[name]) for (name, key), found in lost.items()),
         figures=(_figure(kinds),),
         tables=(_table(kinds),),
@@ -115,7 +117,7 @@ def _table(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
         [marked(SHUFFLES[name], runs),
          *(extremes(over_seeds(runs, key)) for key in (*MEASURES, "r2_raw", "beyond", "beyond_raw")),
          *(extremes(over_seeds(runs, f"r2_{control}")) for control in CONTROLS),
-         f"{max(run.value('p_r2') for run in runs):.2f}", extremes(over_seeds(runs, "directions"), 1),
+         plain(over_seeds(runs, "p_r2").high, ".2f"), extremes(over_seeds(runs, "directions"), 1),
          " ".join(map(str, PUBLISHED[name]))]
         for name, runs in kinds.items()
     ]  # fmt: skip

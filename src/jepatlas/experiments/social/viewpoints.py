@@ -118,11 +118,11 @@ def _as_well(pairs: Sequence[Result], look: str) -> bool | None:
     ours, theirs = ("curious", look), ("fixed", "one")
     if collapsed_at([pair for policy, seen in (ours, theirs) for pair in at(pairs, policy=policy, look=seen)]):
         return None
-    found, fewer = (gap(pairs, ours, theirs, name) for name in ("r2", "directions"))
+    found, fewer = gap(pairs, ours, theirs, "r2"), gap(pairs, ours, theirs, "directions", among=1)
     chance = [pair.value("p_r2") for pair in at(pairs, policy="curious", look=look) if pair.status == "finished"]
     if found.low >= -MARGIN:
         return max(chance) <= CHANCE and not fewer.high < 0
-    return False if found.high < 0 else None
+    return False if found.high < -MARGIN else None
 
 
 def _outcome(found: Sequence[bool | None]) -> Outcome:
@@ -131,10 +131,12 @@ def _outcome(found: Sequence[bool | None]) -> Outcome:
     return "holds in part" if any(found) else "does not hold" if False in found else "undecided"
 
 
-def gap(pairs: Sequence[Result], ours: tuple[str, str], theirs: tuple[str, str], name: str) -> Estimate:
+def gap(
+    pairs: Sequence[Result], ours: tuple[str, str], theirs: tuple[str, str], name: str, among: int = COMPARED
+) -> Estimate:
     """How far a number is above that of others, at the same seeds."""
     one, other = (at(pairs, policy=policy, look=look) for policy, look in (ours, theirs))
-    return student(gaps(one, other, name), among=COMPARED)
+    return student(gaps(one, other, name), among=among)
 
 
 def _gaps(pairs: Sequence[Result], policy: str) -> str:

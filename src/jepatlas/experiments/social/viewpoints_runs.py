@@ -11,7 +11,6 @@ deviations.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from jepatlas.social import (
     train_looking,
 )
 from jepatlas.training.flops import counted_flops, step_flops
+from jepatlas.training.journal import last_metrics
 
 __all__ = ["CHOSEN", "advantage", "evenness", "run"]
 
@@ -91,8 +91,8 @@ def _cost(recipe: LookingRecipe, sights: Sights, place: Path) -> dict[str, Estim
     looked = (recipe.rounds - 1) * sights.learnt.size if recipe.policy == "curious" else 0
     flops = step_flops(objective, batches, recipe.training.accumulate) * recipe.training.steps
     flops += looked * _look_flops(objective, sights) if looked else 0
-    loss = json.loads((place / "metrics.jsonl").read_text().splitlines()[-1])["loss"]
-    found = {"flops": float(flops), "loss": float(loss), "looked": float(looked)}
+    loss = last_metrics(place)["loss"]
+    found = {"flops": float(flops), "loss": loss, "looked": float(looked)}
     return {name: Estimate(value, value, value, 1) for name, value in found.items()}
 
 

@@ -16,7 +16,7 @@ from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
-from jepatlas.experiments.social.collapse import ENOUGH, collapsed_at, marked, unheard, weighed
+from jepatlas.experiments.social.collapse import ENOUGH, UNKNOWN, collapsed_at, marked, unheard, weighed
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.scenes import SCENES, STUDIED
@@ -66,7 +66,8 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
     counts = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}
     gains = {scene: _gain(runs, among=max(1, sum(counts.values()))) for scene, runs in scenes.items()}
     nearer = {scene: over_seeds_and_groups(runs, "beyond_nos_10", among=len(scenes)) for scene, runs in scenes.items()}
-    found = weighed(list(gains.values()), list(counts.values()))
+    absent = [UNKNOWN for (scene,), _ in grouped(pairs, "scene").items() if scene not in scenes]
+    found = weighed([*gains.values(), *absent], [*counts.values(), *(False for _ in absent)])
     bent = [scene for scene, runs in scenes.items() if counts[scene] and not _rigid(runs)]
     beyond = [scene for scene, gain in gains.items() if counts[scene] and gain.low > 0]
     return Finding(
