@@ -145,11 +145,7 @@ def migration_report(
     check_classes(truth, "the held-out rows")
     kept = support(probe, translation, limit=limit, latents=a[fit])
     heads = {"source": (probe, a), "target": (LinearProbe.fit(b[fit], labels[fit]), b)}
-    if back is None or kept.enough:
-        inverted = migrate(probe, translation, limit=limit, latents=a[fit])
-        heads["migrated" if back is None else "inverse"] = (inverted, b)
-    if back is not None:
-        heads["migrated"] = (migrate_back(probe, back), b)
+    heads |= {name: (head, b) for name, head in _carried(probe, translation, back, kept, a[fit]).items()}
     if a.shape[1] == b.shape[1]:
         heads["untranslated"] = (probe, b)
     if distilled is not None:
@@ -172,6 +168,17 @@ def migration_report(
     return MigrationReport(found["source"], found.get("untranslated"), found["migrated"], found["target"],
                            found["loss"], found["price"], found["beyond"], float(blind.mean()), kept,
                            found.get("distilled"), back is not None, found.get("inverse"))  # fmt: skip
+
+
+def _carried(
+    probe: LinearProbe, translation: LinearMap, back: LinearMap | None, kept: Support, latents: np.ndarray
+) -> dict[str, LinearProbe]:
+    """The probe through the inverse of the map or, where there is a map back, through that: the inverse is then there
+    to compare with, if it carries enough."""
+    if back is None:
+        return {"migrated": migrate(probe, translation, limit=kept.limit, latents=latents)}
+    inverse = {"inverse": migrate(probe, translation, limit=kept.limit, latents=latents)} if kept.enough else {}
+    return {"migrated": migrate_back(probe, back)} | inverse
 
 
 def _head(name: str, accuracy: Estimate, majority: float, good: str, bad: str) -> Verdict:

@@ -19,21 +19,23 @@ from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.race import (
     LEAST,
     SOONER,
-    collapse_sentence,
     collapsed,
-    cost_sentence,
     decidable,
     final_gain,
-    final_sentence,
     gain_verdict,
     heard,
     learned,
-    scratch_sentence,
     sooner,
-    why_undecidable,
 )
 from jepatlas.experiments.social.race_shown import curves_figure, race_tables
-from jepatlas.experiments.social.races import RACES, WEIGHT, racer
+from jepatlas.experiments.social.race_words import (
+    collapse_sentence,
+    cost_sentence,
+    final_sentence,
+    scratch_sentence,
+    why_undecidable,
+)
+from jepatlas.experiments.social.racers import RACES, WEIGHT, racer
 from jepatlas.experiments.social.sharing import probes_said, probes_table
 from jepatlas.experiments.social.teaching_runs import run_migration
 from jepatlas.experiments.tables import factor_over_seeds, over_seeds, student

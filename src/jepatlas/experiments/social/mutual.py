@@ -13,23 +13,16 @@ from jepatlas.base.config import to_plain
 from jepatlas.base.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.social.by_scene import by_scene
-from jepatlas.experiments.social.race import (
-    LEAST,
-    SOONER,
+from jepatlas.experiments.social.race import LEAST, SOONER, decidable, final_gain, gain_verdict, heard, learned, sooner
+from jepatlas.experiments.social.race_shown import curves_figure, race_tables
+from jepatlas.experiments.social.race_words import (
     collapse_sentence,
     cost_sentence,
-    decidable,
-    final_gain,
     final_sentence,
-    gain_verdict,
-    heard,
-    learned,
     scratch_sentence,
-    sooner,
     why_undecidable,
 )
-from jepatlas.experiments.social.race_shown import curves_figure, race_tables
-from jepatlas.experiments.social.races import RACES, WEIGHT, racer
+from jepatlas.experiments.social.racers import RACES, WEIGHT, racer
 from jepatlas.experiments.social.teaching_runs import run_mutual
 from jepatlas.experiments.tables import factor_over_seeds, over_seeds
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social.race import LEAST, factor_text, learned, reached
+from jepatlas.experiments.social.race import LEAST, learned, reached
+from jepatlas.experiments.social.race_words import factor_text
 from jepatlas.experiments.tables import factor_over_seeds, over_seeds, plain
 
 __all__ = ["curves_figure", "race_tables"]
