@@ -51,9 +51,10 @@ class Journal:
 
 
 def last_metrics(folder: Path) -> dict[str, float]:
-    """The last entry of a run's metrics that is whole; nothing where there is none."""
+    """The last entry of a run's metrics that is whole, as numbers ("nan" and "inf" are texts in it); nothing where
+    there is none."""
     entries = _lines(folder / "metrics.jsonl")
-    return entries[-1] if entries else {}
+    return {name: float(value) for name, value in entries[-1].items()} if entries else {}
 
 
 class _TensorBoard:
