@@ -95,9 +95,15 @@ def majority_of(labels: np.ndarray) -> float:
 
 
 def first_to(curve: list[tuple[int, float]], threshold: float) -> float:
-    """The first step at which an accuracy is reached; infinite where it is not.
+    """The step at which an accuracy is first reached, on straight lines between checkpoints; infinite where it is not.
 
-    >>> first_to([(0, 0.2), (10, 0.5), (20, 0.4)], 0.45)
-    10.0
+    >>> first_to([(0, 0.25), (10, 0.5), (20, 0.25)], 0.5), first_to([(0, 0.25), (10, 0.5)], 0.375)
+    (10.0, 5.0)
     """
-    return next((float(step) for step, accuracy in curve if accuracy >= threshold), float("inf"))
+    before = curve[0]
+    for step, accuracy in curve:
+        if accuracy >= threshold:
+            rise = accuracy - before[1]
+            return float(step) if rise <= 0 else before[0] + (step - before[0]) * (threshold - before[1]) / rise
+        before = (step, accuracy)
+    return float("inf")

@@ -1,6 +1,6 @@
 """Who first comes to a probe's accuracy, in epochs and in operations: a race of ways to train.
 
-    epochs   until a probe on held-out groups reaches the threshold, at the resolution of the checkpoints
+    epochs   until a probe on held-out groups reaches the threshold, on straight lines between checkpoints
     times    operations until then, map included, over those of the first way
     all      the same with what was paid before: the teacher's training, and its latents of the shared states
 
