@@ -15,7 +15,7 @@ from jepatlas.base.files import read_json
 from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
 from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, see
 from jepatlas.social import collapse_verdict, latents_of, load_agent, train_and_judge
-from jepatlas.social.agents import beginning_left, uniform_assignments
+from jepatlas.social.reasons import beginning_left, spent_on, uniform_assignments
 from jepatlas.verbs.grids import make_jobs
 from jepatlas.verbs.options import parse
 from jepatlas.verbs.recipe_options import choose_recipe
@@ -372,12 +372,25 @@ def test_of_few_images_nothing_is_said(rows: int, groups: int) -> None:
 
 def test_a_verdict_of_collapse_says_why() -> None:
     """The published momentum leaves e^−.6 of a random beginning after 300 steps, a fast one nothing."""
-    assert beginning_left(BYOLConfig(momentum=0.996), 300) == pytest.approx(np.exp(-0.6), abs=0.01)
-    assert beginning_left(BYOLConfig(momentum=0.9), 300) < 1e-6 and beginning_left(SwAVConfig(), 300) == 0
+    assert beginning_left(BYOLConfig(momentum=0.996), 300).startswith(f"{np.exp(-0.6):.0%} of the slow copy")
+    assert beginning_left(BYOLConfig(momentum=0.9), 300) == beginning_left(SwAVConfig(), 300) == ""
     flat = np.random.default_rng(0).standard_normal((40, 1)) * np.ones(8)
     verdict = collapse_verdict(flat, why="Before the first step it was 4.2.")
     assert verdict.advice.startswith("Collapsed") and verdict.advice.endswith("Before the first step it was 4.2.")
     assert verdict.low == verdict.value == pytest.approx(1.0)
+
+
+def test_what_latents_are_spent_on_is_named() -> None:
+    rng = np.random.default_rng(0)
+    light, kind = np.array(["noon", "dusk"])[rng.integers(0, 2, 200)], rng.integers(0, 5, 200).astype(str)
+    columns = {"lighting": light, "label": kind, "time": np.arange(200).astype(str), "camera": np.full(200, "one")}
+    h = rng.standard_normal((200, 6)) + 20 * (light == "noon")[:, None] * np.eye(6)[2]
+    first = np.square(np.linalg.svd(h - h.mean(0), compute_uv=False))
+    assert spent_on(h, columns).startswith(f"One direction has {first[0] / first.sum():.0%} of the variance, and 99%")
+    assert "'lighting'" in spent_on(h, columns)
+    del columns["lighting"]  # all others tell nothing of it, least of all one with a value for every image
+    assert spent_on(h, columns) == spent_on(h, {}) == ""
+    assert spent_on(rng.standard_normal((200, 6)), {"lighting": light}) == spent_on(h * 0, {"lighting": light}) == ""
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Agents on images that never met: their latents of the same states, and what one can teach the other."""
 
-from jepatlas.social.agents import Seeing, collapse_verdict, groups_of, judge_latents, load_agent, train_and_judge
+from jepatlas.social.agents import Seeing, groups_of, judge_latents, load_agent, train_and_judge
 from jepatlas.social.costs import Cost, cost_of, encoding_flops
+from jepatlas.social.directions import collapse_verdict
 from jepatlas.social.graduates import agents_of, graduate
 from jepatlas.social.latents import encode_images, latents_by, latents_of
 from jepatlas.social.looking import choices_of, load_looking, train_looking

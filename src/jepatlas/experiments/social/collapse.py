@@ -15,7 +15,7 @@ import numpy as np
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Outcome, Result
 from jepatlas.experiments.social.rules import settled
-from jepatlas.social.agents import ENOUGH
+from jepatlas.social.directions import ENOUGH
 
 __all__ = ["ENOUGH", "UNKNOWN", "collapsed_at", "marked", "named", "unheard", "weighed"]
 
