@@ -17,7 +17,7 @@ from jepatlas.experiments.experiment import Outcome, Result
 from jepatlas.experiments.social.rules import settled
 from jepatlas.social.directions import ENOUGH
 
-__all__ = ["ENOUGH", "UNKNOWN", "collapsed_at", "marked", "named", "unheard", "weighed"]
+__all__ = ["ENOUGH", "UNKNOWN", "collapsed_at", "in_part", "marked", "named", "unheard", "weighed"]
 
 
 UNKNOWN = Estimate(np.nan, -np.inf, np.inf, 0)
@@ -37,8 +37,12 @@ def weighed(predicted: Sequence[Estimate], counts: Sequence[bool]) -> Outcome:
     >>> weighed([sure, sure], [True, True]), weighed([sure, wrong], [True, False]), weighed([sure], [False])
     ('holds', 'holds in part', 'undecided')
     """
-    found = settled([one for one, counted in zip(predicted, counts, strict=True) if counted])
-    return "holds in part" if found == "holds" and not all(counts) else found
+    return in_part(settled([one for one, counted in zip(predicted, counts, strict=True) if counted]), all(counts))
+
+
+def in_part(found: Outcome, whole: bool) -> Outcome:
+    """What rests on a part of the evidence holds in part at most."""
+    return "holds in part" if found == "holds" and not whole else found
 
 
 def marked(title: str, runs: Sequence[Result]) -> str:

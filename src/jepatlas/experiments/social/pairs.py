@@ -81,7 +81,8 @@ def judge(pairs: Sequence[Result]) -> Finding:
 def _rules(runs: Sequence[Result], among: int) -> tuple[Estimate, Estimate, Estimate]:
     """What should be above 0: R² gained by pairs, R² lost by mismatches, the logarithm of κ's growth over GROWTH."""
     growth = factor_over_seeds(runs, "growth", among)
-    value, low, high = np.log(np.array([growth.value, growth.low, growth.high]) / GROWTH).tolist()
+    with np.errstate(divide="ignore"):  # of an interval that reaches down to 0
+        value, low, high = np.log(np.array([growth.value, growth.low, growth.high]) / GROWTH).tolist()
     gained, lost = (mean_over_seeds(runs, name, among) for name in ("gained", "lost"))
     return gained, lost, Estimate(value, low, high, growth.n)
 

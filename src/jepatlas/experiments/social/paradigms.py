@@ -13,7 +13,7 @@ from jepatlas.base.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
-from jepatlas.experiments.social.collapse import ENOUGH, collapsed_at
+from jepatlas.experiments.social.collapse import ENOUGH, collapsed_at, unheard
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.objectives import OBJECTIVES
@@ -54,7 +54,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 def judge(pairs: Sequence[Result]) -> Finding:
     """By the difference in R² at the same seeds: I-JEPA must be surely above all others, and is refuted by one that is
-    surely above it. What collapsed at some seed aligns easily, and is above nothing, neither others nor controls."""
+    surely above it. What collapsed at some seed is evidence neither for nor against, and beyond no control."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
     flat = [name for name, runs in kinds.items() if collapsed_at(runs)]
     rivals = len(kinds) - (OURS in kinds)
@@ -62,7 +62,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
              for name, runs in kinds.items() if name != OURS}  # fmt: skip
     higher = [name for name, found in ahead.items() if found.low > 0]
     lower = [name for name, found in ahead.items() if found.high < 0]
-    above, below = [] if OURS in flat else higher, [name for name in lower if name not in flat]
+    above, below = ([name for name in side if OURS not in flat and name not in flat] for side in (higher, lower))
     beyond = [name for name, runs in kinds.items() if name not in flat
               and all(over_seeds_and_groups(runs, unit, among=len(kinds)).low > 0
                       for unit in ("beyond", "beyond_raw"))]  # fmt: skip
@@ -78,7 +78,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
         f"standardised and as they are, over seeds and held-out groups: {_names(beyond)}.",
         short=f"I-JEPA {'collapsed, ' if OURS in flat else ''}surely above {len(above)}, below {len(below)} of "
         f"{len(ahead)}",
-        verdicts=tuple(_verdict(name, found, OURS in flat) for name, found in ahead.items()),
+        verdicts=tuple(_verdict(name, found, counts=not {name, OURS} & {*flat}) for name, found in ahead.items()),
         figures=(bars_figure(kinds, flat),),
         tables=(scores_table(kinds), lost_table(pairs)),
     )  # fmt: skip
@@ -89,8 +89,8 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _collapsed(flat: Sequence[str]) -> str:
-    return (f"Collapsed at some seed, with latents that vary along less than {ENOUGH:g} directions, and therefore not "
-            f"counted as better than others or as beyond controls: {_names(flat)}. ") if flat else ""  # fmt: skip
+    return (f"Collapsed at some seed, with latents that vary along less than {ENOUGH:g} directions, and therefore no "
+            f"evidence for or against, nor beyond controls: {_names(flat)}. ") if flat else ""  # fmt: skip
 
 
 def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:
@@ -103,16 +103,12 @@ def _controls(kinds: Mapping[str, Sequence[Result]]) -> str:
     return ", ".join(f"{NAMES[name]} {over_seeds(first, f'r2_{name}').value:.3f}" for name in CONTROLS)
 
 
-def _verdict(name: str, found: Estimate, collapsed: bool) -> Verdict:
-    judged = Verdict.judge(
+def _verdict(name: str, found: Estimate, counts: bool) -> Verdict:
+    return unheard(Verdict.judge(
         f"r2_over_{name}", found, direction="higher", threshold=0.0,
         good=f"I-JEPA agents align better than {name} agents.",
         bad=f"I-JEPA agents do not surely align better than {name} agents.",
-    )  # fmt: skip
-    if not (judged.passed and collapsed):
-        return judged
-    why = f"R² of I-JEPA agents is surely above that of {name} agents, but some collapsed, and such align easily."
-    return replace(judged, passed=False, advice=why)
+    ), counts)  # fmt: skip
 
 
 EXPERIMENT = Experiment("social-paradigms", "What agents learn by, and how they align", CLAIM, trials, conclude)

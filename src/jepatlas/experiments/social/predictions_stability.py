@@ -21,7 +21,7 @@ from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agents
 from jepatlas.experiments.social.charts import Met
-from jepatlas.experiments.social.collapse import collapsed_at
+from jepatlas.experiments.social.collapse import collapsed_at, in_part
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.prediction import Prediction, verdicts
@@ -113,7 +113,7 @@ def judge(pairs: Sequence[Result]) -> Prediction:
     found = {f"steadier_{name}": one for name, one in steadier.items()} | {"steadier_seeds": spread}
     return Prediction(
         "view-invariant prediction has steadier maps",
-        settled(list(found.values())),
+        in_part(settled(list(found.values())), whole=not flat),
         f"Unrest of maps of {', '.join(others) or 'no other'} over that of {', '.join(ours) or 'none'}: "
         + ", ".join(f"{_times(one)} from {name}" for name, one in steadier.items())
         + f"; the variance of their R² over seeds {_times(spread)}."
