@@ -21,7 +21,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def commands(page: Path) -> list[str]:
-    lines = [line for block in blocks(page, "console") for line in block.splitlines()]
+    lines = [line for block in blocks(page, "console") for line in block.replace(" \\\n", " ").splitlines()]
     return [line.removeprefix("$ jepatlas ") for line in lines if line.startswith("$ jepatlas ")]
 
 
