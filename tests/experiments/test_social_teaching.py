@@ -105,6 +105,7 @@ def test_a_mean_of_probes_says_of_how_many_seeds_it_is_and_why():
         results.append(Result(trial, Path(), "finished", {"verdicts": told, "probe_lost": why}))
     *rows, mean, _ = probes_table(results)["rows"]
     assert [row[-1] for row in rows] == ["", "", "", "lost"] and mean[:3] == ["mean", "", "0.500"]
+    assert len(probes_table(results[:3])["rows"][0]) == len(PROBES) + 2, "without a column of reasons"
     assert "the inverse of the map 0.300 (3 of 4 seeds), " in probes_said(results)
     assert probes_said(results).endswith("commonest class 0.100 (means over seeds)")
     lost = [replace(result, status="failed", record={"verdicts": []}) for result in results]

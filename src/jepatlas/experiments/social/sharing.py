@@ -86,11 +86,17 @@ def probes_said(results: Sequence[Result]) -> str:
 
 
 def probes_table(results: Sequence[Result]) -> dict[str, Any]:
-    rows = [[r.at["seed"], r.status, *(cell(r.estimate(f"probe_{name}")) for name in PROBES), _why(r)] for r in results]
-    means = [_mean(over_seeds(results, f"probe_{name}"), len(results)) for name in PROBES]
-    rows += [["mean", "", *means, ""], ["published", "", *(str(PUBLISHED.get(name, "")) for name in PROBES), ""]]
+    """With a column of reasons where the inverse of a map did not carry the probe."""
+    reasons = [_why(result) for result in results]
+    rows = [[r.at["seed"], r.status, *(cell(r.estimate(f"probe_{name}")) for name in PROBES)] for r in results]
+    rows += [["mean", "", *(_mean(over_seeds(results, f"probe_{name}"), len(results)) for name in PROBES)],
+             ["published", "", *(str(PUBLISHED.get(name, "")) for name in PROBES)]]  # fmt: skip
+    columns = ["seed", "status", *PROBES.values()]
+    if any(reasons):
+        columns.append("why none through the inverse")
+        rows = [[*row, why] for row, why in zip(rows, [*reasons, "", ""], strict=True)]
     return {"title": "A probe of the teacher, read from the student that learned alone, with 95% intervals by groups",
-            "columns": ["seed", "status", *PROBES.values(), "why none through the inverse"], "rows": rows}  # fmt: skip
+            "columns": columns, "rows": rows}  # fmt: skip
 
 
 def _mean(found: Estimate, seeds: int) -> str:
