@@ -50,7 +50,8 @@ def test_a_sentence_says_which_charts_translate():
     assert "Not judged, for want of held-out states, is a and b." in translations("ab", [])
     mixed = judged(a_b=True, b_a=True, a_c=False, c_a=False, b_c=False, c_b=True)
     assert translations("abc", mixed) == (
-        "Into each other translate a and b. Only one way translate c into b. Not beyond doubt translate a and c."
+        "These translate into each other: a and b. These translate one way only: c into b. "
+        "These do not surely translate: a and c."
     )
 
 

@@ -7,18 +7,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from experiments.social_latents import DIM, agent_result, met, rotation, side, states
+from experiments.social_latents import DIM, EACH, GROUPS, agent_result, met, rotation, side, states
 from social.tiny_scenes import agent, write_scenes
 from torch import nn
 
 from jepatlas.base.errors import InputError
 from jepatlas.base.linear import least_squares, r2
-from jepatlas.experiments import EXPERIMENTS
+from jepatlas.experiments import EXPERIMENTS, Result, Trial
+from jepatlas.experiments.latents import inform
 from jepatlas.experiments.pair_noise import SHARES
-from jepatlas.experiments.social.charts import meet
+from jepatlas.experiments.social.charts import NAMES, meet
+from jepatlas.experiments.social.light import light_sentence, light_table, of_light
 from jepatlas.experiments.social.measures import EFFORT, Effort, measured, translate
 from jepatlas.experiments.social.meetings import meetings
-from jepatlas.experiments.social.runs import LATENTS, kept_rows, train_and_keep
+from jepatlas.experiments.social.runs import LATENTS, kept_rows, run, train_and_keep
 from jepatlas.experiments.social.shift import shifted
 from jepatlas.experiments.social.shift_widths import widths
 from jepatlas.experiments.social.stress import stressed
@@ -179,3 +181,35 @@ def test_experiments_share_their_agents():
 def test_no_two_agents_share_a_seed(name: str):
     for trial in EXPERIMENTS[name].trials("small", 0):
         assert trial.settings["recipe"]["seed"] == 2 * int(trial.at["seed"]) + int(trial.at["view"])
+
+
+def test_what_the_light_alone_aligns_is_told_apart(rng: np.random.Generator):
+    """Untrained networks that have nothing in common but the light, and agents that share the state besides."""
+    z, bright = states(rng), np.arange(GROUPS * EACH) % 2 == 0
+    beam = 5.0 * bright[:, None] * np.ones(DIM)
+    pair = met(z + beam, z @ rotation(rng) + beam, rng)
+    for one in (pair.a, pair.b):
+        one["ids"] = np.array([f"s{i:04d}-{'noon' if lit else 'evening'}" for i, lit in enumerate(bright)])
+        one["untrained"] = one["untrained"] + beam
+    found = {name: estimate.value for name, estimate in of_light(pair, EFFORTS).items()}
+    usual = measured(pair, EFFORTS)
+    assert usual["r2"].value > 0.95 and usual["r2_untrained"].value > 0.8, "the light makes strangers alike"
+    assert 0.8 < found["r2_light_untrained"] < 0.9 and found["r2_light_pca"] < 0.05
+    assert found["r2_within_agents"] > 0.98 and found["r2_within_untrained"] < 0.05
+    assert found["r2_raw_within_beyond"] > 0.9 > usual["beyond"].value
+    held, fit = pair.split.score, pair.split.fit
+    means = np.where(bright[:, None], *(pair.b["h"][fit][bright[fit] == lit].mean(0) for lit in (True, False)))
+    assert found["r2_raw_light_agents"] == pytest.approx(r2(pair.b["h"][held], means[held]))
+    record = {"verdicts": inform(of_light(pair, EFFORTS) | usual, "")}
+    kinds = {"toys": [Result(Trial({"seed": 0}, run, {}), Path(), "finished", record)]}
+    (table,) = light_table(kinds)
+    assert [row[1] for row in table["rows"]] == [NAMES[name] for name in ("agents", "untrained", "pca", "pca_16")]
+    assert f"toys {found['r2_within_agents']:.3f}" in light_sentence(kinds)
+
+
+@pytest.mark.parametrize("name", ["s{}", "s{}-noon", "s-{}"])
+def test_without_several_lights_nothing_is_said_of_them(name: str, rng: np.random.Generator):
+    pair = met(states(rng), states(rng), rng)
+    pair.a["ids"] = pair.b["ids"] = np.array([name.format(i) for i in range(GROUPS * EACH)])
+    assert of_light(pair, EFFORTS) == {}
+    assert light_table({}) == () and light_sentence({}) == ""

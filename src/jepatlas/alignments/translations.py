@@ -66,9 +66,9 @@ def _pairs(names: Sequence[str], judged: Mapping[str, Verdict]) -> str:
         return (
             "Nothing is aligned: no chart translates into another beyond doubt better than chance, or its mean, would."
         )
-    answers = {"both": "Into each other translate {}.", "one": "Only one way translate {}.",
-               "none": "Not beyond doubt translate {}.",
-               "unknown": "Not judged, for want of held-out states, is {}."}  # fmt: skip
+    answers = {"both": "These translate into each other: {}.", "one": "These translate one way only: {}.",
+               "none": "These do not surely translate: {}.",
+               "unknown": "Not judged, for want of held-out states: {}."}  # fmt: skip
     return " ".join(answers[key].format(_listed(found)) for key, found in pairs.items() if found)
 
 

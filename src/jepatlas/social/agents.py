@@ -21,7 +21,7 @@ from jepatlas.social.samples import crops_figure
 __all__ = ["Seeing", "groups_of", "judge_latents", "load_agent", "train_and_judge"]
 
 MOST = 2000  # images that are looked at
-KEYS = ("path", "state", "view")  # columns that every table has
+WANTED = ("path", "state", "view", "label", "group")  # columns that latents may well tell
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ def train_and_judge(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
 
 
 def _why(agent: Seeing, rows: np.ndarray, h_bd: np.ndarray, folder: Path) -> str:
-    """What there was before training, and what may have spoiled it."""
+    """What there was before training, and what may have spoiled it: a shortcut, or else what is slow or even."""
     recipe, table = agent.recipe, agent.seen.table
     untrained = Seeing(recipe, before_training(recipe, agent.seen), agent.seen)
     before = effective_directions(untrained.latents(rows))
-    columns = {name: table.column(name)[rows] for name in table.columns if name not in KEYS}
-    reasons = (spent_on(h_bd, columns), uniform_assignments(recipe.objective, folder),
-               beginning_left(recipe.objective, recipe.training.steps))  # fmt: skip
-    return " ".join([f"Before the first step it was {before:.1f}.", *filter(None, reasons)])
+    columns = {name: table.column(name)[rows] for name in table.columns if name not in WANTED}
+    spent = spent_on(h_bd, columns)
+    others = (uniform_assignments(recipe.objective, folder), beginning_left(recipe.objective, recipe.training.steps))
+    return " ".join([f"Before the first step it was {before:.1f}.", *([spent] if spent else filter(None, others))])

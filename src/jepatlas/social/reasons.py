@@ -33,7 +33,8 @@ def spent_on(h_bd: np.ndarray, columns: Mapping[str, np.ndarray]) -> str:
     if name is None or share < MOST_OF_IT or told[name] < MOST_OF_IT:
         return ""
     return (f"One direction has {share:.0%} of the variance, and {told[name]:.0%} of that is told by the column "
-            f"{name!r}: let it vary less, or hide it by stronger augmentation.")  # fmt: skip
+            f"{name!r}. Where that is not what latents are for, let it vary less, or hide it by stronger "
+            "augmentation.")  # fmt: skip
 
 
 def _told(x_b: np.ndarray, values: np.ndarray) -> float:

@@ -14,6 +14,7 @@ from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, 
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.collapse import ENOUGH, collapsed_at, unheard
+from jepatlas.experiments.social.light import light_sentence, light_table, of_light
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.objectives import OBJECTIVES
@@ -48,7 +49,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    found = judge(meetings(results, lambda met: measured(met, EFFORT[scale])))
+    found = judge(meetings(results, lambda met: measured(met, EFFORT[scale]) | of_light(met, EFFORT[scale])))
     return found if scale == "paper" else replace(found, sentence=f"{found.sentence} {CHOSEN}")
 
 
@@ -75,12 +76,12 @@ def judge(pairs: Sequence[Result]) -> Finding:
         f"differences over seeds, of the same held-out states, R² of I-JEPA is surely above that of {_names(higher)} "
         f"and surely below that of {_names(lower)} (at 95% for all {rivals} comparisons at once). {_collapsed(flat)}So "
         f"I-JEPA counts as above {_names(above)} and below {_names(below)}. Surely beyond the best control, "
-        f"standardised and as they are, over seeds and held-out groups: {_names(beyond)}.",
+        f"standardised and as they are, over seeds and held-out groups: {_names(beyond)}.{light_sentence(kinds)}",
         short=f"I-JEPA {'collapsed, ' if OURS in flat else ''}surely above {len(above)}, below {len(below)} of "
         f"{len(ahead)}",
         verdicts=tuple(_verdict(name, found, counts=not {name, OURS} & {*flat}) for name, found in ahead.items()),
         figures=(bars_figure(kinds, flat),),
-        tables=(scores_table(kinds), lost_table(pairs)),
+        tables=(scores_table(kinds), *light_table(kinds), lost_table(pairs)),
     )  # fmt: skip
 
 

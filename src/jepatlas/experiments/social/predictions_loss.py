@@ -127,7 +127,7 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> float:
 
 def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
     """ρ must surely have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning."""
-    rho = {name: mean_over_seeds(pairs, f"rho_loss_{name}", among=len(TAKEN)) for name in TAKEN}
+    rho = {name: _bounded(mean_over_seeds(pairs, f"rho_loss_{name}", among=len(TAKEN))) for name in TAKEN}
     found = {f"rho_{name}": _turned(one, name) for name, one in rho.items()}
     alive = all(pair.value("fewest") >= ENOUGH for pair in pairs if pair.status == "finished")
     counts = [alive] * len(found)
@@ -147,6 +147,11 @@ def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
         (loss_figure(pairs, looks, TAKEN),) if found["rho_r2"].n else (),
         (loss_table(pairs, looks, TAKEN),),
     )
+
+
+def _bounded(found: Estimate) -> Estimate:
+    """Student's interval knows of no ends, a correlation has them."""
+    return replace(found, low=max(found.low, -1.0), high=min(found.high, 1.0))
 
 
 def _turned(found: Estimate, name: str) -> Estimate:

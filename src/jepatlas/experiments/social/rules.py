@@ -15,7 +15,7 @@ from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Outcome, Result
 from jepatlas.experiments.tables import student
 
-__all__ = ["MEASURES", "estimated", "gaps", "settled"]
+__all__ = ["MEASURES", "estimated", "gaps", "least_of", "settled"]
 
 MEASURES = {"r2": "R²", "dsc": "DSC", "nos_10": "NOS@10"}
 """What alignment is measured by; the last is better when it is lower."""
@@ -38,6 +38,12 @@ def _by_seed(runs: Sequence[Result], key: str) -> dict[int, float]:
 def estimated(differences: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
     """The means of several differences over seeds, with intervals that hold for all of them at once."""
     return {name: student(values, among=len(differences)) for name, values in differences.items()}
+
+
+def least_of(units: Sequence[Estimate]) -> Estimate:
+    """One number in several units, in the one in which it is least: above 0 where it is in all of them."""
+    value, low, high = (min(getattr(unit, end) for unit in units) for end in ("value", "low", "high"))
+    return Estimate(value, low, high, units[0].n)
 
 
 def settled(predicted: Sequence[Estimate]) -> Outcome:

@@ -15,6 +15,7 @@ from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, 
 from jepatlas.experiments.social.agents import PLANS, SHUFFLES, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.collapse import collapsed_at, marked, named, unheard, weighed
+from jepatlas.experiments.social.light import light_sentence, light_table, of_light
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.rules import MEASURES, gaps
@@ -39,7 +40,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    return judge(meetings(results, lambda met: measured(met, EFFORT[scale])))
+    return judge(meetings(results, lambda met: measured(met, EFFORT[scale]) | of_light(met, EFFORT[scale])))
 
 
 def judge(pairs: Sequence[Result]) -> Finding:
@@ -54,18 +55,19 @@ def judge(pairs: Sequence[Result]) -> Finding:
     lost = {(name, key): student(gaps(kinds.get("none", []), kinds.get(name, []), key), among=max(1, sum(heard)))
             for name, key in measures}  # fmt: skip
     worse = [counts[name] for (name, _), found in lost.items() if found.low > 0]
+    titled = {SHUFFLES[name]: runs for name, runs in kinds.items()}
     return Finding(
         weighed(list(lost.values()), heard),
         "; ".join(f"{SHUFFLES[name]}: {_scores(runs)}" for name, runs in kinds.items())
-        + f". {_moved(lost)}{named({SHUFFLES[name]: runs for name, runs in kinds.items()})} Of {len(lost)} measures "
+        + f". {_moved(lost)}{named(titled)} Of {len(lost)} measures "
         f"under a shuffle, {len(worse)} are surely worse than without, by paired differences over seeds; {sum(heard)} "
         f"count, since neither side of them collapsed or was lost, and {sum(worse)} of these are surely worse (at 95% "
-        f"for all that count at once). {_beyond(kinds)}",
+        f"for all that count at once). {_beyond(kinds)}{light_sentence(titled)}",
         short=f"{sum(worse)} of {sum(heard)} measures surely worse"
         + ("" if all(heard) else f"; {heard.count(False)} of collapsed or lost ones left out"),
         verdicts=tuple(unheard(_verdict(name, key, found), counts[name]) for (name, key), found in lost.items()),
         figures=(_figure(kinds),),
-        tables=(_table(kinds),),
+        tables=(_table(kinds), *light_table(titled)),
     )  # fmt: skip
 
 

@@ -17,8 +17,10 @@ from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, 
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.collapse import ENOUGH, UNKNOWN, collapsed_at, marked, unheard, weighed
+from jepatlas.experiments.social.light import light_sentence, light_table, of_light
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
+from jepatlas.experiments.social.rules import least_of
 from jepatlas.experiments.social.scenes import SCENES, STUDIED
 from jepatlas.experiments.social.views_pictures import pictures
 from jepatlas.experiments.social.views_shown import (
@@ -53,7 +55,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    pairs = meetings(results, lambda met: measured(met, EFFORT[scale]))
+    pairs = meetings(results, lambda met: measured(met, EFFORT[scale]) | of_light(met, EFFORT[scale]))
     seen, arrays = pictures(results)
     found = judge(pairs, figures=(spectrum_figure(results), *layers_figure(results)))
     return replace(found, figures=(*seen, *found.figures), arrays=arrays)
@@ -70,6 +72,7 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
     found = weighed([*gains.values(), *absent], [*counts.values(), *(False for _ in absent)])
     bent = [scene for scene, runs in scenes.items() if counts[scene] and not _rigid(runs)]
     beyond = [scene for scene, gain in gains.items() if counts[scene] and gain.low > 0]
+    titled = {SCENES[scene].title: runs for scene, runs in scenes.items()}
     return Finding(
         "holds in part" if found == "holds" and bent else found,
         " ".join(_sentence(scene, runs, gains[scene], nearer[scene]) for scene, runs in scenes.items())
@@ -77,21 +80,20 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
         f"claim where p ≤ {CHANCE} at every seed and R² is surely above that of the best control, between standardised "
         f"latents and between latents as they are, by means with intervals over seeds and held-out groups that hold "
         "at 95% for all scenes that count at once; and against it where it is surely below. The map is an isometry "
-        f"where the best similarity comes within {RIGID}. Neighbours decide nothing.",
+        f"where the best similarity comes within {RIGID}. Neighbours decide nothing.{light_sentence(titled)}",
         short=f"beyond chance and controls in {len(beyond)} of {sum(counts.values())} scenes that count",
         verdicts=(*(unheard(_verdict(scene, gain), counts[scene]) for scene, gain in gains.items()),
                   *(_of_neighbours(scene, found) for scene, found in nearer.items())),
         figures=(controls_figure(scenes), neighbours_figure(scenes), *figures),
-        tables=(scores_table(pairs), controls_table(scenes), neighbours_table(scenes)),
+        tables=(scores_table(pairs), controls_table(scenes), *light_table(titled), neighbours_table(scenes)),
     )  # fmt: skip
 
 
 def _gain(runs: Sequence[Result], among: int) -> Estimate:
     """R² beyond the best control, in the unit in which it is less; not surely above 0 where some seed's pairs are no
     better than chance."""
-    units = [over_seeds_and_groups(runs, name, among) for name in ("beyond", "beyond_raw")]
-    value, low, high = (min(getattr(unit, end) for unit in units) for end in ("value", "low", "high"))
-    return Estimate(value, low if _better_than_chance(runs) else -np.inf, high, units[0].n)
+    found = least_of([over_seeds_and_groups(runs, name, among) for name in ("beyond", "beyond_raw")])
+    return found if _better_than_chance(runs) else replace(found, low=-np.inf)
 
 
 def _better_than_chance(runs: Sequence[Result]) -> bool:
