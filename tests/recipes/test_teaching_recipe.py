@@ -94,6 +94,12 @@ def test_recipes_survive_their_files(kind: str, scenes: Path, tmp_path: Path):
     assert any_recipe(tmp_path) == recipe == recipe_from_plain(yaml.safe_load(recipe_text(recipe)))
 
 
+def test_one_agent_twice_is_refused(scenes: Path):
+    with pytest.raises(InputError, match="one agent twice"):
+        MutualRecipe(agent(scenes, "left"), agent(scenes, "left"))
+    assert MutualRecipe(agent(scenes, "left"), agent(scenes, "left", seed=1)).second.seed == 1
+
+
 def test_where_a_run_reports_does_not_change_what_it_is(scenes: Path):
     recipe = recipes(scenes)["cross"]
 

@@ -159,15 +159,30 @@ def test_one_image_through_two_pipelines_is_two_views(table: Path, tmp_path: Pat
     assert call("train", "vision", table, "--view", "left", *SMALL, "--out", tmp_path / "run") == 0
     files = {}
     for name, words in {"as it is": [], "A": ["--pipeline", "A"], "again": ["--pipeline", "A"],
-                        "B": ["--pipeline", "B"], "other": ["--pipeline", "A", "--seed", "1"]}.items():  # fmt: skip
+                        "B": ["--pipeline", "B"], "other": ["--pipeline", "A", "--seed", "1"],
+                        "all": ["--pipeline", "A", "--part", "all"]}.items():  # fmt: skip
         assert call("encode", tmp_path / "run", *words, "--out", tmp_path / f"{name}.npz") == 0
         files[name] = np.load(tmp_path / f"{name}.npz")
     assert (files["A"]["h"] == files["again"]["h"]).all()
+    same = np.isin(files["all"]["ids"], files["A"]["ids"])  # an image looks the same in whatever part
+    np.testing.assert_allclose(files["all"]["h"][same], files["A"]["h"], rtol=0, atol=1e-5)
     for name in ("as it is", "B", "other"):
         assert not np.allclose(files["A"]["h"], files[name]["h"]) and (files["A"]["ids"] == files[name]["ids"]).all()
     capsys.readouterr()
     assert call("encode", tmp_path / "run", "--pipeline", "C") == 2
     assert "There is no augmentation pipeline 'C'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train", "vision", "--images", "objects", "--objectve", "byol"),
+        ("sweep", "vision", "--images", "objects", "--vary", "objectve=byol"),
+    ],
+)
+def test_a_misspelt_choice_is_told_which_one_was_meant(words: tuple[str, ...], capsys) -> None:
+    assert call(*words) == 2
+    assert "There is no option --objectve. Did you mean --objective?" in capsys.readouterr().err
 
 
 def test_what_is_held_out_is_the_same_for_all_views_and_whole_groups(table: Path) -> None:

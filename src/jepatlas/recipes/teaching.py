@@ -76,6 +76,9 @@ class MutualRecipe:
 
     def __post_init__(self) -> None:
         check_pairs(self.pairs, self.training)
+        if self.first == self.second:
+            raise InputError("Both agents have the same recipe, view and seed included: they would be one agent twice, "
+                             "with nothing to teach. Give two views, or two seeds.")  # fmt: skip
         if self.first.training != self.second.training:
             raise InputError("Two agents that teach each other are trained together, but their recipes differ in "
                              f"{', '.join(_differing(self.first.training, self.second.training))}.")  # fmt: skip

@@ -93,8 +93,8 @@ def _given(
     for start in range(0, len(rows), BATCH):
         part = rows[start : start + BATCH]
         some = np.asarray(images[part])
-        some = some if view is None else _through(some, *view, first=start)
-        yield some if shuffle is None else shuffle(some, part)
+        some = some if shuffle is None else shuffle(some, part)
+        yield some if view is None else _through(some, part, *view)
 
 
 @torch.no_grad()
@@ -127,10 +127,10 @@ def _arrays(found: _Encoded, table: ViewTable, rows: np.ndarray) -> dict[str, np
     return arrays | {"raw": found.raw} | {f"layer{number:02d}": layer for number, layer in enumerate(found.layers)}
 
 
-def _through(images: np.ndarray, pipeline: str, seed: int, *, first: int) -> np.ndarray:
+def _through(images: np.ndarray, rows: np.ndarray, pipeline: str, seed: int) -> np.ndarray:
     """Each image augmented once, as bytes again."""
     named = pipeline_named(pipeline)
-    seen = augmented(images, named, images.shape[1:3], seed=seed, name=f"view {pipeline}", first=first)
+    seen = augmented(images, named, images.shape[1:3], rows, seed=seed, name=f"view {pipeline}")
     return (seen * 255).round().byte().permute(0, 2, 3, 1).numpy()
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import tyro
 from rich.console import Console
@@ -29,6 +29,7 @@ R = TypeVar("R")
 class GridOptions:
     """Options of every sweep."""
 
+    verb: ClassVar[str] = "sweep"
     vary: Annotated[tuple[str, ...], tyro.conf.arg(name="vary"), tyro.conf.UseAppendAction] = ()
     """NAME=VALUE,VALUE,...: an option of `train` and its values. Repeat for a grid."""
     workers: int = os.cpu_count() or 1
@@ -46,7 +47,7 @@ def run_grid(
 ) -> int:
     """Carry `job` out for every point of the grid; `shown` says in a line what its verdicts, by name, come to."""
     console = console_for(options.json)
-    jobs = make_jobs(recipe, options.vary)
+    jobs = make_jobs(recipe, options.vary, options.verb)
     open_executor = dask_cluster(options.dask) if options.dask else local_processes(options.workers)
     say(console, f"{len(jobs)} runs in {options.out}")
     out = options.out.absolute()
@@ -61,8 +62,8 @@ def run_grid(
     return 0 if all(r.status == "finished" for r in results) else 1
 
 
-def make_jobs(recipe: Any, vary: tuple[str, ...]) -> list[Job]:
-    """The grid of all combinations, each applied as `train` would apply it."""
+def make_jobs(recipe: Any, vary: tuple[str, ...], verb: str = GridOptions.verb) -> list[Job]:
+    """The grid of all combinations, each applied as `train` would apply it; `verb` has the help that errors name."""
     axes = [_axis(text) for text in vary]
     if len({name for name, _ in axes}) < len(axes):
         raise InputError(f"Each --vary names another option, but these were given: {' '.join(vary)}")
@@ -70,7 +71,7 @@ def make_jobs(recipe: Any, vary: tuple[str, ...]) -> list[Job]:
     for values in itertools.product(*(axis for _, axis in axes)):
         words = [word for (name, _), value in zip(axes, values, strict=True) for word in (f"--{name}", value)]
         name = "_".join(f"{name}={value}" for (name, _), value in zip(axes, values, strict=True)) or "run"
-        jobs.append(Job(name.replace("/", "-"), to_plain(_apply(recipe, words))))
+        jobs.append(Job(name.replace("/", "-"), to_plain(_apply(recipe, words, verb))))
     return jobs
 
 
@@ -83,11 +84,11 @@ def _axis(text: str) -> tuple[str, list[str]]:
     return name.removeprefix("--"), values.split(",")
 
 
-def _apply(recipe: R, words: list[str]) -> R:
+def _apply(recipe: R, words: list[str], verb: str) -> R:
     left, chosen = choose_recipe(words, recipe)
     typed = Annotated[type(recipe), tyro.conf.arg(name="")]
     point = make_dataclass("Point", [("recipe", typed, field(default_factory=lambda: chosen))], frozen=True)
-    return parse(point, "sweep --vary", left, point()).recipe
+    return parse(point, verb, left, point()).recipe
 
 
 def _tell(console: Console, result: SweepResult, shown: Callable[[dict[str, Any]], str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from jepatlas.recipes import read_recipe
 __all__ = ["choices_help", "choose_recipe"]
 
 R = TypeVar("R")
+ALIKE = 0.85  # of two names of which one may be a slip of the other
 
 
 def choose_recipe(words: list[str], recipe: R) -> tuple[list[str], R]:
@@ -32,7 +34,16 @@ def choose_recipe(words: list[str], recipe: R) -> tuple[list[str], R]:
         kinds, words = _take(choice.flag, words)
         if kinds:
             recipe = choice.set(recipe, kinds[-1])
+    _refuse_misspelt(words, done)
     return words, recipe
+
+
+def _refuse_misspelt(words: list[str], flags: set[str]) -> None:
+    """Options of the kinds are the parser's to check, which does not know of the choices themselves."""
+    for word in words:
+        name = word.partition("=")[0]
+        if name.startswith("--") and "." not in name and (meant := get_close_matches(name, flags, 1, ALIKE)):
+            raise InputError(f"There is no option {name}. Did you mean {meant[0]}?")
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import tyro
 
@@ -33,6 +33,7 @@ Agents on images: jepatlas sweep vision --help"""
 
 @dataclass(frozen=True)
 class SweepVision(GridOptions):
+    verb: ClassVar[str] = "sweep vision"
     recipe: Annotated[VisionRecipe, tyro.conf.arg(name="")] = field(default_factory=VisionRecipe)
 
 
@@ -48,7 +49,7 @@ def main(words: list[str]) -> int:
     if words[:1] == ["vision"]:
         return _vision(words[1:])
     left, recipe = choose_recipe(words, Recipe())
-    options = parse(Sweep, "sweep", left, Sweep(recipe=recipe))
+    options = parse(Sweep, Sweep.verb, left, Sweep(recipe=recipe))
     return run_grid(options, options.recipe, run_job, _certified)
 
 
@@ -62,7 +63,7 @@ def _certified(verdicts: dict[str, Any]) -> str:
 
 def _vision(words: list[str]) -> int:
     left, recipe = choose_recipe(named(words), VisionRecipe())
-    options = parse(SweepVision, "sweep vision", left, SweepVision(recipe=recipe))
+    options = parse(SweepVision, SweepVision.verb, left, SweepVision(recipe=recipe))
     recipe = replace(options.recipe, images=options.recipe.images.sealed())
     return run_grid(options, recipe, train_and_judge, _directions)
 

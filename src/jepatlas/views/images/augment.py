@@ -34,16 +34,16 @@ def augment(images: Tensor, drawn: Drawn, size: tuple[int, int], *, compiled: bo
 
 
 def augmented(
-    images: np.ndarray, pipeline: Pipeline, size: tuple[int, int], *, seed: int, name: str, first: int = 0
+    images: np.ndarray, pipeline: Pipeline, size: tuple[int, int], numbers: np.ndarray, *, seed: int, name: str
 ) -> Tensor:
     """Images (b, h, w, 3) or (b, h, w), each augmented once: the view of them that a pipeline gives.
 
-    What is drawn depends on (seed, name) and the number of the image alone, which is `first` for the first one; so
-    two pipelines show the same images, and parts of a data set may be asked for one after the other.
+    What is drawn depends on (seed, name) and the image's number in its data set alone; so two pipelines show the same
+    images, and an image looks the same in whatever part of the data set it is asked for.
     """
     images = colour(images)
     shape = (images.shape[1], images.shape[2])
-    each = [draw(pipeline, 1, shape, numpy_generator(seed, name, first + number)) for number in range(len(images))]
+    each = [draw(pipeline, 1, shape, numpy_generator(seed, name, number)) for number in numbers.tolist()]
     drawn = Drawn(*(np.concatenate(parts) for parts in zip(*(vars(one).values() for one in each), strict=True)))
     return augment(torch.from_numpy(images), drawn, size)
 
