@@ -111,20 +111,27 @@ def _key(unit: str, part: str, name: str) -> str:
 def light_sentence(kinds: Kinds) -> str:
     """In words, with a space before it; nothing where there is but one light."""
     lit = _lit(kinds)
-    said = "; ".join(_said(title, runs, len(lit)) for title, runs in lit.items())
-    return (f" Within a light, which both views share (R² between standardised latents; looked at after results were "
-            f"known, so it decides nothing): {said}.") if said else ""  # fmt: skip
+    if not lit:
+        return ""
+    alone = ", ".join(f"{title} {over_seeds(runs, 'r2_light_agents').value:.2f}" for title, runs in lit.items())
+    blind = [over_seeds(runs, "r2_light_untrained").value for runs in lit.values()]
+    return (" Of all this, the light that both views share was looked at after results were known, so it decides "
+            f"nothing. By R² between standardised latents, the light alone tells of trained agents: {alone}; of "
+            f"untrained ones: {_range(blind)}. Within a light: "
+            + "; ".join(_said(title, runs, len(lit)) for title, runs in lit.items()) + ".")  # fmt: skip
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low} to {high}"
 
 
 def _said(title: str, runs: Sequence[Result], among: int) -> str:
     """Beyond the best control in the unit in which that is less."""
     value = {name: over_seeds(runs, f"r2_within_{name}").value for name in COMPARED}
-    alone = {name: over_seeds(runs, f"r2_light_{name}").value for name in ("agents", "untrained")}
     gain = least_of([over_seeds_and_groups(runs, f"{unit}_within_beyond", among) for unit in UNITS])
     best = max(CONTROLS, key=value.__getitem__)
-    return (f"{title} {value['agents']:.3f}, {NAMES[best]} {value[best]:.3f}, beyond the best {cell(gain)} in the unit "
-            f"in which that is less; the light alone tells {alone['agents']:.3f} of trained, "
-            f"{alone['untrained']:.3f} of untrained agents")  # fmt: skip
+    return f"{title} {value['agents']:.2f}, {NAMES[best]} {value[best]:.2f}, beyond the best control {cell(gain, 2)}"
 
 
 def _lit(kinds: Kinds) -> Kinds:
