@@ -20,6 +20,7 @@ from jepatlas.experiments.social.charts import NAMES, meet
 from jepatlas.experiments.social.light import light_sentence, light_table, of_light
 from jepatlas.experiments.social.measures import EFFORT, Effort, measured, translate
 from jepatlas.experiments.social.meetings import meetings
+from jepatlas.experiments.social.probed import probe_table, probed
 from jepatlas.experiments.social.runs import LATENTS, kept_rows, run, train_and_keep
 from jepatlas.experiments.social.shift import shifted
 from jepatlas.experiments.social.shift_widths import widths
@@ -214,3 +215,20 @@ def test_without_several_lights_nothing_is_said_of_them(name: str, rng: np.rando
     pair.a["ids"] = pair.b["ids"] = np.array([name.format(i) for i in range(GROUPS * EACH)])
     assert of_light(pair, EFFORTS) == {}
     assert light_table({}) == () and light_sentence({}) == ""
+
+
+def test_what_a_probe_reads_of_agents_and_of_untrained_ones(rng: np.random.Generator):
+    """Agents whose latents hold the label, and untrained ones that know nothing of it."""
+    z = states(rng)
+    pair = met(z, z, rng)
+    for one in (pair.a, pair.b):
+        one["h"] = one["h"] + 4.0 * (one["labels"] == "car")[:, None]
+    found = {name: estimate.value for name, estimate in probed(pair).items()}
+    assert found["probe_h"] == 1.0 and 0.3 < found["probe_untrained"] < 0.7
+    held = pair.a["labels"][pair.split.score]
+    assert found["probe_majority"] == max((held == kind).mean() for kind in ("car", "mug"))
+    record = {"verdicts": inform(probed(pair), "")}
+    (table,) = probe_table({"toys": [Result(Trial({"seed": 0}, run, {}), Path(), "finished", record)]})
+    assert table["rows"][0][:2] == ["toys", "1.000"]
+    del pair.a["labels"]
+    assert probed(pair) == {} and probe_table({}) == ()

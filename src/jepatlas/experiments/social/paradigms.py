@@ -19,6 +19,7 @@ from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.objectives import OBJECTIVES
 from jepatlas.experiments.social.paradigms_shown import bars_figure, lost_table, scores_table
+from jepatlas.experiments.social.probed import probe_table, probed
 from jepatlas.experiments.social.rules import gaps
 from jepatlas.experiments.tables import grouped, over_seeds, over_seeds_and_groups, spread, student
 
@@ -49,7 +50,8 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    found = judge(meetings(results, lambda met: measured(met, EFFORT[scale]) | of_light(met, EFFORT[scale])))
+    effort = EFFORT[scale]
+    found = judge(meetings(results, lambda met: measured(met, effort) | of_light(met, effort) | probed(met)))
     return found if scale == "paper" else replace(found, sentence=f"{found.sentence} {CHOSEN}")
 
 
@@ -81,7 +83,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
         f"{len(ahead)}",
         verdicts=tuple(_verdict(name, found, counts=not {name, OURS} & {*flat}) for name, found in ahead.items()),
         figures=(bars_figure(kinds, flat),),
-        tables=(scores_table(kinds), *light_table(kinds), lost_table(pairs)),
+        tables=(scores_table(kinds), *light_table(kinds), *probe_table(kinds), lost_table(pairs)),
     )  # fmt: skip
 
 

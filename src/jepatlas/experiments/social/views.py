@@ -20,6 +20,7 @@ from jepatlas.experiments.social.collapse import ENOUGH, UNKNOWN, collapsed_at, 
 from jepatlas.experiments.social.light import light_sentence, light_table, of_light
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
+from jepatlas.experiments.social.probed import probe_table, probed
 from jepatlas.experiments.social.rules import least_of
 from jepatlas.experiments.social.scenes import SCENES, STUDIED
 from jepatlas.experiments.social.views_pictures import pictures
@@ -55,7 +56,8 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    pairs = meetings(results, lambda met: measured(met, EFFORT[scale]) | of_light(met, EFFORT[scale]))
+    effort = EFFORT[scale]
+    pairs = meetings(results, lambda met: measured(met, effort) | of_light(met, effort) | probed(met))
     seen, arrays = pictures(results)
     found = judge(pairs, figures=(spectrum_figure(results), *layers_figure(results)))
     return replace(found, figures=(*seen, *found.figures), arrays=arrays)
@@ -85,7 +87,8 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
         verdicts=(*(unheard(_verdict(scene, gain), counts[scene]) for scene, gain in gains.items()),
                   *(_of_neighbours(scene, found) for scene, found in nearer.items())),
         figures=(controls_figure(scenes), neighbours_figure(scenes), *figures),
-        tables=(scores_table(pairs), controls_table(scenes), *light_table(titled), neighbours_table(scenes)),
+        tables=(scores_table(pairs), controls_table(scenes), *light_table(titled), *probe_table(titled),
+                neighbours_table(scenes)),
     )  # fmt: skip
 
 
