@@ -18,7 +18,7 @@ from jepatlas.experiments.social import predictions_loss as by_loss
 from jepatlas.experiments.social import predictions_predictors as by_predictor
 from jepatlas.experiments.social import predictions_stability as by_objective
 from jepatlas.experiments.social import predictions_worlds as by_world
-from jepatlas.experiments.social.prediction import Prediction
+from jepatlas.experiments.social.predictions_outcome import Prediction
 from jepatlas.experiments.social.predictions_runs import held_out_loss, step_name
 from jepatlas.experiments.social.runs import run
 

@@ -22,7 +22,7 @@ from jepatlas.experiments.social import (
 from jepatlas.experiments.social.agents import PLANS
 from jepatlas.experiments.social.collapse import ENOUGH
 from jepatlas.experiments.social.measures import EFFORT
-from jepatlas.experiments.social.prediction import Prediction
+from jepatlas.experiments.social.predictions_outcome import Prediction
 
 __all__ = ["EXPERIMENT", "judge"]
 

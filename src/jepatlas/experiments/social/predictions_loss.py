@@ -25,7 +25,7 @@ from jepatlas.experiments.social.charts import Met, charts_of
 from jepatlas.experiments.social.collapse import ENOUGH, weighed
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.meetings import paired
-from jepatlas.experiments.social.prediction import Prediction, verdicts
+from jepatlas.experiments.social.predictions_outcome import Prediction, verdicts
 from jepatlas.experiments.social.predictions_runs import run_watched, step_name
 from jepatlas.experiments.social.predictions_shown import loss_figure, loss_table
 from jepatlas.experiments.social.rules import MEASURES

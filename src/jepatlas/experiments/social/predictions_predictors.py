@@ -18,7 +18,7 @@ from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.collapse import collapsed_at, weighed
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import paired
-from jepatlas.experiments.social.prediction import COLLAPSED, Prediction, verdicts
+from jepatlas.experiments.social.predictions_outcome import COLLAPSED, Prediction, verdicts
 from jepatlas.experiments.social.predictions_shown import predictors_figure, predictors_table
 from jepatlas.experiments.social.rules import estimated, gaps
 from jepatlas.experiments.tables import at, cell, extremes, grouped, over_seeds

@@ -24,7 +24,7 @@ from jepatlas.experiments.social.charts import Met
 from jepatlas.experiments.social.collapse import collapsed_at, in_part
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.meetings import meetings
-from jepatlas.experiments.social.prediction import Prediction, verdicts
+from jepatlas.experiments.social.predictions_outcome import Prediction, verdicts
 from jepatlas.experiments.social.predictions_shown import stability_figure, stability_table
 from jepatlas.experiments.social.rules import gaps, settled
 from jepatlas.experiments.tables import cell, grouped, over_seeds, student

@@ -18,7 +18,7 @@ from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.collapse import collapsed_at, weighed
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import paired
-from jepatlas.experiments.social.prediction import COLLAPSED, Prediction, verdicts
+from jepatlas.experiments.social.predictions_outcome import COLLAPSED, Prediction, verdicts
 from jepatlas.experiments.social.predictions_runs import run_elsewhere
 from jepatlas.experiments.social.predictions_shown import worlds_figure, worlds_table
 from jepatlas.experiments.social.rules import MEASURES, estimated, gaps
