@@ -15,7 +15,7 @@ from jepatlas.base.files import read_json
 from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
 from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, see
 from jepatlas.social import collapse_verdict, latents_of, load_agent, train_and_judge
-from jepatlas.social.reasons import beginning_left, spent_on, uniform_assignments
+from jepatlas.social.reasons import beginning_left, shortcut, uniform_assignments, widest
 from jepatlas.verbs.grids import make_jobs
 from jepatlas.verbs.options import parse
 from jepatlas.verbs.recipe_options import choose_recipe
@@ -400,12 +400,15 @@ def test_what_latents_are_spent_on_is_named() -> None:
     light, kind = np.array(["noon", "dusk"])[rng.integers(0, 2, 200)], rng.integers(0, 5, 200).astype(str)
     columns = {"lighting": light, "label": kind, "time": np.arange(200).astype(str), "camera": np.full(200, "one")}
     h = rng.standard_normal((200, 6)) + 20 * (light == "noon")[:, None] * np.eye(6)[2]
-    first = np.square(np.linalg.svd(h - h.mean(0), compute_uv=False))
-    assert spent_on(h, columns).startswith(f"One direction has {first[0] / first.sum():.0%} of the variance, and 99%")
-    assert "'lighting'" in spent_on(h, columns)
-    del columns["lighting"]  # all others tell nothing of it, least of all one with a value for every image
-    assert spent_on(h, columns) == spent_on(h, {}) == ""
-    assert spent_on(rng.standard_normal((200, 6)), {"lighting": light}) == spent_on(h * 0, {"lighting": light}) == ""
+    share, along = widest(h)
+    variances = np.square(np.linalg.svd(h - h.mean(0), compute_uv=False))
+    assert share == pytest.approx(variances[0] / variances.sum()) and abs(np.corrcoef(along, h[:, 2])[0, 1]) > 0.99
+    assert shortcut(along, columns).startswith("Of that, 99% is told by the column 'lighting'")
+    speed = {"speed": (h[:, 2] + rng.standard_normal(200)).round(6).astype(str)}
+    assert shortcut(along, speed).startswith("Of that, 99% is told by the column 'speed'")
+    del columns["lighting"]  # all others tell nothing of it, least of all a text with a value for every image
+    names = {"name": np.array([f"image {number}" for number in range(200)])}
+    assert shortcut(along, columns | names) == shortcut(along, {}) == shortcut(along * 0, {"lighting": light}) == ""
 
 
 @pytest.mark.parametrize(

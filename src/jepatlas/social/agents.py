@@ -15,7 +15,7 @@ from jepatlas.recipes import SeenImages, VisionRecipe, build_vision, load_recipe
 from jepatlas.runs import train_job, trained
 from jepatlas.social.directions import collapse_verdict, effective_directions
 from jepatlas.social.latents import before_training, encode_images
-from jepatlas.social.reasons import beginning_left, spent_on, uniform_assignments
+from jepatlas.social.reasons import beginning_left, shortcut, uniform_assignments, widest
 from jepatlas.social.samples import crops_figure
 
 __all__ = ["Seeing", "groups_of", "judge_latents", "load_agent", "train_and_judge"]
@@ -76,7 +76,8 @@ def _why(agent: Seeing, rows: np.ndarray, h_bd: np.ndarray, folder: Path) -> str
     recipe, table = agent.recipe, agent.seen.table
     untrained = Seeing(recipe, before_training(recipe, agent.seen), agent.seen)
     before = effective_directions(untrained.latents(rows))
-    columns = {name: table.column(name)[rows] for name in table.columns if name not in WANTED}
-    spent = spent_on(h_bd, columns)
+    share, along = widest(h_bd)
+    spent = shortcut(along, {name: table.column(name)[rows] for name in table.columns if name not in WANTED})
     others = (uniform_assignments(recipe.objective, folder), beginning_left(recipe.objective, recipe.training.steps))
-    return " ".join([f"Before the first step it was {before:.1f}.", *([spent] if spent else filter(None, others))])
+    return " ".join([f"Before the first step it was {before:.1f}. One direction has {share:.0%} of the variance.",
+                     *([spent] if spent else filter(None, others))])  # fmt: skip
