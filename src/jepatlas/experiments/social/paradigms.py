@@ -28,7 +28,7 @@ __all__ = ["EXPERIMENT", "judge"]
 OURS = "ijepa"
 STUDIED: dict[Scale, tuple[str, ...]] = {
     "tiny": ("ijepa", "mae", "simclr"),
-    "small": ("ijepa", "lejepa", "mae", "autoencoder", "simclr", "byol"),
+    "small": ("ijepa", "lejepa", "mae", "autoencoder", "simclr", "byol", "moco-v3", "dino"),
     "paper": tuple(OBJECTIVES),
 }
 CHOSEN = (
