@@ -25,6 +25,7 @@ from jepatlas.experiments.social.runs import LATENTS, kept_rows, run, train_and_
 from jepatlas.experiments.social.shift import shifted
 from jepatlas.experiments.social.shift_widths import widths
 from jepatlas.experiments.social.stress import stressed
+from jepatlas.experiments.social.truncations import truncated, truncations_table
 from jepatlas.recipes import Augmentation, see
 from jepatlas.social import latents_of
 from jepatlas.views.images import Shuffle
@@ -232,3 +233,22 @@ def test_what_a_probe_reads_of_agents_and_of_untrained_ones(rng: np.random.Gener
     assert table["rows"][0][:2] == ["toys", "1.000"]
     del pair.a["labels"]
     assert probed(pair) == {} and probe_table({}) == ()
+
+
+def test_truncation_decides_what_an_ill_conditioned_inverse_makes_of_neighbours(rng: np.random.Generator):
+    """A faint direction of the map carries noise only: its inverse drowns the rest, the map itself does not."""
+    z = states(rng)
+    faint = np.where(np.arange(DIM) == 0, 1e-3, 1.0)
+    noise = 0.02 * rng.standard_normal(z.shape)
+    pair = met(z, (z * faint + noise) @ rotation(rng), rng)
+    found = {name: estimate.value for name, estimate in truncated(pair, EFFORTS).items()}
+    usual = measured(pair, EFFORTS)
+    assert not found.keys() & usual.keys()
+    assert found["nos_tau_100_agents"] == pytest.approx(usual["nos_10"].value), "the study's own"
+    assert found["dsc_tau_100_agents"] == pytest.approx(usual["dsc"].value)
+    assert found["nos_tau_1e+06_agents"] > found["nos_tau_10_agents"] + 0.1 and found["dsc_tau_10_agents"] > 0.8
+    assert usual["nos_10_there"].value < 0.2 and usual["dsc_there"].value > 0.9
+    record = {"verdicts": inform(truncated(pair, EFFORTS) | usual, "")}
+    table = truncations_table({"toys": [Result(Trial({"seed": 0}, run, {}), Path(), "finished", record)]})
+    assert [len(row) for row in table["rows"]] == [len(table["columns"])] * 4
+    assert table["rows"][0][-1] == f"{usual['nos_10_there'].value:.3f}"

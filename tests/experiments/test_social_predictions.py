@@ -31,11 +31,13 @@ def rng() -> np.random.Generator:
 
 
 def pairs(numbers: Callable[[str, int], Mapping[str, float]], *objectives: str) -> list[Result]:
-    """Three seeds of each, whose numbers are given."""
+    """Three seeds of each, whose numbers are given; with no inverse as with one, where nothing else is said."""
     made = []
     for name in objectives:
         for seed in range(3):
-            found = {key: Estimate(v, v, v, 9) for key, v in ({"directions": 9.0} | dict(numbers(name, seed))).items()}
+            given = {"directions": 9.0} | dict(numbers(name, seed))
+            there = {f"{key}_there": v for key, v in given.items() if key.endswith(("dsc", "nos_10"))}
+            found = {key: Estimate(v, v, v, 9) for key, v in (there | given).items()}
             place = {"scene": "rendered", "objective": name, "seed": seed}
             made.append(Result(Trial(place, run, {}), Path(), "finished", {"verdicts": inform(found, "")}))
     return made
@@ -58,6 +60,14 @@ def test_a_lower_loss(r2: float, beyond: float, fewest: float, outcome: str):
     found = by_loss.judge(made, LOOKS)
     assert found.outcome == outcome and len(found.tables[0]["rows"]) == 3 * len(LOOKS)
     assert found.verdicts[0].passed is (None if fewest < 2 else r2 < 0)
+
+
+def test_neighbours_that_follow_the_loss_one_way_alone_do_not_count():
+    rho = {"rho_loss_r2": 0.0, "rho_loss_beyond": 0.0, "rho_loss_dsc": -0.9, "rho_loss_nos_10": 0.9}
+    there = {"rho_loss_dsc_there": 0.0, "rho_loss_nos_10_there": 0.0}
+    wild = [pairs(lambda name, seed, more=more: rho | more | {"fewest": 9.0, "rho_loss_r2": 0.5 * (seed - 1)}, "ijepa")
+            for more in ({}, there)]  # fmt: skip
+    assert [by_loss.judge(made, LOOKS).outcome for made in wild] == ["holds in part", "undecided"]
 
 
 def test_a_loss_that_aligns_worse_refutes():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jepatlas.base.records import Estimate
-from jepatlas.experiments import Result, Trial
+from jepatlas.experiments import Finding, Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social import pairs as social_pairs
 from jepatlas.experiments.social import paradigms as social_paradigms
@@ -29,12 +29,14 @@ BEYOND = ("beyond", "beyond_raw")
 
 
 def pairs(numbers: Callable[[dict], Mapping[str, float]], *places: Mapping[str, str | int]) -> list[Result]:
-    """Three seeds of each kind of pair, which differ a bit."""
+    """Three seeds of each kind of pair, which differ a bit; with no inverse as with one, where nothing else is said."""
     made = []
     for place in places:
         for seed in range(3):
             at: dict[str, str | int | float] = {**USUAL, **place, "seed": seed}
-            found = {name: Estimate(v + 1e-3 * seed, v, v, 9) for name, v in numbers(at).items()}
+            given = numbers(at)
+            there = {f"{key}_there": given[key] for key in ("dsc", "nos_10", "beyond_nos_10") if key in given}
+            found = {name: Estimate(v + 1e-3 * seed, v, v, 9) for name, v in (there | dict(given)).items()}
             made.append(Result(Trial(at, run, {}), Path(), "finished", {"verdicts": inform(found, "")}))
     return made
 
@@ -265,3 +267,18 @@ def lost(made: list[Result], **place: str) -> list[Result]:
     """The same pairs, of which those of one place crashed."""
     return [replace(one, status="crashed", record={}) if all(one.at[key] == value for key, value in place.items())
             else one for one in made]  # fmt: skip
+
+
+def test_neighbours_count_only_both_ways():
+    """What is lost through the inverse of the map alone may be the inverse's."""
+    level = {"none": 0.9, "patches": 0.5, "pixels": 0.4}
+
+    def judged(there: Mapping[str, float]) -> Finding:
+        return social_structure.judge(pairs(
+            lambda at: SCORES | {"r2": 0.8, "dsc": 0.8, "nos_10": 1 - level[at["shuffle"]], "beyond": 0.1,
+                                 "nos_10_there": 1 - there[at["shuffle"]], "beyond_raw": 0.1},
+            *({"shuffle": name} for name in level)))  # fmt: skip
+
+    assert judged(level).outcome == "holds in part"
+    assert judged(dict.fromkeys(level, 0.9)).outcome == "undecided"
+    assert judged({"none": 0.4, "patches": 0.5, "pixels": 0.9}).outcome == "undecided", "nor is it refuted one way"

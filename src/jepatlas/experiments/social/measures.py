@@ -2,7 +2,8 @@
 
     R²               of the map, between standardised latents; `raw`: of a map between latents as they are
     R² of a rotation of the best similarity between latents as they are: what an isometry would keep
-    DSC, NOS@k       of the first agent's latents and what the inverse makes of the second's
+    DSC, NOS@k       of the first agent's latents and what the inverse makes of the second's, truncated at τ = 100
+    … there          of what the map makes of the first agent's latents, and the second's: with no inverse
     κ                of least squares between the principal directions with 99% of the variance on either side
 
 Intervals come from halves of the groups, p from pairing whole groups anew; neither fits the map again, so that all of
@@ -18,7 +19,7 @@ import numpy as np
 
 from jepatlas.align.maps import LeastSquaresMap, ProcrustesMap, RidgeMap
 from jepatlas.align.nulls import half_sample_intervals, permutation_null
-from jepatlas.align.similarity import NEIGHBOURS, cka_debiased, dsc, neighbour_overlap
+from jepatlas.align.similarity import NEIGHBOURS, cka_debiased, dsc, neighbour_overlap, nos
 from jepatlas.base.linear import evenly, r2
 from jepatlas.base.records import Direction, Estimate
 from jepatlas.base.seeding import numpy_generator
@@ -28,7 +29,8 @@ from jepatlas.experiments.social.charts import CONTROLS, Met, charts_of, leading
 __all__ = ["EFFORT", "LIMIT", "Effort", "Translation", "measured", "translate"]
 
 LIMIT = 100.0  # τ, above which the inverse is truncated; the preprint names none
-DIRECTIONS: dict[str, Direction] = {"r2": "higher", "r2_raw": "higher", "dsc": "higher", "nos_10": "lower"}
+DIRECTIONS: dict[str, Direction] = {"r2": "higher", "r2_raw": "higher", "dsc": "higher", "dsc_there": "higher",
+                                    "nos_10": "lower", "nos_10_there": "lower"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ class Translation:
             "r2": r2(self.target[order], self.predicted[rows]),
             "r2_raw": r2(self.raw[0][order], self.raw[1][rows]),
             "dsc": dsc(self.own[rows], self.back[order]),
+            "dsc_there": dsc(self.predicted[rows], self.target[order]),
             "nos_10": self.neighbourhoods(rows, order, (10,))["nos_10"],
+            "nos_10_there": nos(self.predicted[rows], self.target[order], 10) if len(rows) > 10 else np.nan,
         }
 
     def neighbourhoods(self, rows: np.ndarray, order: np.ndarray, ks: tuple[int, ...] = NEIGHBOURS) -> dict[str, float]:
@@ -96,7 +100,7 @@ def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
     """Everything that is compared of a pair of agents: `r2`, `r2_pca`, … and `beyond`, R² over the best control.
 
     The same of latents as they are is `r2_raw`, `r2_raw_pca`, … and `beyond_raw`; of distances and of neighbours
-    `beyond_dsc` and `beyond_nos_10`, which is above 0 where neighbours are kept better.
+    `beyond_dsc` and `beyond_nos_10`, which is above 0 where neighbours are kept better, and `beyond_dsc_there`, ….
 
     Standardised, the last principal component of images weighs as much as the first; as they are, a latent's widest
     direction outweighs all others. Neither is fair to both sides, so an agent is to be beyond its controls in either.
@@ -109,9 +113,11 @@ def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
         found = {f"{key}_{name}" if name != "agents" else key: value for name, chart in charts.items()
                  for key, value in chart.scores(rows, rows).items()}  # fmt: skip
         beyond = {name: found[key] - max(found[f"{key}_{control}"] for control in CONTROLS)
-                  for name, key in (("beyond", "r2"), ("beyond_raw", "r2_raw"), ("beyond_dsc", "dsc"))}  # fmt: skip
-        nearer = min(found[f"nos_10_{control}"] for control in CONTROLS) - found["nos_10"]
-        return found | beyond | {"beyond_nos_10": nearer, "beyond_pixels": found["r2"] - found["r2_pixels"]}
+                  for name, key in (("beyond", "r2"), ("beyond_raw", "r2_raw"), ("beyond_dsc", "dsc"),
+                                    ("beyond_dsc_there", "dsc_there"))}  # fmt: skip
+        nearer = {f"beyond_{key}": min(found[f"{key}_{control}"] for control in CONTROLS) - found[key]
+                  for key in ("nos_10", "nos_10_there")}  # fmt: skip
+        return found | beyond | nearer | {"beyond_pixels": found["r2"] - found["r2_pixels"]}
 
     rng, all_rows, agents = numpy_generator(seed, "evidence"), np.arange(count), charts["agents"]
     found = half_sample_intervals(every, count, rng, groups=held, replicates=effort.replicates, ranges=_ranges(charts))
@@ -126,7 +132,8 @@ def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
 
 def _ranges(names: Iterable[str]) -> dict[str, tuple[float, float]]:
     """Between which values each score lies: no interval goes beyond."""
-    ends = {"r2": (-np.inf, 1.0), "r2_raw": (-np.inf, 1.0), "dsc": (-1.0, 1.0), "nos_10": (0.0, 1.0)}
+    ends = {"r2": (-np.inf, 1.0), "r2_raw": (-np.inf, 1.0), "dsc": (-1.0, 1.0), "dsc_there": (-1.0, 1.0),
+            "nos_10": (0.0, 1.0), "nos_10_there": (0.0, 1.0)}  # fmt: skip
     return {f"{key}_{name}" if name != "agents" else key: end for name in names for key, end in ends.items()}
 
 

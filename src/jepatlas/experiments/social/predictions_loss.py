@@ -28,13 +28,14 @@ from jepatlas.experiments.social.meetings import paired
 from jepatlas.experiments.social.predictions_outcome import Prediction, verdicts
 from jepatlas.experiments.social.predictions_runs import run_watched, step_name
 from jepatlas.experiments.social.predictions_shown import loss_figure, loss_table
-from jepatlas.experiments.social.rules import MEASURES
+from jepatlas.experiments.social.rules import MEASURES, WAYS, both_ways
 from jepatlas.experiments.tables import at, cell, extremes, mean_over_seeds, over_seeds
 from jepatlas.recipes import VisionRecipe
 
 __all__ = ["WATCHES", "correlation", "judge", "meet_watched", "steps", "trials", "watched"]
 
 TAKEN = {**MEASURES, "beyond": "R² beyond what needs no learning"}
+TAKEN_BY = {**WAYS, "beyond": ("beyond",)}
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def watched(met: Met, looks: Sequence[int], rows: int) -> dict[str, float]:
         unlearned = [translate(met, still[name][0], b, rows) for name in ("untrained", "pca")]
         scores = found_map.scores(every, every)
         scores["beyond"] = scores["r2"] - max(r2(one.target, one.predicted) for one in unlearned)
-        found |= {step_name(name, step): scores[name] for name in TAKEN}
+        found |= {step_name(way, step): scores[way] for ways in TAKEN_BY.values() for way in ways}
     return found
 
 
@@ -105,7 +106,7 @@ def _estimates(found: dict[str, float], a: Result, b: Result, looks: Sequence[in
         for name, both in (("loss", np.mean), ("untold", np.mean), ("directions", np.min)):
             key = step_name(name, step)
             found[key] = float(both([a.value(key), b.value(key)]))
-    for name in TAKEN:
+    for name in (way for ways in TAKEN_BY.values() for way in ways):
         course = [found[step_name(name, step)] for step in looks]
         for cause in ("loss", "untold"):
             found[f"rho_{cause}_{name}"] = correlation([found[step_name(cause, step)] for step in looks], course)
@@ -126,12 +127,15 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
-    """ρ must surely have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning."""
-    rho = {name: _bounded(mean_over_seeds(pairs, f"rho_loss_{name}", among=len(TAKEN))) for name in TAKEN}
-    found = {f"rho_{name}": _turned(one, name) for name, one in rho.items()}
+    """ρ must surely have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning; for distances and
+    neighbours both through the inverse of the map and through the map."""
+    rho = {way: _bounded(mean_over_seeds(pairs, f"rho_loss_{way}", among=len(TAKEN)))
+           for ways in TAKEN_BY.values() for way in ways}  # fmt: skip
+    found = {f"rho_{name}": both_ways([_turned(rho[way], way) for way in ways]) for name, ways in TAKEN_BY.items()}
     alive = all(pair.value("fewest") >= ENOUGH for pair in pairs if pair.status == "finished")
     counts = [alive] * len(found)
-    each = "; ".join(f"{title} {cell(rho[name], 2)}" for name, title in TAKEN.items())
+    each = "; ".join(f"{title} {' and, with no inverse, '.join(cell(rho[way], 2) for way in TAKEN_BY[name])}"
+                     for name, title in TAKEN.items())  # fmt: skip
     return Prediction(
         "a lower loss aligns better",
         weighed(list(found.values()), counts),

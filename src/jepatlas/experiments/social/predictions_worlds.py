@@ -21,7 +21,7 @@ from jepatlas.experiments.social.meetings import paired
 from jepatlas.experiments.social.predictions_outcome import COLLAPSED, Prediction, verdicts
 from jepatlas.experiments.social.predictions_runs import run_elsewhere
 from jepatlas.experiments.social.predictions_shown import worlds_figure, worlds_table
-from jepatlas.experiments.social.rules import MEASURES, estimated, gaps
+from jepatlas.experiments.social.rules import MEASURES, gap
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.tables import at, cell, extremes, mean_over_seeds, over_seeds
 from jepatlas.worlds.objects import RenderedObjects
@@ -67,7 +67,7 @@ def meet_worlds(results: Sequence[Result], scale: Scale) -> tuple[list[Result], 
 
 def judge(same: Sequence[Result], apart: Sequence[Result]) -> Prediction:
     """R², DSC and NOS@10 must surely be better for the same world, at the same seeds."""
-    found = estimated({f"same_world_{name}": gaps(same, apart, name) for name in MEASURES})
+    found = {f"same_world_{name}": gap(same, apart, name, among=len(MEASURES)) for name in MEASURES}
     alive = not collapsed_at([*same, *apart])
     counts = [alive] * len(found)
     return Prediction(

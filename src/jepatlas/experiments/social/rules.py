@@ -15,10 +15,13 @@ from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Outcome, Result
 from jepatlas.experiments.tables import student
 
-__all__ = ["MEASURES", "estimated", "gaps", "least_of", "settled"]
+__all__ = ["MEASURES", "WAYS", "both_ways", "estimated", "gap", "gaps", "least_of", "settled"]
 
 MEASURES = {"r2": "R²", "dsc": "DSC", "nos_10": "NOS@10"}
 """What alignment is measured by; the last is better when it is lower."""
+WAYS = {"r2": ("r2",), "dsc": ("dsc", "dsc_there"), "nos_10": ("nos_10", "nos_10_there")}
+"""Distances and neighbours are compared through the inverse of a map, as published, and through the map itself: the
+first depends on where the inverse is truncated. What is said of them must hold both ways."""
 
 
 def gaps(better: Sequence[Result], worse: Sequence[Result], key: str) -> np.ndarray:
@@ -38,6 +41,21 @@ def _by_seed(runs: Sequence[Result], key: str) -> dict[int, float]:
 def estimated(differences: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
     """The means of several differences over seeds, with intervals that hold for all of them at once."""
     return {name: student(values, among=len(differences)) for name, values in differences.items()}
+
+
+def gap(better: Sequence[Result], worse: Sequence[Result], measure: str, among: int) -> Estimate:
+    """By how much a measure is better in the mean over seeds, whichever way it is taken."""
+    return both_ways([student(gaps(better, worse, way), among) for way in WAYS[measure]])
+
+
+def both_ways(found: Sequence[Estimate]) -> Estimate:
+    """One number taken in several ways: the least, with an interval that has room for all of them.
+
+    >>> both_ways([Estimate(2.0, 1.0, 3.0, 3), Estimate(1.0, -1.0, 3.5, 3)])
+    Estimate(value=1.0, low=-1.0, high=3.5, n=3)
+    """
+    least = min(found, key=lambda one: (not np.isnan(one.value), one.value))
+    return Estimate(least.value, min(one.low for one in found), max(one.high for one in found), least.n)
 
 
 def least_of(units: Sequence[Estimate]) -> Estimate:

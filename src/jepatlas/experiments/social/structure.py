@@ -18,8 +18,8 @@ from jepatlas.experiments.social.collapse import collapsed_at, marked, named, un
 from jepatlas.experiments.social.light import light_sentence, light_table, of_light
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
-from jepatlas.experiments.social.rules import MEASURES, gaps
-from jepatlas.experiments.tables import bars, cell, extremes, grouped, over_seeds, plain, student
+from jepatlas.experiments.social.rules import MEASURES, WAYS, gap
+from jepatlas.experiments.tables import bars, cell, extremes, grouped, over_seeds, plain
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -52,7 +52,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
     counts |= {name: False for name in shuffled if name not in kinds}
     measures = [(name, key) for name in shuffled for key in MEASURES]
     heard = [counts[name] for name, _ in measures]
-    lost = {(name, key): student(gaps(kinds.get("none", []), kinds.get(name, []), key), among=max(1, sum(heard)))
+    lost = {(name, key): gap(kinds.get("none", []), kinds.get(name, []), key, among=max(1, sum(heard)))
             for name, key in measures}  # fmt: skip
     worse = [counts[name] for (name, _), found in lost.items() if found.low > 0]
     titled = {SHUFFLES[name]: runs for name, runs in kinds.items()}
@@ -117,13 +117,15 @@ def _figure(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
 def _table(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     rows = [
         [marked(SHUFFLES[name], runs),
-         *(extremes(over_seeds(runs, key)) for key in (*MEASURES, "r2_raw", "beyond", "beyond_raw")),
+         *(extremes(over_seeds(runs, key)) for ways in WAYS.values() for key in ways),
+         *(extremes(over_seeds(runs, key)) for key in ("r2_raw", "beyond", "beyond_raw")),
          *(extremes(over_seeds(runs, f"r2_{control}")) for control in CONTROLS),
          plain(over_seeds(runs, "p_r2").high, ".2f"), extremes(over_seeds(runs, "directions"), 1),
          " ".join(map(str, PUBLISHED[name]))]
         for name, runs in kinds.items()
     ]  # fmt: skip
-    columns = ["images", *MEASURES.values(), "R², as they are", "R² beyond the best control",
+    columns = ["images", "R²", "DSC", "DSC, no inverse", "NOS@10", "NOS@10, no inverse", "R², as they are",
+               "R² beyond the best control",
                "the same, as they are",
                *(f"R², {NAMES[control]}" for control in CONTROLS), "largest p", "directions", "published"]  # fmt: skip
     return {"title": "Means over seeds (lowest to highest); published are R², DSC, NOS@10 on smallNORB",

@@ -21,8 +21,9 @@ from jepatlas.experiments.social.light import light_sentence, light_table, of_li
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.probed import probe_table, probed
-from jepatlas.experiments.social.rules import least_of
+from jepatlas.experiments.social.rules import WAYS, both_ways, least_of
 from jepatlas.experiments.social.scenes import SCENES, STUDIED
+from jepatlas.experiments.social.truncations import truncated, truncations_table
 from jepatlas.experiments.social.views_pictures import pictures
 from jepatlas.experiments.social.views_shown import (
     controls_figure,
@@ -57,7 +58,8 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     effort = EFFORT[scale]
-    pairs = meetings(results, lambda met: measured(met, effort) | of_light(met, effort) | probed(met))
+    pairs = meetings(results, lambda met: {**measured(met, effort), **of_light(met, effort), **probed(met),
+                                                **truncated(met, effort)})  # fmt: skip
     seen, arrays = pictures(results)
     found = judge(pairs, figures=(spectrum_figure(results), *layers_figure(results)))
     return replace(found, figures=(*seen, *found.figures), arrays=arrays)
@@ -69,7 +71,7 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
     scenes = {scene: runs for (scene,), runs in grouped(pairs, "scene").items() if over_seeds(runs, "r2").n}
     counts = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}
     gains = {scene: _gain(runs, among=max(1, sum(counts.values()))) for scene, runs in scenes.items()}
-    nearer = {scene: over_seeds_and_groups(runs, "beyond_nos_10", among=len(scenes)) for scene, runs in scenes.items()}
+    nearer = {scene: _nearer(runs, among=len(scenes)) for scene, runs in scenes.items()}
     absent = [UNKNOWN for (scene,), _ in grouped(pairs, "scene").items() if scene not in scenes]
     found = weighed([*gains.values(), *absent], [*counts.values(), *(False for _ in absent)])
     bent = [scene for scene, runs in scenes.items() if counts[scene] and not _rigid(runs)]
@@ -88,7 +90,7 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
                   *(_of_neighbours(scene, found) for scene, found in nearer.items())),
         figures=(controls_figure(scenes), neighbours_figure(scenes), *figures),
         tables=(scores_table(pairs), controls_table(scenes), *light_table(titled), *probe_table(titled),
-                neighbours_table(scenes)),
+                neighbours_table(scenes), truncations_table(titled)),
     )  # fmt: skip
 
 
@@ -97,6 +99,11 @@ def _gain(runs: Sequence[Result], among: int) -> Estimate:
     better than chance."""
     found = least_of([over_seeds_and_groups(runs, name, among) for name in ("beyond", "beyond_raw")])
     return found if _better_than_chance(runs) else replace(found, low=-np.inf)
+
+
+def _nearer(runs: Sequence[Result], among: int) -> Estimate:
+    """Neighbours kept beyond the best control, whichever way."""
+    return both_ways([over_seeds_and_groups(runs, f"beyond_{way}", among) for way in WAYS["nos_10"]])
 
 
 def _better_than_chance(runs: Sequence[Result]) -> bool:
@@ -118,8 +125,10 @@ def _sentence(scene: str, runs: Sequence[Result], gain: Estimate, nearer: Estima
     return (
         f"{title[:1].upper()}{title[1:]}: R² {extremes(over_seeds(runs, 'r2'))}{chance}; the best control, "
         f"{NAMES[best]}, has {controls[best]:.3f}. Beyond the best, in the unit in which that is less, it is "
-        f"{cell(gain)}: {_surely(gain)}. Of ten neighbours {over_seeds(runs, 'nos_10').value:.0%} differ; at best, "
-        f"of {NAMES[nearest]}, {neighbours[nearest]:.0%}: a gain of {cell(nearer)}, {_surely(nearer)}. A "
+        f"{cell(gain)}: {_surely(gain)}. Of ten neighbours {over_seeds(runs, 'nos_10').value:.0%} differ through the "
+        f"inverse and {over_seeds(runs, 'nos_10_there').value:.0%} with none; at best, of {NAMES[nearest]}, "
+        f"{neighbours[nearest]:.0%} and {over_seeds(runs, f'nos_10_there_{nearest}').value:.0%}: a gain of "
+        f"{cell(nearer)} in the way in which that is less, {_surely(nearer)}. A "
         f"rotation keeps {rotated:.3f} of R² {raw:.3f} as latents are{'' if _rigid(runs) else ': no isometry'}."
     )
 

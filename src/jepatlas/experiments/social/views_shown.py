@@ -48,12 +48,13 @@ def scores_table(pairs: Sequence[Result]) -> Spec:
 
 def controls_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
     """The agents and every control, between standardised latents and between latents as they are."""
-    measures = {"r2": "R², standardised", "r2_raw": "R², as they are", "dsc": "DSC", "nos_10": "NOS@10"}
+    measures = {"r2": "R², standardised", "r2_raw": "R², as they are", "dsc": "DSC", "nos_10": "NOS@10",
+                "dsc_there": "DSC, no inverse", "nos_10_there": "NOS@10, no inverse"}  # fmt: skip
     rows = [
         [SCENES[scene].title, NAMES[name], *(extremes(over_seeds(runs, f"{key}{_ending(name)}")) for key in measures)]
         for scene, runs in scenes.items() for name in NAMES
     ]  # fmt: skip
-    rows += [[scene.setting, "published", str(scene.published[0]), "–", *map(str, scene.published[1:])]
+    rows += [[scene.setting, "published", str(scene.published[0]), "–", *map(str, scene.published[1:]), "–", "–"]
              for scene in _settings(scenes)]  # fmt: skip
     return {"title": "Beside the controls: means over seeds (lowest to highest); of NOS, lower is better",
             "columns": ["scene", "of", *measures.values()], "rows": rows}  # fmt: skip
