@@ -17,30 +17,31 @@ from jepatlas.base.linear_map import LinearMap
 from jepatlas.base.records import Estimate, Verdict
 from jepatlas.base.seeding import numpy_generator
 
-__all__ = ["BRIEF", "MAIN", "Carries", "Evidence", "Fit", "Study", "gather"]
+__all__ = ["BRIEF", "LIMIT", "MAIN", "Carries", "Evidence", "Fit", "Study", "gather"]
 
 
 class Carries(Protocol):
-    """A map, and how far it is inverted."""
+    """Whoever has a map."""
 
     @property
     def map_(self) -> LinearMap: ...
-    @property
-    def limit(self) -> float: ...
 
 
 Fit = Callable[[np.ndarray, np.ndarray, np.ndarray | None], Carries]
 """A map from pairs of rows (b, d_a), (b, d_b), and the groups of rows that are alike."""
 
-BRIEF = ("r2", "cka_debiased", "dsc_common", "nos_10_common")
+BRIEF = ("r2", "cka_debiased", "dsc_common", "nos_10_common", "dsc_target", "nos_10_target")
 """What controls are compared by."""
-MAIN = ("r2", "mse_per_dim", "cka_debiased", "cka_debiased_common", "svcca", "dsc_common", "nos_10_common")
+MAIN = ("r2", "mse_per_dim", "cka_debiased", "cka_debiased_common", "svcca", "dsc_common", "nos_10_common",
+        "dsc_target", "nos_10_target")  # fmt: skip
 """What is judged; the other metrics are in a table."""
 
 FEWEST = 4
 """Rows that every measure can be taken of."""
 
 LEVEL = 0.05
+LIMIT = 100.0
+"""Beyond it the inverse of a map shows noise: errors of a percent become as large as latents."""
 FEWEST_GROUPS = 5
 """Of 4 groups there are 24 orders: of 99 random ones the true order is four, and p is above the level."""
 
@@ -58,11 +59,15 @@ class Study:
     replicates: int = 100
     rows: int = 500
     """Held-out rows at most: many metrics compare every row with every other one."""
+    limit: float = LIMIT
+    """Of the condition number, above which the map's inverse leaves directions out."""
     advance: Callable[[], object] = lambda: None
     """Called after each of the `rounds` of measurements, for a progress bar."""
 
     def __post_init__(self) -> None:
         """Refused here, before anything is fitted: what could not be measured in the end."""
+        if not self.limit > 1:
+            raise InputError(f"The limit of the condition number must be above 1, but {self.limit} was given.")
         if self.permutations < 2:
             raise InputError(f"A null needs at least 2 permutations, but {self.permutations} was given.")
         rows = self.scored
@@ -192,7 +197,7 @@ def gather(
 
     def taken(a: np.ndarray, b: np.ndarray, found: Carries) -> dict[str, float]:
         study.advance()
-        return measure(a, b, found.map_, names=names, limit=found.limit)
+        return measure(a, b, found.map_, names=names, limit=study.limit)
 
     def shuffled(order: np.ndarray) -> dict[str, float]:
         return taken(a[score], b[order[score]], fit(a[rows], b[order[rows]], alike))

@@ -84,7 +84,7 @@ def migrate_between(
         own = fit_map(kind, a[mapped], b[mapped], alike)
         there = own.map_
     back = fit_map(kind, b[mapped], a[mapped], alike).map_ if backwards else None
-    anew = _Given(there, limit) if own is None else partial(fit_map, kind)
+    anew = _Given(there) if own is None else partial(fit_map, kind)
     r2 = gather(a, b, anew, Study(Split(mapped, held), groups, blocks, seed), ["r2"])["r2"]
     chance = _chance(matched, r2)
     carried = _carried(source, there, limit, a[rows], chance) if back is None else migrate_back(source, back)
@@ -167,7 +167,6 @@ class _Given:
     """A map that is not fitted anew, whatever the pairs are."""
 
     map_: LinearMap
-    limit: float
 
     def __call__(self, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None) -> Carries:
         return self

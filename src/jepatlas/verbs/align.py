@@ -17,7 +17,7 @@ from jepatlas.align import METRICS, split_rows, time_blocks
 from jepatlas.align.stress import Protocol
 from jepatlas.alignments import Alignment, Evidence, MapKind, Matched, Study, align, match, read_latents, stress
 from jepatlas.alignments.controls import PCA, RANDOM, UNTRAINED, rivals_of
-from jepatlas.alignments.evidence import MAIN
+from jepatlas.alignments.evidence import LIMIT, MAIN
 from jepatlas.alignments.marked import HALF, marked_split
 from jepatlas.base.errors import InputError
 from jepatlas.base.records import Record
@@ -73,6 +73,9 @@ class Align(Pairing):
     """How often pairs are shuffled; p-values cannot be below 1 / (permutations + 1), and 5% decides: at least 19."""
     rows: int = 500
     """Held-out rows at most that are measured: many metrics compare every row with every other one."""
+    limit: float = LIMIT
+    """Condition number above which the map's inverse leaves directions out; it brings the target into the source's
+    coordinates (metrics with *)."""
     umap: bool = False
     """Show UMAP projections, too (needs jepatlas[interop])."""
     stress: bool = False
@@ -134,7 +137,8 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
     """The answer, then the numbers, each beside its null."""
     say(console, found.record.summary)
     rivals = found.evidence["r2"].rivals
-    caption = f"↑ higher is better, ↓ lower; effect in standard deviations of {rivals}\n* in the source's coordinates"
+    caption = (f"↑ higher is better, ↓ lower; effect in standard deviations of {rivals}\n"
+               "* in the source's coordinates, by the inverse of the map\n→ in the target's, by the map")  # fmt: skip
     columns = (Column("held out", overflow="fold"), "value", "95% interval", rivals, "p", "effect")
     table = Table(*columns, box=SIMPLE_HEAD, title=found.record.title, title_justify="left",
                   caption=caption, caption_justify="left")  # fmt: skip
@@ -146,6 +150,8 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
         for one in control.values():
             table.add_row(*_short(one))
     console.print(table)
+    if lost := [name for name, one in found.evidence.items() if one.passed is False]:
+        say(console, f"✗ No better than chance: {', '.join(lost)}.")
     others = [verdict for verdict in found.record.verdicts if verdict.name not in found.evidence]
     if shown := [verdict for verdict in others if full or verdict.passed is False or verdict.name in ALWAYS]:
         console.print(verdict_table("The map", shown))
@@ -162,7 +168,7 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
 def _short(one: Evidence) -> list[str]:
     """A line whose name leaves room for the numbers."""
     name, *numbers = one.line
-    return [f"{name.removesuffix('_common')}*" if name.endswith("_common") else name, *numbers]
+    return [name.replace("_common", "*").replace("_target", " →"), *numbers]
 
 
 def _read(options: Align) -> Matched:
@@ -188,4 +194,5 @@ def _study(matched: Matched, options: Align) -> Study:
         split, groups = split_rows(n, rng, blocks=options.blocks, share=share), time_blocks(n, options.blocks)
     else:
         split, groups = split_rows(n, rng, groups=matched.groups, share=share), matched.groups
-    return Study(split, groups, options.blocks, options.seed, options.permutations, rows=options.rows)
+    return Study(split, groups, options.blocks, options.seed, options.permutations, rows=options.rows,
+                 limit=options.limit)  # fmt: skip

@@ -79,7 +79,8 @@ def test_small_and_constant_latents_have_undefined_scores_and_no_crash():
     a, b = related(8, 2, 3)
     found = measure(a, b, least_squares(a, b))
     undefined = {name for name, value in found.items() if math.isnan(value)}
-    assert undefined == {f"{m}{c}" for m in ("nos_10", "nos_20", "nos_50", "mutual_knn") for c in ("", "_common")}
+    many = {f"{m}{c}" for m in ("nos_10", "nos_20", "nos_50") for c in ("", "_common", "_target")}
+    assert undefined == many | {"mutual_knn", "mutual_knn_common"}
     constant = np.full((80, 3), 0.2)
     for one, other in [(constant, gaussian(80, 3)), (gaussian(80, 3), constant), (constant, constant)]:
         found = measure(one, other)
@@ -98,3 +99,16 @@ def test_names_and_progress():
     assert len(told) == 2 and told[-1] == ("mutual_knn", 2, 2)  # one part for either side
     with pytest.raises(InputError, match=r"There is no measure of similarity 'ckaa'. Did you mean 'cka'\?"):
         measure(a, b, names=["ckaa"])
+
+
+def test_targets_need_no_inverse():
+    """Of a map that carries one direction faintly, and noise: whatever the limit, what it tells is the same."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((200, 4))
+    b = a * (1.0, 1.0, 1.0, 1e-4) + 0.01 * rng.standard_normal((200, 4))
+    there = least_squares(a, b)
+    found = {limit: measure(a, b, there, limit=limit) for limit in (10.0, 1e6)}
+    assert found[10.0]["nos_10_target"] == found[1e6]["nos_10_target"] < 0.2 and found[10.0]["dsc_target"] > 0.95
+    assert found[10.0]["nos_10_common"] < 0.6 < 0.8 < found[1e6]["nos_10_common"]
+    told = there.apply(a) / there.y_scale
+    assert found[10.0]["dsc_target"] == pytest.approx(dsc(told, b / there.y_scale))

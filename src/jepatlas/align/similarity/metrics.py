@@ -78,9 +78,18 @@ def _common(metric: Metric) -> Metric:
     return replace(metric, name=f"{metric.name}_common", meaning=meaning, coordinates="common")
 
 
+def _target(metric: Metric) -> Metric:
+    meaning = f"{metric.meaning}; of what the map tells and the second model's"
+    return replace(metric, name=f"{metric.name}_target", meaning=meaning, coordinates="units")
+
+
 METRICS: Mapping[str, Metric] = {
-    metric.name: metric for metric in (*_TARGET, *_LINEAR, *_GEOMETRY, *map(_common, _GEOMETRY))
-}
+    metric.name: metric
+    for metric in (*_TARGET, *_LINEAR, *_GEOMETRY, *map(_common, _GEOMETRY),
+                   *(_target(metric) for metric in _GEOMETRY if metric.function in (dsc, nos)))
+}  # fmt: skip
+"""Through the inverse of an ill-conditioned map (`common`) distances and neighbours depend on where it is truncated;
+through the map itself (`target`) they do not."""
 
 
 def measure(
