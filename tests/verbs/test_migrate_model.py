@@ -39,6 +39,8 @@ def test_a_student_of_another_width_is_taught(place: Path, capsys: Captured):
     found = answer(capsys, "migrate", "model", place / "left", *words)
     assert found["status"] == "finished" and found["agents"] == {"student": "out/student"}
     assert [verdict["name"] for verdict in found["verdicts"]] == ["directions"]
+    latents = read_json(Path("out/records/latents-student.json"))  # on the page of the run, too
+    assert latents["verdicts"] == found["verdicts"] and latents["title"] == "Latents of the student"
     (curves,) = read_json(Path("out/records/progress.json"))["figures"]
     assert [series["name"] for series in curves["panels"][0]["series"]] == ["student", "right"]
     recipe = load_recipe(Path("out"), TaughtRecipe)

@@ -67,7 +67,7 @@ class Federate:
     """Also send what the raw input of agreed states gives without learning, for maps to be held against: principal
     components, latents of your network before its first step, and of a random one. It tells how alike inputs are, and
     whoever knows your recipe and seed can draw that first network again and look for inputs that give these latents.
-    Maps are held against what all members sent."""
+    Nothing of it is sent unless all members give this."""
     groups: bool = True
     """Also send which agreed states belong together, by number: maps are then judged on whole groups that they were not
     fitted to. Without, a near copy of a state that is kept back may be among those fitted to."""

@@ -368,3 +368,16 @@ def test_an_offer_needs_states_that_are_told_apart(tmp_path: Path) -> None:
         offer_of(tmp_path / "h.npy")
     with pytest.raises(InputError, match="--part chooses among the states of a run"):
         offer_of(tmp_path / "h.npy", "all")
+
+
+def test_controls_are_sent_where_all_give_them(tmp_path: Path) -> None:
+    """Of one member alone they would tell of its inputs, for nothing."""
+    heard: dict[str, list[str]] = {"ada": [], "ben": []}
+    with ThreadPoolExecutor(2) as pool:
+        calls = [pool.submit(federate, one, member(name, tmp_path, controls=name == "ben"), heard[name].append)
+                 for name, one in TWO.items()]  # fmt: skip
+        assert [call.result().controls for call in calls] == [{}, {}]
+    sent = {path.name for path in (tmp_path / "meet/2-latents/ben").iterdir()}
+    assert sent == {"exchange.json", "latents.safetensors", "groups.safetensors"}
+    assert "Controls are not sent: ada did not give --controls." in heard["ben"]
+    assert not any("Controls" in line for line in heard["ada"])

@@ -216,7 +216,7 @@ def test_a_column_of_empty_groups_or_labels_is_as_if_it_were_not_there(tmp_path:
 
 def test_a_row_without_a_path_is_left_to_the_decoder(tmp_path: Path):
     table = MultiViewTable.read(write_table(tmp_path, [",s,left,c,g"]))
-    with pytest.raises(InputError, match="Row 0 of the table names no image: its path is empty"):
+    with pytest.raises(InputError, match="Of state 's' from view 'left' the table names no image: its path is empty"):
         table.image(0)
 
 
@@ -228,7 +228,9 @@ def test_images_that_cannot_be_reached_are_refused(tmp_path: Path):
     for row, message in enumerate(
         ["out of reach: Too many levels", "no such image", "out of reach: File name too long"]
     ):
-        with pytest.raises(InputError, match=f"Row {row} of the table names .*{message}"):
+        with pytest.raises(
+            InputError, match=f"Of state '{table.column('state')[row]}' from .* the table names .*{message}"
+        ):
             table.image(row)
         assert table.source(row).endswith("/absent")
 
@@ -259,7 +261,7 @@ def test_what_is_written_must_not_lead_out_of_the_folder_though_links_may(tmp_pa
     lines = [f"{name},{number},left,c,g" for number, name in enumerate(names)]
     table = MultiViewTable.read(write_table(tmp_path / "near", lines))
     for row in range(len(outside)):
-        with pytest.raises(InputError, match=f"Row {row} of the table names .* lies outside .*a link to it"):
+        with pytest.raises(InputError, match=f"Of state '{table.column('state')[row]}' .* lies outside .*a link to it"):
             table.image(row)
     with pytest.raises(InputError, match=r"names .*near/secret\.png, but there is no such image"):
         table.image(4)

@@ -1,7 +1,7 @@
 """The rounds of a federation, the same for every member; each waits for all before the next begins.
 
 1-states   hashes of the ids of its states               all then know which are shared
-2-latents  latents of the shared states, and controls    all then fit the same frame
+2-latents  latents of the shared states, and controls    all then fit the same frame; controls where all give them
 3-maps     its chart: the map into that frame            all then put the same atlas together
 4-seals    the seal of that atlas, and of all it read    all then know that they are the same
 """
@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -37,7 +38,10 @@ def federate(offer: Offer, member: Member, tell: Tell = lambda _: None) -> Feder
     limit = min(int(one.content["anchors"]) for one in announced.values())
     states = agree({name: from_bytes(one.arrays["states"]) for name, one in announced.items()}, limit)
     tell(f"{' and '.join(names)} share {len(states)} states.")
-    told = _latents(door, member, offer.take(_rows(hashes, states)), names)
+    shared = offer.take(_rows(hashes, states))
+    if not _all_give_controls(announced, member, tell):
+        shared = replace(shared, controls={})
+    told = _latents(door, member, shared, names)
     charts = _charts(told, "latents", states)
     _remember(member, transcript(announced, told))
     door.send("3-maps", lambda place: save_atlas(own_part(charts, member.name, member.seed), place))
@@ -51,6 +55,14 @@ def federate(offer: Offer, member: Member, tell: Tell = lambda _: None) -> Feder
     return Federation(atlas, tuple(names), len(states), _controls(told, states, member.seed))
 
 
+def _all_give_controls(announced: Mapping[str, Parcel], member: Member, tell: Tell) -> bool:
+    """Controls of one member alone would tell of its inputs, and there would be nothing to compare them with."""
+    without = sorted(name for name, one in announced.items() if not one.content.get("controls"))
+    if member.controls and without:
+        tell(f"Controls are not sent: {' and '.join(without)} did not give --controls.")
+    return not without
+
+
 def _rows(hashes: np.ndarray, states: np.ndarray) -> np.ndarray:
     order = np.argsort(hashes)
     return order[np.searchsorted(hashes, states, sorter=order)]
@@ -61,8 +73,7 @@ def _latents(door: Exchange, member: Member, shared: Offer, names: list[str]) ->
     arrays = {"latents": shared.h}
     if member.groups and shared.groups is not None:
         arrays["groups"] = numbered(shared.groups)
-    if member.controls:
-        arrays |= shared.controls
+    arrays |= shared.controls
     content = {"member": member.name, "members": names}
     door.send("2-latents", lambda place: write_parcel(place, content, arrays))
     told = door.receive("2-latents", names, read_parcel)

@@ -34,7 +34,7 @@ class Member:
     phrase: str = ""
     """Known to members only; ids of states are hashed with it."""
     controls: bool = False
-    """Whether to send what raw input gives without learning, beside the latents."""
+    """Whether to send what raw input gives without learning, beside the latents; it is sent where all would."""
     groups: bool = True
     """Whether to send which agreed states belong together, by number."""
     timeout: float = 3600.0
@@ -60,7 +60,8 @@ class Member:
     @property
     def terms(self) -> dict[str, Any]:
         """What it announces of its settings."""
-        return {"member": self.name, "members": self.members, "anchors": self.anchors, "seed": self.seed}
+        return {"member": self.name, "members": self.members, "anchors": self.anchors, "seed": self.seed,
+                "controls": self.controls}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -24,11 +25,12 @@ def check_beside(runs: Sequence[Path]) -> None:
 
 
 def tell(console: Console, folder: Path, _: int, beside: Sequence[Path] = ()) -> dict[str, Any]:
-    """Agents of a finished run become runs of their own; their latents are judged like those of any agent, and how
-    they came along is kept for the run's page."""
+    """Agents of a finished run become runs of their own; their latents are judged like those of any agent. That, and
+    how they came along, is kept for the run's page."""
     agents, verdicts = graduate(folder), []
     for name, place in agents.items():
         record = judge_latents(place)
+        replace(record, title=f"Latents of the {name}").save(folder, f"latents-{name}")
         verdicts += [verdict.to_json() for verdict in record.verdicts]
         say(console, f"{name}: {record.summary} Next: jepatlas encode {quote(str(place))}")
     if (progress := judge_progress(folder, beside)) is not None:

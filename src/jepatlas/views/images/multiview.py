@@ -64,12 +64,12 @@ class MultiViewTable(ViewTable):
         """The file of a row; one that the table places outside its folder is refused."""
         written = str(self.columns["path"][row])
         if not written:
-            raise InputError(f"Row {row} of the table names no image: its path is empty.")
+            raise InputError(f"Of {self._shown(row)} the table names no image: its path is empty.")
         path = inside(self.folder, written)
         if path is None:
             raise InputError(
-                f"Row {row} of the table names {self.folder / written}, which lies outside {self.folder}. Put the "
-                "image, or a link to it, into that folder, and name it there."
+                f"Of {self._shown(row)} the table names {self.folder / written}, which lies outside {self.folder}. Put "
+                "the image, or a link to it, into that folder, and name it there."
             )
         return path
 
@@ -80,10 +80,10 @@ class MultiViewTable(ViewTable):
         try:
             path.stat()
         except FileNotFoundError as error:
-            raise InputError(f"Row {row} of the table names {path}, but there is no such image.") from error
+            raise InputError(f"Of {self._shown(row)} the table names {path}, but there is no such image.") from error
         except OSError as error:
             raise InputError(
-                f"Row {row} of the table names {path}, but it is out of reach: {error.strerror}."
+                f"Of {self._shown(row)} the table names {path}, but it is out of reach: {error.strerror}."
             ) from error
         return read_pixels(path, mode=mode, size=size, fit=fit)
 
@@ -98,6 +98,10 @@ class MultiViewTable(ViewTable):
         except OSError:
             return f"{real}/absent"
         return f"{real}/{about.st_size}/{about.st_mtime_ns}"
+
+    def _shown(self, row: int) -> str:
+        """A row as its author knows it: numbers change where a part of a table is taken."""
+        return f"state '{self.columns['state'][row]}' from view '{self.columns['view'][row]}'"
 
     def _check_unique(self, where: str, names: Sequence[str | int]) -> None:
         """One image for a state and a view: a second one would leave open which is the pair."""
