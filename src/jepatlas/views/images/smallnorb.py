@@ -103,7 +103,7 @@ class _Part:
         return cls(split, file, pixels.reshape(-1, *pixels.shape[2:]), category, info)
 
     def columns(self, views: Views) -> dict[str, np.ndarray]:
-        """For every image; a degree of azimuth is a tenth of one step, and elevations go from 30° in steps of 5°."""
+        """For every image. The files hold azimuths in tens of degrees, and elevations as steps of 5° from 30°."""
         instance, elevation, azimuth, lighting = np.repeat(self.info, 2, axis=0).T
         category = np.array(CATEGORIES)[np.repeat(self.category, 2)]
         camera = np.tile(np.array(CAMERAS), len(self.info))
