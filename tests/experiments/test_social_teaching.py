@@ -20,8 +20,9 @@ from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.race import Curve, Runner, raced
 from jepatlas.experiments.social.sharing import PROBES, probes_said, probes_table, share_probe
+from jepatlas.experiments.social.teaching_runs import paid_before
 from jepatlas.recipes import see
-from jepatlas.social import Cost, Seeing, majority_of
+from jepatlas.social import Cost, Seeing, cost_of, load_agent, majority_of
 
 RUNNERS = {
     "scratch": Runner([(0, 0.2), (10, 0.5), (20, 0.7), (30, 0.7)], Cost(100.0)),
@@ -162,6 +163,28 @@ def test_migration(numbers: dict[str, float], outcome: str):
     assert finding.outcome == outcome and len(finding.tables) == (2 if "gain" in numbers else 3)
     assert 0 < len(finding.short) <= 66
     assert [len(panel["series"]) for panel in finding.figures[0]["panels"]] == [7, 7]  # threshold and commonest class
+
+
+def test_two_comparisons_need_wider_intervals():
+    """By one alone, migration would surely be cheaper: −.2 ± 3.18 s/2 with s = .11; by two it is ± 4.18 s/2."""
+    logs = -0.2 + 0.11 / np.std([-1.5, -0.5, 0.5, 1.5], ddof=1) * np.array([-1.5, -0.5, 0.5, 1.5])
+    seeds = tuple(cost("migration", float(value)) for value in np.exp(logs))
+    alone = [found for found in concluded("social-migration", {}, seeds=seeds).verdicts if "times" in found.name]
+    assert alone[0].passed and concluded("social-migration", {}, 0.0, seeds).outcome == "undecided"
+    closer = tuple(cost("migration", float(value)) for value in np.exp((logs + 0.2) * 0.8 - 0.2))
+    assert concluded("social-migration", {}, 0.0, closer).outcome == "holds"
+
+
+def test_what_a_teacher_took_is_paid_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (trial,) = EXPERIMENTS["social-migration"].trials("tiny", 0)
+    record = trial.run(trial.settings, str(tmp_path / "trial"))
+    found = {one["name"]: one["value"] for one in record["verdicts"]}
+    teacher = load_agent(tmp_path / "trial/teacher")
+    training = cost_of(teacher.recipe).step * teacher.recipe.training.steps
+    assert found["migration_before"] == paid_before(teacher) > training > 0 and found["scratch_before"] == 0
+    apart = (found["migration_all"] - found["migration_times"]) * found["scratch_flops"]
+    assert apart == pytest.approx(paid_before(teacher))
 
 
 def test_what_is_not_known_speaks_neither_for_a_teacher_nor_against():

@@ -56,6 +56,27 @@ def test_a_student_of_another_width_is_taught(place: Path, capsys: Captured):
     assert call("encode", "out/student") == 0 and np.load("out/student/latents.npz")["h"].shape == (8, 24)
 
 
+def test_a_teacher_that_is_named_too_late_is_refused(place: Path, capsys: Captured):
+    """Options before it would be read by another recipe than the teacher's."""
+    assert call("migrate", "model", "--steps", "4", place / "left", "--to", "right", "--out", "late") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "Name the teacher first" in said and f"jepatlas migrate model {place / 'left'} --to VIEW" in said
+    assert not Path("late").exists()
+
+
+def test_one_class_alone_is_nothing_to_read_and_no_error(place: Path, capsys: Captured):
+    text = (place / "scenes/views.csv").read_text().splitlines()
+    kind = text[0].split(",").index("label")
+    rows = [line.split(",") for line in text[1:]]
+    lines = [text[0], *(",".join([*row[:kind], "apple", *row[kind + 1 :]]) for row in rows)]
+    (place / "scenes/one.csv").write_text("\n".join(lines))
+    table = place / "scenes/one.csv"
+    assert call("train", "vision", table, "--recipe", place / "left/recipe.yaml", "--out", "one") == 0
+    capsys.readouterr()
+    found = answer(capsys, "migrate", "model", "one", "--to", "right", "--steps", "4", "--out", "told")
+    assert found["status"] == "finished" and not Path("told/records/progress.json").exists()
+
+
 def test_a_teacher_may_be_a_file(place: Path, capsys: Captured):
     assert call("encode", place / "left", "--part", "learnt", "--out", "left.npz") == 0
     capsys.readouterr()

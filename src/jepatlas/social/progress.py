@@ -47,7 +47,7 @@ class Course:
 
 
 def judge_progress(folder: Path, beside: Sequence[Path] = ()) -> Record | None:
-    """Keep `records/progress.json`; nothing where a probe has no labels, or too many images, to be trained on."""
+    """Keep `records/progress.json`; nothing where a probe has no labels, one alone, or too many images."""
     own = _courses(folder)
     if not own:
         return None
@@ -77,7 +77,7 @@ def _courses(folder: Path, *, named: bool = False) -> list[Course]:
         raise InputError(f"{folder} is not a run of agents on images: {recipe.kind}.")
     members = {"own": recipe} if isinstance(recipe, VisionRecipe) else {k: v for k, (v, _) in agents_of(recipe).items()}
     seen = {name: see(agent) for name, agent in members.items()}
-    if any(len(one.images) > MOST or labels_of(one.table, np.arange(len(one.images))) is None for one in seen.values()):
+    if not all(_readable(one) for one in seen.values()):
         return []
     cost, courses = cost_of(recipe), []
     for name, marks in milestones(recipe, folder).items():
@@ -87,6 +87,12 @@ def _courses(folder: Path, *, named: bool = False) -> list[Course]:
         majority = majority_of(seen[name].table.labels(seen[name].held))
         courses.append(Course(title, [mark.step for mark in marks], accuracy, epoch, cost, majority))
     return courses
+
+
+def _readable(seen: SeenImages) -> bool:
+    """Whether there are labels for a probe to tell apart, and images that it can be trained on in a while."""
+    labels = labels_of(seen.table, np.arange(len(seen.images)))
+    return len(seen.images) <= MOST and labels is not None and len(np.unique(labels[seen.learnt])) > 1
 
 
 def _interval(hits: np.ndarray, seen: SeenImages) -> Estimate:

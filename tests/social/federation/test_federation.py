@@ -370,6 +370,13 @@ def test_an_offer_needs_states_that_are_told_apart(tmp_path: Path) -> None:
         offer_of(tmp_path / "h.npy", "all")
 
 
+def test_random_networks_are_not_sent_where_all_have_their_own(tmp_path: Path) -> None:
+    made = {name: replace(one, controls={"random": one.h, "untrained": one.h}) for name, one in TWO.items()}
+    assert set(meet(made, tmp_path)["ada"].controls) == {"untrained"}
+    sent = {path.name for path in (tmp_path / "meet/2-latents/ada").iterdir()}
+    assert "untrained.safetensors" in sent and "random.safetensors" not in sent
+
+
 def test_controls_are_sent_where_all_give_them(tmp_path: Path) -> None:
     """Of one member alone they would tell of its inputs, for nothing."""
     heard: dict[str, list[str]] = {"ada": [], "ben": []}
@@ -379,5 +386,5 @@ def test_controls_are_sent_where_all_give_them(tmp_path: Path) -> None:
         assert [call.result().controls for call in calls] == [{}, {}]
     sent = {path.name for path in (tmp_path / "meet/2-latents/ben").iterdir()}
     assert sent == {"exchange.json", "latents.safetensors", "groups.safetensors"}
-    assert "Controls are not sent: ada did not give --controls." in heard["ben"]
+    assert "Controls are not sent: ada gave none (--controls)." in heard["ben"]
     assert not any("Controls" in line for line in heard["ada"])

@@ -23,6 +23,7 @@ from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, VisionReci
 from jepatlas.runs import train_job
 from jepatlas.social import (
     Cost,
+    Seeing,
     collapse_verdict,
     cost_of,
     encoding_flops,
@@ -34,7 +35,7 @@ from jepatlas.social import (
 )
 from jepatlas.worlds.objects import RenderedObjects
 
-__all__ = ["run_migration", "run_mutual"]
+__all__ = ["paid_before", "run_migration", "run_mutual"]
 
 Recipe = VisionRecipe | TaughtRecipe | MutualRecipe
 TEACHERS = {"migration": "teacher", "logits": "teacher", "latents": "teacher", "shuffled": "shuffled"}
@@ -65,11 +66,17 @@ def run_migration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     if not ways["scratch"].finished:
         return ways["scratch"].record
     agent = load_agent(place / "teacher")
-    before = encoding_flops(agent.objective, teacher.size, len(agent.seen.learnt))
-    before += cost_of(teacher).step * teacher.training.steps
+    before = paid_before(agent)
     shared, lost = share_probe(agent, load_agent(place / "scratch"), teacher.seed, settings["replicates"])
     record = _record(ways, settings, student, before, {f"probe_{name}": value for name, value in shared.items()})
     return record | {"probe_lost": lost}
+
+
+def paid_before(teacher: Seeing) -> float:
+    """Operations of a teacher's training, and of its latents of the states that it tells of."""
+    recipe = teacher.recipe
+    training = cost_of(recipe).step * recipe.training.steps
+    return training + encoding_flops(teacher.objective, recipe.size, len(teacher.seen.learnt))
 
 
 def run_mutual(settings: dict[str, Any], folder: str) -> dict[str, Any]:

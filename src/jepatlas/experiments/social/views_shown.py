@@ -34,14 +34,15 @@ def scores_table(pairs: Sequence[Result]) -> Spec:
     rows = [
         [SCENES[pair.at["scene"]].title, pair.at["seed"], pair.status,
          *(cell(pair.estimate(name)) for name in ("r2", "r2_raw", "dsc", "nos_10")),
-         *(cell(pair.estimate(name)) for name in BEYOND),
+         *(cell(pair.estimate(name)) for name in (*BEYOND, "beyond_pixels")),
          *(plain(pair.value(name), shape) for name, shape in
            (("p_r2", ".2f"), ("cka", ".3f"), ("kappa", ".1f"), ("orthogonality", ".2f"), ("directions", ".1f"),
             ("loss", ".3f")))]
         for pair in pairs
     ]  # fmt: skip
     columns = ["scene", "seed", "agents", "R²", "R², as they are", "DSC", "NOS@10",
-               *(f"{title} beyond the best control" for title in BEYOND.values()), "p", "CKA", "κ(W)",
+               *(f"{title} beyond the best control" for title in BEYOND.values()),
+               "R² beyond what the first view's pixels tell of the second agent", "p", "CKA", "κ(W)",
                "orthogonality, whitened", "directions", "loss"]  # fmt: skip
     return {"title": "Held-out states, with 95% intervals by groups", "columns": columns, "rows": rows}
 

@@ -16,16 +16,17 @@ __all__ = ["Tell", "announce"]
 Tell = Callable[[str], None]
 
 
-def announce(door: Exchange, member: Member, hashes: np.ndarray, tell: Tell) -> dict[str, Parcel]:
-    """Say which states this member has, and wait until as many have as there are to be."""
-    names = _settled(door)
+def announce(door: Exchange, member: Member, hashes: np.ndarray, controls: list[str], tell: Tell) -> dict[str, Parcel]:
+    """Say which states this member has and which controls it would send, and wait until as many have as there are to
+    be."""
+    names, terms = _settled(door), member.terms | {"controls": controls}
     before = [name for name in names or door.senders("1-states") if name != member.name]
     if names is None and len(before) >= member.members:
         raise InputError(f"{member.exchange} has its {member.members} members already: {', '.join(before)}. Join them "
                          "when they have finished (--join), or choose a new exchange.")  # fmt: skip
-    door.send("1-states", lambda place: write_parcel(place, member.terms, {"states": as_bytes(hashes)}))
+    door.send("1-states", lambda place: write_parcel(place, terms, {"states": as_bytes(hashes)}))
     own = read_parcel(door.kept / "1-states")
-    if any(own.content.get(key) != value for key, value in member.terms.items()) or not np.array_equal(
+    if any(own.content.get(key) != value for key, value in terms.items()) or not np.array_equal(
         own.arrays["states"], as_bytes(hashes)
     ):
         raise InputError(f"{member.out} is of a federation with other settings or states than these. Choose another "

@@ -32,16 +32,15 @@ __all__ = ["federate"]
 def federate(offer: Offer, member: Member, tell: Tell = lambda _: None) -> Federation:
     """Meet the others, and end with the atlas in `member.out / "atlas"`; killed and called again, it goes on."""
     door, hashes = member.door, hide(offer.ids, member.phrase)
-    announced = announce(door, member, np.sort(hashes), tell)
+    announced = announce(door, member, np.sort(hashes), sorted(offer.controls) if member.controls else [], tell)
     names = sorted(announced)
     refuse_other_terms({name: one.content for name, one in announced.items()})
     limit = min(int(one.content["anchors"]) for one in announced.values())
     states = agree({name: from_bytes(one.arrays["states"]) for name, one in announced.items()}, limit)
     tell(f"{' and '.join(names)} share {len(states)} states.")
     shared = offer.take(_rows(hashes, states))
-    if not _all_give_controls(announced, member, tell):
-        shared = replace(shared, controls={})
-    told = _latents(door, member, shared, names)
+    kinds = _wanted_controls(announced, member, tell)
+    told = _latents(door, member, replace(shared, controls={kind: shared.controls[kind] for kind in kinds}), names)
     charts = _charts(told, "latents", states)
     _remember(member, transcript(announced, told))
     door.send("3-maps", lambda place: save_atlas(own_part(charts, member.name, member.seed), place))
@@ -55,12 +54,17 @@ def federate(offer: Offer, member: Member, tell: Tell = lambda _: None) -> Feder
     return Federation(atlas, tuple(names), len(states), _controls(told, states, member.seed))
 
 
-def _all_give_controls(announced: Mapping[str, Parcel], member: Member, tell: Tell) -> bool:
-    """Controls of one member alone would tell of its inputs, and there would be nothing to compare them with."""
-    without = sorted(name for name, one in announced.items() if not one.content.get("controls"))
+def _wanted_controls(announced: Mapping[str, Parcel], member: Member, tell: Tell) -> list[str]:
+    """Which of its controls this member sends: of one member alone they would tell of its inputs, and there would be
+    nothing to compare them with; and random networks are not needed where all have their own before training."""
+    given = {name: one.content.get("controls") or [] for name, one in announced.items()}
+    without = sorted(name for name, kinds in given.items() if not kinds)
     if member.controls and without:
-        tell(f"Controls are not sent: {' and '.join(without)} did not give --controls.")
-    return not without
+        tell(f"Controls are not sent: {' and '.join(without)} gave none (--controls).")
+    if without:
+        return []
+    stand_in = not all("untrained" in kinds for kinds in given.values())
+    return [kind for kind in given[member.name] if kind != "random" or stand_in]
 
 
 def _rows(hashes: np.ndarray, states: np.ndarray) -> np.ndarray:

@@ -60,8 +60,7 @@ class Member:
     @property
     def terms(self) -> dict[str, Any]:
         """What it announces of its settings."""
-        return {"member": self.name, "members": self.members, "anchors": self.anchors, "seed": self.seed,
-                "controls": self.controls}  # fmt: skip
+        return {"member": self.name, "members": self.members, "anchors": self.anchors, "seed": self.seed}
 
 
 @dataclass(frozen=True)

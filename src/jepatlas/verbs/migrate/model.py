@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import tyro
@@ -61,6 +62,7 @@ def main(words: list[str]) -> int:
     usual = _like(Path(words[0])) if words and not words[0].startswith("-") else TaughtRecipe()
     left, recipe = choose_recipe(words, usual)
     options = parse(Model, NAME, left, Model(recipe=recipe))
+    _refuse_late_teacher(options, words)
     return train_and_tell(NAME, words, options, lambda console: _begin(options, console),
                           partial(tell, beside=options.beside),
                           again=lambda console, run: look(console, load_recipe(run, TaughtRecipe).student))  # fmt: skip
@@ -76,6 +78,14 @@ def _begin(options: Model, console: Console) -> tuple[Path, Outcome]:
     told = teacher_arrays(source) if source.is_dir() else read_arrays(source)
     folder = options.out or _default_folder(source, recipe)
     return folder, start_taught(recipe, told, folder, console)
+
+
+def _refuse_late_teacher(options: Model, words: list[str]) -> None:
+    """Options are read by the recipe that they change, so a teacher that is named after them came too late for it."""
+    begun = any(word.partition("=")[0] in ("--recipe", "--resume") for word in words)
+    if options.source is not None and words[0].startswith("-") and not begun:
+        raise InputError("Name the teacher first: the student begins with its recipe, which options then change. As "
+                         f"in: jepatlas {NAME} {quote(str(options.source))} --to VIEW")  # fmt: skip
 
 
 def _like(teacher: Path) -> TaughtRecipe:
