@@ -46,7 +46,7 @@ def judged(**passed: bool | None) -> list[Verdict]:
 
 def test_a_sentence_says_which_charts_translate():
     assert translations("ab", judged(a_b=True, b_a=True)) == "All 2 charts translate into each other."
-    assert translations("ab", judged(a_b=False, b_a=False)).startswith("Nothing is aligned: no chart translates")
+    assert translations("ab", judged(a_b=False, b_a=False)).startswith("Nothing surely translates: no chart tells")
     assert "Not judged, for want of held-out states: a and b." in translations("ab", [])
     mixed = judged(a_b=True, b_a=True, a_c=False, c_a=False, b_c=False, c_b=True)
     assert translations("abc", mixed) == (

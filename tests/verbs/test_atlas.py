@@ -158,7 +158,7 @@ def test_ids_and_groups_from_files_of_their_own(capsys: Captured):
 def test_strangers_are_said_to_be_so_first(capsys: Captured):
     write("eve.npz", h=np.random.default_rng(9).standard_normal((120, 3)), ids=IDS)
     assert call("atlas", "build", "ada.npz", "eve.npz", "--out", "apart") == 0
-    assert capsys.readouterr().out.startswith("Nothing is aligned: no chart translates into another")
+    assert capsys.readouterr().out.startswith("Nothing surely translates: no chart tells another")
     assert call("atlas", "build", "ada.npz", "ben.npz", "--out", "together") == 0
     assert capsys.readouterr().out.startswith("All 2 charts translate into each other.")
 
@@ -171,7 +171,7 @@ def test_who_is_mailed_an_atlas_of_strangers_is_told_so(capsys: Captured):
     capsys.readouterr()
     assert call("atlas", "show", "apart") == 0
     out = capsys.readouterr().out
-    assert out.startswith("Nothing is aligned") and "✗ translation.x.y: 'x' does not tell 'y'" in out
+    assert out.startswith("Nothing surely translates") and "✗ translation.x.y: 'x' does not tell 'y'" in out
     assert "✓" not in out  # that noise ties all directions is no merit
     tied = next(one for one in answer(capsys, "atlas", "show", "apart")["verdicts"] if one["name"] == "x.tied")
     assert tied["passed"] is None and tied["value"] == tied["null"] == 8

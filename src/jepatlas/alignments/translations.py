@@ -63,9 +63,7 @@ def _pairs(names: Sequence[str], judged: Mapping[str, Verdict]) -> str:
     if len(pairs["both"]) == (count := len(names) * (len(names) - 1) // 2):
         return f"All {len(names)} charts translate into each other."
     if len(pairs["none"]) == count:
-        return (
-            "Nothing is aligned: no chart translates into another beyond doubt better than chance, or its mean, would."
-        )
+        return "Nothing surely translates: no chart tells another beyond doubt better than chance, or its mean, would."
     answers = {"both": "These translate into each other: {}.", "one": "These translate one way only: {}.",
                "none": "These do not surely translate: {}.",
                "unknown": "Not judged, for want of held-out states: {}."}  # fmt: skip
