@@ -206,7 +206,7 @@ def test_what_the_light_alone_aligns_is_told_apart(rng: np.random.Generator):
     kinds = {"toys": [Result(Trial({"seed": 0}, run, {}), Path(), "finished", record)]}
     (table,) = light_table(kinds)
     assert [row[1] for row in table["rows"]] == [NAMES[name] for name in ("agents", "untrained", "pca", "pca_16")]
-    assert f"Within a light: toys {found['r2_within_agents']:.2f}, " in light_sentence(kinds)
+    assert f"in which that is less: toys {found['r2_within_agents']:.2f}, " in light_sentence(kinds)
     assert f"of untrained ones: {found['r2_light_untrained']:.2f}." in light_sentence(kinds)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,18 @@ def test_a_teacher_that_is_named_too_late_is_refused(place: Path, capsys: Captur
     said = " ".join(capsys.readouterr().err.split())
     assert "Name the teacher first" in said and f"jepatlas migrate model {place / 'left'} --to VIEW" in said
     assert not Path("late").exists()
+
+
+def test_what_is_to_stand_beside_is_looked_at_before_training(place: Path, capsys: Captured):
+    """A run of points in a plane, and one whose images are gone."""
+    assert call("train", "--steps", "2", "--out", "points") == 0
+    shutil.copytree(place / "scenes", "moved")
+    start_run(agent(Path("moved/views.csv"), "right", steps=1), Path("alone"))
+    shutil.rmtree("moved")
+    capsys.readouterr()
+    for run, message in (("points", "points is not a run of agents on images"), ("alone", "moved")):
+        assert call("migrate", "model", place / "left", "--to", "right", "--beside", run, "--out", "late") == 2
+        assert message in " ".join(capsys.readouterr().err.split()) and not Path("late").exists()
 
 
 def test_one_class_alone_is_nothing_to_read_and_no_error(place: Path, capsys: Captured):

@@ -23,7 +23,7 @@ from jepatlas.social.graduates import agents_of
 from jepatlas.social.milestones import majority_of, milestones
 from jepatlas.social.samples import labels_of
 
-__all__ = ["judge_progress"]
+__all__ = ["agents_on_images", "judge_progress"]
 
 MOST = 20_000  # images of an agent, beyond which a probe at every checkpoint would take longer than its training
 
@@ -70,12 +70,20 @@ def judge_progress(folder: Path, beside: Sequence[Path] = ()) -> Record | None:
     return record
 
 
+def agents_on_images(folder: Path) -> dict[str, VisionRecipe]:
+    """The agents of a run by name; a run of anything else is refused."""
+    recipe: Any = any_recipe(folder)
+    if not isinstance(recipe, VisionRecipe | TaughtRecipe | MutualRecipe):
+        raise InputError(f"{folder} is not a run of agents on images, so there is no probe of theirs to draw.")
+    if isinstance(recipe, VisionRecipe):
+        return {"own": recipe}
+    return {name: agent for name, (agent, _) in agents_of(recipe).items()}
+
+
 def _courses(folder: Path, *, named: bool = False) -> list[Course]:
     """Of each agent of a run; `named` after its folder, where it stands beside another run's."""
     recipe: Any = any_recipe(folder)
-    if not isinstance(recipe, VisionRecipe | TaughtRecipe | MutualRecipe):
-        raise InputError(f"{folder} is not a run of agents on images: {recipe.kind}.")
-    members = {"own": recipe} if isinstance(recipe, VisionRecipe) else {k: v for k, (v, _) in agents_of(recipe).items()}
+    members = agents_on_images(folder)
     seen = {name: see(agent) for name, agent in members.items()}
     if not all(_readable(one) for one in seen.values()):
         return []

@@ -117,7 +117,8 @@ def light_sentence(kinds: Kinds) -> str:
     blind = [over_seeds(runs, "r2_light_untrained").value for runs in lit.values()]
     return (" Of all this, the light that both views share was looked at after results were known, so it decides "
             f"nothing. By R² between standardised latents, the light alone tells of trained agents: {alone}; of "
-            f"untrained ones: {_range(blind)}. Within a light: "
+            f"untrained ones: {_range(blind)}. Within a light, by the same R², and beyond the best control in the unit "
+            "(standardised, or as latents are) in which that is less: "
             + "; ".join(_said(title, runs, len(lit)) for title, runs in lit.items()) + ".")  # fmt: skip
 
 
@@ -131,7 +132,7 @@ def _said(title: str, runs: Sequence[Result], among: int) -> str:
     value = {name: over_seeds(runs, f"r2_within_{name}").value for name in COMPARED}
     gain = least_of([over_seeds_and_groups(runs, f"{unit}_within_beyond", among) for unit in UNITS])
     best = max(CONTROLS, key=value.__getitem__)
-    return f"{title} {value['agents']:.2f}, {NAMES[best]} {value[best]:.2f}, beyond the best control {cell(gain, 2)}"
+    return f"{title} {value['agents']:.2f}, {NAMES[best]} {value[best]:.2f}, beyond {cell(gain, 2)}"
 
 
 def _lit(kinds: Kinds) -> Kinds:

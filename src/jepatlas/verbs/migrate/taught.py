@@ -11,8 +11,9 @@ from typing import Any
 from rich.console import Console
 
 from jepatlas.base.errors import InputError
+from jepatlas.recipes import see
 from jepatlas.social import graduate, judge_latents
-from jepatlas.social.progress import judge_progress
+from jepatlas.social.progress import agents_on_images, judge_progress
 from jepatlas.verbs.options import say
 
 __all__ = ["check_beside", "tell"]
@@ -22,6 +23,9 @@ def check_beside(runs: Sequence[Path]) -> None:
     """What is to be drawn at the end is looked for before an hour of training."""
     if missing := [str(run) for run in runs if not (run / "recipe.yaml").is_file()]:
         raise InputError(f"--beside names runs, but there is none in {', '.join(missing)}.")
+    for run in runs:
+        for agent in agents_on_images(run).values():
+            see(agent)
 
 
 def tell(console: Console, folder: Path, _: int, beside: Sequence[Path] = ()) -> dict[str, Any]:
