@@ -21,7 +21,7 @@ from jepatlas.base.linear import Split
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.runs import LATENTS
 
-__all__ = ["CONTROLS", "NAMES", "Met", "charts_of", "leading", "meet"]
+__all__ = ["COMPARED", "CONTROLS", "NAMES", "Met", "charts_of", "leading", "meet"]
 
 Arrays = dict[str, np.ndarray]
 Charts = dict[str, tuple[np.ndarray, np.ndarray]]
@@ -37,6 +37,7 @@ NAMES = {
 }
 CONTROLS = ("untrained", "pca", "pca_16")
 """Which have as much to translate as the agents, but learned nothing."""
+COMPARED = ("agents", *CONTROLS)
 
 
 @dataclass(frozen=True)

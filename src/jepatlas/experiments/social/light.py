@@ -23,7 +23,7 @@ from jepatlas.base.linear import evenly, r2
 from jepatlas.base.records import Estimate
 from jepatlas.base.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social.charts import CONTROLS, NAMES, Met, charts_of
+from jepatlas.experiments.social.charts import COMPARED, CONTROLS, NAMES, Met, charts_of
 from jepatlas.experiments.social.measures import Effort, translate
 from jepatlas.experiments.social.rules import least_of
 from jepatlas.experiments.tables import cell, extremes, over_seeds, over_seeds_and_groups
@@ -31,7 +31,6 @@ from jepatlas.worlds.objects import LIGHTS
 
 __all__ = ["light_sentence", "light_table", "of_light"]
 
-COMPARED = ("agents", *CONTROLS)
 UNITS = {"r2": "standardised", "r2_raw": "as they are"}
 Kinds = Mapping[str, Sequence[Result]]
 

@@ -20,6 +20,7 @@ import numpy as np
 from jepatlas.align.maps import LeastSquaresMap, ProcrustesMap, RidgeMap
 from jepatlas.align.nulls import half_sample_intervals, permutation_null
 from jepatlas.align.similarity import NEIGHBOURS, cka_debiased, dsc, neighbour_overlap, nos
+from jepatlas.alignments.evidence import LIMIT  # τ, above which the inverse is truncated; the preprint names none
 from jepatlas.base.linear import evenly, r2
 from jepatlas.base.records import Direction, Estimate
 from jepatlas.base.seeding import numpy_generator
@@ -28,7 +29,6 @@ from jepatlas.experiments.social.charts import CONTROLS, Met, charts_of, leading
 
 __all__ = ["EFFORT", "LIMIT", "Effort", "Translation", "measured", "translate"]
 
-LIMIT = 100.0  # τ, above which the inverse is truncated; the preprint names none
 DIRECTIONS: dict[str, Direction] = {"r2": "higher", "r2_raw": "higher", "dsc": "higher", "dsc_there": "higher",
                                     "nos_10": "lower", "nos_10_there": "lower"}  # fmt: skip
 
@@ -100,7 +100,7 @@ def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
     """Everything that is compared of a pair of agents: `r2`, `r2_pca`, … and `beyond`, R² over the best control.
 
     The same of latents as they are is `r2_raw`, `r2_raw_pca`, … and `beyond_raw`; of distances and of neighbours
-    `beyond_dsc` and `beyond_nos_10`, which is above 0 where neighbours are kept better, and `beyond_dsc_there`, ….
+    `beyond_dsc` and `beyond_nos_10`, which is above 0 where neighbours are kept better, and `beyond_nos_10_there`.
 
     Standardised, the last principal component of images weighs as much as the first; as they are, a latent's widest
     direction outweighs all others. Neither is fair to both sides, so an agent is to be beyond its controls in either.
@@ -113,8 +113,7 @@ def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
         found = {f"{key}_{name}" if name != "agents" else key: value for name, chart in charts.items()
                  for key, value in chart.scores(rows, rows).items()}  # fmt: skip
         beyond = {name: found[key] - max(found[f"{key}_{control}"] for control in CONTROLS)
-                  for name, key in (("beyond", "r2"), ("beyond_raw", "r2_raw"), ("beyond_dsc", "dsc"),
-                                    ("beyond_dsc_there", "dsc_there"))}  # fmt: skip
+                  for name, key in (("beyond", "r2"), ("beyond_raw", "r2_raw"), ("beyond_dsc", "dsc"))}  # fmt: skip
         nearer = {f"beyond_{key}": min(found[f"{key}_{control}"] for control in CONTROLS) - found[key]
                   for key in ("nos_10", "nos_10_there")}  # fmt: skip
         return found | beyond | nearer | {"beyond_pixels": found["r2"] - found["r2_pixels"]}

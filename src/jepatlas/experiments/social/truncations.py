@@ -17,14 +17,13 @@ from jepatlas.align.similarity import dsc, nos
 from jepatlas.base.linear import evenly
 from jepatlas.base.records import Estimate
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social.charts import CONTROLS, NAMES, Met, charts_of
+from jepatlas.experiments.social.charts import COMPARED, NAMES, Met, charts_of
 from jepatlas.experiments.social.measures import Effort, translate
 from jepatlas.experiments.tables import extremes, over_seeds
 
 __all__ = ["truncated", "truncations_table"]
 
 LIMITS = (10.0, 100.0, 1e3, 1e6)
-COMPARED = ("agents", *CONTROLS)
 K = 10
 
 
