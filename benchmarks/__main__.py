@@ -29,9 +29,9 @@ from benchmarks import (
     windows,
 )
 from benchmarks.page import benchmarks_page
-from jepatlas.base.errors import nearest
-from jepatlas.base.files import read_json, write_json, write_text
-from jepatlas.base.provenance import provenance
+from jepatlas.core.errors import did_you_mean
+from jepatlas.core.files import read_json, write_json, write_text
+from jepatlas.core.provenance import provenance
 
 SUITES = {
     "sigreg": sigreg,
@@ -56,7 +56,7 @@ def main(words: list[str]) -> None:
     parser.add_argument("--publish", action="store_true", help="write these suites into docs/benchmarks.json and .md")
     options = parser.parse_args(words)
     if unknown := [name for name in options.suites if name not in SUITES]:
-        parser.error(f"there is no suite '{unknown[0]}'. {nearest(unknown[0], SUITES)}")
+        parser.error(f"there is no suite '{unknown[0]}'. {did_you_mean(unknown[0], SUITES)}")
     torch.set_num_threads(1)
     for name in options.suites or SUITES:
         rows = [asdict(row) for row in SUITES[name].run()]

@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import Comparison, compare
-from jepatlas.base.graphs import Graph
+from jepatlas.core.graphs import Graph
 from jepatlas.energy.exact import Medium, Shear, energies_from, graph_energies, shoot, zermelo
 
 __all__ = ["run"]

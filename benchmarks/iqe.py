@@ -10,8 +10,8 @@ from torch import Tensor
 
 from benchmarks.memory import peak_of
 from benchmarks.timing import Comparison, compare
-from jepatlas.base.intervals import union_length
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.intervals import union_length
+from jepatlas.core.seeding import torch_generator
 from jepatlas.energy.heads import IQE, EnergyHead, IQEConfig
 from jepatlas.energy.heads.reduction import MaxMean
 

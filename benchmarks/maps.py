@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import Comparison, compare
 from jepatlas.align.maps import LeastSquaresMap
-from jepatlas.base.pair_moments import Products
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.pair_moments import Products
+from jepatlas.core.seeding import numpy_generator
 
 __all__ = ["run"]
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from benchmarks.timing import Comparison, compare
-from jepatlas.base.contracts import Dynamics
-from jepatlas.base.seeding import forked_rng, torch_generator
-from jepatlas.encoders import ResidualDynamicsConfig
+from jepatlas.core.contracts import Dynamics
+from jepatlas.core.seeding import forked_rng, torch_generator
+from jepatlas.nn import ResidualDynamicsConfig
 from jepatlas.plan import MPPI, ActionBox, LatentCostConfig, MPPIConfig, compiled
 
 __all__ = ["run"]

@@ -18,10 +18,10 @@ from torch import Tensor
 
 from benchmarks.sigreg import straightforward
 from benchmarks.timing import Comparison
-from jepatlas.base.linear import hold_out, least_squares, r2
-from jepatlas.base.seeding import numpy_generator, torch_generator
-from jepatlas.encoders import MLPConfig
+from jepatlas.core.linear import hold_out, least_squares, r2
+from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.identify import fit_spectral_encoder
+from jepatlas.nn import MLPConfig
 from jepatlas.objectives import LeJEPA, LeJEPAConfig, SIGRegConfig, draw_slices
 from jepatlas.recipes import Recipe, build_batches, build_objective
 from jepatlas.training import CosineSchedule, TrainingConfig, train
@@ -81,8 +81,12 @@ class _Definition:
 def published(seed: int) -> Recipe:
     training = TrainingConfig(steps=20_000, lr=3e-3, schedule=CosineSchedule(warmup=0, hold=10_000), clip=None)
     objective = LeJEPAConfig(weight=1e-2, sigreg=SIGRegConfig(slices=256, design="random"))
-    return Recipe(seed=seed, encoder=MLPConfig(width=256, depth=4), objective=objective,
-                  training=replace(training, checkpoint_every=10**9))  # fmt: skip
+    return Recipe(
+        seed=seed,
+        encoder=MLPConfig(width=256, depth=4),
+        objective=objective,
+        training=replace(training, checkpoint_every=10**9),
+    )
 
 
 def ours(seed: int) -> Recipe:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from benchmarks.memory import peak_of
 from benchmarks.timing import Comparison, compare
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import draw_slices, sigreg
 
 __all__ = ["run", "straightforward"]

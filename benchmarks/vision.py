@@ -21,14 +21,14 @@ import numpy as np
 import torch
 
 from benchmarks.timing import Comparison, compare
-from jepatlas.base.patches import patch_grid
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.encoders import ViTConfig
+from jepatlas.core.patches import patch_grid
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.data import Prefetched
+from jepatlas.data.images import CropPlan, ImageStream, SmallNORB
+from jepatlas.nn import ViTConfig
 from jepatlas.objectives.vision import IJEPAConfig, VisionParts
 from jepatlas.training import TrainingConfig, train
 from jepatlas.training.memory import keep_freed_memory
-from jepatlas.views import Prefetched
-from jepatlas.views.images import CropPlan, ImageStream, SmallNORB
 
 __all__ = ["run"]
 

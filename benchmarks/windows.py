@@ -16,10 +16,10 @@ import numpy as np
 from torch import Tensor
 
 from benchmarks.timing import Comparison, compare
-from jepatlas.base.contracts import Batches
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.encoders import ConvConfig
-from jepatlas.views import EpisodeFile, EpisodeWriter, Prefetched, WindowStream
+from jepatlas.core.contracts import Batches
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.data import EpisodeFile, EpisodeWriter, Prefetched, WindowStream
+from jepatlas.nn import ConvConfig
 
 __all__ = ["frames", "run"]
 

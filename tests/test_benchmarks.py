@@ -9,7 +9,7 @@ import pytest
 from benchmarks import __main__ as bench
 from benchmarks.timing import Comparison
 
-from jepatlas.base.files import read_json, write_json
+from jepatlas.core.files import read_json, write_json
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.page import benchmarks_page
 from forked import forked_script
 
-from jepatlas.base.files import read_json
+from jepatlas.core.files import read_json
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

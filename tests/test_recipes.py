@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import yaml
 
-from jepatlas.base.config import choices, from_plain, to_plain
-from jepatlas.base.errors import InputError
-from jepatlas.encoders import CouplingConfig, MLPConfig
+from jepatlas.core.config import choices, from_plain, to_plain
+from jepatlas.core.errors import InputError
+from jepatlas.nn import CouplingConfig, MLPConfig
 from jepatlas.objectives import InfoNCEConfig, LeJEPAConfig, WhiteningConfig
 from jepatlas.recipes import (
     Recipe,
@@ -158,9 +158,12 @@ def test_files_that_are_no_recipe(tmp_path: Path):
         read_recipe(tmp_path / "picture.png")
     with pytest.raises(InputError, match=r"is not a run folder: it has no recipe\.yaml"):
         load_recipe(tmp_path)
-    for text, message in (("", "is damaged: it is empty"), ("\n# nothing\n", "is damaged: it is empty"),
-                          ("garbage", "a damaged one: expected keys and values, but found 'garbage'"),
-                          ("steps: 2024-13-45", "is not a recipe in YAML")):  # fmt: skip
+    for text, message in (
+        ("", "is damaged: it is empty"),
+        ("\n# nothing\n", "is damaged: it is empty"),
+        ("garbage", "a damaged one: expected keys and values, but found 'garbage'"),
+        ("steps: 2024-13-45", "is not a recipe in YAML"),
+    ):
         (tmp_path / "recipe.yaml").write_text(text)
         for kind in (Recipe, VisionRecipe):  # not "a recipe of an agent", which has no kind either
             with pytest.raises(InputError, match=message):

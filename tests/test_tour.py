@@ -12,14 +12,14 @@ import torch
 from rich.console import Console
 
 from jepatlas.align import load_atlas
-from jepatlas.base.linear import hold_out
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.energies import energy_for, load_energy_file
+from jepatlas.cli import tour
+from jepatlas.core.linear import hold_out
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.report import read_chapters
 from jepatlas.tour import CHAPTERS, Stage, agents, energy
 from jepatlas.tour.probe import PROBE
 from jepatlas.tour.shared_states import SharedStates
-from jepatlas.verbs import tour
+from jepatlas.workflows.energy import energy_for, load_energy_file
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from sklearn.decomposition import PCA
 
 from jepatlas.align.controls import FIT_ROWS, pca_control, untrained_control
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares, r2
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares, r2
 
 
 def pictures(rows: int, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:

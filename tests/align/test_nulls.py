@@ -11,8 +11,8 @@ import scipy.stats
 
 from jepatlas.align.nulls import Null, half_sample_intervals, permutation_null
 from jepatlas.align.splits import time_blocks
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import r2
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import r2
 
 SETS = 200
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jepatlas.align.atlas.charts import ChartLatents
 from jepatlas.align.splits import group_labels, match_ids, split_rows, time_blocks
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import forked_rng, torch_generator
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.energy.heads import (
     HEADS,
     CosineConfig,

@@ -14,13 +14,14 @@ from processes import run_processes
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from jepatlas.base.config import choices, from_plain, to_plain
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares, r2
-from jepatlas.base.records import Loss, Pairs
-from jepatlas.base.seeding import forked_rng
-from jepatlas.encoders import mlp
+from jepatlas.core.config import choices, from_plain, to_plain
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares, r2
+from jepatlas.core.records import Loss, Pairs
+from jepatlas.core.seeding import forked_rng
+from jepatlas.data import PairStream, Transitions
+from jepatlas.nn import mlp
 from jepatlas.objectives import (
     CovarianceConfig,
     InfoNCEConfig,
@@ -32,7 +33,6 @@ from jepatlas.objectives import (
     WhiteningConfig,
 )
 from jepatlas.recipes import Recipe
-from jepatlas.views import PairStream, Transitions
 from jepatlas.worlds import Coupling, LatentWorld, OrnsteinUhlenbeck, ParabolicShear
 
 # A new objective is one line here.

@@ -12,11 +12,11 @@ import torch
 from linear_worlds import Problem, double_integrator, rotation, walker
 from torch import Tensor
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.contracts import Cost, Planner
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Plan
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.contracts import Cost, Planner
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Plan
+from jepatlas.core.seeding import torch_generator
 from jepatlas.plan import (
     PLANNERS,
     ActionBox,

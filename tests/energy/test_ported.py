@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.energy import HEADS, IQE, L2, IQEConfig, PortedEnergy, SquaredL2, audit
 
 

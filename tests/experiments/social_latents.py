@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.linear import Split
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.linear import Split
 from jepatlas.experiments import Result, Trial
 from jepatlas.experiments.social.charts import Met
 from jepatlas.experiments.social.runs import LATENTS, run

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.linear import least_squares
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.linear import least_squares
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.data.images import MultiViewTable
 from jepatlas.experiments.alignment_nulls import smoother
 from jepatlas.experiments.charts import noisy, random_chart
 from jepatlas.experiments.gl_symmetry_runs import changed_losses
 from jepatlas.experiments.image_control_runs import view_pairs
 from jepatlas.experiments.pair_noise import mismatch
 from jepatlas.objectives import LeJEPAConfig, Parts
-from jepatlas.views.images import MultiViewTable
 
 
 @pytest.mark.parametrize(("dim", "condition"), [(2, 1.0), (5, 30.0), (16, 1000.0)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial, reproduce
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.pair_budget import METHODS, budgets
@@ -73,8 +73,12 @@ def test_pair_budget(first: str, kappa: float, outcome: str):
 )
 def test_pair_noise(lost: float, growth: float, outcome: str):
     def numbers(trial: Trial) -> dict[str, float]:
-        found = {f"{what}_{name}_{share:g}": 0.5 for what in ("r2", "kappa") for name in ("plain", "robust")
-                 for share in SHARES}  # fmt: skip
+        found = {
+            f"{what}_{name}_{share:g}": 0.5
+            for what in ("r2", "kappa")
+            for name in ("plain", "robust")
+            for share in SHARES
+        }
         return found | {"lost_plain_0.3": lost, "lost_robust_0.3": 0.001, "growth_0.3": growth}
 
     finding = concluded("pair-noise", numbers)
@@ -85,8 +89,10 @@ def test_pair_noise(lost: float, growth: float, outcome: str):
 def test_a_factor_is_averaged_as_one():
     """By the definition: Student's interval of the logarithms, of 1, 10 and 100 about 10."""
     trials = EXPERIMENTS["pair-noise"].trials("small", 0)[:3]
-    runs = [Result(trial, Path(), "finished", {"verdicts": inform({"growth": Estimate(v, v, v, 9)}, "")})
-            for trial, v in zip(trials, (1.0, 10.0, 100.0), strict=True)]  # fmt: skip
+    runs = [
+        Result(trial, Path(), "finished", {"verdicts": inform({"growth": Estimate(v, v, v, 9)}, "")})
+        for trial, v in zip(trials, (1.0, 10.0, 100.0), strict=True)
+    ]
     found, reach = factor_over_seeds(runs, "growth"), stats.t.ppf(0.975, 2) / np.sqrt(3)
     assert found.value == pytest.approx(10) and found.n == 3
     assert (found.low, found.high) == (pytest.approx(10 ** (1 - reach)), pytest.approx(10 ** (1 + reach)))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jepatlas.base.proportions import paired_difference, success_rate
+from jepatlas.core.proportions import paired_difference, success_rate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.one_way_doors import TESTED

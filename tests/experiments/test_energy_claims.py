@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.directed_effort_runs import FAMILIES
 from jepatlas.experiments.intrinsic_energy import AXIOMS, BROKEN
@@ -156,10 +156,12 @@ def registered(error: float = 0.032, order: float = 2.0, **changes: float) -> di
         (registered(asymmetry_even=0.1), "holds in part"),
         (registered(asymmetry_uneven=0.009), "holds in part"),
         (registered(triangle_plain=0.01), "holds in part"),
-        (registered(error=2.0, asymmetry_interval=1.0, asymmetry_even=0.1, asymmetry_uneven=0.0, triangle_plain=1.0),
-         "does not hold"),
+        (
+            registered(error=2.0, asymmetry_interval=1.0, asymmetry_even=0.1, asymmetry_uneven=0.0, triangle_plain=1.0),
+            "does not hold",
+        ),
     ],
-)  # fmt: skip
+)
 def test_registration_energies(record: dict[str, Any], outcome: str):
     assert concluded("registration-energies", lambda trial: record).outcome == outcome
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.graphs import Graph
+from jepatlas.core.graphs import Graph
 from jepatlas.energy.action import effort_verdicts
 from jepatlas.experiments import exact_worlds, solved_worlds
 from jepatlas.experiments.directed_effort_runs import directedness

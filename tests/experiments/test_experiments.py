@@ -12,11 +12,12 @@ import pytest
 from experiments.halves import half
 from rich.console import Console
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import read_json, write_json
-from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Estimate
 from jepatlas.cli import main
+from jepatlas.cli.tables import show_table
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import read_json, write_json
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Estimate
 from jepatlas.experiments import (
     EXPERIMENTS,
     SCALES,
@@ -33,7 +34,6 @@ from jepatlas.experiments import (
     shipped_results,
 )
 from jepatlas.experiments.tables import cell, mean_over_seeds, over_seeds
-from jepatlas.verbs.tables import show_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 ON_IMAGES = {"image-controls"}
@@ -152,10 +152,24 @@ def test_what_is_tiny_is_not_published(tmp_path: Path):
 
 
 def _result(value: float) -> Result:
-    verdicts = [] if np.isnan(value) else [{
-        "name": "r2", "value": value, "low": value, "high": value, "n": 10, "null": None, "threshold": None,
-        "direction": "higher", "passed": None, "advice": "",
-    }]  # fmt: skip
+    verdicts = (
+        []
+        if np.isnan(value)
+        else [
+            {
+                "name": "r2",
+                "value": value,
+                "low": value,
+                "high": value,
+                "n": 10,
+                "null": None,
+                "threshold": None,
+                "direction": "higher",
+                "passed": None,
+                "advice": "",
+            }
+        ]
+    )
     return Result(Trial({"seed": 0}, half, {}), Path(), "finished", {"verdicts": verdicts})
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result, Trial
 from jepatlas.experiments.generalised_normal import EXPERIMENT
 from jepatlas.experiments.generalised_normal_runs import SCALES, run

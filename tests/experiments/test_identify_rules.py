@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.lambda_rho import PUBLISHED, RHOS, TOO_SMALL
 from jepatlas.experiments.latents import inform
@@ -94,10 +94,22 @@ def test_bound(excess: float, whitened: float, by: str, outcome: str):
 
 def course(linear: float, beyond: float, gap: float) -> list[dict[str, Any]]:
     """Untrained, with nearly all beyond degree 4; and the end."""
-    first = {"step": 0, "shares": {"1": 0.1, "2": 0.0, "3": 0.0, "4": 0.0}, "beyond": 0.9, "loss": 1.0,
-             "band": [0.2, 1.8], "gap": [0.0, 0.0, 0.0]}  # fmt: skip
-    last = {"step": 9, "shares": {"1": linear, "2": 0.0, "3": 0.0, "4": 0.0}, "beyond": beyond, "loss": 0.2,
-            "band": [0.2, 0.2 + 1.6 * beyond], "gap": [0.0, 0.0, gap]}  # fmt: skip
+    first = {
+        "step": 0,
+        "shares": {"1": 0.1, "2": 0.0, "3": 0.0, "4": 0.0},
+        "beyond": 0.9,
+        "loss": 1.0,
+        "band": [0.2, 1.8],
+        "gap": [0.0, 0.0, 0.0],
+    }
+    last = {
+        "step": 9,
+        "shares": {"1": linear, "2": 0.0, "3": 0.0, "4": 0.0},
+        "beyond": beyond,
+        "loss": 0.2,
+        "band": [0.2, 0.2 + 1.6 * beyond],
+        "gap": [0.0, 0.0, gap],
+    }
     return [first, last]
 
 
@@ -141,8 +153,13 @@ def test_how_many_pairs_is_measured_and_asked_of_every_seed(last: float, enough:
 def test_identify_2d(r2: float, alone: float, whitened: float, outcome: str):
     def numbers(trial: Trial) -> dict[str, float]:
         score = alone if trial.at["weight"] == 1.0 else r2
-        return {"r2": score, "error_to_bound": 0.5, "error_to_bound_whitened": whitened, "procrustes": 0.125,
-                "procrustes_whitened": 0.25}  # fmt: skip
+        return {
+            "r2": score,
+            "error_to_bound": 0.5,
+            "error_to_bound_whitened": whitened,
+            "procrustes": 0.125,
+            "procrustes_whitened": 0.25,
+        }
 
     finding = concluded("identify-2d", numbers)
     (table,) = finding.tables

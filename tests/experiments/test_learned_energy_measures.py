@@ -14,8 +14,10 @@ from jepatlas.experiments.prediction_energy_runs import fit_predictor
 
 def test_what_two_experiments_ask_for_has_one_name():
     """The heads and the coverage of the one-way grid are runs of the other experiments, too."""
-    jobs = {name: {trial.job.name for trial in EXPERIMENTS[name].trials("small", 0)}
-            for name in ("one-way-reachability", "energy-heads", "energy-coverage", "energy-calibration")}  # fmt: skip
+    jobs = {
+        name: {trial.job.name for trial in EXPERIMENTS[name].trials("small", 0)}
+        for name in ("one-way-reachability", "energy-heads", "energy-coverage", "energy-calibration")
+    }
     assert len(set.intersection(*jobs.values())) == 3, "three seeds of IQE on the grid"
     assert len(jobs["one-way-reachability"] & jobs["energy-heads"]) == 9, "IQE, MRN and L2"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.energy_runs import AXIOMS, exactly
 from jepatlas.experiments.one_way_reachability import SYMMETRIC
@@ -19,9 +19,13 @@ def judged(name: str, value: float) -> dict[str, Any]:
     """Axioms are kept where their number is 0, as the audit has it; other numbers only inform."""
     threshold = 0.0 if name.endswith(AXIOMS) else None
     return Verdict.judge(
-        name, exactly(value, 9), direction="lower", threshold=threshold, good="Kept.",
+        name,
+        exactly(value, 9),
+        direction="lower",
+        threshold=threshold,
+        good="Kept.",
         bad="The energy from state 0 to state 2 is 4, not 1 + 1. More of it.",
-    ).to_json()  # fmt: skip
+    ).to_json()
 
 
 def concluded(name: str, numbers: Callable[[Trial], Numbers], apart: float = 1e-5) -> Finding:
@@ -47,8 +51,12 @@ def concluded(name: str, numbers: Callable[[Trial], Numbers], apart: float = 1e-
 def test_one_way_reachability(blind: float, above: float, knows: float, outcome: str):
     def numbers(trial: Trial) -> Numbers:
         symmetric = trial.at["head"] in SYMMETRIC
-        return {"one_way_auc": blind if symmetric else knows, "reachability_auc": above if symmetric else knows,
-                "symmetric_ceiling": 0.75, "spearman": 0.99}  # fmt: skip
+        return {
+            "one_way_auc": blind if symmetric else knows,
+            "reachability_auc": above if symmetric else knows,
+            "symmetric_ceiling": 0.75,
+            "spearman": 0.99,
+        }
 
     assert concluded("one-way-reachability", numbers, apart=0.0).outcome == outcome
 

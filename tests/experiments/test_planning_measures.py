@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.experiments import optimal_planning_runs
 from jepatlas.experiments.ou_actions import HORIZON, Loop, eyes, stepped, true_system, walked
 from jepatlas.experiments.planning_cost_runs import _costs

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.planning_cost_runs import PROBLEMS

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.reacher_collapse import collapsed
@@ -65,10 +65,11 @@ def test_one_run_of_a_goal_directed_motion_that_is_as_good_is_enough_against_low
 def test_a_motion_that_could_not_be_run_is_not_taken_for_lower():
     """Without stable-baselines3 all of SAC's runs crash."""
     results = [
-        Result(trial, Path(), "crashed", {"error": "no such package"}) if str(trial.at["arm"]).startswith("sac")
+        Result(trial, Path(), "crashed", {"error": "no such package"})
+        if str(trial.at["arm"]).startswith("sac")
         else result(trial, explored(trial, {}))
         for trial in EXPERIMENTS["reacher-exploration"].trials("small", 0)
-    ]  # fmt: skip
+    ]
     finding = EXPERIMENTS["reacher-exploration"].conclude(results, "small")
     assert finding.outcome == "holds in part" and "in 4 of 8 cases" in finding.sentence
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.scaling import EXPERIMENT

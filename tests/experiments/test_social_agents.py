@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jepatlas.base.config import from_plain
+from jepatlas.core.config import from_plain
 from jepatlas.experiments.social.agents import LEARNT, PLANS, agent
 from jepatlas.experiments.social.objectives import OBJECTIVES, PUBLISHED
 from jepatlas.experiments.social.scenes import STUDIED, WORLDS, absent
@@ -34,8 +34,12 @@ def test_epochs_are_the_published_ones_of_what_is_learned_from(scene: str) -> No
 def test_colours_are_jittered_as_published(objective: str) -> None:
     """Not at all on smallNORB, which is grey; mildly in a drive; in two ways on ImageNet."""
     found = {scene: recipe(scene, objective).augmentation.pipelines for scene in STUDIED["paper"][1:]}
-    assert found == {"smallnorb": ("plain",), "nuscenes-rear": ("mild",), "nuscenes-side": ("mild",),
-                     "imagenet": ("A",)}  # fmt: skip
+    assert found == {
+        "smallnorb": ("plain",),
+        "nuscenes-rear": ("mild",),
+        "nuscenes-side": ("mild",),
+        "imagenet": ("A",),
+    }
 
 
 def test_what_is_learned_from_is_counted() -> None:

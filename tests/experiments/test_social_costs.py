@@ -10,16 +10,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from social.tiny_scenes import agent, write_scenes
+from workflows.vision.tiny_scenes import agent, write_scenes
 
-from jepatlas.base.records import Crops
+from jepatlas.core.records import Crops
 from jepatlas.experiments.social.objectives import OBJECTIVES, PUBLISHED
 from jepatlas.experiments.social.predictions_runs import held_out_loss
 from jepatlas.experiments.social.viewpoints_runs import _cost
 from jepatlas.objectives.vision import SwAVConfig
 from jepatlas.recipes import LookingRecipe, build_vision
-from jepatlas.social import survey
 from jepatlas.training.flops import counted_flops
+from jepatlas.workflows.vision import survey
 
 
 def test_held_out_images_go_where_the_network_is() -> None:
@@ -33,8 +33,10 @@ def test_held_out_images_go_where_the_network_is() -> None:
     class Objective(SimpleNamespace):
         __call__ = staticmethod(told)
 
-    objective = Objective(targets=lambda x: (given.append(x.device.type), torch.rand(len(x), 4, 2))[1],
-                          parameters=lambda: iter([torch.empty(1, device="meta")]))  # fmt: skip
+    objective = Objective(
+        targets=lambda x: (given.append(x.device.type), torch.rand(len(x), 4, 2))[1],
+        parameters=lambda: iter([torch.empty(1, device="meta")]),
+    )
     held_out_loss(objective, np.zeros((300, 2, 2, 3), np.uint8))
     assert given == ["meta"] * 4
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 from experiments.social_latents import DIM, EACH, GROUPS, agent_result, met, rotation, side, states
-from social.tiny_scenes import agent, write_scenes
 from torch import nn
+from workflows.vision.tiny_scenes import agent, write_scenes
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares, r2
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares, r2
+from jepatlas.data.images import Shuffle
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.pair_noise import SHARES
@@ -27,8 +28,7 @@ from jepatlas.experiments.social.shift_widths import widths
 from jepatlas.experiments.social.stress import stressed
 from jepatlas.experiments.social.truncations import truncated, truncations_table
 from jepatlas.recipes import Augmentation, see
-from jepatlas.social import latents_of
-from jepatlas.views.images import Shuffle
+from jepatlas.workflows.vision import latents_of
 
 EFFORTS = Effort(19, 10, 80)
 
@@ -133,8 +133,9 @@ def test_agents_that_see_the_same_images_have_pipelines_for_views(
     (tmp_path / "scenes" / "one.csv").write_text("\n".join([lines[0], *(x for x in lines if ",left," in x)]) + "\n")
     raw = {}
     for pipelines in ((), ("A",), ("B",)):
-        recipe = replace(agent(tmp_path / "scenes" / "one.csv", "left", steps=1), view=None,
-                         augmentation=Augmentation(pipelines))  # fmt: skip
+        recipe = replace(
+            agent(tmp_path / "scenes" / "one.csv", "left", steps=1), view=None, augmentation=Augmentation(pipelines)
+        )
         folder = tmp_path / "".join(["run", *pipelines])
         assert train_and_keep(recipe, 100, folder)["status"] == "finished"
         raw[pipelines] = np.load(folder / LATENTS)["raw"]

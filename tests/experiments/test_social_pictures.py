@@ -15,7 +15,7 @@ from jepatlas.experiments.social.race_shown import curves_figure
 from jepatlas.experiments.social.runs import run
 from jepatlas.experiments.social.views_pictures import POINTS, pictures
 from jepatlas.report import draw
-from jepatlas.social import Cost
+from jepatlas.workflows.vision import Cost
 
 
 def test_both_views_and_both_latents_of_the_same_held_out_states(tmp_path: Path):
@@ -39,8 +39,10 @@ def test_both_views_and_both_latents_of_the_same_held_out_states(tmp_path: Path)
 
 
 def test_a_race_is_drawn_by_epochs_by_operations_and_with_what_was_paid_before():
-    runners = {"scratch": Runner([(0, 0.2), (10, 0.5)], Cost(100.0)),
-               "taught": Runner([(0, 0.2), (10, 0.6)], Cost(140.0, 10.0), 3000.0)}  # fmt: skip
+    runners = {
+        "scratch": Runner([(0, 0.2), (10, 0.5)], Cost(100.0)),
+        "taught": Runner([(0, 0.2), (10, 0.6)], Cost(140.0, 10.0), 3000.0),
+    }
     results = []
     for seed, more in enumerate((0.0, 0.1)):
         curves = {name: [(step, y + more) for step, y in one.curve] for name, one in runners.items()}

@@ -10,7 +10,7 @@ import torch
 from experiments.social_latents import DIM, met, rotation, states
 from scipy import stats
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social import predictions
@@ -65,8 +65,10 @@ def test_a_lower_loss(r2: float, beyond: float, fewest: float, outcome: str):
 def test_neighbours_that_follow_the_loss_one_way_alone_do_not_count():
     rho = {"rho_loss_r2": 0.0, "rho_loss_beyond": 0.0, "rho_loss_dsc": -0.9, "rho_loss_nos_10": 0.9}
     there = {"rho_loss_dsc_there": 0.0, "rho_loss_nos_10_there": 0.0}
-    wild = [pairs(lambda name, seed, more=more: rho | more | {"fewest": 9.0, "rho_loss_r2": 0.5 * (seed - 1)}, "ijepa")
-            for more in ({}, there)]  # fmt: skip
+    wild = [
+        pairs(lambda name, seed, more=more: rho | more | {"fewest": 9.0, "rho_loss_r2": 0.5 * (seed - 1)}, "ijepa")
+        for more in ({}, there)
+    ]
     assert [by_loss.judge(made, LOOKS).outcome for made in wild] == ["holds in part", "undecided"]
 
 
@@ -140,16 +142,20 @@ def test_steadier_maps(ours: tuple[float, float], others: tuple[float, float], f
 @pytest.mark.parametrize(("same", "apart", "outcome"), [(0.7, 0.5, "holds"), (0.5, 0.7, "does not hold")])
 def test_the_same_world(same: float, apart: float, outcome: str):
     def of(score: float) -> list[Result]:
-        return pairs(lambda name, seed: {"r2": score + 0.01 * seed, "dsc": score, "nos_10": 1 - score, "beyond": 0.1},
-                     *by_world.HALVES)  # fmt: skip
+        return pairs(
+            lambda name, seed: {"r2": score + 0.01 * seed, "dsc": score, "nos_10": 1 - score, "beyond": 0.1},
+            *by_world.HALVES,
+        )
 
     assert by_world.judge(of(same), of(apart)).outcome == outcome
     assert by_world.judge(of(same)[:1], of(apart)[:1]).outcome == "undecided", "one seed decides nothing"
 
 
 def test_four_predictions_make_one_finding():
-    made = [Prediction(f"number {i}", outcome, "So it is.", (), (), ())
-            for i, outcome in enumerate(("holds", "does not hold", "undecided", "holds in part"))]  # fmt: skip
+    made = [
+        Prediction(f"number {i}", outcome, "So it is.", (), (), ())
+        for i, outcome in enumerate(("holds", "does not hold", "undecided", "holds in part"))
+    ]
     finding = predictions.judge(made)
     assert finding.outcome == "holds in part" and "Number 1: does not hold. So it is." in finding.sentence
     assert finding.short == "of 4: 1 hold, 1 in part, 1 do not, 1 undecided" and len(finding.short) <= 66
@@ -197,8 +203,10 @@ def test_the_held_out_loss_is_a_mean_over_images_beside_its_targets_variance():
             return SimpleNamespace(total=batch.x.float().mean())
 
     values = images[:, 0, 0, 0].astype(float)
-    objective = Objective(targets=lambda x: x.float().mean((1, 2, 3))[:, None, None] * torch.ones(1, 4, 2),
-                          parameters=lambda: iter([torch.zeros(1)]))  # fmt: skip
+    objective = Objective(
+        targets=lambda x: x.float().mean((1, 2, 3))[:, None, None] * torch.ones(1, 4, 2),
+        parameters=lambda: iter([torch.zeros(1)]),
+    )
     assert held_out_loss(objective, images) == pytest.approx((values.mean(), values.mean() / values.var()))
 
 

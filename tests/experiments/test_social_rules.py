@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments import Finding, Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social import pairs as social_pairs
@@ -102,8 +102,14 @@ def paradigms(mae: float, simclr: float, flat: tuple[str, ...] = ()) -> list[Res
 
     def numbers(at: dict) -> dict[str, float]:
         lost = at["objective"] in flat and at["seed"] == 0
-        return SCORES | {"r2": scores[at["objective"]], "beyond": 0.1, "beyond_raw": 0.1, "flops": 1e12, "cka": 0.5,
-                         "directions": 1.7 if lost else 9.0}  # fmt: skip
+        return SCORES | {
+            "r2": scores[at["objective"]],
+            "beyond": 0.1,
+            "beyond_raw": 0.1,
+            "flops": 1e12,
+            "cka": 0.5,
+            "directions": 1.7 if lost else 9.0,
+        }
 
     return pairs(numbers, *({"objective": name} for name in scores))
 
@@ -136,8 +142,10 @@ def test_what_collapsed_is_named_marked_and_beyond_nothing():
         "held-out groups: simclr."
     )
     assert [row[0] for row in finding.tables[0]["rows"]] == [
-        "ijepa (collapsed at seed 0)", "mae (collapsed at seed 0)", "simclr"
-    ]  # fmt: skip
+        "ijepa (collapsed at seed 0)",
+        "mae (collapsed at seed 0)",
+        "simclr",
+    ]
     assert finding.figures[0]["names"] == ["ijepa*", "mae*", "simclr"]
     assert [verdict.passed for verdict in finding.verdicts] == [None, None]
     assert "collapsed: no evidence" in finding.verdicts[1].advice
@@ -153,8 +161,14 @@ def structure(r2: float, nos: float, flat: tuple[str, ...]) -> list[Result]:
 
     def numbers(at: dict) -> dict[str, float]:
         broken, lost = at["shuffle"] != "none", at["shuffle"] in flat and at["seed"] == 1
-        return SCORES | {"r2": r2 if broken else 0.8, "dsc": r2 if broken else 0.8, "nos_10": nos if broken else 0.3,
-                         "beyond": 0.0, "beyond_raw": 0.0, "directions": 1.7 if lost else 9.0}  # fmt: skip
+        return SCORES | {
+            "r2": r2 if broken else 0.8,
+            "dsc": r2 if broken else 0.8,
+            "nos_10": nos if broken else 0.3,
+            "beyond": 0.0,
+            "beyond_raw": 0.0,
+            "directions": 1.7 if lost else 9.0,
+        }
 
     return pairs(numbers, *({"shuffle": name} for name in ("none", "patches", "pixels")))
 
@@ -200,8 +214,11 @@ def test_shuffles_that_collapsed_are_named_and_only_inform():
 )
 def test_pairs(gained: float, lost: float, growth: float, flat: tuple[str, ...], outcome: str):
     given = {"gained": gained, "lost": lost, "growth": growth, "r2_ridge_50": 0.1, "r2_ridge_900": 0.8}
-    made = pairs(lambda at: given | {"directions": 1.5 if at["scene"] in flat and at["seed"] else 9.0},
-                 {"scene": "rendered"}, {"scene": "driving"})  # fmt: skip
+    made = pairs(
+        lambda at: given | {"directions": 1.5 if at["scene"] in flat and at["seed"] else 9.0},
+        {"scene": "rendered"},
+        {"scene": "driving"},
+    )
     finding = social_pairs.judge(made)
     assert finding.outcome == outcome and 0 < len(finding.short) <= 66
     assert [row[1] for row in finding.tables[0]["rows"]] == ["50", "900"] * 2
@@ -223,8 +240,17 @@ def test_pairs(gained: float, lost: float, growth: float, flat: tuple[str, ...],
 )
 def test_shift(price: float, other: float, flat: tuple[str, ...], outcome: str):
     few = {name: 1.7 if name in flat else 9.0 for name in ("scene", "widths")}
-    moved = pairs(lambda at: {"inside": 0.8, "own": 0.8, "outside": 0.8 - price, "price": price, "pairs": 9.0,
-                              "directions": few["scene"]}, {})  # fmt: skip
+    moved = pairs(
+        lambda at: {
+            "inside": 0.8,
+            "own": 0.8,
+            "outside": 0.8 - price,
+            "price": price,
+            "pairs": 9.0,
+            "directions": few["scene"],
+        },
+        {},
+    )
     wide = pairs(
         lambda at: {"r2": 0.8 if at["width"] == at["to"] else other, "directions": few["widths"]},
         *({"width": one, "to": two} for one in (48, 96) for two in (48, 96)),
@@ -242,22 +268,36 @@ def test_shift(price: float, other: float, flat: tuple[str, ...], outcome: str):
 
 def test_widths_further_apart_fall_by_the_slope_over_their_ratio():
     falls = {0: 0.9, 1: 0.8, 2: 0.7}  # R² by doublings of the width
-    wide = pairs(lambda at: {"r2": falls[abs(int(np.log2(at["to"] / at["width"])))]},
-                 *({"width": one, "to": two} for one in (24, 48, 96) for two in (24, 48, 96)))  # fmt: skip
+    wide = pairs(
+        lambda at: {"r2": falls[abs(int(np.log2(at["to"] / at["width"])))]},
+        *({"width": one, "to": two} for one in (24, 48, 96) for two in (24, 48, 96)),
+    )
     assert steeper(wide).value == pytest.approx(0.1) and steeper(wide).low > 0
     assert steeper(pairs(lambda at: {"r2": 0.9}, {})).n == 0, "of one width nothing is told"
 
 
 def test_what_was_lost_whole_leaves_the_rest_in_part():
     """A scene or a shuffle of which no pair came to a number: the claim was not tested there."""
-    made = pairs(lambda at: SCORES | {"r2": 0.8, "p_r2": 0.01} | dict.fromkeys(BEYOND, 0.2),
-                 *({"scene": scene} for scene in ("rendered", "driving")))  # fmt: skip
+    made = pairs(
+        lambda at: SCORES | {"r2": 0.8, "p_r2": 0.01} | dict.fromkeys(BEYOND, 0.2),
+        *({"scene": scene} for scene in ("rendered", "driving")),
+    )
     assert social_views.judge(made).outcome == "holds"
     assert social_views.judge(lost(made, scene="driving")).outcome == "holds in part"
     level = {"none": 0.9, "patches": 0.5, "pixels": 0.4}
-    made = pairs(lambda at: SCORES | {"r2": level[at["shuffle"]], "dsc": level[at["shuffle"]],
-                                      "nos_10": 1 - level[at["shuffle"]], "beyond": 0.1, "beyond_raw": 0.1},
-                 *({"shuffle": name} for name in level))  # fmt: skip
+    made = pairs(
+        lambda at: (
+            SCORES
+            | {
+                "r2": level[at["shuffle"]],
+                "dsc": level[at["shuffle"]],
+                "nos_10": 1 - level[at["shuffle"]],
+                "beyond": 0.1,
+                "beyond_raw": 0.1,
+            }
+        ),
+        *({"shuffle": name} for name in level),
+    )
     assert social_structure.judge(made).outcome == "holds"
     finding = social_structure.judge(lost(made, shuffle="pixels"))
     assert finding.outcome == "holds in part" and "3 of collapsed or lost ones left out" in finding.short
@@ -265,8 +305,10 @@ def test_what_was_lost_whole_leaves_the_rest_in_part():
 
 def lost(made: list[Result], **place: str) -> list[Result]:
     """The same pairs, of which those of one place crashed."""
-    return [replace(one, status="crashed", record={}) if all(one.at[key] == value for key, value in place.items())
-            else one for one in made]  # fmt: skip
+    return [
+        replace(one, status="crashed", record={}) if all(one.at[key] == value for key, value in place.items()) else one
+        for one in made
+    ]
 
 
 def test_neighbours_count_only_both_ways():
@@ -274,10 +316,22 @@ def test_neighbours_count_only_both_ways():
     level = {"none": 0.9, "patches": 0.5, "pixels": 0.4}
 
     def judged(there: Mapping[str, float]) -> Finding:
-        return social_structure.judge(pairs(
-            lambda at: SCORES | {"r2": 0.8, "dsc": 0.8, "nos_10": 1 - level[at["shuffle"]], "beyond": 0.1,
-                                 "nos_10_there": 1 - there[at["shuffle"]], "beyond_raw": 0.1},
-            *({"shuffle": name} for name in level)))  # fmt: skip
+        return social_structure.judge(
+            pairs(
+                lambda at: (
+                    SCORES
+                    | {
+                        "r2": 0.8,
+                        "dsc": 0.8,
+                        "nos_10": 1 - level[at["shuffle"]],
+                        "beyond": 0.1,
+                        "nos_10_there": 1 - there[at["shuffle"]],
+                        "beyond_raw": 0.1,
+                    }
+                ),
+                *({"shuffle": name} for name in level),
+            )
+        )
 
     assert judged(level).outcome == "holds in part"
     assert judged(dict.fromkeys(level, 0.9)).outcome == "undecided"

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from social.tiny_scenes import agent, write_scenes
 from torch import Tensor, nn
+from workflows.vision.tiny_scenes import agent, write_scenes
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result
 from jepatlas.experiments.energy_runs import exactly
 from jepatlas.experiments.experiment import Outcome
@@ -22,7 +22,7 @@ from jepatlas.experiments.social.race import Curve, Runner, raced
 from jepatlas.experiments.social.sharing import PROBES, probes_said, probes_table, share_probe
 from jepatlas.experiments.social.teaching_runs import paid_before
 from jepatlas.recipes import see
-from jepatlas.social import Cost, Seeing, cost_of, load_agent, majority_of
+from jepatlas.workflows.vision import Cost, Seeing, cost_of, load_agent, majority_of
 
 RUNNERS = {
     "scratch": Runner([(0, 0.2), (10, 0.5), (20, 0.7), (30, 0.7)], Cost(100.0)),
@@ -50,14 +50,17 @@ def test_a_given_threshold_is_the_same_for_all():
     assert all(found[f"{name}_epochs"] == 0.2 for name in RUNNERS)  # before the first step counts as one
 
 
-@pytest.mark.parametrize(("threshold", "majority", "curve", "learned"), [
-    (None, 0.3, [(0, 0.2), (30, 0.7)], True),
-    (None, 0.71, [(0, 0.2), (30, 0.7)], False),  # a constant guess is as good
-    (0.85, 0.3, [(0, 0.2), (30, 0.7)], False),  # it does not get to what was asked for
-    (0.85, 0.1, [(0, 0.2), (30, 0.2)], False),  # whatever was asked for, nothing was gained
-    (0.65, 0.3, [(0, 0.2), (30, 0.7)], True),
-    (0.15, 0.1, [(0, 0.2), (30, 0.7)], False),  # it was there before the first step
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("threshold", "majority", "curve", "learned"),
+    [
+        (None, 0.3, [(0, 0.2), (30, 0.7)], True),
+        (None, 0.71, [(0, 0.2), (30, 0.7)], False),  # a constant guess is as good
+        (0.85, 0.3, [(0, 0.2), (30, 0.7)], False),  # it does not get to what was asked for
+        (0.85, 0.1, [(0, 0.2), (30, 0.2)], False),  # whatever was asked for, nothing was gained
+        (0.65, 0.3, [(0, 0.2), (30, 0.7)], True),
+        (0.15, 0.1, [(0, 0.2), (30, 0.7)], False),  # it was there before the first step
+    ],
+)
 def test_what_counts_as_learned(threshold: float | None, majority: float, curve: Curve, learned: bool):
     found = raced({"scratch": Runner(curve, Cost(1.0))}, threshold, 5.0, majority)
     assert (found["learned"].value == 1) is learned
@@ -118,8 +121,10 @@ def test_a_mean_of_probes_says_of_how_many_seeds_it_is_and_why():
 
 def concluded(name: str, numbers: Numbers, apart: float = 1e-4, seeds: tuple[Numbers, ...] = ({},) * 4) -> Finding:
     """A small study in which every trial's numbers are given, for all seeds and for each; seeds differ a bit."""
-    ways = {"social-migration": ("scratch", "migration", "logits", "latents", "shuffled"),
-            "social-mutual": ("apart", "alternating", "cross")}[name]  # fmt: skip
+    ways = {
+        "social-migration": ("scratch", "migration", "logits", "latents", "shuffled"),
+        "social-mutual": ("apart", "alternating", "cross"),
+    }[name]
     given = {"threshold": 0.7, "untrained": 0.4, "alone": 0.7, "gain": 0.3, "majority": 0.3, "learned": 1.0}
     for way in ways:
         given |= {f"{way}_{key}": 1.0 for key in ("reached", "epochs", "ratio", "flops", "times", "all", "final")}
@@ -129,8 +134,10 @@ def concluded(name: str, numbers: Numbers, apart: float = 1e-4, seeds: tuple[Num
         bit = 1 + apart * float(trial.at["seed"])
         found = given | numbers | own
         found["learned"] = float(found["gain"] > 0)
-        told = {key: exactly(value if key.endswith(("reached", "learned")) else value * bit, 1)
-                for key, value in found.items()}  # fmt: skip
+        told = {
+            key: exactly(value if key.endswith(("reached", "learned")) else value * bit, 1)
+            for key, value in found.items()
+        }
         curves = {way: [(0, 0.4), (300, 0.7)] for way in ways}
         results.append(Result(trial, Path(), "finished", {"verdicts": inform(told, ""), "curves": curves, "epoch": 20}))
     return EXPERIMENTS[name].conclude(results, "small")
@@ -290,8 +297,10 @@ def test_mutual_teaching(numbers: dict[str, float], outcome: str):
 
 def test_what_a_probe_reads_in_the_end_is_compared_also_where_nothing_was_learned():
     """Scratch goes down at every seed; by what the taught end higher is told, and beside it what other states gave."""
-    finals = [{"scratch_final": 0.40 + s, "migration_final": 0.52 + 1.1 * s, "shuffled_final": 0.51 + s, "gain": -0.1}
-              for s in (0.0, 0.02, 0.04, 0.02)]  # fmt: skip
+    finals = [
+        {"scratch_final": 0.40 + s, "migration_final": 0.52 + 1.1 * s, "shuffled_final": 0.51 + s, "gain": -0.1}
+        for s in (0.0, 0.02, 0.04, 0.02)
+    ]
     finding = concluded("social-migration", {}, apart=0.0, seeds=tuple(finals))
     said = {verdict.name: verdict for verdict in finding.verdicts}
     over = said["migration_over_scratch_rendered"]
@@ -330,8 +339,12 @@ def test_scenes_are_judged_apart_and_told_together():
 def test_an_agent_that_was_lost_stays_in_the_table():
     trial = EXPERIMENTS["social-mutual"].trials("small", 0)[0]
     numbers = raced({"apart": RUNNERS["scratch"]}, None, 5.0)
-    record = {"verdicts": inform(numbers, ""), "ways": {"apart": "finished", "alternating": "finished",
-              "cross": "failed"}, "curves": {"apart": [(0, 0.1), (4, 0.2)]}, "epoch": 5.0}  # fmt: skip
+    record = {
+        "verdicts": inform(numbers, ""),
+        "ways": {"apart": "finished", "alternating": "finished", "cross": "failed"},
+        "curves": {"apart": [(0, 0.1), (4, 0.2)]},
+        "epoch": 5.0,
+    }
     finding = EXPERIMENTS["social-mutual"].conclude([Result(trial, Path(), "finished", record)] * 2, "small")
     row = next(row for row in finding.tables[0]["rows"] if row[0] == "loss across")
     assert row[2] == "failed" and row[3] == "–" and finding.outcome == "undecided"  # a lost run says nothing

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social.charts import NAMES
@@ -54,19 +54,27 @@ def test_the_verdict_follows_paired_differences_over_seeds(
     finding = judge(pairs(apart, curious_one=one, curious_own=own), [])
     assert finding.outcome == outcome and 0 < len(finding.short) <= 66
     assert [row[0] for row in finding.tables[0]["rows"][2::5]] == [
-        "one camera", "random cameras, through one", "random cameras, as it looks",
-        "cameras of its choice, through one", "cameras of its choice, as it looks",
-    ]  # fmt: skip
+        "one camera",
+        "random cameras, through one",
+        "random cameras, as it looks",
+        "cameras of its choice, through one",
+        "cameras of its choice, as it looks",
+    ]
     assert finding.figures[0]["names"] == ["fixed", "random, as fixed", "random", "curious, as fixed", "curious"]
     assert finding.figures[0]["series"][0]["y"][1] == pytest.approx(0.82)
 
 
 def test_what_was_chosen_is_shown_as_means_over_seeds():
     lookers = [
-        result({"policy": "curious", "view": view, "seed": seed}, {"advantage": 0.5 + 0.1 * seed, "looked": 9.0},
-               views=["camera000", "camera040"], cameras=[[0.5, 0.5], [0.2 + 0.1 * seed, 0.8 - 0.1 * seed]])
-        for view in range(2) for seed in range(3)
-    ]  # fmt: skip
+        result(
+            {"policy": "curious", "view": view, "seed": seed},
+            {"advantage": 0.5 + 0.1 * seed, "looked": 9.0},
+            views=["camera000", "camera040"],
+            cameras=[[0.5, 0.5], [0.2 + 0.1 * seed, 0.8 - 0.1 * seed]],
+        )
+        for view in range(2)
+        for seed in range(3)
+    ]
     finding = judge(pairs(0.001), lookers)
     (first, _), (second, _) = (panel["series"] for panel in finding.figures[1]["panels"])
     assert first["name"] == "000°" and first["y"] == pytest.approx([0.5, 0.3]) and first["high"][1] == 0.4

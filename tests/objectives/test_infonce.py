@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import AnInfoNCE, InfoNCE, InfoNCEConfig, Parts
 from jepatlas.objectives.infonce import contrast, gaussian_similarity
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import LeJEPA, LeJEPAConfig, SIGReg
 from jepatlas.objectives.lejepa import invariance
 

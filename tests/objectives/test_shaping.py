@@ -6,9 +6,9 @@ import math
 import pytest
 import torch
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
-from jepatlas.base.stats import epps_pulley
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
+from jepatlas.core.stats import epps_pulley
 from jepatlas.objectives import Contrastive, Regressive, SIGRegConfig, SIGRegShaping, VCRegShaping, draw_slices
 
 

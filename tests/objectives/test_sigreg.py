@@ -11,7 +11,7 @@ import torch
 from scipy.integrate import trapezoid
 from torch import Tensor
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import LeJEPA, SIGReg, SIGRegConfig, draw_slices, sigreg
 from jepatlas.objectives.sigreg import SPREAD, Design
 
@@ -86,8 +86,14 @@ def test_settings_choose_slices_and_views(design: Design, views):
 def test_each_setting_changes_the_value():
     base = SIGRegConfig(slices=8, design="random")
     h, h_next = bent(30, 3), 0.5 * bent(30, 3) + normal(30, 3, seed=5)
-    others = [{"slices": 9}, {"design": "low-discrepancy"}, {"fresh": False}, {"knots": 16}, {"limit": 2.5},
-              {"views": "pooled"}]  # fmt: skip
+    others = [
+        {"slices": 9},
+        {"design": "low-discrepancy"},
+        {"fresh": False},
+        {"knots": 16},
+        {"limit": 2.5},
+        {"views": "pooled"},
+    ]
     values = [float(SIGReg(replace(base, **change))(h, h_next, 4)) for change in ({}, *others)]
     assert len({round(value, 6) for value in values}) == len(values)
 

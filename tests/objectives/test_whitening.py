@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.records import Pairs
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.records import Pairs
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import ExactWhitening, WhiteningConfig
 from jepatlas.objectives.whitening import whiten
 

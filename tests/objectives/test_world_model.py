@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss, Steps, Windows
-from jepatlas.encoders import ResidualDynamicsConfig, mlp
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss, Steps, Windows
+from jepatlas.nn import ResidualDynamicsConfig, mlp
 from jepatlas.objectives import VCRegShaping, WorldModel, WorldModelConfig, WorldModelParts
 
 ALONE = WorldModelConfig(shaping=None)

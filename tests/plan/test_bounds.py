@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
 from jepatlas.plan import ActionBox
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.seeding import forked_rng, torch_generator
+from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.plan import ActionBox, LatentCost, MPPIConfig, compiled
 
 

@@ -10,8 +10,8 @@ import torch
 from linear_worlds import double_integrator
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
 from jepatlas.plan import ActionBox, LatentCost, LatentCostConfig, rolled_costs
 
 PROBLEM = double_integrator()

@@ -7,9 +7,9 @@ import pytest
 import torch
 from linear_worlds import Problem, double_integrator, rotation
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Plan
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Plan
+from jepatlas.core.seeding import torch_generator
 from jepatlas.plan import (
     ActionBox,
     LinearSystem,

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.plan import ActionBox, MPPIConfig, path_weights
 
 COSTS = torch.tensor([[1.0, 2.0, 4.0, math.inf], [3.0, 3.0, 3.0, 3.0], [math.inf] * 4, [math.inf, 7.0, math.inf, 8.0]])

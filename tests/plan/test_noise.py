@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.plan import coloured_noise
 
 LIKE = torch.zeros(1, 32, 2, dtype=torch.float64)

@@ -10,9 +10,9 @@ import torch
 from linear_worlds import double_integrator
 from torch import Tensor
 
-from jepatlas.base.contracts import Cost
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Plan
+from jepatlas.core.contracts import Cost
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Plan
 from jepatlas.plan import ActionBox, CEMConfig, LQRConfig, finite_regulator, receding_horizon, shifted
 
 BOX = ActionBox.symmetric(3.0, 2)

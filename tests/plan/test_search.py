@@ -9,8 +9,8 @@ import torch
 from linear_worlds import double_integrator, walker
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
 from jepatlas.plan import ActionBox, CEMConfig, GradientConfig, ICEMConfig, ShootingConfig, StraightLineConfig
 from jepatlas.plan.cem import cheapest, refit
 from jepatlas.plan.gradient import Adam

@@ -8,8 +8,8 @@ import torch
 from linear_worlds import walker
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
 from jepatlas.plan import (
     ActionBox,
     LatentCost,

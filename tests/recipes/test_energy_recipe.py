@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from energies.tiny import recipe, write_steps
+from workflows.energy.tiny import recipe, write_steps
 
-from jepatlas.base.config import choices, from_plain, to_plain
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import choices, from_plain, to_plain
+from jepatlas.core.errors import InputError
 from jepatlas.energy import IEJEPA, QRL, Expectile, IQEConfig, QRLConfig
 from jepatlas.objectives import WhiteningConfig
 from jepatlas.recipes import (
@@ -34,7 +34,7 @@ from jepatlas.recipes import (
     recipe_id,
     recipe_text,
 )
-from jepatlas.runs import resume_run, start_run
+from jepatlas.workflows.runs import resume_run, start_run
 
 
 def kinds(cls: type = EnergyRecipe, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -110,9 +110,15 @@ def test_the_id_is_that_of_what_is_computed(tmp_path: Path):
     base = recipe()
     silent = replace(base, training=replace(base.training, log_every=7, threads=2))
     assert recipe_id(silent) == recipe_id(base)
-    others = [replace(base, seed=1), replace(base, floor=0.1), replace(base, head=IQEConfig(chunks=4)),
-              replace(base, learning=QRLConfig(offset=31)), replace(base, agent=AgentConfig()),
-              replace(base, walk=WalkConfig(episodes=61, length=12)), replace(base, future=0.5)]  # fmt: skip
+    others = [
+        replace(base, seed=1),
+        replace(base, floor=0.1),
+        replace(base, head=IQEConfig(chunks=4)),
+        replace(base, learning=QRLConfig(offset=31)),
+        replace(base, agent=AgentConfig()),
+        replace(base, walk=WalkConfig(episodes=61, length=12)),
+        replace(base, future=0.5),
+    ]
     assert len({recipe_id(one) for one in [base, *others]}) == 1 + len(others)
     assert recipe_id(replace(base, learning=QRLConfig(offset=31))) == recipe_id(
         replace(base, learning=QRLConfig(offset=31.0))  # as the file says it

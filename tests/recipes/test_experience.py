@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from energies.tiny import GRID, step_arrays, write_steps
+from workflows.energy.tiny import GRID, step_arrays, write_steps
 
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Experience
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Experience
 from jepatlas.recipes import Gathered, StepFile, WalkConfig, mixed
 from jepatlas.recipes.experience import gather
 from jepatlas.worlds import Coupling, InvertibleMLP

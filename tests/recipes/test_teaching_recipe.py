@@ -12,12 +12,12 @@ import pytest
 import torch
 import yaml
 from processes import run_processes
-from social.tiny_scenes import agent, write_scenes
 from training.small import metrics, tensors
+from workflows.vision.tiny_scenes import agent, write_scenes
 
 from jepatlas.align import LinearProbe
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.errors import InputError
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.errors import InputError
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
 from jepatlas.recipes import (
     MutualRecipe,
@@ -31,8 +31,8 @@ from jepatlas.recipes import (
     recipe_text,
     see,
 )
-from jepatlas.runs import resume_run, start_run
 from jepatlas.training.flops import step_flops
+from jepatlas.workflows.runs import resume_run, start_run
 
 TOLD = 5
 

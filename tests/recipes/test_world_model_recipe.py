@@ -9,12 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from planning.small import recipe
 from training.small import same
+from workflows.plan.small import recipe
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.errors import InputError
-from jepatlas.encoders import ConvConfig, MLPConfig
+from jepatlas.core.config import to_plain
+from jepatlas.core.errors import InputError
+from jepatlas.data import (
+    DrawnColumn,
+    EpisodeArrays,
+    EpisodeFile,
+    EpisodeWriter,
+    Prefetched,
+    RandomPolicy,
+    collect,
+    rows_of_episodes,
+)
+from jepatlas.nn import ConvConfig, MLPConfig
 from jepatlas.objectives import LeJEPA, WorldModel
 from jepatlas.recipes import (
     EpisodeSource,
@@ -29,18 +39,8 @@ from jepatlas.recipes import (
     walk,
     world_of_file,
 )
-from jepatlas.runs import resume_run, start_run
 from jepatlas.training import latest_checkpoint
-from jepatlas.views import (
-    DrawnColumn,
-    EpisodeArrays,
-    EpisodeFile,
-    EpisodeWriter,
-    Prefetched,
-    RandomPolicy,
-    collect,
-    rows_of_episodes,
-)
+from jepatlas.workflows.runs import resume_run, start_run
 from jepatlas.worlds import LinearQuadratic, Rooms, ScriptedMotion
 
 WALK = WalkedWorld(Rooms(), episodes=10, length=7)

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.files import write_json, write_text
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.files import write_json, write_text
+from jepatlas.core.records import Estimate, Verdict
 
 RECIPE = """\
 kind: train
@@ -50,26 +50,39 @@ def _certificate(h: np.ndarray, quality: float) -> dict:
     r2 = 0.996 * quality**2
     verdicts = [
         Verdict.judge(
-            "r2", Estimate(r2, r2 - 0.004, r2 + 0.003, 1500), direction="higher", threshold=0.95, null=0.0013,
+            "r2",
+            Estimate(r2, r2 - 0.004, r2 + 0.003, 1500),
+            direction="higher",
+            threshold=0.95,
+            null=0.0013,
             good="A linear map recovers the true state, so a linear probe is all you need.",
             bad="A linear map does not recover the true state. Train longer, or check the preconditions below.",
         ),
         Verdict.judge(
-            "orthogonality", Estimate(0.021 / quality**6, 0.017, 0.026 / quality**6, 1500),
-            direction="lower", threshold=0.05, null=0.71,
+            "orthogonality",
+            Estimate(0.021 / quality**6, 0.017, 0.026 / quality**6, 1500),
+            direction="lower",
+            threshold=0.05,
+            null=0.71,
             good="The map is a rotation: distances in the latent space are distances in the world.",
             bad="The map stretches some directions. Do not read latent distances as distances in the world.",
         ),
         Verdict.judge(
-            "stationarity", Estimate(0.113, 0.092, 0.137, 1500), direction="lower", threshold=0.1, null=0.004,
+            "stationarity",
+            Estimate(0.113, 0.092, 0.137, 1500),
+            direction="lower",
+            threshold=0.1,
+            null=0.004,
             good="The pairs are stationary.",
             bad="The two views differ in distribution. Draw pairs from the middle of longer episodes.",
         ),
         Verdict.judge(
-            "effective_rank", Estimate(1.98, 1.95, 2.0, 1500), direction="higher",
+            "effective_rank",
+            Estimate(1.98, 1.95, 2.0, 1500),
+            direction="higher",
             good="All latent dimensions are used.",
         ),
-    ]  # fmt: skip
+    ]
     panels = [
         {"title": "true state z", "x": "z", "columns": [0, 1], "color": "z", "color_columns": [0, 1]},
         {"title": "latent h", "x": "h", "columns": [0, 1], "color": "z", "color_columns": [0, 1]},
@@ -84,19 +97,33 @@ def _certificate(h: np.ndarray, quality: float) -> dict:
         "verdicts": [verdict.to_json() for verdict in verdicts],
         "figures": [
             {"kind": "scatter", "title": "The state, the latent, and the latent turned back", "panels": panels},
-            {"kind": "heatmap", "title": "WᵀW of the fitted map", "matrix": gram, "x": ["h₁", "h₂"], "y": ["h₁", "h₂"],
-             "note": "The identity, where the map is orthogonal."},
-            {"kind": "scatter", "title": "The latent, by energy of the state",
-             "panels": [{"title": "latent h", "x": "h", "color": "energy"}]},
+            {
+                "kind": "heatmap",
+                "title": "WᵀW of the fitted map",
+                "matrix": gram,
+                "x": ["h₁", "h₂"],
+                "y": ["h₁", "h₂"],
+                "note": "The identity, where the map is orthogonal.",
+            },
+            {
+                "kind": "scatter",
+                "title": "The latent, by energy of the state",
+                "panels": [{"title": "latent h", "x": "h", "color": "energy"}],
+            },
         ],
         "tables": [
-            {"title": "Held-out R² by probe", "columns": ["probe", "features", "R²", "low", "high", "converged"],
-             "rows": [["ridge", "latent h", 0.9961, 0.9921, 0.9989, True],
-                      ["ridge", "PCA of the observation", 0.4127, 0.3951, 0.4303, True],
-                      ["ridge", "untrained encoder", 0.5233, 0.5012, 0.5461, None]]},
+            {
+                "title": "Held-out R² by probe",
+                "columns": ["probe", "features", "R²", "low", "high", "converged"],
+                "rows": [
+                    ["ridge", "latent h", 0.9961, 0.9921, 0.9989, True],
+                    ["ridge", "PCA of the observation", 0.4127, 0.3951, 0.4303, True],
+                    ["ridge", "untrained encoder", 0.5233, 0.5012, 0.5461, None],
+                ],
+            },
         ],
         "arrays": "certify.npz",
-    }  # fmt: skip
+    }
 
 
 def _sweep() -> dict:
@@ -109,18 +136,38 @@ def _sweep() -> dict:
             Verdict("slope", -0.0007, -0.0011, -0.0002, 25, None, None, "higher", None, "R² falls slowly.").to_json()
         ],
         "figures": [
-            {"kind": "curves", "title": "Recovery by dimension", "x_label": "dimension of the state", "y_label": "R²",
-             "series": [
-                 {"name": "LeJEPA", "x": dims, "y": [0.996, 0.995, 0.991, 0.985, 0.974],
-                  "low": [0.994, 0.992, 0.986, 0.977, 0.962], "high": [0.998, 0.997, 0.995, 0.992, 0.984]},
-                 {"name": "VICReg", "x": dims, "y": [0.981, 0.962, 0.931, 0.885, "nan"],
-                  "low": [0.975, 0.952, 0.912, 0.86, "nan"], "high": [0.986, 0.971, 0.946, 0.907, "nan"]},
-                 {"name": "untrained encoder", "x": dims, "y": [0.52, 0.49, 0.44, 0.41, 0.37]}]},
-            {"kind": "heatmap", "title": "Canonical correlations between five seeds",
-             "x": ["s0", "s1", "s2", "s3", "s4"], "y": ["s0", "s1", "s2", "s3", "s4"],
-             "matrix": [[1.0 if i == j else 0.97 + 0.004 * ((i * j) % 5) for j in range(5)] for i in range(5)]},
+            {
+                "kind": "curves",
+                "title": "Recovery by dimension",
+                "x_label": "dimension of the state",
+                "y_label": "R²",
+                "series": [
+                    {
+                        "name": "LeJEPA",
+                        "x": dims,
+                        "y": [0.996, 0.995, 0.991, 0.985, 0.974],
+                        "low": [0.994, 0.992, 0.986, 0.977, 0.962],
+                        "high": [0.998, 0.997, 0.995, 0.992, 0.984],
+                    },
+                    {
+                        "name": "VICReg",
+                        "x": dims,
+                        "y": [0.981, 0.962, 0.931, 0.885, "nan"],
+                        "low": [0.975, 0.952, 0.912, 0.86, "nan"],
+                        "high": [0.986, 0.971, 0.946, 0.907, "nan"],
+                    },
+                    {"name": "untrained encoder", "x": dims, "y": [0.52, 0.49, 0.44, 0.41, 0.37]},
+                ],
+            },
+            {
+                "kind": "heatmap",
+                "title": "Canonical correlations between five seeds",
+                "x": ["s0", "s1", "s2", "s3", "s4"],
+                "y": ["s0", "s1", "s2", "s3", "s4"],
+                "matrix": [[1.0 if i == j else 0.97 + 0.004 * ((i * j) % 5) for j in range(5)] for i in range(5)],
+            },
         ],
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture

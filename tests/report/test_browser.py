@@ -8,14 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.files import write_json
-from jepatlas.base.records import Record
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.files import write_json
+from jepatlas.core.records import Record
 from jepatlas.report import write_report
 
 pytestmark = pytest.mark.browser
-ARGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-        "--disable-sync", "--no-first-run"]  # fmt: skip
+ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 SAID = ("error", "warning", "trace")  # plotly warns by traces
 TICKS = "getComputedStyle(document.querySelector('.xtick text')).fill"
 UNDRAWN = '.figure:not([data-drawn="true"])'
@@ -207,8 +213,10 @@ def test_a_film_runs_and_rests_under_the_pointer(browser, tmp_path):
 def test_sample_images_are_large_and_sharp_and_their_rows_stay_named(browser, tmp_path, width):
     images = np.random.default_rng(0).integers(0, 256, (8, 16, 16, 3), dtype=np.uint8)
     rows = [{"name": "camera000", "images": "seen"}, {"name": "camera160", "images": "seen"}]
-    figures = ({"kind": "images", "title": "Views", "panels": [{"captions": list("abcdefgh"), "rows": rows}]},
-               {"kind": "heatmap", "title": "CKA", "matrix": [[1.0]]})  # fmt: skip
+    figures = (
+        {"kind": "images", "title": "Views", "panels": [{"captions": list("abcdefgh"), "rows": rows}]},
+        {"kind": "heatmap", "title": "CKA", "matrix": [[1.0]]},
+    )
     Record("Views", "Seen.", {}, figures=figures, arrays={"seen": images}).save(tmp_path, "views")
     visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
     visit.check()

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.report import draw
 from jepatlas.report.colours import ramp, wheel
 from jepatlas.report.drawing import Drawing
@@ -62,8 +62,9 @@ def test_names_have_a_colour_and_a_shape_each_and_many_have_a_ramp():
     marker = traces(drawing)[0].marker
     assert [one.name for one in key.names] == ["car", "mug"] and key.text == "Kind of toy:"
     assert {*zip(marker.color, marker.symbol, strict=True)} == {
-        (key.names[0].colour, "circle"), (key.names[1].colour, "square")
-    }  # fmt: skip
+        (key.names[0].colour, "circle"),
+        (key.names[1].colour, "square"),
+    }
     many = draw(scatter(color="kind"), ARRAYS | {"kind": np.array([f"{i % 13:02d}" for i in range(5000)])})
     assert many.keys[0].shape == "ramp" and "13 of them" in many.keys[0].text
 
@@ -137,10 +138,15 @@ def test_heatmap_is_symmetric_around_zero_only_where_there_are_negatives():
 
 
 def test_landscapes_share_one_scale_and_show_what_is_not_reached():
-    arrays = {"there": np.array([[0, 1, 2], [1, 2, 3.0]]), "back": np.array([[0, np.inf, 5], [1, 2, np.inf]]),
-              "way": np.array([[0, 0], [2, 1.0]])}  # fmt: skip
-    panels = [{"title": "to", "values": "there", "x": [-1, 1], "y": [0, 2], "marks": [{"name": "goal", "at": [0, 1]}]},
-              {"title": "from", "values": "back", "paths": [{"name": "<b>way", "points": "way"}]}]  # fmt: skip
+    arrays = {
+        "there": np.array([[0, 1, 2], [1, 2, 3.0]]),
+        "back": np.array([[0, np.inf, 5], [1, 2, np.inf]]),
+        "way": np.array([[0, 0], [2, 1.0]]),
+    }
+    panels = [
+        {"title": "to", "values": "there", "x": [-1, 1], "y": [0, 2], "marks": [{"name": "goal", "at": [0, 1]}]},
+        {"title": "from", "values": "back", "paths": [{"name": "<b>way", "points": "way"}]},
+    ]
     drawing = draw({"kind": "landscape", "title": "E", "panels": panels}, arrays)
     field = traces(drawing)[0]
     assert (field.zmax, tuple(field.x), tuple(field.y)) == (5, (-1, 0, 1), (0, 2)) and field.meta["part"] == "matrix"

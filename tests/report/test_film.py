@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.report import draw
 from jepatlas.report.film import png
 

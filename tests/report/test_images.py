@@ -10,16 +10,19 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.pictures import LARGEST, as_pictures, shrunk, spread_rows
-from jepatlas.base.records import Record
+from jepatlas.core.errors import InputError
+from jepatlas.core.pictures import LARGEST, as_pictures, shrunk, spread_rows
+from jepatlas.core.records import Record
 from jepatlas.report import draw, write_report
 from jepatlas.report.paper import paper_figure
 
 RNG = np.random.default_rng(0)
-ARRAYS = {"left": RNG.integers(0, 256, (3, 6, 8, 3), dtype=np.uint8),
-          "right": RNG.integers(0, 256, (3, 4, 4, 3), dtype=np.uint8),
-          "label": np.array(["car", "mug", "car"]), "h": RNG.standard_normal((3, 2))}  # fmt: skip
+ARRAYS = {
+    "left": RNG.integers(0, 256, (3, 6, 8, 3), dtype=np.uint8),
+    "right": RNG.integers(0, 256, (3, 4, 4, 3), dtype=np.uint8),
+    "label": np.array(["car", "mug", "car"]),
+    "h": RNG.standard_normal((3, 2)),
+}
 
 
 def samples(*names: str, captions: tuple[str, ...] = ("a", "b", "<c>")) -> dict[str, Any]:

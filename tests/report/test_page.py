@@ -8,10 +8,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import read_json, write_json
-from jepatlas.base.records import Verdict
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import read_json, write_json
+from jepatlas.core.records import Verdict
 from jepatlas.report import Chapter, write_report
 from jepatlas.report.verdicts import compare, verdict_row
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import write_json, write_text
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import write_json, write_text
 from jepatlas.report import read_chapters
 from jepatlas.report.training import POINTS, outline
 
@@ -89,8 +89,18 @@ def test_a_broken_recipe_is_named(tmp_path):
         read_chapters(tmp_path)
 
 
-VERDICT = {"name": "r2", "value": 1.0, "low": 1.0, "high": 1.0, "n": 5, "null": None, "threshold": None,
-           "direction": "higher", "passed": None, "advice": ""}  # fmt: skip
+VERDICT = {
+    "name": "r2",
+    "value": 1.0,
+    "low": 1.0,
+    "high": 1.0,
+    "n": 5,
+    "null": None,
+    "threshold": None,
+    "direction": "higher",
+    "passed": None,
+    "advice": "",
+}
 
 
 @pytest.mark.parametrize(

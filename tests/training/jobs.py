@@ -12,9 +12,9 @@ __all__ = ["job", "small_run"]
 
 def small_run(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
     """As `run_job`, but certified on few samples."""
-    from jepatlas.base.config import from_plain
+    from jepatlas.core.config import from_plain
     from jepatlas.recipes import Recipe
-    from jepatlas.runs import certify_run, start_run
+    from jepatlas.workflows.runs import certify_run, start_run
 
     built = from_plain(Recipe, recipe)
     outcome = start_run(built, Path(folder))

@@ -18,7 +18,7 @@ from forked import Forked, forked_script
 from torch import Tensor
 
 from jepatlas.cli import main
-from jepatlas.encoders import MLPConfig
+from jepatlas.nn import MLPConfig
 from jepatlas.recipes import Recipe
 from jepatlas.training import ConstantSchedule, TrainingConfig, latest_checkpoint
 

@@ -15,9 +15,9 @@ import pytest
 import torch
 from training.small import WORDS, call, forked_command, metrics, recipe, same, until
 
-from jepatlas.base.errors import InputError
-from jepatlas.runs import resume_run, start_run
+from jepatlas.core.errors import InputError
 from jepatlas.training import Checkpoint, fingerprint, latest_checkpoint, load_checkpoint, save_checkpoint
+from jepatlas.workflows.runs import resume_run, start_run
 
 
 def save(folder: Path, step: int, keep: int = 2) -> Path:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from jepatlas.base.records import Crops, Loss
-from jepatlas.encoders import ViTConfig
-from jepatlas.social import encoding_flops
+from jepatlas.core.records import Crops, Loss
+from jepatlas.nn import ViTConfig
 from jepatlas.training.flops import step_flops
+from jepatlas.workflows.vision import encoding_flops
 
 
 class OneLayer(nn.Module):

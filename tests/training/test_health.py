@@ -12,10 +12,10 @@ import torch
 from torch import nn
 from training.small import WORDS, call, metrics, recipe, tensors
 
-from jepatlas.base.contracts import Batches
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Pairs
-from jepatlas.encoders import MLPConfig
+from jepatlas.core.contracts import Batches
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Pairs
+from jepatlas.nn import MLPConfig
 from jepatlas.objectives import (
     CovarianceConfig,
     InfoNCEConfig,
@@ -25,9 +25,9 @@ from jepatlas.objectives import (
     WhiteningConfig,
 )
 from jepatlas.recipes import build_batches, build_objective
-from jepatlas.runs import start_run
 from jepatlas.training import TrainingConfig, train
 from jepatlas.training.health import Health
+from jepatlas.workflows.runs import start_run
 
 
 def with_nan(name: str, at: int, row: int) -> Batches:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from training.small import ENV, call, command, metrics, recipe, until
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.recipes import build_batches, build_objective
-from jepatlas.runs import start_run
 from jepatlas.training import train
 from jepatlas.training.journal import Journal
+from jepatlas.workflows.runs import start_run
 
 
 def write(folder: Path, start: int, steps: range) -> None:

@@ -13,11 +13,10 @@ import torch
 from torch import Tensor, nn
 from training.small import metrics, recipe, same, tensors
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Crops, Loss, Pairs
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Crops, Loss, Pairs
 from jepatlas.objectives import ExactWhitening, LeJEPA, PairObjective, VICReg, WhiteningConfig
 from jepatlas.recipes import Recipe, build_batches, build_objective
-from jepatlas.runs import load_objective, resume_run, start_run
 from jepatlas.training import (
     ConstantSchedule,
     CosineSchedule,
@@ -29,13 +28,15 @@ from jepatlas.training import (
     load_weights,
     train,
 )
+from jepatlas.workflows.runs import load_objective, resume_run, start_run
 
 
 def plain_loop(given: Recipe) -> PairObjective:
     """What the loop must amount to."""
     objective, batches, config = build_objective(given), build_batches(given), given.training
-    optimizer = torch.optim.AdamW(objective.parameters(), config.lr, config.betas, weight_decay=config.weight_decay,
-                                  fused=True)  # fmt: skip
+    optimizer = torch.optim.AdamW(
+        objective.parameters(), config.lr, config.betas, weight_decay=config.weight_decay, fused=True
+    )
     for step in range(config.steps):
         optimizer.param_groups[0]["lr"] = config.lr * config.schedule.factor(step, config.steps)
         optimizer.zero_grad()
@@ -324,9 +325,12 @@ def test_a_kind_of_pair_without_truth_is_trained_as_well(tmp_path: Path):
     x = torch.randn(64, 2, generator=torch.Generator().manual_seed(0))
     nothing = torch.empty(64, 0)
     outcome = train(
-        LeJEPA(nn.Linear(2, 2)), lambda step: Pairs(x, x + 0.1, nothing, nothing),
-        TrainingConfig(steps=5, batch_size=64), tmp_path, recipe="mine",
-    )  # fmt: skip
+        LeJEPA(nn.Linear(2, 2)),
+        lambda step: Pairs(x, x + 0.1, nothing, nothing),
+        TrainingConfig(steps=5, batch_size=64),
+        tmp_path,
+        recipe="mine",
+    )
     assert outcome.status == "finished"
 
 

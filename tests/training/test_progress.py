@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 from training.small import recipe
 
-from jepatlas.runs import start_run
 from jepatlas.training.watch import latest
+from jepatlas.workflows.runs import start_run
 
 
 def test_plain_lines_where_there_is_no_terminal(tmp_path: Path):

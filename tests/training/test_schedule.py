@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.training import ConstantSchedule, CosineSchedule, OneCycleSchedule
 
 STEPS = 100

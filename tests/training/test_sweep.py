@@ -17,12 +17,12 @@ import pytest
 from training.jobs import job, small_run
 from training.small import ENV, WORDS, call, children, forked_command, gone, recipe, same, until
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.errors import InputError
+from jepatlas.cli.grids import make_jobs
+from jepatlas.core.config import to_plain
+from jepatlas.core.errors import InputError
 from jepatlas.recipes import Recipe, read_recipe
-from jepatlas.runs import run_job, start_run
 from jepatlas.training import Job, dask_cluster, local_processes, sweep
-from jepatlas.verbs.grids import make_jobs
+from jepatlas.workflows.runs import run_job, start_run
 from jepatlas.worlds import LatentWorld, ParabolicShear
 
 MIXED = ["fine", "raise", "die", "fine", "die once", "fail", "stop", "fine"]
@@ -45,19 +45,37 @@ def test_whatever_becomes_of_a_job_the_others_go_on(tmp_path: Path):
     told = []
     results = sweep(jobs(*MIXED), job, tmp_path, local_processes(2), tell=told.append)
     assert [result.status for result in results] == [
-        "finished", "crashed", "crashed", "finished", "finished", "failed", "interrupted", "finished",
-    ]  # fmt: skip
+        "finished",
+        "crashed",
+        "crashed",
+        "finished",
+        "finished",
+        "failed",
+        "interrupted",
+        "finished",
+    ]
     assert [result.name for result in results] == [j.name for j in jobs(*MIXED)]
     assert results[1].record == {"error": "ZeroDivisionError: on purpose"}
     assert results[2].record == {"error": "its process died"}
     assert results[7].record["value"] == 14
     assert {result.name for result in told} == {result.name for result in results} - {"2-die"}
     assert calls(tmp_path) == {
-        "0-fine": 1, "1-raise": 1, "2-die": 3, "3-fine": 1, "4-die-once": 2, "5-fail": 1, "6-stop": 1, "7-fine": 1,
-    }  # fmt: skip
+        "0-fine": 1,
+        "1-raise": 1,
+        "2-die": 3,
+        "3-fine": 1,
+        "4-die-once": 2,
+        "5-fail": 1,
+        "6-stop": 1,
+        "7-fine": 1,
+    }
     assert {path.parent.name for path in tmp_path.glob("*/result.json")} == {
-        "0-fine", "3-fine", "4-die-once", "5-fail", "7-fine",
-    }  # fmt: skip
+        "0-fine",
+        "3-fine",
+        "4-die-once",
+        "5-fail",
+        "7-fine",
+    }
 
 
 def test_only_what_is_missing_is_run_again(tmp_path: Path):

@@ -20,14 +20,14 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from training.small import ENV, WORDS, children, metrics, recipe, same, tensors, until
 
-from jepatlas import runs
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Pairs
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Pairs
 from jepatlas.objectives import ExactWhitening, LeJEPA
 from jepatlas.recipes import build_batches
-from jepatlas.runs import resume_run, start_run
 from jepatlas.training import TrainingConfig, train
+from jepatlas.workflows import runs
+from jepatlas.workflows.runs import resume_run, start_run
 
 STEPS = 40
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m", "jepatlas"]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import ConstantCurrent, CurrentWorld, JetCurrent, ShearCurrent, VortexCurrent
 
 CURRENTS = [ConstantCurrent(0.4, -0.3), ShearCurrent(0.9), JetCurrent(0.9, 0.3), VortexCurrent(-0.8, 0.5)]

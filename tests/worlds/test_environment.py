@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import (
     ActionEnv,
     Camera,

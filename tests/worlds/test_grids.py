@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import OneWayGrid
 from jepatlas.worlds.episodes import seen_edges
 

@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import GymTable
 
 TABLES = [GymTable("CliffWalking-v1"), GymTable("FrozenLake-v1"), GymTable("FrozenLake8x8-v1")]

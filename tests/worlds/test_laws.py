@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from jepatlas.base.contracts import Law
-from jepatlas.base.errors import InputError
+from jepatlas.core.contracts import Law
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import (
     AdditiveGeneralisedNormal,
     AnyLaw,

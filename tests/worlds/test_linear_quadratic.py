@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.linalg import solve_discrete_are
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import Coupling, LinearQuadratic, Spiral
 
 

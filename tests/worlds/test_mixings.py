@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.contracts import Mixing
-from jepatlas.base.errors import InputError
+from jepatlas.core.contracts import Mixing
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import AnyMixing, Coupling, InvertibleMLP, Lift, ParabolicShear, SinusoidalShear, Spiral
 
 DIMS = (1, 2, 3, 4, 7)

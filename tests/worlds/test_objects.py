@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.errors import InputError
 from jepatlas.worlds.mujoco_canvas import Canvas, keep_plain, load_mujoco
 from jepatlas.worlds.objects import CATEGORIES, LIGHTS, RenderedObjects, state_columns
 from jepatlas.worlds.objects.catalogue import build, floor_colour
@@ -34,9 +34,14 @@ def world():
 
 def test_every_combination_is_a_state_once():
     objects = RenderedObjects(
-        categories=("mug", "car"), instances=3, first_instance=2, azimuths=4, azimuth_range=(-90.0, 90.0),
-        elevations=(30.0, 50.5), lights=("evening", "noon"),
-    )  # fmt: skip
+        categories=("mug", "car"),
+        instances=3,
+        first_instance=2,
+        azimuths=4,
+        azimuth_range=(-90.0, 90.0),
+        elevations=(30.0, 50.5),
+        lights=("evening", "noon"),
+    )
     named = state_columns(objects.states())
     due = product(("mug", "car"), ("02", "03", "04"), ("270", "315", "0", "45"), ("30", "50.5"), ("evening", "noon"))
     found = zip(*(named[name] for name in ("label", "instance", "azimuth", "elevation", "lighting")), strict=True)
@@ -64,9 +69,13 @@ def reference(state: tuple[Any, float, float, Any], camera: float, size: int) ->
     a, e = math.radians(light.azimuth), math.radians(light.elevation)
     towards = np.array([math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)])
     spec.worldbody.add_light(
-        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL, dir=-towards, pos=towards, diffuse=light.sun, ambient=light.sky,
+        type=mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+        dir=-towards,
+        pos=towards,
+        diffuse=light.sun,
+        ambient=light.sky,
         specular=[0.15] * 3,
-    )  # fmt: skip
+    )
     spec.add_material(name="floor", specular=0.0, rgba=[*floor_colour(0, 0), 1])
     bottom = min(part.centre[2] - part.reach()[2] for part in parts)
     spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[150, 150, 1], pos=[0, 0, bottom], material="floor")
@@ -104,11 +113,16 @@ def photograph(mujoco: Any, model: Any, elevation: float, azimuth: float, size: 
     return row[::-1]
 
 
-@pytest.mark.parametrize(("state", "camera"), [
-    (("animal", 0.0, 20.0, "noon"), 0.0), (("chair", 50.0, 35.0, "morning"), 0.0),
-    (("car", 0.0, 60.0, "evening"), 160.0), (("plane", 200.0, 40.0, "morning"), 70.0),
-    (("mug", 330.0, 15.0, "overcast"), 290.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("state", "camera"),
+    [
+        (("animal", 0.0, 20.0, "noon"), 0.0),
+        (("chair", 50.0, 35.0, "morning"), 0.0),
+        (("car", 0.0, 60.0, "evening"), 160.0),
+        (("plane", 200.0, 40.0, "morning"), 70.0),
+        (("mug", 330.0, 15.0, "overcast"), 290.0),
+    ],
+)
 def test_pictures_are_what_mujoco_draws_of_a_turned_body(world, state, camera):
     category, turn, elevation, light = state
     numbers = np.array([[CATEGORIES.index(category), 0, turn, elevation, list(LIGHTS).index(light)]])
@@ -205,12 +219,18 @@ def test_objects_fit_into_the_picture_and_the_scene(category):
         assert all((part.size > 0).all() and np.isfinite(part.size).all() for part in parts)
 
 
-@pytest.mark.parametrize("part", [
-    box((1, 2, 3), (0.3, 0.2, 0.5), (1, 0, 0), lean=0.4), ball((0, 0, 1), (0.4, 0.2, 0.1), (1, 0, 0)),
-    disc((0, 1, 0), 0.4, 0.1, (1, 0, 0)), rod((0, 0, 0), (1, 2, 0.5), 0.2, (1, 0, 0)),
-    rod((0, 0, 0), (0, -1, 0), 0.2, (1, 0, 0), rounded=False),
-    rod((1, 0, 0), (0.3, 0.2, 1), 0.3, (1, 0, 0), rounded=False),
-], ids=lambda part: part.shape)  # fmt: skip
+@pytest.mark.parametrize(
+    "part",
+    [
+        box((1, 2, 3), (0.3, 0.2, 0.5), (1, 0, 0), lean=0.4),
+        ball((0, 0, 1), (0.4, 0.2, 0.1), (1, 0, 0)),
+        disc((0, 1, 0), 0.4, 0.1, (1, 0, 0)),
+        rod((0, 0, 0), (1, 2, 0.5), 0.2, (1, 0, 0)),
+        rod((0, 0, 0), (0, -1, 0), 0.2, (1, 0, 0), rounded=False),
+        rod((1, 0, 0), (0.3, 0.2, 1), 0.3, (1, 0, 0), rounded=False),
+    ],
+    ids=lambda part: part.shape,
+)
 def test_a_part_reaches_as_far_as_its_farthest_point(part):
     """max over its surface of u · x, by points all over it."""
     rng = np.random.default_rng(0)
@@ -235,28 +255,48 @@ def test_rods_end_where_they_are_told_to():
     assert box((0, 0, 0), (0.1, 1, 1), (1, 0, 0), lean=0.3).frame[0, 2] < 0  # its top goes backwards
 
 
-@pytest.mark.parametrize(("given", "message"), [
-    ({"categories": ("boat",)}, "there is no 'boat'"), ({"categories": ()}, "categories"),
-    ({"categories": ("car", "car")}, "a tuple of different ones"), ({"instances": 0}, "instances is 0"),
-    ({"first_instance": -1}, "first_instance is -1"), ({"azimuths": 0}, "azimuths is 0"),
-    ({"azimuth_range": (90.0, 90.0)}, "azimuth_range"), ({"azimuth_range": (-10.0, 360.0)}, "at most 360"),
-    ({"azimuth_range": (math.nan, 1.0)}, "azimuth_range"), ({"elevations": (10.0,)}, "elevations is 10.0"),
-    ({"elevations": [30.0]}, "a tuple"), ({"lights": ("dusk",)}, "there is no 'dusk'"),
-    ({"cameras": 0}, "cameras is 0"), ({"angle": 0.0}, "do not all stand in different places"),
-    ({"cameras": 4, "angle": 120.0}, "such as 90"), ({"angle": math.inf}, "angle is inf"),
-    ({"floors": "none"}, "none"), ({"size": 8}, "size is 8"), ({"seed": -1}, "seed is -1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"categories": ("boat",)}, "there is no 'boat'"),
+        ({"categories": ()}, "categories"),
+        ({"categories": ("car", "car")}, "a tuple of different ones"),
+        ({"instances": 0}, "instances is 0"),
+        ({"first_instance": -1}, "first_instance is -1"),
+        ({"azimuths": 0}, "azimuths is 0"),
+        ({"azimuth_range": (90.0, 90.0)}, "azimuth_range"),
+        ({"azimuth_range": (-10.0, 360.0)}, "at most 360"),
+        ({"azimuth_range": (math.nan, 1.0)}, "azimuth_range"),
+        ({"elevations": (10.0,)}, "elevations is 10.0"),
+        ({"elevations": [30.0]}, "a tuple"),
+        ({"lights": ("dusk",)}, "there is no 'dusk'"),
+        ({"cameras": 0}, "cameras is 0"),
+        ({"angle": 0.0}, "do not all stand in different places"),
+        ({"cameras": 4, "angle": 120.0}, "such as 90"),
+        ({"angle": math.inf}, "angle is inf"),
+        ({"floors": "none"}, "none"),
+        ({"size": 8}, "size is 8"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
 def test_refusals(given, message):
     with pytest.raises(InputError, match=message):
         RenderedObjects(**given)
 
 
-@pytest.mark.parametrize(("state", "direction", "message"), [
-    (np.zeros(5), 0.0, "rows of five finite numbers"), (np.full((1, 5), np.nan), 0.0, "rows of five finite numbers"),
-    ([[8, 0, 0, 30, 0]], 0.0, "category 8"), ([[0, 0.5, 0, 30, 0]], 0.0, "instance 0.5"),
-    ([[0, 0, 0, 30, 4]], 0.0, "light 4"), ([[0, 0, 0, 5, 0]], 0.0, "elevation 5"),
-    ([[0, 0, 0, 30, 0]], np.zeros(2), "Directions have the shape"), ([[0, 0, 0, 30, 0]], math.nan, "Directions"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("state", "direction", "message"),
+    [
+        (np.zeros(5), 0.0, "rows of five finite numbers"),
+        (np.full((1, 5), np.nan), 0.0, "rows of five finite numbers"),
+        ([[8, 0, 0, 30, 0]], 0.0, "category 8"),
+        ([[0, 0.5, 0, 30, 0]], 0.0, "instance 0.5"),
+        ([[0, 0, 0, 30, 4]], 0.0, "light 4"),
+        ([[0, 0, 0, 5, 0]], 0.0, "elevation 5"),
+        ([[0, 0, 0, 30, 0]], np.zeros(2), "Directions have the shape"),
+        ([[0, 0, 0, 30, 0]], math.nan, "Directions"),
+    ],
+)
 def test_pictures_of_what_is_no_state_are_refused(state, direction, message):
     with pytest.raises(InputError, match=message):
         RenderedObjects().frames(np.array(state), direction)

@@ -6,16 +6,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jepatlas.base.caches import cache_folder
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import read_json
-from jepatlas.views.images import MultiViewTable
+from jepatlas.core.caches import cache_folder
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import read_json
+from jepatlas.data.images import MultiViewTable
 from jepatlas.worlds.objects import RenderedObjects, render
 
 TINY = RenderedObjects(
-    categories=("car", "tree"), instances=2, azimuths=2, elevations=(30.0,), lights=("noon",), cameras=3, angle=100.0,
+    categories=("car", "tree"),
+    instances=2,
+    azimuths=2,
+    elevations=(30.0,),
+    lights=("noon",),
+    cameras=3,
+    angle=100.0,
     size=16,
-)  # fmt: skip
+)
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import Camera, Maze, Rooms
 from jepatlas.worlds.cameras import PALETTES
 

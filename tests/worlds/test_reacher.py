@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.errors import InputError
 from jepatlas.worlds.reacher import Reacher, fingertip, joint_angles
 from jepatlas.worlds.reacher.kinematics import LINKS, NEAR, WRIST_LIMIT, draw_targets
 from jepatlas.worlds.reacher.simulator import load_mujoco, reacher_spec
@@ -20,7 +20,7 @@ WITHOUT = """
 import os
 import sys
 import numpy as np
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.worlds.reacher import Reacher
 
 def refused():

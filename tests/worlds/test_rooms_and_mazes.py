@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import ConstantCurrent, Maze, Rooms, ShearCurrent
 from jepatlas.worlds.flat import FlatWorld
 from jepatlas.worlds.spanning_tree import grid_edges

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact import Medium, energies_to, zermelo
 from jepatlas.worlds import ConstantCurrent, Maze, Rooms
 from jepatlas.worlds.flat import FlatWorld

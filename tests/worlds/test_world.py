@@ -6,9 +6,9 @@ import typing
 import pytest
 import torch
 
-from jepatlas.base.config import choices, from_plain, to_plain
-from jepatlas.base.contracts import World
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import choices, from_plain, to_plain
+from jepatlas.core.contracts import World
+from jepatlas.core.errors import InputError
 from jepatlas.worlds import AnyLaw, AnyMixing, Coupling, LatentWorld, Lift, OrnsteinUhlenbeck, Spiral, UniformWalk
 
 PAIRS = list(itertools.product(typing.get_args(AnyLaw), typing.get_args(AnyMixing)))

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
 
 __all__ = ["pca_control", "untrained_control"]
 

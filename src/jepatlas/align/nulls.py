@@ -21,8 +21,8 @@ import numpy as np
 from scipy.special import stdtrit
 
 from jepatlas.align.splits import group_labels
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Direction, Estimate
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Direction, Estimate
 
 __all__ = ["ENOUGH", "Null", "half_sample_intervals", "permutation_null"]
 

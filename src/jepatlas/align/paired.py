@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jepatlas.base.arrays import check_finite, check_rows
-from jepatlas.base.errors import InputError
+from jepatlas.core.arrays import check_finite, check_rows
+from jepatlas.core.errors import InputError
 
 __all__ = ["Progress", "centred", "paired", "paired_columns", "rows_of", "scaled"]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, hold_out
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, hold_out
 
 __all__ = ["group_labels", "match_ids", "plain_ids", "split_rows", "time_blocks"]
 
@@ -130,8 +130,10 @@ def _labels(name: str, labels: np.ndarray) -> np.ndarray:
 
 
 def _refuse_missing(name: str, ids: np.ndarray, other: str) -> None:
-    remedy = (f"Leave those rows out of {name}, or add them to {other}; or pair the states that both have, and leave "
-              "out the rest: --intersect (in Python intersect=True).")  # fmt: skip
+    remedy = (
+        f"Leave those rows out of {name}, or add them to {other}; or pair the states that both have, and leave "
+        "out the rest: --intersect (in Python intersect=True)."
+    )
     _refuse(ids, (f"of {name} is", f"of {name} are"), f"missing in {other}", remedy)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.contracts import Energy
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.contracts import Energy
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
 
 __all__ = ["PortedEnergy"]
 

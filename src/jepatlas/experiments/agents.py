@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.config import to_plain
+from jepatlas.core.seeding import torch_generator
 from jepatlas.experiments.experiment import Scale
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.objectives import CovarianceConfig, InfoNCEConfig, WhiteningConfig
-from jepatlas.runs import load_objective, train_job
+from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, InvertibleMLP, LatentWorld, OrnsteinUhlenbeck, Spiral
 
 __all__ = ["Meeting", "meet", "two_recipes"]

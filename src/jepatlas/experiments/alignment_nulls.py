@@ -17,9 +17,9 @@ import scipy  # its parts are loaded when they are asked for
 from jepatlas.align.maps import RidgeMap
 from jepatlas.align.nulls import Null, permutation_null
 from jepatlas.align.similarity import METRICS
-from jepatlas.base.linear import hold_out, least_squares, r2
-from jepatlas.base.records import Direction, Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import hold_out, least_squares, r2
+from jepatlas.core.records import Direction, Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.charts import random_chart
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import inform
@@ -27,8 +27,14 @@ from jepatlas.experiments.tables import cell, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT", "run", "smoother"]
 
-SHOWN = {"r2_in_sample": "R², in sample", "cka": "CKA, biased", "r2": "R², held out", "cka_debiased": "CKA, debiased",
-         "dsc": "DSC", "nos_10": "NOS@10"}  # fmt: skip
+SHOWN = {
+    "r2_in_sample": "R², in sample",
+    "cka": "CKA, biased",
+    "r2": "R², held out",
+    "cka_debiased": "CKA, debiased",
+    "dsc": "DSC",
+    "nos_10": "NOS@10",
+}
 OWN = ("cka", "cka_debiased", "dsc", "nos_10")
 DIRECTIONS: dict[str, Direction] = {name: "lower" if name == "nos_10" else "higher" for name in SHOWN}
 FOOLED = {"r2_in_sample": 0.5, "cka": 0.3}
@@ -60,8 +66,12 @@ SCALES = {
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
-    settings = {"rows": plan.rows, "columns": plan.columns, "repetitions": plan.repetitions,
-                "permutations": plan.permutations}  # fmt: skip
+    settings = {
+        "rows": plan.rows,
+        "columns": plan.columns,
+        "repetitions": plan.repetitions,
+        "permutations": plan.permutations,
+    }
     return [Trial({"seed": s}, run, settings | {"seed": s}) for s in range(seed, seed + plan.seeds)]
 
 
@@ -151,10 +161,13 @@ def _share(p_values: Sequence[float]) -> Estimate:
 
 def _verdict(held_out: Estimate) -> Verdict:
     return Verdict.judge(
-        "r2_held_out", held_out, direction="lower", threshold=0.0,
+        "r2_held_out",
+        held_out,
+        direction="lower",
+        threshold=0.0,
         good="On rows that it was not fitted on, a map between unrelated latents predicts nothing.",
         bad="On rows that it was not fitted on, a map between unrelated latents seems to predict something.",
-    )  # fmt: skip
+    )
 
 
 def _figure(p_values: Mapping[str, Sequence[float]]) -> dict[str, Any]:
@@ -163,20 +176,35 @@ def _figure(p_values: Mapping[str, Sequence[float]]) -> dict[str, Any]:
         for name, values in p_values.items()
     ]
     even = {"name": "calibrated", "x": [0.0, 1.0], "y": [0.0, 1.0], "dash": True}
-    return {"kind": "curves", "title": "p-values of unrelated latents", "x_label": "p",
-            "y_label": "share of repetitions with at most that p", "series": [*series, even]}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "p-values of unrelated latents",
+        "x_label": "p",
+        "y_label": "share of repetitions with at most that p",
+        "series": [*series, even],
+    }
 
 
 def _table(results: Sequence[Result], found: Mapping[str, Estimate], early: Mapping[str, Estimate]) -> dict[str, Any]:
     rows = [
-        [title, DIRECTIONS[name], cell(found[name]), cell(early[name]), cell(over_seeds(results, f"related_{name}")),
-         f"{max(result.value(f'related_p_{name}') for result in results):.2f}"]
+        [
+            title,
+            DIRECTIONS[name],
+            cell(found[name]),
+            cell(early[name]),
+            cell(over_seeds(results, f"related_{name}")),
+            f"{max(result.value(f'related_p_{name}') for result in results):.2f}",
+        ]
         for name, title in SHOWN.items()
-    ]  # fmt: skip
+    ]
     columns = [
-        "measure", "better", "unrelated, mean over seeds [extremes]", f"share of p ≤ {LEVEL:g} [{CONFIDENCE:.0%}]",
-        "a rotation with as much noise", "its largest p",
-    ]  # fmt: skip
+        "measure",
+        "better",
+        "unrelated, mean over seeds [extremes]",
+        f"share of p ≤ {LEVEL:g} [{CONFIDENCE:.0%}]",
+        "a rotation with as much noise",
+        "its largest p",
+    ]
     return {"title": "Unrelated and related latents", "columns": columns, "rows": rows}
 
 

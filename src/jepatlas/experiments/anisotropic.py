@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import fit_spectral, fresh, inform, r2_of_each_state, train_and_measure
 from jepatlas.experiments.settings import recipe_for
@@ -89,8 +89,12 @@ def _measured(h: np.ndarray, z: np.ndarray, seed: int) -> list[dict[str, Any]]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     plan, outcomes = SCALES[scale], []
-    means = {(m, f, i): over_seeds(at(results, method=m, fast=f), f"r2_{i}")
-             for m in METHODS for f in plan.fast for i in range(3)}  # fmt: skip
+    means = {
+        (m, f, i): over_seeds(at(results, method=m, fast=f), f"r2_{i}")
+        for m in METHODS
+        for f in plan.fast
+        for i in range(3)
+    }
     for method in METHODS:
         inside = [means[method, f, 1].value for f in plan.fast if f > WINDOW]
         outside = [means[method, f, 1].value for f in plan.fast if f < WINDOW]
@@ -121,27 +125,40 @@ def _span(means: Means, method: str, fast: Sequence[float], *, inside: bool) -> 
 def _verdict(means: Means, method: str, fast: Sequence[float]) -> Verdict:
     nearest = max(f for f in fast if f < WINDOW)
     return Verdict.judge(
-        f"lost_outside_{method.lower()}", means[method, nearest, 1], direction="lower", threshold=LOST,
+        f"lost_outside_{method.lower()}",
+        means[method, nearest, 1],
+        direction="lower",
+        threshold=LOST,
         good=f"Just outside the window (ρ {nearest}) the fast state is lost, at every seed (limits: the extremes).",
         bad=f"Just outside the window (ρ {nearest}) the fast state is not lost at every seed (limits: the extremes).",
-    )  # fmt: skip
+    )
 
 
 def _figure(means: Means, fast: Sequence[float]) -> dict[str, Any]:
     names = ("slow state", "fast state", "second harmonic of the slow state")
     panels = [
-        {"title": method,
-         "series": [curve(name, fast, [means[method, f, i] for f in fast]) for i, name in enumerate(names)]
-         + [{"name": "window ρ_max²", "x": [WINDOW, WINDOW], "y": [0.0, 1.0], "dash": True}]}
+        {
+            "title": method,
+            "series": [curve(name, fast, [means[method, f, i] for f in fast]) for i, name in enumerate(names)]
+            + [{"name": "window ρ_max²", "x": [WINDOW, WINDOW], "y": [0.0, 1.0], "dash": True}],
+        }
         for method in METHODS
-    ]  # fmt: skip
-    return {"kind": "curves", "title": f"What two latents hold (slow rate {SLOW})", "x_label": "ρ of the fast state",
-            "y_label": "held-out R²", "panels": panels}  # fmt: skip
+    ]
+    return {
+        "kind": "curves",
+        "title": f"What two latents hold (slow rate {SLOW})",
+        "x_label": "ρ of the fast state",
+        "y_label": "held-out R²",
+        "panels": panels,
+    }
 
 
 def _table(means: Means, fast: Sequence[float]) -> dict[str, Any]:
-    rows = [[m, f, "inside" if f > WINDOW else "outside", *(cell(means[m, f, i]) for i in range(3))]
-            for m in METHODS for f in fast]  # fmt: skip
+    rows = [
+        [m, f, "inside" if f > WINDOW else "outside", *(cell(means[m, f, i]) for i in range(3))]
+        for m in METHODS
+        for f in fast
+    ]
     columns = ["method", "ρ fast", "window", "R² slow state", "R² fast state", "R² harmonic of the slow"]
     return {"title": "Means over seeds [extremes]", "columns": columns, "rows": rows}
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import scipy  # its parts are loaded when they are asked for
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap, spearman
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap, spearman
 from jepatlas.experiments import identify_2d, lambda_rho
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.identify_2d import FORMS, breaks_bound
@@ -92,11 +92,15 @@ def _ranks(results: Sequence[Result]) -> dict[str, Estimate]:
 
 def _verdict(ahead: Estimate, broken: int) -> Verdict:
     return Verdict.judge(
-        "delta_ahead_of_epsilon", ahead, direction="higher", threshold=0.0, null=0.0,
+        "delta_ahead_of_epsilon",
+        ahead,
+        direction="higher",
+        threshold=0.0,
+        null=0.0,
         good=f"δ ranks the errors better than ε does; the bound is broken beyond chance {broken} times.",
         bad=f"That δ ranks the errors better than ε is not shown here; the bound is broken beyond chance {broken} "
-            "times.",
-    )  # fmt: skip
+        "times.",
+    )
 
 
 def _figure(measured: Sequence[Result], runs: int) -> dict[str, Any]:
@@ -106,23 +110,41 @@ def _figure(measured: Sequence[Result], runs: int) -> dict[str, Any]:
         error = [result.value(f"procrustes{form}") for result in shown]
         bound = [result.value(f"bound{form}") for result in shown]
         reach = [float(np.min(error)), float(np.max(bound))]
-        panels.append({"title": f"{title}: {len(shown)} of {runs} runs", "series": [
-            {"name": "runs", "x": bound, "y": error, "points": True},
-            {"name": "error = bound", "x": reach, "y": reach, "dash": True},
-        ]})  # fmt: skip
-    return {"kind": "curves", "title": "Error against bound", "x_label": "bound D + (ε + D)²",
-            "y_label": "error E‖h − Qz‖²", "log_x": True, "log_y": True, "panels": panels}  # fmt: skip
+        panels.append(
+            {
+                "title": f"{title}: {len(shown)} of {runs} runs",
+                "series": [
+                    {"name": "runs", "x": bound, "y": error, "points": True},
+                    {"name": "error = bound", "x": reach, "y": reach, "dash": True},
+                ],
+            }
+        )
+    return {
+        "kind": "curves",
+        "title": "Error against bound",
+        "x_label": "bound D + (ε + D)²",
+        "y_label": "error E‖h − Qz‖²",
+        "log_x": True,
+        "log_y": True,
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
-    names = {f"{title}{after}": f"{name}{form}" for form, after in FORMS.items()
-             for title, name in (("error", "procrustes"), ("bound", "bound"))}  # fmt: skip
+    names = {
+        f"{title}{after}": f"{name}{form}"
+        for form, after in FORMS.items()
+        for title, name in (("error", "procrustes"), ("bound", "bound"))
+    }
     names |= {"R²": "r2", "δ": "delta", "ε": "epsilon"}
     rows = [
-        [", ".join(f"{key} {value}" for key, value in result.at.items()), result.status,
-         *(_interval(result.estimate(name)) for name in names.values())]
+        [
+            ", ".join(f"{key} {value}" for key, value in result.at.items()),
+            result.status,
+            *(_interval(result.estimate(name)) for name in names.values()),
+        ]
         for result in results
-    ]  # fmt: skip
+    ]
     return {"title": "Every run", "columns": ["run", "status", *names], "rows": rows}
 
 

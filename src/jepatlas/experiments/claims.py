@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jepatlas.base.files import read_json
+from jepatlas.core.files import read_json
 from jepatlas.experiments.reproduce import UNFINISHED, UNKEPT
 
 __all__ = ["SYMBOLS", "claims_page", "read_results"]

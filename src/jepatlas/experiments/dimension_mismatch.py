@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import Sample, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import recipe_for
@@ -50,10 +50,14 @@ SCALES = {
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     return [
-        Trial({"n": n, "m": m, "seed": s}, run,
-              {"recipe": to_plain(_recipe(scale, n, m, plan.steps, s)), "samples": plan.samples})
-        for n, m in plan.grid for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        Trial(
+            {"n": n, "m": m, "seed": s},
+            run,
+            {"recipe": to_plain(_recipe(scale, n, m, plan.steps, s)), "samples": plan.samples},
+        )
+        for n, m in plan.grid
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def _recipe(scale: Scale, n: int, m: int, steps: int, seed: int) -> Recipe:
@@ -98,12 +102,22 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 def _verdicts(narrow: Sequence[Result], wide: Sequence[Result]) -> tuple[Verdict, ...]:
     return (
-        Verdict.judge("superposition", _extremes(narrow, "superposition"), direction="lower", null=0.0,
-                      good="Directions held beyond the number of latents, m < n (limits: the extremes over runs)."),
-        Verdict.judge("minimal_r2_lost", _extremes(wide, "minimal_r2_lost"), direction="lower", threshold=LITTLE,
-                      good="The minimal subspace has what the state has in the latents (limits: extremes over runs).",
-                      bad="In some run the minimal subspace lacks part of the state (limits: extremes over runs)."),
-    )  # fmt: skip
+        Verdict.judge(
+            "superposition",
+            _extremes(narrow, "superposition"),
+            direction="lower",
+            null=0.0,
+            good="Directions held beyond the number of latents, m < n (limits: the extremes over runs).",
+        ),
+        Verdict.judge(
+            "minimal_r2_lost",
+            _extremes(wide, "minimal_r2_lost"),
+            direction="lower",
+            threshold=LITTLE,
+            good="The minimal subspace has what the state has in the latents (limits: extremes over runs).",
+            bad="In some run the minimal subspace lacks part of the state (limits: extremes over runs).",
+        ),
+    )
 
 
 def _extremes(results: Sequence[Result], name: str) -> Estimate:
@@ -120,18 +134,33 @@ def _figure(grid: Sequence[tuple[int, int]], kept: dict[tuple[int, int], Estimat
         widths = [m for state, m in grid if state == n]
         series.append(curve(f"n = {n}", widths, [kept[n, m] for m in widths]))
         series.append({"name": f"m/n, n = {n}", "x": widths, "y": [min(1.0, m / n) for m in widths], "dash": True})
-    return {"kind": "curves", "title": "Recovery against the number of latents", "x_label": "latents m",
-            "y_label": "held-out R² of the state", "series": series}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Recovery against the number of latents",
+        "x_label": "latents m",
+        "y_label": "held-out R² of the state",
+        "series": series,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
-    names = {"R²": "r2", "captured, least direction": "captured", "superposition": "superposition",
-             "lost in the minimal subspace": "minimal_r2_lost"}  # fmt: skip
+    names = {
+        "R²": "r2",
+        "captured, least direction": "captured",
+        "superposition": "superposition",
+        "lost in the minimal subspace": "minimal_r2_lost",
+    }
     rows = [
-        [r.at["n"], r.at["m"], r.at["seed"], r.status, f"{r.value('state_directions'):.0f}",
-         *(cell(r.estimate(name)) for name in names.values())]
+        [
+            r.at["n"],
+            r.at["m"],
+            r.at["seed"],
+            r.status,
+            f"{r.value('state_directions'):.0f}",
+            *(cell(r.estimate(name)) for name in names.values()),
+        ]
         for r in results
-    ]  # fmt: skip
+    ]
     columns = ["n", "m", "seed", "status", "directions found", *names]
     return {"title": "All runs", "columns": columns, "rows": rows}
 

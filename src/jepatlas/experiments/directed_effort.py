@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.directed_effort_runs import FAMILIES, run
 from jepatlas.experiments.exact_trials import trials_over
 from jepatlas.experiments.exact_worlds import Size
@@ -94,33 +94,57 @@ def _rises(name: str, group: Sequence[Result]) -> bool:
 def _verdict(agreed: dict[str, bool]) -> Verdict:
     share = float(np.mean(list(agreed.values())))
     return Verdict.judge(
-        "directed", Estimate(share, share, share, len(agreed)), direction="higher", threshold=1.0,
+        "directed",
+        Estimate(share, share, share, len(agreed)),
+        direction="higher",
+        threshold=1.0,
         good="Every directed world has an asymmetric energy, and every reversible twin a symmetric one.",
         bad=f"Not so: {', '.join(name for name, agrees in agreed.items() if not agrees)}.",
-    )  # fmt: skip
+    )
 
 
 def _figure(found: dict[str, list[Result]]) -> dict[str, Any]:
     panels = []
     for what in dict.fromkeys(family.what for family in FAMILIES.values()):
         series = [
-            curve(name, FAMILIES[name].strengths, [over_seeds(group, f"asymmetry_{s:g}") for s in
-                                                   FAMILIES[name].strengths])
-            for name, group in found.items() if FAMILIES[name].what == what
-        ]  # fmt: skip
+            curve(
+                name,
+                FAMILIES[name].strengths,
+                [over_seeds(group, f"asymmetry_{s:g}") for s in FAMILIES[name].strengths],
+            )
+            for name, group in found.items()
+            if FAMILIES[name].what == what
+        ]
         panels.append({"title": f"by {what}", "series": series})
-    return {"kind": "curves", "title": "Asymmetry against its cause", "x_label": "strength", "y_label": "index",
-            "panels": panels}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Asymmetry against its cause",
+        "x_label": "strength",
+        "y_label": "index",
+        "panels": panels,
+    }
 
 
 def _table(found: dict[str, list[Result]]) -> dict[str, Any]:
     rows = [
-        [name, FAMILIES[name].source, f"{FAMILIES[name].what} {strength:g}",
-         *(cell(over_seeds(group, f"{key}_{strength:g}")) for key in ("asymmetry", "differing", "one_way", "error"))]
-        for name, group in found.items() for strength in FAMILIES[name].strengths
-    ]  # fmt: skip
-    columns = ["world", "source", "strength", "index", "share of pairs that differ", "share one-way",
-               "error of the index"]  # fmt: skip
+        [
+            name,
+            FAMILIES[name].source,
+            f"{FAMILIES[name].what} {strength:g}",
+            *(cell(over_seeds(group, f"{key}_{strength:g}")) for key in ("asymmetry", "differing", "one_way", "error")),
+        ]
+        for name, group in found.items()
+        for strength in FAMILIES[name].strengths
+    ]
+    columns = [
+        "world",
+        "source",
+        "strength",
+        "index",
+        "share of pairs that differ",
+        "share one-way",
+        "error of the index",
+    ]
     return {"title": "Asymmetry, means over seeds [extremes]", "columns": columns, "rows": rows}
 
 

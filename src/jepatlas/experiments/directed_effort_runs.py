@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.energy.audit.asymmetry import asymmetry_index
 from jepatlas.experiments import exact_worlds, solved_worlds
 from jepatlas.experiments.exact_worlds import ExactWorld, Size
@@ -65,6 +65,10 @@ def directedness(world: ExactWorld) -> dict[str, Estimate]:
     index = asymmetry_index(matrix)[pairs]
     error = 0.0 if world.coarse is None else np.abs(index - asymmetry_index(world.coarse)[pairs]).mean()
     one_way = (np.isinf(matrix) != np.isinf(matrix.T))[pairs]
-    values = {"asymmetry": index.mean(), "differing": (index > max(ROUNDING, error)).mean(), "one_way": one_way.mean(),
-              "error": error}  # fmt: skip
+    values = {
+        "asymmetry": index.mean(),
+        "differing": (index > max(ROUNDING, error)).mean(),
+        "one_way": one_way.mean(),
+        "error": error,
+    }
     return {name: Estimate(float(value), float(value), float(value), len(index)) for name, value in values.items()}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy_runs import energy_trial
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.tables import cell, grouped, mean_over_seeds, over_seeds
@@ -20,8 +20,14 @@ __all__ = ["EXPERIMENT"]
 
 ORDER, SCALE_OFF, SPREAD_OFF, REACH = 0.99, 0.05, 0.15, 0.99
 TITLES = {"grid": "one-way grid", "current": "constant current", "cliff": "CliffWalking", "lake": "FrozenLake 8×8"}
-MEASURES = {"Spearman": "spearman", "median ratio": "median_ratio", "5%": "ratio_5", "95%": "ratio_95",
-            "before calibration": "uncalibrated_ratio", "AUC, unreachable": "reachability_auc"}  # fmt: skip
+MEASURES = {
+    "Spearman": "spearman",
+    "median ratio": "median_ratio",
+    "5%": "ratio_5",
+    "95%": "ratio_95",
+    "before calibration": "uncalibrated_ratio",
+    "AUC, unreachable": "reachability_auc",
+}
 
 CLAIM = Claim(
     statement="From observed steps and their costs alone, quasimetric learning recovers the optimal cost-to-go, and "
@@ -44,8 +50,10 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     worlds, learnings, seeds = SCALES[scale]
     return [
         energy_trial(scale, s, world=world, learning=learning)
-        for world in worlds for learning in learnings for s in range(seed, seed + seeds[learning])
-    ]  # fmt: skip
+        for world in worlds
+        for learning in learnings
+        for s in range(seed, seed + seeds[learning])
+    ]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
@@ -88,34 +96,53 @@ def _recovered(result: Result) -> bool:
 def _verdict(key: tuple[Any, ...], runs: Sequence[Result]) -> Verdict:
     world, learning = key
     return Verdict.judge(
-        f"spearman_{world}_{learning}", mean_over_seeds(runs, "spearman"), direction="higher", threshold=ORDER,
+        f"spearman_{world}_{learning}",
+        mean_over_seeds(runs, "spearman"),
+        direction="higher",
+        threshold=ORDER,
         good="Energies are in the order of the truth.",
         bad="Energies are not shown to be in the order of the truth.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result]) -> dict[str, Any]:
     """The first seed of each: medians of learned energies over exact ones, with the band of nine tenths."""
     panels = []
     for (world,), runs in grouped([r for r in results if r.record.get("curve")], "world").items():
-        series = [{"name": learning} | dict(group[0].record["curve"])
-                  for (learning,), group in grouped(runs, "learning").items()]  # fmt: skip
+        series = [
+            {"name": learning} | dict(group[0].record["curve"])
+            for (learning,), group in grouped(runs, "learning").items()
+        ]
         ends = [0.0, max(max(line["x"]) for line in series)]
-        panels.append({"title": TITLES[world], "series": [*series, {"name": "exact", "x": ends, "y": ends,
-                                                                    "dash": True}]})  # fmt: skip
-    return {"kind": "curves", "title": "Learned against exact energies", "x_label": "exact (expectile: discounted)",
-            "y_label": "learned", "panels": panels,
-            "note": "The first seed of each; bands hold nine tenths of pairs."}  # fmt: skip
+        panels.append(
+            {"title": TITLES[world], "series": [*series, {"name": "exact", "x": ends, "y": ends, "dash": True}]}
+        )
+    return {
+        "kind": "curves",
+        "title": "Learned against exact energies",
+        "x_label": "exact (expectile: discounted)",
+        "y_label": "learned",
+        "panels": panels,
+        "note": "The first seed of each; bands hold nine tenths of pairs.",
+    }
 
 
 def _table(groups: dict[tuple[Any, ...], list[Result]]) -> dict[str, Any]:
     rows = [
-        [TITLES[world], learning, len(runs), *(cell(over_seeds(runs, name)) for name in MEASURES.values()),
-         f"{sum(map(_recovered, runs))} of {len(runs)}"]
+        [
+            TITLES[world],
+            learning,
+            len(runs),
+            *(cell(over_seeds(runs, name)) for name in MEASURES.values()),
+            f"{sum(map(_recovered, runs))} of {len(runs)}",
+        ]
         for (world, learning), runs in groups.items()
-    ]  # fmt: skip
-    return {"title": "Learned over exact energies of reachable pairs (expectile: discounted), means over seeds "
-            "[extremes]", "columns": ["world", "learned by", "runs", *MEASURES, "recovered"], "rows": rows}  # fmt: skip
+    ]
+    return {
+        "title": "Learned over exact energies of reachable pairs (expectile: discounted), means over seeds [extremes]",
+        "columns": ["world", "learned by", "runs", *MEASURES, "recovered"],
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("energy-calibration", "Learned energies against exact ones", CLAIM, trials, conclude)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy_runs import energy_trial
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.tables import at, cell, curve, grouped, mean_over_seeds, over_seeds
@@ -18,8 +18,12 @@ __all__ = ["EXPERIMENT"]
 
 ORDER, ERROR, REACH = 0.95, 0.1, 0.95
 TRUTHS = {"": "the world", "seen_": "steps that were seen"}
-MEASURES = {"Spearman": "spearman", "error": "calibration_error", "median ratio": "median_ratio",
-            "AUC, unreachable": "reachability_auc"}  # fmt: skip
+MEASURES = {
+    "Spearman": "spearman",
+    "error": "calibration_error",
+    "median ratio": "median_ratio",
+    "AUC, unreachable": "reachability_auc",
+}
 
 CLAIM = Claim(
     statement="Quasimetric learning recovers the cost-to-go under suitable coverage of the data, and not without it.",
@@ -72,30 +76,48 @@ def _recovered(result: Result) -> bool:
 
 def _verdict(runs: Sequence[Result]) -> Verdict:
     return Verdict.judge(
-        "error_at_full_coverage", mean_over_seeds(runs, "calibration_error"), direction="lower", threshold=ERROR,
+        "error_at_full_coverage",
+        mean_over_seeds(runs, "calibration_error"),
+        direction="lower",
+        threshold=ERROR,
         good="With all steps covered energies are on the scale of the truth.",
         bad="Even with all steps covered energies are not shown to be on the scale of the truth.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result], shares: Sequence[float]) -> dict[str, Any]:
     panels = [
-        {"title": title, "series": [
-            curve(f"against {truth}", shares, [over_seeds(at(results, coverage=s), prefix + name) for s in shares])
-            for prefix, truth in TRUTHS.items()]}
-        for title, name in MEASURES.items() if name != "median_ratio"
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "Energies against coverage", "x_label": "share of steps that are ever taken",
-            "y_label": "", "panels": panels}  # fmt: skip
+        {
+            "title": title,
+            "series": [
+                curve(f"against {truth}", shares, [over_seeds(at(results, coverage=s), prefix + name) for s in shares])
+                for prefix, truth in TRUTHS.items()
+            ],
+        }
+        for title, name in MEASURES.items()
+        if name != "median_ratio"
+    ]
+    return {
+        "kind": "curves",
+        "title": "Energies against coverage",
+        "x_label": "share of steps that are ever taken",
+        "y_label": "",
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
         [f"{share:.0%}", truth, len(runs), *(cell(over_seeds(runs, prefix + name)) for name in MEASURES.values())]
-        for (share,), runs in grouped(results, "coverage").items() for prefix, truth in TRUTHS.items()
-    ]  # fmt: skip
-    return {"title": "Energies of a one-way grid by the share of its steps that are ever taken, means over seeds "
-            "[extremes]", "columns": ["coverage", "against", "runs", *MEASURES], "rows": rows}  # fmt: skip
+        for (share,), runs in grouped(results, "coverage").items()
+        for prefix, truth in TRUTHS.items()
+    ]
+    return {
+        "title": "Energies of a one-way grid by the share of its steps that are ever taken, means over seeds "
+        "[extremes]",
+        "columns": ["coverage", "against", "runs", *MEASURES],
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("energy-coverage", "How much must be seen", CLAIM, trials, conclude)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.energy_runs import energy_trial, quasimetric
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.tables import cell, grouped, over_seeds
@@ -18,9 +18,16 @@ from jepatlas.experiments.tables import cell, grouped, over_seeds
 __all__ = ["EXPERIMENT"]
 
 HEADS = ("iqe", "mrn", "pqe", "relu-sum", "deep-norm", "l2")
-MEASURES = {"Spearman": "spearman", "median ratio": "median_ratio", "5%": "ratio_5", "95%": "ratio_95",
-            "error": "calibration_error", "AUC, unreachable": "reachability_auc",
-            "triangle gap": "triangle", "gap at points between": "midpoints"}  # fmt: skip
+MEASURES = {
+    "Spearman": "spearman",
+    "median ratio": "median_ratio",
+    "5%": "ratio_5",
+    "95%": "ratio_95",
+    "error": "calibration_error",
+    "AUC, unreachable": "reachability_auc",
+    "triangle gap": "triangle",
+    "gap at points between": "midpoints",
+}
 
 CLAIM = Claim(
     statement="Heads that are quasimetrics by construction obey the triangle inequality whatever they have learned; "
@@ -62,28 +69,45 @@ def _verdict(results: Sequence[Result], kept: Sequence[bool]) -> Verdict:
     share = float(np.mean(kept))
     broken = [r.trial.job.name for r, keeps in zip(results, kept, strict=True) if not keeps]
     return Verdict.judge(
-        "quasimetrics", Estimate(share, share, share, len(kept)), direction="higher", threshold=1.0,
-        good="Every trained head is a quasimetric, as it must be.", bad=f"An axiom is broken in {', '.join(broken)}.",
-    )  # fmt: skip
+        "quasimetrics",
+        Estimate(share, share, share, len(kept)),
+        direction="higher",
+        threshold=1.0,
+        good="Every trained head is a quasimetric, as it must be.",
+        bad=f"An axiom is broken in {', '.join(broken)}.",
+    )
 
 
 def _figure(groups: dict[tuple[Any, ...], list[Result]]) -> dict[str, Any]:
     series = [
-        {"name": head, "x": [r.value("calibration_error") for r in runs],
-         "y": [r.value("reachability_auc") for r in runs], "points": True}
+        {
+            "name": head,
+            "x": [r.value("calibration_error") for r in runs],
+            "y": [r.value("reachability_auc") for r in runs],
+            "points": True,
+        }
         for (head,), runs in groups.items()
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "Scale and reach: every run", "x_label": "typical error of reachable pairs",
-            "y_label": "AUC, unreachable pairs", "log_x": True, "series": series}  # fmt: skip
+    ]
+    return {
+        "kind": "curves",
+        "title": "Scale and reach: every run",
+        "x_label": "typical error of reachable pairs",
+        "y_label": "AUC, unreachable pairs",
+        "log_x": True,
+        "series": series,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
         [head, len(runs), *(cell(over_seeds(runs, name)) for name in MEASURES.values())]
         for (head,), runs in grouped(results, "head").items()
-    ]  # fmt: skip
-    return {"title": "Heads on a one-way grid with the same budget, means over seeds [extremes]",
-            "columns": ["head", "runs", *MEASURES], "rows": rows}  # fmt: skip
+    ]
+    return {
+        "title": "Heads on a one-way grid with the same budget, means over seeds [extremes]",
+        "columns": ["head", "runs", *MEASURES],
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("energy-heads", "Heads compared", CLAIM, trials, conclude)

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.graphs import Graph
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.encoders import MLPConfig
-from jepatlas.energies import JudgedEnergy, judge_run
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.graphs import Graph
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import HEADS, ExpectileConfig, QRLConfig, audit, graph_energies, symmetric_ceiling
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.latents import inform
+from jepatlas.nn import MLPConfig
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, WalkConfig
-from jepatlas.runs import resume_run, start_run
+from jepatlas.workflows.energy import JudgedEnergy, judge_run
+from jepatlas.workflows.runs import resume_run, start_run
 from jepatlas.worlds import ConstantCurrent, CurrentWorld, GymTable, OneWayGrid
 
 __all__ = [
@@ -157,8 +157,12 @@ def _curve(judged: JudgedEnergy) -> dict[str, list[float]] | None:
     curve = judged.audit.curve
     if curve is None:
         return None
-    return {"x": curve.truth.tolist(), "y": curve.median.tolist(), "low": curve.low.tolist(),
-            "high": curve.high.tolist()}  # fmt: skip
+    return {
+        "x": curve.truth.tolist(),
+        "y": curve.median.tolist(),
+        "low": curve.low.tolist(),
+        "high": curve.high.tolist(),
+    }
 
 
 def quasimetric(result: Result, name: str = "") -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.planning import PlanningAgent
+from jepatlas.workflows.plan import PlanningAgent
 from jepatlas.worlds import Rooms
 
 __all__ = ["Energy", "all_knowing", "bare", "exact_energy", "exact_way_back", "symmetrised"]

@@ -15,5 +15,6 @@ def trials_over(key: str, names: Iterable[str], run: Run, sized: tuple[Size, int
     size, seeds = sized
     return [
         Trial({key: name, "seed": s}, run, {key: name, "size": vars(size), "seed": s})
-        for name in names for s in range(seed, seed + seeds)
-    ]  # fmt: skip
+        for name in names
+        for s in range(seed, seed + seeds)
+    ]

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.graphs import Graph
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.graphs import Graph
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy.exact import (
     EditCosts,
     Rules,
@@ -27,8 +27,23 @@ from jepatlas.energy.exact import (
 )
 from jepatlas.worlds import GymTable, OneWayGrid
 
-__all__ = ["GOALS", "ExactWorld", "Size", "cliff_grid", "constant_current", "costly_grid", "door_grid", "edits",
-           "gym_table", "interval_maps", "one_way_grid", "random_maps", "rules", "sizes", "strained_maps"]  # fmt: skip
+__all__ = [
+    "GOALS",
+    "ExactWorld",
+    "Size",
+    "cliff_grid",
+    "constant_current",
+    "costly_grid",
+    "door_grid",
+    "edits",
+    "gym_table",
+    "interval_maps",
+    "one_way_grid",
+    "random_maps",
+    "rules",
+    "sizes",
+    "strained_maps",
+]
 
 GOALS = 3  # states of a set of goals
 SYMBOLS = "abcd"

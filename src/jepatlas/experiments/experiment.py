@@ -14,11 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.training import Job, fingerprint
 
-__all__ = ["SCALES", "Claim", "Experiment", "Finding", "Outcome", "Result", "Scale", "Trial", "combined",
-           "run_trial"]  # fmt: skip
+__all__ = ["SCALES", "Claim", "Experiment", "Finding", "Outcome", "Result", "Scale", "Trial", "combined", "run_trial"]
 
 Scale = Literal["tiny", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale
 from jepatlas.experiments.generalised_normal_runs import GAUSSIAN, SAMPLERS, SCALES, trials
 from jepatlas.experiments.settings import STUDIED
@@ -63,7 +63,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         verdicts=tuple(_verdict(sampler, name, alphas, found) for (sampler, name), found in curves.items()),
         figures=(_figure(results, alphas),),
         tables=(_table(results, alphas),),
-    )  # fmt: skip
+    )
 
 
 def _over_alphas(
@@ -103,15 +103,19 @@ def _verdict(sampler: str, name: str, alphas: Sequence[float], estimates: Sequen
     top = estimates[alphas.index(GAUSSIAN)]
     others = [e.value for e, alpha in zip(estimates, alphas, strict=True) if alpha != GAUSSIAN]
     return Verdict.judge(
-        f"r2_gaussian_{sampler}_{name}", top, direction="higher", null=float(np.nanmax(others)),
+        f"r2_gaussian_{sampler}_{name}",
+        top,
+        direction="higher",
+        null=float(np.nanmax(others)),
         good="R² at α = 2, mean over seeds (limits: the extremes); the null is the highest mean at any other α.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result], alphas: Sequence[float]) -> dict[str, Any]:
     def lines(sampler: str, name: str) -> list[dict[str, Any]]:
-        return [curve(objective, alphas, _over_alphas(results, sampler, objective, alphas, name))
-                for objective in STUDIED]  # fmt: skip
+        return [
+            curve(objective, alphas, _over_alphas(results, sampler, objective, alphas, name)) for objective in STUDIED
+        ]
 
     additive, copula = ({"name": "predicted", "x": list(alphas), "y": y, "dash": True} for y in _predicted(alphas))
     panels = [
@@ -120,26 +124,42 @@ def _figure(results: Sequence[Result], alphas: Sequence[float]) -> dict[str, Any
         {"title": "copula, warp undone", "series": lines("copula", "r2_unwarped")},
         {"title": "additive, on the study's grid", "series": lines("additive", "r2_grid")},
     ]
-    return {"kind": "curves", "title": "Recovery against the exponent α of the density", "x_label": "α (2: Gaussian)",
-            "y_label": "held-out R²", "log_x": True, "panels": panels,
-            "note": "Bands: the extremes over seeds."}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Recovery against the exponent α of the density",
+        "x_label": "α (2: Gaussian)",
+        "y_label": "held-out R²",
+        "log_x": True,
+        "panels": panels,
+        "note": "Bands: the extremes over seeds.",
+    }
 
 
 def _table(results: Sequence[Result], alphas: Sequence[float]) -> dict[str, Any]:
     additive, copula = (dict(zip(alphas, values, strict=True)) for values in _predicted(alphas))
     predicted = {"additive": additive, "copula": copula, "gaussian": dict.fromkeys(alphas, 1.0)}
-    columns = {"R²": "r2", "R², warp undone": "r2_unwarped", "warp against predicted": "agreement",
-               "R² on the grid": "r2_grid"}  # fmt: skip
+    columns = {
+        "R²": "r2",
+        "R², warp undone": "r2_unwarped",
+        "warp against predicted": "agreement",
+        "R² on the grid": "r2_grid",
+    }
     rows = []
     for result in results:
         expected = predicted[result.at["sampler"]][result.at["alpha"]]
-        rows.append([
-            *(result.at[name] for name in ("sampler", "alpha", "objective", "seed")), result.status,
-            "–" if np.isnan(expected) else f"{expected:.3f}",
-            *(cell(result.estimate(name)) for name in columns.values()),
-        ])  # fmt: skip
-    return {"title": "All runs", "columns": ["sampler", "α", "objective", "seed", "status", "R² predicted", *columns],
-            "rows": rows}  # fmt: skip
+        rows.append(
+            [
+                *(result.at[name] for name in ("sampler", "alpha", "objective", "seed")),
+                result.status,
+                "–" if np.isnan(expected) else f"{expected:.3f}",
+                *(cell(result.estimate(name)) for name in columns.values()),
+            ]
+        )
+    return {
+        "title": "All runs",
+        "columns": ["sampler", "α", "objective", "seed", "status", "R² predicted", *columns],
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("generalised-normal", "Worlds that are not Gaussian", CLAIM, trials, conclude)

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.linear import hold_out, whitener
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.config import to_plain
+from jepatlas.core.linear import hold_out, whitener
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.data import Siblings
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import Sample, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import STUDIED, recipe_for
 from jepatlas.identify import WarpSides, fit_warp, sturm_liouville_generalised_normal, warp_recovery
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
-from jepatlas.views import Siblings
 from jepatlas.worlds import AdditiveGeneralisedNormal, CopulaGeneralisedNormal, LatentWorld, Spiral
 from jepatlas.worlds.normal_scores import to_gaussian
 

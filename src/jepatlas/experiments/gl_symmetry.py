@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.gl_symmetry_runs import CONDITIONS, run
 from jepatlas.experiments.settings import recipe_for
@@ -59,10 +59,14 @@ SCALES = {
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     return [
-        Trial({"dim": dim, "seed": s}, run,
-              {"recipe": _recipe(scale, dim, plan.steps, s), "samples": plan.samples, "draws": plan.draws})
-        for dim in plan.dims for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        Trial(
+            {"dim": dim, "seed": s},
+            run,
+            {"recipe": _recipe(scale, dim, plan.steps, s), "samples": plan.samples, "draws": plan.draws},
+        )
+        for dim in plan.dims
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def _recipe(scale: Scale, dim: int, steps: int, seed: int) -> dict[str, Any]:
@@ -102,24 +106,38 @@ def _span(ends: tuple[float, float]) -> str:
 def _verdict(inside: Sequence[bool]) -> Verdict:
     share = float(np.mean(inside))
     return Verdict.judge(
-        "inside", Estimate(share, share, share, len(inside)), direction="higher", threshold=1.0,
+        "inside",
+        Estimate(share, share, share, len(inside)),
+        direction="higher",
+        threshold=1.0,
         good="The loss keeps between its bounds under every change of coordinates that was drawn.",
         bad="The loss leaves its bounds under some changes of coordinates.",
-    )  # fmt: skip
+    )
 
 
 def _figure(changes: Sequence[dict[str, float]]) -> dict[str, Any]:
     bounds = [
-        {"name": name, "x": list(CONDITIONS), "dash": True,
-         "y": [next(c[key] for c in changes if c["condition"] == k) for k in CONDITIONS]}
+        {
+            "name": name,
+            "x": list(CONDITIONS),
+            "dash": True,
+            "y": [next(c[key] for c in changes if c["condition"] == k) for k in CONDITIONS],
+        }
         for key, name in BOUNDS.items()
-    ]  # fmt: skip
+    ]
     losses = [
         {"name": title, "points": True, "x": [c["condition"] for c in changes], "y": [c[name] for c in changes]}
         for name, title in LOSSES.items()
     ]
-    return {"kind": "curves", "title": "Losses after a change of coordinates", "x_label": "κ(A)", "log_x": True,
-            "y_label": "loss after / loss before", "log_y": True, "series": [*losses, *bounds]}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Losses after a change of coordinates",
+        "x_label": "κ(A)",
+        "log_x": True,
+        "y_label": "loss after / loss before",
+        "log_y": True,
+        "series": [*losses, *bounds],
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
@@ -128,8 +146,15 @@ def _table(results: Sequence[Result]) -> dict[str, Any]:
         changes = [c for r in at(results, dim=dim) for c in r.record.get("changes", []) if c["condition"] == k]
         if changes:
             found, zero = _ranges(changes), max(c["zero"] for c in changes)
-            rows.append([dim, f"{k:g}", f"{found['low'][0]:.3g} to {found['high'][1]:.3g}",
-                         *(_span(found[name]) for name in LOSSES), f"{zero:.0e}"])  # fmt: skip
+            rows.append(
+                [
+                    dim,
+                    f"{k:g}",
+                    f"{found['low'][0]:.3g} to {found['high'][1]:.3g}",
+                    *(_span(found[name]) for name in LOSSES),
+                    f"{zero:.0e}",
+                ]
+            )
     columns = ["d", "κ(A)", "σ_min² to σ_max²", *LOSSES.values(), "what is left of zero"]
     return {"title": "Loss after / loss before, smallest to largest", "columns": columns, "rows": rows}
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from jepatlas.base.linear import hold_out, least_squares
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import hold_out, least_squares
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.charts import random_chart
 from jepatlas.experiments.latents import sample
 from jepatlas.objectives import PairObjective, Parts, WhiteningConfig
-from jepatlas.runs import load_objective, train_job
+from jepatlas.workflows.runs import load_objective, train_job
 
 __all__ = ["CONDITIONS", "changed_losses", "run"]
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale
 from jepatlas.experiments.greedy_sfa_runs import ENDS, METHODS, SCALES, SEQUENTIAL, trials
 from jepatlas.experiments.tables import at, cell, curve, mean_over_seeds, over_seeds
@@ -69,9 +69,11 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         short=f"n = {dims[-1]}: xSFA behind by {gaps['equal', 'xsfa'].value:z.3f} of R²",
         verdicts=tuple(_verdict(*key, gap) for key, gap in gaps.items()),
         figures=(_figure(results, dims),),
-        tables=(_table(spectral, METHODS, "Spectral runs"),
-                _table(at(results, kind="trained"), ("lejepa", "turned"), "Trained runs")),
-    )  # fmt: skip
+        tables=(
+            _table(spectral, METHODS, "Spectral runs"),
+            _table(at(results, kind="trained"), ("lejepa", "turned"), "Trained runs"),
+        ),
+    )
 
 
 def _listed(gaps: dict[tuple[str, str], Estimate], method: str) -> str:
@@ -80,10 +82,13 @@ def _listed(gaps: dict[tuple[str, str], Estimate], method: str) -> str:
 
 def _verdict(rates: str, method: str, gap: Estimate) -> Verdict:
     return Verdict.judge(
-        f"behind_{rates}_{method}", gap, direction="lower", threshold=MARGIN,
+        f"behind_{rates}_{method}",
+        gap,
+        direction="lower",
+        threshold=MARGIN,
         good="At the largest n, one at a time is as good as all at once (R² of the latter less that of the former).",
         bad="At the largest n, one at a time may be worse than all at once (R² of the latter less that of the former).",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result], dims: Sequence[int]) -> dict[str, Any]:
@@ -92,10 +97,12 @@ def _figure(results: Sequence[Result], dims: Sequence[int]) -> dict[str, Any]:
         return curve(label, dims, found)
 
     panels = [
-        {"title": f"{rates} rates, ρ from {ends[0]} to {ends[1]}",
-         "series": [line(method, rates, "r2", NAMES.get(method, method)) for method in METHODS]}
+        {
+            "title": f"{rates} rates, ρ from {ends[0]} to {ends[1]}",
+            "series": [line(method, rates, "r2", NAMES.get(method, method)) for method in METHODS],
+        }
         for rates, ends in ENDS.items()
-    ]  # fmt: skip
+    ]
     matched = [
         line(m, r, "mcc", f"{NAMES.get(m, m)}, {r}")
         for m, r in product(("simultaneous", "xsfa"), ("equal", "distinct"))
@@ -106,18 +113,29 @@ def _figure(results: Sequence[Result], dims: Sequence[int]) -> dict[str, Any]:
         for m in ("lejepa", "turned")
     ]
     panels.append({"title": "MCC: each coordinate by itself", "series": matched})
-    return {"kind": "curves", "title": "One at a time, and all at once", "x_label": "dimension n", "log_x": True,
-            "y_label": "held-out R² (last: MCC)", "panels": panels}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "One at a time, and all at once",
+        "x_label": "dimension n",
+        "log_x": True,
+        "y_label": "held-out R² (last: MCC)",
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result], methods: Sequence[str], title: str) -> dict[str, Any]:
-    columns = {f"{label}, {NAMES.get(m, m)}": f"{name}_{m}"
-               for (name, label), m in product((("r2", "R²"), ("mcc", "MCC")), methods)}  # fmt: skip
+    columns = {
+        f"{label}, {NAMES.get(m, m)}": f"{name}_{m}"
+        for (name, label), m in product((("r2", "R²"), ("mcc", "MCC")), methods)
+    }
     rows = [
-        [*(result.at[name] for name in ("rates", "dim", "seed")), result.status,
-         *(cell(result.estimate(name)) for name in columns.values())]
+        [
+            *(result.at[name] for name in ("rates", "dim", "seed")),
+            result.status,
+            *(cell(result.estimate(name)) for name in columns.values()),
+        ]
         for result in results
-    ]  # fmt: skip
+    ]
     return {"title": title, "columns": ["rates", "n", "seed", "status", *columns], "rows": rows}
 
 

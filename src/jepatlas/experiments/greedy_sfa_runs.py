@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.linear import hold_out, least_squares
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator, torch_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.linear import hold_out, least_squares
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator, torch_generator
+from jepatlas.core.stats import bootstrap
+from jepatlas.data import Transitions
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import Sample, inform, train_and_measure
 from jepatlas.experiments.sequential import one_by_one
@@ -28,7 +29,6 @@ from jepatlas.identify.spectral.selection import SCORE
 from jepatlas.identify.spectral.solver import SpectralSolver
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
-from jepatlas.views import Transitions
 from jepatlas.worlds import InvertibleMLP, LatentWorld, OrnsteinUhlenbeck
 
 __all__ = ["ENDS", "METHODS", "SCALES", "SEQUENTIAL", "Plan", "run_lejepa", "run_spectral", "trials"]
@@ -61,15 +61,21 @@ SCALES = {
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan, seeds = SCALES[scale], range(seed, seed + SCALES[scale].seeds)
     spectral = [
-        Trial({"kind": "spectral", "rates": rates, "dim": dim, "seed": s}, run_spectral,
-              {"world": to_plain(_world(dim, rates, s)), "pairs": plan.pairs, "features": plan.features, "seed": s})
+        Trial(
+            {"kind": "spectral", "rates": rates, "dim": dim, "seed": s},
+            run_spectral,
+            {"world": to_plain(_world(dim, rates, s)), "pairs": plan.pairs, "features": plan.features, "seed": s},
+        )
         for rates, dim, s in product(ENDS, plan.dims, seeds)
-    ]  # fmt: skip
+    ]
     trained = [
-        Trial({"kind": "trained", "rates": rates, "dim": plan.trained_dim, "seed": s}, run_lejepa,
-              {"recipe": to_plain(recipe_for(scale, _world(plan.trained_dim, rates, s), steps=plan.steps, seed=s))})
+        Trial(
+            {"kind": "trained", "rates": rates, "dim": plan.trained_dim, "seed": s},
+            run_lejepa,
+            {"recipe": to_plain(recipe_for(scale, _world(plan.trained_dim, rates, s), steps=plan.steps, seed=s))},
+        )
         for rates, s in product(("equal", "distinct"), seeds)
-    ]  # fmt: skip
+    ]
     return spectral + trained
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale
 from jepatlas.experiments.hermite_degrees_runs import DEGREE, trials
 from jepatlas.experiments.tables import at, curve
@@ -76,19 +76,25 @@ def _sum_verdict(told: Sequence[dict[str, Any]]) -> Verdict:
     outside = [_outside(moment) for moment in told] or [np.nan]
     found = Estimate(float(np.median(outside)), float(np.min(outside)), float(np.max(outside)), len(told))
     return Verdict.judge(
-        "loss_outside_its_degrees", found, direction="lower", threshold=AGREES,
+        "loss_outside_its_degrees",
+        found,
+        direction="lower",
+        threshold=AGREES,
         good="Where degrees say what the loss is, it is that (limits: the extremes over moments of training).",
         bad="The loss is not what its degrees make up, or they never say (limits: the extremes over moments).",
-    )  # fmt: skip
+    )
 
 
 def _verdict(linear: Sequence[float]) -> Verdict:
     lowest = Estimate(float(np.mean(linear)), min(linear), max(linear), len(linear))
     return Verdict.judge(
-        "linear_share", lowest, direction="higher", threshold=LINEAR,
+        "linear_share",
+        lowest,
+        direction="higher",
+        threshold=LINEAR,
         good="At the end nearly all variance is at degree one (limits: the extremes over runs).",
         bad="At the end some runs keep nonlinear variance (limits: the extremes over runs).",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result]) -> dict[str, Any]:
@@ -108,8 +114,13 @@ def _figure(results: Sequence[Result]) -> dict[str, Any]:
             for course in courses
         ]
         panels.append({"title": mixing, "series": [*series, _mean_curve("higher", steps, rest)]})
-    return {"kind": "curves", "title": "Share of the latents' variance by Hermite degree", "x_label": "step",
-            "y_label": "share of variance", "panels": panels}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Share of the latents' variance by Hermite degree",
+        "x_label": "step",
+        "y_label": "share of variance",
+        "panels": panels,
+    }
 
 
 def _mean_curve(name: str, steps: list[int], rows: list[list[float]]) -> dict[str, Any]:
@@ -120,11 +131,19 @@ def _mean_curve(name: str, steps: list[int], rows: list[list[float]]) -> dict[st
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
-        [result.at["mixing"], result.at["seed"], moment["step"], *(f"{moment['shares'][str(d)]:.4f}" for d in SHOWN),
-         f"{moment['beyond']:.4f}", f"{moment['loss']:.3g}", f"{_width(moment):.3f}",
-         "{1:.4f} [{0:.4f}, {2:.4f}]".format(*moment["gap"])]
-        for result in results for moment in (result.record["course"][0], result.record["course"][-1])
-    ]  # fmt: skip
+        [
+            result.at["mixing"],
+            result.at["seed"],
+            moment["step"],
+            *(f"{moment['shares'][str(d)]:.4f}" for d in SHOWN),
+            f"{moment['beyond']:.4f}",
+            f"{moment['loss']:.3g}",
+            f"{_width(moment):.3f}",
+            "{1:.4f} [{0:.4f}, {2:.4f}]".format(*moment["gap"]),
+        ]
+        for result in results
+        for moment in (result.record["course"][0], result.record["course"][-1])
+    ]
     columns = [
         "mixing",
         "seed",

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import Sample, sample
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.identify import degree_variances, loss_decomposition
 from jepatlas.recipes import Recipe, build_objective, recipe_id
-from jepatlas.runs import train_job
 from jepatlas.training import load_checkpoint, load_weights
+from jepatlas.workflows.runs import train_job
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, SinusoidalShear, Spiral
 
 __all__ = ["DEGREE", "run", "trials"]
@@ -35,11 +35,18 @@ SCALES = {"tiny": Plan(16, 1, 3000), "small": Plan(4000, 3, 30_000), "paper": Pl
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan, law = SCALES[scale], OrnsteinUhlenbeck(dim=2, rho=RHO)
     return [
-        Trial({"mixing": mixing.kind, "seed": s}, run,
-              {"recipe": to_plain(_recipe(scale, LatentWorld(law, mixing), plan.steps, s)), "samples": plan.samples,
-               "degree": DEGREE})
-        for mixing in (Spiral(), SinusoidalShear()) for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        Trial(
+            {"mixing": mixing.kind, "seed": s},
+            run,
+            {
+                "recipe": to_plain(_recipe(scale, LatentWorld(law, mixing), plan.steps, s)),
+                "samples": plan.samples,
+                "degree": DEGREE,
+            },
+        )
+        for mixing in (Spiral(), SinusoidalShear())
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def _recipe(scale: Scale, world: LatentWorld, steps: int, seed: int) -> Recipe:
@@ -72,5 +79,11 @@ def _moment(step: int, drawn: Sample, recipe: Recipe, degree: int) -> dict[str, 
     shares = {str(d): found[f"degree_{d}"].value / total for d in range(1, degree + 1)}
     gap = [parts["gap"].low, parts["gap"].value, parts["gap"].high]
     band = [parts["predicted_least"].value, parts["predicted_most"].value]
-    return {"step": step, "shares": shares, "beyond": found["beyond"].value / total, "loss": parts["loss"].value,
-            "band": band, "gap": gap}  # fmt: skip
+    return {
+        "step": step,
+        "shares": shares,
+        "beyond": found["beyond"].value / total,
+        "loss": parts["loss"].value,
+        "band": band,
+        "gap": gap,
+    }

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.arrays import read_arrays
-from jepatlas.base.records import Verdict
+from jepatlas.core.arrays import read_arrays
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.settings import recipe_for, trained
 from jepatlas.experiments.tables import cell
@@ -53,15 +53,22 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     plan, law = SCALES[scale], OrnsteinUhlenbeck(dim=2, rho=0.95)
     seeds = range(seed, seed + plan.seeds)
     full = [
-        trained(recipe_for(scale, LatentWorld(law, mixing), steps=plan.steps, seed=s, weight=plan.weight),
-                mixing=mixing.kind, weight=plan.weight)
-        for mixing in MIXINGS for s in seeds
-    ]  # fmt: skip
-    alone = [
-        trained(recipe_for(scale, LatentWorld(law, Spiral()), steps=plan.control_steps, seed=s, weight=1.0),
-                mixing="spiral", weight=1.0)
+        trained(
+            recipe_for(scale, LatentWorld(law, mixing), steps=plan.steps, seed=s, weight=plan.weight),
+            mixing=mixing.kind,
+            weight=plan.weight,
+        )
+        for mixing in MIXINGS
         for s in seeds
-    ]  # fmt: skip
+    ]
+    alone = [
+        trained(
+            recipe_for(scale, LatentWorld(law, Spiral()), steps=plan.control_steps, seed=s, weight=1.0),
+            mixing="spiral",
+            weight=1.0,
+        )
+        for s in seeds
+    ]
     return full + alone
 
 
@@ -95,21 +102,32 @@ def breaks_bound(result: Result, form: str) -> bool:
 
 def _worst(worst: Result) -> Verdict:
     return Verdict.judge(
-        "worst_r2", worst.estimate("r2"), direction="higher", threshold=WANTED,
+        "worst_r2",
+        worst.estimate("r2"),
+        direction="higher",
+        threshold=WANTED,
         good="Every mixing was undone, at every seed.",
         bad=f"At least one run fell short: {worst.at['mixing']}, seed {worst.at['seed']}.",
-    )  # fmt: skip
+    )
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     columns = {"R²": "r2", "orthogonality, whitened": "orthogonality"}
-    columns |= {f"{title}{after}": f"{name}{form}" for form, after in FORMS.items()
-                for title, name in (("error", "procrustes"), ("bound", "bound"))}  # fmt: skip
+    columns |= {
+        f"{title}{after}": f"{name}{form}"
+        for form, after in FORMS.items()
+        for title, name in (("error", "procrustes"), ("bound", "bound"))
+    }
     rows = [
-        [result.at["mixing"], result.at["weight"], result.at["seed"], result.status,
-         *(cell(result.estimate(name)) for name in columns.values())]
+        [
+            result.at["mixing"],
+            result.at["weight"],
+            result.at["seed"],
+            result.status,
+            *(cell(result.estimate(name)) for name in columns.values()),
+        ]
         for result in results
-    ]  # fmt: skip
+    ]
     return {"title": "All runs", "columns": ["mixing", "λ", "seed", "status", *columns], "rows": rows}
 
 
@@ -133,10 +151,16 @@ def _firsts(full: Sequence[Result]) -> list[Result]:
 def _pictures(full: Sequence[Result]) -> dict[str, Any]:
     kinds = [result.at["mixing"] for result in _firsts(full)]
     panels = [
-        {"title": f"{kind}: {title}", "x": f"{kind}_{name}", "columns": [0, 1], "color": f"{kind}_z",
-         "color_columns": [0, 1]}
-        for name, title in (("x", "observation"), ("h_rotated", "latent, rotated")) for kind in kinds
-    ]  # fmt: skip
+        {
+            "title": f"{kind}: {title}",
+            "x": f"{kind}_{name}",
+            "columns": [0, 1],
+            "color": f"{kind}_z",
+            "color_columns": [0, 1],
+        }
+        for name, title in (("x", "observation"), ("h_rotated", "latent, rotated"))
+        for kind in kinds
+    ]
     return {"kind": "scatter", "title": "Four mixings, and what LeJEPA makes of them", "panels": panels}
 
 

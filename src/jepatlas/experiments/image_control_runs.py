@@ -14,11 +14,11 @@ from jepatlas.align.maps import RidgeMap
 from jepatlas.align.nulls import Null, half_sample_intervals, permutation_null
 from jepatlas.align.similarity import METRICS
 from jepatlas.align.splits import split_rows
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, r2
-from jepatlas.base.records import Direction, Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.views.images import MultiViewTable
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, r2
+from jepatlas.core.records import Direction, Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.data.images import MultiViewTable
 
 __all__ = ["DIRECTIONS", "VARIABLE", "data_folder", "run", "view_pairs"]
 
@@ -83,9 +83,13 @@ def _measured(
     # Of a drive, too, whole blocks change places: those held out do not follow each other in time, so their borders are
     # breaks already, and shifts by whole blocks would leave 14 nulls, where p ≤ 5% takes 19.
     nulls = permutation_null(
-        lambda order: statistic(every, order), len(held), rng, directions=DIRECTIONS, groups=held,
+        lambda order: statistic(every, order),
+        len(held),
+        rng,
+        directions=DIRECTIONS,
+        groups=held,
         permutations=settings["permutations"],
-    )  # fmt: skip
+    )
     return [verdict for name in DIRECTIONS for verdict in _verdicts(name, found[name], nulls[name])]
 
 
@@ -104,8 +108,10 @@ def _statistic(a: np.ndarray, b: np.ndarray, groups: np.ndarray, split: Split) -
     own, back = a[score] / x_scale, fitted.inverse_transform(b[score]) / x_scale
 
     def statistic(rows: np.ndarray, order: np.ndarray) -> Mapping[str, float]:
-        scores = {"r2": r2(target[order] / y_scale, predicted[rows] / y_scale),
-                  "r2_raw": r2(target[order], predicted_raw[rows])}  # fmt: skip
+        scores = {
+            "r2": r2(target[order] / y_scale, predicted[rows] / y_scale),
+            "r2_raw": r2(target[order], predicted_raw[rows]),
+        }
         return scores | {name: METRICS[name](own[rows], back[order]) for name in ("dsc", "nos_10")}
 
     return statistic

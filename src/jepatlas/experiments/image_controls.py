@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.beside_pca import beside_pca, best_runs
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.image_control_runs import run
@@ -22,8 +22,10 @@ __all__ = ["EXPERIMENT"]
 
 CONTROLS = {"pca": "PCA of grey pixels", "untrained": "untrained encoder"}
 SCENES = {"driving": "left → right camera", "eth80": "objects, turned by 90°"}
-PUBLISHED = {"driving": ("nuScenes, front and side", 0.838, 0.804, 0.36),
-             "eth80": ("smallNORB, 0° and 160°", 0.891, 0.872, 0.27)}  # fmt: skip
+PUBLISHED = {
+    "driving": ("nuScenes, front and side", 0.838, 0.804, 0.36),
+    "eth80": ("smallNORB, 0° and 160°", 0.891, 0.872, 0.27),
+}
 SHOWN = {"r2": "R²", "r2_raw": "R², not standardised", "dsc": "DSC", "nos_10": "NOS@10"}
 
 CLAIM = Claim(
@@ -54,11 +56,24 @@ SCALES = {
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     return [
-        Trial({"scene": scene, "control": control, "width": width, "seed": s}, run,
-              {"scene": scene, "control": control, "width": width, "groups": plan.groups,
-               "permutations": plan.permutations, "replicates": plan.replicates, "seed": s})
-        for scene in SCENES for control in CONTROLS for width in plan.widths for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        Trial(
+            {"scene": scene, "control": control, "width": width, "seed": s},
+            run,
+            {
+                "scene": scene,
+                "control": control,
+                "width": width,
+                "groups": plan.groups,
+                "permutations": plan.permutations,
+                "replicates": plan.replicates,
+                "seed": s,
+            },
+        )
+        for scene in SCENES
+        for control in CONTROLS
+        for width in plan.widths
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
@@ -103,35 +118,57 @@ def _sentence(scene: str, runs: Sequence[Result]) -> str:
 def _verdict(scene: str, runs: Sequence[Result]) -> Verdict:
     lowest = min(runs, key=lambda run: run.estimate("r2").low)
     return Verdict.judge(
-        f"r2_{scene}", lowest.estimate("r2"), direction="higher", threshold=PUBLISHED[scene][1],
+        f"r2_{scene}",
+        lowest.estimate("r2"),
+        direction="higher",
+        threshold=PUBLISHED[scene][1],
         good="Images that no model was trained on reach the published R²: it takes no learning.",
         bad="The controls do not reach the published R² at every seed.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result], scale: Scale) -> dict[str, Any]:
     widths, panels = SCALES[scale].widths, list[dict[str, Any]]()
     for scene, title in SCENES.items():
         series = [
-            {"name": f"{CONTROLS[control]}, {SHOWN[name]}", "x": list(widths),
-             "y": [over_seeds(at(results, scene=scene, control=control, width=w), name).value for w in widths]}
-            for control in CONTROLS for name in ("r2", "r2_raw")
-        ]  # fmt: skip
+            {
+                "name": f"{CONTROLS[control]}, {SHOWN[name]}",
+                "x": list(widths),
+                "y": [over_seeds(at(results, scene=scene, control=control, width=w), name).value for w in widths],
+            }
+            for control in CONTROLS
+            for name in ("r2", "r2_raw")
+        ]
         published = {"name": "published R²", "x": [widths[0], widths[-1]], "y": [PUBLISHED[scene][1]] * 2, "dash": True}
         panels.append({"title": title, "series": [*series, published]})
-    return {"kind": "curves", "title": "Held-out R² between two views, without any training", "log_x": True,
-            "x_label": "dimensions", "y_label": "held-out R²", "panels": panels}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Held-out R² between two views, without any training",
+        "log_x": True,
+        "x_label": "dimensions",
+        "y_label": "held-out R²",
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
-        [SCENES[r.at["scene"]], CONTROLS[r.at["control"]], r.at["width"], r.at["seed"],
-         *(cell(r.estimate(name)) for name in SHOWN), f"{max(r.value(f'p_{name}') for name in SHOWN):.3f}"]
+        [
+            SCENES[r.at["scene"]],
+            CONTROLS[r.at["control"]],
+            r.at["width"],
+            r.at["seed"],
+            *(cell(r.estimate(name)) for name in SHOWN),
+            f"{max(r.value(f'p_{name}') for name in SHOWN):.3f}",
+        ]
         for r in results
-    ]  # fmt: skip
+    ]
     columns = ["views", "control", "d", "seed", *SHOWN.values(), "largest p"]
-    return {"title": "Held out by time block or object; intervals and p-values by the same groups", "columns": columns,
-            "rows": rows}  # fmt: skip
+    return {
+        "title": "Held out by time block or object; intervals and p-values by the same groups",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("image-controls", "Real images, nothing learned", CLAIM, trials, conclude)

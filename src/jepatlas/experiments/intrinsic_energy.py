@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.exact_trials import trials_over
 from jepatlas.experiments.exact_worlds import Size
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
@@ -102,10 +102,13 @@ def _largest(values: Mapping[str, float], names: Iterable[str]) -> float:
 def _verdict(kept: Mapping[str, bool]) -> Verdict:
     share = float(np.mean(list(kept.values())))
     return Verdict.judge(
-        "quasimetrics", Estimate(share, share, share, len(kept)), direction="higher", threshold=1.0,
+        "quasimetrics",
+        Estimate(share, share, share, len(kept)),
+        direction="higher",
+        threshold=1.0,
         good="Every least-action energy that was audited is a quasimetric.",
         bad=f"No quasimetric: {', '.join(name for name, passes in kept.items() if not passes)}.",
-    )  # fmt: skip
+    )
 
 
 def _figure(found: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
@@ -115,12 +118,20 @@ def _figure(found: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
         y = [max(over_seeds(found[name], value).high, LEAST) for name in names]
         return {"name": title, "x": [numbers[name] for name in names], "y": y} | style
 
-    drawn = [series("worlds", list(WORLDS), "triangle", points=True),
-             series("controls", list(CONTROLS), "triangle", points=True),
-             series("allowed", list(found), "allowed", points=True)]  # fmt: skip
-    return {"kind": "curves", "title": "Largest gap in the triangle inequality", "x_label": "number in the table",
-            "y_label": "(E(x, z) − detour) / E(x, z)", "log_y": True, "series": drawn,
-            "note": f"What is 0 is drawn at {LEAST:.0e}."}  # fmt: skip
+    drawn = [
+        series("worlds", list(WORLDS), "triangle", points=True),
+        series("controls", list(CONTROLS), "triangle", points=True),
+        series("allowed", list(found), "allowed", points=True),
+    ]
+    return {
+        "kind": "curves",
+        "title": "Largest gap in the triangle inequality",
+        "x_label": "number in the table",
+        "y_label": "(E(x, z) − detour) / E(x, z)",
+        "log_y": True,
+        "series": drawn,
+        "note": f"What is 0 is drawn at {LEAST:.0e}.",
+    }
 
 
 def _table(found: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
@@ -129,10 +140,29 @@ def _table(found: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
         failed = sorted({axiom for result in group for axiom in _named(result)})
         numbers = [f"{over_seeds(group, key).high:.1e}" for key in ("triangle", "midpoints", "goal_set", "allowed")]
         shares = [cell(over_seeds(group, key)) for key in ("unreachable", "floor", "asymmetry")]
-        rows.append([number, name, cell(over_seeds(group, "states"), 0), ", ".join(failed) or "none",
-                     *(text.replace("nan", "–") for text in numbers), *shares])  # fmt: skip
-    columns = ["", "world", "states", "axioms broken", "largest triangle gap", "by midpoints", "to goal sets",
-               "allowed", "share unreachable", "largest c with E ≥ c‖x − y‖", "asymmetry"]  # fmt: skip
+        rows.append(
+            [
+                number,
+                name,
+                cell(over_seeds(group, "states"), 0),
+                ", ".join(failed) or "none",
+                *(text.replace("nan", "–") for text in numbers),
+                *shares,
+            ]
+        )
+    columns = [
+        "",
+        "world",
+        "states",
+        "axioms broken",
+        "largest triangle gap",
+        "by midpoints",
+        "to goal sets",
+        "allowed",
+        "share unreachable",
+        "largest c with E ≥ c‖x − y‖",
+        "asymmetry",
+    ]
     return {"title": "Audits, means over seeds [extremes]", "columns": columns, "rows": rows}
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy.audit import audit
 from jepatlas.energy.audit.triangle import relative_gap
 from jepatlas.experiments import exact_worlds, solved_worlds
@@ -73,8 +73,12 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     found = audit(world.energy, world.points, tolerance=world.slack, seed=settings["seed"])
     matrix = world.matrix
     allowed = found["triangle"].threshold or 0.0
-    facts = {"states": len(matrix), "slack": world.slack or 0.0, "allowed": allowed,
-             "unreachable": float(np.isinf(matrix).sum() / (matrix.size - len(matrix)))}  # fmt: skip
+    facts = {
+        "states": len(matrix),
+        "slack": world.slack or 0.0,
+        "allowed": allowed,
+        "unreachable": float(np.isinf(matrix).sum() / (matrix.size - len(matrix))),
+    }
     told = inform({name: Estimate(value, value, value, len(matrix)) for name, value in facts.items()}, "")
     verdicts = [verdict.to_json() for verdict in (*found.verdicts, goal_set(world, max(allowed, ROUNDING)))]
     return {"status": "finished", "verdicts": [*verdicts, *told]}
@@ -87,11 +91,18 @@ def goal_set(world: ExactWorld, allowed: float) -> Verdict:
     to_goals = nearest if world.to_goals is None else world.to_goals
     scale = float(np.median(matrix[np.isfinite(matrix) & (matrix > 0)]))
     detour = (matrix + to_goals[None, :]).min(1)
-    gaps = [relative_gap(to_goals, np.maximum(detour, 0), scale), relative_gap(to_goals, nearest, scale),
-            relative_gap(nearest, to_goals, scale)]  # fmt: skip
+    gaps = [
+        relative_gap(to_goals, np.maximum(detour, 0), scale),
+        relative_gap(to_goals, nearest, scale),
+        relative_gap(nearest, to_goals, scale),
+    ]
     worst = float(np.max(gaps))
     return Verdict.judge(
-        "goal_set", Estimate(worst, worst, worst, matrix.size), direction="lower", threshold=allowed, null=0.0,
+        "goal_set",
+        Estimate(worst, worst, worst, matrix.size),
+        direction="lower",
+        threshold=allowed,
+        null=0.0,
         good="A set of goals is as far as its nearest member, and no detour is shorter.",
         bad="The energy to a set of goals is not that to its nearest member, or a detour is shorter.",
-    )  # fmt: skip
+    )

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import torch_generator
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import Sample, fresh, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import recipe_for
@@ -31,8 +31,13 @@ WORLDS = {
     "two rates": LatentWorld(OrnsteinUhlenbeck(dim=2, rho=(0.95, 0.7)), SinusoidalShear()),
     "bounded walk": LatentWorld(BoundedWalk(dim=2), Spiral()),
 }
-TESTED = (("reweight", "two rates"), ("resample", "two rates"), ("correct", "two rates"),
-          ("reweight", "bounded walk"), ("resample", "bounded walk"))  # fmt: skip
+TESTED = (
+    ("reweight", "two rates"),
+    ("resample", "two rates"),
+    ("correct", "two rates"),
+    ("reweight", "bounded walk"),
+    ("resample", "bounded walk"),
+)
 
 CLAIM = Claim(
     statement="How much identifiability survives realistic exploration is a matter of degree: recovery should rise "
@@ -81,9 +86,16 @@ def run_weighted(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     drawn = recipe.pairs.draw(recipe.world, settings["pairs"], torch_generator(recipe.seed, "isotropise"))
     x, x_next, z, z_next = (tensor.double().numpy() for tensor in (drawn.x, drawn.x_next, drawn.z, drawn.z_next))
     points = dose_response(
-        x, x_next, z, z_next, {"own": fresh(recipe, settings["tests"])}, dim=recipe.world.dim, doses=DOSES,
-        method=settings["method"], seed=recipe.seed,
-    )  # fmt: skip
+        x,
+        x_next,
+        z,
+        z_next,
+        {"own": fresh(recipe, settings["tests"])},
+        dim=recipe.world.dim,
+        doses=DOSES,
+        method=settings["method"],
+        seed=recipe.seed,
+    )
     found = {f"r2_{point.dose:g}": point.recovery["own"] for point in points}
     spent = {f"ess_{p.dose:g}": Estimate(p.share, p.share, p.share, settings["pairs"]) for p in points}
     return {"status": "finished", "verdicts": inform(found | spent, "at this dose")}
@@ -140,10 +152,14 @@ def _verdict(method: str, world: str, found: Sequence[Estimate]) -> Verdict:
     first, last = found[0], found[-1]
     gain = Estimate(last.value - first.value, last.low - first.high, last.high - first.low, last.n)
     return Verdict.judge(
-        f"gain_{method}_{world.replace(' ', '_')}", gain, direction="higher", threshold=GAIN, null=0.0,
+        f"gain_{method}_{world.replace(' ', '_')}",
+        gain,
+        direction="higher",
+        threshold=GAIN,
+        null=0.0,
         good="Recovery rises with the dose, from any seed to any (limits: the extremes over seeds).",
         bad="Recovery does not rise that much from every seed to every other (limits: the extremes over seeds).",
-    )  # fmt: skip
+    )
 
 
 def _figure(curves: dict[tuple[str, str], list[Estimate]]) -> dict[str, Any]:
@@ -151,15 +167,21 @@ def _figure(curves: dict[tuple[str, str], list[Estimate]]) -> dict[str, Any]:
         {"title": world, "series": [curve(m, DOSES, found) for (m, w), found in curves.items() if w == world]}
         for world in WORLDS
     ]
-    return {"kind": "curves", "title": "Recovery against the dose", "x_label": "dose", "y_label": "held-out R²",
-            "panels": panels}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Recovery against the dose",
+        "x_label": "dose",
+        "y_label": "held-out R²",
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result], curves: dict[tuple[str, str], list[Estimate]]) -> dict[str, Any]:
     rows = [
         [world, method, dose, cell(estimate), f"{_share(results, method, world, dose):.2f}"]
-        for (method, world), found in curves.items() for dose, estimate in zip(DOSES, found, strict=True)
-    ]  # fmt: skip
+        for (method, world), found in curves.items()
+        for dose, estimate in zip(DOSES, found, strict=True)
+    ]
     columns = ["world", "method", "dose", "R², mean over seeds [extremes]", "effective share of the pairs"]
     return {"title": "Dose and response", "columns": columns, "rows": rows}
 

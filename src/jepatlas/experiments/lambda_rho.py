@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import spearman
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import spearman
+from jepatlas.data import Siblings
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.settings import recipe_for, trained
 from jepatlas.experiments.tables import at, cell, over_seeds
-from jepatlas.views import Siblings
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, Spiral
 
 __all__ = ["EXPERIMENT"]
@@ -64,8 +64,10 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     return [
         _trial(scale, plan.steps, rho, weight, s)
-        for weight in plan.weights for rho in plan.rhos for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        for weight in plan.weights
+        for rho in plan.rhos
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def _trial(scale: Scale, steps: int, rho: float, weight: float, seed: int) -> Trial:
@@ -90,8 +92,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         "holds" if all(rules) else "holds in part" if any(rules) else "does not hold",
         f"For λ from 1e-3 to 1e-2 and ρ ≥ .8 the mean R² is {min(kept):.3f} to {max(kept):.3f} (asked for: ≥ {GOOD}); "
         f"at λ = 1e-4 it is {min(lost):.3f} to {max(lost):.3f} (asked for: ≤ {LOST}). Rank correlation of R² with ρ: "
-        + ", ".join(f"{cell(g)} at λ = {w:g}, where the mean is highest at ρ = {_best(grid, w):g}"
-                    for w, g in growth.items())
+        + ", ".join(
+            f"{cell(g)} at λ = {w:g}, where the mean is highest at ρ = {_best(grid, w):g}" for w, g in growth.items()
+        )
         + f" (asked for: lower limit above 0). Rank correlation of the cells with the published ones: "
         f"{cell(agreement)}. {broken} of {len(results)} runs broke off, which counts as R² 0. Trained for "
         f"{plan.steps:,} steps, the study for 20,000.",
@@ -99,7 +102,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         verdicts=(_verdict(agreement), *(_grows(w, g) for w, g in growth.items())),
         figures=(_figure(plan, grid),),
         tables=(_table(plan, grid),),
-    )  # fmt: skip
+    )
 
 
 def _growth(results: Sequence[Result]) -> Estimate:
@@ -122,17 +125,26 @@ def _agreement(grid: dict[tuple[float, float], Estimate]) -> Estimate:
 
 def _verdict(agreement: Estimate) -> Verdict:
     return Verdict.judge(
-        "agreement", agreement, direction="higher", threshold=AGREEMENT, null=0.0,
-        good="Cells rank as in the published grid.", bad="Cells do not rank as in the published grid.",
-    )  # fmt: skip
+        "agreement",
+        agreement,
+        direction="higher",
+        threshold=AGREEMENT,
+        null=0.0,
+        good="Cells rank as in the published grid.",
+        bad="Cells do not rank as in the published grid.",
+    )
 
 
 def _grows(weight: float, growth: Estimate) -> Verdict:
     return Verdict.judge(
-        f"growth_with_rho_{weight:g}", growth, direction="higher", threshold=0.0, null=0.0,
+        f"growth_with_rho_{weight:g}",
+        growth,
+        direction="higher",
+        threshold=0.0,
+        null=0.0,
         good=f"At λ = {weight:g} recovery grows with ρ (rank correlation over runs).",
         bad=f"At λ = {weight:g} it is not shown that recovery grows with ρ (rank correlation over runs).",
-    )  # fmt: skip
+    )
 
 
 def _figure(plan: Plan, grid: dict[tuple[float, float], Estimate]) -> dict[str, Any]:
@@ -145,8 +157,9 @@ def _table(plan: Plan, grid: dict[tuple[float, float], Estimate]) -> dict[str, A
     known = {(w, r): value for w, row in PUBLISHED.items() for r, value in zip(RHOS, row, strict=True)}
     rows = [
         [f"{w:g}", f"{r:g}", cell(grid[w, r]), grid[w, r].n, known.get((w, r), "≤ .106")]
-        for w in plan.weights for r in plan.rhos
-    ]  # fmt: skip
+        for w in plan.weights
+        for r in plan.rhos
+    ]
     columns = ["λ", "ρ", "R², mean over seeds [extremes]", "runs", "published"]
     return {"title": "Every cell", "columns": columns, "rows": rows}
 

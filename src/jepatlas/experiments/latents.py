@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from jepatlas.base.linear import hold_out, least_squares
-from jepatlas.base.records import Direction, Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator, torch_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.linear import hold_out, least_squares
+from jepatlas.core.records import Direction, Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator, torch_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify import SpectralEncoder, fit_spectral_encoder
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
-from jepatlas.runs import load_objective, train_job
+from jepatlas.workflows.runs import load_objective, train_job
 
 __all__ = [
     "Sample",

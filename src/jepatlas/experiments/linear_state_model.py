@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.maps import LeastSquaresMap
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.charts import noisy, random_chart
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import inform
@@ -57,10 +57,14 @@ TEST = 5000
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     return [
-        Trial({"dim": dim, "seed": s}, run,
-              {"dim": dim, "conditions": plan.conditions, "noises": plan.noises, "pairs": plan.pairs, "seed": s})
-        for dim in plan.dims for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        Trial(
+            {"dim": dim, "seed": s},
+            run,
+            {"dim": dim, "conditions": plan.conditions, "noises": plan.noises, "pairs": plan.pairs, "seed": s},
+        )
+        for dim in plan.dims
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -73,9 +77,11 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
             h1, h2 = _latents(charts, noise, where, max(settings["pairs"]) + TEST, rng)
             for n in settings["pairs"]:
                 key, fitted = _key(where, condition, noise, n), LeastSquaresMap().fit(h1[:n], h2[:n])
-                found |= {f"error_{key}": _error(fitted.map_.raw_weight, charts),
-                          f"r2_{key}": float(fitted.score(h1[-TEST:], h2[-TEST:])),
-                          f"kappa_{key}": fitted.conditioning_.condition / condition**2}  # fmt: skip
+                found |= {
+                    f"error_{key}": _error(fitted.map_.raw_weight, charts),
+                    f"r2_{key}": float(fitted.score(h1[-TEST:], h2[-TEST:])),
+                    f"kappa_{key}": fitted.conditioning_.condition / condition**2,
+                }
     return {"status": "finished", "verdicts": inform({n: Estimate(v, v, v, 1) for n, v in found.items()}, "")}
 
 
@@ -98,8 +104,13 @@ def _key(where: str, condition: float, noise: float, pairs: int) -> str:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     plan = SCALES[scale]
-    exact = max(r.value(f"error_{_key('target', k, 0.0, n)}") for r in results for k in plan.conditions
-                for n in plan.pairs if n > 2 * r.at["dim"])  # fmt: skip
+    exact = max(
+        r.value(f"error_{_key('target', k, 0.0, n)}")
+        for r in results
+        for k in plan.conditions
+        for n in plan.pairs
+        if n > 2 * r.at["dim"]
+    )
     slopes = {where: _slopes(results, plan, where) for where in WHERE}
     off = _off_prediction(results, plan)
     bound = max(r.value(f"bound_{k:g}") for r in results for k in plan.conditions)
@@ -129,18 +140,29 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 def _slopes(results: Sequence[Result], plan: Plan, where: str) -> list[float]:
     """d log(error) / d log(N) for every dimension, conditioning and noise, means over seeds."""
     return [
-        float(np.polyfit(np.log(plan.pairs), [np.mean([np.log(r.value(f"error_{_key(where, k, noise, n)}"))
-                                                       for r in at(results, dim=dim)]) for n in plan.pairs], 1)[0])
-        for dim, k, noise in product(plan.dims, plan.conditions, plan.noises) if noise
-    ]  # fmt: skip
+        float(
+            np.polyfit(
+                np.log(plan.pairs),
+                [
+                    np.mean([np.log(r.value(f"error_{_key(where, k, noise, n)}")) for r in at(results, dim=dim)])
+                    for n in plan.pairs
+                ],
+                1,
+            )[0]
+        )
+        for dim, k, noise in product(plan.dims, plan.conditions, plan.noises)
+        if noise
+    ]
 
 
 def _off_prediction(results: Sequence[Result], plan: Plan) -> float:
     return max(
-        abs(over_seeds(at(results, dim=dim), f"r2_{_key('target', k, noise, plan.pairs[-1])}").value
-            - 1 / (1 + noise**2))
+        abs(
+            over_seeds(at(results, dim=dim), f"r2_{_key('target', k, noise, plan.pairs[-1])}").value
+            - 1 / (1 + noise**2)
+        )
         for dim, k, noise in product(plan.dims, plan.conditions, plan.noises)
-    )  # fmt: skip
+    )
 
 
 def _condition(results: Sequence[Result], plan: Plan, noise: float, pairs: int) -> float:
@@ -150,10 +172,13 @@ def _condition(results: Sequence[Result], plan: Plan, noise: float, pairs: int) 
 
 def _verdict(off: float, n: int) -> Verdict:
     return Verdict.judge(
-        "off_prediction", Estimate(off, off, off, n), direction="lower", threshold=OFF,
+        "off_prediction",
+        Estimate(off, off, off, n),
+        direction="lower",
+        threshold=OFF,
         good="R² decays with noise as the model predicts (the largest deviation of a mean over seeds).",
         bad="R² decays with noise otherwise than the model predicts (the largest deviation of a mean over seeds).",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result], plan: Plan) -> dict[str, Any]:
@@ -161,22 +186,38 @@ def _figure(results: Sequence[Result], plan: Plan) -> dict[str, Any]:
     panels = []
     for where, title in WHERE.items():
         series = [
-            curve(f"σ = {noise:g}", plan.pairs,
-                  [over_seeds(at(results, dim=dim), f"error_{_key(where, condition, noise, n)}") for n in plan.pairs])
-            for noise in plan.noises if noise
-        ]  # fmt: skip
+            curve(
+                f"σ = {noise:g}",
+                plan.pairs,
+                [over_seeds(at(results, dim=dim), f"error_{_key(where, condition, noise, n)}") for n in plan.pairs],
+            )
+            for noise in plan.noises
+            if noise
+        ]
         panels.append({"title": title, "series": series})
-    return {"kind": "curves", "title": f"How far W is from A₂A₁⁻¹ (d = {dim}, κ = {condition:g})", "x_label": "pairs",
-            "y_label": "‖W − A₂A₁⁻¹‖ / ‖A₂A₁⁻¹‖", "log_x": True, "log_y": True, "panels": panels}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": f"How far W is from A₂A₁⁻¹ (d = {dim}, κ = {condition:g})",
+        "x_label": "pairs",
+        "y_label": "‖W − A₂A₁⁻¹‖ / ‖A₂A₁⁻¹‖",
+        "log_x": True,
+        "log_y": True,
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result], plan: Plan) -> dict[str, Any]:
     rows = [
-        [dim, f"{k:g}", f"{noise:g}", WHERE[where], *(cell(over_seeds(at(results, dim=dim), f"{name}_{key}"))
-                                                      for name in ("error", "r2", "kappa"))]
+        [
+            dim,
+            f"{k:g}",
+            f"{noise:g}",
+            WHERE[where],
+            *(cell(over_seeds(at(results, dim=dim), f"{name}_{key}")) for name in ("error", "r2", "kappa")),
+        ]
         for dim, k, noise, where in product(plan.dims, plan.conditions, plan.noises, WHERE)
         for key in [_key(where, k, noise, plan.pairs[-1])]
-    ]  # fmt: skip
+    ]
     columns = ["d", "κ(A)", "σ", "", "error of W", "held-out R²", "κ(W) / κ(A₂)κ(A₁)"]
     return {"title": f"With {plan.pairs[-1]:,} pairs, means over seeds [extremes]", "columns": columns, "rows": rows}
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import IQEConfig, L2Config, QRLConfig
 from jepatlas.experiments.energy_runs import energy_recipe
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
@@ -122,31 +122,55 @@ def _said(driver: Driver) -> str:
 def _verdicts(exact: Estimate, learned: Estimate) -> tuple[Verdict, Verdict]:
     judge = partial(Verdict.judge, direction="higher", threshold=0.0)
     return (
-        judge("exact_gap", exact,
-              good="Even the exact cost-to-go, symmetrised, fails here: the world tests asymmetry.",
-              bad="The exact cost-to-go, symmetrised, does not fail here, so the world does not test asymmetry."),
-        judge("learned_gap", learned,
-              good="The learned quasimetric leads to more goals than the best symmetric energy.",
-              bad="The learned quasimetric is not shown to lead to more goals than the best symmetric energy."),
-    )  # fmt: skip
+        judge(
+            "exact_gap",
+            exact,
+            good="Even the exact cost-to-go, symmetrised, fails here: the world tests asymmetry.",
+            bad="The exact cost-to-go, symmetrised, does not fail here, so the world does not test asymmetry.",
+        ),
+        judge(
+            "learned_gap",
+            learned,
+            good="The learned quasimetric leads to more goals than the best symmetric energy.",
+            bad="The learned quasimetric is not shown to lead to more goals than the best symmetric energy.",
+        ),
+    )
 
 
 def _figure(who: dict[str, Driver]) -> dict[str, Any]:
-    return {"kind": "heatmap", "title": "Share of tasks through one-way doors that are done", "x": ["share"],
-            "y": list(who), "matrix": [[_value(driver)] for driver in who.values()]}  # fmt: skip
+    return {
+        "kind": "heatmap",
+        "title": "Share of tasks through one-way doors that are done",
+        "x": ["share"],
+        "y": list(who),
+        "matrix": [[_value(driver)] for driver in who.values()],
+    }
 
 
 def _table(results: Sequence[Result], who: dict[str, Driver]) -> dict[str, Any]:
     small = at(results, world=CONTROL)
-    both = who | {"exact, rooms half as wide": (small, "directed"),
-                  "symmetrised exact, rooms half as wide": (small, "symmetric")}  # fmt: skip
+    both = who | {
+        "exact, rooms half as wide": (small, "directed"),
+        "symmetrised exact, rooms half as wide": (small, "symmetric"),
+    }
     rows = [
-        [name, _said(driver), by_seed(*driver), share(*driver).n,
-         *(cell(over_seeds(driver[0], f"{name}_{order}")) for order in ("order", "symmetric_order"))]
+        [
+            name,
+            _said(driver),
+            by_seed(*driver),
+            share(*driver).n,
+            *(cell(over_seeds(driver[0], f"{name}_{order}")) for order in ("order", "symmetric_order")),
+        ]
         for name, driver in both.items()
-    ]  # fmt: skip
-    columns = ["energy", "done [95%]", "of each seed", "tasks", "Spearman with the exact energy",
-               "with the exact one symmetrised"]  # fmt: skip
+    ]
+    columns = [
+        "energy",
+        "done [95%]",
+        "of each seed",
+        "tasks",
+        "Spearman with the exact energy",
+        "with the exact one symmetrised",
+    ]
     return {"title": "Tasks from one room to the other, through one-way doors", "columns": columns, "rows": rows}
 
 

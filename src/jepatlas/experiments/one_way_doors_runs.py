@@ -14,16 +14,17 @@ import numpy as np
 import scipy  # its parts are loaded when they are asked for
 import torch
 
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.config import from_plain
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.energies import load_fitted
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.config import from_plain
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.energy_runs import exactly, fit
 from jepatlas.experiments.exact_planning import all_knowing, bare, exact_energy, exact_way_back, symmetrised
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.planning_outcomes import told
-from jepatlas.planning import (
+from jepatlas.recipes import EnergyRecipe, StepFile
+from jepatlas.workflows.energy import load_fitted
+from jepatlas.workflows.plan import (
     DrivingConfig,
     PlanningAgent,
     Tasks,
@@ -35,8 +36,7 @@ from jepatlas.planning import (
     latent_episodes,
     load_world_model,
 )
-from jepatlas.recipes import EnergyRecipe, StepFile
-from jepatlas.runs import train_job
+from jepatlas.workflows.runs import train_job
 from jepatlas.worlds import Rooms
 
 __all__ = ["BOTH_WAYS", "run_exact", "run_learned", "through_doors"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy_runs import energy_trial
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.tables import at, cell, grouped, mean_over_seeds, over_seeds
@@ -21,8 +21,12 @@ __all__ = ["EXPERIMENT"]
 
 QUASIMETRIC, SYMMETRIC = ("iqe", "mrn"), ("l2", "squared-l2", "cosine")
 ROUNDING, KNOWS = 1e-9, 0.95
-MEASURES = {"AUC, one-way pairs": "one_way_auc", "AUC, all pairs": "reachability_auc",
-            "ceiling of symmetric scores": "symmetric_ceiling", "Spearman": "spearman"}  # fmt: skip
+MEASURES = {
+    "AUC, one-way pairs": "one_way_auc",
+    "AUC, all pairs": "reachability_auc",
+    "ceiling of symmetric scores": "symmetric_ceiling",
+    "Spearman": "spearman",
+}
 
 CLAIM = Claim(
     statement="A symmetric energy that is finite where there is a way cannot represent directed reachability.",
@@ -67,31 +71,53 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 def _verdict(head: str, runs: Sequence[Result]) -> Verdict:
     return Verdict.judge(
-        f"one_way_auc_{head}", mean_over_seeds(runs, "one_way_auc"), direction="higher", threshold=KNOWS, null=0.5,
-        good="It knows that there is no way back.", bad="It is not shown to know that there is no way back.",
-    )  # fmt: skip
+        f"one_way_auc_{head}",
+        mean_over_seeds(runs, "one_way_auc"),
+        direction="higher",
+        threshold=KNOWS,
+        null=0.5,
+        good="It knows that there is no way back.",
+        bad="It is not shown to know that there is no way back.",
+    )
 
 
 def _figure(results: Sequence[Result]) -> dict[str, Any]:
     series = [
-        {"name": head, "x": [r.value("reachability_auc") for r in runs], "y": [r.value("one_way_auc") for r in runs],
-         "points": True}
+        {
+            "name": head,
+            "x": [r.value("reachability_auc") for r in runs],
+            "y": [r.value("one_way_auc") for r in runs],
+            "points": True,
+        }
         for (head,), runs in grouped([r for r in results if np.isfinite(r.value("one_way_auc"))], "head").items()
-    ]  # fmt: skip
+    ]
     ceiling = over_seeds(results, "symmetric_ceiling").value
     series.append({"name": "ceiling of symmetric scores", "x": [ceiling, ceiling], "y": [0.5, 1.0], "dash": True})
-    return {"kind": "curves", "title": "Who knows that there is no way back: every run",
-            "x_label": "AUC over all pairs", "y_label": "AUC over one-way pairs", "series": series}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Who knows that there is no way back: every run",
+        "x_label": "AUC over all pairs",
+        "y_label": "AUC over one-way pairs",
+        "series": series,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
-        [head, "symmetric" if head in SYMMETRIC else "quasimetric", len(runs),
-         *(cell(over_seeds(runs, name)) for name in MEASURES.values())]
-        for (head,) in grouped(results, "head") for runs in [at(results, head=head)]
-    ]  # fmt: skip
-    return {"title": "A one-way grid, means over seeds [extremes]",
-            "columns": ["head", "kind", "runs", *MEASURES], "rows": rows}  # fmt: skip
+        [
+            head,
+            "symmetric" if head in SYMMETRIC else "quasimetric",
+            len(runs),
+            *(cell(over_seeds(runs, name)) for name in MEASURES.values()),
+        ]
+        for (head,) in grouped(results, "head")
+        for runs in [at(results, head=head)]
+    ]
+    return {
+        "title": "A one-way grid, means over seeds [extremes]",
+        "columns": ["head", "kind", "runs", *MEASURES],
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("one-way-reachability", "Who knows that there is no way back", CLAIM, trials, conclude)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.optimal_planning_runs import CASES, PROBLEMS, run
 
@@ -53,10 +53,14 @@ SCALES = {
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     return [
-        Trial({"dim": dim, "seed": s}, run,
-              {"dim": dim, "seed": s, "tasks": plan.tasks, "horizon": plan.horizon, "samples": plan.samples})
-        for dim in plan.dims for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        Trial(
+            {"dim": dim, "seed": s},
+            run,
+            {"dim": dim, "seed": s, "tasks": plan.tasks, "horizon": plan.horizon, "samples": plan.samples},
+        )
+        for dim in plan.dims
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
@@ -98,40 +102,68 @@ def _extremes(values: Sequence[float]) -> Estimate:
 
 def _verdict(results: Sequence[Result]) -> Verdict:
     return Verdict.judge(
-        "same_actions", _extremes(_values(results, KEPT, "actions")), direction="lower", threshold=SAME,
+        "same_actions",
+        _extremes(_values(results, KEPT, "actions")),
+        direction="lower",
+        threshold=SAME,
         null=float(np.median(_values(results, CONTROLS, "actions"))),
         good="Plans in the rotated latent are the plans in the state (limits: the extremes over worlds).",
         bad="Plans in the rotated latent are not those in the state (limits: the extremes over worlds).",
-    )  # fmt: skip
+    )
 
 
 def _control(results: Sequence[Result]) -> Verdict:
     return Verdict.judge(
-        "controls_differ", _extremes(_values(results, CONTROLS, "actions")), direction="higher", threshold=DIFFERENT,
+        "controls_differ",
+        _extremes(_values(results, CONTROLS, "actions")),
+        direction="higher",
+        threshold=DIFFERENT,
         good="Where the cost notices the map, plans do differ (limits: the extremes over worlds).",
         bad="Where the cost notices the map, plans need not differ: the control shows nothing.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result]) -> dict[str, Any]:
     panels = [
-        {"title": title, "series": [
-            {"name": said, "points": True, "x": [result.at["dim"] for result in results],
-             "y": [max(result.value(f"{problem}_{case}_actions"), 1e-17) for result in results]}
-            for case, said in CASES.items()]}
+        {
+            "title": title,
+            "series": [
+                {
+                    "name": said,
+                    "points": True,
+                    "x": [result.at["dim"] for result in results],
+                    "y": [max(result.value(f"{problem}_{case}_actions"), 1e-17) for result in results],
+                }
+                for case, said in CASES.items()
+            ],
+        }
         for problem, title in PROBLEMS.items()
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "How far plans in the latent are from plans in the state: every world",
-            "x_label": "dimensions", "y_label": "largest difference of an action, relative", "log_x": True,
-            "log_y": True, "panels": panels}  # fmt: skip
+    ]
+    return {
+        "kind": "curves",
+        "title": "How far plans in the latent are from plans in the state: every world",
+        "x_label": "dimensions",
+        "y_label": "largest difference of an action, relative",
+        "log_x": True,
+        "log_y": True,
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
-        [result.at["dim"], result.at["seed"], result.status, title, CASES[case],
-         *(f"{result.value(f'{problem}_{case}_{what}'):.1e}" for what in MEASURES)]
-        for result in results for problem, title in PROBLEMS.items() for case in CASES
-    ]  # fmt: skip
+        [
+            result.at["dim"],
+            result.at["seed"],
+            result.status,
+            title,
+            CASES[case],
+            *(f"{result.value(f'{problem}_{case}_{what}'):.1e}" for what in MEASURES),
+        ]
+        for result in results
+        for problem, title in PROBLEMS.items()
+        for case in CASES
+    ]
     columns = ["dimensions", "seed", "status", "problem", "latent", *MEASURES.values()]
     return {"title": "Largest relative differences, and what is lost", "columns": columns, "rows": rows}
 

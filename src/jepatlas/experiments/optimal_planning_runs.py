@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.base.contracts import Cost
-from jepatlas.base.records import Plan
-from jepatlas.base.seeding import numpy_generator, torch_generator
+from jepatlas.core.contracts import Cost
+from jepatlas.core.records import Plan
+from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.experiments.charts import random_chart
 from jepatlas.experiments.energy_runs import exactly
 from jepatlas.experiments.latents import inform

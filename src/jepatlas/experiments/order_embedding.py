@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.order_embedding_runs import GRAPHS, run
 from jepatlas.experiments.tables import at, cell, mean_over_seeds, over_seeds
@@ -46,17 +46,22 @@ SCALES = {"tiny": Plan(20, 30, 1), "small": Plan(200, 2000, 3), "paper": Plan(10
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     return [
-        Trial({"graph": graph, "head": head, "seed": s}, run,
-              {"graph": graph, "head": head, "facts": plan.facts, "steps": plan.steps, "seed": s})
-        for graph, head in product(GRAPHS, (*QUASIMETRIC, SYMMETRIC)) for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        Trial(
+            {"graph": graph, "head": head, "seed": s},
+            run,
+            {"graph": graph, "head": head, "facts": plan.facts, "steps": plan.steps, "seed": s},
+        )
+        for graph, head in product(GRAPHS, (*QUASIMETRIC, SYMMETRIC))
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     rules = [
-        rule for graph, head in product(GRAPHS, QUASIMETRIC)
+        rule
+        for graph, head in product(GRAPHS, QUASIMETRIC)
         for rule in (_knows_direction(results, graph, head), _beats_symmetric(results, graph, head))
-    ]  # fmt: skip
+    ]
     heads = {head: [result for result in results if result.at["head"] == head] for head in (*QUASIMETRIC, SYMMETRIC)}
     auc = {head: over_seeds(group, "auc") for head, group in heads.items()}
     direction = {head: over_seeds(group, "direction") for head, group in heads.items()}
@@ -90,22 +95,39 @@ def _beats_symmetric(results: Sequence[Result], graph: str, head: str) -> bool:
 
 def _verdict(head: str, direction: Any) -> Verdict:
     return Verdict.judge(
-        f"direction_{head}", direction, direction="higher", threshold=KNOWS, null=0.5,
+        f"direction_{head}",
+        direction,
+        direction="higher",
+        threshold=KNOWS,
+        null=0.5,
         good="It knows which of two facts implies the other, where no rule joins them.",
         bad="It often takes the conclusion for the premise, where no rule joins them.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result]) -> dict[str, Any]:
     panels = [
-        {"title": graph, "series": [
-            {"name": head, "points": True, "x": [r.value("direction") for r in at(results, graph=graph, head=head)],
-             "y": [r.value("auc") for r in at(results, graph=graph, head=head)]}
-            for head in (*QUASIMETRIC, SYMMETRIC)
-        ]} for graph in GRAPHS
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "What follows, and which way", "x_label": "direction of implied pairs",
-            "y_label": "AUC of implied pairs", "panels": panels}  # fmt: skip
+        {
+            "title": graph,
+            "series": [
+                {
+                    "name": head,
+                    "points": True,
+                    "x": [r.value("direction") for r in at(results, graph=graph, head=head)],
+                    "y": [r.value("auc") for r in at(results, graph=graph, head=head)],
+                }
+                for head in (*QUASIMETRIC, SYMMETRIC)
+            ],
+        }
+        for graph in GRAPHS
+    ]
+    return {
+        "kind": "curves",
+        "title": "What follows, and which way",
+        "x_label": "direction of implied pairs",
+        "y_label": "AUC of implied pairs",
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
@@ -115,8 +137,16 @@ def _table(results: Sequence[Result]) -> dict[str, Any]:
         group = at(results, graph=graph, head=head)
         finished = int(np.sum([result.status == "finished" for result in group]))
         rows.append([graph, head, *(cell(over_seeds(group, key)) for key in keys), f"{finished} of {len(group)}"])
-    columns = ["graph", "head", "AUC", "AUC without converses", "direction", "median E / derivation", "share implied",
-               "finished"]  # fmt: skip
+    columns = [
+        "graph",
+        "head",
+        "AUC",
+        "AUC without converses",
+        "direction",
+        "median E / derivation",
+        "share implied",
+        "finished",
+    ]
     return {"title": "Pairs that no rule joins, means over seeds [extremes]", "columns": columns, "rows": rows}
 
 

@@ -14,14 +14,14 @@ import numpy as np
 import torch
 from torch import nn
 
-from jepatlas.base.graphs import Graph
-from jepatlas.base.records import Estimate, Experience
-from jepatlas.base.seeding import forked_rng, numpy_generator
+from jepatlas.core.graphs import Graph
+from jepatlas.core.records import Estimate, Experience
+from jepatlas.core.seeding import forked_rng, numpy_generator
+from jepatlas.data import StepStream
 from jepatlas.energy import HEADS, EmbeddedEnergy, QRLConfig, graph_energies
 from jepatlas.energy.audit.weighted import WeightedAuc
 from jepatlas.experiments.latents import inform
 from jepatlas.training import OneCycleSchedule, TrainingConfig, fingerprint, train
-from jepatlas.views import StepStream
 
 __all__ = ["GRAPHS", "implications", "run", "scores"]
 
@@ -35,9 +35,14 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     with forked_rng(settings["seed"], "weights"):
         energy = EmbeddedEnergy(HEADS[settings["head"]]().build(WIDTH), nn.Linear(graph.size, WIDTH, bias=False))
     config = TrainingConfig(
-        steps=settings["steps"], batch_size=512, lr=1e-2, schedule=OneCycleSchedule(), weight_decay=0.0, collapse=0.0,
+        steps=settings["steps"],
+        batch_size=512,
+        lr=1e-2,
+        schedule=OneCycleSchedule(),
+        weight_decay=0.0,
+        collapse=0.0,
         checkpoint_every=settings["steps"],
-    )  # fmt: skip
+    )
     objective = QRLConfig(multiplier_rate=10.0).build(energy)
     steps = StepStream(_rules_as_steps(graph), config.batch_size, settings["seed"])
     outcome = train(objective, steps, config, Path(folder), recipe=fingerprint(settings))

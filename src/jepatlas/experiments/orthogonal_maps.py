@@ -15,12 +15,12 @@ import numpy as np
 
 from jepatlas.align.maps import Conditioning
 from jepatlas.align.nulls import Null, permutation_null
-from jepatlas.base.linear import Split, hold_out, least_squares, r2
-from jepatlas.base.linear_moments import least_squares_of
-from jepatlas.base.pair_moments import PairMoments
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.linear import Split, hold_out, least_squares, r2
+from jepatlas.core.linear_moments import least_squares_of
+from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.agents import Meeting, meet, two_recipes
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import inform, r2_of_state
@@ -31,9 +31,15 @@ __all__ = ["EXPERIMENT", "run"]
 
 ORTHOGONAL, LINEAR, CHANCE = 0.1, 0.95, 0.05
 OBJECTIVES = {"LeJEPA": None, "whitening": WhiteningConfig(), "VICReg": CovarianceConfig(), "InfoNCE": InfoNCEConfig()}
-MEASURES = {"W, as trained": "orthogonality_raw", "up to scale": "orthogonality_scaled", "whitened": "orthogonality",
-            "κ(W)": "condition", "R² of agent 2": "r2", "R² of the truth, 1": "r2_truth_1",
-            "R² of the truth, 2": "r2_truth_2"}  # fmt: skip
+MEASURES = {
+    "W, as trained": "orthogonality_raw",
+    "up to scale": "orthogonality_scaled",
+    "whitened": "orthogonality",
+    "κ(W)": "condition",
+    "R² of agent 2": "r2",
+    "R² of the truth, 1": "r2_truth_1",
+    "R² of the truth, 2": "r2_truth_2",
+}
 
 CLAIM = Claim(
     statement="Latents of agents that were trained apart differ by an approximate isometry. That the objective asks "
@@ -66,11 +72,19 @@ SCALES = {
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     return [
-        Trial({"objective": name, "dim": dim, "seed": s}, run,
-              {"recipes": two_recipes(scale, dim, plan.steps, s, OBJECTIVES[name]), "states": plan.states, "seed": s,
-               "before_whitening": name == "whitening"})
-        for name, dim in plan.grid for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        Trial(
+            {"objective": name, "dim": dim, "seed": s},
+            run,
+            {
+                "recipes": two_recipes(scale, dim, plan.steps, s, OBJECTIVES[name]),
+                "states": plan.states,
+                "seed": s,
+                "before_whitening": name == "whitening",
+            },
+        )
+        for name, dim in plan.grid
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -98,8 +112,12 @@ def _map(met: Meeting, split: Split, seed: int) -> dict[str, Estimate]:
         moments = PairMoments.of(a, b, weights)
         found = Conditioning.of(least_squares_of(moments), moments)
         assert found.orthogonality is not None  # the pairs are known
-        return {"orthogonality": found.orthogonality, "orthogonality_raw": found.orthogonality_raw,
-                "orthogonality_scaled": found.orthogonality_scaled, "condition": found.condition}  # fmt: skip
+        return {
+            "orthogonality": found.orthogonality,
+            "orthogonality_raw": found.orthogonality_raw,
+            "orthogonality_scaled": found.orthogonality_scaled,
+            "condition": found.condition,
+        }
 
     return bootstrap(statistic, len(a), numpy_generator(seed, "map"), replicates=200)
 
@@ -141,31 +159,54 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 def _verdict(found: Estimate, straight: Sequence[bool]) -> Verdict:
     return Verdict.judge(
-        "orthogonality_raw", found, direction="lower", threshold=ORTHOGONAL,
+        "orthogonality_raw",
+        found,
+        direction="lower",
+        threshold=ORTHOGONAL,
         good="Maps between LeJEPA agents are rotations or reflections, as theory says.",
         bad=f"Maps between LeJEPA agents are not shown to be rotations: {sum(straight)} of {len(straight)} pairs are.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result]) -> dict[str, Any]:
     series = [
-        {"name": name, "x": [r.value("r2") for r in runs], "y": [r.value("orthogonality_raw") for r in runs],
-         "points": True}
-        for name in OBJECTIVES if (runs := [r for r in at(results, objective=name) if np.isfinite(r.value("r2"))])
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "Linear is not yet orthogonal: every pair of agents", "log_y": True,
-            "x_label": "held-out R² of the map", "y_label": "‖WᵀW − I‖ / ‖I‖", "series": series}  # fmt: skip
+        {
+            "name": name,
+            "x": [r.value("r2") for r in runs],
+            "y": [r.value("orthogonality_raw") for r in runs],
+            "points": True,
+        }
+        for name in OBJECTIVES
+        if (runs := [r for r in at(results, objective=name) if np.isfinite(r.value("r2"))])
+    ]
+    return {
+        "kind": "curves",
+        "title": "Linear is not yet orthogonal: every pair of agents",
+        "log_y": True,
+        "x_label": "held-out R² of the map",
+        "y_label": "‖WᵀW − I‖ / ‖I‖",
+        "series": series,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
-        [r.at["objective"], r.at["dim"], r.at["seed"], r.status,
-         *(cell(r.estimate(name)) for name in MEASURES.values()), f"{r.value('p'):.2f}"]
+        [
+            r.at["objective"],
+            r.at["dim"],
+            r.at["seed"],
+            r.status,
+            *(cell(r.estimate(name)) for name in MEASURES.values()),
+            f"{r.value('p'):.2f}",
+        ]
         for r in results
-    ]  # fmt: skip
-    return {"title": "Maps between two agents; orthogonality as ‖WᵀW − I‖/‖I‖, lower is better; 'whitening' is the "
-            "encoder's output before it is whitened",
-            "columns": ["objective", "d", "seed", "status", *MEASURES, "p"], "rows": rows}  # fmt: skip
+    ]
+    return {
+        "title": "Maps between two agents; orthogonality as ‖WᵀW − I‖/‖I‖, lower is better; 'whitening' is the "
+        "encoder's output before it is whitened",
+        "columns": ["objective", "d", "seed", "status", *MEASURES, "p"],
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("orthogonal-maps", "Maps between agents that never met", CLAIM, trials, conclude)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.maps import LeastSquaresMap, ProcrustesMap, RidgeMap
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.agents import meet, two_recipes
 from jepatlas.experiments.charts import noisy, random_chart
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
@@ -64,15 +64,21 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     seeds = range(seed, seed + plan.seeds)
     trained = [
-        Trial({"charts": "agents", "dim": plan.agents_dim, "seed": s}, run_agents,
-              {"recipes": two_recipes(scale, plan.agents_dim, plan.steps, s), "pairs": plan.pairs, "seed": s})
+        Trial(
+            {"charts": "agents", "dim": plan.agents_dim, "seed": s},
+            run_agents,
+            {"recipes": two_recipes(scale, plan.agents_dim, plan.steps, s), "pairs": plan.pairs, "seed": s},
+        )
         for s in seeds
-    ]  # fmt: skip
+    ]
     linear = [
-        Trial({"charts": charts, "dim": dim, "seed": s}, run_linear,
-              {"condition": 1.0 if charts == "rotated" else CONDITION, "dim": dim, "pairs": plan.pairs, "seed": s})
+        Trial(
+            {"charts": charts, "dim": dim, "seed": s},
+            run_linear,
+            {"condition": 1.0 if charts == "rotated" else CONDITION, "dim": dim, "pairs": plan.pairs, "seed": s},
+        )
         for charts, dim, s in product(("rotated", "general"), plan.dims, seeds)
-    ]  # fmt: skip
+    ]
     return trained + linear
 
 
@@ -104,15 +110,20 @@ def _curves(a: np.ndarray, b: np.ndarray, pairs: Sequence[int]) -> list[dict[str
     found = dict[str, float]()
     for n, (name, method) in product(budgets(a.shape[1], pairs), METHODS.items()):
         fitted = method().fit(a[:n], b[:n])
-        found |= {f"r2_{name}_{n}": float(fitted.score(a[-TEST:], b[-TEST:])),
-                  f"kappa_{name}_{n}": fitted.conditioning_.condition}  # fmt: skip
+        found |= {
+            f"r2_{name}_{n}": float(fitted.score(a[-TEST:], b[-TEST:])),
+            f"kappa_{name}_{n}": fitted.conditioning_.condition,
+        }
     return inform({name: Estimate(value, value, value, TEST) for name, value in found.items()}, "on held-out pairs")
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     plan, groups = SCALES[scale], grouped(results, "charts", "dim")
-    needed = {(key, name): _needed(runs, name, budgets(key[1], plan.pairs))
-              for key, runs in groups.items() for name in METHODS}  # fmt: skip
+    needed = {
+        (key, name): _needed(runs, name, budgets(key[1], plan.pairs))
+        for key, runs in groups.items()
+        for name in METHODS
+    }
     few = [needed[key, "Procrustes"] <= FEW * key[1] for key in groups if key[0] in IDENTIFIED]
     ends = [(r, [budgets(r.at["dim"], plan.pairs)[i] for i in (0, -1)]) for r in results if r.status == "finished"]
     better = [r.value(f"r2_{PLAIN}_{low}") < r.value(f"r2_{PLAIN}_{high}") for r, (low, high) in ends]
@@ -126,11 +137,12 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"the fewest pairs to the most, R² of least squares grows in {sum(better)} of {len(better)} runs, and κ(W) "
         f"falls at least {WORSE:g} times, or from infinity, in {sum(ill)}.",
         short=f"≤ {FEW}d pairs enough in {sum(few)} of {len(few)}; κ(W) falls in {sum(ill)} of {len(ill)}",
-        verdicts=tuple(_verdict(key, needed[key, "Procrustes"], len(groups[key])) for key in groups
-                       if key[0] in IDENTIFIED),
+        verdicts=tuple(
+            _verdict(key, needed[key, "Procrustes"], len(groups[key])) for key in groups if key[0] in IDENTIFIED
+        ),
         figures=(_figure(groups, plan),),
         tables=(_table(groups, plan),),
-    )  # fmt: skip
+    )
 
 
 def _needed(runs: Sequence[Result], name: str, pairs: Sequence[int]) -> float:
@@ -147,11 +159,13 @@ def _listed(key: tuple[Any, ...], needed: dict[tuple[tuple[Any, ...], str], floa
 
 def _verdict(key: tuple[Any, ...], needed: float, seeds: int) -> Verdict:
     return Verdict.judge(
-        f"pairs_{key[0]}_{key[1]}", Estimate(needed, needed, needed, seeds), direction="lower",
+        f"pairs_{key[0]}_{key[1]}",
+        Estimate(needed, needed, needed, seeds),
+        direction="lower",
         threshold=float(FEW * key[1]),
         good="Between identified charts about as many pairs as dimensions are enough.",
         bad="Between these charts a rotation takes more pairs than that.",
-    )  # fmt: skip
+    )
 
 
 def _figure(groups: Groups, plan: Plan) -> dict[str, Any]:
@@ -160,8 +174,15 @@ def _figure(groups: Groups, plan: Plan) -> dict[str, Any]:
         pairs = budgets(dim, plan.pairs)
         series = [curve(name, pairs, [_shown(over_seeds(runs, f"r2_{name}_{n}")) for n in pairs]) for name in METHODS]
         panels.append({"title": f"{CHARTS[charts]}, d = {dim}", "series": series})
-    return {"kind": "curves", "title": "Held-out R² against the number of pairs", "x_label": "pairs", "log_x": True,
-            "y_label": "held-out R²", "panels": panels, "note": "Negative R² is drawn as 0."}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Held-out R² against the number of pairs",
+        "x_label": "pairs",
+        "log_x": True,
+        "y_label": "held-out R²",
+        "panels": panels,
+        "note": "Negative R² is drawn as 0.",
+    }
 
 
 def _shown(found: Estimate) -> Estimate:
@@ -170,10 +191,16 @@ def _shown(found: Estimate) -> Estimate:
 
 def _table(groups: Groups, plan: Plan) -> dict[str, Any]:
     rows = [
-        [CHARTS[charts], dim, f"{n:,}", *(cell(over_seeds(runs, f"r2_{name}_{n}")) for name in METHODS),
-         f"{np.median([r.value(f'kappa_{PLAIN}_{n}') for r in runs]):.3g}"]
-        for (charts, dim), runs in groups.items() for n in budgets(dim, plan.pairs)
-    ]  # fmt: skip
+        [
+            CHARTS[charts],
+            dim,
+            f"{n:,}",
+            *(cell(over_seeds(runs, f"r2_{name}_{n}")) for name in METHODS),
+            f"{np.median([r.value(f'kappa_{PLAIN}_{n}') for r in runs]):.3g}",
+        ]
+        for (charts, dim), runs in groups.items()
+        for n in budgets(dim, plan.pairs)
+    ]
     columns = ["charts", "d", "pairs", *(f"R², {name}" for name in METHODS), "κ(W), least squares (median)"]
     return {"title": "Held-out R², means over seeds [extremes]", "columns": columns, "rows": rows}
 

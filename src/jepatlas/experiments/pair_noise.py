@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.maps import LeastSquaresMap, RobustMap
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.agents import meet, two_recipes
 from jepatlas.experiments.charts import noisy, random_chart
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
@@ -63,15 +63,21 @@ SCALES = {
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan, seeds = SCALES[scale], range(seed, seed + SCALES[scale].seeds)
     trained = [
-        Trial({"charts": "agents", "dim": plan.agents_dim, "pairs": plan.pairs[-1], "seed": s}, run_agents,
-              {"recipes": two_recipes(scale, plan.agents_dim, plan.steps, s), "pairs": plan.pairs[-1], "seed": s})
+        Trial(
+            {"charts": "agents", "dim": plan.agents_dim, "pairs": plan.pairs[-1], "seed": s},
+            run_agents,
+            {"recipes": two_recipes(scale, plan.agents_dim, plan.steps, s), "pairs": plan.pairs[-1], "seed": s},
+        )
         for s in seeds
-    ]  # fmt: skip
+    ]
     linear = [
-        Trial({"charts": "linear", "dim": plan.dim, "pairs": pairs, "seed": s}, run_linear,
-              {"dim": plan.dim, "pairs": pairs, "seed": s})
+        Trial(
+            {"charts": "linear", "dim": plan.dim, "pairs": pairs, "seed": s},
+            run_linear,
+            {"dim": plan.dim, "pairs": pairs, "seed": s},
+        )
         for pairs, s in product(plan.pairs, seeds)
-    ]  # fmt: skip
+    ]
     return trained + linear
 
 
@@ -98,8 +104,10 @@ def _stressed(a: np.ndarray, b: np.ndarray, pairs: int, seed: int) -> list[dict[
         dealt = mismatch(pairs, share, numpy_generator(seed, "mismatch"))
         for name, method in METHODS.items():
             fitted = method().fit(a[:pairs], b[dealt])
-            found |= {f"r2_{name}_{share:g}": float(fitted.score(a[pairs:], b[pairs:])),
-                      f"kappa_{name}_{share:g}": fitted.conditioning_.condition}  # fmt: skip
+            found |= {
+                f"r2_{name}_{share:g}": float(fitted.score(a[pairs:], b[pairs:])),
+                f"kappa_{name}_{share:g}": fitted.conditioning_.condition,
+            }
         found |= {f"lost_{name}_{share:g}": found["r2_plain_0"] - found[f"r2_{name}_{share:g}"] for name in METHODS}
         found[f"growth_{share:g}"] = found[f"kappa_plain_{share:g}"] / found["kappa_plain_0"]
     return inform({name: Estimate(value, value, value, TEST) for name, value in found.items()}, "on clean pairs")
@@ -131,12 +139,13 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         + "; ".join(f"{_named(key)}: {cell(lost[key])} and {cell(grown[key], 2)}" for key in groups)
         + f" (published: {PUBLISHED[0.0][0] - PUBLISHED[SHARES[-1]][0]:.3f} and "
         f"{PUBLISHED[SHARES[-1]][1] / PUBLISHED[0.0][1]:.0f}). The robust fit falls behind the clean one by "
-        + "; ".join(f"{_named(key)}: {cell(found)}" for key, found in robust.items()) + ".",
+        + "; ".join(f"{_named(key)}: {cell(found)}" for key, found in robust.items())
+        + ".",
         short=f"{most} mismatched: R² falls by {_span(lost, '.2f')}, κ(W) × {_span(grown, '.3g')}",
         verdicts=tuple(_verdict(key, found) for key, found in robust.items()),
         figures=(_figure(groups),),
         tables=(_table(groups),),
-    )  # fmt: skip
+    )
 
 
 def _span(found: Mapping[tuple[Any, ...], Estimate], digits: str) -> str:
@@ -151,41 +160,83 @@ def _named(key: tuple[Any, ...]) -> str:
 
 def _verdict(key: tuple[Any, ...], lost: Estimate) -> Verdict:
     return Verdict.judge(
-        f"robust_{key[0]}_{key[2]}", lost, direction="lower", threshold=NEAR,
+        f"robust_{key[0]}_{key[2]}",
+        lost,
+        direction="lower",
+        threshold=NEAR,
         good=f"{_named(key)}: the robust fit is as good as if no pair were mismatched.",
         bad=f"{_named(key)}: mismatched pairs cost the robust fit more than {NEAR} of R².",
-    )  # fmt: skip
+    )
 
 
 def _figure(groups: Groups) -> dict[str, Any]:
     published = {"name": "published", "x": list(PUBLISHED), "dash": True}
     scores = [
-        {"title": f"{_named(key)}: R²", "series": [
-            *(curve(name, SHARES, [over_seeds(runs, f"r2_{name}_{share:g}") for share in SHARES]) for name in METHODS),
-            published | {"y": [r2 for r2, _ in PUBLISHED.values()]}]}
+        {
+            "title": f"{_named(key)}: R²",
+            "series": [
+                *(
+                    curve(name, SHARES, [over_seeds(runs, f"r2_{name}_{share:g}") for share in SHARES])
+                    for name in METHODS
+                ),
+                published | {"y": [r2 for r2, _ in PUBLISHED.values()]},
+            ],
+        }
         for key, runs in groups.items()
-    ]  # fmt: skip
+    ]
     kappas = [
-        {"title": f"{_named(key)}: κ(W)", "log_y": True, "series": [
-            *({"name": name, "x": list(SHARES), "y": [over_seeds(runs, f"kappa_{name}_{share:g}").value
-                                                     for share in SHARES]} for name in METHODS),
-            published | {"y": [kappa for _, kappa in PUBLISHED.values()]}]}
+        {
+            "title": f"{_named(key)}: κ(W)",
+            "log_y": True,
+            "series": [
+                *(
+                    {
+                        "name": name,
+                        "x": list(SHARES),
+                        "y": [over_seeds(runs, f"kappa_{name}_{share:g}").value for share in SHARES],
+                    }
+                    for name in METHODS
+                ),
+                published | {"y": [kappa for _, kappa in PUBLISHED.values()]},
+            ],
+        }
         for key, runs in groups.items()
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "R² on clean pairs, and κ(W), with mismatched pairs", "panels": scores + kappas,
-            "x_label": "share mismatched", "y_label": ""}  # fmt: skip
+    ]
+    return {
+        "kind": "curves",
+        "title": "R² on clean pairs, and κ(W), with mismatched pairs",
+        "panels": scores + kappas,
+        "x_label": "share mismatched",
+        "y_label": "",
+    }
 
 
 def _table(groups: Groups) -> dict[str, Any]:
     rows = [
-        [_named(key), f"{share:g}", *(cell(over_seeds(runs, f"{measure}_{name}_{share:g}"), digits)
-                                      for name in METHODS for measure, digits in (("r2", 3), ("kappa", 2))),
-         *(f"{number:g}" for number in PUBLISHED.get(share, ()))]
-        for key, runs in groups.items() for share in SHARES
-    ]  # fmt: skip
+        [
+            _named(key),
+            f"{share:g}",
+            *(
+                cell(over_seeds(runs, f"{measure}_{name}_{share:g}"), digits)
+                for name in METHODS
+                for measure, digits in (("r2", 3), ("kappa", 2))
+            ),
+            *(f"{number:g}" for number in PUBLISHED.get(share, ())),
+        ]
+        for key, runs in groups.items()
+        for share in SHARES
+    ]
     rows = [row + ["–"] * (8 - len(row)) for row in rows]
-    columns = ["charts", "mismatched", "R², plain", "κ, plain", "R², robust", "κ, robust", "R², published",
-               "κ, published"]  # fmt: skip
+    columns = [
+        "charts",
+        "mismatched",
+        "R², plain",
+        "κ, plain",
+        "R², robust",
+        "κ, robust",
+        "R², published",
+        "κ, published",
+    ]
     return {
         "title": "R² on clean held-out pairs and κ(W), means over seeds [extremes]",
         "columns": columns,

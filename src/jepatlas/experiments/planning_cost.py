@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import spearman
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import spearman
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale
 from jepatlas.experiments.planning_cost_runs import OBSERVED, PROBLEMS, trials
 from jepatlas.experiments.tables import cell, grouped, over_seeds
@@ -53,12 +53,13 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"point lives on the slope there: at the origin it is off by {_slopes(good)} in identified latents. An uneven "
         f"cost there: {_typical(good, 'reach_conjugated')} times the optimum conjugated by Q, "
         f"{_typical(good, 'reach_unconjugated')} as it is.",
-        short=f"R² ≥ {IDENTIFIED}: cost ≤ {max(worst.values()):.3f} × the optimum" if good
+        short=f"R² ≥ {IDENTIFIED}: cost ≤ {max(worst.values()):.3f} × the optimum"
+        if good
         else f"no latent with R² ≥ {IDENTIFIED}",
         verdicts=(*(_verdict(good, problem) for problem in JUDGED), *map(_rank_verdict, tracks, tracks.values())),
         figures=(_figure(finished),),
         tables=(_table(results),),
-    )  # fmt: skip
+    )
 
 
 def _near(result: Result, problem: str) -> bool:
@@ -88,48 +89,83 @@ def _verdict(good: Sequence[Result], problem: str) -> Verdict:
     costs = [result.estimate(problem).high - 1 for result in good] or [np.nan]
     found = Estimate(float(np.median(costs)), min(costs), max(costs), len(good))
     return Verdict.judge(
-        f"loss_where_identified_{problem}", found, direction="lower", threshold=WITHIN,
+        f"loss_where_identified_{problem}",
+        found,
+        direction="lower",
+        threshold=WITHIN,
         good="In identified latents plans are as good as optimal (limits: the extremes over latents).",
         bad="Some identified latent plans worse than that, or there is none (limits: the extremes over latents).",
-    )  # fmt: skip
+    )
 
 
 def _rank_verdict(problem: str, rank: Estimate) -> Verdict:
     return Verdict.judge(
-        f"cost_tracks_r2_{problem}", rank, direction="higher", threshold=MONOTONE, null=0.0,
+        f"cost_tracks_r2_{problem}",
+        rank,
+        direction="higher",
+        threshold=MONOTONE,
+        null=0.0,
         good="The less a latent is identified, the more its plans cost.",
         bad="That cost rises steadily as R² falls is not shown.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result]) -> dict[str, Any]:
-    kinds = {(mixing, kind): [r for r in results if r.at["mixing"] == mixing and (r.at["latent"] == OBSERVED) is seen]
-             for mixing in dict.fromkeys(r.at["mixing"] for r in results)
-             for kind, seen in (("LeJEPA", False), ("observed", True))}  # fmt: skip
+    kinds = {
+        (mixing, kind): [r for r in results if r.at["mixing"] == mixing and (r.at["latent"] == OBSERVED) is seen]
+        for mixing in dict.fromkeys(r.at["mixing"] for r in results)
+        for kind, seen in (("LeJEPA", False), ("observed", True))
+    }
     panels = [
-        {"title": title, "series": [
-            {"name": f"{mixing}, {kind}", "points": True, "x": [1 - r.value("r2") for r in chosen],
-             "y": [r.value(problem) - 1 for r in chosen]}
-            for (mixing, kind), chosen in kinds.items() if chosen]}
+        {
+            "title": title,
+            "series": [
+                {
+                    "name": f"{mixing}, {kind}",
+                    "points": True,
+                    "x": [1 - r.value("r2") for r in chosen],
+                    "y": [r.value(problem) - 1 for r in chosen],
+                }
+                for (mixing, kind), chosen in kinds.items()
+                if chosen
+            ],
+        }
         for problem, title in PROBLEMS.items()
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "Loss of optimality against identification error: every latent",
-            "x_label": "1 − held-out R²", "y_label": "cost / optimum − 1", "log_x": True, "log_y": True,
-            "panels": panels}  # fmt: skip
+    ]
+    return {
+        "kind": "curves",
+        "title": "Loss of optimality against identification error: every latent",
+        "x_label": "1 − held-out R²",
+        "y_label": "cost / optimum − 1",
+        "log_x": True,
+        "log_y": True,
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
-    names = {"R²": "r2", "error of A": "conjugacy_a", "error of B": "conjugacy_b",
-             "error of the slope at the origin": "slope_at_origin",
-             **{f"cost, {title}": problem for problem, title in PROBLEMS.items()},
-             "to a goal, doing nothing": "reach_idle"}  # fmt: skip
+    names = {
+        "R²": "r2",
+        "error of A": "conjugacy_a",
+        "error of B": "conjugacy_b",
+        "error of the slope at the origin": "slope_at_origin",
+        **{f"cost, {title}": problem for problem, title in PROBLEMS.items()},
+        "to a goal, doing nothing": "reach_idle",
+    }
     rows = [
-        [mixing, latent, f"{sum(r.status == 'finished' for r in chosen)} of {len(chosen)}",
-         *(cell(over_seeds(chosen, name)) for name in names.values())]
+        [
+            mixing,
+            latent,
+            f"{sum(r.status == 'finished' for r in chosen)} of {len(chosen)}",
+            *(cell(over_seeds(chosen, name)) for name in names.values()),
+        ]
         for (mixing, latent), chosen in grouped(results, "mixing", "latent").items()
-    ]  # fmt: skip
-    return {"title": "Cost as a multiple of the optimum, mean over seeds [extremes]",
-            "columns": ["mixing", "steps-λ", "finished", *names], "rows": rows}  # fmt: skip
+    ]
+    return {
+        "title": "Cost as a multiple of the optimum, mean over seeds [extremes]",
+        "columns": ["mixing", "steps-λ", "finished", *names],
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("planning-cost", "Planning cost against identification", CLAIM, trials, conclude)

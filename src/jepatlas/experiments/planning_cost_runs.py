@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.linear import procrustes
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.linear import procrustes
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.energy_runs import exactly
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import inform, r2_of_state
@@ -26,7 +26,7 @@ from jepatlas.experiments.ou_actions import Loop, See, Walked, eyes, true_system
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.identify import certify_dynamics
 from jepatlas.plan import Quadratic
-from jepatlas.runs import load_objective, train_job
+from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 
 __all__ = ["OBSERVED", "PROBLEMS", "run", "run_observed", "trials"]

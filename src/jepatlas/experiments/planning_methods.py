@@ -14,8 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from jepatlas.encoders import MLPConfig
 from jepatlas.energy import ExpectileConfig, HeadConfig, IQEConfig, L2Config, QRLConfig
+from jepatlas.nn import MLPConfig
 from jepatlas.objectives import (
     AnyShaping,
     Contrastive,

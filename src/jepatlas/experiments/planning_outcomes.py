@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.proportions import paired_difference, success_rate
-from jepatlas.base.records import Estimate
+from jepatlas.core.proportions import paired_difference, success_rate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.latents import inform
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.encoders import ConvConfig, MLPConfig, ResidualDynamicsConfig
+from jepatlas.core.config import from_plain, to_plain
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.planning_methods import METHODS
 from jepatlas.experiments.planning_outcomes import told
+from jepatlas.nn import ConvConfig, MLPConfig, ResidualDynamicsConfig
 from jepatlas.plan import LatentCostConfig, MPPIConfig
-from jepatlas.planning import DrivingConfig, agent_of, draw_tasks, drive, drive_at_random, load_world_model
 from jepatlas.recipes import Predictive, WalkedWorld, WorldModelRecipe
-from jepatlas.runs import train_job
+from jepatlas.workflows.plan import DrivingConfig, agent_of, draw_tasks, drive, drive_at_random, load_world_model
+from jepatlas.workflows.runs import train_job
 from jepatlas.worlds import Maze, Rooms
 
 __all__ = ["BUDGETS", "WORLDS", "Budget", "World", "driving", "model_recipe", "planning_trial", "run"]
@@ -61,7 +61,7 @@ BUDGETS = {
     "tiny": Budget(8, 3, 8, ConvConfig((8, 8), 16), 16, MLPConfig(16, 1), TINY_PLANNER, 4, 12),
     "small": Budget(600, 500, 64, ConvConfig((16, 32, 32), 128), 128, MLPConfig(128, 1), SMALL_PLANNER, 50),
     "paper": Budget(1000, 20_000, 128, ConvConfig(), 256, MLPConfig(), MPPIConfig(horizon=64, samples=2000), 200),
-}  # fmt: skip
+}
 
 
 def model_recipe(scale: Scale, seed: int, world: str, method: str, steps: int | None = None) -> WorldModelRecipe:
@@ -76,8 +76,7 @@ def model_recipe(scale: Scale, seed: int, world: str, method: str, steps: int | 
         model=Predictive(dynamics=ResidualDynamicsConfig(budget.width), loss=loss, energy=energy),
     )
     # Directions that are flat are no failure here: an encoder that an energy shapes may need fewer than it has.
-    training = replace(base.training, steps=steps, batch_size=budget.batch_size, checkpoint_every=steps,
-                       collapse=0.0)  # fmt: skip
+    training = replace(base.training, steps=steps, batch_size=budget.batch_size, checkpoint_every=steps, collapse=0.0)
     return replace(base, training=training)
 
 

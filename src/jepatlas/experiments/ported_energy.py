@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.agents import two_recipes
 from jepatlas.experiments.energy_runs import BUDGETS, energy_recipe, quasimetric
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
@@ -59,14 +59,25 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     arms = [
         {"name": f"{size}{how}", "grid": to_plain(OneWayGrid(size, size, size // 2)), "jitter": JITTER if how else 0.0}
-        for how in (PLAIN, MOVED) for size in SIZES
-    ]  # fmt: skip
+        for how in (PLAIN, MOVED)
+        for size in SIZES
+    ]
     return [
-        Trial({"seed": s}, run,
-              {"recipes": two_recipes(scale, 2, plan.steps, s), "energy": _energy(scale, s), "seed": s, "arms": arms,
-               "walk": to_plain(BUDGETS[scale].walk), "pairs": plan.pairs, "shuffles": plan.shuffles})
+        Trial(
+            {"seed": s},
+            run,
+            {
+                "recipes": two_recipes(scale, 2, plan.steps, s),
+                "energy": _energy(scale, s),
+                "seed": s,
+                "arms": arms,
+                "walk": to_plain(BUDGETS[scale].walk),
+                "pairs": plan.pairs,
+                "shuffles": plan.shuffles,
+            },
+        )
         for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+    ]
 
 
 def _energy(scale: Scale, seed: int) -> dict[str, Any]:
@@ -123,37 +134,69 @@ def _verdict(results: Sequence[Result], arm: str) -> Verdict:
     lost = [_lost(r, arm, "ported") for r in results]
     found = Estimate(float(np.mean(lost)), float(np.min(lost)), float(np.max(lost)), len(lost))
     return Verdict.judge(
-        f"lost_{arm}", found, direction="lower", threshold=NEAR,
+        f"lost_{arm}",
+        found,
+        direction="lower",
+        threshold=NEAR,
         null=float(np.mean([_lost(r, arm, "shuffled") for r in results])),
-        good="An energy can be carried to another agent.", bad="On the way to the other agent accuracy is lost.",
-    )  # fmt: skip
+        good="An energy can be carried to another agent.",
+        bad="On the way to the other agent accuracy is lost.",
+    )
 
 
 def _figure(results: Sequence[Result]) -> dict[str, Any]:
     panels = [
-        {"title": "with jitter" if how else "learned as it is", "series": [
-            {"name": title, "points": True, "x": [size for size in SIZES for _ in results],
-             "y": [r.value(f"{size}{how}_{name}_spearman") for size in SIZES for r in results]}
-            for name, title in ENERGIES.items()]}
+        {
+            "title": "with jitter" if how else "learned as it is",
+            "series": [
+                {
+                    "name": title,
+                    "points": True,
+                    "x": [size for size in SIZES for _ in results],
+                    "y": [r.value(f"{size}{how}_{name}_spearman") for size in SIZES for r in results],
+                }
+                for name, title in ENERGIES.items()
+            ],
+        }
         for how in (PLAIN, MOVED)
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "An energy on its own agent and on another: every pair of agents",
-            "x_label": "cells along a side", "y_label": "Spearman, reachable pairs", "panels": panels,
-            "note": "Shuffled: the mean over shuffles."}  # fmt: skip
+    ]
+    return {
+        "kind": "curves",
+        "title": "An energy on its own agent and on another: every pair of agents",
+        "x_label": "cells along a side",
+        "y_label": "Spearman, reachable pairs",
+        "panels": panels,
+        "note": "Shuffled: the mean over shuffles.",
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     measures = {"spearman": "Spearman", "one_way_auc": "one-way AUC"}
     rows = [
-        [r.at["seed"], r.status, _title(arm), cell(r.estimate("map_r2")),
-         *(cell(r.estimate(f"{arm}_{name}_{measure}")) for measure in measures for name in ENERGIES),
-         cell(r.estimate(f"{arm}_ported_triangle"), 6)]
-        for r in results for arm in ARMS
-    ]  # fmt: skip
-    columns = ["seed", "status", "grid", "R² of the map", *(f"{what}, {title}" for what in measures.values()
-               for title in ENERGIES.values()), "triangle gap, ported"]  # fmt: skip
-    return {"title": "Two agents and one energy; shuffled: mean [lowest, highest] over shuffles", "columns": columns,
-            "rows": rows}  # fmt: skip
+        [
+            r.at["seed"],
+            r.status,
+            _title(arm),
+            cell(r.estimate("map_r2")),
+            *(cell(r.estimate(f"{arm}_{name}_{measure}")) for measure in measures for name in ENERGIES),
+            cell(r.estimate(f"{arm}_ported_triangle"), 6),
+        ]
+        for r in results
+        for arm in ARMS
+    ]
+    columns = [
+        "seed",
+        "status",
+        "grid",
+        "R² of the map",
+        *(f"{what}, {title}" for what in measures.values() for title in ENERGIES.values()),
+        "triangle gap, ported",
+    ]
+    return {
+        "title": "Two agents and one energy; shuffled: mean [lowest, highest] over shuffles",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("ported-energy", "An energy carried to another agent", CLAIM, trials, conclude)

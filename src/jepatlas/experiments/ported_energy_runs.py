@@ -16,18 +16,18 @@ import scipy  # its parts are loaded when they are asked for
 import torch
 
 from jepatlas.align.maps import ProcrustesMap
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.config import from_plain
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.energies import JudgedEnergy, judge_run
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.config import from_plain
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy import PortedEnergy, audit, graph_energies, reachability_errors
 from jepatlas.experiments.agents import Meeting, meet
 from jepatlas.experiments.energy_runs import exactly, fit, named
 from jepatlas.experiments.latents import inform
 from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
-from jepatlas.runs import load_objective
+from jepatlas.workflows.energy import JudgedEnergy, judge_run
+from jepatlas.workflows.runs import load_objective
 from jepatlas.worlds import OneWayGrid
 
 __all__ = ["agreement", "run"]

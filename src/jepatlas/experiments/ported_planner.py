@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.planning_outcomes import by_seed, difference, points, share
 from jepatlas.experiments.planning_runs import WORLDS, driving, model_recipe
@@ -87,16 +87,26 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"{states[-1]} states has an R² of {cell(over_seeds(results, f'{best}_r2'))}. By {_sweep(results, states)}.",
         short=f"{share(results, best).value:.2f} ported, {share(results, 'own').value:.2f} own",
         verdicts=(
-            Verdict.judge("lost", lost, direction="lower", threshold=NEAR,
-                          good="The ported planner is near the agent's own.",
-                          bad="The ported planner is not shown to be near the agent's own."),
-            Verdict.judge("beyond_shuffled", gained, direction="higher", threshold=0.0,
-                          good="What is carried is in the pairing of the states.",
-                          bad="Shuffled pairs do as well, so nothing is carried."),
+            Verdict.judge(
+                "lost",
+                lost,
+                direction="lower",
+                threshold=NEAR,
+                good="The ported planner is near the agent's own.",
+                bad="The ported planner is not shown to be near the agent's own.",
+            ),
+            Verdict.judge(
+                "beyond_shuffled",
+                gained,
+                direction="higher",
+                threshold=0.0,
+                good="What is carried is in the pairing of the states.",
+                bad="Shuffled pairs do as well, so nothing is carried.",
+            ),
         ),
         figures=(_figure(results, states),),
         tables=(_table(results, states),),
-    )  # fmt: skip
+    )
 
 
 def _sweep(results: Sequence[Result], states: Sequence[int]) -> str:
@@ -114,22 +124,45 @@ def _figure(results: Sequence[Result], states: Sequence[int]) -> dict[str, Any]:
         for title, name in flat.items()
     ]
     fits = [curve(kind, states, [over_seeds(results, f"{through(kind, n)}_r2") for n in states]) for kind in MAPS]
-    return {"kind": "curves", "title": "A planner on another camera", "x_label": "shared states", "y_label": "",
-            "log_x": True, "panels": [{"title": "share of goals reached [95%]", "series": success},
-                                      {"title": "R² of the map [extremes]", "series": fits}]}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "A planner on another camera",
+        "x_label": "shared states",
+        "y_label": "",
+        "log_x": True,
+        "panels": [
+            {"title": "share of goals reached [95%]", "series": success},
+            {"title": "R² of the map [extremes]", "series": fits},
+        ],
+    }
 
 
 def _table(results: Sequence[Result], states: Sequence[int]) -> dict[str, Any]:
     maps = {f"ported, {kind}, {n} states": through(kind, n) for kind in MAPS for n in states}
-    who = {"agent 2's own planner": "own"} | maps | {"ported, shuffled pairs": "shuffled", "random actions": "chance",
-                                                     "agent 1's planner at home": "home"}  # fmt: skip
+    who = (
+        {"agent 2's own planner": "own"}
+        | maps
+        | {"ported, shuffled pairs": "shuffled", "random actions": "chance", "agent 1's planner at home": "home"}
+    )
     rows = [
-        [title, cell(share(results, name), 2), by_seed(results, name), share(results, name).n,
-         points(difference(results, results, (name, "own"))), cell(over_seeds(results, f"{name}_r2"))]
+        [
+            title,
+            cell(share(results, name), 2),
+            by_seed(results, name),
+            share(results, name).n,
+            points(difference(results, results, (name, "own"))),
+            cell(over_seeds(results, f"{name}_r2")),
+        ]
         for title, name in who.items()
-    ]  # fmt: skip
-    columns = ["who drives", "goals reached [95%]", "of each seed", "tasks", "points beside agent 2's own",
-               "R² of the map, mean over seeds [extremes]"]  # fmt: skip
+    ]
+    columns = [
+        "who drives",
+        "goals reached [95%]",
+        "of each seed",
+        "tasks",
+        "points beside agent 2's own",
+        "R² of the map, mean over seeds [extremes]",
+    ]
     return {"title": "Agent 1's planner on agent 2's camera", "columns": columns, "rows": rows}
 
 

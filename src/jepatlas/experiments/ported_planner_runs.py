@@ -9,14 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jepatlas.alignments import MapKind
-from jepatlas.base.config import from_plain
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.config import from_plain
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.planning_outcomes import told
-from jepatlas.planning import (
+from jepatlas.workflows.align import MapKind
+from jepatlas.workflows.plan import (
     DrivingConfig,
     TrainedModel,
     agent_of,
@@ -29,7 +29,7 @@ from jepatlas.planning import (
     same_world,
     shared_latents,
 )
-from jepatlas.runs import train_job
+from jepatlas.workflows.runs import train_job
 
 __all__ = ["MAPS", "run", "through"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import IEJEPAConfig
 from jepatlas.experiments.energy_runs import AXIOMS, energy_recipe, quasimetric
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
@@ -25,9 +25,14 @@ from jepatlas.worlds import Spiral
 __all__ = ["EXPERIMENT"]
 
 MODES = ("separate", "joint")
-MEASURES = {"E(x, x), at most": "identity", "triangle gap": "triangle", "gap at points between": "midpoints",
-            "Spearman": "spearman", "AUC, all pairs": "reachability_auc",
-            "AUC, one-way pairs": "one_way_auc"}  # fmt: skip
+MEASURES = {
+    "E(x, x), at most": "identity",
+    "triangle gap": "triangle",
+    "gap at points between": "midpoints",
+    "Spearman": "spearman",
+    "AUC, all pairs": "reachability_auc",
+    "AUC, one-way pairs": "one_way_auc",
+}
 
 CLAIM = Claim(
     statement="A JEPA's score is a quasimetric where it is an intrinsic energy; the usual squared prediction error is "
@@ -46,8 +51,9 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     modes, predictor_steps, seeds = SCALES[scale]
     return [
         Trial({"mode": mode, "seed": s}, run, {"recipe": _recipe(scale, mode, s), "predictor_steps": predictor_steps})
-        for mode in modes for s in range(seed, seed + seeds)
-    ]  # fmt: skip
+        for mode in modes
+        for s in range(seed, seed + seeds)
+    ]
 
 
 def _recipe(scale: Scale, mode: Any, seed: int) -> dict[str, Any]:
@@ -95,23 +101,33 @@ def _worst(results: Sequence[Result]) -> str:
 def _verdict(caught: Sequence[bool], kept: Sequence[bool]) -> Verdict:
     share = float(np.mean([fails and keeps for fails, keeps in zip(caught, kept, strict=True)]))
     return Verdict.judge(
-        "told_apart", Estimate(share, share, share, len(kept)), direction="higher", threshold=1.0,
+        "told_apart",
+        Estimate(share, share, share, len(kept)),
+        direction="higher",
+        threshold=1.0,
         good="The audit catches the squared prediction error and passes the energy of the IE-JEPA, in every run.",
         bad="The audit does not tell the two apart in every run.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result]) -> dict[str, Any]:
     series = [
-        {"name": ENERGIES[name] if name != "learned" else f"{ENERGIES[name]}, {mode}",
-         "x": [r.value(f"{name}_midpoints") for r in runs], "y": [r.value(f"{name}_one_way_auc") for r in runs],
-         "points": True}
+        {
+            "name": ENERGIES[name] if name != "learned" else f"{ENERGIES[name]}, {mode}",
+            "x": [r.value(f"{name}_midpoints") for r in runs],
+            "y": [r.value(f"{name}_one_way_auc") for r in runs],
+            "points": True,
+        }
         for name in ENERGIES
         for mode, runs in (_by_mode(results) if name == "learned" else {"": results}).items()
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "Three energies on the same latents: every run",
-            "x_label": "largest triangle gap at points between", "y_label": "AUC over one-way pairs",
-            "series": series}  # fmt: skip
+    ]
+    return {
+        "kind": "curves",
+        "title": "Three energies on the same latents: every run",
+        "x_label": "largest triangle gap at points between",
+        "y_label": "AUC over one-way pairs",
+        "series": series,
+    }
 
 
 def _by_mode(results: Sequence[Result]) -> dict[str, list[Result]]:
@@ -120,12 +136,21 @@ def _by_mode(results: Sequence[Result]) -> dict[str, list[Result]]:
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
-        [mode, title, len(runs), *(cell(over_seeds(runs, f"{name}_{measure}")) for measure in MEASURES.values()),
-         ", ".join(axiom for axiom in AXIOMS if any(_failed(r, name, axiom) for r in runs)) or "none"]
-        for mode, runs in _by_mode(results).items() for name, title in ENERGIES.items()
-    ]  # fmt: skip
-    return {"title": "Energies on a JEPA's latents, trained apart from the energy or jointly; means over seeds "
-            "[extremes]", "columns": ["JEPA", "energy", "runs", *MEASURES, "broken"], "rows": rows}  # fmt: skip
+        [
+            mode,
+            title,
+            len(runs),
+            *(cell(over_seeds(runs, f"{name}_{measure}")) for measure in MEASURES.values()),
+            ", ".join(axiom for axiom in AXIOMS if any(_failed(r, name, axiom) for r in runs)) or "none",
+        ]
+        for mode, runs in _by_mode(results).items()
+        for name, title in ENERGIES.items()
+    ]
+    return {
+        "title": "Energies on a JEPA's latents, trained apart from the energy or jointly; means over seeds [extremes]",
+        "columns": ["JEPA", "energy", "runs", *MEASURES, "broken"],
+        "rows": rows,
+    }
 
 
 def _triples(results: Sequence[Result]) -> dict[str, Any]:
@@ -133,8 +158,11 @@ def _triples(results: Sequence[Result]) -> dict[str, Any]:
         [r.at["mode"], r.at["seed"], _advice(r, "prediction_triangle"), _advice(r, "prediction_identity")]
         for r in results
     ]
-    return {"title": "Squared prediction error: what offends most", "columns": ["JEPA", "seed", "triangle",
-            "identity"], "rows": rows}  # fmt: skip
+    return {
+        "title": "Squared prediction error: what offends most",
+        "columns": ["JEPA", "seed", "triangle", "identity"],
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment(

@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import nn
 
-from jepatlas.base.config import from_plain
-from jepatlas.base.linear import r2
-from jepatlas.base.seeding import forked_rng, torch_generator
-from jepatlas.encoders import mlp
-from jepatlas.energies import FittedEnergy, ground_of, load_fitted
+from jepatlas.core.config import from_plain
+from jepatlas.core.linear import r2
+from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.energy import L2, PredictionError, audit
 from jepatlas.experiments.energy_runs import exactly, fit, named
 from jepatlas.experiments.latents import inform
+from jepatlas.nn import mlp
 from jepatlas.recipes import EnergyRecipe
+from jepatlas.workflows.energy import FittedEnergy, ground_of, load_fitted
 
 __all__ = ["ENERGIES", "fit_predictor", "run"]
 
@@ -47,9 +47,10 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         "learned": fitted.energy,
     }
     verdicts = [
-        verdict for name, energy in energies.items()
+        verdict
+        for name, energy in energies.items()
         for verdict in named(name, audit(energy, points, truth=ground.truth, states=len(points)).verdicts)
-    ]  # fmt: skip
+    ]
     fits = {"predictor_r2": exactly(r2(held[1], predicted), len(predicted))}
     return record | {"verdicts": verdicts + inform(fits, "of the next latent, on held-out steps")}
 

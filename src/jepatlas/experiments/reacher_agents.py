@@ -10,12 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jepatlas.base.contracts import Batches
-from jepatlas.encoders import ConvConfig
-from jepatlas.encoders.conv import Norm
+from jepatlas.core.contracts import Batches
 from jepatlas.experiments.experiment import Scale
+from jepatlas.nn import ConvConfig
+from jepatlas.nn.conv import Norm
 from jepatlas.objectives import LeJEPAConfig
-from jepatlas.planning import TrainedModel
 from jepatlas.recipes import (
     HeldOut,
     TwoFrames,
@@ -24,8 +23,9 @@ from jepatlas.recipes import (
     build_world_model,
     recipe_id,
 )
-from jepatlas.runs import trained
 from jepatlas.training import CosineSchedule, TrainingConfig, train
+from jepatlas.workflows.plan import TrainedModel
+from jepatlas.workflows.runs import trained
 from jepatlas.worlds import OrnsteinUhlenbeckMotion, Reacher, SACMotion, ScriptedMotion
 
 __all__ = ["BUDGETS", "Budget", "Motion", "learn", "reacher_of", "reacher_recipe"]

@@ -14,13 +14,13 @@ from typing import Any, get_args
 
 import numpy as np
 
-from jepatlas.base.proportions import paired_difference, success_rate
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.encoders.conv import Norm
+from jepatlas.core.proportions import paired_difference, success_rate
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.reacher_agents import reacher_recipe
 from jepatlas.experiments.reacher_runs import probed
 from jepatlas.experiments.tables import at, cell, grouped, over_seeds
+from jepatlas.nn.conv import Norm
 from jepatlas.worlds import OrnsteinUhlenbeckMotion
 
 __all__ = ["EXPERIMENT", "collapsed"]
@@ -68,14 +68,19 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         + "; ".join(f"{TITLES[n]} {_count(of)} = {cell(shares[n], 2)} ({_by_weight(of)})" for n, of in runs.items())
         + f" (Wilson's 95% intervals; published without batch normalisation: {PUBLISHED}). Without it, "
         f"{cell(more, 2)} more than with it, run by run. R² of the angles on Gaussian poses, stopped runs as 0: "
-        + "; ".join(f"{TITLES[n]} {cell(over_seeds(of, R2, stopped=0.0))}" for n, of in runs.items()) + ".",
+        + "; ".join(f"{TITLES[n]} {cell(over_seeds(of, R2, stopped=0.0))}" for n, of in runs.items())
+        + ".",
         short="collapsed: " + ", ".join(f"{norm} {_count(of)}" for norm, of in runs.items()),
-        verdicts=(_more_verdict(more), *(
-            Verdict.judge(f"collapsed_{norm}", share, direction="lower", good="Share of runs that collapsed.")
-            for norm, share in shares.items())),
+        verdicts=(
+            _more_verdict(more),
+            *(
+                Verdict.judge(f"collapsed_{norm}", share, direction="lower", good="Share of runs that collapsed.")
+                for norm, share in shares.items()
+            ),
+        ),
         figures=(_figure(runs),),
         tables=(_table(results),),
-    )  # fmt: skip
+    )
 
 
 def collapsed(result: Result) -> bool | None:
@@ -113,23 +118,41 @@ def _more(runs: Mapping[Norm, list[Result]]) -> Estimate:
 
 def _more_verdict(more: Estimate) -> Verdict:
     return Verdict.judge(
-        "more_collapse_without", more, direction="higher", threshold=0.0, null=0.0,
+        "more_collapse_without",
+        more,
+        direction="higher",
+        threshold=0.0,
+        null=0.0,
         good="More runs collapse without batch normalisation, run by run.",
         bad="That more runs collapse without batch normalisation is not shown.",
-    )  # fmt: skip
+    )
 
 
 def _figure(runs: Mapping[Norm, list[Result]]) -> dict[str, Any]:
     weights = dict.fromkeys(r.at["weight"] for of in runs.values() for r in of)
     panels = [
-        {"title": f"λ = {weight:g}", "series": [
-            {"name": TITLES[norm], "points": True, "x": [_ended(r, "smallest_variance") for r in at(of, weight=weight)],
-             "y": [_ended(r, R2) for r in at(of, weight=weight)]}
-            for norm, of in runs.items()]}
+        {
+            "title": f"λ = {weight:g}",
+            "series": [
+                {
+                    "name": TITLES[norm],
+                    "points": True,
+                    "x": [_ended(r, "smallest_variance") for r in at(of, weight=weight)],
+                    "y": [_ended(r, R2) for r in at(of, weight=weight)],
+                }
+                for norm, of in runs.items()
+            ],
+        }
         for weight in weights
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "Every run", "x_label": "smallest variance of a latent direction",
-            "y_label": "R², Gaussian poses", "panels": panels, "note": "Runs that were stopped are at 0."}  # fmt: skip
+    ]
+    return {
+        "kind": "curves",
+        "title": "Every run",
+        "x_label": "smallest variance of a latent direction",
+        "y_label": "R², Gaussian poses",
+        "panels": panels,
+        "note": "Runs that were stopped are at 0.",
+    }
 
 
 def _ended(result: Result, name: str) -> float:
@@ -139,12 +162,28 @@ def _ended(result: Result, name: str) -> float:
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     told = {True: "yes", False: "no", None: "–"}
     rows = [
-        [TITLES[r.at["norm"]], f"{r.at['weight']:g}", r.at["seed"], r.status, told[collapsed(r)],
-         f"{r.value('smallest_variance'):.3g}", cell(r.estimate(R2)), cell(r.estimate("angles_own_own"))]
+        [
+            TITLES[r.at["norm"]],
+            f"{r.at['weight']:g}",
+            r.at["seed"],
+            r.status,
+            told[collapsed(r)],
+            f"{r.value('smallest_variance'):.3g}",
+            cell(r.estimate(R2)),
+            cell(r.estimate("angles_own_own")),
+        ]
         for r in results
-    ]  # fmt: skip
-    columns = ["normalisation", "λ", "seed", "status", "collapsed", "smallest variance", "R², Gaussian poses",
-               "R², held-out episodes"]  # fmt: skip
+    ]
+    columns = [
+        "normalisation",
+        "λ",
+        "seed",
+        "status",
+        "collapsed",
+        "smallest variance",
+        "R², Gaussian poses",
+        "R², held-out episodes",
+    ]
     return {"title": "Every run", "columns": columns, "rows": rows}
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.reacher_agents import Motion, reacher_recipe
 from jepatlas.experiments.reacher_exploration_tables import SHOWN, degree_figure, probe_figure, probe_table
@@ -101,7 +101,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         verdicts=(*(_good(groups["gaussian"], n) for n in SHOWN), *(_lower(*case, gap) for case, gap in gaps.items())),
         figures=(probe_figure(groups, TITLES), degree_figure(groups, TITLES)),
         tables=(probe_table(results, TITLES),),
-    )  # fmt: skip
+    )
 
 
 def _gap(gaussian: Sequence[Result], directed: Sequence[Result], name: str) -> Estimate:
@@ -112,20 +112,27 @@ def _gap(gaussian: Sequence[Result], directed: Sequence[Result], name: str) -> E
 
 def _good(results: Sequence[Result], name: str) -> Verdict:
     return Verdict.judge(
-        f"gaussian_{name}", over_seeds(results, name), direction="higher", threshold=GOOD,
+        f"gaussian_{name}",
+        over_seeds(results, name),
+        direction="higher",
+        threshold=GOOD,
         null=over_seeds(results, f"untrained_{name}").value,
         good="A Gaussian motion is identified from pixels (limits: the extremes over seeds; null: untrained).",
         bad="A Gaussian motion is not identified that well for every seed (limits: the extremes over seeds).",
-    )  # fmt: skip
+    )
 
 
 def _lower(arm: str, name: str, gap: Estimate) -> Verdict:
     return Verdict.judge(
-        f"{arm.replace('-', '_')}_behind_{name}", gap, direction="higher", threshold=LOWER, null=0.0,
+        f"{arm.replace('-', '_')}_behind_{name}",
+        gap,
+        direction="higher",
+        threshold=LOWER,
+        null=0.0,
         good=f"{TITLES[arm]}: less is identified than from a Gaussian motion of the same rate, from any seed to any.",
         bad=f"{TITLES[arm]}: that less is identified than from a Gaussian motion of the same rate is not so from every "
         "seed to every other.",
-    )  # fmt: skip
+    )
 
 
 EXPERIMENT = Experiment(

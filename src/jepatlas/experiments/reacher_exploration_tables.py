@@ -27,27 +27,54 @@ Titles = Mapping[str, str]
 def probe_figure(groups: Groups, titles: Titles) -> dict[str, Any]:
     matrix = [[float(np.maximum(-1, over_seeds(groups[arm], name).value)) for arm in titles] for name in PROBES]
     briefly = [title.replace(" ", "\n", 1) for title in titles.values()]  # narrow columns
-    return {"kind": "heatmap", "title": "R², mean over seeds", "matrix": matrix, "x": briefly,
-            "y": list(PROBES.values()),
-            "note": "What is probed: where the probe is fitted → where it is scored. What is below −1 is shown as −1."}  # fmt: skip # noqa: E501
+    return {
+        "kind": "heatmap",
+        "title": "R², mean over seeds",
+        "matrix": matrix,
+        "x": briefly,
+        "y": list(PROBES.values()),
+        "note": "What is probed: where the probe is fitted → where it is scored. What is below −1 is shown as −1.",
+    }
 
 
 def degree_figure(groups: Groups, titles: Titles) -> dict[str, Any]:
     places = list(range(1, len(SHARES) + 1))
     series = [curve(title, places, [over_seeds(groups[arm], name) for name in SHARES]) for arm, title in titles.items()]
-    return {"kind": "curves", "title": "The latents' variance over Gaussian poses", "x_label": "Hermite degree",
-            "y_label": "share of variance", "series": series,
-            "note": f"{places[-1]}: all higher degrees together. Bands: the extremes over seeds."}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "The latents' variance over Gaussian poses",
+        "x_label": "Hermite degree",
+        "y_label": "share of variance",
+        "series": series,
+        "note": f"{places[-1]}: all higher degrees together. Bands: the extremes over seeds.",
+    }
 
 
 def probe_table(results: Sequence[Result], titles: Titles) -> dict[str, Any]:
     rows = [
-        [titles[r.at["arm"]], r.at["seed"], r.status, f"{r.value('correlation'):.3f}",
-         *(cell(r.estimate(name)) for name in PROBES), cell(r.estimate(f"untrained_{SHOWN[1]}")),
-         *(f"{r.value(name):.3f}" for name in SHARES)]
+        [
+            titles[r.at["arm"]],
+            r.at["seed"],
+            r.status,
+            f"{r.value('correlation'):.3f}",
+            *(cell(r.estimate(name)) for name in PROBES),
+            cell(r.estimate(f"untrained_{SHOWN[1]}")),
+            *(f"{r.value(name):.3f}" for name in SHARES),
+        ]
         for r in results
-    ]  # fmt: skip
-    columns = ["motion", "seed", "status", "correlation of a pair", *PROBES.values(), f"untrained, {PROBES[SHOWN[1]]}",
-               *(f"degree {d}" for d in range(1, DEGREE + 1)), "beyond"]  # fmt: skip
-    return {"title": "R² with 95% intervals: fitted on → scored on; shares of variance by degree", "columns": columns,
-            "rows": rows}  # fmt: skip
+    ]
+    columns = [
+        "motion",
+        "seed",
+        "status",
+        "correlation of a pair",
+        *PROBES.values(),
+        f"untrained, {PROBES[SHOWN[1]]}",
+        *(f"degree {d}" for d in range(1, DEGREE + 1)),
+        "beyond",
+    ]
+    return {
+        "title": "R² with 95% intervals: fitted on → scored on; shares of variance by degree",
+        "columns": columns,
+        "rows": rows,
+    }

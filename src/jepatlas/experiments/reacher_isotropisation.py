@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.reacher_agents import BUDGETS, reacher_recipe
 from jepatlas.experiments.reacher_exploration import APART, gaussian_trial
@@ -77,7 +77,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         verdicts=tuple(_verdict(place, gain) for place, gain in gains.items()),
         figures=(_figure(doses, curves, ends),),
         tables=(_table(results),),
-    )  # fmt: skip
+    )
 
 
 def _r2(place: str) -> str:
@@ -111,35 +111,67 @@ def _closed(found: Sequence[Estimate], end: Estimate) -> str:
 
 def _verdict(place: Place, gain: Estimate) -> Verdict:
     return Verdict.judge(
-        f"gain_{place[1]}_stride_{place[0]}", gain, direction="higher", threshold=GAIN, null=0.0,
+        f"gain_{place[1]}_stride_{place[0]}",
+        gain,
+        direction="higher",
+        threshold=GAIN,
+        null=0.0,
         good=f"Isotropising brings recovery back: {_title(place)} (limits: the extremes over seeds).",
         bad=f"Isotropising does not gain that much for every seed: {_title(place)} (limits: the extremes over seeds).",
-    )  # fmt: skip
+    )
 
 
 def _figure(
     doses: Sequence[float], curves: Mapping[Place, list[Estimate]], ends: Mapping[str, Estimate]
 ) -> dict[str, Any]:
     panels = [
-        {"title": f"scored on {SCORES[p]}", "series": [
-            *(curve(f"frames {title}", doses, curves[k, p]) for k, title in STRIDES.items()),
-            {"name": "Gaussian exploration", "x": list(doses), "y": [ends[p].value] * len(doses), "dash": True}]}
+        {
+            "title": f"scored on {SCORES[p]}",
+            "series": [
+                *(curve(f"frames {title}", doses, curves[k, p]) for k, title in STRIDES.items()),
+                {"name": "Gaussian exploration", "x": list(doses), "y": [ends[p].value] * len(doses), "dash": True},
+            ],
+        }
         for p in PLACES
-    ]  # fmt: skip
-    return {"kind": "curves", "title": "Recovery against the dose", "x_label": "dose", "y_label": "held-out R²",
-            "panels": panels, "note": "Bands: the extremes over seeds."}  # fmt: skip
+    ]
+    return {
+        "kind": "curves",
+        "title": "Recovery against the dose",
+        "x_label": "dose",
+        "y_label": "held-out R²",
+        "panels": panels,
+        "note": "Bands: the extremes over seeds.",
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
-        [r.at.get("stride", "Gaussian motion"), r.at.get("dose", "–"), r.at["seed"], r.status,
-         *(cell(r.estimate(_r2(p))) for p in PLACES), cell(r.estimate("circle_own_own")), cell(r.estimate("degree_1")),
-         f"{r.value('correlation'):.3f}", f"{r.value('share'):.2f}", f"{r.value('distance'):.3f}"]
+        [
+            r.at.get("stride", "Gaussian motion"),
+            r.at.get("dose", "–"),
+            r.at["seed"],
+            r.status,
+            *(cell(r.estimate(_r2(p))) for p in PLACES),
+            cell(r.estimate("circle_own_own")),
+            cell(r.estimate("degree_1")),
+            f"{r.value('correlation'):.3f}",
+            f"{r.value('share'):.2f}",
+            f"{r.value('distance'):.3f}",
+        ]
         for r in results
-    ]  # fmt: skip
-    columns = ["stride", "dose", "seed", "status", *(f"R², {SCORES[p]}" for p in PLACES),
-               "R² of sines and cosines, own episodes", "linear share of variance", "correlation of a pair",
-               "effective share of the pairs", "distance from the Gaussian"]  # fmt: skip
+    ]
+    columns = [
+        "stride",
+        "dose",
+        "seed",
+        "status",
+        *(f"R², {SCORES[p]}" for p in PLACES),
+        "R² of sines and cosines, own episodes",
+        "linear share of variance",
+        "correlation of a pair",
+        "effective share of the pairs",
+        "distance from the Gaussian",
+    ]
     return {"title": "Every run, with 95% intervals", "columns": columns, "rows": rows}
 
 

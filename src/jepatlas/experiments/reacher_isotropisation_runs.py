@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import from_plain
-from jepatlas.base.records import Estimate, Pairs
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.config import from_plain
+from jepatlas.core.records import Estimate, Pairs
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.data import WindowStream
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.reacher_agents import learn, reacher_of
 from jepatlas.experiments.reacher_runs import measured
 from jepatlas.identify import Isotropised, fit_isotropy, isotropic_resample
 from jepatlas.recipes import HeldOut, WorldModelRecipe, gather_episodes
-from jepatlas.views import WindowStream
 
 __all__ = ["WeightedPairs", "isotropised", "run"]
 
@@ -35,9 +35,16 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 def _windows(recipe: WorldModelRecipe, data: HeldOut) -> WindowStream:
     """All pairs of frames of the episodes to learn from."""
     return WindowStream(
-        data.episodes, recipe.training.batch_size, recipe.seed, skip=recipe.stride,
-        x=data.x, u=data.u, z=data.z, episodes=data.learnt, preload=True,
-    )  # fmt: skip
+        data.episodes,
+        recipe.training.batch_size,
+        recipe.seed,
+        skip=recipe.stride,
+        x=data.x,
+        u=data.u,
+        z=data.z,
+        episodes=data.learnt,
+        preload=True,
+    )
 
 
 def isotropised(windows: WindowStream, dose: float) -> Isotropised:

@@ -15,13 +15,13 @@ from itertools import product
 
 import numpy as np
 
-from jepatlas.base.linear import least_squares
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.linear import least_squares
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.reacher_agents import reacher_of
 from jepatlas.identify import degree_variances
-from jepatlas.planning import LatentEpisodes, TrainedModel, latent_episodes
+from jepatlas.workflows.plan import LatentEpisodes, TrainedModel, latent_episodes
 from jepatlas.worlds import OrnsteinUhlenbeckMotion
 
 __all__ = ["DEGREE", "PLACES", "TARGETS", "Poses", "degree_shares", "gaussian_poses", "probe", "probes"]
@@ -107,5 +107,6 @@ def degree_shares(poses: Poses, seed: int) -> dict[str, Estimate]:
     total = found["total"].value
     return {
         name: Estimate(e.value / total, e.low / total, e.high / total, e.n)
-        for name, e in found.items() if name.startswith("degree_") or name == "beyond"
-    }  # fmt: skip
+        for name, e in found.items()
+        if name.startswith("degree_") or name == "beyond"
+    }

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import spearman
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import spearman
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.reacher_agents import reacher_recipe
 from jepatlas.experiments.reacher_runs import probed
@@ -65,14 +65,15 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         "holds" if all(rules) else "holds in part" if any(rules) else "does not hold",
         f"R² of the angles on Gaussian poses at ρ = {', '.join(f'{r:g}: {cell(e)}' for r, e in found.items())} (asked "
         f"for: at most {LESS} below the published one). Rank correlation with ρ over runs: {cell(growth)}. With "
-        f"strides at ρ = {STRIDED}: " + ", ".join(f"{k} (ρᵏ = {STRIDED**k:.2f}) {cell(e)}" for k, e in strided.items())
+        f"strides at ρ = {STRIDED}: "
+        + ", ".join(f"{k} (ρᵏ = {STRIDED**k:.2f}) {cell(e)}" for k, e in strided.items())
         + f"; from the curve over ρ they are {', '.join(f'{gap.value:+z.3f}' for gap in gaps.values())} away (asked "
         f"for: within {NEAR}).",
         short=f"R² {found[rhos[0]].value:.2f} at ρ = {rhos[0]:g}, {max(e.value for e in found.values()):.2f} at best",
         verdicts=(_short(rhos, short), _grows(growth), *(_strides(k, gap) for k, gap in gaps.items())),
         figures=(_figure(found, strided),),
         tables=(_table(results),),
-    )  # fmt: skip
+    )
 
 
 def _mean(results: Sequence[Result], rho: float, stride: int) -> Estimate:
@@ -96,49 +97,82 @@ def _short(rhos: Sequence[float], short: dict[float, float]) -> Verdict:
     values = list(short.values())
     found = Estimate(max(values), min(values), max(values), len(rhos))
     return Verdict.judge(
-        "below_published", found, direction="lower", threshold=LESS,
+        "below_published",
+        found,
+        direction="lower",
+        threshold=LESS,
         good="At no ρ is R² lower than published (largest shortfall; limits: the extremes over ρ).",
         bad="At some ρ R² is lower than published (largest shortfall; limits: the extremes over ρ).",
-    )  # fmt: skip
+    )
 
 
 def _grows(growth: Estimate) -> Verdict:
     return Verdict.judge(
-        "growth_with_rho", growth, direction="higher", threshold=0.0, null=0.0,
+        "growth_with_rho",
+        growth,
+        direction="higher",
+        threshold=0.0,
+        null=0.0,
         good="Recovery grows with ρ (rank correlation over runs).",
         bad="That recovery grows with ρ is not shown (rank correlation over runs).",
-    )  # fmt: skip
+    )
 
 
 def _strides(stride: int, gap: Estimate) -> Verdict:
     size = np.abs([gap.low, gap.high, gap.value])
     low = 0.0 if gap.low <= 0 <= gap.high else float(size.min())
     return Verdict.judge(
-        f"stride_{stride}_from_the_curve", Estimate(float(size[2]), low, float(size.max()), gap.n), direction="lower",
-        threshold=NEAR, good=f"A stride of {stride} does what a lower ρ does (limits: the extremes over seeds).",
+        f"stride_{stride}_from_the_curve",
+        Estimate(float(size[2]), low, float(size.max()), gap.n),
+        direction="lower",
+        threshold=NEAR,
+        good=f"A stride of {stride} does what a lower ρ does (limits: the extremes over seeds).",
         bad=f"A stride of {stride} is not the same as a lower ρ for every seed (limits: the extremes over seeds).",
-    )  # fmt: skip
+    )
 
 
 def _figure(found: dict[float, Estimate], strided: dict[int, Estimate]) -> dict[str, Any]:
     places = [STRIDED**stride for stride in strided]
-    return {"kind": "curves", "title": "Recovery against the correlation of a pair", "x_label": "correlation",
-            "y_label": "held-out R², Gaussian poses",
-            "series": [curve("ρ, stride 1", list(found), list(found.values())),
-                       curve(f"strides at ρ = {STRIDED}", places, list(strided.values()), points=True),
-                       {"name": "published", "x": list(found), "y": [PUBLISHED[rho] for rho in found], "dash": True}],
-            "note": "Bands: the extremes over seeds."}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Recovery against the correlation of a pair",
+        "x_label": "correlation",
+        "y_label": "held-out R², Gaussian poses",
+        "series": [
+            curve("ρ, stride 1", list(found), list(found.values())),
+            curve(f"strides at ρ = {STRIDED}", places, list(strided.values()), points=True),
+            {"name": "published", "x": list(found), "y": [PUBLISHED[rho] for rho in found], "dash": True},
+        ],
+        "note": "Bands: the extremes over seeds.",
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
     rows = [
-        [r.at["rho"], r.at["stride"], f"{r.at['rho'] ** r.at['stride']:.3f}", r.at["seed"], r.status,
-         cell(r.estimate(R2)), cell(r.estimate("angles_own_own")), cell(r.estimate(f"untrained_{R2}")),
-         cell(r.estimate("degree_1"))]
+        [
+            r.at["rho"],
+            r.at["stride"],
+            f"{r.at['rho'] ** r.at['stride']:.3f}",
+            r.at["seed"],
+            r.status,
+            cell(r.estimate(R2)),
+            cell(r.estimate("angles_own_own")),
+            cell(r.estimate(f"untrained_{R2}")),
+            cell(r.estimate("degree_1")),
+        ]
         for r in results
-    ]  # fmt: skip
-    columns = ["ρ", "stride", "correlation", "seed", "status", "R², Gaussian poses", "R², held-out episodes",
-               "R², untrained", "linear share of variance"]  # fmt: skip
+    ]
+    columns = [
+        "ρ",
+        "stride",
+        "correlation",
+        "seed",
+        "status",
+        "R², Gaussian poses",
+        "R², held-out episodes",
+        "R², untrained",
+        "linear share of variance",
+    ]
     return {"title": "Every run, with 95% intervals", "columns": columns, "rows": rows}
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.reacher_agents import BUDGETS, learn, reacher_of
 from jepatlas.experiments.reacher_probes import probes
-from jepatlas.planning import TrainedModel
 from jepatlas.recipes import WorldModelRecipe, build_windows, build_world_model, gather_episodes
+from jepatlas.workflows.plan import TrainedModel
 
 __all__ = ["measured", "probed", "run"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.registration_energies_runs import EFFORTS, SEGMENTS, run
 from jepatlas.experiments.tables import cell, curve, over_seeds
@@ -84,18 +84,30 @@ def _order(errors: Sequence[float]) -> float:
 
 def _verdict(results: Sequence[Result]) -> Verdict:
     return Verdict.judge(
-        "error", over_seeds(results, f"error_{SEGMENTS[-1]}"), direction="lower", threshold=CLOSE,
+        "error",
+        over_seeds(results, f"error_{SEGMENTS[-1]}"),
+        direction="lower",
+        threshold=CLOSE,
         good="Paths of least action have the length that the closed form says.",
         bad="Paths of least action are longer than the closed form says: too few segments, or not minimal.",
-    )  # fmt: skip
+    )
 
 
 def _convergence(errors: Sequence[Estimate]) -> dict[str, Any]:
     second = [errors[0].value * (SEGMENTS[0] / segments) ** 2 for segments in SEGMENTS]
-    series = [curve("paths of least action", SEGMENTS, errors),
-              {"name": "second order", "x": list(SEGMENTS), "y": second, "dash": True}]  # fmt: skip
-    return {"kind": "curves", "title": "Maps of an interval", "x_label": "segments", "log_x": True, "log_y": True,
-            "y_label": "relative error against the closed form", "series": series}  # fmt: skip
+    series = [
+        curve("paths of least action", SEGMENTS, errors),
+        {"name": "second order", "x": list(SEGMENTS), "y": second, "dash": True},
+    ]
+    return {
+        "kind": "curves",
+        "title": "Maps of an interval",
+        "x_label": "segments",
+        "log_x": True,
+        "log_y": True,
+        "y_label": "relative error against the closed form",
+        "series": series,
+    }
 
 
 def _there_and_back(results: Sequence[Result]) -> dict[str, Any]:
@@ -104,8 +116,13 @@ def _there_and_back(results: Sequence[Result]) -> dict[str, Any]:
         {"name": name, "points": True, "x": [there for there, _ in found], "y": [back for _, back in found]}
         for name, found in pairs.items()
     ]
-    return {"kind": "curves", "title": "Landmarks in the plane", "x_label": "energy there", "y_label": "energy back",
-            "series": series}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Landmarks in the plane",
+        "x_label": "energy there",
+        "y_label": "energy back",
+        "series": series,
+    }
 
 
 def _interval_table(results: Sequence[Result]) -> dict[str, Any]:
@@ -126,5 +143,6 @@ def _landmark_table(results: Sequence[Result]) -> dict[str, Any]:
     return {"title": "There and back, means over seeds [extremes]", "columns": columns, "rows": [*rows, exact, strain]}
 
 
-EXPERIMENT = Experiment("registration-energies", "The effort of deforming one thing into another", CLAIM, trials,
-                        conclude)  # fmt: skip
+EXPERIMENT = Experiment(
+    "registration-energies", "The effort of deforming one thing into another", CLAIM, trials, conclude
+)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.energy.action import minimal_paths
 from jepatlas.energy.audit import closure
 from jepatlas.energy.audit.asymmetry import asymmetry_index

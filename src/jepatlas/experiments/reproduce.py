@@ -13,10 +13,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import read_json, write_bytes, write_json
-from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Record
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import read_json, write_bytes, write_json
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Record
 from jepatlas.experiments.experiment import Experiment, Finding, Result, Scale, run_trial
 from jepatlas.experiments.image_control_runs import VARIABLE
 from jepatlas.training import OpenExecutor, SweepResult, sweep
@@ -131,8 +131,10 @@ def check_publishable(scale: Scale, without: Sequence[str] = ()) -> None:
     if scale == "tiny":
         raise InputError("A tiny run says nothing about a claim and is not published. Use --scale small or paper.")
     if without:
-        raise InputError(f"A record is published of all scenes, but there are no images of {', '.join(without)}: "
-                         f"{VARIABLE} is to name a folder that has them. Without, leave out --publish.")  # fmt: skip
+        raise InputError(
+            f"A record is published of all scenes, but there are no images of {', '.join(without)}: "
+            f"{VARIABLE} is to name a folder that has them. Without, leave out --publish."
+        )
 
 
 def shipped_results() -> Path:

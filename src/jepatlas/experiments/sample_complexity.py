@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import spearman
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import spearman
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.experiments.spectral_solver import run_spectral, run_trained
@@ -53,8 +53,10 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
         for s in range(seed, seed + plan.seeds):
             recipe = replace(recipe_for(scale, world, steps=plan.steps, seed=s), pool=pairs)
             settings = {"recipe": to_plain(recipe), "pairs": pairs}
-            both += [Trial({"method": method, "pairs": pairs, "seed": s}, run, settings)
-                     for method, run in zip(METHODS, (run_trained, run_spectral), strict=True)]  # fmt: skip
+            both += [
+                Trial({"method": method, "pairs": pairs, "seed": s}, run, settings)
+                for method, run in zip(METHODS, (run_trained, run_spectral), strict=True)
+            ]
     return both
 
 
@@ -69,13 +71,16 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         + "; ".join(f"{m} {enough[m]}" for m in METHODS)
         + ". Rank correlation of R² with the number of pairs: "
         + "; ".join(f"{m} {cell(growth[m])}" for m in METHODS)
-        + f". With {pairs[0]:,} pairs: " + "; ".join(f"{m} {means[m, pairs[0]].value:.3f}" for m in METHODS)
-        + f"; with {pairs[-1]:,}: " + "; ".join(f"{m} {means[m, pairs[-1]].value:.3f}" for m in METHODS) + ".",
+        + f". With {pairs[0]:,} pairs: "
+        + "; ".join(f"{m} {means[m, pairs[0]].value:.3f}" for m in METHODS)
+        + f"; with {pairs[-1]:,}: "
+        + "; ".join(f"{m} {means[m, pairs[-1]].value:.3f}" for m in METHODS)
+        + ".",
         short="pairs: " + ", ".join(f"{m} {enough[m]}" for m in METHODS),
         verdicts=tuple(_verdict(m, growth[m]) for m in METHODS),
         figures=(_figure(means, pairs),),
         tables=(_table(means, pairs),),
-    )  # fmt: skip
+    )
 
 
 def _enough(means: Sequence[Estimate], pairs: Sequence[int]) -> str:
@@ -92,15 +97,25 @@ def _growth(results: Sequence[Result]) -> Estimate:
 
 def _verdict(method: str, growth: Estimate) -> Verdict:
     return Verdict.judge(
-        f"growth_{method.lower()}", growth, direction="higher", threshold=0.0, null=0.0,
+        f"growth_{method.lower()}",
+        growth,
+        direction="higher",
+        threshold=0.0,
+        null=0.0,
         good="Recovery grows with the number of pairs (rank correlation over runs).",
         bad="That recovery grows with the number of pairs is not shown.",
-    )  # fmt: skip
+    )
 
 
 def _figure(means: dict[tuple[str, int], Estimate], pairs: Sequence[int]) -> dict[str, Any]:
-    return {"kind": "curves", "title": "Recovery against data", "x_label": "pairs", "y_label": "held-out R²",
-            "log_x": True, "series": [curve(m, pairs, [means[m, p] for p in pairs]) for m in METHODS]}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Recovery against data",
+        "x_label": "pairs",
+        "y_label": "held-out R²",
+        "log_x": True,
+        "series": [curve(m, pairs, [means[m, p] for p in pairs]) for m in METHODS],
+    }
 
 
 def _table(means: dict[tuple[str, int], Estimate], pairs: Sequence[int]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale
 from jepatlas.experiments.scaling_runs import CONTROL, SCALES, STUDIED, trials
 from jepatlas.experiments.tables import at, cell, curve, mean_over_seeds, over_seeds
@@ -114,10 +114,13 @@ def _listed(chosen: Sequence[Result], objective: str) -> str:
 
 def _verdict(name: str, estimate: Estimate, wanted: float) -> Verdict:
     return Verdict.judge(
-        f"r2_{name}", estimate, direction="higher", threshold=wanted,
+        f"r2_{name}",
+        estimate,
+        direction="higher",
+        threshold=wanted,
         good="At the largest N the matched encoder recovers the state (limits: the extremes over seeds).",
         bad="At the largest N the state is not recovered at every seed (limits: the extremes over seeds).",
-    )  # fmt: skip
+    )
 
 
 def _figure(chosen: Sequence[Result]) -> dict[str, Any]:
@@ -128,19 +131,27 @@ def _figure(chosen: Sequence[Result]) -> dict[str, Any]:
         {"title": "generic encoder (MLP)", "series": _series([*at(chosen, encoder="mlp"), *raw])},
     ]
     return {
-        "kind": "curves", "title": "Recovery against dimension", "x_label": "dimension N", "log_x": True,
-        "y_label": "held-out R² (middle: 1 − R²)", "panels": panels,
+        "kind": "curves",
+        "title": "Recovery against dimension",
+        "x_label": "dimension N",
+        "log_x": True,
+        "y_label": "held-out R² (middle: 1 − R²)",
+        "panels": panels,
         "note": "Bands are the extremes over seeds; of one seed, its 95% interval over samples.",
-    }  # fmt: skip
+    }
 
 
 def _series(chosen: Sequence[Result]) -> list[dict[str, Any]]:
     names = dict.fromkeys(str(result.at["objective"]) for result in chosen)
     return [
-        curve(NAMES.get(name, name), _dims(chosen, name), [_score(chosen, name, dim) for dim in _dims(chosen, name)],
-              **({"dash": True} if name in (CONTROL, "raw") else {}))
+        curve(
+            NAMES.get(name, name),
+            _dims(chosen, name),
+            [_score(chosen, name, dim) for dim in _dims(chosen, name)],
+            **({"dash": True} if name in (CONTROL, "raw") else {}),
+        )
         for name in names
-    ]  # fmt: skip
+    ]
 
 
 def _missing(chosen: Sequence[Result]) -> list[dict[str, Any]]:
@@ -155,12 +166,27 @@ def _table(results: Sequence[Result], chosen: Sequence[Result]) -> dict[str, Any
         starts = [result for result in results if _point(result) == _point(best)]
         objective, status = best.at["objective"], ", ".join(sorted({result.status for result in starts}))
         rows.append(
-            [best.at["encoder"], NAMES.get(objective, objective), best.at["dim"], best.at["seed"], status,
-             ", ".join(f"{result.value('r2'):.4f}" for result in starts), cell(best.estimate("r2"), 4),
-             "–" if np.isnan(best.value("variance")) else f"{best.value('variance'):.2g}"]
-        )  # fmt: skip
-    columns = ["encoder", "objective", "N", "seed", "status", "R² of each start", "R² of the one with the least loss",
-               "its least variance"]  # fmt: skip
+            [
+                best.at["encoder"],
+                NAMES.get(objective, objective),
+                best.at["dim"],
+                best.at["seed"],
+                status,
+                ", ".join(f"{result.value('r2'):.4f}" for result in starts),
+                cell(best.estimate("r2"), 4),
+                "–" if np.isnan(best.value("variance")) else f"{best.value('variance'):.2g}",
+            ]
+        )
+    columns = [
+        "encoder",
+        "objective",
+        "N",
+        "seed",
+        "status",
+        "R² of each start",
+        "R² of the one with the least loss",
+        "its least variance",
+    ]
     return {"title": "All runs", "columns": columns, "rows": rows}
 
 

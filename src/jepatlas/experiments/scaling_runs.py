@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import derive, torch_generator
-from jepatlas.encoders import CouplingConfig, MLPConfig
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import derive, torch_generator
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import inform, r2_of_state
 from jepatlas.experiments.settings import recipe_for
+from jepatlas.nn import CouplingConfig, MLPConfig
 from jepatlas.objectives import CovarianceConfig, InfoNCEConfig, LeJEPAConfig, PairObjective, SIGRegConfig
 from jepatlas.recipes import Recipe, build_batches
-from jepatlas.runs import load_objective, train_job
+from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import Coupling, LatentWorld, OrnsteinUhlenbeck
 
 __all__ = ["CONTROL", "SCALES", "STUDIED", "Part", "Plan", "run_raw", "run_trained", "trials"]
@@ -59,11 +59,15 @@ class Plan:
 LEARNED = (*STUDIED, CONTROL, "InfoNCE-learned")
 SCALES = {
     "tiny": Plan(
-        0.98, MLPConfig(width=16, depth=2), 8,
+        0.98,
+        MLPConfig(width=16, depth=2),
+        8,
         (Part("coupling", 2, 20, 1e-2, 1, starts=2), Part("coupling", 8, 20, 1e-2, 1), Part("mlp", 2, 20, 1e-2, 1)),
     ),
     "small": Plan(
-        0.98, MLPConfig(width=256, depth=2), 64,
+        0.98,
+        MLPConfig(width=256, depth=2),
+        64,
         (
             # Wide layers have small weights: the learning rate falls with N. Chosen in pilots that saw loss and R² of
             # SIGReg and VICReg; the others take the same rates, untuned.
@@ -76,13 +80,15 @@ SCALES = {
         ),
     ),
     "paper": Plan(
-        0.999, MLPConfig(width=256, depth=4), 256,
+        0.999,
+        MLPConfig(width=256, depth=4),
+        256,
         (
             *(Part("coupling", 2**k, 20_000, 3e-3, 5, 3 if k <= 5 else 1, LEARNED) for k in range(1, 11)),
             *(Part("mlp", 2**k, 20_000, 3e-3, 5) for k in range(1, 7)),
         ),
     ),
-}  # fmt: skip
+}
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
@@ -145,8 +151,9 @@ def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     found = {"r2": r2_of_state(h.numpy(), z.numpy(), recipe.seed)}
     verdicts = inform(found, "held-out R² of the state") + inform(
         {"loss": _loss(recipe, objective), "variance": _least_variance(h)},
-        "on fresh pairs; and the smallest variance of a latent", "lower",
-    )  # fmt: skip
+        "on fresh pairs; and the smallest variance of a latent",
+        "lower",
+    )
     return record | {"verdicts": verdicts}
 
 

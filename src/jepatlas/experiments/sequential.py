@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jepatlas.base.linear import ridge as ridge_map
+from jepatlas.core.linear import ridge as ridge_map
 from jepatlas.identify.spectral.ladder import polynomials
 from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions
 

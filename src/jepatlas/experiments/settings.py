@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jepatlas.base.config import to_plain
-from jepatlas.encoders import MLPConfig
+from jepatlas.core.config import to_plain
+from jepatlas.data import Siblings
 from jepatlas.experiments.experiment import Scale, Trial
+from jepatlas.nn import MLPConfig
 from jepatlas.objectives import CovarianceConfig, InfoNCEConfig, LeJEPAConfig, SIGRegConfig
 from jepatlas.recipes import Recipe
-from jepatlas.runs import run_job
 from jepatlas.training import CosineSchedule, TrainingConfig
-from jepatlas.views import Siblings
+from jepatlas.workflows.runs import run_job
 from jepatlas.worlds import LatentWorld
 
 __all__ = ["STUDIED", "recipe_for", "trained"]
@@ -36,9 +36,13 @@ def recipe_for(scale: Scale, world: LatentWorld, *, steps: int, seed: int, weigh
     """LeJEPA on a world. `paper` sees pairs of siblings, as the study does; the others a state and its successor."""
     if scale == "paper":
         return Recipe(
-            seed=seed, world=world, pairs=Siblings(), encoder=MLPConfig(width=256, depth=4),
-            objective=LeJEPAConfig(weight=weight, sigreg=PAPER_SIGREG), training=replace(PAPER_TRAINING, steps=steps),
-        )  # fmt: skip
+            seed=seed,
+            world=world,
+            pairs=Siblings(),
+            encoder=MLPConfig(width=256, depth=4),
+            objective=LeJEPAConfig(weight=weight, sigreg=PAPER_SIGREG),
+            training=replace(PAPER_TRAINING, steps=steps),
+        )
     training = TrainingConfig(steps=steps, checkpoint_every=max(steps, 1))
     return Recipe(seed=seed, world=world, objective=LeJEPAConfig(weight=weight), training=training)
 

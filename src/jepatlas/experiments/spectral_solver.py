@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.latents import fit_spectral, fresh, inform, r2_of_state, sample
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.experiments.tables import at, cell, over_seeds
 from jepatlas.recipes import Recipe
-from jepatlas.runs import load_objective, train_job
+from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 
 __all__ = ["EXPERIMENT", "run_spectral", "run_trained"]
@@ -64,8 +64,10 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
         for s in range(seed, seed + plan.seeds):
             settings = {"recipe": to_plain(recipe_for(scale, world, steps=plan.steps, seed=s)), "pairs": plan.pairs}
             where = {"dim": dim, "mixing": kind, "seed": s}
-            both += [Trial({"method": "LeJEPA"} | where, run_trained, settings),
-                     Trial({"method": "spectral"} | where, run_spectral, settings)]  # fmt: skip
+            both += [
+                Trial({"method": "LeJEPA"} | where, run_trained, settings),
+                Trial({"method": "spectral"} | where, run_spectral, settings),
+            ]
     return both
 
 
@@ -128,10 +130,13 @@ def _compare(results: Sequence[Result], dim: int, mixing: str) -> dict[str, Any]
 
 def _verdict(row: dict[str, Any]) -> Verdict:
     return Verdict.judge(
-        f"times_less_cpu_{row['dim']}d_{row['mixing']}", row["times"], direction="higher", threshold=MANY,
+        f"times_less_cpu_{row['dim']}d_{row['mixing']}",
+        row["times"],
+        direction="higher",
+        threshold=MANY,
         good="CPU time of SGD over that of the eigenproblem (limits: the extremes over seeds).",
         bad="CPU time of SGD over that of the eigenproblem (limits: the extremes over seeds) is less than asked for.",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result], worlds: Sequence[tuple[int, str]]) -> dict[str, Any]:
@@ -139,13 +144,27 @@ def _figure(results: Sequence[Result], worlds: Sequence[tuple[int, str]]) -> dic
     panels = []
     for dim, mixing in worlds:
         runs = {method: at(results, method=method, dim=dim, mixing=mixing) for method in ("LeJEPA", "spectral")}
-        panels.append({"title": f"{dim}-D {mixing}", "series": [
-            {"name": m, "x": [run.value("cpu_seconds") for run in found], "y": [run.value("r2") for run in found],
-             "points": True}
-            for m, found in runs.items()
-        ]})  # fmt: skip
-    return {"kind": "curves", "title": "Recovery against CPU time, every run", "x_label": "CPU seconds",
-            "y_label": "held-out R²", "panels": panels}  # fmt: skip
+        panels.append(
+            {
+                "title": f"{dim}-D {mixing}",
+                "series": [
+                    {
+                        "name": m,
+                        "x": [run.value("cpu_seconds") for run in found],
+                        "y": [run.value("r2") for run in found],
+                        "points": True,
+                    }
+                    for m, found in runs.items()
+                ],
+            }
+        )
+    return {
+        "kind": "curves",
+        "title": "Recovery against CPU time, every run",
+        "x_label": "CPU seconds",
+        "y_label": "held-out R²",
+        "panels": panels,
+    }
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.experiments.straight_plans_runs import LATENTS, WAYS, run
@@ -53,11 +53,18 @@ SCALES = {
 def trials(scale: Scale, seed: int) -> list[Trial]:
     plan, law = SCALES[scale], OrnsteinUhlenbeck(dim=2, rho=0.95)
     return [
-        Trial({"mixing": mixing.kind, "seed": s}, run,
-              {"recipe": to_plain(recipe_for(scale, LatentWorld(law, mixing), steps=plan.steps, seed=s)),
-               "tasks": plan.tasks, "libraries": list(plan.libraries)})
-        for mixing in MIXINGS for s in range(seed, seed + plan.seeds)
-    ]  # fmt: skip
+        Trial(
+            {"mixing": mixing.kind, "seed": s},
+            run,
+            {
+                "recipe": to_plain(recipe_for(scale, LatentWorld(law, mixing), steps=plan.steps, seed=s)),
+                "tasks": plan.tasks,
+                "libraries": list(plan.libraries),
+            },
+        )
+        for mixing in MIXINGS
+        for s in range(seed, seed + plan.seeds)
+    ]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
@@ -108,11 +115,14 @@ def _verdict(results: Sequence[Result], way: str) -> Verdict:
     ratios = [_relative(result, "trained", way) for result in results]
     found = Estimate(float(np.mean(ratios)), min(ratios), max(ratios), len(ratios))
     return Verdict.judge(
-        f"detour_{way}", found, direction="lower", threshold=STRAIGHT,
+        f"detour_{way}",
+        found,
+        direction="lower",
+        threshold=STRAIGHT,
         null=float(np.mean([_relative(result, "observed", way) for result in results])),
         good="Straight lines in the latent are as straight as those of the state (limits: the extremes over worlds).",
         bad="Straight lines in the latent are longer in truth than those of the state (limits: the extremes).",
-    )  # fmt: skip
+    )
 
 
 def _figure(results: Sequence[Result], scale: Scale) -> dict[str, Any]:
@@ -125,20 +135,33 @@ def _figure(results: Sequence[Result], scale: Scale) -> dict[str, Any]:
             series.append(curve(f"{said}, neighbours", sizes, looked_up))
             series.append({"name": f"{said}, dynamics", "x": list(sizes), "y": [planned] * len(sizes), "dash": True})
         panels.append({"title": mixing, "series": series})
-    return {"kind": "curves", "title": "Straight lines in the latent: how long they are in truth",
-            "x_label": "states in the library", "y_label": "length / straight way", "log_x": True, "log_y": True,
-            "panels": panels}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Straight lines in the latent: how long they are in truth",
+        "x_label": "states in the library",
+        "y_label": "length / straight way",
+        "log_x": True,
+        "log_y": True,
+        "panels": panels,
+    }
 
 
 def _table(results: Sequence[Result], scale: Scale) -> dict[str, Any]:
     sized = [(way, size) for way in ("neighbours", "actions") for size in SCALES[scale].libraries]
     ways = {"dynamics": WAYS["dynamics"]} | {f"{way}_{size}": f"{WAYS[way]}, {size:,}" for way, size in sized}
     rows = [
-        [mixing, said, cell(over_seeds(chosen, f"{name}_r2")), title,
-         *(cell(over_seeds(chosen, f"{name}_{way}_{what}")) for what in ("detour", "miss"))]
-        for mixing in dict.fromkeys(r.at["mixing"] for r in results) for chosen in [at(results, mixing=mixing)]
-        for name, said in LATENTS.items() for way, title in ways.items()
-    ]  # fmt: skip
+        [
+            mixing,
+            said,
+            cell(over_seeds(chosen, f"{name}_r2")),
+            title,
+            *(cell(over_seeds(chosen, f"{name}_{way}_{what}")) for what in ("detour", "miss")),
+        ]
+        for mixing in dict.fromkeys(r.at["mixing"] for r in results)
+        for chosen in [at(results, mixing=mixing)]
+        for name, said in LATENTS.items()
+        for way, title in ways.items()
+    ]
     columns = ["mixing", "latent", "R²", "followed by", "length / straight way", "left to the goal / way"]
     return {"title": "Medians over tasks, mean over seeds [extremes]", "columns": columns, "rows": rows}
 

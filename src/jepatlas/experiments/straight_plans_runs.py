@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator, torch_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator, torch_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.latents import inform, r2_of_state
 from jepatlas.experiments.ou_actions import See, Walked, eyes, true_system, walked
 from jepatlas.plan import (
@@ -31,7 +31,7 @@ from jepatlas.plan import (
     nearest_rows,
     waypoints,
 )
-from jepatlas.runs import load_objective, train_job
+from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import LatentWorld
 from jepatlas.worlds.random_matrices import semi_orthogonal
 

@@ -8,11 +8,24 @@ from typing import Any
 import numpy as np
 import scipy  # its parts are loaded when they are asked for
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result
 
-__all__ = ["at", "bars", "cell", "curve", "extremes", "factor_over_seeds", "grouped", "mean_over_seeds", "over_seeds",
-           "over_seeds_and_groups", "plain", "spread", "student"]  # fmt: skip
+__all__ = [
+    "at",
+    "bars",
+    "cell",
+    "curve",
+    "extremes",
+    "factor_over_seeds",
+    "grouped",
+    "mean_over_seeds",
+    "over_seeds",
+    "over_seeds_and_groups",
+    "plain",
+    "spread",
+    "student",
+]
 
 
 def cell(estimate: Estimate, digits: int = 3) -> str:
@@ -103,8 +116,10 @@ def over_seeds_and_groups(results: Sequence[Result], name: str, among: int = 1) 
     known = [one for one in own if np.isfinite([one.value, one.low, one.high]).all()]
     if len(known) < found.n or not known:
         return Estimate(found.value, -np.inf, np.inf, found.n)
-    below, above = (wider * float(np.mean([abs(one.value - end(one)) for one in known]))
-                    for end in (lambda one: one.low, lambda one: one.high))  # fmt: skip
+    below, above = (
+        wider * float(np.mean([abs(one.value - end(one)) for one in known]))
+        for end in (lambda one: one.low, lambda one: one.high)
+    )
     low, high = found.value - np.hypot(found.value - found.low, below), np.hypot(found.high - found.value, above)
     return Estimate(found.value, float(low), float(found.value + high), found.n)
 

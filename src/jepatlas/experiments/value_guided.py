@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.planning_methods import FOUR, METHODS
 from jepatlas.experiments.planning_outcomes import by_seed, difference, points, share
@@ -84,20 +84,28 @@ def _best(results: Sequence[Result], world: str) -> str:
 def _verdicts(name: str, gaps: Mapping[str, Estimate]) -> list[Verdict]:
     return [
         Verdict.judge(
-            f"{name}_{world.replace(' ', '_').replace('-', '_')}", gap, direction="higher", threshold=0.0,
+            f"{name}_{world.replace(' ', '_').replace('-', '_')}",
+            gap,
+            direction="higher",
+            threshold=0.0,
             good="The learned energy leads to more goals than distance in the latents.",
             bad="The learned energy is not shown to lead to more goals than distance in the latents.",
         )
         for world, gap in gaps.items()
-    ]  # fmt: skip
+    ]
 
 
 def _figure(results: Sequence[Result], worlds: Sequence[str]) -> dict[str, Any]:
     methods = [method for (method,) in grouped(results, "method")]
     rows = [[share(at(results, world=world, method=method)).value for world in worlds] for method in methods]
     rows.append([share(at(results, world=world), "chance").value for world in worlds])
-    return {"kind": "heatmap", "title": "Share of goals reached", "matrix": rows, "x": list(worlds),
-            "y": [*methods, "random actions"]}  # fmt: skip
+    return {
+        "kind": "heatmap",
+        "title": "Share of goals reached",
+        "matrix": rows,
+        "x": list(worlds),
+        "y": [*methods, "random actions"],
+    }
 
 
 def _table(results: Sequence[Result]) -> dict[str, Any]:
@@ -110,8 +118,11 @@ def _table(results: Sequence[Result]) -> dict[str, Any]:
         for (world,), runs in grouped(results, "world").items()
     ]
     columns = ["world", "method", "published", "here [95%]", "of each seed", "tasks"]
-    return {"title": "Share of goals reached; starts and goals that no training has seen", "columns": columns,
-            "rows": rows}  # fmt: skip
+    return {
+        "title": "Share of goals reached; starts and goals that no training has seen",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 def _published(world: str, method: str) -> str:
@@ -122,8 +133,11 @@ def _published(world: str, method: str) -> str:
 def _pairs(results: Sequence[Result], world: str) -> dict[str, Any]:
     runs = {method: found for (method,), found in grouped(at(results, world=world), "method").items()}
     rows = [[one, *(points(difference(runs[one], runs[two])) if one != two else "" for two in runs)] for one in runs]
-    return {"title": f"{world.capitalize()}: points of success, row less column, on the same tasks [95%]",
-            "columns": ["", *runs], "rows": rows}  # fmt: skip
+    return {
+        "title": f"{world.capitalize()}: points of success, row less column, on the same tasks [95%]",
+        "columns": ["", *runs],
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("value-guided", "Value-guided planning", CLAIM, trials, conclude)

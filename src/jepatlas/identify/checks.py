@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.arrays import check_finite, check_rows
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
+from jepatlas.core.arrays import check_finite, check_rows
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split
 
 __all__ = [
     "as_arrays",

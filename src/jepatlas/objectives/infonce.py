@@ -24,11 +24,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.distributed import gather_rows
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss
-from jepatlas.base.stats import batch_covariance
+from jepatlas.core.config import check_literals
+from jepatlas.core.distributed import gather_rows
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss
+from jepatlas.core.stats import batch_covariance
 from jepatlas.objectives.pairwise import PairObjective, Parts
 from jepatlas.objectives.whitening import whiten
 

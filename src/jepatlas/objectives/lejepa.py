@@ -15,9 +15,9 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss
 from jepatlas.objectives.pairwise import PairObjective, Parts
 from jepatlas.objectives.sigreg import SIGReg, SIGRegConfig
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.arrays import check_latents
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss, Pairs
+from jepatlas.core.arrays import check_latents
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss, Pairs
 
 __all__ = ["PairObjective", "Parts", "at_least_float32"]
 

@@ -15,10 +15,10 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from jepatlas.base.distributed import gather_rows
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
-from jepatlas.base.stats import batch_covariance, epps_pulley
+from jepatlas.core.distributed import gather_rows
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
+from jepatlas.core.stats import batch_covariance, epps_pulley
 from jepatlas.objectives.infonce import contrast, gaussian_similarity
 from jepatlas.objectives.sigreg import SIGRegConfig, draw_slices
 from jepatlas.objectives.vicreg import decorrelation, variance_hinge

@@ -15,11 +15,11 @@ from typing import Literal
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.distributed import mean_over_processes
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
-from jepatlas.base.stats import epps_pulley, epps_pulley_null
+from jepatlas.core.config import check_literals
+from jepatlas.core.distributed import mean_over_processes
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
+from jepatlas.core.stats import epps_pulley, epps_pulley_null
 
 __all__ = ["SIGReg", "SIGRegConfig", "draw_slices", "sigreg"]
 

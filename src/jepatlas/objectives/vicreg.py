@@ -17,9 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss
-from jepatlas.base.stats import batch_covariance
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss
+from jepatlas.core.stats import batch_covariance
 from jepatlas.objectives.pairwise import PairObjective, Parts
 
 __all__ = ["VICReg", "VICRegConfig", "decorrelation", "variance_hinge"]

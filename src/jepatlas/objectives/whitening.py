@@ -15,9 +15,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss
-from jepatlas.base.stats import batch_covariance
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss
+from jepatlas.core.stats import batch_covariance
 from jepatlas.objectives.lejepa import invariance
 from jepatlas.objectives.pairwise import PairObjective, Parts, at_least_float32
 

@@ -22,12 +22,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.base.arrays import check_latents
-from jepatlas.base.config import check_literals
-from jepatlas.base.contracts import Dynamics
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss, Steps, Windows
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.arrays import check_latents
+from jepatlas.core.config import check_literals
+from jepatlas.core.contracts import Dynamics
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss, Steps, Windows
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.shaping import AnyShaping, SIGRegShaping
 

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["ActionBox"]
 

@@ -14,9 +14,9 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.base.contracts import Cost
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Plan
+from jepatlas.core.contracts import Cost
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Plan
 from jepatlas.plan.bounds import ActionBox
 from jepatlas.plan.checks import check, check_count
 from jepatlas.plan.noise import coloured_noise

@@ -12,7 +12,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from jepatlas.base.contracts import Dynamics
+from jepatlas.core.contracts import Dynamics
 
 __all__ = ["CompiledDynamics", "compiled"]
 

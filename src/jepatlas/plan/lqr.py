@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.base.contracts import Cost
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Plan
+from jepatlas.core.contracts import Cost
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Plan
 from jepatlas.plan.bounds import ActionBox
 from jepatlas.plan.checks import check_count, latents
 from jepatlas.plan.linear_system import LinearSystem

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.base.contracts import Dynamics
-from jepatlas.base.errors import InputError
+from jepatlas.core.contracts import Dynamics
+from jepatlas.core.errors import InputError
 from jepatlas.plan.linear_system import check_rotation
 from jepatlas.plan.rollout_costs import rolled_costs
 

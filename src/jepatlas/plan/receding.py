@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from jepatlas.base.contracts import Cost, Planner
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Plan
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.contracts import Cost, Planner
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Plan
+from jepatlas.core.seeding import torch_generator
 from jepatlas.plan.checks import check_count, latents
 
 __all__ = ["ClosedLoop", "receding_horizon", "shifted"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.plan.linear_system import LinearSystem
 from jepatlas.plan.quadratic import Quadratic
 

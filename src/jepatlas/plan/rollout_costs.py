@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from jepatlas.base.contracts import Dynamics
-from jepatlas.base.errors import InputError
+from jepatlas.core.contracts import Dynamics
+from jepatlas.core.errors import InputError
 from jepatlas.plan.checks import check, latents
 
 __all__ = ["LatentCost", "LatentCostConfig", "rolled_costs"]

@@ -9,8 +9,8 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.base.contracts import Cost
-from jepatlas.base.records import Plan
+from jepatlas.core.contracts import Cost
+from jepatlas.core.records import Plan
 from jepatlas.plan.bounds import ActionBox
 from jepatlas.plan.checks import check_count
 from jepatlas.plan.scoring import Best, evaluate, first_guess

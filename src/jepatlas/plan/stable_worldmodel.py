@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.base.contracts import Cost
-from jepatlas.base.errors import InputError
+from jepatlas.core.contracts import Cost
+from jepatlas.core.errors import InputError
 
 __all__ = ["CostModel", "as_cost_model"]
 

@@ -8,10 +8,11 @@ from typing import Annotated
 import tyro
 from torch import nn
 
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import forked_rng
-from jepatlas.encoders import CouplingConfig, MLPConfig
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import forked_rng
+from jepatlas.data import PairStream, Siblings, Transitions
+from jepatlas.nn import CouplingConfig, MLPConfig
 from jepatlas.objectives import (
     CovarianceConfig,
     InfoNCEConfig,
@@ -22,7 +23,6 @@ from jepatlas.objectives import (
     WhiteningConfig,
 )
 from jepatlas.training import TrainingConfig, refuse_running_statistics, refuse_small_batch
-from jepatlas.views import PairStream, Siblings, Transitions
 from jepatlas.worlds import LatentWorld
 
 __all__ = ["Recipe", "build_batches", "build_objective"]

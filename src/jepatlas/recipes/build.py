@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jepatlas.base.contracts import Batches
+from jepatlas.core.contracts import Batches
 from jepatlas.recipes.agent import Recipe, build_batches, build_objective
 from jepatlas.recipes.energy import EnergyRecipe, build_energy, build_steps, gathered
 from jepatlas.recipes.episodes import gather_episodes

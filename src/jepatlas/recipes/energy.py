@@ -7,16 +7,16 @@ from typing import Annotated, Any, ClassVar
 
 import tyro
 
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import forked_rng
-from jepatlas.encoders import MLPConfig
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import forked_rng
+from jepatlas.data import StepStream
 from jepatlas.energy.heads import HeadConfig, IQEConfig
 from jepatlas.energy.learn import IEJEPA, EmbeddedEnergy, ExpectileConfig, IEJEPAConfig, QRLConfig
+from jepatlas.nn import MLPConfig
 from jepatlas.objectives import CovarianceConfig, LeJEPAConfig, Parts, VICRegConfig, WhiteningConfig
 from jepatlas.recipes.experience import AnySource, Gathered, StepFile, WalkConfig, gather
 from jepatlas.training import TrainingConfig, refuse_running_statistics, refuse_small_batch
-from jepatlas.views import StepStream
 from jepatlas.worlds import AnyMixing, OneWayGrid
 
 __all__ = ["AgentConfig", "EnergyRecipe", "build_energy", "build_steps", "gathered"]

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
-from jepatlas.base.config import choices, from_plain
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import choices, from_plain
+from jepatlas.core.errors import InputError
+from jepatlas.data import EpisodeFile, RandomPolicy
 from jepatlas.recipes.sealed_files import refuse_changed, seal
-from jepatlas.views import EpisodeFile, RandomPolicy
 from jepatlas.worlds import (
     LinearQuadratic,
     Maze,

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from gymnasium.spaces import Box
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.recipes.episode_sources import EpisodeSource, WalkedWorld
-from jepatlas.views import (
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.data import (
     DrawnColumn,
     EpisodeArrays,
     EpisodeFile,
@@ -21,6 +20,7 @@ from jepatlas.views import (
     split_episodes,
     stacked,
 )
+from jepatlas.recipes.episode_sources import EpisodeSource, WalkedWorld
 from jepatlas.worlds import ActionWorld, Reacher
 
 __all__ = ["HeldOut", "gather_episodes", "walk"]

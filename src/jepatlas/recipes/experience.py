@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from jepatlas.base.arrays import read_arrays
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Experience
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.arrays import read_arrays
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Experience
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.data import experience_from_arrays
 from jepatlas.recipes.sealed_files import refuse_changed, seal
-from jepatlas.views import experience_from_arrays
 from jepatlas.worlds import AnyMixing, CurrentWorld, GymTable, OneWayGrid
 
 __all__ = ["AnySource", "EnergyWorld", "Gathered", "StepFile", "WalkConfig", "gather", "mixed"]

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import yaml
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.errors import InputError
 from jepatlas.recipes.agent import Recipe
 from jepatlas.recipes.build import AnyRecipe
 from jepatlas.recipes.energy import EnergyRecipe
@@ -63,8 +63,10 @@ def verb_of(run: Path) -> str:
     if kind is None:
         return "train"
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(f"{run} is a run of kind '{kind}', which no verb goes on with alone. Give the command again "
-                         "that began it, such as 'jepatlas reproduce NAME': it goes on where it was.")  # fmt: skip
+        raise InputError(
+            f"{run} is a run of kind '{kind}', which no verb goes on with alone. Give the command again "
+            "that began it, such as 'jepatlas reproduce NAME': it goes on where it was."
+        )
     return KINDS[kind][1]
 
 
@@ -124,8 +126,11 @@ def recipe_id(recipe: Any) -> str:
 
 def _telling(plain: dict[str, Any]) -> dict[str, Any]:
     """Without what is silent in the training of every agent, and without the place of what is known by its hash."""
-    left = {key: _telling(value) if isinstance(value, dict) else value for key, value in plain.items()
-            if key not in PLACES or plain.get("sha256") is None}  # fmt: skip
+    left = {
+        key: _telling(value) if isinstance(value, dict) else value
+        for key, value in plain.items()
+        if key not in PLACES or plain.get("sha256") is None
+    }
     if "training" in left:
         left["training"] = {key: value for key, value in left["training"].items() if key not in SILENT}
     return left

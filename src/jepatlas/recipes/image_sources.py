@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal, Self
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
+from jepatlas.data.images import MultiViewTable, SmallNORB, ViewTable, read_imagenet, read_nuscenes
 from jepatlas.recipes.sealed_files import MOVED
-from jepatlas.views.images import MultiViewTable, SmallNORB, ViewTable, read_imagenet, read_nuscenes
 from jepatlas.worlds.objects import RenderedObjects, render
 
 __all__ = ["AnyImages", "ImageFolders", "ImageNet", "ImageTable", "NuScenes", "ObjectImages", "SmallNORBFiles"]
@@ -45,8 +45,10 @@ class ImageTable:
             raise InputError(f"There is no {self.path} any more, which lists the images of this run. {MOVED}")
         table = MultiViewTable.read(self._file())
         if self.sha256 is not None and self.sha256 != _listing(table):
-            raise InputError(f"{self._file()} has changed since this run began: it lists other states, views or "
-                             "groups, so that others would be held out. Put it back, or begin a new run.")  # fmt: skip
+            raise InputError(
+                f"{self._file()} has changed since this run began: it lists other states, views or "
+                "groups, so that others would be held out. Put it back, or begin a new run."
+            )
         return table
 
     def _file(self) -> Path:
@@ -73,9 +75,11 @@ class _Listed(ABC):
             raise InputError(f"There is no folder {self.folder} any more, which has the images of this run. {MOVED}")
         table = self._table(_there(self.folder))
         if self.sha256 is not None and self.sha256 != _listing(table):
-            raise InputError(f"{self.folder} does not list the images that it did when this run began; it has "
-                             f"{len(table)} now. Held-out states would be others. Put the images back, or begin a new "
-                             "run.")  # fmt: skip
+            raise InputError(
+                f"{self.folder} does not list the images that it did when this run began; it has "
+                f"{len(table)} now. Held-out states would be others. Put the images back, or begin a new "
+                "run."
+            )
         return table
 
     @abstractmethod
@@ -167,6 +171,7 @@ def _there(folder: str) -> Path:
 
 def _listing(table: ViewTable) -> str:
     """Of what a split is made from, row by row; not of where the images lie, which may be moved."""
-    columns = {name: table.columns[name].tolist() for name in ("state", "view", "group", "split")
-               if name in table.columns}  # fmt: skip
+    columns = {
+        name: table.columns[name].tolist() for name in ("state", "view", "group", "split") if name in table.columns
+    }
     return hashlib.sha256(json.dumps(columns).encode()).hexdigest()

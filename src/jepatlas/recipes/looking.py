@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.training import TrainingConfig
 
@@ -36,8 +36,10 @@ class LookingRecipe:
         if len(self.views) < 2 or len(set(self.views)) < len(self.views):
             raise InputError(f"An agent chooses from at least two different views, but {self.views} were given.")
         if self.agent.view not in self.views:
-            raise InputError(f"The agent's own view '{self.agent.view}' is not among those that it may choose from: "
-                             f"{', '.join(self.views)}.")  # fmt: skip
+            raise InputError(
+                f"The agent's own view '{self.agent.view}' is not among those that it may choose from: "
+                f"{', '.join(self.views)}."
+            )
         if not 1 <= self.rounds <= self.training.steps:
             raise InputError(f"rounds lie between 1 and the {self.training.steps} steps, but {self.rounds} were given.")
         if not 0 < self.temperature < math.inf:

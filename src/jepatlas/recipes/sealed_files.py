@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import sha256
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import sha256
 
 __all__ = ["MOVED", "refuse_changed", "seal"]
 

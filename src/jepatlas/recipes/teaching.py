@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.objectives.teaching import AnyTeaching, MigrationConfig, MutualConfig
 from jepatlas.recipes.sealed_files import seal
 from jepatlas.recipes.vision import VisionRecipe
@@ -77,11 +77,15 @@ class MutualRecipe:
     def __post_init__(self) -> None:
         check_pairs(self.pairs, self.training)
         if self.first == self.second:
-            raise InputError("Both agents have the same recipe, view and seed included: they would be one agent twice, "
-                             "with nothing to teach. Give two views, or two seeds.")  # fmt: skip
+            raise InputError(
+                "Both agents have the same recipe, view and seed included: they would be one agent twice, "
+                "with nothing to teach. Give two views, or two seeds."
+            )
         if self.first.training != self.second.training:
-            raise InputError("Two agents that teach each other are trained together, but their recipes differ in "
-                             f"{', '.join(_differing(self.first.training, self.second.training))}.")  # fmt: skip
+            raise InputError(
+                "Two agents that teach each other are trained together, but their recipes differ in "
+                f"{', '.join(_differing(self.first.training, self.second.training))}."
+            )
 
     @property
     def seed(self) -> int:
@@ -98,8 +102,9 @@ class MutualRecipe:
 
 def check_pairs(pairs: int, training: TrainingConfig) -> None:
     if pairs < 1 or pairs % training.accumulate:
-        raise InputError(f"Shared states are {training.accumulate} micro-batches of at least 1 a step, but pairs is "
-                         f"{pairs}.")  # fmt: skip
+        raise InputError(
+            f"Shared states are {training.accumulate} micro-batches of at least 1 a step, but pairs is {pairs}."
+        )
 
 
 def _differing(one: TrainingConfig, other: TrainingConfig) -> list[str]:

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.arrays import check_finite, read_arrays
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import forked_rng
+from jepatlas.core.arrays import check_finite, read_arrays
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import forked_rng
+from jepatlas.data import Prefetched
+from jepatlas.data.images import CropPlan, ImageStream, PairedStream
 from jepatlas.objectives.teaching import MutualTeaching, Student
 from jepatlas.recipes.sealed_files import refuse_changed
 from jepatlas.recipes.teaching import MutualRecipe, TaughtRecipe
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.recipes.vision_parts import SeenImages, build_vision, crop_stream, see
 from jepatlas.training import refuse_running_statistics
-from jepatlas.views import Prefetched
-from jepatlas.views.images import CropPlan, ImageStream, PairedStream
 
 __all__ = ["Lessons", "build_mutual", "build_taught", "lessons_for", "shared_states"]
 
@@ -62,12 +62,22 @@ def build_mutual(recipe: MutualRecipe) -> tuple[MutualTeaching, Prefetched]:
 def _shared(agent: VisionRecipe, seen: SeenImages, rows: np.ndarray, pairs: int, seed: int) -> ImageStream:
     """Images as they are: a teacher's latents are of such, too."""
     if pairs > len(rows):
-        raise InputError(f"A step is to show {pairs} shared states, but there are only {len(rows)}. Choose --pairs "
-                         f"{len(rows)} or fewer.")  # fmt: skip
+        raise InputError(
+            f"A step is to show {pairs} shared states, but there are only {len(rows)}. Choose --pairs "
+            f"{len(rows)} or fewer."
+        )
     return ImageStream(
-        seen.images, pairs // agent.training.accumulate, seed, plan=CropPlan("one", ("none",)), rows=rows,
-        shuffle=agent.shuffle, name="shared", device=agent.training.device, rank=rank(), world_size=world_size(),
-    )  # fmt: skip
+        seen.images,
+        pairs // agent.training.accumulate,
+        seed,
+        plan=CropPlan("one", ("none",)),
+        rows=rows,
+        shuffle=agent.shuffle,
+        name="shared",
+        device=agent.training.device,
+        rank=rank(),
+        world_size=world_size(),
+    )
 
 
 def lessons_for(recipe: TaughtRecipe, seen: SeenImages) -> Lessons:
@@ -94,12 +104,14 @@ def lessons_for(recipe: TaughtRecipe, seen: SeenImages) -> Lessons:
 
 def _latents(path: str, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, list[str]]:
     if missing := [name for name in ("h", "ids") if name not in arrays]:
-        raise InputError(f"{path} has no array {' and '.join(missing)}, but a teacher's latents come with the ids of "
-                         "their states.")  # fmt: skip
+        raise InputError(
+            f"{path} has no array {' and '.join(missing)}, but a teacher's latents come with the ids of their states."
+        )
     h, ids = arrays["h"], arrays["ids"]
     if h.ndim != 2 or ids.shape != h.shape[:1]:
-        raise InputError(f"{path}: there must be one latent and one id for each state, but h is {h.shape} and ids "
-                         f"{ids.shape}.")  # fmt: skip
+        raise InputError(
+            f"{path}: there must be one latent and one id for each state, but h is {h.shape} and ids {ids.shape}."
+        )
     check_finite(f"{path}: h", h)
     return h.astype(np.float64), [str(state) for state in ids.tolist()]
 
@@ -113,8 +125,10 @@ def _in_units(h: np.ndarray) -> np.ndarray:
 def _logits(path: str, arrays: dict[str, np.ndarray], h: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Of a probe that is trained where the teacher is, on the same states."""
     if "labels" not in arrays:
-        raise InputError(f"Logits are to be distilled, which a probe on the teacher's latents gives, but {path} has no "
-                         "labels. Label the states, or distil latents: --teaching.tells latents.")  # fmt: skip
+        raise InputError(
+            f"Logits are to be distilled, which a probe on the teacher's latents gives, but {path} has no "
+            "labels. Label the states, or distil latents: --teaching.tells latents."
+        )
     from jepatlas.align.probes import LinearProbe  # noqa: PLC0415  (scikit-learn takes a second to import)
 
     return LinearProbe.fit(h[rows], arrays["labels"][rows]).logits(h[rows]).astype(np.float32)
@@ -127,8 +141,10 @@ def shared_states(one: SeenImages, other: SeenImages) -> tuple[np.ndarray, np.nd
     place = dict(zip(states[1][other.learnt].tolist(), other.learnt.tolist(), strict=True))
     rows = [row for row in one.learnt.tolist() if states[0][row] in place]
     if len(rows) < 2:
-        raise InputError(f"The agents learn from {len(one.learnt)} and {len(other.learnt)} states and share {len(rows)}"
-                         " of them: there is nothing to teach. Give them views of the same states.")  # fmt: skip
+        raise InputError(
+            f"The agents learn from {len(one.learnt)} and {len(other.learnt)} states and share {len(rows)}"
+            " of them: there is nothing to teach. Give them views of the same states."
+        )
     return np.array(rows), np.array([place[states[0][row]] for row in rows])
 
 
@@ -137,5 +153,7 @@ def _refuse_told_tests(states: list[np.ndarray], one: SeenImages, other: SeenIma
     for a, b in ((0, 1), (1, 0)):
         held = (one, other)[a].held
         if found := set(states[a][held].tolist()) & set(states[b][(one, other)[b].learnt].tolist()):
-            raise InputError(f"One agent is judged by {len(found)} states that the other learns from, such as "
-                             f"'{min(found)}'. Give both the same images, share held out and split.")  # fmt: skip
+            raise InputError(
+                f"One agent is judged by {len(found)} states that the other learns from, such as "
+                f"'{min(found)}'. Give both the same images, share held out and split."
+            )

@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
-from jepatlas.encoders import ViTConfig
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
+from jepatlas.data.images import CropPlan, Fit, Shuffle, pipeline_named
+from jepatlas.nn import ViTConfig
 from jepatlas.objectives.vision import AnyVision, IJEPAConfig
 from jepatlas.recipes.image_sources import AnyImages, ImageTable
 from jepatlas.training import CosineSchedule, TrainingConfig
-from jepatlas.views.images import CropPlan, Fit, Shuffle, pipeline_named
 
 __all__ = ["Augmentation", "VisionRecipe"]
 
@@ -41,8 +41,10 @@ class Augmentation:
             pipeline_named(name)
         for low, high in (self.scale or self.local_scale, self.local_scale):
             if not 0 < low <= high <= 1:
-                raise InputError(f"A crop's area is a share of the image, from low to high within 0 and 1, but {low} "
-                                 f"and {high} were given.")  # fmt: skip
+                raise InputError(
+                    f"A crop's area is a share of the image, from low to high within 0 and 1, but {low} "
+                    f"and {high} were given."
+                )
         if self.local < 1 or self.local_size < 1:
             raise InputError(
                 f"Smaller crops have a number and a size of at least 1, but {self.local} of {self.local_size} were "
@@ -92,10 +94,14 @@ class VisionRecipe:
     def __post_init__(self) -> None:
         check_literals(self)
         if self.size < self.encoder.patch or self.size % self.encoder.patch:
-            raise InputError(f"Patches of {self.encoder.patch} pixels do not fill images of {self.size}. Choose a "
-                             "size that is a multiple of the patch.")  # fmt: skip
+            raise InputError(
+                f"Patches of {self.encoder.patch} pixels do not fill images of {self.size}. Choose a "
+                "size that is a multiple of the patch."
+            )
         if not 0 < self.held < 1:
             raise InputError(f"held is the share of groups to hold out, between 0 and 1, but {self.held} was given.")
         if self.objective.crops == "multi" and self.augmentation.local_size % self.encoder.patch:
-            raise InputError(f"Patches of {self.encoder.patch} pixels do not fill smaller crops of "
-                             f"{self.augmentation.local_size}. Choose another --augmentation.local-size.")  # fmt: skip
+            raise InputError(
+                f"Patches of {self.encoder.patch} pixels do not fill smaller crops of "
+                f"{self.augmentation.local_size}. Choose another --augmentation.local-size."
+            )

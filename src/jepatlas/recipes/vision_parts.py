@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
-from jepatlas.base.seeding import forked_rng
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split
+from jepatlas.core.seeding import forked_rng
+from jepatlas.data import Prefetched
+from jepatlas.data.images import ImageStream, ViewTable, decode, official_split, pixel_scale, split_states
 from jepatlas.objectives.vision import VisionParts
 from jepatlas.recipes.image_sources import SmallNORBFiles
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.training import refuse_running_statistics, refuse_small_batch
-from jepatlas.views import Prefetched
-from jepatlas.views.images import ImageStream, ViewTable, decode, official_split, pixel_scale, split_states
 
 __all__ = ["SeenImages", "build_crops", "build_vision", "crop_stream", "see"]
 
@@ -74,8 +74,9 @@ def _view(table: ViewTable, view: str | None) -> str:
     if view is not None:
         return view
     if len(table.views) > 1:
-        raise InputError(f"The images have {len(table.views)} views. Choose the agent's: --view "
-                         f"{' or '.join(table.views[:8])}.")  # fmt: skip
+        raise InputError(
+            f"The images have {len(table.views)} views. Choose the agent's: --view {' or '.join(table.views[:8])}."
+        )
     return table.views[0]
 
 

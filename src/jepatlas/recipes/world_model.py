@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 
 import tyro
 
-from jepatlas.base.errors import InputError
-from jepatlas.encoders import AnyDynamics, ConvConfig, MLPConfig, ResidualDynamicsConfig
+from jepatlas.core.errors import InputError
 from jepatlas.energy.heads import HeadConfig, IQEConfig
 from jepatlas.energy.learn import ExpectileConfig, QRLConfig
+from jepatlas.nn import AnyDynamics, ConvConfig, MLPConfig, ResidualDynamicsConfig
 from jepatlas.objectives import (
     CovarianceConfig,
     InfoNCEConfig,

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from jepatlas.base.contracts import Batches
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Pairs
-from jepatlas.base.seeding import forked_rng
-from jepatlas.encoders import ConvConfig, MLPConfig, mlp
+from jepatlas.core.contracts import Batches
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Pairs
+from jepatlas.core.seeding import forked_rng
+from jepatlas.data import EpisodeArrays, Prefetched, WindowStream
 from jepatlas.energy.learn import EmbeddedEnergy
+from jepatlas.nn import ConvConfig, MLPConfig, mlp
 from jepatlas.objectives import Parts, WorldModelParts
 from jepatlas.recipes.episodes import HeldOut
 from jepatlas.recipes.world_model import LatentEnergy, Predictive, TwoFrames, WorldModelRecipe
 from jepatlas.training import refuse_running_statistics, refuse_small_batch
-from jepatlas.views import EpisodeArrays, Prefetched, WindowStream
 
 __all__ = ["build_windows", "build_world_model", "episodes_too_short"]
 

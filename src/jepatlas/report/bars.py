@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import plotly.graph_objects as go
 
-from jepatlas.base.arrays import check_rows
+from jepatlas.core.arrays import check_rows
 from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, axis, figure, join, missing, numbers, plain
 
 __all__ = ["PUBLISHED", "bar_data", "draw_bars"]
@@ -32,16 +32,31 @@ def draw_bars(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
         legend.append(PUBLISHED)
         marks = {"symbol": "line-ew", "size": 24, "line": {"width": 3}}
         meta = {"part": "mark", "series": len(legend) - 1}
-        traces.append(go.Scatter(x=names, y=numbers(spec[PUBLISHED]), name=PUBLISHED, mode="markers", marker=marks,
-                                 meta=meta, hovertemplate="%{y:.4g}"))  # fmt: skip
+        traces.append(
+            go.Scatter(
+                x=names,
+                y=numbers(spec[PUBLISHED]),
+                name=PUBLISHED,
+                mode="markers",
+                marker=marks,
+                meta=meta,
+                hovertemplate="%{y:.4g}",
+            )
+        )
     plot = figure(
         traces, xaxis=axis(type="category", tickvals=names), yaxis=axis(spec.get("y_label", "")), barmode="group"
     )
     shown = "; ".join(f"{series['name']} {_range(bar_data(spec, series)['y'])}" for series in spec["series"])
     panel = Panel("", f"Bar chart of {len(names)} groups: {shown}.", plot)
-    return Drawing("bars", str(spec.get("title", "")), join(notes), (panel,), legend=tuple(legend),
-                   ink=(PUBLISHED,) if PUBLISHED in spec else (),
-                   wide=len(names) * len(spec["series"]) > NARROW)  # fmt: skip
+    return Drawing(
+        "bars",
+        str(spec.get("title", "")),
+        join(notes),
+        (panel,),
+        legend=tuple(legend),
+        ink=(PUBLISHED,) if PUBLISHED in spec else (),
+        wide=len(names) * len(spec["series"]) > NARROW,
+    )
 
 
 def bar_data(spec: Spec, series: Spec) -> dict[str, np.ndarray]:

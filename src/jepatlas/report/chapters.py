@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 
 __all__ = ["Chapter", "Table"]
 

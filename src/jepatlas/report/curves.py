@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from jepatlas.base.arrays import check_rows
+from jepatlas.core.arrays import check_rows
 from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, axis, figure, join, missing, numbers, plain
 
 __all__ = ["draw_curves"]
@@ -81,8 +81,12 @@ def _band(number: int, data: dict[str, np.ndarray], log: bool) -> go.Scatter:
     if log and (high > 0).any():  # a logarithmic axis has no place for the part of a band below zero
         low = np.maximum(low, high[high > 0].min() / 100)
     settings: dict[str, Any] = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "hoverinfo": "skip"}
-    return go.Scatter(x=np.concatenate([x, x[::-1]]), y=np.concatenate([low, high[::-1]]),
-                      meta={"part": "band", "series": number}, **settings)  # fmt: skip
+    return go.Scatter(
+        x=np.concatenate([x, x[::-1]]),
+        y=np.concatenate([low, high[::-1]]),
+        meta={"part": "band", "series": number},
+        **settings,
+    )
 
 
 def _course(y: np.ndarray) -> str:

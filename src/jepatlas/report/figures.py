@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jepatlas.base.errors import InputError, nearest
+from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.report.bars import draw_bars
 from jepatlas.report.curves import draw_curves
 from jepatlas.report.drawing import Arrays, Drawing, Spec
@@ -40,7 +40,7 @@ def draw(spec: Spec, arrays: Arrays | None = None, *, seed: int = 0) -> Drawing:
     kind = str(spec.get("kind"))
     where = f"Figure '{spec.get('title', '')}' of kind '{kind}'"
     if kind not in KINDS:
-        raise InputError(f"{where}: there is no such kind. {nearest(kind, KINDS)}")
+        raise InputError(f"{where}: there is no such kind. {did_you_mean(kind, KINDS)}")
     try:
         return KINDS[kind](spec, arrays or {}, seed)
     except InputError as error:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from jepatlas.base.errors import InputError, nearest
+from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec
 
 __all__ = ["Strip", "draw_film", "film_frames", "png"]
@@ -54,7 +54,7 @@ def draw_film(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
 def film_frames(strip: Spec, arrays: Arrays) -> np.ndarray:
     name = str(strip["frames"])
     if name not in arrays:
-        raise InputError(f"there is no array '{name}'. {nearest(name, arrays)}")
+        raise InputError(f"there is no array '{name}'. {did_you_mean(name, arrays)}")
     frames = np.asarray(arrays[name])
     if frames.ndim != 4 or frames.shape[3] != 3 or frames.dtype != np.uint8 or not frames.size:
         raise InputError(

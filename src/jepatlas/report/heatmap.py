@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, axis, figure, join, missing, numbers, plain
 
 __all__ = ["draw_heatmap"]
@@ -40,8 +40,11 @@ def draw_heatmap(spec: Spec, arrays: Arrays, seed: int) -> Drawing:
         hovertemplate="%{customdata}<br>%{z:.4g}<extra></extra>",
         colorbar={"thickness": 10, "outlinewidth": 0, "len": 0.8},
     )
-    plot = figure([trace], xaxis=_ticks(x, spec.get("x_label", "")),
-                  yaxis=_ticks(y, spec.get("y_label", ""), autorange="reversed"))  # fmt: skip
+    plot = figure(
+        [trace],
+        xaxis=_ticks(x, spec.get("x_label", "")),
+        yaxis=_ticks(y, spec.get("y_label", ""), autorange="reversed"),
+    )
     alt = f"Heat map of a matrix with {rows} rows and {columns} columns, values up to {reach:.4g} in size."
     note = join([spec.get("note"), missing("matrix", matrix)])
     return Drawing("heatmap", str(spec.get("title", "")), note, (Panel("", alt, plot),))

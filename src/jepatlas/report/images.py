@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec
 from jepatlas.report.film import film_frames, png
 

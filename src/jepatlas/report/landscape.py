@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from jepatlas.base.errors import InputError, nearest
+from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, join, plain, to_scale
 
 __all__ = ["draw_landscape", "landscape_axes", "landscape_values"]
@@ -55,7 +55,7 @@ def landscape_axes(part: Spec, field: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _array(name: str, arrays: Arrays) -> np.ndarray:
     if name not in arrays:
-        raise InputError(f"there is no array '{name}'. {nearest(str(name), arrays)}")
+        raise InputError(f"there is no array '{name}'. {did_you_mean(str(name), arrays)}")
     return np.asarray(arrays[name], float)
 
 
@@ -77,23 +77,42 @@ def _field(part: Spec, field: np.ndarray, top: float, label: str | None) -> go.H
 def _unreachable(part: Spec, field: np.ndarray) -> go.Heatmap:
     x, y = landscape_axes(part, field)
     hidden = np.where(np.isfinite(field), np.nan, 1.0).astype(np.float32)
-    return go.Heatmap(z=hidden, x=x, y=y, showscale=False, meta={"part": "blank"},
-                      hovertemplate="%{x:.3g}, %{y:.3g}<br>not reached<extra></extra>")  # fmt: skip
+    return go.Heatmap(
+        z=hidden,
+        x=x,
+        y=y,
+        showscale=False,
+        meta={"part": "blank"},
+        hovertemplate="%{x:.3g}, %{y:.3g}<br>not reached<extra></extra>",
+    )
 
 
 def _path(path: Spec, arrays: Arrays, number: int) -> go.Scatter:
     points = _array(path["points"], arrays)
     if points.ndim != 2 or points.shape[1] != 2:
         raise InputError(f"array '{path['points']}' must have two columns, but its shape is {points.shape}.")
-    return go.Scatter(x=points[:, 0], y=points[:, 1], name=plain(path["name"]), mode="lines",
-                      meta={"part": "line", "series": number}, hovertemplate="%{x:.3g}, %{y:.3g}")  # fmt: skip
+    return go.Scatter(
+        x=points[:, 0],
+        y=points[:, 1],
+        name=plain(path["name"]),
+        mode="lines",
+        meta={"part": "line", "series": number},
+        hovertemplate="%{x:.3g}, %{y:.3g}",
+    )
 
 
 def _mark(mark: Spec) -> go.Scatter:
     x, y = mark["at"]
     marker: dict[str, Any] = {"size": 11, "symbol": "x", "line": {"width": 1, "color": "white"}}
-    return go.Scatter(x=[x], y=[y], name=plain(mark["name"]), mode="markers", marker=marker,
-                      meta={"part": "points", "series": 3}, hovertemplate="%{x:.3g}, %{y:.3g}")  # fmt: skip
+    return go.Scatter(
+        x=[x],
+        y=[y],
+        name=plain(mark["name"]),
+        mode="markers",
+        marker=marker,
+        meta={"part": "points", "series": 3},
+        hovertemplate="%{x:.3g}, %{y:.3g}",
+    )
 
 
 def _alt(part: Spec, field: np.ndarray) -> str:

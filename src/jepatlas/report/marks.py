@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jepatlas.base.arrays import check_rows
-from jepatlas.base.errors import InputError, nearest
+from jepatlas.core.arrays import check_rows
+from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.report.colours import hues, ramp, wheel
 from jepatlas.report.drawing import Arrays, ColourKey, KeyName, Spec
 
@@ -71,7 +71,7 @@ def _by_name(names: np.ndarray, label: str) -> Marks:
 def pick(arrays: Arrays, name: str, columns: list[int]) -> np.ndarray:
     """Some columns of an array of numbers."""
     if name not in arrays:
-        raise InputError(f"there is no array '{name}'. {nearest(str(name), arrays)}")
+        raise InputError(f"there is no array '{name}'. {did_you_mean(str(name), arrays)}")
     array = arrays[name].reshape(len(arrays[name]), -1)
     if array.dtype.kind not in "fiub":
         raise InputError(f"array '{name}' does not hold numbers but {array.dtype}.")

@@ -20,9 +20,9 @@ from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from jepatlas import __version__
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import write_text
-from jepatlas.base.records import Verdict
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import write_text
+from jepatlas.core.records import Verdict
 from jepatlas.report.chapters import Chapter
 from jepatlas.report.colours import CENTRE, RAMP_STOPS, WHEEL_STOPS
 from jepatlas.report.drawing import Drawing

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from jepatlas.base.files import write_bytes
+from jepatlas.core.files import write_bytes
 from jepatlas.report.bars import PUBLISHED, bar_data
 from jepatlas.report.drawing import Arrays, Spec, numbers
 from jepatlas.report.marks import marks_of, pick
@@ -129,5 +129,12 @@ def _heatmap(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
     ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
 
 
-_PANELS = {"bars": _bars, "curves": _curves, "film": film_panel, "heatmap": _heatmap, "images": images_panel,
-           "landscape": landscape_panel, "scatter": _scatter}  # fmt: skip
+_PANELS = {
+    "bars": _bars,
+    "curves": _curves,
+    "film": film_panel,
+    "heatmap": _heatmap,
+    "images": images_panel,
+    "landscape": landscape_panel,
+    "scatter": _scatter,
+}

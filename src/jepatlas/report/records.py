@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jepatlas.base.arrays import read_arrays
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import read_json
-from jepatlas.base.records import Verdict
+from jepatlas.core.arrays import read_arrays
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import read_json
+from jepatlas.core.records import Verdict
 from jepatlas.report.chapters import Chapter, Table
 from jepatlas.report.training import read_training
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.report.drawing import Arrays, Drawing, Panel, Spec, join, missing, to_scale
 from jepatlas.report.marks import Marks, marks_of, named, pick
 

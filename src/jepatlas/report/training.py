@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.report.chapters import Chapter
 
 __all__ = ["outline", "read_training"]
@@ -103,8 +103,13 @@ def _figure(rows: list[dict[str, Any]]) -> dict[str, Any]:
             panels[-1]["series"].append(series | {"dash": True})
         else:
             panels.append({"title": key, "series": [series], "log_y": _wide(y)})
-    return {"kind": "curves", "title": "Loss and its terms", "x_label": "step", "panels": panels,
-            "note": " ".join(notes)}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Loss and its terms",
+        "x_label": "step",
+        "panels": panels,
+        "note": " ".join(notes),
+    }
 
 
 def _wide(y: np.ndarray) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.report.chapters import Chapter
 
 __all__ = ["ComparisonRow", "Gauge", "VerdictRow", "compare", "number", "tally", "verdict_row"]

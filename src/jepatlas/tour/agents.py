@@ -6,14 +6,14 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.errors import InputError
-from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Record
+from jepatlas.core.config import to_plain
+from jepatlas.core.errors import InputError
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Record
 from jepatlas.recipes import Recipe, recipe_text
-from jepatlas.runs import train_job
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.training import Job, SweepResult, TrainingConfig, Watch, local_processes, sweep
+from jepatlas.workflows.runs import train_job
 from jepatlas.worlds import Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 
 __all__ = ["AGENTS", "recipes"]
@@ -50,8 +50,14 @@ def _losses(stage: Stage) -> dict[str, Any]:
     for name in AGENT_NAMES:
         lines = [json.loads(line) for line in (stage.agent(name) / "metrics.jsonl").read_text().splitlines()]
         series.append({"name": name, "x": [line["step"] for line in lines], "y": [line["loss"] for line in lines]})
-    return {"kind": "curves", "title": "Training loss of both agents", "x_label": "step", "y_label": "loss",
-            "series": series, "log_y": True}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Training loss of both agents",
+        "x_label": "step",
+        "y_label": "loss",
+        "series": series,
+        "log_y": True,
+    }
 
 
 def _steps(result: SweepResult) -> int:

@@ -23,16 +23,16 @@ from jepatlas.align import (
     size_table,
     translation_verdicts,
 )
-from jepatlas.alignments import certificate_summary, read_certificate
-from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Estimate, Record, Verdict
-from jepatlas.base.seeding import numpy_generator, torch_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Estimate, Record, Verdict
+from jepatlas.core.seeding import numpy_generator, torch_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify import certify, fit_spectral_encoder
 from jepatlas.tour import agents
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.tour.probe import sector
 from jepatlas.tour.shared_states import SHOWN, SharedStates, shared_states, true_states
+from jepatlas.workflows.align import certificate_summary, read_certificate
 from jepatlas.worlds import LatentWorld, SinusoidalShear
 
 __all__ = ["ATLAS"]
@@ -53,8 +53,10 @@ def _play(stage: Stage) -> Record:
     latents, certificate = _cleo(stage)
     cleo = ChartLatents("cleo", latents, np.arange(len(latents)), certificate)
     joined = atlas.add(cleo.take(atlas.anchors.ids))
-    held = [ChartLatents(chart.name, h[shared.split.score], shared.split.score)
-            for chart, h in zip(joined.charts, (*shared.trained, latents), strict=True)]  # fmt: skip
+    held = [
+        ChartLatents(chart.name, h[shared.split.score], shared.split.score)
+        for chart, h in zip(joined.charts, (*shared.trained, latents), strict=True)
+    ]
     verdicts = translation_verdicts(joined, held, numpy_generator(stage.seed, "atlas"))
     save_atlas(joined.judge(verdicts), place)
     accuracy = _accuracy(joined, shared, latents, stage.seed)
@@ -95,10 +97,14 @@ def _accuracy(atlas: Atlas, shared: SharedStates, latents: np.ndarray, seed: int
     )["accuracy"]
     commonest = float(np.bincount(labels[score]).max() / len(score))
     return Verdict.judge(
-        "cleo.probe", found, direction="higher", threshold=commonest, null=commonest,
+        "cleo.probe",
+        found,
+        direction="higher",
+        threshold=commonest,
+        null=commonest,
         good="Ada's probe reads Cleo's latents, though neither has met the other.",
         bad="Ada's probe does not read Cleo's latents better than the commonest class does.",
-    )  # fmt: skip
+    )
 
 
 def _named(verdicts: Sequence[Verdict], name: str) -> Verdict:
@@ -112,9 +118,12 @@ def _in_frame(atlas: Atlas, held: Sequence[ChartLatents], z: np.ndarray) -> dict
 
 def _figure(atlas: Atlas) -> dict[str, Any]:
     look = {"columns": [0, 1], "range": "frame", "label": "frame", "color": "z", "color_columns": [0, 1]}
-    return {"kind": "scatter", "title": "The same states in the common frame",
-            "panels": [{"title": name.capitalize(), "x": name} | look for name in atlas.names],
-            "note": "Colour is the true state. These states were not used to place any of the three."}  # fmt: skip
+    return {
+        "kind": "scatter",
+        "title": "The same states in the common frame",
+        "panels": [{"title": name.capitalize(), "x": name} | look for name in atlas.names],
+        "note": "Colour is the true state. These states were not used to place any of the three.",
+    }
 
 
 ATLAS = Chapter("atlas", "A third agent joins", _play)

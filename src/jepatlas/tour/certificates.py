@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Record
-from jepatlas.runs import certify_run
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Record
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
+from jepatlas.workflows.runs import certify_run
 
 __all__ = ["CERTIFICATES"]
 
@@ -15,10 +15,14 @@ __all__ = ["CERTIFICATES"]
 def _play(stage: Stage) -> Record:
     records = {name: certify_run(stage.agent(name), seed=stage.seed) for name in AGENT_NAMES}
     figures = [
-        {**figure, "title": f"{name}: {figure['title'].lower()}",
-         "panels": [{**p, "x": f"{name}_{p['x']}", "color": f"{name}_{p['color']}"} for p in figure["panels"]]}
-        for name, record in records.items() for figure in record.figures
-    ]  # fmt: skip
+        {
+            **figure,
+            "title": f"{name}: {figure['title'].lower()}",
+            "panels": [{**p, "x": f"{name}_{p['x']}", "color": f"{name}_{p['color']}"} for p in figure["panels"]],
+        }
+        for name, record in records.items()
+        for figure in record.figures
+    ]
     return Record(
         "Certificates",
         " ".join(f"{name}: {record.summary}" for name, record in records.items()),

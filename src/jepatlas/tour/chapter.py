@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from jepatlas.base.records import Record
+from jepatlas.core.records import Record
 
 __all__ = ["AGENT_NAMES", "Chapter", "Stage"]
 

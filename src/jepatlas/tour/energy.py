@@ -14,20 +14,20 @@ import numpy as np
 import torch
 
 from jepatlas.align import load_atlas, save_atlas
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.config import to_plain
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares
-from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Record, Verdict
-from jepatlas.energies import JudgedEnergy, Ported, attach_energy, judge_run, port_energy, save_energy
-from jepatlas.energies.figures import audit_figures, choose_goal, grid_of, landscape
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.config import to_plain
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Record, Verdict
 from jepatlas.energy import L2Config, graph_energies
 from jepatlas.recipes import EnergyRecipe, StepFile
-from jepatlas.runs import load_objective, train_job
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.tour.shared_states import shared_states
 from jepatlas.training import Job, Watch, local_processes, sweep
+from jepatlas.workflows.energy import JudgedEnergy, Ported, attach_energy, judge_run, port_energy, save_energy
+from jepatlas.workflows.energy.figures import audit_figures, choose_goal, grid_of, landscape
+from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import OneWayGrid
 
 __all__ = ["ENERGY", "recipes"]
@@ -125,8 +125,12 @@ def _landscapes(
     """One figure for each energy: to a goal, and from it."""
     goal = choose_goal(truth)
     row, column = WORLD.positions[goal]
-    shown = {"Exact": truth, "Learned on Ada, IQE": judged["iqe"].energies, "Learned on Ada, L2": judged["l2"].energies,
-             "Carried to Ben, IQE": ported.energies}  # fmt: skip
+    shown = {
+        "Exact": truth,
+        "Learned on Ada, IQE": judged["iqe"].energies,
+        "Learned on Ada, L2": judged["l2"].energies,
+        "Carried to Ben, IQE": ported.energies,
+    }
     top = 1.5 * truth[np.isfinite(truth)].max()  # what is farther than any way is all the same
     arrays, figures = {}, []
     for title, matrix in shown.items():

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align import LinearProbe, migrate, migration_report
-from jepatlas.base.linear import Split, hold_out, least_squares
-from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Record
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import Split, hold_out, least_squares
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Record
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.tour.chapter import Chapter, Stage
 from jepatlas.tour.shared_states import SHOWN, shared_states
 
@@ -34,8 +34,9 @@ def _play(stage: Stage) -> Record:
     probe.save(stage.folder / "probes" / "ada.safetensors")
     for_ben = migrate(probe, to_ben, latents=ada[probed])
     for_ben.save(stage.folder / "probes" / "ben.safetensors")
-    report = migration_report(probe, to_ben, ada, ben, labels, split=Split(probed, score),
-                              rng=numpy_generator(stage.seed, "probe"))  # fmt: skip
+    report = migration_report(
+        probe, to_ben, ada, ben, labels, split=Split(probed, score), rng=numpy_generator(stage.seed, "probe")
+    )
     untranslated = report.untranslated
     shown = score[:SHOWN]
     return Record(
@@ -49,17 +50,27 @@ def _play(stage: Stage) -> Record:
         provenance(stage.seed) | {"states": len(ada), "of the probe": len(probed), "of the map": len(mapped)},
         tuple(report.verdicts()),
         (_figure(),),
-        arrays={"z": shared.z[shown], "ben": ben[shown], "truth": labels[shown].astype(np.float32),
-                "answer": for_ben.predict(ben[shown]).astype(np.float32)},
-    )  # fmt: skip
+        arrays={
+            "z": shared.z[shown],
+            "ben": ben[shown],
+            "truth": labels[shown].astype(np.float32),
+            "answer": for_ben.predict(ben[shown]).astype(np.float32),
+        },
+    )
 
 
 def _figure() -> dict[str, Any]:
     look = {"x": "ben", "columns": [0, 1], "label": "h", "range": "latents"}
-    panels = [{"title": "the truth", "color": "truth", "color_label": "sector"} | look,
-              {"title": "what the migrated probe says", "color": "answer", "color_label": "sector"} | look]  # fmt: skip
-    return {"kind": "scatter", "title": "Ben's latents, coloured by sector", "panels": panels,
-            "note": "The probe was trained on Ada's latents of other states."}  # fmt: skip
+    panels = [
+        {"title": "the truth", "color": "truth", "color_label": "sector"} | look,
+        {"title": "what the migrated probe says", "color": "answer", "color_label": "sector"} | look,
+    ]
+    return {
+        "kind": "scatter",
+        "title": "Ben's latents, coloured by sector",
+        "panels": panels,
+        "note": "The probe was trained on Ada's latents of other states.",
+    }
 
 
 PROBE = Chapter("probe", "A probe changes agents", _play)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from jepatlas.base.linear import Split, hold_out
-from jepatlas.base.seeding import numpy_generator, torch_generator
+from jepatlas.core.linear import Split, hold_out
+from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.recipes import build_objective
-from jepatlas.runs import load_objective
 from jepatlas.tour.chapter import AGENT_NAMES, Stage
+from jepatlas.workflows.runs import load_objective
 
 __all__ = ["SHOWN", "SharedStates", "shared_states", "true_states"]
 

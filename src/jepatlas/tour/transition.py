@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align import CertificateSummary, certified_map
-from jepatlas.alignments import read_certificate
-from jepatlas.base.linear import least_squares, procrustes, r2, whitener
-from jepatlas.base.provenance import provenance
-from jepatlas.base.records import Estimate, Record, Verdict
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.linear import least_squares, procrustes, r2, whitener
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Estimate, Record, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify import linear_response, recovery, recovery_null
 from jepatlas.identify.truth.verdicts import ORTHOGONALITY, R2
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.tour.shared_states import SHOWN, SharedStates, shared_states
+from jepatlas.workflows.align import read_certificate
 
 __all__ = ["TRANSITION"]
 
@@ -56,16 +56,32 @@ def _fitted(stage: Stage, shared: SharedStates) -> list[Verdict]:
     found = recovery(ben, ada, shared.split, numpy_generator(stage.seed, "map"))
     null = recovery_null(ben, ada, shared.split, numpy_generator(stage.seed, "map null"))
     return [
-        Verdict.judge("map.r2", found["r2_inverse"], direction="higher", threshold=R2, null=null["r2_inverse"],
-                      good="Ben's latents are a linear function of Ada's.",
-                      bad="Ben's latents are not a linear function of Ada's: see their certificates."),
-        Verdict.judge("map.orthogonality", found["orthogonality"], direction="lower", threshold=ORTHOGONALITY,
-                      null=null["orthogonality"],
-                      good="In whitened coordinates the map is a rotation, as theory says of identified charts.",
-                      bad="The map is no rotation: at least one chart is not identified."),
-        Verdict.judge("map.orthogonality_raw", found["orthogonality_raw"], direction="lower",
-                      null=null["orthogonality_raw"], good="The same in the agents' own coordinates."),
-    ]  # fmt: skip
+        Verdict.judge(
+            "map.r2",
+            found["r2_inverse"],
+            direction="higher",
+            threshold=R2,
+            null=null["r2_inverse"],
+            good="Ben's latents are a linear function of Ada's.",
+            bad="Ben's latents are not a linear function of Ada's: see their certificates.",
+        ),
+        Verdict.judge(
+            "map.orthogonality",
+            found["orthogonality"],
+            direction="lower",
+            threshold=ORTHOGONALITY,
+            null=null["orthogonality"],
+            good="In whitened coordinates the map is a rotation, as theory says of identified charts.",
+            bad="The map is no rotation: at least one chart is not identified.",
+        ),
+        Verdict.judge(
+            "map.orthogonality_raw",
+            found["orthogonality_raw"],
+            direction="lower",
+            null=null["orthogonality_raw"],
+            good="The same in the agents' own coordinates.",
+        ),
+    ]
 
 
 def _promised(stage: Stage, shared: SharedStates) -> list[Verdict]:
@@ -78,10 +94,16 @@ def _promised(stage: Stage, shared: SharedStates) -> list[Verdict]:
     certified = certified_map(ada[score], ben[score], (known[0].bound, known[1].bound), rng)
     few = procrustes(ada[fit[:FEW]], ben[fit[:FEW]])
     dealt = r2(ben[score], few.apply(ada[rng.permutation(score)]))
-    return [*certified.verdicts, Verdict.judge(
-        f"map.r2_from_{FEW}_pairs", _r2(ben[score], few.apply(ada[score]), rng), direction="higher", null=dealt,
-        good=f"With a rotation as the prior, {FEW} states that both have seen are enough for a map.",
-    )]  # fmt: skip
+    return [
+        *certified.verdicts,
+        Verdict.judge(
+            f"map.r2_from_{FEW}_pairs",
+            _r2(ben[score], few.apply(ada[score]), rng),
+            direction="higher",
+            null=dealt,
+            good=f"With a rotation as the prior, {FEW} states that both have seen are enough for a map.",
+        ),
+    ]
 
 
 def _promise(stage: Stage, verdicts: Mapping[str, Verdict]) -> str:
@@ -121,12 +143,20 @@ def _figures(whitened: np.ndarray) -> tuple[dict[str, Any], ...]:
     gram = whitened.T @ whitened
     labels = [str(i) for i in range(len(gram))]
     return (
-        {"kind": "scatter", "title": "The same states, in both agents' coordinates",
-         "panels": [{"title": title, "x": name} | look for title, name in panels],
-         "note": "Colour is the true state, which neither agent has seen. The map was fitted on other states."},
-        {"kind": "heatmap", "title": "WᵀW of the map in whitened coordinates: the identity, for a rotation",
-         "matrix": gram.tolist(), "x": labels, "y": labels},
-    )  # fmt: skip
+        {
+            "kind": "scatter",
+            "title": "The same states, in both agents' coordinates",
+            "panels": [{"title": title, "x": name} | look for title, name in panels],
+            "note": "Colour is the true state, which neither agent has seen. The map was fitted on other states.",
+        },
+        {
+            "kind": "heatmap",
+            "title": "WᵀW of the map in whitened coordinates: the identity, for a rotation",
+            "matrix": gram.tolist(),
+            "x": labels,
+            "y": labels,
+        },
+    )
 
 
 TRANSITION = Chapter("transition", "The map between them", _play)

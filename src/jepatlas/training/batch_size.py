@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
-from jepatlas.base.arrays import check_latents
-from jepatlas.base.contracts import Objective
-from jepatlas.base.errors import InputError
+from jepatlas.core.arrays import check_latents
+from jepatlas.core.contracts import Objective
+from jepatlas.core.errors import InputError
 from jepatlas.training.config import TrainingConfig
 from jepatlas.training.parallel import of_all_processes
 

@@ -16,8 +16,8 @@ from typing import Any
 import safetensors.torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import read_json, sha256, write_folder, write_json
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import read_json, sha256, write_folder, write_json
 
 __all__ = ["Checkpoint", "fingerprint", "latest_checkpoint", "load_checkpoint", "save_checkpoint"]
 

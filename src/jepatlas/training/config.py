@@ -9,8 +9,8 @@ from typing import Literal
 
 import torch
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError, require
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError, require
 from jepatlas.training.schedule import OneCycleSchedule, Schedule
 
 __all__ = ["TrainingConfig"]

@@ -11,7 +11,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExec
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
-from jepatlas.base.errors import InputError, require
+from jepatlas.core.errors import InputError, require
 
 __all__ = ["LocalProcesses", "OpenExecutor", "dask_cluster", "local_processes"]
 

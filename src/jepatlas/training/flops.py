@@ -16,7 +16,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from jepatlas.base.contracts import Batches
+from jepatlas.core.contracts import Batches
 
 __all__ = ["counted_flops", "step_flops"]
 

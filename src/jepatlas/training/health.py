@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from jepatlas.base.contracts import Batches
-from jepatlas.base.distributed import rank
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import Moments
+from jepatlas.core.contracts import Batches
+from jepatlas.core.distributed import rank
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import Moments
 from jepatlas.training.parallel import of_all_processes
 
 __all__ = ["Health", "refuse_bad_batches"]

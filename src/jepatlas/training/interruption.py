@@ -10,7 +10,7 @@ from typing import Self
 import torch
 import torch.distributed as dist
 
-from jepatlas.base.distributed import world_size
+from jepatlas.core.distributed import world_size
 
 __all__ = ["Interruption"]
 

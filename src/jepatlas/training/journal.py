@@ -10,8 +10,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Self
 
-from jepatlas.base.errors import InputError, require
-from jepatlas.base.files import write_text
+from jepatlas.core.errors import InputError, require
+from jepatlas.core.files import write_text
 
 __all__ = ["Journal", "last_metrics"]
 

@@ -15,11 +15,11 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
-from jepatlas.base.contracts import Batches
-from jepatlas.base.distributed import rank
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss, Verdict
-from jepatlas.base.seeding import derive
+from jepatlas.core.contracts import Batches
+from jepatlas.core.distributed import rank
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss, Verdict
+from jepatlas.core.seeding import derive
 from jepatlas.training.batch_size import check_batch
 from jepatlas.training.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
 from jepatlas.training.config import TrainingConfig

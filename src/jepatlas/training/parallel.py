@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from jepatlas.base.distributed import mean_over_processes, world_size
+from jepatlas.core.distributed import mean_over_processes, world_size
 
 __all__ = ["averaged", "of_all_processes", "parallel", "unsynchronised", "wait_for_all"]
 

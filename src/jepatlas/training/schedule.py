@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["ConstantSchedule", "CosineSchedule", "OneCycleSchedule", "Schedule"]
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["TrainingState", "load_weights", "refuse_running_statistics"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import read_json, write_json
-from jepatlas.base.provenance import provenance
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import read_json, write_json
+from jepatlas.core.provenance import provenance
 from jepatlas.training.checkpoint import fingerprint
 from jepatlas.training.executors import OpenExecutor
 from jepatlas.training.threads import threads

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from jepatlas.base.config import check_literals
+from jepatlas.core.config import check_literals
 from jepatlas.worlds.checks import check
 
 __all__ = ["PALETTES", "SIDE", "Camera", "Colours"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["check", "check_count", "check_plane"]
 

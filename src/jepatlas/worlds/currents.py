@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.base.records import Experience
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.records import Experience
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.current_fields import AnyCurrent, ShearCurrent
 from jepatlas.worlds.episodes import as_experience, check_walk

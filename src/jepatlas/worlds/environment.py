@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box
 
-from jepatlas.base.errors import InputError, nearest
+from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.worlds.action_world import ActionWorld
 from jepatlas.worlds.checks import check, check_count
 
@@ -50,7 +50,7 @@ class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         options = options or {}
         for key in options:
             if key not in OPTIONS:
-                raise InputError(f"reset: there is no option '{key}'. {nearest(str(key), OPTIONS)}")
+                raise InputError(f"reset: there is no option '{key}'. {did_you_mean(str(key), OPTIONS)}")
         given = options.get("state")
         aimless = options.get("goal", self) is None
         draw = self.world.states if aimless else getattr(self.world, "starts", self.world.states)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jepatlas.base.graphs import Graph
-from jepatlas.base.records import Experience
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.graphs import Graph
+from jepatlas.core.records import Experience
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.checks import check, check_count
 
 __all__ = ["as_experience", "check_walk", "seen_edges", "walk_graph"]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.worlds.action_world import draw_until
 from jepatlas.worlds.cameras import Camera
 from jepatlas.worlds.carried import carried_ways, on_a_way, too_fast

@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.graphs import Graph
-from jepatlas.base.records import Experience
+from jepatlas.core.errors import InputError
+from jepatlas.core.graphs import Graph
+from jepatlas.core.records import Experience
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.episodes import as_experience, walk_graph
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["Step", "TabularDynamics", "read_dynamics"]
 

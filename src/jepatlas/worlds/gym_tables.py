@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
-from jepatlas.base.graphs import Graph
-from jepatlas.base.records import Experience
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
+from jepatlas.core.graphs import Graph
+from jepatlas.core.records import Experience
 from jepatlas.worlds.episodes import as_experience, walk_graph
 from jepatlas.worlds.gym_dynamics import Step, TabularDynamics, read_dynamics
 

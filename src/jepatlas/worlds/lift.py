@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.random_matrices import semi_orthogonal, tensors, well_conditioned
 

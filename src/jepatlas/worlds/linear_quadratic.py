@@ -14,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.environment import ActionEnv
 from jepatlas.worlds.world import AnyMixing

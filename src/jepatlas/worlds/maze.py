@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.cameras import Camera
 from jepatlas.worlds.checks import check
 from jepatlas.worlds.current_fields import AnyCurrent

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.errors import InputError, require
+from jepatlas.core.errors import InputError, require
 
 __all__ = ["Canvas", "keep_plain", "load_mujoco", "rendering_error"]
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.worlds.checks import check, check_count
 
 __all__ = ["OrnsteinUhlenbeck", "Rho", "autoregress", "rates"]

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.cameras import Camera
 from jepatlas.worlds.checks import check
 from jepatlas.worlds.current_fields import AnyCurrent

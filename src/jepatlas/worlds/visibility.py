@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.worlds.walls import Walls
 
 __all__ = ["Geodesics", "check_places"]

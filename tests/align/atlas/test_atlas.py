@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import Attachment, CertificateSummary, Chart, ChartLatents, standardiser
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate
 
 EXACT = CertificateSummary(Estimate(0.01, 0.005, 0.02, 1000), identified=True)
 
@@ -82,8 +82,9 @@ def test_what_is_whitened(identified: bool, whitened: bool, white: bool):
 def test_charts_of_any_width_and_scale(widths: list[int], scale: float, seed: int):
     """Each sees the first coordinates of the state: translated down and to the same width, nothing is lost."""
     z = white_states(120, max(widths))
-    charts = [ChartLatents(f"c{k}", scale * z[:, :d] @ stretched(d, seed + k), np.arange(120))
-              for k, d in enumerate(widths)]  # fmt: skip
+    charts = [
+        ChartLatents(f"c{k}", scale * z[:, :d] @ stretched(d, seed + k), np.arange(120)) for k, d in enumerate(widths)
+    ]
     atlas = Atlas.build(charts)
     for a, b in itertools.permutations(charts, 2):
         if a.latents.shape[1] >= b.latents.shape[1]:
@@ -293,7 +294,7 @@ def constant(name: str, certificate: CertificateSummary | None = None) -> ChartL
         (lambda: Atlas.build([chart(), chart("b")]).translate(gaussian(3, 4), "a", "b"), r"\(n, 2\), but \(3, 4\)"),
         (lambda: Attachment("probe", "../evil", b""), "cannot name a probe"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(make, message: str):
     with pytest.raises(InputError, match=message):
         make()

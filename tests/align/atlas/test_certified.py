@@ -13,9 +13,9 @@ from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.certified import CertifiedMap, certified_map, pair_prices
 from jepatlas.align.atlas.certified_limit import certified_transition, predicted_limit
 from jepatlas.align.atlas.charts import CertificateSummary, ChartLatents
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares, procrustes
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares, procrustes
+from jepatlas.core.records import Estimate, Verdict
 
 
 def gaussian(rows: int, dim: int, seed: int = 0) -> np.ndarray:
@@ -178,9 +178,9 @@ def test_the_atlas_own_map_beside_its_prediction(whitened: bool):
     a, b = charts(3000, 4, 0.1)
     summary = CertificateSummary(exactly(0.04), identified=True, whitened=whitened)
     rows, stretch = np.arange(2000), (np.diag([1, 2, 3, 4.0]) if whitened else np.eye(4))
-    atlas = Atlas.build([
-        ChartLatents("a", a[:2000] @ stretch, rows, summary), ChartLatents("b", b[:2000], rows, summary)
-    ])  # fmt: skip
+    atlas = Atlas.build(
+        [ChartLatents("a", a[:2000] @ stretch, rows, summary), ChartLatents("b", b[:2000], rows, summary)]
+    )
     held = ("a", a[2000:] @ stretch), ("b", b[2000:])
     limit, error = certified_transition(atlas, *held, np.random.default_rng(0))
     assert limit.value == pytest.approx(0.16) and error.passed is True

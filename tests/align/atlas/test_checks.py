@@ -11,16 +11,18 @@ from gaussian_worlds import rotation
 from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import ChartLatents
 from jepatlas.align.atlas.checks import cycle_error, cycle_verdicts, pairwise_maps, split_states, translation_verdicts
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import procrustes, r2
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import procrustes, r2
+from jepatlas.core.stats import bootstrap
 
 
 def noisy(noise: float, rows: int = 1500, widths: tuple[int, ...] = (3, 3, 3)) -> list[ChartLatents]:
     rng = np.random.default_rng(0)
     z = rng.standard_normal((rows, max(widths)))
-    return [ChartLatents(name, z[:, :d] @ rotation(d, k) + noise * rng.standard_normal((rows, d)), np.arange(rows))
-            for k, (name, d) in enumerate(zip("abc", widths, strict=True))]  # fmt: skip
+    return [
+        ChartLatents(name, z[:, :d] @ rotation(d, k) + noise * rng.standard_normal((rows, d)), np.arange(rows))
+        for k, (name, d) in enumerate(zip("abc", widths, strict=True))
+    ]
 
 
 def test_the_atlas_closes_and_pairwise_maps_show_the_noise():

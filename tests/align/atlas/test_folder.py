@@ -18,9 +18,9 @@ from jepatlas.align.atlas import sealed_folder
 from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import Attachment, CertificateSummary, Chart, ChartLatents
 from jepatlas.align.atlas.folder import exchanged, load_atlas, save_atlas, size_table
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import sha256
-from jepatlas.base.records import Estimate
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import sha256
+from jepatlas.core.records import Estimate
 
 BOUND = CertificateSummary(Estimate(0.125, 0.1, float("inf"), 500), identified=True, whitened=True)
 

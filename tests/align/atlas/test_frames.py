@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jepatlas.align.atlas.frames import Frame, consensus, generalised_procrustes
 from jepatlas.align.atlas.placing import place, polar, rank
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 
 def gaussian(rows: int, dim: int, seed: int = 0) -> np.ndarray:

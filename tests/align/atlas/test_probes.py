@@ -13,7 +13,7 @@ from jepatlas.align.atlas.charts import Attachment, ChartLatents
 from jepatlas.align.atlas.folder import load_atlas, save_atlas
 from jepatlas.align.atlas.probes import attach_probe, probe_for, probe_of
 from jepatlas.align.probes.probe import LinearProbe
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 
 def test_a_mailed_probe_reads_the_other_chart(tmp_path: Path):

@@ -14,10 +14,10 @@ from jepatlas.align.maps.estimators import LeastSquaresMap, ProcrustesMap, Ridge
 from jepatlas.align.maps.fitted import StreamedMap
 from jepatlas.align.probes.migration import support
 from jepatlas.align.probes.probe import LinearProbe
-from jepatlas.base.linear import orthogonality_error
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.pair_moments import PairMoments
-from jepatlas.base.records import Verdict
+from jepatlas.core.linear import orthogonality_error
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.records import Verdict
 
 
 def plain(weight: np.ndarray) -> LinearMap:

@@ -15,9 +15,9 @@ from sklearn.utils.estimator_checks import check_estimator
 from jepatlas.align.maps.estimators import LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
 from jepatlas.align.maps.fitted import StreamedMap
 from jepatlas.align.maps.penalty import CANDIDATES, held_out
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares, procrustes, r2, ridge
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares, procrustes, r2, ridge
+from jepatlas.core.linear_map import LinearMap
 
 seeds = st.integers(0, 2**32 - 1)
 STREAMED: list[StreamedMap] = [

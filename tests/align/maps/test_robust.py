@@ -10,10 +10,10 @@ from scipy.stats import multivariate_normal
 
 from jepatlas.align.maps.estimators import LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
 from jepatlas.align.maps.robust import _central, trust  # pyright: ignore[reportPrivateUsage]
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.linear_moments import least_squares_of
-from jepatlas.base.pair_moments import PairMoments
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_moments import least_squares_of
+from jepatlas.core.pair_moments import PairMoments
 
 
 def agents(

@@ -14,9 +14,9 @@ from jepatlas.align.probes.distillation import distil
 from jepatlas.align.probes.migration import migrate, migrate_back, support
 from jepatlas.align.probes.probe import LinearProbe
 from jepatlas.align.probes.report import MigrationReport, migration_report
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, hold_out, least_squares
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, hold_out, least_squares
+from jepatlas.core.linear_map import LinearMap
 
 seeds = st.integers(0, 2**32 - 1)
 

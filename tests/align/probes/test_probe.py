@@ -17,8 +17,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from jepatlas.align.probes.probe import LinearProbe
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
 
 
 def blobs(classes: int, rows: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from align.latents import SHAPES, gaussian, invertible, related, rotation
 from hypothesis import given, settings
 
 from jepatlas.align.similarity.cca import canonical_correlations, cca, pwcca, svcca
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 Shape = tuple[int, int, int, int]
 

@@ -11,7 +11,7 @@ from align.latents import SHAPES, gaussian, related, rotation
 from hypothesis import given, settings
 
 from jepatlas.align.similarity.cka import cka, cka_debiased
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 Shape = tuple[int, int, int, int]
 

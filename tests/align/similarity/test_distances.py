@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from jepatlas.align.similarity import distances
 from jepatlas.align.similarity.distances import dsc, dsc_in_tiles, dsc_sampled
 from jepatlas.align.similarity.rank_buckets import RankBuckets, ranked_product
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 WAYS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 

@@ -15,8 +15,8 @@ from jepatlas.align.similarity.distances import dsc
 from jepatlas.align.similarity.metrics import METRICS, measure
 from jepatlas.align.similarity.neighbours import mutual_knn, nos
 from jepatlas.align.similarity.residuals import mse_sum, r2
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares
 
 
 def test_each_is_its_function_in_its_coordinates():

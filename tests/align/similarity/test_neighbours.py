@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
 from jepatlas.align.similarity.neighbours import mutual_knn, neighbour_overlap, neighbours, nos, overlap
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 WAYS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
 

@@ -11,7 +11,7 @@ from align.latents import SHAPES, gaussian, related, rotation
 from hypothesis import given, settings
 
 from jepatlas.align.similarity.residuals import mse_per_dim, mse_sum, procrustes_error, r2
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 
 def test_definition():

@@ -24,8 +24,8 @@ from jepatlas.align.stress import (
     pair_noise,
 )
 from jepatlas.align.stress.pairs import _strangers
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, hold_out, least_squares
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, hold_out, least_squares
 from jepatlas.report.curves import draw_curves
 
 PLAIN = {"plain": LeastSquaresMap()}
@@ -377,7 +377,7 @@ A, B = linear_world(40, 2, 0.9)
         (lambda: Protocol(held=1.0), "between 0 and 1"),
         (lambda: pair_noise(A, B, rng(), shares=(0,), fits=PLAIN).figure("migrated"), "has no measure 'migrated'"),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(stress, message: str):
     with pytest.raises(InputError, match=message):
         stress()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.action import (
     Anisotropic,
     Conformal,

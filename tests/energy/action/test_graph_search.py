@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.action import Current, EffortGraph, Euclidean, effort_graph, path_action, search_path
 
 SIDE = 9

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.action import (
     Anisotropic,
     Conformal,

@@ -23,7 +23,7 @@ from energy.audit.energies import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.audit import Audit, audit, closure, repair
 
 

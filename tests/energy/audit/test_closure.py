@@ -10,7 +10,7 @@ from energy.audit.energies import one_way_line
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.audit import audit, closure, repair
 from jepatlas.energy.audit.closure_kernel import best_detours
 

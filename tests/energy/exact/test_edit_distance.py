@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.edit_distance import EditCosts, edit_energies, edit_energy
 
 WORDS = st.text("abc", max_size=5)

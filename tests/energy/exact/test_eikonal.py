@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.ndimage import gaussian_filter, label
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.graphs import Graph
+from jepatlas.core.errors import InputError
+from jepatlas.core.graphs import Graph
 from jepatlas.energy.exact.eikonal import energies_from, energies_to
 from jepatlas.energy.exact.graphs import graph_energies
 from jepatlas.energy.exact.medium import Medium

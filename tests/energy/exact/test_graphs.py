@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.graphs import Graph
+from jepatlas.core.errors import InputError
+from jepatlas.core.graphs import Graph
 from jepatlas.energy.exact.graphs import energy_to_set, graph_energies, shortest_path
 
 

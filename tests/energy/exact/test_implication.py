@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.implication import Derivation, Rules
 
 ANIMALS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.landmarks import LandmarkEffort, landmark_energies, match_landmarks
 
 PAIR = np.array([[-1.0, 0.0], [1.0, 0.0]])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.medium import Medium
 
 STILL = np.zeros((4, 6, 2))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.registration import interval_energies, interval_path, strain_energies
 
 PIECES = st.lists(st.floats(0.05, 5), min_size=6, max_size=6)

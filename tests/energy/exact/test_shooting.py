@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.shooting import Shear, shoot
 from jepatlas.energy.exact.zermelo import zermelo
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.zermelo import zermelo, zermelo_heading
 
 REGIMES = {"still": 0.0, "slow": 0.5, "nearly as fast": 0.999, "as fast": 1.0, "faster": 1.5, "much faster": 4.0}

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.spatial.distance
 import torch
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.energy.heads import L2, Cosine, SquaredL2
 from jepatlas.energy.heads.head import EnergyHead
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.energy.heads import IQE, IQEConfig
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.energy.heads import MRN, MRNConfig
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.energy.heads import PQE, PQEConfig
 
 

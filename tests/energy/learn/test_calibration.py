@@ -7,8 +7,8 @@ import pytest
 import torch
 from energy.learn.tiny import MaxSum
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Experience
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Experience
 from jepatlas.energy.learn import EmbeddedEnergy, calibrate, step_scale
 
 
@@ -36,8 +36,12 @@ def test_it_recovers_a_known_scale(factor: float):
 def test_free_steps_and_steps_that_stay_change_nothing():
     given = experience(2.0, zeros=20)
     stay = Experience(given.x, given.x, np.full(60, 5.0), given.episode)
-    both = Experience(*(np.concatenate([getattr(part, name) for part in (given, stay)])
-                        for name in ("x", "x_next", "cost", "episode")))  # fmt: skip
+    both = Experience(
+        *(
+            np.concatenate([getattr(part, name) for part in (given, stay)])
+            for name in ("x", "x_next", "cost", "episode")
+        )
+    )
     assert calibrate(EmbeddedEnergy(MaxSum()), both).value == pytest.approx(2.0, rel=1e-5)
 
 

@@ -7,7 +7,7 @@ import torch
 from energy.learn.tiny import MaxSum
 from torch import nn
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.learn import EmbeddedEnergy
 
 

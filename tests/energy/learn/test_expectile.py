@@ -10,8 +10,8 @@ import torch
 from energy.learn.tiny import MaxSum, random_steps
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Steps
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Steps
 from jepatlas.energy.learn import (
     EmbeddedEnergy,
     Expectile,

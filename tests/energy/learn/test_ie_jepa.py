@@ -9,12 +9,12 @@ import torch
 from energy.learn.tiny import MaxSum, chain, grid, random_steps
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Steps
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Steps
+from jepatlas.data import StepStream
 from jepatlas.energy.learn import IEJEPA, QRL, EmbeddedEnergy, IEJEPAConfig, PredictionError
 from jepatlas.objectives import ExactWhitening, LeJEPA
 from jepatlas.training import TrainingConfig, train
-from jepatlas.views import StepStream
 
 
 def made(mode: str, weight: float = 0.5) -> IEJEPA:

@@ -16,13 +16,13 @@ from processes import run_processes
 from torch import nn
 from training.small import metrics, same, tensors
 
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Steps
-from jepatlas.base.stats import spearman
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Steps
+from jepatlas.core.stats import spearman
+from jepatlas.data import StepStream
 from jepatlas.energy.learn import QRL, EmbeddedEnergy, QRLConfig, calibrate
 from jepatlas.training import TrainingConfig, train
-from jepatlas.views import StepStream
 
 STATES, TRUTH, MOVES = grid()
 TRAINING = TrainingConfig(steps=30, batch_size=32, lr=1e-3, collapse=0, log_every=10, checkpoint_every=10, clip=None)

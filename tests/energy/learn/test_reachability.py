@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse.csgraph import shortest_path
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Experience
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Experience
 from jepatlas.energy.learn import (
     later_pairs,
     reachability_errors,

@@ -7,7 +7,7 @@ import torch
 from scipy.sparse.csgraph import shortest_path
 from torch import Tensor, nn
 
-from jepatlas.base.records import Experience, Steps
+from jepatlas.core.records import Experience, Steps
 
 __all__ = ["MaxSum", "chain", "grid", "random_steps"]
 

@@ -14,17 +14,30 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.identify import certify, nonlinear_rho
 
 RHO = 0.9
 JUDGED = {"diagnosis", "r2", "r2_inverse", "orthogonality", "stretch", "effective_rank", "coverage"}
 SHARES = {f"share_{name}" for name in ("linear", "warp", "shear", "bend", "noise")}
-WITH_TRUTH = JUDGED | SHARES | {
-    "orthogonality_raw", "procrustes", "procrustes_whitened", "r2_adjusted", "r2_nonlinear", "mcc", "mcc_linear",
-    "repeated_coordinates", "degree_1", "worst_nonlinear", "worst_noise",
-}  # fmt: skip
+WITH_TRUTH = (
+    JUDGED
+    | SHARES
+    | {
+        "orthogonality_raw",
+        "procrustes",
+        "procrustes_whitened",
+        "r2_adjusted",
+        "r2_nonlinear",
+        "mcc",
+        "mcc_linear",
+        "repeated_coordinates",
+        "degree_1",
+        "worst_nonlinear",
+        "worst_noise",
+    }
+)
 DEGREES = {f"degree_{d}" for d in ("2", "3", "4", "5", "beyond")}
 WITHOUT = {f"{name}{form}" for name in ("epsilon", "delta", "gap", "bound") for form in ("", "_whitened")}
 THEOREM = {"error_to_bound", "error_to_bound_whitened"}

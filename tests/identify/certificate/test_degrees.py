@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from jepatlas.base.linear import hold_out
-from jepatlas.base.records import Verdict
+from jepatlas.core.linear import hold_out
+from jepatlas.core.records import Verdict
 from jepatlas.identify.certificate.degrees import degree_verdicts
 from jepatlas.identify.preconditions.gaussianity import distance_from_gaussian, gaussian_null
 from jepatlas.identify.truth.halves import Halves

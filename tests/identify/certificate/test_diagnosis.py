@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.identify import Diagnosis, certify, diagnose
 
 Encode = Callable[[np.ndarray], np.ndarray]
@@ -94,7 +94,7 @@ CASES: dict[str, tuple[str, Encode]] = {
     "one harmonic too many": ("surplus", lambda z: np.c_[z, (z[:, :1] ** 2 - 1) / math.sqrt(2)]),
     "one column too many": ("surplus", lambda z: np.c_[z, z[:, :1]]),
     "mixtures of fewer states": ("surplus", lambda z: z @ states(z.shape[1], z.shape[1] + 3, 8)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

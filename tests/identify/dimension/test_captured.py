@@ -8,7 +8,7 @@ from gaussian_worlds import rotation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.linear import hold_out
+from jepatlas.core.linear import hold_out
 from jepatlas.identify import Captured, captured, name_direction
 
 
@@ -88,8 +88,12 @@ def test_states_in_any_units():
     found = held(kept[:, None], z)
     np.testing.assert_allclose([share.value for share in found.shares], [1, 0], atol=0.01)
     assert abs(np.corrcoef(lost, kept)[0, 1]) < 0.05
-    assert name_direction(found.directions[1]) in {"0.71·z[0] − 0.71·z[1]", "0.71·z[1] − 0.71·z[0]",
-                                                    "0.72·z[0] − 0.70·z[1]", "0.72·z[1] − 0.70·z[0]"}  # fmt: skip
+    assert name_direction(found.directions[1]) in {
+        "0.71·z[0] − 0.71·z[1]",
+        "0.71·z[1] − 0.71·z[0]",
+        "0.72·z[0] − 0.70·z[1]",
+        "0.72·z[1] − 0.70·z[0]",
+    }
 
 
 def test_noise_and_constants_hold_nothing():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jepatlas.base.linear import hold_out
-from jepatlas.base.records import Verdict
+from jepatlas.core.linear import hold_out
+from jepatlas.core.records import Verdict
 from jepatlas.identify.dimension.coverage import coverage
 from jepatlas.identify.truth.explained import decode
 from jepatlas.identify.truth.halves import Halves

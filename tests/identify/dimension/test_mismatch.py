@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from gaussian_worlds import pairs, rotation
 
-from jepatlas.base.records import Verdict
-from jepatlas.certificates import certificate
+from jepatlas.core.records import Verdict
 from jepatlas.identify import certify, own_ladder
+from jepatlas.workflows.certify import certificate
 
 WIDE, NARROW = {"state_directions", "minimal_r2_lost"}, {"captured", "superposition"}
 Encode = Callable[[np.ndarray], np.ndarray]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.identify import OwnLadder, own_ladder
 from jepatlas.identify.dimension import own_ladder as own_ladder_module
 

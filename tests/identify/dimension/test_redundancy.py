@@ -9,8 +9,8 @@ import pytest
 import scipy.linalg
 from gaussian_worlds import pairs, rotation
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import hold_out
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import hold_out
 from jepatlas.identify import SpectrumSettings, linear_rank, minimal_recovery, redundancy
 from jepatlas.identify.dimension.redundancy import Redundancy
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from gaussian_worlds import pairs, rotation
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Verdict
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Verdict
 from jepatlas.identify import SpectrumSettings, dimension_verdicts
 
 QUICK = SpectrumSettings(features=64, length_scales=(0.7, 1.6), ridges=(1e-4, 1e-2), pilot=3000, replicates=30)
@@ -48,8 +48,14 @@ def judged(name: str, *, truth: bool = False, seen: bool = False, rows: int = 50
 @pytest.mark.parametrize("name", ENCODERS)
 def test_with_truth(name: str):
     verdicts = judged(name, truth=True)
-    assert list(verdicts) == ["effective_rank", "state_directions", "coverage", "captured", "superposition",
-                              "minimal_r2_lost"]  # fmt: skip
+    assert list(verdicts) == [
+        "effective_rank",
+        "state_directions",
+        "coverage",
+        "captured",
+        "superposition",
+        "minimal_r2_lost",
+    ]
     failed = {verdict.name for verdict in verdicts.values() if verdict.passed is False}
     assert failed - {"state_directions"} == FAILED[name] - {"state_directions"}
     if name not in ("bent", "folded"):  # their own ladder is rougher than so few features can follow
@@ -83,8 +89,9 @@ def test_observations_show_that_one_is_missing_but_not_which(name: str, missing:
 
 
 def test_undecided_is_no_failure():
-    verdicts = {v.name: v for v in dimension_verdicts(*np.random.default_rng(0).standard_normal((2, 400, 2)),
-                                                      settings=QUICK)}  # fmt: skip
+    verdicts = {
+        v.name: v for v in dimension_verdicts(*np.random.default_rng(0).standard_normal((2, 400, 2)), settings=QUICK)
+    }
     assert verdicts["state_directions"].passed is None and np.isnan(verdicts["state_directions"].value)
     z, z_next = pairs(3000, 2, 0.9)
     noise = np.random.default_rng(1).standard_normal((2, 3000, 2))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.identify import SpectrumSettings, dose_response
 
 QUICK = SpectrumSettings(features=64, length_scales=(0.7, 1.6), ridges=(1e-4, 1e-2), pilot=3000, replicates=20)
@@ -28,9 +28,17 @@ def curve(rho: list[float], doses: tuple[float, ...], **options: Any) -> list[fl
     z, z_next = gaussian(4000, np.array(rho), 0)
     z_test = gaussian(2000, np.array(rho), 1)[0]
     points = dose_response(
-        observe(z), observe(z_next), z, z_next, {"own": (observe(z_test), z_test)}, dim=2, doses=doses, settings=QUICK,
-        replicates=50, **options,
-    )  # fmt: skip
+        observe(z),
+        observe(z_next),
+        z,
+        z_next,
+        {"own": (observe(z_test), z_test)},
+        dim=2,
+        doses=doses,
+        settings=QUICK,
+        replicates=50,
+        **options,
+    )
     assert [point.dose for point in points] == list(doses)
     for point in points:
         assert point.recovery["own"].low <= point.recovery["own"].value <= point.recovery["own"].high

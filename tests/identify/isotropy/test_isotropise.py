@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.identify import Isotropy, fit_isotropy, isotropic_resample, isotropic_weights
 
 RHO = np.array([0.95, 0.8])

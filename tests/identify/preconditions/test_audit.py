@@ -7,16 +7,25 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Verdict
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Verdict
 from jepatlas.identify.preconditions import pairs as white_pairs
 from jepatlas.identify.preconditions import rates
 from jepatlas.identify.preconditions.audit import audit
 from jepatlas.identify.preconditions.sliced import GroupDistance, SlicedFeatures
 
 Pairs = tuple[np.ndarray, np.ndarray]
-NAMES = ["effective_rank", "stationarity", "gaussianity", "coordinate_gaussianity", "rate_window", "isotropy",
-         "additive_noise", "independence", "reversibility"]  # fmt: skip
+NAMES = [
+    "effective_rank",
+    "stationarity",
+    "gaussianity",
+    "coordinate_gaussianity",
+    "rate_window",
+    "isotropy",
+    "additive_noise",
+    "independence",
+    "reversibility",
+]
 
 
 def world(rho: float | np.ndarray = 0.9, rows: int = 4000, dim: int = 3, seed: int = 0) -> tuple[np.ndarray, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.identify.preconditions.audit import audit
 from jepatlas.identify.preconditions.coordinates import _distances, coordinate_gaussianity, largest_null
 from jepatlas.identify.preconditions.departures import departure

@@ -50,8 +50,12 @@ def test_the_worth_against_its_definition() -> None:
     h, h_next = pairs(30, 2, 0.5, rng)
     for labels in (np.arange(30), np.arange(30) // 5):
         a, b = ((view - view.mean(0)) for view in (h, h_next))
-        m = np.array([(np.outer(u, v) + np.outer(v, u) - 0.5 * (np.outer(u, u) + np.outer(v, v))) / 2
-                      for u, v in zip(a, b, strict=True)])  # fmt: skip
+        m = np.array(
+            [
+                (np.outer(u, v) + np.outer(v, u) - 0.5 * (np.outer(u, u) + np.outer(v, v))) / 2
+                for u, v in zip(a, b, strict=True)
+            ]
+        )
         parts = np.array([(m[labels == label] - m.mean(0)).sum(0) for label in np.unique(labels)])
         count = len(parts)
         expected = 30**2 * (0.5 * 2 * 3 * 0.75**2) / np.square(parts).sum() * (count - 1) / count

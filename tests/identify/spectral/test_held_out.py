@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.identify import SpectralEncoder, held_out_rates
 from jepatlas.identify.spectral.features import Features
 from jepatlas.identify.spectral.held_out import BlockMoments

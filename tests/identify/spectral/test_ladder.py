@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.identify import Ladder, read_ladder
 from jepatlas.identify.spectral.ladder import polynomials
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jepatlas.base.linear import procrustes, whitener
+from jepatlas.core.linear import procrustes, whitener
 from jepatlas.identify import SpectrumSettings, bound_terms, nonlinear_rho
 
 QUICK = SpectrumSettings(features=100, length_scales=(0.5, 1.0, 2.5), ridges=(1e-6, 1e-4, 1e-2), replicates=200)

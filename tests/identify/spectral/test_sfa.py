@@ -8,8 +8,8 @@ import scipy.linalg
 import scipy.signal
 from sksfa import SFA
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares, r2
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares, r2
 from jepatlas.identify import held_out_rates, linear_sfa, quadratic_sfa
 
 

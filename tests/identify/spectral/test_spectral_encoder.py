@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.identify import SpectralEncoder
 from jepatlas.identify.spectral.features import Features, normal_quantiles
 

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import least_squares, r2
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares, r2
 from jepatlas.identify import Spectrum, SpectrumSettings, fit_spectral_encoder, spectrum, spectrum_of_chunks
 from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
 from jepatlas.worlds import Spiral
 
-QUICK = SpectrumSettings(features=64, functions=6, length_scales=(0.5, 1.0, 2.5), ridges=(1e-5, 1e-3, 1e-1), pilot=3000,
-                         replicates=100)  # fmt: skip
+QUICK = SpectrumSettings(
+    features=64, functions=6, length_scales=(0.5, 1.0, 2.5), ridges=(1e-5, 1e-3, 1e-1), pilot=3000, replicates=100
+)
 
 
 def gaussian(rows: int, rates: list[float], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

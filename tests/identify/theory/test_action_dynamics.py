@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from gaussian_worlds import rotation
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Verdict
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Verdict
 from jepatlas.identify import LinearDynamics, certify_dynamics, conjugacy_errors, fit_dynamics
 
 A = np.array([[0.9, 0.2, 0.0], [-0.1, 0.7, 0.1], [0.0, 0.0, 0.5]])

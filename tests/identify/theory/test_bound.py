@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermegauss, hermeval
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate
 from jepatlas.identify import bound, bound_terms, epsilon_null
 from jepatlas.identify.theory.bound import bound_verdicts
 
@@ -60,7 +60,7 @@ BROKEN[3, 1] = np.nan
         (np.ones(30), np.ones(30), 0.5, "rows and columns"),
         (1e200 * np.ones((30, 2)), np.ones((30, 2)), 0.5, "too large to square"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(h: np.ndarray, h_next: np.ndarray, rho: float, message: str):
     with pytest.raises(InputError, match=message):
         bound(h, h_next, rho, np.random.default_rng(0))

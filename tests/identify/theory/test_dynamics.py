@@ -10,9 +10,9 @@ from gaussian_worlds import paired_quadrature, pairs, psi, rotation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, hold_out
-from jepatlas.base.records import Estimate
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, hold_out
+from jepatlas.core.records import Estimate
 from jepatlas.identify import latent_dynamics
 
 

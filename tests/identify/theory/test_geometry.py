@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate
 from jepatlas.identify import dirichlet_floor, jacobian_geometry, jacobians, singular_values
 
 

@@ -10,7 +10,7 @@ from gaussian_worlds import Polynomial, psi, quadrature, rotation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.identify import HermiteFit, degree_variances, hermite_basis, largest_degree, multi_indices
 
 

@@ -10,7 +10,7 @@ from gaussian_worlds import Polynomial, paired_quadrature, pairs, psi, rotation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.identify import (
     decays,
     hermite_basis,

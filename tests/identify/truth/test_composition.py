@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jepatlas.base.linear import Split, hold_out
-from jepatlas.base.records import Verdict
+from jepatlas.core.linear import Split, hold_out
+from jepatlas.core.records import Verdict
 from jepatlas.identify.truth.composition import composition
 from jepatlas.identify.truth.explained import explain, nonlinear_r2
 from jepatlas.identify.truth.halves import Halves

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, hold_out, whitener
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, hold_out, whitener
 from jepatlas.identify import adjusted, linear_response, recovery, recovery_null
 
 
@@ -272,7 +272,7 @@ def test_intervals_of_copies_are_not_narrower():
         (np.ones((30, 2)), np.ones((30, 2)), (10, 31), "rows to score on must be some of the 30 rows"),
         (np.ones((30, 2)), np.ones((30, 2)), (0, 30), "rows to fit on must be some of the 30 rows"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(h: np.ndarray, z: np.ndarray, split: tuple[int, int], message: str):
     parts = Split(np.arange(split[0]), np.arange(split[0], split[1]))
     with pytest.raises(InputError, match=message):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from jepatlas.base.linear import r2
+from jepatlas.core.linear import r2
 from jepatlas.identify.truth.regressions import FAMILIES, fit_families
 
 ROWS = np.arange(1500)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jepatlas.base.linear import hold_out
+from jepatlas.core.linear import hold_out
 from jepatlas.identify.truth.explained import explain
 from jepatlas.identify.truth.halves import Halves
 from jepatlas.identify.truth.worst_direction import worst_direction

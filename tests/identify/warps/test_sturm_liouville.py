@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.polynomial.hermite_e import hermeval
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.identify import SturmLiouville, sturm_liouville, sturm_liouville_generalised_normal
 
 WALL = math.sqrt(3)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import hold_out, least_squares, whitener
-from jepatlas.base.records import Estimate
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import hold_out, least_squares, whitener
+from jepatlas.core.records import Estimate
 from jepatlas.identify import (
     fit_latent_warp,
     fit_sides,
@@ -58,9 +58,11 @@ def test_a_warp_is_undone(name: str, n: int, d: int):
         assert found["gain"] > 0.01 and found["r2_inverse"] < 0.99
     np.testing.assert_allclose(
         [found["r2"], found["r2_inverse"]],
-        [recovery(h, z, hold_out(6000, np.random.default_rng(1)), np.random.default_rng(0), replicates=1)[k].value
-         for k in ("r2", "r2_inverse")],
-    )  # fmt: skip
+        [
+            recovery(h, z, hold_out(6000, np.random.default_rng(1)), np.random.default_rng(0), replicates=1)[k].value
+            for k in ("r2", "r2_inverse")
+        ],
+    )
 
 
 @pytest.mark.parametrize("name", WARPS)
@@ -183,8 +185,11 @@ def test_the_band_covers_the_curve():
     fit = fit_warp(h[:2000], z[:2000])
     band = warp_band(fit, h[2000:], z[2000:], np.random.default_rng(0), points=21, replicates=60)
     assert list(band) == sorted(band) and len(band) == 21
-    covered = [estimate.low - 0.01 <= np.tanh(x) + offset <= estimate.high + 0.01 for x, estimate in band.items()
-               for offset in [np.mean([e.value - np.tanh(a) for a, e in band.items()])]]  # fmt: skip
+    covered = [
+        estimate.low - 0.01 <= np.tanh(x) + offset <= estimate.high + 0.01
+        for x, estimate in band.items()
+        for offset in [np.mean([e.value - np.tanh(a) for a, e in band.items()])]
+    ]
     assert sum(covered) >= 17
     assert all(0.001 < estimate.high - estimate.low < 0.3 for estimate in band.values())
 

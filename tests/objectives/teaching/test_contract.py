@@ -13,9 +13,9 @@ from processes import run_processes
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.records import Crops, Loss, PairedCrops
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.records import Crops, Loss, PairedCrops
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
 
 QUICK = RunningMapConfig(memory=2.0)

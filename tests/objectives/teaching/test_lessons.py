@@ -11,8 +11,8 @@ import torch.nn.functional as F
 from objectives.teaching.tiny_agents import STEP, batch_of_two, distilled, double, migrated, mutual, told_batch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import PairedCrops
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import PairedCrops
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
 
 
@@ -59,8 +59,9 @@ def test_the_gradient_of_migration_by_hand():
     told = batch.shared[1].clone().requires_grad_()
     ours = torch.autograd.grad(
         student(PairedCrops(batch.own, (batch.shared[0], told)), STEP).total - student.own(batch.own[0], STEP).total,
-        [*student.own.encoder.parameters()], allow_unused=True,
-    )  # fmt: skip
+        [*student.own.encoder.parameters()],
+        allow_unused=True,
+    )
     h, through = student.encode(batch.shared[0]), student.lesson.map
     off = told.detach() - h.detach() @ through.weight.T - through.offset
     by_hand = -2 * 3.0 * off @ through.weight / (len(h) * through.variance)
@@ -159,10 +160,14 @@ def test_without_weight_agents_are_left_to_themselves():
         (lambda: MutualConfig(weight=-2.0), "Mutual teaching's weight.*-2.0"),
         (lambda: MutualConfig("alternating", turn=0), "every is 0"),
         (lambda: MutualConfig(ridge=-1.0), "ridge.*-1.0"),
-        (lambda: migrated(MigrationConfig())(PairedCrops(told_batch().own, (told_batch().shared[0],
-                                                         told_batch().shared[1][:3])), 0), "8 and 3 rows"),
+        (
+            lambda: migrated(MigrationConfig())(
+                PairedCrops(told_batch().own, (told_batch().shared[0], told_batch().shared[1][:3])), 0
+            ),
+            "8 and 3 rows",
+        ),
     ],
-)  # fmt: skip
+)
 def test_refusals_name_the_argument(wrong: Any, words: str):
     with pytest.raises(InputError, match=words):
         wrong()

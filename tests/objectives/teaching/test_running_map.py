@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives.teaching import RunningMap, RunningMapConfig
 
 ROWS, IN, OUT = 12, 3, 5

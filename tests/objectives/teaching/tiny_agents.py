@@ -8,9 +8,9 @@ import torch
 from objectives.vision.tiny_vision import WIDTH, crops, images, tiny
 from torch import Tensor
 
-from jepatlas.base.records import Crops, PairedCrops
-from jepatlas.base.seeding import forked_rng
-from jepatlas.encoders import ViTConfig
+from jepatlas.core.records import Crops, PairedCrops
+from jepatlas.core.seeding import forked_rng
+from jepatlas.nn import ViTConfig
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig
 from jepatlas.objectives.vision import IJEPAConfig, NarrowPredictorConfig
 from jepatlas.objectives.vision.parts import VisionParts

@@ -10,7 +10,7 @@ from objectives.vision.tiny_crops import DIM, on_crops
 from objectives.vision.tiny_vision import WIDTH, crops, tiny
 from torch import Tensor, nn
 
-from jepatlas.base.records import Loss
+from jepatlas.core.records import Loss
 from jepatlas.objectives import LeJEPAConfig, SIGRegConfig, VICRegConfig
 from jepatlas.objectives.vision.autoencoder import AutoencoderConfig
 from jepatlas.objectives.vision.barlow_twins import BarlowTwinsConfig

@@ -9,8 +9,8 @@ import torch
 from objectives.vision.tiny_vision import crops, tiny
 from torch import Tensor
 
-from jepatlas.base.records import Crops
-from jepatlas.base.transformer import sincos_positions
+from jepatlas.core.records import Crops
+from jepatlas.nn.transformer import sincos_positions
 from jepatlas.objectives.vision.autoencoder import AutoencoderConfig
 from jepatlas.objectives.vision.decoder import DecoderConfig
 from jepatlas.objectives.vision.mae import MAEConfig

@@ -24,11 +24,11 @@ from objectives.vision.every_objective import (
 from objectives.vision.tiny_crops import DIM, on_crops, spread, tiny_conv
 from objectives.vision.tiny_vision import STEPS, around, crops, tiny_vit
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Crops, Loss
-from jepatlas.base.seeding import forked_rng
-from jepatlas.encoders import ConvConfig
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Crops, Loss
+from jepatlas.core.seeding import forked_rng
+from jepatlas.nn import ConvConfig
 from jepatlas.objectives import LeJEPAConfig
 from jepatlas.objectives.vision.lejepa import CropLeJEPAConfig
 from jepatlas.objectives.vision.parts import VisionParts

@@ -103,10 +103,12 @@ def test_masked_distillation_is_that_of_the_definition(config: Any, pool: str):
         images, patches = centred(seen, centres[0]), centred(shown, centres[1])
     else:
         images, patches = balanced(seen), balanced(shown)
-    tokens = torch.cat([
-        objective.encoder.tokens(x[None], masked=mask[None], mask_token=objective.mask_token)
-        for x, mask in zip(views, masked, strict=True)
-    ])  # fmt: skip
+    tokens = torch.cat(
+        [
+            objective.encoder.tokens(x[None], masked=mask[None], mask_token=objective.mask_token)
+            for x, mask in zip(views, masked, strict=True)
+        ]
+    )
     latents = objective.encoder.pooled(tokens)
     own = objective.heads
     students = [torch.stack([logits(own[0], h) for h in crop]) for crop in latents.chunk(2)]

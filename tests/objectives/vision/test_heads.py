@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives.vision.heads import JointBatchNorm, perceptron
 
 ROWS, WIDTH = 12, 5

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from objectives.vision.tiny_vision import STEPS, crops, tiny
 from torch import Tensor
 
-from jepatlas.base.transformer import sincos_positions
+from jepatlas.nn.transformer import sincos_positions
 from jepatlas.objectives.vision.ijepa import IJEPAConfig
 from jepatlas.objectives.vision.momentum import momentum_at
 from jepatlas.objectives.vision.predictors import LinearPredictorConfig, MLPPredictorConfig, NarrowPredictorConfig
@@ -35,8 +35,10 @@ def told_by_perceptron(predictor: Any, tokens: Tensor, latent: Tensor, seen: lis
     told = []
     for i in block:
         hidden = weight @ torch.cat([latent, places[i]]) + predictor.from_latent.bias
-        hidden = F.gelu((hidden - hidden.mean()) / (hidden.var(correction=0) + 1e-5).sqrt() * predictor.out[0].weight
-                        + predictor.out[0].bias)  # fmt: skip
+        hidden = F.gelu(
+            (hidden - hidden.mean()) / (hidden.var(correction=0) + 1e-5).sqrt() * predictor.out[0].weight
+            + predictor.out[0].bias
+        )
         told.append(predictor.out[2].weight @ hidden + predictor.out[2].bias)
     return torch.stack(told)
 

@@ -5,8 +5,8 @@ import torch
 from objectives.vision.tiny_crops import DIM, double, on_crops
 from objectives.vision.tiny_vision import crops
 
-from jepatlas.base.records import Crops, Pairs
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.records import Crops, Pairs
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import LeJEPA, LeJEPAConfig, SIGRegConfig
 from jepatlas.objectives.sigreg import draw_slices
 from jepatlas.objectives.vision.lejepa import CropLeJEPAConfig

@@ -10,9 +10,9 @@ from objectives.vision.every_objective import MASKING, ON_VIT, ROWS, STEP, named
 from objectives.vision.tiny_vision import STEPS, WIDTH, crops, tiny
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Crops
-from jepatlas.encoders import ViTConfig
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Crops
+from jepatlas.nn import ViTConfig
 from jepatlas.objectives.vision.parts import VisionParts
 
 on_vit = pytest.mark.parametrize("config", ON_VIT, ids=named)

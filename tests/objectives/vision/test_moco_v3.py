@@ -7,7 +7,7 @@ from objectives.vision.every_objective import descend
 from objectives.vision.tiny_crops import DIM, double, on_crops, tiny_conv
 from objectives.vision.tiny_vision import STEPS, WIDTH, crops, tiny_vit
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.objectives.vision.moco_v3 import MoCoV3Config, key_contrast
 from jepatlas.objectives.vision.parts import VisionParts
 

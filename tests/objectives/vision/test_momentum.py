@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.objectives.vision.heads import perceptron
 from jepatlas.objectives.vision.momentum import MomentumTwin, check_momentum, momentum_at
 

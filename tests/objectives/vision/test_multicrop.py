@@ -4,7 +4,7 @@ from objectives.vision.tiny_crops import on_crops
 from objectives.vision.tiny_vision import crops
 from torch import nn
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.objectives.vision.lejepa import CropLeJEPAConfig
 from jepatlas.objectives.vision.multicrop import embed_all
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.objectives import LeJEPAConfig, SIGRegConfig
 from jepatlas.objectives.vision.autoencoder import AutoencoderConfig
 from jepatlas.objectives.vision.barlow_twins import BarlowTwinsConfig

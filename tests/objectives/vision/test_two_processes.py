@@ -16,9 +16,9 @@ from processes import run_processes
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.records import Crops, Loss
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.records import Crops, Loss
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives.vision.heads import JointBatchNorm
 
 

@@ -8,8 +8,8 @@ import torch
 from objectives.vision.tiny_vision import around, crops
 from torch import Tensor, nn
 
-from jepatlas.base.records import Crops
-from jepatlas.base.seeding import forked_rng
+from jepatlas.core.records import Crops
+from jepatlas.core.seeding import forked_rng
 
 DIM = 8
 

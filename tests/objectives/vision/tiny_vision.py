@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.records import Crops
-from jepatlas.base.seeding import forked_rng, torch_generator
-from jepatlas.encoders import ViT, ViTConfig
+from jepatlas.core.records import Crops
+from jepatlas.core.seeding import forked_rng, torch_generator
+from jepatlas.nn import ViT, ViTConfig
 from jepatlas.objectives.vision.parts import VisionParts
 
 STEPS = 60

@@ -15,10 +15,10 @@ import numpy as np
 from jepatlas.align.atlas.charts import Attachment, Chart, ChartLatents, standardiser
 from jepatlas.align.atlas.frames import Frame, consensus, generalised_procrustes
 from jepatlas.align.atlas.placing import place, rank
-from jepatlas.base.errors import InputError, nearest
-from jepatlas.base.linear import evenly
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.core.linear import subsample
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate, Verdict
 
 __all__ = ["Anchors", "Atlas"]
 
@@ -83,7 +83,7 @@ class Atlas:
         for chart in self.charts:
             if chart.name == name:
                 return chart
-        raise InputError(f"The atlas has no chart '{name}'. {nearest(name, self.names)}")
+        raise InputError(f"The atlas has no chart '{name}'. {did_you_mean(name, self.names)}")
 
     def map(self, source: str, target: str) -> LinearMap:
         """The transition map: into the frame, and out of it."""
@@ -149,12 +149,15 @@ def _tied_verdict(chart: Chart, width: int) -> Verdict:
     else:
         why = "the others do not see them, or its latents do not vary there"
     return Verdict.judge(
-        f"{chart.name}.tied", found, direction="higher", null=float(noise),
+        f"{chart.name}.tied",
+        found,
+        direction="higher",
+        null=float(noise),
         threshold=chart.full if chart.tied < chart.full else None,
         good=f"The states that '{chart.name}' shares are enough to hold all its directions in place{but}. So they "
-             "would be for noise: whether charts agree there, held-out states say.",
+        "would be for noise: whether charts agree there, held-out states say.",
         bad=f"{loose}, and translate to nothing or by accident: {why}.",
-    )  # fmt: skip
+    )
 
 
 def _check_ids(ids: Sequence[np.ndarray]) -> None:
@@ -172,4 +175,4 @@ def _most_seen(ids: Sequence[np.ndarray], limit: int) -> np.ndarray:
         return states
     least = np.sort(counts)[-limit]
     first, last = states[counts > least], states[counts == least]
-    return np.concatenate([first, evenly(last, limit - len(first))])
+    return np.concatenate([first, subsample(last, limit - len(first))])

@@ -26,10 +26,10 @@ from jepatlas.align.atlas.certified_limit import (
     predicted_limit,
     squares,
 )
-from jepatlas.base.linear import hold_out, least_squares, procrustes, whitener
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.linear import hold_out, least_squares, procrustes, whitener
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import bootstrap
 
 __all__ = ["CertifiedMap", "certified_map", "pair_prices"]
 
@@ -104,8 +104,12 @@ def pair_prices(a: np.ndarray) -> tuple[float, float]:
 def _pairs_verdict(a: np.ndarray) -> Verdict:
     rotation, free = pair_prices(a)
     predicted = f"Predicted from the {len(a)} pairs: error over that with endless pairs, {rotation:.2f} for a rotation"
-    return Verdict.judge("certified.pairs", Estimate(rotation, rotation, rotation, len(a)), direction="lower",
-                         good=f"{predicted}, {free:.2f} for a map without that prior.")  # fmt: skip
+    return Verdict.judge(
+        "certified.pairs",
+        Estimate(rotation, rotation, rotation, len(a)),
+        direction="lower",
+        good=f"{predicted}, {free:.2f} for a map without that prior.",
+    )
 
 
 def _least_squares_verdict(found: Mapping[str, Estimate], pairs: int, width: int, better: bool) -> Verdict:
@@ -115,8 +119,9 @@ def _least_squares_verdict(found: Mapping[str, Estimate], pairs: int, width: int
         return Verdict.judge(name, nothing, direction="lower", good=advice)
     advice = (
         "The map without the prior is better beyond doubt, and is used: the charts are no exact rotations of the state."
-        if better else "The map without the prior is not better beyond doubt; the rotation is used."
-    )  # fmt: skip
+        if better
+        else "The map without the prior is not better beyond doubt; the rotation is used."
+    )
     return Verdict.judge(name, found["least_squares"], direction="lower", good=advice)
 
 

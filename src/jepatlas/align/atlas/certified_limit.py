@@ -14,11 +14,11 @@ import numpy as np
 
 from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import Chart
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import procrustes
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import procrustes
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import bootstrap
 
 __all__ = [
     "certified_transition",
@@ -71,14 +71,20 @@ def limit_verdicts(limit: Estimate, found: Mapping[str, Estimate], null: float) 
     The theorem speaks of the best rotation, so it is refuted only where even that one misses.
     """
     error = Verdict.judge(
-        "certified.error", found["error"], direction="lower", threshold=limit.high, null=null,
+        "certified.error",
+        found["error"],
+        direction="lower",
+        threshold=limit.high,
+        null=null,
         good="Measured E‖h₂ − Wh₁‖² of an orthogonal W: within what the charts' certificates promise.",
         bad="Measured E‖h₂ − Wh₁‖²: no rotation keeps to what the certificates promise. One of them does not hold for "
-            "these states, or the two charts do not show the same state.",
-    )  # fmt: skip
+        "these states, or the two charts do not show the same state.",
+    )
     if error.passed is False and not found["fitted"].low > limit.high:
-        advice = ("Undecided: this W is not within the promise, but pairs are too few, or the limit too close, to say "
-                  "that no rotation is. Give more pairs.")  # fmt: skip
+        advice = (
+            "Undecided: this W is not within the promise, but pairs are too few, or the limit too close, to say "
+            "that no rotation is. Give more pairs."
+        )
         error = replace(error, passed=None, advice=advice)
     promise = "Predicted from the two bounds alone: (√B₁ + √B₂)² limits E‖h₂ − Wh₁‖² of the best orthogonal W."
     return [Verdict.judge("certified.limit", limit, direction="lower", null=null, good=promise), error]
@@ -101,12 +107,16 @@ def check_certified_pairs(a: np.ndarray, b: np.ndarray, groups: np.ndarray | Non
     for name, latents in (("a", a), ("b", b)):
         check_finite(name, latents)
     if a.ndim != 2 or a.shape != b.shape:
-        raise InputError(f"Certified charts are rotations of one state, so both sides have the same shape (N, d), but "
-                         f"they have {a.shape} and {b.shape}.")  # fmt: skip
+        raise InputError(
+            f"Certified charts are rotations of one state, so both sides have the same shape (N, d), but "
+            f"they have {a.shape} and {b.shape}."
+        )
     count = len(a) if groups is None else len(np.unique(groups))
     if count < 3 or (groups is not None and len(groups) != len(a)):
-        raise InputError(f"A certified map needs at least 3 pairs (or groups of pairs, one label for each), but there "
-                         f"are {count} for {len(a)} rows.")  # fmt: skip
+        raise InputError(
+            f"A certified map needs at least 3 pairs (or groups of pairs, one label for each), but there "
+            f"are {count} for {len(a)} rows."
+        )
 
 
 def squares(rows: np.ndarray) -> np.ndarray:
@@ -115,6 +125,8 @@ def squares(rows: np.ndarray) -> np.ndarray:
 
 def _bound(chart: Chart) -> Estimate:
     if chart.certificate is None or not chart.certificate.identified:
-        raise InputError(f"The chart '{chart.name}' carries no certificate that its latents are a rotation of the "
-                         "state, so no limit follows. Certify it first.")  # fmt: skip
+        raise InputError(
+            f"The chart '{chart.name}' carries no certificate that its latents are a rotation of the "
+            "state, so no limit follows. Certify it first."
+        )
     return chart.certificate.bound

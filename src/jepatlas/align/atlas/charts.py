@@ -17,11 +17,11 @@ import numpy as np
 
 from jepatlas.align.maps.conditioning import lacks_one_mean
 from jepatlas.align.splits import plain_ids
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import whitener
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import whitener
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate
 
 __all__ = ["Attachment", "CertificateSummary", "Chart", "ChartLatents", "check_name", "standardiser"]
 
@@ -161,8 +161,10 @@ def standardiser(chart: ChartLatents) -> LinearMap:
     if len(chart.latents) < 2:
         raise InputError(f"A chart is made from at least 2 states, but '{chart.name}' has {len(chart.latents)}.")
     if (chart.latents == chart.latents[0]).all():
-        raise InputError(f"The latents of '{chart.name}' do not vary at all: {len(chart.latents)} states have one "
-                         "latent, which says nothing of them. Is the model collapsed, or the file wrong?")  # fmt: skip
+        raise InputError(
+            f"The latents of '{chart.name}' do not vary at all: {len(chart.latents)} states have one "
+            "latent, which says nothing of them. Is the model collapsed, or the file wrong?"
+        )
     if certificate is not None and certificate.identified and not certificate.whitened:
         d = chart.latents.shape[1]
         return LinearMap(np.eye(d), chart.latents.mean(0), np.zeros(d))
@@ -184,6 +186,8 @@ def _plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
     found, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
         twice, many = ", ".join(map(str, found[counts > 1][:5])), int((counts > 1).sum())
-        raise InputError(f"The ids of '{name}' name {many} state{'s' * (many > 1)} more than once: {twice}. "
-                         "Keep one row for each state.")  # fmt: skip
+        raise InputError(
+            f"The ids of '{name}' name {many} state{'s' * (many > 1)} more than once: {twice}. "
+            "Keep one row for each state."
+        )
     return ids

@@ -21,11 +21,11 @@ import numpy as np
 from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import ChartLatents
 from jepatlas.align.nulls import ENOUGH, Null, permutation_null
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import hold_out, least_squares, r2
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import hold_out, least_squares, r2
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import bootstrap
 
 __all__ = [
     "cycle_error",
@@ -67,8 +67,10 @@ def pairwise_maps(charts: Sequence[ChartLatents], fit: Fit = least_squares) -> l
     pairs = [_shared(a, b) for a, b in zip(charts, [*charts[1:], charts[0]], strict=True)]
     for a, b in pairs:
         if len(a.ids) < 2:
-            raise InputError(f"No map can be fitted between '{a.name}' and '{b.name}': they share {len(a.ids)} states. "
-                             "Choose a way through charts that share states.")  # fmt: skip
+            raise InputError(
+                f"No map can be fitted between '{a.name}' and '{b.name}': they share {len(a.ids)} states. "
+                "Choose a way through charts that share states."
+            )
     return [fit(a.latents, b.latents) for a, b in pairs]
 
 
@@ -92,16 +94,22 @@ def cycle_verdicts(
     null = Null.of(np.nan, np.array([_dealt_error(fitted, fit, held, rng) for _ in range(ENOUGH)]), "lower")
     judge = partial(Verdict.judge, direction="lower", null=null.mean, threshold=float(np.minimum(1.0, null.limit)))
     return [
-        judge("cycle.atlas", cycle_error(through, held, rng, replicates=replicates),
-              good=f"{way} through the common frame: what the narrowest chart on the way does not see.",
-              bad=f"{way} through the common frame brings back no more than the mean, or than chance: the narrowest "
-                  "chart on the way sees next to nothing of the first. Leave it out, or go another way."),
-        judge("cycle.pairwise", cycle_error(direct, held, rng, replicates=replicates),
-              good=f"{way} by maps fitted pair by pair: what the models disagree about.",
-              bad=f"{way} by maps fitted pair by pair brings back no more than the mean, or than chance: the models do "
-                  "not agree, or share too few states to fit maps on. Check that ids name the same states in all, "
-                  "and share more."),
-    ]  # fmt: skip
+        judge(
+            "cycle.atlas",
+            cycle_error(through, held, rng, replicates=replicates),
+            good=f"{way} through the common frame: what the narrowest chart on the way does not see.",
+            bad=f"{way} through the common frame brings back no more than the mean, or than chance: the narrowest "
+            "chart on the way sees next to nothing of the first. Leave it out, or go another way.",
+        ),
+        judge(
+            "cycle.pairwise",
+            cycle_error(direct, held, rng, replicates=replicates),
+            good=f"{way} by maps fitted pair by pair: what the models disagree about.",
+            bad=f"{way} by maps fitted pair by pair brings back no more than the mean, or than chance: the models do "
+            "not agree, or share too few states to fit maps on. Check that ids name the same states in all, "
+            "and share more.",
+        ),
+    ]
 
 
 def translation_verdicts(
@@ -124,22 +132,29 @@ def translation_verdicts(
 
 def _translation_verdict(source: str, target: str, found: Estimate, null: Null) -> Verdict:
     return Verdict.judge(
-        f"translation.{source}.{target}", found, direction="higher", null=null.mean,
+        f"translation.{source}.{target}",
+        found,
+        direction="higher",
+        null=null.mean,
         threshold=float(np.maximum(0.0, null.limit)),
         good=f"R² of '{target}' from '{source}' through the frame, held out.",
         bad=f"'{source}' does not tell '{target}' beyond doubt better than its mean would, or than chance. Check that "
-            "ids name the same states in both, share more states than they have dimensions, and judge by more held-out "
-            "ones. An atlas turns whitened latents, in which faint directions weigh as much as strong ones: where "
-            "'jepatlas align' has a map between the two, they see the same things, but not by a rotation.",
-    )  # fmt: skip
+        "ids name the same states in both, share more states than they have dimensions, and judge by more held-out "
+        "ones. An atlas turns whitened latents, in which faint directions weigh as much as strong ones: where "
+        "'jepatlas align' has a map between the two, they see the same things, but not by a rotation.",
+    )
 
 
 def shuffled_r2(truth: np.ndarray, told: np.ndarray, rng: np.random.Generator, groups: np.ndarray | None) -> Null:
     """R² where states (or whole groups of them) are told by those of others."""
     return permutation_null(
-        lambda order: {"r2": r2(truth, told[order])}, len(told), rng,
-        directions="higher", groups=groups, permutations=ENOUGH,
-    )["r2"]  # fmt: skip
+        lambda order: {"r2": r2(truth, told[order])},
+        len(told),
+        rng,
+        directions="higher",
+        groups=groups,
+        permutations=ENOUGH,
+    )["r2"]
 
 
 def _relative_error(truth: ChartLatents, told: np.ndarray, rng: np.random.Generator, replicates: int) -> Estimate:
@@ -180,5 +195,7 @@ def _check_cycle(names: Sequence[str], fitted: Sequence[ChartLatents], held: Cha
             f"through {', '.join(names)} and the states are those of {held.name}."
         )
     if (known := np.isin(held.ids, np.concatenate([chart.ids for chart in fitted]))).any():
-        raise InputError(f"{int(known.sum())} of the {len(known)} held-out states are among those that the maps are "
-                         "fitted on. Use `split_states`.")  # fmt: skip
+        raise InputError(
+            f"{int(known.sum())} of the {len(known)} held-out states are among those that the maps are "
+            "fitted on. Use `split_states`."
+        )

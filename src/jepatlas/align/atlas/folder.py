@@ -22,9 +22,9 @@ from safetensors import SafetensorError
 from jepatlas.align.atlas.atlas import Anchors, Atlas
 from jepatlas.align.atlas.charts import Attachment, CertificateSummary, Chart
 from jepatlas.align.atlas.sealed_folder import Sealed, read_sealed, write_sealed
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate, Verdict
 
 __all__ = ["exchanged", "load_atlas", "load_sealed_atlas", "save_atlas", "size_table"]
 
@@ -61,8 +61,10 @@ def load_sealed_atlas(path: Path | str) -> tuple[Atlas, str]:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path / 'atlas.json'} does not describe an atlas: {error!r} is amiss.") from error
     if {atlas.width, *(len(chart.to_frame.y_mean) for chart in atlas.charts)} != {sealed.content["width"]}:
-        raise InputError(f"{path}: the charts and anchors do not have the {sealed.content['width']} dimensions of "
-                         "the frame that atlas.json speaks of.")  # fmt: skip
+        raise InputError(
+            f"{path}: the charts and anchors do not have the {sealed.content['width']} dimensions of "
+            "the frame that atlas.json speaks of."
+        )
     return atlas, sealed.seal
 
 
@@ -78,8 +80,9 @@ def exchanged(atlas: Atlas) -> dict[str, int]:
 def size_table(atlas: Atlas) -> dict[str, Any]:
     """The size of what is exchanged, to print: nobody's latents travel but the anchors' frame coordinates."""
     sizes = exchanged(atlas)
-    rows = [[chart.name, str(chart.width), str(len(chart.attachments)), f"{sizes[chart.name]:,}"]
-            for chart in atlas.charts]  # fmt: skip
+    rows = [
+        [chart.name, str(chart.width), str(len(chart.attachments)), f"{sizes[chart.name]:,}"] for chart in atlas.charts
+    ]
     rows.append([f"anchors ({len(atlas.anchors.ids)} states)", str(atlas.width), "", f"{sizes[ANCHORS]:,}"])
     rows.append(["together", "", "", f"{sum(sizes.values()):,}"])
     return {"title": "What is exchanged", "columns": ["chart", "dimensions", "attachments", "bytes"], "rows": rows}
@@ -128,8 +131,16 @@ def _chart(sealed: Sealed, entry: Mapping[str, Any]) -> Chart:
         Attachment(str(one["kind"]), str(one["name"]), sealed.files[_attached_file(name, one["kind"], one["name"])])
         for one in entry["attachments"]
     )
-    return Chart(name, standardiser, to_frame, int(entry["tied"]), int(entry["states"]),
-                 _certificate(entry["certificate"]), dict(entry["provenance"]), attached)  # fmt: skip
+    return Chart(
+        name,
+        standardiser,
+        to_frame,
+        int(entry["tied"]),
+        int(entry["states"]),
+        _certificate(entry["certificate"]),
+        dict(entry["provenance"]),
+        attached,
+    )
 
 
 def _certificate(entry: Mapping[str, Any] | None) -> CertificateSummary | None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from jepatlas.align.atlas.overlaps import Overlaps, rows_of_states
 from jepatlas.align.atlas.placing import RANK, place, polar, rank
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.linear_map import LinearMap
 
 __all__ = ["Frame", "consensus", "generalised_procrustes"]
 

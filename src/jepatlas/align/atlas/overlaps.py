@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["Overlaps", "rows_of_states"]
 

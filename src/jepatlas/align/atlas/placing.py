@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.linear_map import LinearMap
 
 __all__ = ["place", "polar", "rank"]
 

@@ -6,7 +6,7 @@ from jepatlas.align.atlas.atlas import Atlas
 from jepatlas.align.atlas.charts import Attachment
 from jepatlas.align.probes.migration import migrate
 from jepatlas.align.probes.probe import LinearProbe
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["attach_probe", "probe_for", "probe_of"]
 

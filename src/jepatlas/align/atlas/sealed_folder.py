@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import finite, read_json, write_folder, write_json
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import finite, read_json, write_folder, write_json
 
 __all__ = ["Sealed", "read_sealed", "write_sealed"]
 

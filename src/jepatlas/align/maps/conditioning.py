@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from jepatlas.align.maps.map_verdicts import map_verdicts
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.linear_moments import live_directions
-from jepatlas.base.pair_moments import PairMoments
-from jepatlas.base.records import Verdict
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_moments import live_directions
+from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.records import Verdict
 
 __all__ = ["Conditioning", "carried_rank", "varied_directions"]
 

@@ -30,11 +30,11 @@ from jepatlas.align.maps.fitted import FittedMap, Parts, StreamedMap, by_appeara
 from jepatlas.align.maps.penalty import best_penalty, held_out
 from jepatlas.align.maps.robust import trust
 from jepatlas.align.splits import group_labels
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.linear_moments import fit_between, least_squares_of, procrustes_of, ridge_of
-from jepatlas.base.pair_moments import PairMoments, Products
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_moments import fit_between, least_squares_of, procrustes_of, ridge_of
+from jepatlas.core.pair_moments import PairMoments, Products
 
 __all__ = ["LeastSquaresMap", "ProcrustesMap", "RidgeMap", "RobustMap"]
 

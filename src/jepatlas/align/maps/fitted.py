@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jepatlas.align.maps.conditioning import Conditioning
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.pair_moments import PairMoments, Products
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.pair_moments import PairMoments, Products
 
 __all__ = ["FittedMap", "Parts", "StreamedMap", "by_appearance", "paired"]
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.linear_moments import is_lost, prepared
-from jepatlas.base.pair_moments import PairMoments
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_moments import is_lost, prepared
+from jepatlas.core.pair_moments import PairMoments
 
 __all__ = ["CANDIDATES", "best_penalty", "held_out"]
 

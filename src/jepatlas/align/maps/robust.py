@@ -22,9 +22,9 @@ import numpy as np
 from scipy.special import expit
 
 from jepatlas.align.splits import group_labels
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.pair_moments import PairMoments
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.pair_moments import PairMoments
 
 __all__ = ["Fit", "trust"]
 

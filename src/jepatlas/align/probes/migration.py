@@ -21,10 +21,10 @@ import numpy as np
 
 from jepatlas.align.maps.conditioning import carried_rank
 from jepatlas.align.probes.probe import LinearProbe
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.pair_moments import PairMoments
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.pair_moments import PairMoments
 
 __all__ = ["LIMIT", "LOST", "Support", "check_widths", "migrate", "migrate_back", "support"]
 

@@ -26,9 +26,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 from jepatlas.align.paired import rows_of
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import write_bytes
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import write_bytes
 
 __all__ = ["LinearProbe", "check_classes"]
 

@@ -16,10 +16,10 @@ from jepatlas.align.probes.distillation import distil
 from jepatlas.align.probes.migration import LIMIT, Support, check_widths, migrate, migrate_back, support
 from jepatlas.align.probes.probe import LinearProbe, check_classes
 from jepatlas.align.splits import group_labels
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate, Verdict
 
 __all__ = ["MigrationReport", "migration_report"]
 
@@ -56,37 +56,60 @@ class MigrationReport:
         if self.source.low <= self.majority:
             return "The source probe does not surely beat it on its own model: there is nothing to migrate."
         if not self.backwards and blown > BLOWN:
-            return (f"The inverse of the map lets errors grow by up to {blown:.3g} (κ = {self.support.condition:.3g}): "
-                    "carry the probe through a map fitted backwards, from the target to its own model, or truncate "
-                    f"the inverse earlier, at a limit of {BLOWN:g}.")  # fmt: skip
+            return (
+                f"The inverse of the map lets errors grow by up to {blown:.3g} (κ = {self.support.condition:.3g}): "
+                "carry the probe through a map fitted backwards, from the target to its own model, or truncate "
+                f"the inverse earlier, at a limit of {BLOWN:g}."
+            )
         return "Fit the map on more pairs, or robustly, or train a probe on the target."
 
     def verdicts(self) -> list[Verdict]:
         """Judged against the commonest class: a head that does not beat it reads nothing."""
         others = [
             Verdict.judge(f"probe_{name}", one, direction="higher", null=self.majority, good=good)
-            for name, (one, good) in self._others().items() if one is not None
-        ]  # fmt: skip
+            for name, (one, good) in self._others().items()
+            if one is not None
+        ]
         return [
-            _head("probe_source", self.source, self.majority, "The source probe reads its own model.",
-                  "The source probe does not beat the commonest class on its own model: there is nothing to migrate."),
+            _head(
+                "probe_source",
+                self.source,
+                self.majority,
+                "The source probe reads its own model.",
+                "The source probe does not beat the commonest class on its own model: there is nothing to migrate.",
+            ),
             *others,
-            _head("probe_migrated", self.migrated, self.majority, "The migrated probe reads the target, untrained.",
-                  f"The migrated probe does not surely beat the commonest class. {self.what_to_do}"),
-            _head("probe_target", self.target, self.majority, "For reference: a probe trained on the target.",
-                  "Even a probe trained on the target does not beat the commonest class: the labels are not there."),
+            _head(
+                "probe_migrated",
+                self.migrated,
+                self.majority,
+                "The migrated probe reads the target, untrained.",
+                f"The migrated probe does not surely beat the commonest class. {self.what_to_do}",
+            ),
+            _head(
+                "probe_target",
+                self.target,
+                self.majority,
+                "For reference: a probe trained on the target.",
+                "Even a probe trained on the target does not beat the commonest class: the labels are not there.",
+            ),
             *self._costs(),
-        ]  # fmt: skip
+        ]
 
     def _others(self) -> dict[str, tuple[Estimate | None, str]]:
         """What sharing without a map would give."""
         return {
             "untranslated": (self.untranslated, "The probe on the target as it is (A-probe): sharing without a map."),
-            "distilled": (self.distilled, "Knowledge distillation: a linear head on the target, fitted to the probe's "
-                          "logits on pairs of the same states; it carries this one probe alone."),
-            "inverse": (self.inverse, "The probe through the inverse of the map A → B, instead of a map fitted "
-                        "backwards."),
-        }  # fmt: skip
+            "distilled": (
+                self.distilled,
+                "Knowledge distillation: a linear head on the target, fitted to the probe's "
+                "logits on pairs of the same states; it carries this one probe alone.",
+            ),
+            "inverse": (
+                self.inverse,
+                "The probe through the inverse of the map A → B, instead of a map fitted backwards.",
+            ),
+        }
 
     def _costs(self) -> list[Verdict]:
         s, n = self.support, self.migrated.n
@@ -95,23 +118,44 @@ class MigrationReport:
         blown = f"By so much may errors grow on the way back through {way}; a lower limit truncates more."
         return [
             self._loss(),
-            Verdict.judge("probe_price", self.price, direction="lower", null=self.target.value - self.majority,
-                          good="The price of not training on the target: accuracy that a probe trained on it has more, "
-                               "on the same rows."),
-            Verdict.judge("probe_unread", Estimate(s.lost, s.lost, s.lost, n), direction="lower", null=1.0,
-                          good=f"Share of the logits' variance that does not come back through {way}. {kept}"),
-            Verdict.judge("probe_condition", Estimate(s.condition, s.condition, s.condition, n), direction="lower",
-                          good=f"κ(W). {blown}"),
-        ]  # fmt: skip
+            Verdict.judge(
+                "probe_price",
+                self.price,
+                direction="lower",
+                null=self.target.value - self.majority,
+                good="The price of not training on the target: accuracy that a probe trained on it has more, "
+                "on the same rows.",
+            ),
+            Verdict.judge(
+                "probe_unread",
+                Estimate(s.lost, s.lost, s.lost, n),
+                direction="lower",
+                null=1.0,
+                good=f"Share of the logits' variance that does not come back through {way}. {kept}",
+            ),
+            Verdict.judge(
+                "probe_condition",
+                Estimate(s.condition, s.condition, s.condition, n),
+                direction="lower",
+                good=f"κ(W). {blown}",
+            ),
+        ]
 
     def _loss(self) -> Verdict:
         """What is gained on the way does not come from the source."""
-        judged = Verdict.judge("probe_loss", self.loss, direction="lower", null=self.source.value - self.majority,
-                               good="Accuracy that the probe loses on its way, on the same rows.")  # fmt: skip
+        judged = Verdict.judge(
+            "probe_loss",
+            self.loss,
+            direction="lower",
+            null=self.source.value - self.majority,
+            good="Accuracy that the probe loses on its way, on the same rows.",
+        )
         if not self.loss.high < 0:
             return judged
-        gained = ("Beyond doubt the migrated probe is better than its own source. Either the target's latents show the "
-                  "labels more clearly, or labels came through the map: fit both on different rows.")  # fmt: skip
+        gained = (
+            "Beyond doubt the migrated probe is better than its own source. Either the target's latents show the "
+            "labels more clearly, or labels came through the map: fit both on different rows."
+        )
         return replace(judged, passed=False, advice=gained)
 
 
@@ -158,16 +202,30 @@ def migration_report(
     def accuracies(rows: np.ndarray) -> dict[str, float]:
         found = dict(zip(heads, hits[rows].mean(0).tolist(), strict=True))
         moved = found["migrated"]
-        return found | {"loss": found["source"] - moved, "price": found["target"] - moved,
-                        "beyond": moved - float(blind[rows].mean())}  # fmt: skip
+        return found | {
+            "loss": found["source"] - moved,
+            "price": found["target"] - moved,
+            "beyond": moved - float(blind[rows].mean()),
+        }
 
     held = group_labels(groups, len(a))[score]
     ranges = dict.fromkeys(heads, (0.0, 1.0)) | dict.fromkeys(("loss", "price", "beyond"), (-1.0, 1.0))
     # not by a bootstrap, whose intervals by two to six groups are far too narrow
     found = half_sample_intervals(accuracies, len(score), rng, groups=held, replicates=replicates, ranges=ranges)
-    return MigrationReport(found["source"], found.get("untranslated"), found["migrated"], found["target"],
-                           found["loss"], found["price"], found["beyond"], float(blind.mean()), kept,
-                           found.get("distilled"), back is not None, found.get("inverse"))  # fmt: skip
+    return MigrationReport(
+        found["source"],
+        found.get("untranslated"),
+        found["migrated"],
+        found["target"],
+        found["loss"],
+        found["price"],
+        found["beyond"],
+        float(blind.mean()),
+        kept,
+        found.get("distilled"),
+        back is not None,
+        found.get("inverse"),
+    )
 
 
 def _carried(

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from jepatlas.align.paired import centred, paired
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["canonical_correlations", "cca", "pwcca", "svcca"]
 

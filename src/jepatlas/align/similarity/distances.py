@@ -17,9 +17,9 @@ from scipy.special import stdtrit
 
 from jepatlas.align.paired import Progress, centred, paired, scaled
 from jepatlas.align.similarity.rank_buckets import RankBuckets, ranked_product
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate
-from jepatlas.base.stats import spearman
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate
+from jepatlas.core.stats import spearman
 
 __all__ = ["dsc", "dsc_in_tiles", "dsc_sampled"]
 
@@ -101,7 +101,7 @@ class _Distances:
         products = self.middle[row : row + ROWS] @ self.middle[column : column + COLUMNS].T
         finish = _finish
         if self.compiled:
-            from jepatlas.base.kernels.distances import squared_distances as finish  # noqa: PLC0415
+            from jepatlas.core.kernels.distances import squared_distances as finish  # noqa: PLC0415
         finish(products, (row, column), self.x, self.norms, (CLOSE, self.lowest))
         return products
 

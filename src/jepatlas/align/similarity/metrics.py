@@ -24,9 +24,9 @@ from jepatlas.align.similarity.cka import cka, cka_debiased
 from jepatlas.align.similarity.distances import dsc
 from jepatlas.align.similarity.neighbours import mutual_knn, neighbour_overlap, nos
 from jepatlas.align.similarity.residuals import mse_per_dim, mse_sum, procrustes_error, r2
-from jepatlas.base.errors import InputError, nearest
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Direction
+from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Direction
 
 __all__ = ["METRICS", "NEIGHBOURS", "Metric", "measure"]
 
@@ -85,9 +85,14 @@ def _target(metric: Metric) -> Metric:
 
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
-    for metric in (*_TARGET, *_LINEAR, *_GEOMETRY, *map(_common, _GEOMETRY),
-                   *(_target(metric) for metric in _GEOMETRY if metric.function in (dsc, nos)))
-}  # fmt: skip
+    for metric in (
+        *_TARGET,
+        *_LINEAR,
+        *_GEOMETRY,
+        *map(_common, _GEOMETRY),
+        *(_target(metric) for metric in _GEOMETRY if metric.function in (dsc, nos)),
+    )
+}
 """Through the inverse of an ill-conditioned map (`common`) distances and neighbours depend on where it is truncated;
 through the map itself (`target`) they do not."""
 
@@ -128,7 +133,7 @@ def _chosen(names: Iterable[str] | None, pairs: Mapping[str, object]) -> list[Me
     names = list(names)
     for name in names:
         if name not in METRICS:
-            raise InputError(f"There is no measure of similarity '{name}'. {nearest(name, METRICS)}")
+            raise InputError(f"There is no measure of similarity '{name}'. {did_you_mean(name, METRICS)}")
         if METRICS[name].coordinates not in pairs:
             raise InputError(f"'{name}' is taken in coordinates that both sides share. Give the map from 'a' to 'b'.")
     return [METRICS[name] for name in names]

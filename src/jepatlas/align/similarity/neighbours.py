@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jepatlas.align.paired import Progress, centred, paired, rows_of, scaled
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["mutual_knn", "neighbour_overlap", "neighbours", "nos", "overlap"]
 
@@ -85,7 +85,7 @@ def _directions(x: np.ndarray) -> np.ndarray:
 
 
 def _compiled(a: np.ndarray, k: int, progress: Progress | None) -> np.ndarray:
-    from jepatlas.base.kernels.neighbours import offer, settle  # noqa: PLC0415  (numba takes a second to import)
+    from jepatlas.core.kernels.neighbours import offer, settle  # noqa: PLC0415  (numba takes a second to import)
 
     n, kept = len(a), min(k + SPARE, len(a) - 1)
     rough = centred(a).astype(np.float32)

@@ -48,7 +48,7 @@ class RankBuckets:
 
     def add(self, tile: Tile, diagonal: int) -> None:
         if self.compiled:
-            from jepatlas.base.kernels.ranks import add_counts  # noqa: PLC0415  (numba takes a second to import)
+            from jepatlas.core.kernels.ranks import add_counts  # noqa: PLC0415  (numba takes a second to import)
 
             add_counts(tile.view(np.int64), diagonal, (CELL, self.origin, self.offsets, self.shifts, self.counts))
         else:
@@ -76,7 +76,7 @@ def ranked_product(
     if not a.compiled:
         kept = above(tiles[0], diagonal)
         return float(ranks[0][a.of(tiles[0])[kept]] @ ranks[1][b.of(tiles[1])[kept]])
-    from jepatlas.base.kernels.ranks import rank_product  # noqa: PLC0415
+    from jepatlas.core.kernels.ranks import rank_product  # noqa: PLC0415
 
     first, second = (tile.view(np.int64) for tile in tiles)
     ranked_a, ranked_b = ((CELL, x.origin, x.offsets, x.shifts, y) for x, y in zip((a, b), ranks, strict=True))

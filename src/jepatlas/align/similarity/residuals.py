@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from jepatlas.align.paired import centred, paired, paired_columns
-from jepatlas.base.linear import r2 as explained
+from jepatlas.core.linear import r2 as explained
 
 __all__ = ["mse_per_dim", "mse_sum", "procrustes_error", "r2"]
 

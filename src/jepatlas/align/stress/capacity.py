@@ -16,8 +16,8 @@ from jepatlas.align.controls import pca_control
 from jepatlas.align.stress.curve import StressCurve
 from jepatlas.align.stress.runs import FITS, Case, Protocol, divider, run_cases
 from jepatlas.align.stress.trial import Fits, LatentPairs, Trial
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split
 
 __all__ = ["capacity", "capacity_between"]
 
@@ -86,9 +86,14 @@ def capacity_between(
     cases = sorted((case(*pair) for pair in permutations(models, 2)), key=lambda one: one.x)
     points = run_cases(cases, fits, protocol, protocol.draw(rng))
     return StressCurve(
-        "Models of different width", "models", points, protocol.seeds,
-        apart="width of the target / width of the source", log_x=True, joined=False,
-    )  # fmt: skip
+        "Models of different width",
+        "models",
+        points,
+        protocol.seeds,
+        apart="width of the target / width of the source",
+        log_x=True,
+        joined=False,
+    )
 
 
 def _projected(full: np.ndarray, width: int, rng: np.random.Generator) -> np.ndarray:

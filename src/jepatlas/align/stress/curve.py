@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.stress.scores import MEASURES, Score, Scores
-from jepatlas.base.errors import InputError, nearest
+from jepatlas.core.errors import InputError, did_you_mean
 
 __all__ = ["StressCurve", "StressPoint"]
 
@@ -93,7 +93,7 @@ class StressCurve:
     def _check(self, measures: Sequence[str]) -> None:
         for name in measures:
             if name not in self.measures:
-                raise InputError(f"'{self.title}' has no measure '{name}'. {nearest(name, self.measures)}")
+                raise InputError(f"'{self.title}' has no measure '{name}'. {did_you_mean(name, self.measures)}")
 
     def _cell(self, score: Score | None, measure: str) -> str:
         if score is None or not score.estimate.n:

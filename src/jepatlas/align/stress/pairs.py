@@ -16,8 +16,8 @@ from jepatlas.align.maps.estimators import ProcrustesMap, RidgeMap
 from jepatlas.align.stress.curve import StressCurve
 from jepatlas.align.stress.runs import FITS, Case, Protocol, divider, run_cases
 from jepatlas.align.stress.trial import Fits, LatentPairs, Trial, shared_out
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split
 
 __all__ = ["BUDGETS", "PRIORS", "SHARES", "pair_budget", "pair_noise"]
 

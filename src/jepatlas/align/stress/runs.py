@@ -13,8 +13,8 @@ from jepatlas.align.splits import split_rows
 from jepatlas.align.stress.curve import StressPoint
 from jepatlas.align.stress.scores import MEASURES, Score, Scores
 from jepatlas.align.stress.trial import Fits, LatentPairs, Run, Trial
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split
 
 __all__ = ["FITS", "Case", "Protocol", "divider", "run_cases"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from jepatlas.base.records import Direction, Estimate
+from jepatlas.core.records import Direction, Estimate
 
 __all__ = ["MEASURES", "Score", "Scores", "StressMeasure"]
 

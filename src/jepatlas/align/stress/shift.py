@@ -18,10 +18,10 @@ from jepatlas.align.splits import group_labels
 from jepatlas.align.stress.curve import StressCurve
 from jepatlas.align.stress.runs import FITS, Case, Protocol, run_cases
 from jepatlas.align.stress.trial import Fits, LatentPairs, Trial
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
-from jepatlas.base.stats import mean_ranks
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split
+from jepatlas.core.stats import mean_ranks
 
 __all__ = ["STRENGTHS", "UNSHIFTED", "distribution_shift", "domain_shift"]
 

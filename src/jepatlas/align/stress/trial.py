@@ -26,8 +26,8 @@ from jepatlas.align.probes.migration import migrate
 from jepatlas.align.probes.probe import LinearProbe, check_classes
 from jepatlas.align.similarity.metrics import measure
 from jepatlas.align.splits import group_labels
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, evenly, hold_out
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, hold_out, subsample
 
 __all__ = ["Fits", "LatentPairs", "Run", "Trial", "shared_out"]
 
@@ -111,7 +111,7 @@ class Trial:
 
     def _measure(self, fitted: FittedMap, partners: np.ndarray, rows: int) -> dict[str, float]:
         a, b = self.latents.a[self.split.score], self.latents.b[partners]
-        some = evenly(np.arange(len(a)), rows)
+        some = subsample(np.arange(len(a)), rows)
         found = measure(a, b, fitted.map_, names=["r2"], limit=fitted.limit)
         found |= measure(a[some], b[some], fitted.map_, names=["nos_10_common"], limit=fitted.limit)
         found["condition"] = float(np.log(Conditioning.of(fitted.map_).condition))

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["Anisotropic"]
 

@@ -17,8 +17,8 @@ import scipy  # its parts are loaded when they are asked for
 import torch
 from torch import Tensor
 
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
 from jepatlas.energy.action.effort import Effort
 from jepatlas.energy.action.effort_check import require_effort
 from jepatlas.energy.action.euler_lagrange import path_residual

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import torch_generator
 from jepatlas.energy.action.effort import Effort
 
 __all__ = ["effort_verdicts", "require_effort"]
@@ -48,21 +48,28 @@ def _tangents(points: np.ndarray, seed: int) -> tuple[Tensor, Tensor]:
 def _homogeneity(x: Tensor, v: Tensor, off: Tensor) -> Verdict:
     worst = int(off.argmax())
     return Verdict.judge(
-        "homogeneity", _exactly(off[worst], len(off)), direction="lower", threshold=TOLERANCE, null=0.0,
+        "homogeneity",
+        _exactly(off[worst], len(off)),
+        direction="lower",
+        threshold=TOLERANCE,
+        null=0.0,
         good="Twice as fast takes twice the effort: the action is a length.",
         bad=f"At x = {_row(x[worst])} in direction {_row(v[worst])}, effort is not proportional to speed: the "
         "action depends on how fast a path is gone. A quadratic one is 0 for who goes slowly: take its square root.",
-    )  # fmt: skip
+    )
 
 
 def _floor(x: Tensor, v: Tensor, ratio: Tensor, effort: Effort) -> Verdict:
     worst = int(ratio.argmin())
     return Verdict.judge(
-        "effort_floor", _exactly(ratio[worst], len(ratio)), direction="higher", threshold=1 - TOLERANCE,
+        "effort_floor",
+        _exactly(ratio[worst], len(ratio)),
+        direction="higher",
+        threshold=1 - TOLERANCE,
         good=f"Nowhere below {effort.floor:.4g}‖v‖, as promised.",
         bad=f"At x = {_row(x[worst])} in direction {_row(v[worst])}, effort is {float(ratio[worst]):.4g} times the "
         f"promised floor of {effort.floor:.4g}‖v‖. Promise less, or add c‖v‖ to it; a floor must be above 0.",
-    )  # fmt: skip
+    )
 
 
 def _exactly(value: Tensor, n: int) -> Estimate:

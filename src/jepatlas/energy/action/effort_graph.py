@@ -18,9 +18,9 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import KDTree
 
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
-from jepatlas.base.graphs import Graph
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
+from jepatlas.core.graphs import Graph
 from jepatlas.energy.action.effort import Effort
 from jepatlas.energy.action.effort_check import require_effort
 from jepatlas.energy.action.euler_lagrange import path_residual

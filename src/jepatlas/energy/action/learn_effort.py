@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.base.arrays import check_finite, check_rows
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, hold_out
-from jepatlas.base.records import Verdict
-from jepatlas.base.seeding import forked_rng, numpy_generator, torch_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.arrays import check_finite, check_rows
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, hold_out
+from jepatlas.core.records import Verdict
+from jepatlas.core.seeding import forked_rng, numpy_generator, torch_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.energy.action.learned import LearnedEffort
 
 __all__ = ["FittedEffort", "learn_effort"]
@@ -99,11 +99,15 @@ def _error(
     held = None if groups is None else groups[split.score]
     found = bootstrap(lambda w: {"error": float(np.average(off, weights=w))}, len(off), rng, groups=held)["error"]
     return Verdict.judge(
-        "effort_error", found, direction="lower", threshold=ERROR_ALLOWED, null=null,
+        "effort_error",
+        found,
+        direction="lower",
+        threshold=ERROR_ALLOWED,
+        null=null,
         good="Costs of unseen steps are as the learned effort says.",
         bad="Costs of unseen steps differ from the learned effort. More steps, more updates or shorter steps may "
         "help; costs that depend on more than place and direction cannot be learned so.",
-    )  # fmt: skip
+    )
 
 
 def _steps(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.action.effort import norm
 
 __all__ = ["LearnedEffort"]
@@ -31,9 +31,12 @@ class LearnedEffort(nn.Module):
             raise InputError(f"The floor c of an effort must be above 0, but {floor} was given.")
         self.width, self.floor, self.terms, self.choices = width, float(floor), terms, choices
         self.net = nn.Sequential(
-            nn.Linear(width, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU(),
+            nn.Linear(width, hidden),
+            nn.SiLU(),
+            nn.Linear(hidden, hidden),
+            nn.SiLU(),
             nn.Linear(hidden, terms * (choices * width + 1)),
-        ).double()  # fmt: skip
+        ).double()
         self.register_buffer("mean", torch.zeros(width, dtype=torch.float64))
         self.register_buffer("spread", torch.ones(width, dtype=torch.float64))
         self.register_buffer("unit", torch.ones((), dtype=torch.float64))  # a usual effort per length

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.records import Verdict
+from jepatlas.core.stats import bootstrap
 from jepatlas.energy.audit.sample import Sample
 
 __all__ = ["asymmetry", "asymmetry_index"]

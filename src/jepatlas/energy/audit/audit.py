@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.energy.audit.asymmetry import asymmetry
 from jepatlas.energy.audit.axioms import floor, identity, indiscernibles, nonnegativity
 from jepatlas.energy.audit.calibration import CalibrationCurve, calibration, calibration_curve

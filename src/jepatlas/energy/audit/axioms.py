@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy.audit.sample import Sample
 
 __all__ = ["floor", "identity", "indiscernibles", "nonnegativity"]
@@ -20,11 +20,14 @@ def nonnegativity(sample: Sample) -> Verdict:
     least = float(sample.energies.flat[flat])
     below = (sample.energies < -sample.rounding).mean()
     return Verdict.judge(
-        "nonnegativity", _exactly(least, sample.energies.size), direction="higher", threshold=-sample.rounding,
+        "nonnegativity",
+        _exactly(least, sample.energies.size),
+        direction="higher",
+        threshold=-sample.rounding,
         good="No energy is negative.",
         bad=f"The energy {sample.pair(flat)} is {least:.4g}, and {below:.1%} of all are negative: a way that gains "
         "energy could be gone for ever. Give costs, not rewards, or end in a softplus.",
-    )  # fmt: skip
+    )
 
 
 def identity(sample: Sample) -> Verdict:
@@ -32,12 +35,16 @@ def identity(sample: Sample) -> Verdict:
     staying = np.abs(np.diag(sample.energies))
     state = int(staying.argmax())
     return Verdict.judge(
-        "identity", _exactly(float(staying[state]), sample.n), direction="lower", threshold=sample.rounding, null=0.0,
+        "identity",
+        _exactly(float(staying[state]), sample.n),
+        direction="lower",
+        threshold=sample.rounding,
+        null=0.0,
         good="Staying costs nothing.",
         bad=f"Staying at state {sample.states[state]} costs {np.diag(sample.energies)[state]:.4g}, and more than "
         f"nothing at {(staying > sample.rounding).mean():.1%} of states. Is there an ε under a root, or are x and y "
         "encoded differently?",
-    )  # fmt: skip
+    )
 
 
 def indiscernibles(sample: Sample, pseudo: bool) -> Verdict:
@@ -49,10 +56,13 @@ def indiscernibles(sample: Sample, pseudo: bool) -> Verdict:
     both = (free & free.T).sum() / 2
     found = f"{named}, which are distinct; {share:.1%} of pairs are such, {both:.0f} of them both ways."
     return Verdict.judge(
-        "indiscernibles", _exactly(share, pairs), direction="lower", threshold=None if pseudo else 0.0,
+        "indiscernibles",
+        _exactly(share, pairs),
+        direction="lower",
+        threshold=None if pseudo else 0.0,
         good=found + " It is declared that this may be." if free.any() else "Distinct states have energy between them.",
         bad=found + " Declare the energy as pseudo, or add c‖x − y‖ to it.",
-    )  # fmt: skip
+    )
 
 
 def floor(sample: Sample) -> Verdict | None:
@@ -64,9 +74,11 @@ def floor(sample: Sample) -> Verdict | None:
     flat = int(ratio.argmin())
     where = f"reached {sample.pair(flat)}, over a length of {lengths.flat[flat]:.4g}"
     return Verdict.judge(
-        "floor", _exactly(float(ratio.flat[flat]), int(sample.apart.sum())), direction="higher",
+        "floor",
+        _exactly(float(ratio.flat[flat]), int(sample.apart.sum())),
+        direction="higher",
         good=f"The largest c with E(x, y) ≥ c‖x − y‖ is {ratio.flat[flat]:.4g}, {where}.",
-    )  # fmt: skip
+    )
 
 
 def _worst_free(sample: Sample, free: np.ndarray) -> int:

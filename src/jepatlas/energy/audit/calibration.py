@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import bootstrap
 from jepatlas.energy.audit.sample import Sample
 from jepatlas.energy.audit.weighted import WeightedQuantiles, WeightedRanks, weighted_spearman
 
@@ -89,18 +89,29 @@ def _verdicts(worst: str, found: dict[str, Estimate]) -> tuple[Verdict, ...]:
     spread = f"Nine tenths of ratios are from {found['ratio_5'].value:.3f} to {found['ratio_95'].value:.3f}. {worst}"
     return (
         Verdict.judge(
-            "spearman", found["spearman"], direction="higher", threshold=SPEARMAN_NEEDED, null=0.0,
-            good="What is farther has more energy.", bad=f"The order of energies is not that of the truth. {worst}",
+            "spearman",
+            found["spearman"],
+            direction="higher",
+            threshold=SPEARMAN_NEEDED,
+            null=0.0,
+            good="What is farther has more energy.",
+            bad=f"The order of energies is not that of the truth. {worst}",
         ),
         Verdict.judge(
-            "calibration_error", found["calibration_error"], direction="lower", threshold=ERROR_ALLOWED, null=0.0,
+            "calibration_error",
+            found["calibration_error"],
+            direction="lower",
+            threshold=ERROR_ALLOWED,
+            null=0.0,
             good=f"Energies are on the scale of the truth. {spread}",
             bad=f"Energies are {ratio:.3f} times the truth in the median. {spread} Bring them to the scale of "
             "observed steps, or train for longer; discounted values are held against truth that is discounted, too.",
         ),
-        *(Verdict.judge(name, found[name], direction="higher", null=1.0, good=spread)
-          for name in ("median_ratio", "ratio_5", "ratio_95")),
-    )  # fmt: skip
+        *(
+            Verdict.judge(name, found[name], direction="higher", null=1.0, good=spread)
+            for name in ("median_ratio", "ratio_5", "ratio_95")
+        ),
+    )
 
 
 def _worst(sample: Sample, truth: np.ndarray, mask: np.ndarray) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.arrays import check_finite
-from jepatlas.base.errors import InputError
+from jepatlas.core.arrays import check_finite
+from jepatlas.core.errors import InputError
 
 __all__ = ["energy_matrix", "precision_of", "read_points", "square_matrix", "true_energies"]
 

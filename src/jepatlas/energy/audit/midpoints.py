@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy.audit.rows import RowEnergy, short
 from jepatlas.energy.audit.sample import Sample
 from jepatlas.energy.audit.triangle import relative_gap
@@ -43,11 +43,15 @@ def midpoints(sample: Sample) -> Verdict | None:
     largest, count = float(worst.gap.max()), sum(len(one.gap) for one in every)
     short_cuts = np.mean([one.gap > sample.tolerance for one in straight])
     return Verdict.judge(
-        "midpoints", Estimate(largest, largest, largest, count), direction="lower", threshold=sample.tolerance,
-        null=0.0, good=f"No point between is a short cut, in {count} triples that were chosen to find one.",
+        "midpoints",
+        Estimate(largest, largest, largest, count),
+        direction="lower",
+        threshold=sample.tolerance,
+        null=0.0,
+        good=f"No point between is a short cut, in {count} triples that were chosen to find one.",
         bad=f"{worst.named(sample)} {short_cuts:.1%} of points on straight ways are short cuts. Use a head that is a "
         "quasimetric by construction.",
-    )  # fmt: skip
+    )
 
 
 def climb(

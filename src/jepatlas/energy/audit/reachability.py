@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import bootstrap
 from jepatlas.energy.audit.asymmetry import asymmetry_index
 from jepatlas.energy.audit.sample import Sample
 from jepatlas.energy.audit.weighted import WeightedAuc
@@ -100,10 +100,14 @@ def _all_pairs(sample: Sample, truth: np.ndarray, found: Estimate) -> Verdict:
     worst = f"The least energy without a way is {sample.energies.flat[flat]:.4g}, {sample.pair(flat)}"
     beside = f"no symmetric score can exceed {ceiling:.3f} here"
     return Verdict.judge(
-        "reachability_auc", found, direction="higher",
-        threshold=AUC_NEEDED, null=ceiling, good=f"Pairs without a way stand out; {beside}.",
+        "reachability_auc",
+        found,
+        direction="higher",
+        threshold=AUC_NEEDED,
+        null=ceiling,
+        good=f"Pairs without a way stand out; {beside}.",
         bad=f"{worst}; {beside}. Do not read a large energy as unreachable.",
-    )  # fmt: skip
+    )
 
 
 def _one_way(sample: Sample, found: dict[str, Estimate], one_way: np.ndarray) -> list[Verdict]:

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy.audit.given import energy_matrix, precision_of, read_points, true_energies
 from jepatlas.energy.audit.rows import RowEnergy, as_row_energy
 

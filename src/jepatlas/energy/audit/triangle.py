@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy.audit.closure import closure
 from jepatlas.energy.audit.sample import Sample
 
@@ -53,10 +53,14 @@ def triangle(sample: Sample, gaps: np.ndarray) -> Verdict:
     worst, pairs = float(gaps.max()), sample.n * (sample.n - 1)
     share = (gaps > sample.tolerance).sum() / pairs
     return Verdict.judge(
-        "triangle", Estimate(worst, worst, worst, pairs), direction="lower", threshold=sample.tolerance, null=0.0,
+        "triangle",
+        Estimate(worst, worst, worst, pairs),
+        direction="lower",
+        threshold=sample.tolerance,
+        null=0.0,
         good=f"No way through other states is shorter than the direct one, among {sample.n} states.",
         bad=f"{_worst_triple(sample)} {share:.1%} of all pairs have a shorter way through other states. {CURE}",
-    )  # fmt: skip
+    )
 
 
 def gap_histogram(gaps: np.ndarray) -> GapHistogram:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["EditCosts", "edit_energies", "edit_energy"]
 

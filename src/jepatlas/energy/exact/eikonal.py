@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from scipy.ndimage import binary_dilation
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.arrival_times import plain_times, start_times, values_at
 from jepatlas.energy.exact.geodesics import trace
 from jepatlas.energy.exact.legs import sample_field

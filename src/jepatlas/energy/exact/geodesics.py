@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.legs import leg_times
 from jepatlas.energy.exact.medium import Medium
 from jepatlas.energy.exact.rings import RADIUS

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.graphs import Graph
+from jepatlas.core.errors import InputError
+from jepatlas.core.graphs import Graph
 
 __all__ = ["energy_to_set", "graph_energies", "shortest_path"]
 

@@ -14,8 +14,8 @@ from typing import Self
 
 import numpy as np
 
-from jepatlas.base.errors import InputError, nearest
-from jepatlas.base.graphs import Graph
+from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.core.graphs import Graph
 from jepatlas.energy.exact.graphs import graph_energies, shortest_path
 
 __all__ = ["Derivation", "Rules"]
@@ -57,7 +57,7 @@ class Rules:
 
     def index(self, fact: str) -> int:
         if fact not in self.facts:
-            raise InputError(f"There is no fact '{fact}' in these rules. {nearest(fact, self.facts)}")
+            raise InputError(f"There is no fact '{fact}' in these rules. {did_you_mean(fact, self.facts)}")
         return self.facts.index(fact)
 
     @cached_property

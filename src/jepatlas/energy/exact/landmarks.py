@@ -20,7 +20,7 @@ import scipy  # its parts are loaded when they are asked for
 import torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["LandmarkEffort", "Matching", "landmark_energies", "match_landmarks"]
 

@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["Medium"]
 

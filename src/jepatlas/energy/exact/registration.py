@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.scale import scale_energy
 
 __all__ = ["interval_energies", "interval_path", "strain_energies"]

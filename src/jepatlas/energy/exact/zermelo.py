@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["zermelo", "zermelo_heading"]
 

@@ -38,7 +38,14 @@ HeadConfig = (
 HEADS: dict[str, type[HeadConfig]] = {
     config.kind: config
     for config in (
-        IQEConfig, MRNConfig, PQEConfig, ReluSumConfig, DeepNormConfig, L2Config, SquaredL2Config, CosineConfig
+        IQEConfig,
+        MRNConfig,
+        PQEConfig,
+        ReluSumConfig,
+        DeepNormConfig,
+        L2Config,
+        SquaredL2Config,
+        CosineConfig,
     )
-}  # fmt: skip
+}
 """Settings by kind; each builds its head for a width."""

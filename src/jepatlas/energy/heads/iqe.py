@@ -5,7 +5,7 @@ The latent is cut into chunks of k coordinates. A chunk's component is the lengt
     c_i(u, v) = | ⋃_j [u_ij, max(u_ij, v_ij)] |,    E = α · max_i c_i + (1 − α) · mean_i c_i.
 
 What is covered on the way from u over w to v covers all that is covered directly: so it is a quasimetric. It is zero
-for any v ≤ u: a pseudo-quasimetric, unless it has a floor. An infinite coordinate is as in `jepatlas.base.intervals`:
+for any v ≤ u: a pseudo-quasimetric, unless it has a floor. An infinite coordinate is as in `jepatlas.core.intervals`:
 going up to +∞ or away from −∞ is infinitely far, coming down costs nothing.
 
 Reference: "Improved Representation of Asymmetrical Distances with Interval Quasimetric Embeddings".
@@ -18,7 +18,7 @@ from typing import ClassVar, final
 
 from torch import Tensor
 
-from jepatlas.base.intervals import union_length, union_length_of_pairs
+from jepatlas.core.intervals import union_length, union_length_of_pairs
 from jepatlas.energy.heads.head import EnergyHead
 from jepatlas.energy.heads.reduction import MaxMean, check_chunks
 

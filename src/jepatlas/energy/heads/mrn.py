@@ -19,7 +19,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.heads.differences import difference, euclidean, where_finite
 from jepatlas.energy.heads.head import EnergyHead
 

@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.energy.heads.differences import difference
 from jepatlas.energy.heads.head import EnergyHead
 from jepatlas.energy.heads.reduction import check_chunks

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["MaxMean", "check_chunks", "check_floor"]
 

@@ -16,10 +16,10 @@ import math
 import numpy as np
 import torch
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, Experience
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate, Experience
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.energy.learn.embedded import EmbeddedEnergy
 
 __all__ = ["calibrate", "step_scale"]

@@ -14,8 +14,8 @@ from typing import Protocol, cast, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.contracts import Energy
-from jepatlas.base.errors import InputError
+from jepatlas.core.contracts import Energy
+from jepatlas.core.errors import InputError
 
 __all__ = ["EmbeddedEnergy"]
 

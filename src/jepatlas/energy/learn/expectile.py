@@ -23,8 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss, Steps
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss, Steps
 from jepatlas.energy.learn.embedded import EmbeddedEnergy
 
 __all__ = ["Expectile", "ExpectileConfig", "discounted", "expectile_loss", "undiscount"]

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss, Steps
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss, Steps
 
 __all__ = ["IEJEPA", "IEJEPAConfig"]
 

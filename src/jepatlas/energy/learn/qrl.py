@@ -22,8 +22,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss, Steps
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss, Steps
 from jepatlas.energy.learn.embedded import EmbeddedEnergy
 from jepatlas.energy.learn.multiplier import Multiplier
 

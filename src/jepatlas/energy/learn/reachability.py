@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, Experience
-from jepatlas.base.stats import mean_ranks
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate, Experience
+from jepatlas.core.stats import mean_ranks
 
 __all__ = [
     "ReachabilityErrors",

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from jepatlas.base.config import to_plain
-from jepatlas.encoders import ViTConfig
+from jepatlas.core.config import to_plain
+from jepatlas.data.images import Shuffle
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.social.objectives import objective_of
 from jepatlas.experiments.social.runs import run
 from jepatlas.experiments.social.scenes import SCENES, WORLDS
+from jepatlas.nn import ViTConfig
 from jepatlas.recipes import Augmentation, VisionRecipe
 from jepatlas.training import CosineSchedule, TrainingConfig
-from jepatlas.views.images import Shuffle
 
 __all__ = ["PLANS", "SHUFFLES", "AgentPlan", "agent", "agents"]
 
@@ -50,13 +50,9 @@ _PAPER = replace(
 )
 PLANS: dict[Scale, AgentPlan] = {
     "tiny": AgentPlan((ViTConfig(8, 12, 2, 2), ViTConfig(8, 16, 2, 2)), 1, 16, _TINY, 0.5, 200, 1, (1, 8)),
-    "small": AgentPlan(
-        (ViTConfig(width=48), ViTConfig(), ViTConfig(width=144)), 1, 48, _LOOP, 0.25, 4000, 3, (2, 24)
-    ),
-    "paper": AgentPlan(
-        (ViTConfig.s16(), ViTConfig.b16(), ViTConfig.l16()), 0, 224, _PAPER, 0.2, 25_000, 3, (6, 96)
-    ),
-}  # fmt: skip
+    "small": AgentPlan((ViTConfig(width=48), ViTConfig(), ViTConfig(width=144)), 1, 48, _LOOP, 0.25, 4000, 3, (2, 24)),
+    "paper": AgentPlan((ViTConfig.s16(), ViTConfig.b16(), ViTConfig.l16()), 0, 224, _PAPER, 0.2, 25_000, 3, (6, 96)),
+}
 """`small` has the published learning rate: at 1e-3, 300 steps leave I-JEPA's latents one direction of a drive. How long
 agents of `paper` learn, their scene says."""
 AREAS = {
@@ -78,15 +74,33 @@ elevations, 6 lights, 2 cameras), of the others four fifths of the drawn states,
 images."""
 
 
-def agents(scale: Scale, scene: str, seeds: range, objective: str = "ijepa", *, shuffle: str = "none",
-           number: int | None = None) -> list[Trial]:  # fmt: skip
+def agents(
+    scale: Scale,
+    scene: str,
+    seeds: range,
+    objective: str = "ijepa",
+    *,
+    shuffle: str = "none",
+    number: int | None = None,
+) -> list[Trial]:
     """Both agents of a scene, for each seed."""
-    return [agent(scale, scene, view, seed, objective, shuffle=shuffle, number=number)
-            for seed in seeds for view in range(2)]  # fmt: skip
+    return [
+        agent(scale, scene, view, seed, objective, shuffle=shuffle, number=number)
+        for seed in seeds
+        for view in range(2)
+    ]
 
 
-def agent(scale: Scale, scene: str, view: int, seed: int, objective: str = "ijepa", *, shuffle: str = "none",
-          number: int | None = None) -> Trial:  # fmt: skip
+def agent(
+    scale: Scale,
+    scene: str,
+    view: int,
+    seed: int,
+    objective: str = "ijepa",
+    *,
+    shuffle: str = "none",
+    number: int | None = None,
+) -> Trial:
     """One agent; `number` is that of its encoder among the plan's."""
     plan, own = PLANS[scale], 2 * seed + view
     encoder = plan.encoders[plan.usual if number is None else number]

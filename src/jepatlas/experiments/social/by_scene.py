@@ -16,19 +16,25 @@ __all__ = ["by_scene"]
 def by_scene(results: Sequence[Result], judge: Callable[[Sequence[Result]], Finding]) -> Finding:
     """What `judge` says of each scene in which a trial finished: it holds where it does in all, and in part where it
     does in one. In a few words, the first that is decided is given, or else the first."""
-    scenes = {scene: judge(runs) for (scene,), runs in grouped(results, "scene").items()
-              if any(run.status == "finished" for run in runs)}  # fmt: skip
+    scenes = {
+        scene: judge(runs)
+        for (scene,), runs in grouped(results, "scene").items()
+        if any(run.status == "finished" for run in runs)
+    }
     decided = [scene for scene, found in scenes.items() if found.outcome != "undecided"]
     shown = decided[0] if decided else next(iter(scenes))
     return Finding(
         combined([found.outcome for found in scenes.values()]),
         " ".join(f"{SCENES[scene].title.capitalize()}: {found.sentence}" for scene, found in scenes.items()),
         short=f"{shown}: {scenes[shown].short}",
-        verdicts=tuple(replace(verdict, name=f"{verdict.name}_{scene}")
-                       for scene, found in scenes.items() for verdict in found.verdicts),
+        verdicts=tuple(
+            replace(verdict, name=f"{verdict.name}_{scene}")
+            for scene, found in scenes.items()
+            for verdict in found.verdicts
+        ),
         figures=tuple(_titled(scene, figure) for scene, found in scenes.items() for figure in found.figures),
         tables=tuple(_titled(scene, table) for scene, found in scenes.items() for table in found.tables),
-    )  # fmt: skip
+    )
 
 
 def _titled(scene: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:

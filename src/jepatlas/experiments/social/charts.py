@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from jepatlas.align.controls import pca_control
-from jepatlas.base.arrays import read_arrays
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split
+from jepatlas.core.arrays import read_arrays
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.runs import LATENTS
 
@@ -77,8 +77,13 @@ def charts_of(met: Met) -> Charts:
     wide, few = (
         [pca_control(side["raw"], min(width, side["h"].shape[1]), fit) for side in (a, b)] for width in (10**6, FEW)
     )
-    return {"agents": (a["h"], b["h"]), "untrained": (a["untrained"], b["untrained"]), "pca": (wide[0], wide[1]),
-            "pca_16": (few[0], few[1]), "pixels": (wide[0], b["h"])}  # fmt: skip
+    return {
+        "agents": (a["h"], b["h"]),
+        "untrained": (a["untrained"], b["untrained"]),
+        "pca": (wide[0], wide[1]),
+        "pca_16": (few[0], few[1]),
+        "pixels": (wide[0], b["h"]),
+    }
 
 
 def leading(h: np.ndarray, fit: np.ndarray, share: float = SHARE) -> np.ndarray:

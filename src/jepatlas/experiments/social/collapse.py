@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Outcome, Result
 from jepatlas.experiments.social.rules import settled
-from jepatlas.social.directions import ENOUGH
+from jepatlas.workflows.vision.directions import ENOUGH
 
 __all__ = ["ENOUGH", "UNKNOWN", "collapsed_at", "in_part", "marked", "named", "unheard", "weighed"]
 
@@ -26,8 +26,9 @@ UNKNOWN = Estimate(np.nan, -np.inf, np.inf, 0)
 
 def collapsed_at(runs: Sequence[Result]) -> list[int]:
     """The seeds at which some pair collapsed; of pairs that came to no number, nothing is known."""
-    return sorted({run.at["seed"] for run in runs
-                   if run.status == "finished" and not run.value("directions") >= ENOUGH})  # fmt: skip
+    return sorted(
+        {run.at["seed"] for run in runs if run.status == "finished" and not run.value("directions") >= ENOUGH}
+    )
 
 
 def weighed(predicted: Sequence[Estimate], counts: Sequence[bool]) -> Outcome:

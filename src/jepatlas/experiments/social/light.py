@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.nulls import half_sample_intervals
-from jepatlas.base.linear import evenly, r2
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import r2, subsample
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import COMPARED, CONTROLS, NAMES, Met, charts_of
 from jepatlas.experiments.social.measures import Effort, translate
@@ -43,19 +43,31 @@ def of_light(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
     charts = charts_of(met)
     sides = {name: [_less(side, lights, met.split.fit) for side in charts[name]] for name in COMPARED}
     maps = {name: translate(met, a, b, effort.rows) for name, (a, b) in sides.items()}
-    score = evenly(met.split.score, effort.rows)
+    score = subsample(met.split.score, effort.rows)
 
     def within(rows: np.ndarray) -> dict[str, float]:
-        found = {f"{unit}_within_{name}": value for name, chart in maps.items()
-                 for unit, value in _r2_of(chart.target, chart.predicted, chart.raw, rows).items()}  # fmt: skip
+        found = {
+            f"{unit}_within_{name}": value
+            for name, chart in maps.items()
+            for unit, value in _r2_of(chart.target, chart.predicted, chart.raw, rows).items()
+        }
         best = {unit: max(found[f"{unit}_within_{control}"] for control in CONTROLS) for unit in UNITS}
         return found | {f"{unit}_within_beyond": found[f"{unit}_within_agents"] - best[unit] for unit in UNITS}
 
     ranges = {f"{unit}_within_{name}": (-np.inf, 1.0) for unit in UNITS for name in COMPARED}
-    found = half_sample_intervals(within, len(score), numpy_generator(seed, "light"), groups=met.groups[score],
-                                  replicates=effort.replicates, ranges=ranges)  # fmt: skip
-    alone = {f"{unit}_light_{name}": value for name in COMPARED
-             for unit, value in _told(charts[name][1], sides[name][1], met.split.fit, score).items()}  # fmt: skip
+    found = half_sample_intervals(
+        within,
+        len(score),
+        numpy_generator(seed, "light"),
+        groups=met.groups[score],
+        replicates=effort.replicates,
+        ranges=ranges,
+    )
+    alone = {
+        f"{unit}_light_{name}": value
+        for name in COMPARED
+        for unit, value in _told(charts[name][1], sides[name][1], met.split.fit, score).items()
+    }
     return found | {name: Estimate(value, value, value, len(score)) for name, value in alone.items()}
 
 
@@ -92,10 +104,10 @@ def light_table(kinds: Kinds) -> tuple[dict[str, Any], ...]:
     lit = _lit(kinds)
     parts = {"": "R²", "_light": "by the light alone", "_within": "within a light"}
     rows = [
-        [title, NAMES[name],
-         *(extremes(over_seeds(runs, _key(unit, part, name))) for unit in UNITS for part in parts)]
-        for title, runs in lit.items() for name in COMPARED
-    ]  # fmt: skip
+        [title, NAMES[name], *(extremes(over_seeds(runs, _key(unit, part, name))) for unit in UNITS for part in parts)]
+        for title, runs in lit.items()
+        for name in COMPARED
+    ]
     columns = ["agents", "of", *(f"{title}, {name}" for name in UNITS.values() for title in parts.values())]
     title = "The light that both views share, means over seeds (lowest to highest): looked at after results were known"
     return ({"title": title, "columns": columns, "rows": rows},) if rows else ()
@@ -114,11 +126,14 @@ def light_sentence(kinds: Kinds) -> str:
         return ""
     alone = ", ".join(f"{title} {over_seeds(runs, 'r2_light_agents').value:.2f}" for title, runs in lit.items())
     blind = [over_seeds(runs, "r2_light_untrained").value for runs in lit.values()]
-    return (" Of all this, the light that both views share was looked at after results were known, so it decides "
-            f"nothing. By R² between standardised latents, the light alone tells of trained agents: {alone}; of "
-            f"untrained ones: {_range(blind)}. Within a light, by the same R², and beyond the best control in the unit "
-            "(standardised, or as latents are) in which that is less: "
-            + "; ".join(_said(title, runs, len(lit)) for title, runs in lit.items()) + ".")  # fmt: skip
+    return (
+        " Of all this, the light that both views share was looked at after results were known, so it decides "
+        f"nothing. By R² between standardised latents, the light alone tells of trained agents: {alone}; of "
+        f"untrained ones: {_range(blind)}. Within a light, by the same R², and beyond the best control in the unit "
+        "(standardised, or as latents are) in which that is less: "
+        + "; ".join(_said(title, runs, len(lit)) for title, runs in lit.items())
+        + "."
+    )
 
 
 def _range(values: Sequence[float]) -> str:

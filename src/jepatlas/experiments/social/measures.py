@@ -20,17 +20,23 @@ import numpy as np
 from jepatlas.align.maps import LeastSquaresMap, ProcrustesMap, RidgeMap
 from jepatlas.align.nulls import half_sample_intervals, permutation_null
 from jepatlas.align.similarity import NEIGHBOURS, cka_debiased, dsc, neighbour_overlap, nos
-from jepatlas.alignments.evidence import LIMIT  # τ, above which the inverse is truncated; the preprint names none
-from jepatlas.base.linear import evenly, r2
-from jepatlas.base.records import Direction, Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import r2, subsample
+from jepatlas.core.records import Direction, Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.experiment import Scale
 from jepatlas.experiments.social.charts import CONTROLS, Met, charts_of, leading
+from jepatlas.workflows.align.evidence import LIMIT  # τ, above which the inverse is truncated; the preprint names none
 
 __all__ = ["EFFORT", "LIMIT", "Effort", "Translation", "measured", "translate"]
 
-DIRECTIONS: dict[str, Direction] = {"r2": "higher", "r2_raw": "higher", "dsc": "higher", "dsc_there": "higher",
-                                    "nos_10": "lower", "nos_10_there": "lower"}  # fmt: skip
+DIRECTIONS: dict[str, Direction] = {
+    "r2": "higher",
+    "r2_raw": "higher",
+    "dsc": "higher",
+    "dsc_there": "higher",
+    "nos_10": "lower",
+    "nos_10_there": "lower",
+}
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,7 @@ class Translation:
 def translate(met: Met, a: np.ndarray, b: np.ndarray, rows: int, fit: np.ndarray | None = None) -> Translation:
     """Fit on the states that were learned from (or on `fit`), and apply to an even choice of those held out."""
     fit, held = met.split.fit if fit is None else fit, met.split.score
-    score = evenly(held, rows)
+    score = subsample(held, rows)
     fitted, plain = (
         RidgeMap(standardise=standardise, condition_limit=LIMIT).fit(a[fit], b[fit], groups=met.groups[fit])
         for standardise in (True, False)
@@ -107,23 +113,34 @@ def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
     """
     charts = {name: translate(met, *sides, effort.rows) for name, sides in charts_of(met).items()}
     count = len(charts["agents"].target)
-    held = met.groups[evenly(met.split.score, effort.rows)]
+    held = met.groups[subsample(met.split.score, effort.rows)]
 
     def every(rows: np.ndarray) -> Mapping[str, float]:
-        found = {f"{key}_{name}" if name != "agents" else key: value for name, chart in charts.items()
-                 for key, value in chart.scores(rows, rows).items()}  # fmt: skip
-        beyond = {name: found[key] - max(found[f"{key}_{control}"] for control in CONTROLS)
-                  for name, key in (("beyond", "r2"), ("beyond_raw", "r2_raw"), ("beyond_dsc", "dsc"))}  # fmt: skip
-        nearer = {f"beyond_{key}": min(found[f"{key}_{control}"] for control in CONTROLS) - found[key]
-                  for key in ("nos_10", "nos_10_there")}  # fmt: skip
+        found = {
+            f"{key}_{name}" if name != "agents" else key: value
+            for name, chart in charts.items()
+            for key, value in chart.scores(rows, rows).items()
+        }
+        beyond = {
+            name: found[key] - max(found[f"{key}_{control}"] for control in CONTROLS)
+            for name, key in (("beyond", "r2"), ("beyond_raw", "r2_raw"), ("beyond_dsc", "dsc"))
+        }
+        nearer = {
+            f"beyond_{key}": min(found[f"{key}_{control}"] for control in CONTROLS) - found[key]
+            for key in ("nos_10", "nos_10_there")
+        }
         return found | beyond | nearer | {"beyond_pixels": found["r2"] - found["r2_pixels"]}
 
     rng, all_rows, agents = numpy_generator(seed, "evidence"), np.arange(count), charts["agents"]
     found = half_sample_intervals(every, count, rng, groups=held, replicates=effort.replicates, ranges=_ranges(charts))
     nulls = permutation_null(
-        lambda order: agents.scores(all_rows, order), count, rng, directions=DIRECTIONS, groups=held,
+        lambda order: agents.scores(all_rows, order),
+        count,
+        rng,
+        directions=DIRECTIONS,
+        groups=held,
         permutations=effort.permutations,
-    )  # fmt: skip
+    )
     single = {f"p_{name}": null.p for name, null in nulls.items()} | {"chance": nulls["r2"].mean}
     single |= _of_map(agents, met) | _neighbourhoods(charts, all_rows) | {"cka": cka_debiased(*agents_of(met))}
     return found | {name: Estimate(value, value, value, count) for name, value in single.items()}
@@ -131,8 +148,14 @@ def measured(met: Met, effort: Effort, seed: int = 0) -> dict[str, Estimate]:
 
 def _ranges(names: Iterable[str]) -> dict[str, tuple[float, float]]:
     """Between which values each score lies: no interval goes beyond."""
-    ends = {"r2": (-np.inf, 1.0), "r2_raw": (-np.inf, 1.0), "dsc": (-1.0, 1.0), "dsc_there": (-1.0, 1.0),
-            "nos_10": (0.0, 1.0), "nos_10_there": (0.0, 1.0)}  # fmt: skip
+    ends = {
+        "r2": (-np.inf, 1.0),
+        "r2_raw": (-np.inf, 1.0),
+        "dsc": (-1.0, 1.0),
+        "dsc_there": (-1.0, 1.0),
+        "nos_10": (0.0, 1.0),
+        "nos_10_there": (0.0, 1.0),
+    }
     return {f"{key}_{name}" if name != "agents" else key: end for name in names for key, end in ends.items()}
 
 
@@ -144,9 +167,12 @@ def agents_of(met: Met) -> tuple[np.ndarray, np.ndarray]:
 def _of_map(chart: Translation, met: Met) -> dict[str, float]:
     about, fit = chart.fitted.conditioning_, met.split.fit
     a, b = (leading(side["h"], fit)[fit] for side in (met.a, met.b))
-    found = {"kappa": LeastSquaresMap().fit(a, b).conditioning_.condition, "carried": min(a.shape[1], b.shape[1]),
-             "effective_rank": about.effective_rank,
-             "orthogonality": np.nan if about.orthogonality is None else about.orthogonality}  # fmt: skip
+    found = {
+        "kappa": LeastSquaresMap().fit(a, b).conditioning_.condition,
+        "carried": min(a.shape[1], b.shape[1]),
+        "effective_rank": about.effective_rank,
+        "orthogonality": np.nan if about.orthogonality is None else about.orthogonality,
+    }
     rotated = np.nan if chart.rotated is None else r2(chart.raw[0], chart.rotated)
     mse = float(np.square(chart.target - chart.predicted).mean())
     return {name: float(value) for name, value in found.items()} | {"r2_rotation": rotated, "mse": mse}

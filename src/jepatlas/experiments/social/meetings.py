@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social.charts import Met, meet

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.race import (
@@ -65,12 +65,22 @@ CLAIM = Claim(
 def trials(scale: Scale, seed: int) -> list[Trial]:
     race = RACES[scale]
     return [
-        Trial({"scene": race.scene, "seed": s}, run_migration,
-              {"scene": race.scene, "world": to_plain(race.world), "threshold": race.threshold, "pairs": race.pairs,
-               "recipes": [racer(scale, 0, s, watched=False), racer(scale, 1, s)], "weight": WEIGHT,
-               "memory": race.memory, "replicates": race.replicates})
+        Trial(
+            {"scene": race.scene, "seed": s},
+            run_migration,
+            {
+                "scene": race.scene,
+                "world": to_plain(race.world),
+                "threshold": race.threshold,
+                "pairs": race.pairs,
+                "recipes": [racer(scale, 0, s, watched=False), racer(scale, 1, s)],
+                "weight": WEIGHT,
+                "memory": race.memory,
+                "replicates": race.replicates,
+            },
+        )
         for s in range(seed, seed + race.seeds)
-    ]  # fmt: skip
+    ]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
@@ -93,13 +103,18 @@ def judge(results: Sequence[Result]) -> Finding:
         f"{collapse_sentence(finished, WAYS)} A probe of the teacher on the student that learned alone: "
         f"{probes_said(finished)}.",
         short=f"{factor_over_seeds(left, 'migration_times').value:.2f}× the operations; distilled "
-        f"{factor_over_seeds(left, 'logits_times').value:.2f}×" if decidable(finished) else why_undecidable(finished),
-        verdicts=(gain_verdict(finished), *((_verdict(left),) if raced else ()),
-                  *(final_gain(finished, "migration", other) for other in BESIDE),
-                  final_gain(finished, "logits", "scratch")),
+        f"{factor_over_seeds(left, 'logits_times').value:.2f}×"
+        if decidable(finished)
+        else why_undecidable(finished),
+        verdicts=(
+            gain_verdict(finished),
+            *((_verdict(left),) if raced else ()),
+            *(final_gain(finished, "migration", other) for other in BESIDE),
+            final_gain(finished, "logits", "scratch"),
+        ),
         figures=(curves_figure(finished, WAYS, "A probe's accuracy as students learn"),),
         tables=(*race_tables(results, WAYS, PUBLISHED), probes_table(results)),
-    )  # fmt: skip
+    )
 
 
 def _outcome(left: Sequence[Result]) -> Outcome:
@@ -125,11 +140,20 @@ def _cheaper_than(results: Sequence[Result], other: str, among: int) -> bool | N
 
 
 def _verdict(results: Sequence[Result]) -> Verdict:
-    return heard(results, "migration", "scratch", Verdict.judge(
-        "migration_times", factor_over_seeds(results, "migration_times"), direction="lower", threshold=SOONER,
-        null=factor_over_seeds(results, "shuffled_times").value,
-        good="A teacher's latents save operations.", bad="A teacher's latents do not surely save operations.",
-    ))  # fmt: skip
+    return heard(
+        results,
+        "migration",
+        "scratch",
+        Verdict.judge(
+            "migration_times",
+            factor_over_seeds(results, "migration_times"),
+            direction="lower",
+            threshold=SOONER,
+            null=factor_over_seeds(results, "shuffled_times").value,
+            good="A teacher's latents save operations.",
+            bad="A teacher's latents do not surely save operations.",
+        ),
+    )
 
 
 EXPERIMENT = Experiment("social-migration", "A student and its teacher's latents", CLAIM, trials, conclude)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.race import LEAST, SOONER, decidable, final_gain, gain_verdict, heard, learned, sooner
@@ -46,11 +46,21 @@ CLAIM = Claim(
 def trials(scale: Scale, seed: int) -> list[Trial]:
     race = RACES[scale]
     return [
-        Trial({"scene": race.scene, "seed": s}, run_mutual,
-              {"scene": race.scene, "world": to_plain(race.world), "threshold": race.threshold, "pairs": race.pairs,
-               "recipes": [racer(scale, view, s) for view in range(2)], "weight": WEIGHT, "memory": race.memory})
+        Trial(
+            {"scene": race.scene, "seed": s},
+            run_mutual,
+            {
+                "scene": race.scene,
+                "world": to_plain(race.world),
+                "threshold": race.threshold,
+                "pairs": race.pairs,
+                "recipes": [racer(scale, view, s) for view in range(2)],
+                "weight": WEIGHT,
+                "memory": race.memory,
+            },
+        )
         for s in range(seed, seed + race.seeds)
-    ]  # fmt: skip
+    ]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
@@ -70,14 +80,19 @@ def judge(results: Sequence[Result]) -> Finding:
         f"{scratch_sentence(finished, 'Apart, agents go')}{costs if raced else ''}"
         + "".join(final_sentence(finished, name, f"Taught {SAID[name]},", BESIDE) for name in TAUGHT)
         + collapse_sentence(finished, WAYS),
-        short=", ".join(f"{WAYS[name]} {factor_over_seeds(left, f'{name}_ratio').value:.2f}× the epochs"
-                        for name in TAUGHT) if decidable(finished)
+        short=", ".join(
+            f"{WAYS[name]} {factor_over_seeds(left, f'{name}_ratio').value:.2f}× the epochs" for name in TAUGHT
+        )
+        if decidable(finished)
         else why_undecidable(finished),
-        verdicts=(gain_verdict(finished), *(_verdict(left, name) for name in TAUGHT if raced),
-                  *(final_gain(finished, name, "apart") for name in TAUGHT)),
+        verdicts=(
+            gain_verdict(finished),
+            *(_verdict(left, name) for name in TAUGHT if raced),
+            *(final_gain(finished, name, "apart") for name in TAUGHT),
+        ),
         figures=(curves_figure(finished, WAYS, "Probes' accuracy as two agents learn"),),
         tables=race_tables(results, WAYS, PUBLISHED),
-    )  # fmt: skip
+    )
 
 
 def _outcome(left: Sequence[Result]) -> Outcome:
@@ -85,20 +100,25 @@ def _outcome(left: Sequence[Result]) -> Outcome:
     surely slower, it does not."""
     found = [sooner(left, name, "apart", "ratio", among=len(TAUGHT)) for name in TAUGHT]
     return (
-        "holds" if all(found)
-        else "holds in part" if any(found)
-        else "does not hold" if False in found
-        else "undecided"
-    )  # fmt: skip
+        "holds" if all(found) else "holds in part" if any(found) else "does not hold" if False in found else "undecided"
+    )
 
 
 def _verdict(results: Sequence[Result], name: str) -> Verdict:
     ratio = factor_over_seeds(results, f"{name}_ratio", among=len(TAUGHT))
-    return heard(results, name, "apart", Verdict.judge(
-        f"{name}_epochs", ratio, direction="lower", threshold=SOONER,
-        good="Two agents that teach each other learn sooner.",
-        bad="Two agents that teach each other do not surely learn sooner.",
-    ))  # fmt: skip
+    return heard(
+        results,
+        name,
+        "apart",
+        Verdict.judge(
+            f"{name}_epochs",
+            ratio,
+            direction="lower",
+            threshold=SOONER,
+            good="Two agents that teach each other learn sooner.",
+            bad="Two agents that teach each other do not surely learn sooner.",
+        ),
+    )
 
 
 EXPERIMENT = Experiment("social-mutual", "Two agents that teach each other", CLAIM, trials, conclude)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.pair_noise import SHARES
 from jepatlas.experiments.social.agents import PLANS, agents
@@ -102,10 +102,13 @@ def _sentence(scene: str, runs: Sequence[Result], among: int) -> str:
 
 def _verdict(scene: str, runs: Sequence[Result], among: int) -> Verdict:
     return Verdict.judge(
-        f"growth_{scene}", factor_over_seeds(runs, "growth", among), direction="higher", threshold=GROWTH,
+        f"growth_{scene}",
+        factor_over_seeds(runs, "growth", among),
+        direction="higher",
+        threshold=GROWTH,
         good="Mismatched pairs make the map ill-conditioned, as published.",
         bad="Mismatched pairs do not surely make the map ill-conditioned as published.",
-    )  # fmt: skip
+    )
 
 
 EXPERIMENT = Experiment("social-pairs", "Few and mismatched pairs of trained agents", CLAIM, trials, conclude)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.pair_noise import PUBLISHED, SHARES
 from jepatlas.experiments.social.scenes import SCENES
@@ -29,8 +29,15 @@ def budget_figure(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
         counts = counts_of(runs)
         series = [curve(name, counts, [_drawn(over_seeds(runs, f"r2_{name}_{n}")) for n in counts]) for name in METHODS]
         panels.append({"title": SCENES[scene].title, "series": series})
-    return {"kind": "curves", "title": "Held-out R² against the number of pairs", "x_label": "pairs", "log_x": True,
-            "y_label": "held-out R²", "panels": panels, "note": "R² below −1 is drawn as −1."}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Held-out R² against the number of pairs",
+        "x_label": "pairs",
+        "log_x": True,
+        "y_label": "held-out R²",
+        "panels": panels,
+        "note": "R² below −1 is drawn as −1.",
+    }
 
 
 def _drawn(found: Estimate) -> Estimate:
@@ -40,32 +47,59 @@ def _drawn(found: Estimate) -> Estimate:
 def noise_figure(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     panels = []
     for scene, runs in scenes.items():
-        series = [curve(name, SHARES, [over_seeds(runs, f"r2_noise_{name}_{share:g}") for share in SHARES])
-                  for name in ROBUST]  # fmt: skip
+        series = [
+            curve(name, SHARES, [over_seeds(runs, f"r2_noise_{name}_{share:g}") for share in SHARES]) for name in ROBUST
+        ]
         published = {"name": "published", "x": list(PUBLISHED), "y": [r for r, _ in PUBLISHED.values()], "dash": True}
         panels.append({"title": SCENES[scene].title, "series": [*series, published]})
-    return {"kind": "curves", "title": "Held-out R² against mismatched pairs", "x_label": "share mismatched",
-            "y_label": "held-out R²", "panels": panels}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Held-out R² against mismatched pairs",
+        "x_label": "share mismatched",
+        "y_label": "held-out R²",
+        "panels": panels,
+    }
 
 
 def budget_table(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
-    rows = [[SCENES[scene].title, f"{n:,}", *(extremes(over_seeds(runs, f"r2_{name}_{n}")) for name in METHODS),
-             f"{np.median([run.value(f'kappa_least squares_{n}') for run in runs]):.3g}",
-             extremes(over_seeds(runs, "directions"), 1)]
-            for scene, runs in scenes.items() for n in counts_of(runs)]  # fmt: skip
-    columns = ["scene", "pairs", *(f"R², {name}" for name in METHODS), "κ(W), least squares (median)",
-               "directions"]  # fmt: skip
-    return {"title": "Pairs: held-out R², means over seeds (lowest to highest)", "columns": columns,
-            "rows": rows}  # fmt: skip
+    rows = [
+        [
+            SCENES[scene].title,
+            f"{n:,}",
+            *(extremes(over_seeds(runs, f"r2_{name}_{n}")) for name in METHODS),
+            f"{np.median([run.value(f'kappa_least squares_{n}') for run in runs]):.3g}",
+            extremes(over_seeds(runs, "directions"), 1),
+        ]
+        for scene, runs in scenes.items()
+        for n in counts_of(runs)
+    ]
+    columns = ["scene", "pairs", *(f"R², {name}" for name in METHODS), "κ(W), least squares (median)", "directions"]
+    return {"title": "Pairs: held-out R², means over seeds (lowest to highest)", "columns": columns, "rows": rows}
 
 
 def noise_table(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
-    rows = [[SCENES[scene].title, f"{share:g}",
-             *(extremes(over_seeds(runs, f"r2_noise_{name}_{share:g}")) for name in ROBUST),
-             *(f"{np.median([run.value(f'kappa_noise_{name}_{share:g}') for run in runs]):.3g}" for name in ROBUST),
-             " ".join(map(str, PUBLISHED.get(share, ("–",)))), extremes(over_seeds(runs, "directions"), 1)]
-            for scene, runs in scenes.items() for share in SHARES]  # fmt: skip
-    columns = ["scene", "mismatched", *(f"R², {name}" for name in ROBUST), *(f"κ(W), {name}" for name in ROBUST),
-               "published R², κ", "directions"]  # fmt: skip
-    return {"title": "Mismatched pairs: held-out R², means over seeds (lowest to highest)", "columns": columns,
-            "rows": rows}  # fmt: skip
+    rows = [
+        [
+            SCENES[scene].title,
+            f"{share:g}",
+            *(extremes(over_seeds(runs, f"r2_noise_{name}_{share:g}")) for name in ROBUST),
+            *(f"{np.median([run.value(f'kappa_noise_{name}_{share:g}') for run in runs]):.3g}" for name in ROBUST),
+            " ".join(map(str, PUBLISHED.get(share, ("–",)))),
+            extremes(over_seeds(runs, "directions"), 1),
+        ]
+        for scene, runs in scenes.items()
+        for share in SHARES
+    ]
+    columns = [
+        "scene",
+        "mismatched",
+        *(f"R², {name}" for name in ROBUST),
+        *(f"κ(W), {name}" for name in ROBUST),
+        "published R², κ",
+        "directions",
+    ]
+    return {
+        "title": "Mismatched pairs: held-out R², means over seeds (lowest to highest)",
+        "columns": columns,
+        "rows": rows,
+    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
@@ -61,18 +61,27 @@ def judge(pairs: Sequence[Result]) -> Finding:
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
     flat = [name for name, runs in kinds.items() if collapsed_at(runs)]
     rivals = len(kinds) - (OURS in kinds)
-    ahead = {name: student(gaps(kinds.get(OURS, []), runs, "r2"), among=rivals)
-             for name, runs in kinds.items() if name != OURS}  # fmt: skip
+    ahead = {
+        name: student(gaps(kinds.get(OURS, []), runs, "r2"), among=rivals)
+        for name, runs in kinds.items()
+        if name != OURS
+    }
     higher = [name for name, found in ahead.items() if found.low > 0]
     lower = [name for name, found in ahead.items() if found.high < 0]
     above, below = ([name for name in side if OURS not in flat and name not in flat] for side in (higher, lower))
-    beyond = [name for name, runs in kinds.items() if name not in flat
-              and all(over_seeds_and_groups(runs, unit, among=len(kinds)).low > 0
-                      for unit in ("beyond", "beyond_raw"))]  # fmt: skip
+    beyond = [
+        name
+        for name, runs in kinds.items()
+        if name not in flat
+        and all(over_seeds_and_groups(runs, unit, among=len(kinds)).low > 0 for unit in ("beyond", "beyond_raw"))
+    ]
     return Finding(
-        "undecided" if not ahead or not (above or below)
-        else "does not hold" if below
-        else "holds" if len(above) == len(ahead)
+        "undecided"
+        if not ahead or not (above or below)
+        else "does not hold"
+        if below
+        else "holds"
+        if len(above) == len(ahead)
         else "holds in part",
         f"Held-out R², mean ± standard deviation over seeds: {_listed(kinds)}. Controls: {_controls(kinds)}. By paired "
         f"differences over seeds, of the same held-out states, R² of I-JEPA is surely above that of {_names(higher)} "
@@ -84,7 +93,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
         verdicts=tuple(_verdict(name, found, counts=not {name, OURS} & {*flat}) for name, found in ahead.items()),
         figures=(bars_figure(kinds, flat),),
         tables=(scores_table(kinds), *light_table(kinds), *probe_table(kinds), lost_table(pairs)),
-    )  # fmt: skip
+    )
 
 
 def _names(names: Sequence[str]) -> str:
@@ -92,8 +101,14 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _collapsed(flat: Sequence[str]) -> str:
-    return (f"Collapsed at some seed, with latents that vary along less than {ENOUGH:g} directions, and therefore no "
-            f"evidence for or against, nor beyond controls: {_names(flat)}. ") if flat else ""  # fmt: skip
+    return (
+        (
+            f"Collapsed at some seed, with latents that vary along less than {ENOUGH:g} directions, and therefore no "
+            f"evidence for or against, nor beyond controls: {_names(flat)}. "
+        )
+        if flat
+        else ""
+    )
 
 
 def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:
@@ -107,11 +122,17 @@ def _controls(kinds: Mapping[str, Sequence[Result]]) -> str:
 
 
 def _verdict(name: str, found: Estimate, counts: bool) -> Verdict:
-    return unheard(Verdict.judge(
-        f"r2_over_{name}", found, direction="higher", threshold=0.0,
-        good=f"I-JEPA agents align better than {name} agents.",
-        bad=f"I-JEPA agents do not surely align better than {name} agents.",
-    ), counts)  # fmt: skip
+    return unheard(
+        Verdict.judge(
+            f"r2_over_{name}",
+            found,
+            direction="higher",
+            threshold=0.0,
+            good=f"I-JEPA agents align better than {name} agents.",
+            bad=f"I-JEPA agents do not surely align better than {name} agents.",
+        ),
+        counts,
+    )
 
 
 EXPERIMENT = Experiment("social-paradigms", "What agents learn by, and how they align", CLAIM, trials, conclude)

@@ -35,25 +35,49 @@ def bars_figure(kinds: Kinds, flat: Sequence[str]) -> dict[str, Any]:
     series = [bars(title, [over_seeds(runs, name) for runs in kinds.values()]) for title, name in shown.items()]
     published = [(PUBLISHED.get(name, (None,))[0] or (np.nan,))[0] for name in kinds]
     note = "Means over seeds, with the lowest and the highest; dashes: published for smallNORB."
-    return {"kind": "bars", "title": "Held-out R² between two views, by what the agents learn by",
-            "names": [f"{name}*" if name in flat else name for name in kinds], "y_label": "held-out R²",
-            "series": series, "published": published,
-            "note": f"{note} *: collapsed at some seed." if flat else note}  # fmt: skip
+    return {
+        "kind": "bars",
+        "title": "Held-out R² between two views, by what the agents learn by",
+        "names": [f"{name}*" if name in flat else name for name in kinds],
+        "y_label": "held-out R²",
+        "series": series,
+        "published": published,
+        "note": f"{note} *: collapsed at some seed." if flat else note,
+    }
 
 
 def scores_table(kinds: Kinds) -> dict[str, Any]:
     rows = [
-        [marked(name, runs),
-         *(_spread(runs, key) for key in ("r2", "r2_raw", "dsc", "nos_10", "beyond", "beyond_raw", "cka")),
-         f"{over_seeds(runs, 'p_r2').high:.2f}", _spread(runs, "directions", 1),
-         f"{over_seeds(runs, 'flops').value / 1e12:.2f}", *(_published(name, number) for number in range(2))]
+        [
+            marked(name, runs),
+            *(_spread(runs, key) for key in ("r2", "r2_raw", "dsc", "nos_10", "beyond", "beyond_raw", "cka")),
+            f"{over_seeds(runs, 'p_r2').high:.2f}",
+            _spread(runs, "directions", 1),
+            f"{over_seeds(runs, 'flops').value / 1e12:.2f}",
+            *(_published(name, number) for number in range(2)),
+        ]
         for name, runs in kinds.items()
-    ]  # fmt: skip
-    columns = ["objective", "R²", "R², as they are", "DSC", "NOS@10", "R² beyond the best control",
-               "the same, as they are", "CKA", "largest p", "directions", "training, 10¹² FLOPs",
-               "published, smallNORB", "published, ImageNet"]  # fmt: skip
-    return {"title": "Mean ± standard deviation over seeds; published are R², DSC, NOS@10", "columns": columns,
-            "rows": rows}  # fmt: skip
+    ]
+    columns = [
+        "objective",
+        "R²",
+        "R², as they are",
+        "DSC",
+        "NOS@10",
+        "R² beyond the best control",
+        "the same, as they are",
+        "CKA",
+        "largest p",
+        "directions",
+        "training, 10¹² FLOPs",
+        "published, smallNORB",
+        "published, ImageNet",
+    ]
+    return {
+        "title": "Mean ± standard deviation over seeds; published are R², DSC, NOS@10",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 def _spread(runs: Sequence[Result], key: str, digits: int = 3) -> str:
@@ -67,7 +91,13 @@ def _published(name: str, number: int) -> str:
 
 def lost_table(pairs: Sequence[Result]) -> dict[str, Any]:
     """Agents whose latents collapsed, and pairs that came to no number, are kept in sight."""
-    rows = [[pair.at["objective"], pair.at["seed"], pair.status, f"{pair.value('directions'):.1f}"]
-            for pair in pairs if not pair.value("directions") >= ENOUGH]  # fmt: skip
-    return {"title": "Pairs whose latents vary along less than 2 directions, or that did not finish",
-            "columns": ["objective", "seed", "agents", "directions"], "rows": rows}  # fmt: skip
+    rows = [
+        [pair.at["objective"], pair.at["seed"], pair.status, f"{pair.value('directions'):.1f}"]
+        for pair in pairs
+        if not pair.value("directions") >= ENOUGH
+    ]
+    return {
+        "title": "Pairs whose latents vary along less than 2 directions, or that did not finish",
+        "columns": ["objective", "seed", "agents", "directions"],
+        "rows": rows,
+    }

@@ -78,8 +78,10 @@ def judge(predictions: Sequence[Prediction]) -> Finding:
 
 
 def _short(predictions: Sequence[Prediction]) -> str:
-    counts = {name: sum(one.outcome == name for one in predictions)
-              for name in ("holds", "holds in part", "does not hold", "undecided")}  # fmt: skip
+    counts = {
+        name: sum(one.outcome == name for one in predictions)
+        for name in ("holds", "holds in part", "does not hold", "undecided")
+    }
     words = {"holds": "hold", "holds in part": "in part", "does not hold": "do not", "undecided": "undecided"}
     return f"of {len(predictions)}: " + ", ".join(f"{count} {words[name]}" for name, count in counts.items() if count)
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import scipy  # its parts are loaded when they are asked for
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.linear import r2
-from jepatlas.base.records import Estimate
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.linear import r2
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.charts import Met, charts_of
@@ -82,8 +82,10 @@ def meet_watched(results: Sequence[Result], scale: Scale, rows: int) -> list[Res
     looks, sides = steps(scale), [at(results, view=view) for view in range(2)]
     return [
         paired(a, b, lambda met, a=a, b=b: _estimates(watched(met, looks, rows), a, b, looks))
-        for a in sides[0] for b in sides[1] if a.at["seed"] == b.at["seed"]
-    ]  # fmt: skip
+        for a in sides[0]
+        for b in sides[1]
+        if a.at["seed"] == b.at["seed"]
+    ]
 
 
 def watched(met: Met, looks: Sequence[int], rows: int) -> dict[str, float]:
@@ -129,13 +131,18 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> float:
 def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
     """ρ must surely have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning; for distances and
     neighbours both through the inverse of the map and through the map."""
-    rho = {way: _bounded(mean_over_seeds(pairs, f"rho_loss_{way}", among=len(TAKEN)))
-           for ways in TAKEN_BY.values() for way in ways}  # fmt: skip
+    rho = {
+        way: _bounded(mean_over_seeds(pairs, f"rho_loss_{way}", among=len(TAKEN)))
+        for ways in TAKEN_BY.values()
+        for way in ways
+    }
     found = {f"rho_{name}": both_ways([_turned(rho[way], way) for way in ways]) for name, ways in TAKEN_BY.items()}
     alive = all(pair.value("fewest") >= ENOUGH for pair in pairs if pair.status == "finished")
     counts = [alive] * len(found)
-    each = "; ".join(f"{title} {' and, with no inverse, '.join(cell(rho[way], 2) for way in TAKEN_BY[name])}"
-                     for name, title in TAKEN.items())  # fmt: skip
+    each = "; ".join(
+        f"{title} {' and, with no inverse, '.join(cell(rho[way], 2) for way in TAKEN_BY[name])}"
+        for name, title in TAKEN.items()
+    )
     return Prediction(
         "a lower loss aligns better",
         weighed(list(found.values()), counts),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Outcome
 from jepatlas.experiments.social.collapse import ENOUGH, unheard
 
@@ -29,6 +29,8 @@ def verdicts(
     found: Mapping[str, Estimate], good: str, bad: str, counts: Sequence[bool] | None = None
 ) -> tuple[Verdict, ...]:
     """One for each number that should be above 0; those that do not count only inform."""
-    judged = [Verdict.judge(name, estimate, direction="higher", threshold=0.0, good=good, bad=bad)
-              for name, estimate in found.items()]  # fmt: skip
+    judged = [
+        Verdict.judge(name, estimate, direction="higher", threshold=0.0, good=good, bad=bad)
+        for name, estimate in found.items()
+    ]
     return tuple(judged) if counts is None else tuple(map(unheard, judged, counts))

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.collapse import collapsed_at, weighed
@@ -44,8 +44,12 @@ def trials(scale: Scale, scene: str, seeds: range) -> list[Trial]:
         "ijepa-linear": LinearPredictorConfig(),
         "ijepa-transformer": _TRANSFORMERS[scale],
     }
-    return [_with(predictor, name, agent(scale, scene, view, seed))
-            for name, predictor in others.items() for seed in seeds for view in range(2)]  # fmt: skip
+    return [
+        _with(predictor, name, agent(scale, scene, view, seed))
+        for name, predictor in others.items()
+        for seed in seeds
+        for view in range(2)
+    ]
 
 
 def _with(predictor: AnyPredictor, name: str, usual: Trial) -> Trial:
@@ -75,8 +79,12 @@ def judge(pairs: Sequence[Result]) -> Prediction:
     """R² must surely rise with every step up the ladder."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
     up = [(weak, strong) for weak, strong in zip([*LADDER][:-1], [*LADDER][1:], strict=True)]
-    found = estimated({f"{LADDER[strong]}_over_{LADDER[weak]}": gaps(kinds.get(strong, []), kinds.get(weak, []), "r2")
-                       for weak, strong in up})  # fmt: skip
+    found = estimated(
+        {
+            f"{LADDER[strong]}_over_{LADDER[weak]}": gaps(kinds.get(strong, []), kinds.get(weak, []), "r2")
+            for weak, strong in up
+        }
+    )
     counts = [not collapsed_at([*kinds.get(weak, []), *kinds.get(strong, [])]) for weak, strong in up]
     return Prediction(
         "stronger predictors align better",
@@ -84,16 +92,21 @@ def judge(pairs: Sequence[Result]) -> Prediction:
         f"Held-out R² by predictor: {_listed(kinds)}. Step by step: "
         + ", ".join(f"{name.replace('_', ' ')} {cell(gap)}" for name, gap in found.items())
         + f".{'' if all(counts) else COLLAPSED}",
-        verdicts(found, "The stronger predictor's agents align better.",
-                 "The stronger predictor's agents do not surely align better.", counts),
+        verdicts(
+            found,
+            "The stronger predictor's agents align better.",
+            "The stronger predictor's agents do not surely align better.",
+            counts,
+        ),
         (predictors_figure({LADDER[name]: kinds[name] for name in LADDER if name in kinds}),),
         (predictors_table(pairs, LADDER),),
-    )  # fmt: skip
+    )
 
 
 def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:
     return ", ".join(
         f"{LADDER[name]} {extremes(over_seeds(kinds[name], 'r2'))} (loss {over_seeds(kinds[name], 'loss').value:.3f}, "
         f"beyond the best control {over_seeds(kinds[name], 'beyond').value:.3f})"
-        for name in LADDER if name in kinds
-    )  # fmt: skip
+        for name in LADDER
+        if name in kinds
+    )

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from jepatlas.base.arrays import read_arrays, write_arrays
-from jepatlas.base.config import from_plain
-from jepatlas.base.linear import evenly
-from jepatlas.base.records import Crops, Estimate
+from jepatlas.core.arrays import read_arrays, write_arrays
+from jepatlas.core.config import from_plain
+from jepatlas.core.linear import subsample
+from jepatlas.core.records import Crops, Estimate
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social.runs import LATENTS, kept_rows, recipe_of, run, train_and_keep
 from jepatlas.recipes import see
 from jepatlas.recipes.image_sources import ObjectImages
-from jepatlas.social import Seeing, collapse_verdict, stages
+from jepatlas.workflows.vision import Seeing, collapse_verdict, stages
 from jepatlas.worlds.objects import RenderedObjects
 
 __all__ = ["held_out_loss", "run_elsewhere", "run_watched", "step_name"]
@@ -43,11 +43,13 @@ def run_watched(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     rows = kept_rows(seen.table.column("state"), settings["most"])
     for step, objective in stages(recipe, place):
         h = Seeing(recipe, objective.eval(), seen).latents(rows)
-        loss, untold = held_out_loss(objective, seen.images[evenly(seen.held, MOST)])
+        loss, untold = held_out_loss(objective, seen.images[subsample(seen.held, MOST)])
         directions = collapse_verdict(h[arrays["held"]]).value
         arrays[step_name("h", step)] = h
-        found |= {step_name(name, step): value for name, value in
-                 (("loss", loss), ("untold", untold), ("directions", directions))}  # fmt: skip
+        found |= {
+            step_name(name, step): value
+            for name, value in (("loss", loss), ("untold", untold), ("directions", directions))
+        }
     write_arrays(place / LATENTS, arrays)
     estimates = {name: Estimate(value, value, value, 1) for name, value in found.items()}
     return record | {"verdicts": record["verdicts"] + inform(estimates, "As the agent learned.")}

@@ -15,9 +15,9 @@ import numpy as np
 import scipy  # its parts are loaded when they are asked for
 
 from jepatlas.align.maps import RidgeMap
-from jepatlas.base.linear import evenly
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import subsample
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agents
 from jepatlas.experiments.social.charts import Met
@@ -61,7 +61,7 @@ def unrest(met: Met, rows: int) -> dict[str, Estimate]:
     whole = translate(met, a, b, rows)
     every = np.arange(len(whole.target))
     scale = np.where(whole.fitted.map_.y_scale > 0, whole.fitted.map_.y_scale, 1.0)
-    score = evenly(met.split.score, rows)
+    score = subsample(met.split.score, rows)
     names, objects = np.unique(met.groups[fit], return_inverse=True)
     found = {name: value for name, value in whole.scores(every, every).items() if name in ("r2", "dsc", "nos_10")}
     for parts in PARTS:
@@ -74,8 +74,11 @@ def unrest(met: Met, rows: int) -> dict[str, Estimate]:
             apart.append(2 * predictions.var(0, ddof=1).sum())  # the mean over all pairs of maps
         moved = float(np.mean(apart)) if apart else np.nan
         share = moved / _around(whole.predicted)
-        found |= {f"unrest_{parts}": share, f"log_unrest_{parts}": float(np.log(share)) if share > 0 else np.nan,
-                  f"moved_{parts}": moved / _around(whole.target)}  # fmt: skip
+        found |= {
+            f"unrest_{parts}": share,
+            f"log_unrest_{parts}": float(np.log(share)) if share > 0 else np.nan,
+            f"moved_{parts}": moved / _around(whole.target),
+        }
     return {name: Estimate(value, value, value, len(every)) for name, value in found.items()}
 
 
@@ -89,8 +92,10 @@ def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray],
     several."""
     sides = [[values for values in side if len(values) > 1] for side in (above, below)]
     free = [sum(len(values) - 1 for values in side) for side in sides]
-    pooled = [sum(values.var(ddof=1) * (len(values) - 1) for values in side) / max(count, 1)
-              for side, count in zip(sides, free, strict=True)]  # fmt: skip
+    pooled = [
+        sum(values.var(ddof=1) * (len(values) - 1) for values in side) / max(count, 1)
+        for side, count in zip(sides, free, strict=True)
+    ]
     if min(free) < 1 or min(pooled) <= 0:
         return Estimate(np.nan, -np.inf, np.inf, min(free))
     ratio = float(pooled[0] / pooled[1])
@@ -103,11 +108,15 @@ def judge(pairs: Sequence[Result]) -> Prediction:
     of which a pair collapsed are not compared."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
     flat = [name for name, runs in kinds.items() if collapsed_at(runs)]
-    ours, others = ({name: runs for name, runs in kinds.items() if name not in flat and (name in PREDICTIVE) is mine}
-                    for mine in (True, False))  # fmt: skip
+    ours, others = (
+        {name: runs for name, runs in kinds.items() if name not in flat and (name in PREDICTIVE) is mine}
+        for mine in (True, False)
+    )
     numbers = len(PARTS) + 1
-    steadier = {title: student(gaps(_all(others), _all(ours), f"log_unrest_{parts}"), among=numbers)
-                for parts, title in PARTS.items()}  # fmt: skip
+    steadier = {
+        title: student(gaps(_all(others), _all(ours), f"log_unrest_{parts}"), among=numbers)
+        for parts, title in PARTS.items()
+    }
     sides = ([_values(runs, "r2") for runs in side.values()] for side in (others, ours))
     spread = ratio_of_variances(*sides, among=numbers)
     found = {f"steadier_{name}": one for name, one in steadier.items()} | {"steadier_seeds": spread}
@@ -118,11 +127,14 @@ def judge(pairs: Sequence[Result]) -> Prediction:
         + ", ".join(f"{_times(one)} from {name}" for name, one in steadier.items())
         + f"; the variance of their R² over seeds {_times(spread)}."
         + (f" Collapsed, and not compared: {', '.join(flat)}." if flat else ""),
-        verdicts(found, "Maps of predictive objectives are steadier.",
-                 "Maps of predictive objectives are not surely steadier."),
+        verdicts(
+            found,
+            "Maps of predictive objectives are steadier.",
+            "Maps of predictive objectives are not surely steadier.",
+        ),
         (stability_figure(kinds, PARTS),),
         (stability_table(kinds, pairs, PARTS),),
-    )  # fmt: skip
+    )
 
 
 def _times(log: Estimate) -> str:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jepatlas.base.config import to_plain
-from jepatlas.base.records import Verdict
+from jepatlas.core.config import to_plain
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.collapse import collapsed_at, weighed
@@ -54,14 +54,19 @@ def trials(scale: Scale, seeds: range) -> list[Trial]:
 
 def meet_worlds(results: Sequence[Result], scale: Scale) -> tuple[list[Result], list[Result]]:
     """Pairs that learned in the same world, and pairs that learned in different ones."""
-    sides = [[result for result in results if result.at["objective"] in HALVES and result.at["view"] == view]
-             for view in range(2)]  # fmt: skip
+    sides = [
+        [result for result in results if result.at["objective"] in HALVES and result.at["view"] == view]
+        for view in range(2)
+    ]
     pairs = [(a, b) for a in sides[0] for b in sides[1] if a.at["seed"] == b.at["seed"]]
     same, apart = (
-        [paired(a, b, lambda met: measured(met, EFFORT[scale])) for a, b in pairs
-         if (a.at["objective"] == b.at["objective"]) is alike]
+        [
+            paired(a, b, lambda met: measured(met, EFFORT[scale]))
+            for a, b in pairs
+            if (a.at["objective"] == b.at["objective"]) is alike
+        ]
         for alike in (True, False)
-    )  # fmt: skip
+    )
     return same, apart
 
 
@@ -79,11 +84,15 @@ def judge(same: Sequence[Result], apart: Sequence[Result]) -> Prediction:
         + f". Untrained they have R² {over_seeds(same, 'r2_untrained').value:.3f}, and PCA of the same width "
         f"{over_seeds(same, 'r2_pca').value:.3f}."
         f"{'' if alive else COLLAPSED}",
-        (*verdicts(found, "Agents of one world align better.", "Agents of one world do not surely align better.",
-                   counts), _beyond(same)),
+        (
+            *verdicts(
+                found, "Agents of one world align better.", "Agents of one world do not surely align better.", counts
+            ),
+            _beyond(same),
+        ),
         (worlds_figure(same, apart),),
         (worlds_table(same, apart),),
-    )  # fmt: skip
+    )
 
 
 def _scores(runs: Sequence[Result]) -> str:
@@ -95,7 +104,10 @@ def _beyond(same: Sequence[Result]) -> Verdict:
     one of the worlds is asked."""
     found = mean_over_seeds(at(same, objective=HALVES[0]), "beyond")
     return Verdict.judge(
-        "same_world_beyond", found, direction="higher", threshold=0.0,
+        "same_world_beyond",
+        found,
+        direction="higher",
+        threshold=0.0,
         good="Agents of one world align beyond what pixels and untrained networks do.",
         bad="What agents of one world align, pixels or untrained networks align, too, or the seeds do not tell.",
-    )  # fmt: skip
+    )

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.probes import LinearProbe
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import Met
 from jepatlas.experiments.tables import extremes, over_seeds
-from jepatlas.social import majority_of
+from jepatlas.workflows.vision import majority_of
 
 __all__ = ["probe_table", "probed"]
 
@@ -29,8 +29,10 @@ def probed(met: Met) -> dict[str, Estimate]:
     labels, (fit, score) = met.a.get("labels"), met.split
     if labels is None or len(np.unique(labels[fit])) < 2:
         return {}
-    found = {kind: float(np.mean([_read(side[kind], labels, fit, score) for side in (met.a, met.b)]))
-             for kind in ("h", "untrained")}  # fmt: skip
+    found = {
+        kind: float(np.mean([_read(side[kind], labels, fit, score) for side in (met.a, met.b)]))
+        for kind in ("h", "untrained")
+    }
     found["majority"] = majority_of(labels[score])
     return {f"probe_{kind}": Estimate(value, value, value, len(score)) for kind, value in found.items()}
 
@@ -42,7 +44,10 @@ def _read(h: np.ndarray, labels: np.ndarray, fit: np.ndarray, score: np.ndarray)
 
 def probe_table(kinds: Mapping[str, Sequence[Result]]) -> tuple[dict[str, Any], ...]:
     """No table where there was nothing to read."""
-    rows = [[title, *(extremes(over_seeds(runs, f"probe_{kind}")) for kind in READ)]
-            for title, runs in kinds.items() if over_seeds(runs, "probe_h").n]  # fmt: skip
+    rows = [
+        [title, *(extremes(over_seeds(runs, f"probe_{kind}")) for kind in READ)]
+        for title, runs in kinds.items()
+        if over_seeds(runs, "probe_h").n
+    ]
     title = "What a linear probe reads from held-out states: means of both agents over seeds (lowest to highest)"
     return ({"title": title, "columns": ["agents", *READ.values()], "rows": rows},) if rows else ()

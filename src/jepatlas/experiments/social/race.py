@@ -17,11 +17,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.collapse import ENOUGH, unheard
 from jepatlas.experiments.tables import factor_over_seeds, mean_over_seeds, student
-from jepatlas.social import Cost, first_to
+from jepatlas.workflows.vision import Cost, first_to
 
 __all__ = [
     "LEAST",
@@ -97,10 +97,13 @@ def gain_verdict(results: Sequence[Result]) -> Verdict:
     """Whether training from scratch raises the probe, without which there is no race. In the mean over all seeds: over
     those that learned something it would be so by choice."""
     return Verdict.judge(
-        "gain", mean_over_seeds(results, "gain"), direction="higher", threshold=ABOVE,
+        "gain",
+        mean_over_seeds(results, "gain"),
+        direction="higher",
+        threshold=ABOVE,
         good="Training from scratch raises a probe's accuracy.",
         bad="Training from scratch does not surely raise a probe's accuracy, so nothing can be reached sooner.",
-    )  # fmt: skip
+    )
 
 
 def decidable(results: Sequence[Result]) -> bool:
@@ -143,5 +146,6 @@ def final_gain(results: Sequence[Result], name: str, other: str) -> Verdict:
     paired differences over all seeds, also where nothing was reached sooner. It informs, and decides no claim."""
     apart = np.array([r.value(f"{name}_final") - r.value(f"{other}_final") for r in results])
     found = student(apart[np.isfinite(apart)])
-    return Verdict.judge(f"{name}_over_{other}", found, direction="higher",
-                         good="Accuracy at the end, above that of the other way.")  # fmt: skip
+    return Verdict.judge(
+        f"{name}_over_{other}", found, direction="higher", good="Accuracy at the end, above that of the other way."
+    )

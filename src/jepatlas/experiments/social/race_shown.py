@@ -27,40 +27,83 @@ def race_tables(results: Sequence[Result], ways: Mapping[str, str], published: M
 def _runs(results: Sequence[Result], ways: Mapping[str, str], published: Mapping[str, tuple[str, str]]) -> Any:
     """One row for each way and seed; what is published stands in the last columns."""
     rows = [
-        [title, r.at["seed"], r.record.get("ways", {}).get(name, r.status), plain(r.value(f"{name}_final")),
-         plain(r.value(f"{name}_directions"), ".1f"), plain(r.value("untrained")), plain(r.value("threshold")),
-         plain(r.value("majority")),
-         *_spent(r, name), *published.get(name, ("", ""))]
-        for name, title in ways.items() for r in results
-    ]  # fmt: skip
-    columns = ["way", "seed", "run", "accuracy at the end", "directions", "before the first step", "threshold",
-               "commonest class", "reached", "epochs", "× operations", "published epochs", "published ×"]  # fmt: skip
-    return {"title": "Epochs and operations until a probe reaches the threshold on held-out groups", "columns": columns,
-            "rows": rows}  # fmt: skip
+        [
+            title,
+            r.at["seed"],
+            r.record.get("ways", {}).get(name, r.status),
+            plain(r.value(f"{name}_final")),
+            plain(r.value(f"{name}_directions"), ".1f"),
+            plain(r.value("untrained")),
+            plain(r.value("threshold")),
+            plain(r.value("majority")),
+            *_spent(r, name),
+            *published.get(name, ("", "")),
+        ]
+        for name, title in ways.items()
+        for r in results
+    ]
+    columns = [
+        "way",
+        "seed",
+        "run",
+        "accuracy at the end",
+        "directions",
+        "before the first step",
+        "threshold",
+        "commonest class",
+        "reached",
+        "epochs",
+        "× operations",
+        "published epochs",
+        "published ×",
+    ]
+    return {
+        "title": "Epochs and operations until a probe reaches the threshold on held-out groups",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 def _spent(result: Result, name: str) -> tuple[str, str, str]:
     """Where the first way learned nothing, nobody reaches anything, and nobody is charged."""
     if result.value("learned") != 1:
         return "–", "nothing learned", "–"
-    return ("yes" if result.value(f"{name}_reached") == 1 else "no", plain(result.value(f"{name}_epochs"), ".1f"),
-            plain(result.value(f"{name}_times"), ".2f"))  # fmt: skip
+    return (
+        "yes" if result.value(f"{name}_reached") == 1 else "no",
+        plain(result.value(f"{name}_epochs"), ".1f"),
+        plain(result.value(f"{name}_times"), ".2f"),
+    )
 
 
 def _costs(left: Sequence[Result], ways: Mapping[str, str], seeds: int) -> Any:
     """What the operations are made of. A step costs the same at every seed, and so do the map's share of it and what
     was paid before."""
     rows = [
-        [title, f"{reached(left, name)} of {len(left)}", factor_text(factor_over_seeds(left, f"{name}_epochs"), ".1f"),
-         factor_text(factor_over_seeds(left, f"{name}_flops"), ".3g"),
-         plain(over_seeds(left, f"{name}_map").value, ".2%"), plain(over_seeds(left, f"{name}_before").value, ".3g"),
-         *(factor_text(factor_over_seeds(left, f"{name}_{key}")) for key in ("times", "all"))]
+        [
+            title,
+            f"{reached(left, name)} of {len(left)}",
+            factor_text(factor_over_seeds(left, f"{name}_epochs"), ".1f"),
+            factor_text(factor_over_seeds(left, f"{name}_flops"), ".3g"),
+            plain(over_seeds(left, f"{name}_map").value, ".2%"),
+            plain(over_seeds(left, f"{name}_before").value, ".3g"),
+            *(factor_text(factor_over_seeds(left, f"{name}_{key}")) for key in ("times", "all")),
+        ]
         for name, title in ways.items()
-    ]  # fmt: skip
-    columns = ["way", "reached", "epochs", "operations to the threshold", "of which the map",
-               "paid before: teacher and its latents", "×, without what was paid before", "×, with it"]  # fmt: skip
-    title = (f"Costs to the threshold: geometric means over seeds [95% intervals], of the {len(left)} of {seeds} seeds "
-             "at which something was learned")  # fmt: skip
+    ]
+    columns = [
+        "way",
+        "reached",
+        "epochs",
+        "operations to the threshold",
+        "of which the map",
+        "paid before: teacher and its latents",
+        "×, without what was paid before",
+        "×, with it",
+    ]
+    title = (
+        f"Costs to the threshold: geometric means over seeds [95% intervals], of the {len(left)} of {seeds} seeds "
+        "at which something was learned"
+    )
     return {"title": title, "columns": columns, "rows": rows}
 
 
@@ -72,16 +115,29 @@ def curves_figure(results: Sequence[Result], ways: Mapping[str, str], title: str
         units["operations, with the teacher's"] = lambda result, name: (
             _operations(result, name) + result.value(f"{name}_before")
         )
-    panels = [{"title": f"by {unit}", "x_label": unit,
-               "series": [_mean_curve(results, name, label, scale) for name, label in ways.items()
-                          if any(name in r.record.get("curves", {}) for r in results)]}
-              for unit, scale in units.items()]  # fmt: skip
+    panels = [
+        {
+            "title": f"by {unit}",
+            "x_label": unit,
+            "series": [
+                _mean_curve(results, name, label, scale)
+                for name, label in ways.items()
+                if any(name in r.record.get("curves", {}) for r in results)
+            ],
+        }
+        for unit, scale in units.items()
+    ]
     for panel in panels:
         panel["series"] += _constants(results, panel["series"])
     share = over_seeds(results, "majority").value
-    return {"kind": "curves", "title": title, "y_label": "probe accuracy, held out", "panels": panels,
-            "note": "Held-out groups; means over seeds, with the lowest and the highest as bands. The commonest class "
-            f"alone gives {share:.3f}."}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": title,
+        "y_label": "probe accuracy, held out",
+        "panels": panels,
+        "note": "Held-out groups; means over seeds, with the lowest and the highest as bands. The commonest class "
+        f"alone gives {share:.3f}.",
+    }
 
 
 def _constants(results: Sequence[Result], curves: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -91,8 +147,11 @@ def _constants(results: Sequence[Result], curves: Sequence[Mapping[str, Any]]) -
         "threshold": over_seeds(results, "threshold").value,
         "commonest class": over_seeds(results, "majority").value,
     }
-    return [{"name": name, "x": [0.0, end], "y": [value, value], "dash": True}
-            for name, value in known.items() if value >= lowest - FAR]  # fmt: skip
+    return [
+        {"name": name, "x": [0.0, end], "y": [value, value], "dash": True}
+        for name, value in known.items()
+        if value >= lowest - FAR
+    ]
 
 
 def _epochs(result: Result, name: str) -> np.ndarray:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from jepatlas.base.config import from_plain, to_plain
+from jepatlas.core.config import from_plain, to_plain
 from jepatlas.experiments.experiment import Scale
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.scenes import WORLDS
@@ -53,7 +53,7 @@ RACES: dict[Scale, Race] = {
     "tiny": Race("rendered", WORLDS["tiny"], "ijepa", 1, 2, 16, 2.0, None, 5),
     "small": Race("rendered", MANY, "simclr", 4, 12, 16, 40.0, 0.8, 200, 32, {"lr": 1e-3, "batch_size": 128}),
     "paper": Race("smallnorb", WORLDS["paper"], "ijepa", 3, 50, 64, 40.0, 0.85, 500),
-}  # fmt: skip
+}
 """At `small`, two processes take as long for four seeds as for three."""
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Outcome, Result
 from jepatlas.experiments.tables import student
 

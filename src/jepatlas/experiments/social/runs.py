@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social.scenes import source_of
 from jepatlas.recipes import VisionRecipe, build_crops, build_vision, see
 from jepatlas.recipes.image_sources import AnyImages
-from jepatlas.runs import train_job
-from jepatlas.social import Seeing, collapse_verdict, latents_of, load_agent
 from jepatlas.training.flops import step_flops
 from jepatlas.training.journal import last_metrics
+from jepatlas.workflows.runs import train_job
+from jepatlas.workflows.vision import Seeing, collapse_verdict, latents_of, load_agent
 from jepatlas.worlds.objects import RenderedObjects
 
 __all__ = ["LATENTS", "kept_rows", "pipeline_of", "recipe_of", "run", "train_and_keep"]

@@ -19,13 +19,13 @@ import numpy as np
 
 from jepatlas.align.maps import RidgeMap
 from jepatlas.align.probes import LinearProbe, migration_report
-from jepatlas.base.linear import Split, hold_out
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import Split, hold_out
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.measures import LIMIT
 from jepatlas.experiments.tables import cell, over_seeds, plain
-from jepatlas.social import Seeing
+from jepatlas.workflows.vision import Seeing
 
 __all__ = ["probes_said", "probes_table", "share_probe"]
 
@@ -55,14 +55,33 @@ def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> t
     halves = hold_out(len(split.fit), rng, groups=groups[split.fit])
     taught, paired = split.fit[halves.fit], split.fit[halves.score]
     probe = LinearProbe.fit(a[taught], labels[taught])
-    there, back = (RidgeMap(standardise=True).fit(x[paired], y[paired], groups=groups[paired]).map_
-                   for x, y in ((a, b), (b, a)))  # fmt: skip
-    report = migration_report(probe, there, a, b, labels, split=split, rng=rng, groups=groups, limit=LIMIT, back=back,
-                              distilled=paired, replicates=replicates)  # fmt: skip
+    there, back = (
+        RidgeMap(standardise=True).fit(x[paired], y[paired], groups=groups[paired]).map_ for x, y in ((a, b), (b, a))
+    )
+    report = migration_report(
+        probe,
+        there,
+        a,
+        b,
+        labels,
+        split=split,
+        rng=rng,
+        groups=groups,
+        limit=LIMIT,
+        back=back,
+        distilled=paired,
+        replicates=replicates,
+    )
     majority = Estimate(report.majority, report.majority, report.majority, int(held.sum()))
-    found = {"source": report.source, "untranslated": report.untranslated, "shared": report.inverse,
-             "backwards": report.migrated, "distilled": report.distilled, "target": report.target,
-             "majority": majority}  # fmt: skip
+    found = {
+        "source": report.source,
+        "untranslated": report.untranslated,
+        "shared": report.inverse,
+        "backwards": report.migrated,
+        "distilled": report.distilled,
+        "target": report.target,
+        "majority": majority,
+    }
     lost = f"{report.support.lost:.0%} of what the probe reads does not come back through the map"
     return {name: one or NONE for name, one in found.items()}, "" if report.inverse else lost
 
@@ -89,14 +108,19 @@ def probes_table(results: Sequence[Result]) -> dict[str, Any]:
     """With a column of reasons where the inverse of a map did not carry the probe."""
     reasons = [_why(result) for result in results]
     rows = [[r.at["seed"], r.status, *(cell(r.estimate(f"probe_{name}")) for name in PROBES)] for r in results]
-    rows += [["mean", "", *(_mean(over_seeds(results, f"probe_{name}"), len(results)) for name in PROBES)],
-             ["published", "", *(str(PUBLISHED.get(name, "")) for name in PROBES)]]  # fmt: skip
+    rows += [
+        ["mean", "", *(_mean(over_seeds(results, f"probe_{name}"), len(results)) for name in PROBES)],
+        ["published", "", *(str(PUBLISHED.get(name, "")) for name in PROBES)],
+    ]
     columns = ["seed", "status", *PROBES.values()]
     if any(reasons):
         columns.append("why none through the inverse")
         rows = [[*row, why] for row, why in zip(rows, [*reasons, "", ""], strict=True)]
-    return {"title": "A probe of the teacher, read from the student that learned alone, with 95% intervals by groups",
-            "columns": columns, "rows": rows}  # fmt: skip
+    return {
+        "title": "A probe of the teacher, read from the student that learned alone, with 95% intervals by groups",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 def _mean(found: Estimate, seeds: int) -> str:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from jepatlas.align.maps import RidgeMap
-from jepatlas.base.linear import r2
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import r2
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import Met
@@ -48,17 +48,19 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     seeds, plan = range(seed, seed + PLANS[scale].seeds), PLANS[scale]
     usual = [trial for scene in STUDIED[scale] for trial in agents(scale, scene, seeds)]
     others = [number for number in range(len(plan.encoders)) if number != plan.usual]
-    return usual + [
-        trial for number in others for trial in agents(scale, STUDIED[scale][0], seeds, number=number)
-    ]  # fmt: skip
+    return usual + [trial for number in others for trial in agents(scale, STUDIED[scale][0], seeds, number=number)]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     plan = PLANS[scale]
     usual = at(results, width=plan.encoders[plan.usual].width)
     sides = [at(results, scene=STUDIED[scale][0], view=view) for view in range(2)]
-    pairs = [paired(a, b, lambda met: widths(met, EFFORT[scale].rows)) for a in sides[0] for b in sides[1]
-             if a.at["seed"] == b.at["seed"]]  # fmt: skip
+    pairs = [
+        paired(a, b, lambda met: widths(met, EFFORT[scale].rows))
+        for a in sides[0]
+        for b in sides[1]
+        if a.at["seed"] == b.at["seed"]
+    ]
     return judge(meetings(usual, shifted), pairs, plan.encoders[plan.usual].width)
 
 
@@ -104,8 +106,10 @@ def judge(moved: Sequence[Result], pairs: Sequence[Result], usual: int) -> Findi
     cheap = [scene for scene, found in price.items() if counts[scene] and found.high <= CHEAP]
     flat = {SCENES[scene].title: runs for scene, runs in scenes.items()} | {"pairs of widths": pairs}
     return Finding(
-        weighed([*map(_saved, price.values()), *apart.values(), *absent],
-                [*counts.values(), *known.values(), *(False for _ in absent)]),
+        weighed(
+            [*map(_saved, price.values()), *apart.values(), *absent],
+            [*counts.values(), *known.values(), *(False for _ in absent)],
+        ),
         " ".join(_sentence(scene, runs, price[scene]) for scene, runs in scenes.items())
         + f" A shift is cheap where its mean price over seeds is surely at most {CHEAP} of R². Between agents of width "
         f"{usual}, R² is higher than between one of them and one of another width by {cell(apart['other'])}; over all "
@@ -113,11 +117,13 @@ def judge(moved: Sequence[Result], pairs: Sequence[Result], usual: int) -> Findi
         f"at 95% for all numbers that count at once.{named(flat)}",
         short=f"shift cheap in {len(cheap)} of {sum(counts.values())} scenes that count; "
         + ("widths: collapsed" if not alive else f"other widths cost {plain(apart['other'].value, 'z.3f')}"),
-        verdicts=(*(unheard(_verdict(scene, found), counts[scene]) for scene, found in price.items()),
-                  *(unheard(width_verdict(name, found), alive) for name, found in apart.items() if found.n)),
+        verdicts=(
+            *(unheard(_verdict(scene, found), counts[scene]) for scene, found in price.items()),
+            *(unheard(width_verdict(name, found), alive) for name, found in apart.items() if found.n),
+        ),
         figures=(shift_figure(scenes), width_figure(pairs)),
         tables=(shift_table(moved), width_table(pairs)),
-    )  # fmt: skip
+    )
 
 
 def _saved(price: Estimate) -> Estimate:
@@ -138,9 +144,13 @@ def _sentence(scene: str, runs: Sequence[Result], price: Estimate) -> str:
 
 def _verdict(scene: str, found: Estimate) -> Verdict:
     return Verdict.judge(
-        f"price_{scene}", found, direction="lower", threshold=CHEAP,
-        good="The map serves states of another kind.", bad="The map does not surely serve states of another kind.",
-    )  # fmt: skip
+        f"price_{scene}",
+        found,
+        direction="lower",
+        threshold=CHEAP,
+        good="The map serves states of another kind.",
+        bad="The map does not surely serve states of another kind.",
+    )
 
 
 EXPERIMENT = Experiment("social-shift", "Other states and other widths", CLAIM, trials, conclude)

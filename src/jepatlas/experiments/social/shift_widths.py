@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from jepatlas.align.controls import pca_control
-from jepatlas.base.linear import r2
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.linear import r2
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import Met
 from jepatlas.experiments.social.measures import translate
@@ -55,7 +55,10 @@ def _known(values: Sequence[float], among: int) -> Estimate:
 
 def width_verdict(name: str, found: Estimate) -> Verdict:
     return Verdict.judge(
-        f"r2_lost_{name}", found, direction="higher", threshold=0.0,
+        f"r2_lost_{name}",
+        found,
+        direction="higher",
+        threshold=0.0,
         good="R² is surely lower between agents of other widths, or the further apart these are.",
         bad="R² is not surely lower between agents of other widths, or the further apart these are.",
-    )  # fmt: skip
+    )

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from jepatlas.align.maps import FittedMap, LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
-from jepatlas.base.linear import r2
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import r2
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.pair_noise import SHARES, mismatch
 from jepatlas.experiments.social.charts import Met, leading
 

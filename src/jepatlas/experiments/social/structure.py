@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, SHUFFLES, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
@@ -52,8 +52,10 @@ def judge(pairs: Sequence[Result]) -> Finding:
     counts |= {name: False for name in shuffled if name not in kinds}
     measures = [(name, key) for name in shuffled for key in MEASURES]
     heard = [counts[name] for name, _ in measures]
-    lost = {(name, key): gap(kinds.get("none", []), kinds.get(name, []), key, among=max(1, sum(heard)))
-            for name, key in measures}  # fmt: skip
+    lost = {
+        (name, key): gap(kinds.get("none", []), kinds.get(name, []), key, among=max(1, sum(heard)))
+        for name, key in measures
+    }
     worse = [counts[name] for (name, _), found in lost.items() if found.low > 0]
     titled = {SHUFFLES[name]: runs for name, runs in kinds.items()}
     return Finding(
@@ -68,7 +70,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
         verdicts=tuple(unheard(_verdict(name, key, found), counts[name]) for (name, key), found in lost.items()),
         figures=(_figure(kinds),),
         tables=(_table(kinds), *light_table(titled)),
-    )  # fmt: skip
+    )
 
 
 def _moved(lost: Mapping[tuple[str, str], Estimate]) -> str:
@@ -89,47 +91,73 @@ def _scores(runs: Sequence[Result]) -> str:
 
 def _beyond(kinds: Mapping[str, Sequence[Result]]) -> str:
     """A fall that the controls share is the images', and not the agents'."""
-    said = [f"{SHUFFLES[name]}: {over_seeds(runs, 'r2').value:.3f} against "
-            + " and ".join(f"{over_seeds(runs, f'r2_{control}').value:.3f} ({NAMES[control]})" for control in CONTROLS)
-            for name, runs in kinds.items()]  # fmt: skip
+    said = [
+        f"{SHUFFLES[name]}: {over_seeds(runs, 'r2').value:.3f} against "
+        + " and ".join(f"{over_seeds(runs, f'r2_{control}').value:.3f} ({NAMES[control]})" for control in CONTROLS)
+        for name, runs in kinds.items()
+    ]
     return f"R² beside controls (PCA sees small images): {'; '.join(said)}."
 
 
 def _verdict(name: str, key: str, found: Estimate) -> Verdict:
     return Verdict.judge(
-        f"{key}_lost_{name}", found, direction="higher", threshold=0.0,
+        f"{key}_lost_{name}",
+        found,
+        direction="higher",
+        threshold=0.0,
         good=f"With {SHUFFLES[name]}, {MEASURES[key]} is surely worse.",
         bad=f"With {SHUFFLES[name]}, {MEASURES[key]} is not surely worse.",
-    )  # fmt: skip
+    )
 
 
 def _figure(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     keys = {title: "r2" if name == "agents" else f"r2_{name}" for name, title in NAMES.items()}
     series = [bars(title, [over_seeds(runs, key) for runs in kinds.values()]) for title, key in keys.items()]
-    return {"kind": "bars", "title": "Held-out R² on images whose structure was destroyed", "y_label": "held-out R²",
-            "names": [SHUFFLES[name] + "*" * bool(collapsed_at(runs)) for name, runs in kinds.items()],
-            "series": series,
-            "published": [PUBLISHED[name][0] for name in kinds],
-            "note": "Means over seeds, with the lowest and the highest; dashes: published for smallNORB. "
-            "*: collapsed at some seed."}  # fmt: skip
+    return {
+        "kind": "bars",
+        "title": "Held-out R² on images whose structure was destroyed",
+        "y_label": "held-out R²",
+        "names": [SHUFFLES[name] + "*" * bool(collapsed_at(runs)) for name, runs in kinds.items()],
+        "series": series,
+        "published": [PUBLISHED[name][0] for name in kinds],
+        "note": "Means over seeds, with the lowest and the highest; dashes: published for smallNORB. "
+        "*: collapsed at some seed.",
+    }
 
 
 def _table(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     rows = [
-        [marked(SHUFFLES[name], runs),
-         *(extremes(over_seeds(runs, key)) for ways in WAYS.values() for key in ways),
-         *(extremes(over_seeds(runs, key)) for key in ("r2_raw", "beyond", "beyond_raw")),
-         *(extremes(over_seeds(runs, f"r2_{control}")) for control in CONTROLS),
-         plain(over_seeds(runs, "p_r2").high, ".2f"), extremes(over_seeds(runs, "directions"), 1),
-         " ".join(map(str, PUBLISHED[name]))]
+        [
+            marked(SHUFFLES[name], runs),
+            *(extremes(over_seeds(runs, key)) for ways in WAYS.values() for key in ways),
+            *(extremes(over_seeds(runs, key)) for key in ("r2_raw", "beyond", "beyond_raw")),
+            *(extremes(over_seeds(runs, f"r2_{control}")) for control in CONTROLS),
+            plain(over_seeds(runs, "p_r2").high, ".2f"),
+            extremes(over_seeds(runs, "directions"), 1),
+            " ".join(map(str, PUBLISHED[name])),
+        ]
         for name, runs in kinds.items()
-    ]  # fmt: skip
-    columns = ["images", "R²", "DSC", "DSC, no inverse", "NOS@10", "NOS@10, no inverse", "R², as they are",
-               "R² beyond the best control",
-               "the same, as they are",
-               *(f"R², {NAMES[control]}" for control in CONTROLS), "largest p", "directions", "published"]  # fmt: skip
-    return {"title": "Means over seeds (lowest to highest); published are R², DSC, NOS@10 on smallNORB",
-            "columns": columns, "rows": rows}  # fmt: skip
+    ]
+    columns = [
+        "images",
+        "R²",
+        "DSC",
+        "DSC, no inverse",
+        "NOS@10",
+        "NOS@10, no inverse",
+        "R², as they are",
+        "R² beyond the best control",
+        "the same, as they are",
+        *(f"R², {NAMES[control]}" for control in CONTROLS),
+        "largest p",
+        "directions",
+        "published",
+    ]
+    return {
+        "title": "Means over seeds (lowest to highest); published are R², DSC, NOS@10 on smallNORB",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 EXPERIMENT = Experiment("social-structure", "Agents on shuffled images", CLAIM, trials, conclude)

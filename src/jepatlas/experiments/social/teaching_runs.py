@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.energy_runs import exactly
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social.race import Curve, Runner, raced
@@ -20,8 +20,8 @@ from jepatlas.experiments.social.scenes import source_of
 from jepatlas.experiments.social.sharing import share_probe
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
 from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, VisionRecipe, see
-from jepatlas.runs import train_job
-from jepatlas.social import (
+from jepatlas.workflows.runs import train_job
+from jepatlas.workflows.vision import (
     Cost,
     Seeing,
     collapse_verdict,
@@ -87,8 +87,10 @@ def run_mutual(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         return lost[0]
     teaching = MutualConfig(weight=settings["weight"], memory=settings["memory"])
     mutual = MutualRecipe(first, second, teaching, settings["pairs"])
-    together = {method: _trained(replace(mutual, teaching=replace(teaching, method=method)), place / method)
-                for method in ("alternating", "cross")}  # fmt: skip
+    together = {
+        method: _trained(replace(mutual, teaching=replace(teaching, method=method)), place / method)
+        for method in ("alternating", "cross")
+    }
     return _record({"apart": _joined(*alone)} | together, settings, first, 0.0, {})
 
 
@@ -109,10 +111,18 @@ def _keep_lessons(place: Path, seed: int) -> None:
 def _students(student: VisionRecipe, settings: dict[str, Any], place: Path) -> Mapping[str, Recipe]:
     weight = settings["weight"]
     migration = MigrationConfig(weight, map=RunningMapConfig(memory=settings["memory"]))
-    teachings = {"migration": migration, "shuffled": migration, "logits": DistillationConfig(weight),
-                 "latents": DistillationConfig(weight, "latents")}  # fmt: skip
-    taught = {name: TaughtRecipe(TeacherFile(str(place / f"{TEACHERS[name]}.npz")).sealed(), teaching,
-                                 settings["pairs"], student) for name, teaching in teachings.items()}  # fmt: skip
+    teachings = {
+        "migration": migration,
+        "shuffled": migration,
+        "logits": DistillationConfig(weight),
+        "latents": DistillationConfig(weight, "latents"),
+    }
+    taught = {
+        name: TaughtRecipe(
+            TeacherFile(str(place / f"{TEACHERS[name]}.npz")).sealed(), teaching, settings["pairs"], student
+        )
+        for name, teaching in teachings.items()
+    }
     return {"scratch": student} | taught
 
 
@@ -150,10 +160,17 @@ def _record(
     """All ways but the first are charged what was paid before."""
     seen = see(agent)
     epoch, majority = len(seen.learnt) / agent.training.batch_size, majority_of(seen.table.labels(seen.held))
-    runners = {name: Runner(way.curve, way.cost, before if number else 0.0)
-               for number, (name, way) in enumerate(ways.items()) if way.finished}  # fmt: skip
+    runners = {
+        name: Runner(way.curve, way.cost, before if number else 0.0)
+        for number, (name, way) in enumerate(ways.items())
+        if way.finished
+    }
     found = raced(runners, settings["threshold"], epoch, majority) | measured
     found |= {f"{name}_directions": exactly(way.directions, 1) for name, way in ways.items()}
-    return {"status": "finished", "verdicts": inform(found, "Of agents that were taught."), "epoch": epoch,
-            "ways": {name: way.record["status"] for name, way in ways.items()},
-            "curves": {name: way.curve for name, way in ways.items() if way.finished}}  # fmt: skip
+    return {
+        "status": "finished",
+        "verdicts": inform(found, "Of agents that were taught."),
+        "epoch": epoch,
+        "ways": {name: way.record["status"] for name, way in ways.items()},
+        "curves": {name: way.curve for name, way in ways.items() if way.finished},
+    }

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from jepatlas.align.similarity import dsc, nos
-from jepatlas.base.linear import evenly
-from jepatlas.base.records import Estimate
+from jepatlas.core.linear import subsample
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import COMPARED, NAMES, Met, charts_of
 from jepatlas.experiments.social.measures import Effort, translate
@@ -29,7 +29,7 @@ K = 10
 
 def truncated(met: Met, effort: Effort) -> dict[str, Estimate]:
     """DSC and NOS@10 of agents and controls at every τ."""
-    score, found = evenly(met.split.score, effort.rows), dict[str, float]()
+    score, found = subsample(met.split.score, effort.rows), dict[str, float]()
     for name, (a, b) in charts_of(met).items():
         if name in COMPARED and len(score) > K:
             chart = translate(met, a, b, effort.rows)
@@ -48,13 +48,33 @@ def truncations_table(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     measures = {"dsc": "DSC", "nos": "NOS@10"}
     there = {"dsc": "dsc_there", "nos": "nos_10_there"}
     rows = [
-        [title, NAMES[name],
-         *(extremes(over_seeds(runs, key)) for measure in measures
-           for key in (*(f"{measure}_tau_{limit:g}_{name}" for limit in LIMITS),
-                       there[measure] + ("" if name == "agents" else f"_{name}")))]
-        for title, runs in kinds.items() for name in COMPARED
-    ]  # fmt: skip
-    columns = ["agents", "of", *(f"{title}, {way}" for title in measures.values()
-                                 for way in (*(f"τ = {limit:g}" for limit in LIMITS), "no inverse"))]  # fmt: skip
-    return {"title": "Distances and neighbours by where the inverse of the map is truncated: means over seeds (lowest "
-            "to highest)", "columns": columns, "rows": rows}  # fmt: skip
+        [
+            title,
+            NAMES[name],
+            *(
+                extremes(over_seeds(runs, key))
+                for measure in measures
+                for key in (
+                    *(f"{measure}_tau_{limit:g}_{name}" for limit in LIMITS),
+                    there[measure] + ("" if name == "agents" else f"_{name}"),
+                )
+            ),
+        ]
+        for title, runs in kinds.items()
+        for name in COMPARED
+    ]
+    columns = [
+        "agents",
+        "of",
+        *(
+            f"{title}, {way}"
+            for title in measures.values()
+            for way in (*(f"τ = {limit:g}" for limit in LIMITS), "no inverse")
+        ),
+    ]
+    return {
+        "title": "Distances and neighbours by where the inverse of the map is truncated: means over seeds (lowest "
+        "to highest)",
+        "columns": columns,
+        "rows": rows,
+    }

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jepatlas.base.config import from_plain, to_plain
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.collapse import collapsed_at, named
@@ -56,8 +56,12 @@ def _looking(fixed: Trial, scale: Scale, policy: str) -> Trial:
     ring = RINGS[scale][int(fixed.at["view"])]
     world = replace(WORLDS[scale], cameras=4 if scale == "tiny" else 9)  # 160° apart: the first two are the usual ones
     agent = replace(from_plain(VisionRecipe, fixed.settings["recipe"]), images=ObjectImages(world))
-    recipe = {"agent": to_plain(agent), "views": [f"camera{angle:03d}" for angle in ring], "policy": policy,
-              "rounds": ROUNDS[scale]}  # fmt: skip
+    recipe = {
+        "agent": to_plain(agent),
+        "views": [f"camera{angle:03d}" for angle in ring],
+        "policy": policy,
+        "rounds": ROUNDS[scale],
+    }
     settings = {"recipe": to_plain(from_plain(LookingRecipe, recipe)), "most": PLANS[scale].most}
     return Trial({**fixed.at, "policy": policy}, run, settings)
 
@@ -76,8 +80,11 @@ def ways_of(results: Sequence[Result]) -> list[Result]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     sides = ways_of(results)
-    pairs = [pair for found in grouped(sides, "policy", "look").values()
-             for pair in meetings(found, lambda met: measured(met, EFFORT[scale]))]  # fmt: skip
+    pairs = [
+        pair
+        for found in grouped(sides, "policy", "look").values()
+        for pair in meetings(found, lambda met: measured(met, EFFORT[scale]))
+    ]
     return judge(pairs, [result for result in results if "policy" in result.at])
 
 
@@ -98,15 +105,24 @@ def judge(pairs: Sequence[Result], lookers: Sequence[Result]) -> Finding:
         short=f"R² of curious − one camera {gap(pairs, ('curious', 'one'), ('fixed', 'one'), 'r2').value:+.3f}, "
         f"as they look {gap(pairs, ('curious', 'own'), ('fixed', 'one'), 'r2').value:+.3f}",
         verdicts=(
-            *(_verdict(f"over_fixed_{look}", gap(pairs, ("curious", look), ("fixed", "one"), "r2"), -MARGIN,
-                       "Agents that choose align as well as those with one camera.") for look in as_well),
-            *(_verdict(f"over_random_{look}", found, 0.0, "Choosing aligns better than chance cameras.")
-              for look, found in over.items()),
+            *(
+                _verdict(
+                    f"over_fixed_{look}",
+                    gap(pairs, ("curious", look), ("fixed", "one"), "r2"),
+                    -MARGIN,
+                    "Agents that choose align as well as those with one camera.",
+                )
+                for look in as_well
+            ),
+            *(
+                _verdict(f"over_random_{look}", found, 0.0, "Choosing aligns better than chance cameras.")
+                for look, found in over.items()
+            ),
             _verdict("advantage", real, 0.0, "What is chosen is harder for the agent by other masks, too."),
         ),
         figures=(r2_figure(pairs), *cameras_figure(lookers)),
         tables=(pairs_table(pairs), agents_table(lookers)),
-    )  # fmt: skip
+    )
 
 
 def _by_policy(pairs: Sequence[Result]) -> dict[str, list[Result]]:
@@ -140,14 +156,16 @@ def gap(
 
 
 def _gaps(pairs: Sequence[Result], policy: str) -> str:
-    first, second = (gap(pairs, ("curious", look), (policy, "one" if policy == "fixed" else look), "r2")
-                     for look in ("one", "own"))  # fmt: skip
+    first, second = (
+        gap(pairs, ("curious", look), (policy, "one" if policy == "fixed" else look), "r2") for look in ("one", "own")
+    )
     return f"{cell(first)} through one camera and {cell(second)} as they look"
 
 
 def _verdict(name: str, found: Estimate, threshold: float, good: str) -> Verdict:
-    return Verdict.judge(name, found, direction="higher", threshold=threshold, good=good,
-                         bad=f"Not surely: {good[0].lower()}{good[1:]}")  # fmt: skip
+    return Verdict.judge(
+        name, found, direction="higher", threshold=threshold, good=good, bad=f"Not surely: {good[0].lower()}{good[1:]}"
+    )
 
 
 EXPERIMENT = Experiment("social-viewpoints", "Agents that choose where to look", CLAIM, trials, conclude)

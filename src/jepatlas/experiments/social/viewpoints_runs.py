@@ -16,13 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.arrays import write_arrays
-from jepatlas.base.config import from_plain
-from jepatlas.base.records import Estimate
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.config import from_plain
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.social.runs import LATENTS, kept_rows
 from jepatlas.recipes import LookingRecipe, build_crops, build_vision
-from jepatlas.social import (
+from jepatlas.training.flops import counted_flops, step_flops
+from jepatlas.training.journal import last_metrics
+from jepatlas.workflows.vision import (
     Choice,
     Seeing,
     Sights,
@@ -36,8 +38,6 @@ from jepatlas.social import (
     survey,
     train_looking,
 )
-from jepatlas.training.flops import counted_flops, step_flops
-from jepatlas.training.journal import last_metrics
 
 __all__ = ["CHOSEN", "advantage", "evenness", "run"]
 
@@ -61,10 +61,16 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     found = _chosen(recipe, sights, objective, choice, rows_sk) | _cost(recipe, sights, place)
     agents = [Seeing(recipe.agent, one, sights.seen) for one in (objective, untrained)]
     sides = {"": rows_sk[:, recipe.views.index(str(recipe.agent.view))], CHOSEN: choice.rows(rows_sk)}
-    verdicts = {name: _kept(agents[0], agents[1], rows, place / name) + inform(found, "Of one agent.")
-                for name, rows in sides.items()}  # fmt: skip
-    return record | {"verdicts": verdicts[""], CHOSEN: {"verdicts": verdicts[CHOSEN]}, "views": list(recipe.views),
-                     "cameras": [_shares(made).tolist() for made in choices_of(place)]}  # fmt: skip
+    verdicts = {
+        name: _kept(agents[0], agents[1], rows, place / name) + inform(found, "Of one agent.")
+        for name, rows in sides.items()
+    }
+    return record | {
+        "verdicts": verdicts[""],
+        CHOSEN: {"verdicts": verdicts[CHOSEN]},
+        "views": list(recipe.views),
+        "cameras": [_shares(made).tolist() for made in choices_of(place)],
+    }
 
 
 def _kept(agent: Seeing, untrained: Seeing, rows: np.ndarray, place: Path) -> list[dict[str, Any]]:
@@ -81,8 +87,11 @@ def _chosen(
     """How even cameras were chosen, and whether other masks find those chosen for held-out states as hard."""
     again, held = recipe.stretch(recipe.rounds)[1], np.isin(rows_sk[:, 0], sights.seen.held)
     loss = look(objective, sights.seen.images, rows_sk[held], again, recipe.agent.shuffle)
-    found = {"advantage": advantage(loss, choice.cameras[held]), "evenness": evenness(_shares(choice)),
-             "openness": float(np.mean([evenness(row) for row in choice.chances]))}  # fmt: skip
+    found = {
+        "advantage": advantage(loss, choice.cameras[held]),
+        "evenness": evenness(_shares(choice)),
+        "openness": float(np.mean([evenness(row) for row in choice.chances])),
+    }
     return {name: Estimate(value, value, value, len(rows_sk)) for name, value in found.items()}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.tables import at, bars, cell, curve, extremes, grouped, over_seeds, plain
@@ -36,11 +36,15 @@ def r2_figure(pairs: Sequence[Result]) -> Spec:
     kinds = grouped(pairs, "policy", "look")
     shown = {title: "r2" if name == "agents" else f"r2_{name}" for name, title in NAMES.items()}
     series = [bars(title, [over_seeds(runs, key) for runs in kinds.values()]) for title, key in shown.items()]
-    return {"kind": "bars", "title": "Held-out R² between two agents, by where they looked", "y_label": "held-out R²",
-            "names": [f"{policy}, as fixed" if look == "one" and policy != "fixed" else policy
-                      for policy, look in kinds], "series": series,
-            "note": "Means over seeds, with the lowest and the highest; 'as fixed': looked through the one camera of "
-            "fixed agents. Controls see what the agents see."}  # fmt: skip
+    return {
+        "kind": "bars",
+        "title": "Held-out R² between two agents, by where they looked",
+        "y_label": "held-out R²",
+        "names": [f"{policy}, as fixed" if look == "one" and policy != "fixed" else policy for policy, look in kinds],
+        "series": series,
+        "note": "Means over seeds, with the lowest and the highest; 'as fixed': looked through the one camera of "
+        "fixed agents. Controls see what the agents see.",
+    }
 
 
 def cameras_figure(lookers: Sequence[Result]) -> list[Spec]:
@@ -50,12 +54,25 @@ def cameras_figure(lookers: Sequence[Result]) -> list[Spec]:
     for (view,), runs in grouped(finished, "view").items():
         shares = np.array([run.record["cameras"] for run in runs])  # (seeds, rounds, cameras)
         rounds = range(1, shares.shape[1] + 1)
-        series = [curve(name.removeprefix("camera") + "°", rounds, [_spread(found) for found in shares[:, :, camera].T])
-                  for camera, name in enumerate(runs[0].record["views"])]  # fmt: skip
+        series = [
+            curve(name.removeprefix("camera") + "°", rounds, [_spread(found) for found in shares[:, :, camera].T])
+            for camera, name in enumerate(runs[0].record["views"])
+        ]
         panels.append({"title": f"agent {view + 1}", "series": series})
-    return [{"kind": "curves", "title": "Where curious agents look", "x_label": "round", "y_label": "share of states",
-             "panels": panels, "note": "Means over seeds, with the lowest and the highest; the first round is at "
-             "random."}] if panels else []  # fmt: skip
+    return (
+        [
+            {
+                "kind": "curves",
+                "title": "Where curious agents look",
+                "x_label": "round",
+                "y_label": "share of states",
+                "panels": panels,
+                "note": "Means over seeds, with the lowest and the highest; the first round is at random.",
+            }
+        ]
+        if panels
+        else []
+    )
 
 
 def _spread(values: np.ndarray) -> Estimate:
@@ -64,27 +81,66 @@ def _spread(values: np.ndarray) -> Estimate:
 
 def pairs_table(pairs: Sequence[Result]) -> Spec:
     names = ("r2", "r2_raw", "dsc", "nos_10", *(f"r2_{name}" for name in (*CONTROLS, "pixels")), "beyond")
-    rows = [[_name(pair.at["policy"], pair.at["look"]), pair.at["seed"], pair.status,
-             *(cell(pair.estimate(name)) for name in names),
-             *(plain(pair.value(name), ".2f") for name in ("p_r2", "cka", "r2_rotation", "directions"))]
-            for pair in pairs]  # fmt: skip
-    columns = ["agents", "seed", "status", "R²", "R², as they are", "DSC", "NOS@10",
-               *(f"R², {NAMES[name]}" for name in (*CONTROLS, "pixels")), "R² beyond the best control", "p", "CKA",
-               "R² of a rotation", "directions"]  # fmt: skip
+    rows = [
+        [
+            _name(pair.at["policy"], pair.at["look"]),
+            pair.at["seed"],
+            pair.status,
+            *(cell(pair.estimate(name)) for name in names),
+            *(plain(pair.value(name), ".2f") for name in ("p_r2", "cka", "r2_rotation", "directions")),
+        ]
+        for pair in pairs
+    ]
+    columns = [
+        "agents",
+        "seed",
+        "status",
+        "R²",
+        "R², as they are",
+        "DSC",
+        "NOS@10",
+        *(f"R², {NAMES[name]}" for name in (*CONTROLS, "pixels")),
+        "R² beyond the best control",
+        "p",
+        "CKA",
+        "R² of a rotation",
+        "directions",
+    ]
     return {"title": "Pairs: held-out states, with 95% intervals by groups", "columns": columns, "rows": rows}
 
 
 def agents_table(lookers: Sequence[Result]) -> Spec:
     """What each agent chose in the end, and what choosing cost."""
-    rows = [[POLICIES[one.at["policy"]], one.at["view"] + 1, one.at["seed"], one.status, _last(one),
-             *(plain(one.value(name), ".2f") for name in ("evenness", "openness", "advantage", "loss")),
-             plain(one.value("looked"), ".0f")]
-            for policy in POLICIES for one in at(lookers, policy=policy)]  # fmt: skip
-    columns = ["policy", "agent", "seed", "status", "cameras of the last round", "evenness of cameras",
-               "evenness of a state's chances", "advantage, in standard deviations", "loss",
-               "images looked at to choose"]  # fmt: skip
-    return {"title": "Agents with several cameras (evenness is 1 where all cameras are alike)", "columns": columns,
-            "rows": rows}  # fmt: skip
+    rows = [
+        [
+            POLICIES[one.at["policy"]],
+            one.at["view"] + 1,
+            one.at["seed"],
+            one.status,
+            _last(one),
+            *(plain(one.value(name), ".2f") for name in ("evenness", "openness", "advantage", "loss")),
+            plain(one.value("looked"), ".0f"),
+        ]
+        for policy in POLICIES
+        for one in at(lookers, policy=policy)
+    ]
+    columns = [
+        "policy",
+        "agent",
+        "seed",
+        "status",
+        "cameras of the last round",
+        "evenness of cameras",
+        "evenness of a state's chances",
+        "advantage, in standard deviations",
+        "loss",
+        "images looked at to choose",
+    ]
+    return {
+        "title": "Agents with several cameras (evenness is 1 where all cameras are alike)",
+        "columns": columns,
+        "rows": rows,
+    }
 
 
 def _last(one: Result) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
@@ -58,8 +58,9 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     effort = EFFORT[scale]
-    pairs = meetings(results, lambda met: {**measured(met, effort), **of_light(met, effort), **probed(met),
-                                                **truncated(met, effort)})  # fmt: skip
+    pairs = meetings(
+        results, lambda met: {**measured(met, effort), **of_light(met, effort), **probed(met), **truncated(met, effort)}
+    )
     seen, arrays = pictures(results)
     found = judge(pairs, figures=(spectrum_figure(results), *layers_figure(results)))
     return replace(found, figures=(*seen, *found.figures), arrays=arrays)
@@ -86,12 +87,20 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
         "at 95% for all scenes that count at once; and against it where it is surely below. The map is an isometry "
         f"where the best similarity comes within {RIGID}. Neighbours decide nothing.{light_sentence(titled)}",
         short=f"beyond chance and controls in {len(beyond)} of {sum(counts.values())} scenes that count",
-        verdicts=(*(unheard(_verdict(scene, gain), counts[scene]) for scene, gain in gains.items()),
-                  *(_of_neighbours(scene, found) for scene, found in nearer.items())),
+        verdicts=(
+            *(unheard(_verdict(scene, gain), counts[scene]) for scene, gain in gains.items()),
+            *(_of_neighbours(scene, found) for scene, found in nearer.items()),
+        ),
         figures=(controls_figure(scenes), neighbours_figure(scenes), *figures),
-        tables=(scores_table(pairs), controls_table(scenes), *light_table(titled), *probe_table(titled),
-                neighbours_table(scenes), truncations_table(titled)),
-    )  # fmt: skip
+        tables=(
+            scores_table(pairs),
+            controls_table(scenes),
+            *light_table(titled),
+            *probe_table(titled),
+            neighbours_table(scenes),
+            truncations_table(titled),
+        ),
+    )
 
 
 def _gain(runs: Sequence[Result], among: int) -> Estimate:
@@ -139,16 +148,23 @@ def _surely(found: Estimate) -> str:
 
 def _verdict(scene: str, gain: Estimate) -> Verdict:
     return Verdict.judge(
-        f"beyond_{scene}", gain, direction="higher", threshold=0.0,
+        f"beyond_{scene}",
+        gain,
+        direction="higher",
+        threshold=0.0,
         good="Trained agents align beyond what pixels and untrained networks do.",
         bad="What the agents align, pixels or untrained networks align, too, or seeds and held-out groups do not tell.",
-    )  # fmt: skip
+    )
 
 
 def _of_neighbours(scene: str, found: Estimate) -> Verdict:
     """Beside the rule, which was made for R²: it informs."""
-    return Verdict.judge(f"nearer_{scene}", found, direction="higher",
-                         good="How many more neighbours, of ten, agents share than the best control.")  # fmt: skip
+    return Verdict.judge(
+        f"nearer_{scene}",
+        found,
+        direction="higher",
+        good="How many more neighbours, of ten, agents share than the best control.",
+    )
 
 
 EXPERIMENT = Experiment("social-views", "Agents that never met, and their views", CLAIM, trials, conclude)

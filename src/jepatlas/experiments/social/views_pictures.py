@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.alignments import Latents, Matched
-from jepatlas.alignments.figures import projections
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import evenly
-from jepatlas.base.pictures import as_pictures, shrunk, spread_rows
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import subsample
+from jepatlas.core.pictures import as_pictures, shrunk, spread_rows
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import Met, meet
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.views_shown import first_pairs
 from jepatlas.recipes import VisionRecipe, load_recipe, see
+from jepatlas.workflows.align import Latents, Matched
+from jepatlas.workflows.align.figures import projections
 
 __all__ = ["pictures"]
 
@@ -43,8 +43,12 @@ def pictures(results: Sequence[Result]) -> tuple[list[Spec], Arrays]:
         figure, points = _projected(scene, met)
         figures.append(figure)
         arrays |= images | points
-    samples = [{"kind": "images", "title": "The same held-out states, as the two agents see them", "panels": found}
-               | ({} if ours else {"local": True}) for ours, found in panels.items() if found]  # fmt: skip
+    samples = [
+        {"kind": "images", "title": "The same held-out states, as the two agents see them", "panels": found}
+        | ({} if ours else {"local": True})
+        for ours, found in panels.items()
+        if found
+    ]
     return [*samples, *figures], arrays
 
 
@@ -73,7 +77,7 @@ def _images(result: Result, side: Arrays, rows: np.ndarray, states: list[str]) -
 def _projected(scene: str, met: Met) -> tuple[Spec, Arrays]:
     """Standardised latents of held-out states, and what the map of the others makes of the first agent's."""
     found = translate(met, met.a["h"], met.b["h"], POINTS)
-    rows = evenly(met.split.score, POINTS)
+    rows = subsample(met.split.score, POINTS)
     labels = met.a["labels"][rows] if "labels" in met.a else None
     one, other = _names(scene)
     matched = Matched(Latents(one, found.own, labels=labels), Latents(other, found.target))
@@ -86,6 +90,8 @@ def _projected(scene: str, met: Met) -> tuple[Spec, Arrays]:
 
 
 def _names(scene: str) -> tuple[str, str]:
-    one, other = (view or f"pipeline {', '.join(pipelines)}" for view, pipelines in
-                  zip(SCENES[scene].views, SCENES[scene].pipelines, strict=True))  # fmt: skip
+    one, other = (
+        view or f"pipeline {', '.join(pipelines)}"
+        for view, pipelines in zip(SCENES[scene].views, SCENES[scene].pipelines, strict=True)
+    )
     return one, other

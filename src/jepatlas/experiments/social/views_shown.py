@@ -32,33 +32,70 @@ BEYOND = {"beyond": "R²", "beyond_raw": "R², as they are,", "beyond_dsc": "DSC
 def scores_table(pairs: Sequence[Result]) -> Spec:
     """One row for each pair of agents, those that were lost among them."""
     rows = [
-        [SCENES[pair.at["scene"]].title, pair.at["seed"], pair.status,
-         *(cell(pair.estimate(name)) for name in ("r2", "r2_raw", "dsc", "nos_10")),
-         *(cell(pair.estimate(name)) for name in (*BEYOND, "beyond_pixels")),
-         *(plain(pair.value(name), shape) for name, shape in
-           (("p_r2", ".2f"), ("cka", ".3f"), ("kappa", ".1f"), ("orthogonality", ".2f"), ("directions", ".1f"),
-            ("loss", ".3f")))]
+        [
+            SCENES[pair.at["scene"]].title,
+            pair.at["seed"],
+            pair.status,
+            *(cell(pair.estimate(name)) for name in ("r2", "r2_raw", "dsc", "nos_10")),
+            *(cell(pair.estimate(name)) for name in (*BEYOND, "beyond_pixels")),
+            *(
+                plain(pair.value(name), shape)
+                for name, shape in (
+                    ("p_r2", ".2f"),
+                    ("cka", ".3f"),
+                    ("kappa", ".1f"),
+                    ("orthogonality", ".2f"),
+                    ("directions", ".1f"),
+                    ("loss", ".3f"),
+                )
+            ),
+        ]
         for pair in pairs
-    ]  # fmt: skip
-    columns = ["scene", "seed", "agents", "R²", "R², as they are", "DSC", "NOS@10",
-               *(f"{title} beyond the best control" for title in BEYOND.values()),
-               "R² beyond what the first view's pixels tell of the second agent", "p", "CKA", "κ(W)",
-               "orthogonality, whitened", "directions", "loss"]  # fmt: skip
+    ]
+    columns = [
+        "scene",
+        "seed",
+        "agents",
+        "R²",
+        "R², as they are",
+        "DSC",
+        "NOS@10",
+        *(f"{title} beyond the best control" for title in BEYOND.values()),
+        "R² beyond what the first view's pixels tell of the second agent",
+        "p",
+        "CKA",
+        "κ(W)",
+        "orthogonality, whitened",
+        "directions",
+        "loss",
+    ]
     return {"title": "Held-out states, with 95% intervals by groups", "columns": columns, "rows": rows}
 
 
 def controls_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
     """The agents and every control, between standardised latents and between latents as they are."""
-    measures = {"r2": "R², standardised", "r2_raw": "R², as they are", "dsc": "DSC", "nos_10": "NOS@10",
-                "dsc_there": "DSC, no inverse", "nos_10_there": "NOS@10, no inverse"}  # fmt: skip
+    measures = {
+        "r2": "R², standardised",
+        "r2_raw": "R², as they are",
+        "dsc": "DSC",
+        "nos_10": "NOS@10",
+        "dsc_there": "DSC, no inverse",
+        "nos_10_there": "NOS@10, no inverse",
+    }
     rows = [
         [SCENES[scene].title, NAMES[name], *(extremes(over_seeds(runs, f"{key}{_ending(name)}")) for key in measures)]
-        for scene, runs in scenes.items() for name in NAMES
-    ]  # fmt: skip
-    rows += [[scene.setting, "published", str(scene.published[0]), "–", *map(str, scene.published[1:]), "–", "–"]
-             for scene in _settings(scenes)]  # fmt: skip
-    return {"title": "Beside the controls: means over seeds (lowest to highest); of NOS, lower is better",
-            "columns": ["scene", "of", *measures.values()], "rows": rows}  # fmt: skip
+        for scene, runs in scenes.items()
+        for name in NAMES
+    ]
+    rows += [
+        [scene.setting, "published", str(scene.published[0]), "–", *map(str, scene.published[1:]), "–", "–"]
+        for scene in _settings(scenes)
+    ]
+    return {
+        "title": "Beside the controls: means over seeds (lowest to highest); of NOS, lower is better",
+        "columns": ["scene", "of", *measures.values()],
+        "rows": rows,
+    }
 
 
 def _settings(scenes: Iterable[str]) -> list[Scene]:
@@ -68,12 +105,17 @@ def _settings(scenes: Iterable[str]) -> list[Scene]:
 
 def controls_figure(scenes: Mapping[str, Sequence[Result]]) -> Spec:
     names = [name for name in NAMES if name != "pixels"]
-    series = [bars(NAMES[name], [over_seeds(runs, f"r2{_ending(name)}") for runs in scenes.values()])
-              for name in names]  # fmt: skip
-    return {"kind": "bars", "title": "Held-out R² of agents, and of what learned nothing", "y_label": "held-out R²",
-            "names": list(scenes), "series": series, "published": [SCENES[scene].published[0] for scene in scenes],
-            "note": "Between standardised latents; means over seeds, with the lowest and the highest. Dashes: "
-            "published for the nearest setting."}  # fmt: skip
+    series = [bars(NAMES[name], [over_seeds(runs, f"r2{_ending(name)}") for runs in scenes.values()]) for name in names]
+    return {
+        "kind": "bars",
+        "title": "Held-out R² of agents, and of what learned nothing",
+        "y_label": "held-out R²",
+        "names": list(scenes),
+        "series": series,
+        "published": [SCENES[scene].published[0] for scene in scenes],
+        "note": "Between standardised latents; means over seeds, with the lowest and the highest. Dashes: "
+        "published for the nearest setting.",
+    }
 
 
 def _ending(name: str) -> str:
@@ -82,10 +124,17 @@ def _ending(name: str) -> str:
 
 def neighbours_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
     rows = [
-        [SCENES[scene].title, NAMES[name],
-         *(spread([run.value(f"nos_{k}_of_{name}") for run in runs if run.status == "finished"]) for k in NEIGHBOURS)]
-        for scene, runs in scenes.items() for name in ("agents", *CONTROLS)
-    ]  # fmt: skip
+        [
+            SCENES[scene].title,
+            NAMES[name],
+            *(
+                spread([run.value(f"nos_{k}_of_{name}") for run in runs if run.status == "finished"])
+                for k in NEIGHBOURS
+            ),
+        ]
+        for scene, runs in scenes.items()
+        for name in ("agents", *CONTROLS)
+    ]
     rows += [[scene.setting, "published", *map(str, scene.neighbours)] for scene in _settings(scenes)]
     columns = ["scene", "of", *(f"NOS@{k}" for k in NEIGHBOURS)]
     return {"title": "Neighbourhoods, mean ± standard deviation over seeds", "columns": columns, "rows": rows}
@@ -94,12 +143,20 @@ def neighbours_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
 def neighbours_figure(scenes: Mapping[str, Sequence[Result]]) -> Spec:
     panels = []
     for scene, runs in scenes.items():
-        series = [curve(NAMES[name], NEIGHBOURS, [over_seeds(runs, f"nos_{k}_of_{name}") for k in NEIGHBOURS])
-                  for name in ("agents", *CONTROLS)]  # fmt: skip
+        series = [
+            curve(NAMES[name], NEIGHBOURS, [over_seeds(runs, f"nos_{k}_of_{name}") for k in NEIGHBOURS])
+            for name in ("agents", *CONTROLS)
+        ]
         published = {"name": "published", "x": list(NEIGHBOURS), "y": list(SCENES[scene].neighbours), "dash": True}
         panels.append({"title": SCENES[scene].title, "series": [*series, published]})
-    return {"kind": "curves", "title": "Share of the k nearest that are not the same: lower is better", "log_x": True,
-            "x_label": "k", "y_label": "NOS@k, lower is better", "panels": panels}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Share of the k nearest that are not the same: lower is better",
+        "log_x": True,
+        "x_label": "k",
+        "y_label": "NOS@k, lower is better",
+        "panels": panels,
+    }
 
 
 def spectrum_figure(results: Sequence[Result]) -> Spec:
@@ -110,8 +167,14 @@ def spectrum_figure(results: Sequence[Result]) -> Spec:
         values = translate(met, met.a["h"], met.b["h"], ROWS).fitted.conditioning_.singular_values
         values = values[values > 0]
         series.append({"name": SCENES[scene].title, "x": list(range(1, len(values) + 1)), "y": values.tolist()})
-    return {"kind": "curves", "title": "Singular values of the map: all alike for an isometry", "x_label": "number",
-            "y_label": "singular value", "log_y": True, "series": series}  # fmt: skip
+    return {
+        "kind": "curves",
+        "title": "Singular values of the map: all alike for an isometry",
+        "x_label": "number",
+        "y_label": "singular value",
+        "log_y": True,
+        "series": series,
+    }
 
 
 def layers_figure(results: Sequence[Result]) -> list[Spec]:
@@ -124,8 +187,17 @@ def layers_figure(results: Sequence[Result]) -> list[Spec]:
         if matrix:
             names = [str(number + 1) for number in range(len(matrix))]
             title = f"Debiased CKA of layers: {SCENES[scene].title}"
-            figures.append({"kind": "heatmap", "title": title, "matrix": matrix, "x": names, "y": names,
-                            "x_label": "layer of the second agent", "y_label": "layer of the first"})  # fmt: skip
+            figures.append(
+                {
+                    "kind": "heatmap",
+                    "title": title,
+                    "matrix": matrix,
+                    "x": names,
+                    "y": names,
+                    "x_label": "layer of the second agent",
+                    "y_label": "layer of the first",
+                }
+            )
     return figures
 
 

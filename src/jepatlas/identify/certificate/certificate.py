@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, hold_out, whitener
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, hold_out, whitener
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.certificate.degrees import degree_verdicts
 from jepatlas.identify.certificate.diagnosis import diagnose, diagnosis_verdict
 from jepatlas.identify.certificate.further import unwarped_verdicts, varying_verdicts
@@ -115,8 +115,9 @@ class _Sample:
     def recovered(self, z: np.ndarray) -> tuple[dict[str, Estimate], list[Verdict]]:
         """The rotation error by form, and all verdicts that the truth allows but the diagnosis."""
         replicates, halves = self.replicates, Halves(self.h, z, self.split, self.groups)
-        found = recovery(self.h, z, self.split, self.rng("recovery"), white=self.white, groups=self.groups,
-                         replicates=replicates)  # fmt: skip
+        found = recovery(
+            self.h, z, self.split, self.rng("recovery"), white=self.white, groups=self.groups, replicates=replicates
+        )
         null = recovery_null(self.h, z, self.split, self.rng("null"))
         explained = explain(halves, self.rng("functions"))
         covered = coverage(explained.halves, explained.decoded, self.rng("coverage"), replicates)

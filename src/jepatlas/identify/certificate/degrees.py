@@ -11,10 +11,10 @@ import math
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import whitener
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import whitener
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.preconditions.gaussianity import distance_from_gaussian
 from jepatlas.identify.theory.hermite import degree_variances, largest_degree
 from jepatlas.identify.truth.halves import Halves
@@ -42,11 +42,14 @@ def degree_verdicts(halves: Halves, seed: int, replicates: int = 500) -> list[Ve
     names = {f"degree_{d}": f"of degree {d} in the state" for d in range(1, degree + 1)}
     names |= {"beyond": f"of degrees above {degree}, or no function of the state"}
     return [
-        Verdict.judge(name if name != "beyond" else "degree_beyond", found[name],
-                      direction="higher" if name == "degree_1" else "lower",
-                      good=f"Share of the latents' variance that is {what}.")
+        Verdict.judge(
+            name if name != "beyond" else "degree_beyond",
+            found[name],
+            direction="higher" if name == "degree_1" else "lower",
+            good=f"Share of the latents' variance that is {what}.",
+        )
         for name, what in names.items()
-    ]  # fmt: skip
+    ]
 
 
 def _undefined(reason: str, rows: int) -> Verdict:

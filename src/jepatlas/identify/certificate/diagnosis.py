@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.identify.certificate.symptoms import NOTABLE, Symptoms
 
 __all__ = ["Diagnosis", "Kind", "diagnose", "diagnosis_verdict"]
@@ -23,9 +23,15 @@ __all__ = ["Diagnosis", "Kind", "diagnose", "diagnosis_verdict"]
 Kind = Literal["rotation", "undecided", "collapsed", "scramble", "missing", "warp", "shear", "bend", "noise", "surplus"]
 
 NAMES: dict[Kind, str] = {
-    "collapsed": "a collapsed dimension", "scramble": "a scramble", "missing": "a missing dimension", "warp": "a warp",
-    "shear": "a shear", "bend": "a bend", "noise": "noise", "surplus": "a surplus dimension",
-}  # fmt: skip
+    "collapsed": "a collapsed dimension",
+    "scramble": "a scramble",
+    "missing": "a missing dimension",
+    "warp": "a warp",
+    "shear": "a shear",
+    "bend": "a bend",
+    "noise": "noise",
+    "surplus": "a surplus dimension",
+}
 
 
 @dataclass(frozen=True)
@@ -102,33 +108,38 @@ def _sentence(kind: Kind, s: Symptoms) -> str:
     bent, blurred = _own(s, "nonlinear"), _own(s, "noise")
     return {
         "rotation": "Rotation: the latents are the world's coordinates, turned"
-                    + (" and scaled by a common factor; whitening undoes that." if s.scaled else "."),
+        + (" and scaled by a common factor; whitening undoes that." if s.scaled else "."),
         "undecided": "Undecided: the values are those of a rotation, but the intervals are too wide to be sure. Give "
-                     "more samples.",
+        "more samples.",
         "collapsed": f"Collapsed dimension: {s.collapsed} of {s.width} latent directions without variance to speak of"
-                     + _collapse(s),
+        + _collapse(s),
         "scramble": f"Scramble: the latents have little or no linear relation with the state{_scrambled(s)}",
         "missing": f"Missing dimension: {s.advice('coverage')[0].lower()}{s.advice('coverage')[1:]}"
-                   + (f" {s.advice('repeated_coordinates')}" if s.copies else "")
-                   + " Use more latents, or show the encoder what it does not see.",
+        + (f" {s.advice('repeated_coordinates')}" if s.copies else "")
+        + " Use more latents, or show the encoder what it does not see.",
         "warp": f"Warp: {share} of the variance{bent} is each coordinate curved along its own axis, as a cube does"
-                f"{_besides(s, 'shear', 'coordinates bent into the directions of others')}. In a world that is not "
-                f"Gaussian this is to be expected, and {_undone(s)}; in a Gaussian one, train longer.",
+        f"{_besides(s, 'shear', 'coordinates bent into the directions of others')}. In a world that is not "
+        f"Gaussian this is to be expected, and {_undone(s)}; in a Gaussian one, train longer.",
         "shear": f"Shear: {share} of the variance{bent} is coordinates bent into the directions of others"
-                 f"{_besides(s, 'warp', 'each coordinate curved along its own axis')}. Train longer, or check that "
-                 "views are aligned." if s.bent else
-                 "Shear: the latents are linear in the state, but stretch some directions more than others (by "
-                 f"{share} of the mean variance). Whitening the latents undoes it.",
+        f"{_besides(s, 'warp', 'each coordinate curved along its own axis')}. Train longer, or check that "
+        "views are aligned."
+        if s.bent
+        else "Shear: the latents are linear in the state, but stretch some directions more than others (by "
+        f"{share} of the mean variance). Whitening the latents undoes it.",
         "bend": f"Bend: {share} of the variance{bent} is not linear, and neither a warp nor a shear explains it. Train "
-                "longer, or check the world's assumptions (Gaussian, one rate).",
+        "longer, or check the world's assumptions (Gaussian, one rate).",
         "noise": f"Noise: {share} of the variance{blurred} is no function of the state that was tried. Average it "
-                 "out, or find what else the latents follow.",
+        "out, or find what else the latents follow.",
         "surplus": f"Surplus dimension: {s.width} latents hold all {s.states} directions of the state"
-                   + ("." if s.passed("r2_inverse") else
-                      f", and more: {1 - s.value('r2_inverse'):.1%} of their variance is not linear in it.")
-                   + (f" {s.combined} of them are linear combinations of the others." if s.combined else "")
-                   + (f" {s.advice('repeated_coordinates')}" if s.copies else "") + " Use fewer latents.",
-    }[kind]  # fmt: skip
+        + (
+            "."
+            if s.passed("r2_inverse")
+            else f", and more: {1 - s.value('r2_inverse'):.1%} of their variance is not linear in it."
+        )
+        + (f" {s.combined} of them are linear combinations of the others." if s.combined else "")
+        + (f" {s.advice('repeated_coordinates')}" if s.copies else "")
+        + " Use fewer latents.",
+    }[kind]
 
 
 def _besides(s: Symptoms, kind: Literal["warp", "shear"], what: str) -> str:
@@ -172,7 +183,9 @@ def _undone(s: Symptoms) -> str:
     if not s.knows("r2_unwarped"):
         return "fit_warp, or fit_latent_warp, undoes it"
     found = s.estimate("r2_unwarped")
-    how = "the latents' own coordinates, h = w(Qz), undone (fit_latent_warp)" if s.warped_latents else (
-        "the states' coordinates, h = Qw(z), undone (fit_warp)"
-    )  # fmt: skip
+    how = (
+        "the latents' own coordinates, h = w(Qz), undone (fit_latent_warp)"
+        if s.warped_latents
+        else ("the states' coordinates, h = Qw(z), undone (fit_warp)")
+    )
     return f"with one warp shared by {how} R² is {found.value:z.4f} [{found.low:z.4f}, {found.high:z.4f}]"

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 
 __all__ = ["Symptoms"]
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.linear import Split
-from jepatlas.base.records import Estimate
+from jepatlas.core.linear import Split
+from jepatlas.core.records import Estimate
 from jepatlas.identify.checks import check_matrices
 from jepatlas.identify.dimension.state_directions import StateDirections, r2_of_columns
 from jepatlas.identify.truth.explained import decode

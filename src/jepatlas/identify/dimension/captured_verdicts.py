@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.identify.dimension.captured import Captured
 from jepatlas.identify.dimension.state_directions import name_direction
 
@@ -22,11 +22,15 @@ def captured_verdicts(held: Captured, latents: int) -> list[Verdict]:
 def _captured(held: Captured) -> Verdict:
     coordinates = ", ".join(f"z[{i}] {max(share.value, 0):.2f}" for i, share in enumerate(held.coordinates))
     return Verdict.judge(
-        "captured", held.shares[-1], direction="higher", threshold=HELD, null=0.0,
+        "captured",
+        held.shares[-1],
+        direction="higher",
+        threshold=HELD,
+        null=0.0,
         good="Even the least held direction of the state is there, linearly.",
         bad=f"The latents hold least of {_least(held)}. Shares of the coordinates' variance that they hold: "
-            f"{coordinates}.",
-    )  # fmt: skip
+        f"{coordinates}.",
+    )
 
 
 def _least(held: Captured) -> str:
@@ -44,9 +48,19 @@ def _superposition(held: Captured, m: int) -> Verdict:
     advice = (
         f"The latents hold no more directions than there are of them; {number.value:.1f} coordinates of the state "
         f"share the {m}." + (bent if folded.low > SUPERPOSED else "")
-        if passed else
-        f"{numbers['held_nonlinear'].value:.1f} directions of the state are squeezed into {m} latents, of which a "
+        if passed
+        else f"{numbers['held_nonlinear'].value:.1f} directions of the state are squeezed into {m} latents, of which a "
         f"linear map finds {numbers['held'].value:.1f}: use more latents."
-    )  # fmt: skip
-    return Verdict("superposition", extra.value, extra.low, extra.high, extra.n, null=None, threshold=SUPERPOSED,
-                   direction="lower", passed=passed, advice=advice)  # fmt: skip
+    )
+    return Verdict(
+        "superposition",
+        extra.value,
+        extra.low,
+        extra.high,
+        extra.n,
+        null=None,
+        threshold=SUPERPOSED,
+        direction="lower",
+        passed=passed,
+        advice=advice,
+    )

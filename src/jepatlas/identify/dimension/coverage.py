@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.identify.dimension.state_directions import StateDirections
 from jepatlas.identify.truth.halves import Halves
 
@@ -32,11 +32,14 @@ def coverage(
     found = halves.estimates(statistic, rng, replicates)[count]
     lost = directions.shares() < FOUND
     return Verdict.judge(
-        count, found, direction="higher", threshold=dim,
+        count,
+        found,
+        direction="higher",
+        threshold=dim,
         good="Every direction of the state can be found in the latents.",
         bad=f"Of {dim} directions of the state only {found.value:.0f} can be found in the latents, by any function "
-            f"that was tried{_named(directions, lost)}.",
-    )  # fmt: skip
+        f"that was tried{_named(directions, lost)}.",
+    )
 
 
 def _named(directions: StateDirections, lost: np.ndarray) -> str:

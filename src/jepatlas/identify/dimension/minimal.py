@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.linear import Split, least_squares
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.linear import Split, least_squares
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.checks import check_matrices
 
 __all__ = ["minimal_recovery"]

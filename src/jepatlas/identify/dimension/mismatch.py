@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.records import Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.dimension.captured import captured_of
 from jepatlas.identify.dimension.captured_verdicts import captured_verdicts
 from jepatlas.identify.dimension.own_ladder import OwnLadder, some_pairs
@@ -36,6 +36,7 @@ def wide_verdicts(halves: Halves, h_next: np.ndarray, own: OwnLadder, seed: int,
     kept = some_pairs(len(h_next), seed)
     groups = None if halves.groups is None else halves.groups[kept]
     settings = SpectrumSettings(replicates=replicates)
-    found = redundancy(halves.h[kept], h_next[kept], groups=groups, ladder=own.found.ladder, settings=settings,
-                       seed=seed)  # fmt: skip
+    found = redundancy(
+        halves.h[kept], h_next[kept], groups=groups, ladder=own.found.ladder, settings=settings, seed=seed
+    )
     return [state_directions(found, len(kept)), minimal_r2_lost(halves, found, seed, replicates)]

@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.linalg import LinAlgWarning
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.spectral.rho import nonlinear_rho, rho_of_spectrum
 from jepatlas.identify.spectral.solver import SpectrumSettings
 from jepatlas.identify.spectral.spectrum import Spectrum, spectrum
@@ -110,8 +110,15 @@ class OwnLadder:
         rates = iter(() if found is None else found.rates)
         for number, step in enumerate(() if found is None else found.ladder.steps, 1):
             value = next(rates, step.eigenvalue) if step.kind == "direction" else step.eigenvalue
-            rows.append([number, step.kind, f"{value.value:.3f}", f"[{value.low:.3f}, {value.high:.3f}]",
-                         f"{step.explained:.2f}"])  # fmt: skip
+            rows.append(
+                [
+                    number,
+                    step.kind,
+                    f"{value.value:.3f}",
+                    f"[{value.low:.3f}, {value.high:.3f}]",
+                    f"{step.explained:.2f}",
+                ]
+            )
         return {
             "title": f"The ladder of the {self.of}: functions by the correlation that they keep over a pair",
             "columns": ["function", "kind", "correlation", "95% interval", "R² from the directions before it"],
@@ -127,10 +134,20 @@ def _rho(rho: Estimate, of: Of, given: float | None) -> Verdict:
     limit = given + SLOWER * (1 - given)
     passed = bool(rho.low <= limit)
     loose = f" The slowest keeps less than {given:g}: the bound is looser than need be." if rho.high < given else ""
-    return Verdict("rho", *numbers, None, limit, "lower", passed, (
-        f"No function of the {of} was found that is slower than ρ = {given:g} allows.{loose}" if passed else
-        f"A function of the {of} is slower than ρ = {given:g} allows: the bound, computed with that ρ, is too small."
-    ))  # fmt: skip
+    return Verdict(
+        "rho",
+        *numbers,
+        None,
+        limit,
+        "lower",
+        passed,
+        (
+            f"No function of the {of} was found that is slower than ρ = {given:g} allows.{loose}"
+            if passed
+            else f"A function of the {of} is slower than ρ = {given:g} allows: the bound, computed with that "
+            f"ρ, is too small."
+        ),
+    )
 
 
 def _dimension(found: Spectrum, dim: int, of: Of) -> Verdict:
@@ -141,9 +158,9 @@ def _dimension(found: Spectrum, dim: int, of: Of) -> Verdict:
     fault = (
         f"{dim} latents have only {ladder.dim} directions of their own: the others are functions of those, do not "
         f"vary, or decay faster than ρ = {ladder.reach:.2f}."
-        if of == "latents" else
-        f"The observations show {ladder.dim} directions, but there are {dim} latents: some must be missing."
-    )  # fmt: skip
+        if of == "latents"
+        else f"The observations show {ladder.dim} directions, but there are {dim} latents: some must be missing."
+    )
     count = Estimate(*[float(ladder.dim)] * 3, n=rows)
     direction: Literal["higher", "lower"] = "higher" if of == "latents" else "lower"
     return Verdict.judge("dimension", count, direction=direction, threshold=dim, good=ladder.advice, bad=fault)

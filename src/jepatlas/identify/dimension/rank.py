@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.covariance import WeightedCovariance
 
 __all__ = [
@@ -96,11 +96,14 @@ def effective_rank(h: np.ndarray, h_next: np.ndarray, rank: Estimate | None = No
     """
     alive = float(len(principal_axes(h, h_next).values)) if rank is None else rank.value
     return Verdict.judge(
-        "effective_rank", rank or Estimate(alive, alive, alive, len(h)), direction="higher", threshold=h.shape[1],
+        "effective_rank",
+        rank or Estimate(alive, alive, alive, len(h)),
+        direction="higher",
+        threshold=h.shape[1],
         good="Every latent direction varies. Whether the world has more dimensions than that, latents cannot tell.",
         bad=f"Only {alive:.0f} of {h.shape[1]} latent directions vary: the others collapsed, or repeat them. If the "
-            "world has fewer dimensions than the latents, use fewer.",
-    )  # fmt: skip
+        "world has fewer dimensions than the latents, use fewer.",
+    )
 
 
 def varying_coordinates(axes: PrincipalAxes, rows: int) -> Verdict:
@@ -110,9 +113,11 @@ def varying_coordinates(axes: PrincipalAxes, rows: int) -> Verdict:
     """
     count = float(np.count_nonzero(axes.units))
     return Verdict.judge(
-        "varying_coordinates", Estimate(count, count, count, rows), direction="higher",
+        "varying_coordinates",
+        Estimate(count, count, count, rows),
+        direction="higher",
         good="Coordinates of the latents that vary; where directions are fewer, some are combinations of others.",
-    )  # fmt: skip
+    )
 
 
 def repeated_coordinates(h: np.ndarray, h_next: np.ndarray) -> Verdict:
@@ -135,6 +140,8 @@ def repeated_coordinates(h: np.ndarray, h_next: np.ndarray) -> Verdict:
     first = f"Latent coordinate {copies[0]} repeats coordinate {same[copies[0]].argmax()}" if len(copies) else ""
     more = f", and {len(copies) - 1} others repeat one" if len(copies) > 1 else ""
     return Verdict.judge(
-        "repeated_coordinates", Estimate(count, count, count, len(h)), direction="lower",
+        "repeated_coordinates",
+        Estimate(count, count, count, len(h)),
+        direction="lower",
         good=f"{first}{more}." if first else "No latent coordinate repeats another one.",
-    )  # fmt: skip
+    )

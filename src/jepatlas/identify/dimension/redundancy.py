@@ -17,9 +17,9 @@ from functools import reduce
 
 import numpy as np
 
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.checks import check_matrices, check_same_shape
 from jepatlas.identify.dimension.rank import FLOOR, linear_rank, principal_axes
 from jepatlas.identify.spectral.features import Features
@@ -81,8 +81,9 @@ def redundancy(
     check_same_shape(h=h, h_next=h_next)
     settings = settings or SpectrumSettings()
     kept = principal_axes(h, h_next, floor).whitener
-    rank = linear_rank(h, h_next, numpy_generator(seed, "rank"), groups=groups, floor=floor,
-                       replicates=settings.replicates)  # fmt: skip
+    rank = linear_rank(
+        h, h_next, numpy_generator(seed, "rank"), groups=groups, floor=floor, replicates=settings.replicates
+    )
     views = kept.apply(h), kept.apply(h_next)
     if ladder is None:
         wide = replace(settings, functions=max(settings.functions, len(kept.weight) + BEYOND))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.dimension.minimal import minimal_recovery
 from jepatlas.identify.dimension.redundancy import Redundancy
 from jepatlas.identify.spectral.ladder import Ladder
@@ -29,15 +29,18 @@ def state_directions(found: Redundancy, rows: int) -> Verdict:
         )
     rates = ", ".join(f"{rate.value:.3f}" for rate in found.rates)
     return Verdict.judge(
-        "state_directions", _count(n, rows), direction="higher", threshold=rank,
+        "state_directions",
+        _count(n, rows),
+        direction="higher",
+        threshold=rank,
         good=f"{n} directions generate the latents, with correlations {rates}: none is a function of the others."
-             if rank == width else
-             f"{n} directions generate all {width} latents, which are linear combinations of them; their correlations: "
-             f"{rates}.",
+        if rank == width
+        else f"{n} directions generate all {width} latents, which are linear combinations of them; their correlations: "
+        f"{rates}.",
         bad=f"{_others(found, rank - n, rank)} The correlations of these {n}: {rates} (none below "
-            f"{found.ladder.reach:.2f} was looked for). The minimal subspace has them alone; or train with {n} "
-            "latents.",
-    )  # fmt: skip
+        f"{found.ladder.reach:.2f} was looked for). The minimal subspace has them alone; or train with {n} "
+        "latents.",
+    )
 
 
 def _others(found: Redundancy, count: int, rank: int) -> str:
@@ -54,15 +57,19 @@ def _others(found: Redundancy, count: int, rank: int) -> str:
 def minimal_r2_lost(halves: Halves, found: Redundancy, seed: int, replicates: int) -> Verdict:
     """What the minimal subspace lacks of the state."""
     rng = numpy_generator(seed, "dimension/minimal")
-    scores = minimal_recovery(halves.h, found.minimal, halves.z, halves.split, rng, groups=halves.groups,
-                              replicates=replicates)  # fmt: skip
+    scores = minimal_recovery(
+        halves.h, found.minimal, halves.z, halves.split, rng, groups=halves.groups, replicates=replicates
+    )
     few, every = scores["r2_minimal"].value, scores["r2"].value
     return Verdict.judge(
-        "minimal_r2_lost", scores["r2_lost"], direction="lower", threshold=LOST,
+        "minimal_r2_lost",
+        scores["r2_lost"],
+        direction="lower",
+        threshold=LOST,
         good=f"The minimal subspace gives the state as well as all latents do: R² {few:.3f} of {every:.3f}.",
         bad=f"All latents together give the state with R² {every:.3f}, the minimal subspace with {few:.3f}: some of it "
-            "is held in bent form only, or the ladder was misread.",
-    )  # fmt: skip
+        "is held in bent form only, or the ladder was misread.",
+    )
 
 
 def missing_directions(world: Ladder, found: Redundancy, rows: int) -> Verdict:
@@ -74,9 +81,13 @@ def missing_directions(world: Ladder, found: Redundancy, rows: int) -> Verdict:
     count = max(world.dim - held, 0)
     seen = f"The observations show {world.dim} directions with ρ above {world.reach:.2f}, and the latents hold {held}"
     return Verdict.judge(
-        "missing_directions", _count(count, rows), direction="lower", threshold=0.0, good=f"{seen}.",
+        "missing_directions",
+        _count(count, rows),
+        direction="lower",
+        threshold=0.0,
+        good=f"{seen}.",
         bad=f"{seen}: {count} are missing. Train with more latents; which ones, only true states z can tell.",
-    )  # fmt: skip
+    )
 
 
 def undecided(name: str, rows: int, advice: str) -> Verdict:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import hold_out
-from jepatlas.base.records import Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import hold_out
+from jepatlas.core.records import Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.checks import check_matrices, check_same_shape
 from jepatlas.identify.dimension.captured import ROWS, captured_of
 from jepatlas.identify.dimension.captured_verdicts import captured_verdicts

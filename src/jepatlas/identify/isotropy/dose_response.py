@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import hold_out
-from jepatlas.base.records import Estimate
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import hold_out
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.checks import check_matrices
 from jepatlas.identify.isotropy.isotropise import Isotropised, fit_isotropy, isotropic_resample
 from jepatlas.identify.spectral.chunk_checks import FEWEST_PAIRS

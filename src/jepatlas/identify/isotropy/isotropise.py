@@ -19,10 +19,10 @@ from typing import Literal
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import whitener
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import whitener
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.checks import check_matrices, check_same_shape
 from jepatlas.identify.isotropy.density_ratio import fit_gaussian_ratio
 from jepatlas.identify.preconditions.sliced import GroupDistance, SlicedFeatures

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.identify.checks import as_arrays, check_matrices, check_rows_to_judge, check_same_shape
 from jepatlas.identify.dimension.rank import effective_rank, principal_axes
 from jepatlas.identify.preconditions.coordinates import coordinate_gaussianity

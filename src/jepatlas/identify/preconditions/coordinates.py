@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from jepatlas.base.records import Verdict
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.records import Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.preconditions.departures import departure
 from jepatlas.identify.preconditions.pairs import WhitePairs, beside, judge, quantiles
 from jepatlas.identify.preconditions.sliced import GroupDistance, SlicedFeatures
@@ -43,13 +43,20 @@ def coordinate_gaussianity(pairs: WhitePairs) -> Verdict:
     worst = int(excess.argmax())
     distance = GroupDistance(_gaps(units[:, worst]), pairs.labels)
     others = [int(pairs.columns[j]) for j in np.argsort(-excess, kind="stable") if j != worst and excess[j] > 1]
-    return judge("coordinate_gaussianity", pairs.estimate("coordinate_gaussianity", distance), nulls[worst],
-                 matters[worst], (
-        "Each latent coordinate, taken alone, looks Gaussian.",
-        f"Latent coordinate {pairs.columns[worst]} is not Gaussian: {departure(units[:, worst])}.{_listed(others)} "
-        "Linear identifiability is proven for Gaussian worlds only. Look at what it encodes: leave it out if it is no "
-        "state that varies by and by (a label, a switch, a clock), undo its warp if it has one, or explore further.",
-    ))  # fmt: skip
+    return judge(
+        "coordinate_gaussianity",
+        pairs.estimate("coordinate_gaussianity", distance),
+        nulls[worst],
+        matters[worst],
+        (
+            "Each latent coordinate, taken alone, looks Gaussian.",
+            f"Latent coordinate {pairs.columns[worst]} is not Gaussian: {departure(units[:, worst])}.{_listed(others)} "
+            "Linear identifiability is proven for Gaussian worlds only. Look at what it encodes: leave "
+            "it out if it is no "
+            "state that varies by and by (a label, a switch, a clock), undo its warp if it has one, or "
+            "explore further.",
+        ),
+    )
 
 
 def largest_null(count: int, rng: np.random.Generator, draws: int) -> np.ndarray:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from jepatlas.base.linear import least_squares, whitener
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.linear import least_squares, whitener
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.identify.covariance import SignedProduct
 from jepatlas.identify.preconditions.pairs import WhitePairs, beside, judge, quantiles
 
@@ -26,11 +26,18 @@ def additive_noise(pairs: WhitePairs) -> Verdict:
     residual = _residuals(pairs)
     noise = np.concatenate([residual, residual**2], axis=1)
     state = np.concatenate([pairs.h**2, np.abs(pairs.h) * pairs.h], axis=1)
-    return _judged("additive_noise", pairs, [(noise, state)], (
-        "What a linear prediction leaves over does not depend on the state.",
-        "The residual of a linear prediction depends on the state: the noise is not additive, or the latents are bent. "
-        "Look for a warp with the truth at hand, or train further; where the world's own noise is so, expect a warp.",
-    ))  # fmt: skip
+    return _judged(
+        "additive_noise",
+        pairs,
+        [(noise, state)],
+        (
+            "What a linear prediction leaves over does not depend on the state.",
+            "The residual of a linear prediction depends on the state: the noise is not additive, or "
+            "the latents are bent. "
+            "Look for a warp with the truth at hand, or train further; where the world's own noise is "
+            "so, expect a warp.",
+        ),
+    )
 
 
 def independence(pairs: WhitePairs) -> Verdict:
@@ -39,11 +46,16 @@ def independence(pairs: WhitePairs) -> Verdict:
         alone = Estimate(0.0, 0.0, 0.0, len(pairs.h))
         return Verdict.judge("independence", alone, direction="lower", good="There is only one coordinate.")
     squares = [np.square(part) for part in (pairs.h, _residuals(pairs))]
-    return _judged("independence", pairs, [(part, part) for part in squares], (
-        "Coordinates, and their residuals, vary independently as far as their squares tell.",
-        "Coordinates vary together in size: they are not independent, in the state or in its noise. Standardise by "
-        "episode if their scale drifts, or leave out the stretches where all of them swing.",
-    ))  # fmt: skip
+    return _judged(
+        "independence",
+        pairs,
+        [(part, part) for part in squares],
+        (
+            "Coordinates, and their residuals, vary independently as far as their squares tell.",
+            "Coordinates vary together in size: they are not independent, in the state or in its noise. Standardise by "
+            "episode if their scale drifts, or leave out the stretches where all of them swing.",
+        ),
+    )
 
 
 def _residuals(pairs: WhitePairs) -> np.ndarray:

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from jepatlas.base.linear import whitener
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.linear import whitener
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identify.preconditions.sliced import GroupDistance, SlicedFeatures
 
 __all__ = ["distance_from_gaussian", "gaussian_null"]

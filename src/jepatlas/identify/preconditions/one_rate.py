@@ -47,9 +47,7 @@ def _part(plus: np.ndarray, minus: np.ndarray, rho: float) -> np.ndarray:
     return ((1 - rho) * plus.T @ plus - (1 + rho) * minus.T @ minus) / 4
 
 
-def sampled_rates(
-    rho: float, dim: int, pairs: float, rng: np.random.Generator, draws: int
-) -> Iterator[np.ndarray]:  # fmt: skip
+def sampled_rates(rho: float, dim: int, pairs: float, rng: np.random.Generator, draws: int) -> Iterator[np.ndarray]:
     """So many draws of the d rates, ascending; none where pairs are too few for d directions."""
     for _ in range(draws if pairs - 1 > dim else 0):
         theta = scipy.linalg.eigvalsh(*(_wishart(dim, pairs - 1, rng) for _ in range(2)))

@@ -8,9 +8,9 @@ from typing import Self
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.dimension.rank import PrincipalAxes
 
 __all__ = ["DRAWS", "WhitePairs", "beside", "judge", "quantiles"]
@@ -60,9 +60,7 @@ class WhitePairs:
         self, name: str, statistic: Callable[[np.ndarray], Mapping[str, float]], least: Mapping[str, float]
     ) -> dict[str, Estimate]:
         """The interval is centred at the value, which has the bias of one sample, as the null has."""
-        draws = bootstrap(
-            statistic, len(self.h), self.rng(name), groups=self.labels, replicates=DRAWS, centred=True
-        )  # fmt: skip
+        draws = bootstrap(statistic, len(self.h), self.rng(name), groups=self.labels, replicates=DRAWS, centred=True)
         return {key: replace(found, low=max(found.low, least[key])) for key, found in draws.items()}
 
     def signs(self, name: str) -> Iterator[np.ndarray]:

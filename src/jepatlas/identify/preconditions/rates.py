@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.identify.covariance import SignedProduct, WeightedCovariance, weighted_product
 from jepatlas.identify.preconditions.one_rate import effective_pairs, sampled_rates
 from jepatlas.identify.preconditions.pairs import DRAWS, WhitePairs, beside, judge, quantiles
@@ -59,23 +59,41 @@ def _window(found: Estimate, null: np.ndarray, expected: float) -> Verdict:
     advice = {
         True: "The slowest and the fastest direction are close enough to be recovered together.",
         False: "The fastest direction decays faster than the slowest one's square: a nonlinear function of the slow "
-               "one takes its place. Use a shorter stride between views, or treat slow and fast parts apart.",
+        "one takes its place. Use a shorter stride between views, or treat slow and fast parts apart.",
         None: "Undecided: with so few independent pairs the slowest and the fastest direction could lie so far apart "
-              "by chance. More pairs (or groups) will tell." if not least >= 0 else
-              "Undecided: the fastest direction and the slowest one's square are too close to tell apart.",
-    }[passed]  # fmt: skip
-    return Verdict("rate_window", found.value, found.low, found.high, found.n, float(null.mean()),
-                   threshold if np.isfinite(threshold) else 0.0, "higher", passed, advice)  # fmt: skip
+        "by chance. More pairs (or groups) will tell."
+        if not least >= 0
+        else "Undecided: the fastest direction and the slowest one's square are too close to tell apart.",
+    }[passed]
+    return Verdict(
+        "rate_window",
+        found.value,
+        found.low,
+        found.high,
+        found.n,
+        float(null.mean()),
+        threshold if np.isfinite(threshold) else 0.0,
+        "higher",
+        passed,
+        advice,
+    )
 
 
 def _isotropy(found: Estimate, draws: np.ndarray) -> Verdict:
     """1 where there is one rate, but for sampling."""
     null = quantiles(draws)
-    return judge("isotropy", found, null, RATES * null[0], (
-        "All directions decay at about one rate, as the bound presumes.",
-        "Directions decay at different rates: the bound, which presumes one ρ, does not apply as it stands. Bring the "
-        "pairs toward one rate (isotropise), or pair states that lie as many steps apart in every direction.",
-    ))  # fmt: skip
+    return judge(
+        "isotropy",
+        found,
+        null,
+        RATES * null[0],
+        (
+            "All directions decay at about one rate, as the bound presumes.",
+            "Directions decay at different rates: the bound, which presumes one ρ, does not apply as "
+            "it stands. Bring the "
+            "pairs toward one rate (isotropise), or pair states that lie as many steps apart in every direction.",
+        ),
+    )
 
 
 def _rates(pairs: WhitePairs) -> Callable[[np.ndarray], np.ndarray]:
@@ -110,8 +128,15 @@ def reversibility(pairs: WhitePairs) -> Verdict:
     estimate = pairs.estimate(
         "reversibility", lambda weights: ratio(weighted_product(pairs.h, pairs.h_next, weights)), least=0.0
     )
-    return judge("reversibility", estimate, null, beside(null, TURNING), (
-        "Pairs look the same in both orders of time.",
-        "Pairs tell the direction of time: states turn about each other, and correlations understate how predictable "
-        "they are. Pair states in both orders, or leave out what turns.",
-    ))  # fmt: skip
+    return judge(
+        "reversibility",
+        estimate,
+        null,
+        beside(null, TURNING),
+        (
+            "Pairs look the same in both orders of time.",
+            "Pairs tell the direction of time: states turn about each other, and correlations "
+            "understate how predictable "
+            "they are. Pair states in both orders, or leave out what turns.",
+        ),
+    )

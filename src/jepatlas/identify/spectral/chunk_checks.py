@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jepatlas.base.arrays import check_finite, check_rows
-from jepatlas.base.errors import InputError
+from jepatlas.core.arrays import check_finite, check_rows
+from jepatlas.core.errors import InputError
 
 __all__ = ["Chunk", "Chunks", "check_weights", "checked", "survey"]
 

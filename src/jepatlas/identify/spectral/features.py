@@ -16,9 +16,9 @@ import numpy as np
 import scipy.special
 import torch
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
-from jepatlas.base.stats import Moments
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.stats import Moments
 
 __all__ = ["Features", "normal_quantiles", "principal_whitener", "random_frequencies"]
 

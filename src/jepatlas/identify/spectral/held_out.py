@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks, Places
 from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
 
@@ -86,13 +86,21 @@ class BlockMoments:
         value, limit = float(norms(np.ones((1, len(parts))))[0]), float(np.quantile(null, 0.95))
         low, high = np.quantile(spread, [0.025, 0.975])
         return Verdict(
-            "reversibility", value, float(low), float(high), self.rows, float(null.mean()), limit, "lower",
+            "reversibility",
+            value,
+            float(low),
+            float(high),
+            self.rows,
+            float(null.mean()),
+            limit,
+            "lower",
             value <= limit,
             "Pairs look the same in both orders: the eigenfunctions of the symmetric part are those of the process."
-            if value <= limit else
-            "Pairs tell the direction of time: the symmetric part's eigenvalues are correlations, not decay rates, and "
+            if value <= limit
+            else "Pairs tell the direction of time: the symmetric part's eigenvalues are correlations, not "
+            "decay rates, and "
             "directions that turn into each other look faster than they are.",
-        )  # fmt: skip
+        )
 
 
 def held_out_rates(

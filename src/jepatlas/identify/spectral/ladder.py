@@ -18,8 +18,8 @@ from typing import Literal
 
 import numpy as np
 
-from jepatlas.base.linear import r2, ridge
-from jepatlas.base.records import Estimate
+from jepatlas.core.linear import r2, ridge
+from jepatlas.core.records import Estimate
 
 __all__ = ["Ladder", "Step", "polynomials", "read_ladder"]
 

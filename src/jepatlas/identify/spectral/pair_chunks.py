@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jepatlas.base.arrays import check_rows
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import derive, numpy_generator
+from jepatlas.core.arrays import check_rows
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import derive, numpy_generator
 from jepatlas.identify.checks import as_arrays
 from jepatlas.identify.spectral.chunk_checks import Chunk, Chunks, checked, survey
 

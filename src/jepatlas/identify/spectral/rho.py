@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jepatlas.base.records import Estimate
+from jepatlas.core.records import Estimate
 from jepatlas.identify.spectral.held_out import BlockMoments
 from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
 from jepatlas.identify.spectral.selection import SCORE

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.identify.spectral.features import KNOTS, Features
 from jepatlas.identify.spectral.pair_chunks import Places
 from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions, rayleigh_trace

@@ -16,8 +16,8 @@ from functools import reduce
 import numpy as np
 import torch
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.stats import Moments
+from jepatlas.core.errors import InputError
+from jepatlas.core.stats import Moments
 from jepatlas.identify.spectral.features import Features, principal_whitener
 from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
 from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder

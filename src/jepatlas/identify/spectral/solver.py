@@ -8,9 +8,9 @@ from functools import reduce
 import numpy as np
 import torch
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import Moments
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import Moments
 from jepatlas.identify.spectral.features import normal_quantiles, principal_whitener, random_frequencies
 from jepatlas.identify.spectral.pair_chunks import PairChunks, Places
 from jepatlas.identify.spectral.selection import SCORE, Candidate, Family, Kernel, best, candidates, moments_of

@@ -9,9 +9,9 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import write_bytes
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import write_bytes
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.identify.spectral.features import KNOTS, Features
 from jepatlas.identify.spectral.pair_chunks import ROWS
 
@@ -68,8 +68,12 @@ class SpectralEncoder:
             raise InputError(f"{path} is not a saved SpectralEncoder: {error}") from error
         d, k, p = len(loaded.rates), len(loaded.mean), len(whitening.x_mean)
         u = len(whitening.weight)
-        wanted = {"weight": (d, k), "whitening": (u, p), "frequencies": (len(features.frequencies), u),
-                  "quantiles": (len(arrays["quantiles"]), u)}  # fmt: skip
+        wanted = {
+            "weight": (d, k),
+            "whitening": (u, p),
+            "frequencies": (len(features.frequencies), u),
+            "quantiles": (len(arrays["quantiles"]), u),
+        }
         if (
             features.count != k
             or len(arrays["quantiles"]) not in (0, len(KNOTS))

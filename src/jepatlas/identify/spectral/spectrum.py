@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jepatlas.base.records import Estimate, Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.identify.spectral.held_out import BlockMoments
 from jepatlas.identify.spectral.ladder import Ladder, read_ladder
 from jepatlas.identify.spectral.pair_chunks import Chunks, PairArrays, PairChunks
@@ -89,8 +89,16 @@ def spectrum_of_chunks(
     ladder = read_ladder(eigenvalues, fitted, functions, leading, columns=columns)
     narrow = _narrow(solver, wide, ladder, dim)
     rates = BlockMoments.of(narrow.encoder, solver.pairs, SCORE).rates(seed, replicates)
-    return Spectrum(eigenvalues, tuple(fitted), ladder, narrow.encoder, rates, blocks.reversibility(seed, replicates),
-                    narrow.length_scale, narrow.ridge)  # fmt: skip
+    return Spectrum(
+        eigenvalues,
+        tuple(fitted),
+        ladder,
+        narrow.encoder,
+        rates,
+        blocks.reversibility(seed, replicates),
+        narrow.length_scale,
+        narrow.ridge,
+    )
 
 
 def _narrow(solver: SpectralSolver, wide: Solution, ladder: Ladder, dim: int | None) -> Solution:

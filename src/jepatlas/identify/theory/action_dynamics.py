@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear_moments import PairMoments, least_squares_of
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_moments import PairMoments, least_squares_of
 
 __all__ = ["LinearDynamics", "fit_dynamics"]
 

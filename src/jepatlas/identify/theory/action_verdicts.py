@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, hold_out, least_squares
-from jepatlas.base.records import Verdict
-from jepatlas.base.seeding import numpy_generator
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, hold_out, least_squares
+from jepatlas.core.records import Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.checks import as_arrays, check_matrices, check_rows_to_judge, check_same_shape
 from jepatlas.identify.theory.action_dynamics import LinearDynamics, fit_dynamics
 from jepatlas.identify.theory.conjugacy import Conjugacy, conjugacy_verdicts, widest_directions
@@ -88,22 +88,39 @@ def _split(h: np.ndarray, u: np.ndarray, groups: np.ndarray | None, seed: int) -
 
 
 def _predicted(
-    h: np.ndarray, u: np.ndarray, h_next: np.ndarray, split: Split, rng: np.random.Generator, *,
-    groups: np.ndarray | None, replicates: int,
-) -> list[Verdict]:  # fmt: skip
+    h: np.ndarray,
+    u: np.ndarray,
+    h_next: np.ndarray,
+    split: Split,
+    rng: np.random.Generator,
+    *,
+    groups: np.ndarray | None,
+    replicates: int,
+) -> list[Verdict]:
     null = _prediction(h, u[rng.permutation(len(u))], h_next, split)(np.ones(len(split.score)))
     labels = None if groups is None else groups[split.score]
     statistic = _prediction(h, u, h_next, split)
     found = bootstrap(statistic, len(split.score), rng, groups=labels, replicates=replicates)
     return [
-        Verdict.judge("linear_dynamics", found["r2"], direction="higher", threshold=R2, null=null["r2"],
-                      good="The next latent is a linear function of the latent and the action.",
-                      bad="The next latent is no linear function of the latent and the action: the dynamics are "
-                          "nonlinear, or the latents do not hold the state. Plan by sampling, not by LQR."),
-        Verdict.judge("action_share", found["gain"], direction="higher", null=null["gain"],
-                      good="Of what the latent alone leaves of the next one, the share that actions explain, linearly: "
-                           "where it is small, the latents hardly see what is done."),
-    ]  # fmt: skip
+        Verdict.judge(
+            "linear_dynamics",
+            found["r2"],
+            direction="higher",
+            threshold=R2,
+            null=null["r2"],
+            good="The next latent is a linear function of the latent and the action.",
+            bad="The next latent is no linear function of the latent and the action: the dynamics are "
+            "nonlinear, or the latents do not hold the state. Plan by sampling, not by LQR.",
+        ),
+        Verdict.judge(
+            "action_share",
+            found["gain"],
+            direction="higher",
+            null=null["gain"],
+            good="Of what the latent alone leaves of the next one, the share that actions explain, linearly: "
+            "where it is small, the latents hardly see what is done.",
+        ),
+    ]
 
 
 def _prediction(

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate, Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.checks import as_arrays, check_matrices, check_same_shape, rates
 from jepatlas.identify.covariance import WeightedCovariance
 
@@ -97,10 +97,13 @@ def bound_verdicts(terms: Terms, dim: int, null: float, *, form: str = "", estim
     condition = ", if what ρ was estimated from determines the state" if estimated else ""
     remedy = ": alignment is not good enough yet." if form else "; whitening may tighten it."
     certified = Verdict.judge(
-        f"bound{form}", terms["bound"], direction="lower", threshold=limit,
+        f"bound{form}",
+        terms["bound"],
+        direction="lower",
+        threshold=limit,
         good=f"Theorem 3 certifies the latents{after}, without looking at the truth{condition}.{estimated}",
         bad=f"The bound is too loose to certify anything{after}{remedy}{estimated}",
-    )  # fmt: skip
+    )
     if estimated and certified.passed is False and certified.low <= limit:
         advice = f"Undecided: ρ is not known well enough from these pairs. Give ρ, or more pairs.{estimated}"
         certified = replace(certified, passed=None, advice=advice)
@@ -108,14 +111,29 @@ def bound_verdicts(terms: Terms, dim: int, null: float, *, form: str = "", estim
         advice = f"Undecided: the bound{after} keeps to its limit, but not beyond doubt. Give more pairs."
         certified = replace(certified, passed=None, advice=advice)
     return [
-        Verdict.judge(f"epsilon{form}", terms["epsilon"], direction="lower", null=null,
-                      good=f"ε: distance of the latents' covariance from the identity{after}."),
-        Verdict.judge(f"delta{form}", terms["delta"], direction="lower", null=0.0,
-                      good=f"δ: alignment loss above the least that a linear map could have{after}."),
-        Verdict.judge(f"gap{form}", terms["gap"], direction="lower", null=0.0,
-                      good=f"D = δ/2ρ(1−ρ): bounds the nonlinear share of the latents{after}."),
+        Verdict.judge(
+            f"epsilon{form}",
+            terms["epsilon"],
+            direction="lower",
+            null=null,
+            good=f"ε: distance of the latents' covariance from the identity{after}.",
+        ),
+        Verdict.judge(
+            f"delta{form}",
+            terms["delta"],
+            direction="lower",
+            null=0.0,
+            good=f"δ: alignment loss above the least that a linear map could have{after}.",
+        ),
+        Verdict.judge(
+            f"gap{form}",
+            terms["gap"],
+            direction="lower",
+            null=0.0,
+            good=f"D = δ/2ρ(1−ρ): bounds the nonlinear share of the latents{after}.",
+        ),
         certified,
-    ]  # fmt: skip
+    ]
 
 
 def theorem_verdicts(errors: Mapping[str, Estimate], bounds: Mapping[str, Terms]) -> list[Verdict]:
@@ -128,12 +146,22 @@ def theorem_verdicts(errors: Mapping[str, Estimate], bounds: Mapping[str, Terms]
             _ratio(error.value, limit.value), _ratio(error.low, limit.high), _ratio(error.high, limit.low), error.n
         )
         broken = slack.low > 1.0
-        verdicts.append(Verdict(
-            f"error_to_bound{form}", slack.value, slack.low, slack.high, slack.n, None,
-            1.0 if broken else None, "lower", False if broken else None,
-            "The measured error exceeds the bound: an assumption of the theorem does not hold here."
-            if broken else "The measured error over the bound; nothing speaks against the theorem here.",
-        ))  # fmt: skip
+        verdicts.append(
+            Verdict(
+                f"error_to_bound{form}",
+                slack.value,
+                slack.low,
+                slack.high,
+                slack.n,
+                None,
+                1.0 if broken else None,
+                "lower",
+                False if broken else None,
+                "The measured error exceeds the bound: an assumption of the theorem does not hold here."
+                if broken
+                else "The measured error over the bound; nothing speaks against the theorem here.",
+            )
+        )
     return sorted(verdicts, key=lambda verdict: verdict.name)
 
 

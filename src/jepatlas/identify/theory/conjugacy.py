@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jepatlas.base.linear_moments import PairMoments, procrustes_of
-from jepatlas.base.records import Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.linear_moments import PairMoments, procrustes_of
+from jepatlas.core.records import Verdict
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.covariance import WeightedCovariance
 from jepatlas.identify.theory.action_dynamics import LinearDynamics, fit_dynamics
 
@@ -86,21 +86,30 @@ def conjugacy_verdicts(
     null = errors(np.ones(rows), rng.permutation(rows))
     said = {"a": ("moves by itself", "A_h = QAQᵀ"), "b": ("follows actions", "B_h = sQB")}
     judged = [
-        Verdict.judge(f"conjugacy_{part}", found[f"conjugacy_{part}"], direction="lower", threshold=CONJUGATE,
-                      null=null[f"conjugacy_{part}"],
-                      good=f"The latent {how} as the state does, in rotated coordinates: {equation}.",
-                      bad=f"The latent {how} otherwise than the state does: not {equation}. See whether the latents "
-                          "are a rotation of the state, and whether the rows are exciting.")
+        Verdict.judge(
+            f"conjugacy_{part}",
+            found[f"conjugacy_{part}"],
+            direction="lower",
+            threshold=CONJUGATE,
+            null=null[f"conjugacy_{part}"],
+            good=f"The latent {how} as the state does, in rotated coordinates: {equation}.",
+            bad=f"The latent {how} otherwise than the state does: not {equation}. See whether the latents "
+            "are a rotation of the state, and whether the rows are exciting.",
+        )
         for part, (how, equation) in said.items()
-    ]  # fmt: skip
+    ]
     if directions > dim:
         surplus = (
             f"Surplus dimensions: the latents vary in {directions} directions and the state in {dim}, so that they are "
             f"no rotation of it and this error says nothing of its dynamics. Train with {dim} latents to ask for that."
         )
         judged = [replace(verdict, threshold=None, passed=None, advice=surplus) for verdict in judged]
-    scale = Verdict.judge("conjugacy_scale", found["conjugacy_scale"], direction="higher",
-                          null=null["conjugacy_scale"],
-                          good="How many times longer latents are than states: a cost that weighs latents against "
-                               "actions means the same as in the state where it is 1.")  # fmt: skip
+    scale = Verdict.judge(
+        "conjugacy_scale",
+        found["conjugacy_scale"],
+        direction="higher",
+        null=null["conjugacy_scale"],
+        good="How many times longer latents are than states: a cost that weighs latents against "
+        "actions means the same as in the state where it is 1.",
+    )
     return [*judged, scale]

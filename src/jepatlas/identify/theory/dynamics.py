@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from jepatlas.base.linear import Split, least_squares, whitener
-from jepatlas.base.records import Estimate
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.linear import Split, least_squares, whitener
+from jepatlas.core.records import Estimate
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.checks import as_arrays, check_matrices, check_same_shape, rates
 from jepatlas.identify.covariance import WeightedCovariance
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.records import Verdict
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.covariance import WeightedCovariance
 
 __all__ = ["EXCITED", "excitation", "varying_directions"]
@@ -37,9 +37,14 @@ def varying_directions(h: np.ndarray) -> np.ndarray:
 
 
 def excitation(
-    h: np.ndarray, u: np.ndarray, rng: np.random.Generator, *, groups: np.ndarray | None = None, replicates: int = 500,
+    h: np.ndarray,
+    u: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    groups: np.ndarray | None = None,
+    replicates: int = 500,
     states: int | None = None,
-) -> Verdict:  # fmt: skip
+) -> Verdict:
     """The verdict `persistent_excitation`, which names the direction that is least excited where that is too little.
 
     `states` is the number of the state's dimensions, where it is known.
@@ -56,11 +61,15 @@ def excitation(
 
     found = bootstrap(smallest, len(h), rng, groups=groups, replicates=replicates, centred=True)["smallest"]
     verdict = Verdict.judge(
-        "persistent_excitation", found, direction="higher", threshold=EXCITED, null=0.0,
+        "persistent_excitation",
+        found,
+        direction="higher",
+        threshold=EXCITED,
+        null=0.0,
         good="Latents and actions vary in all directions, so that the rows leave the dynamics no choice.",
         bad=f"{_missing(_correlation(covariance(np.ones(len(h)))), to_h)} The dynamics along it are not "
-            "determined: explore with actions that are drawn at random there, and do not follow from what is seen.",
-    )  # fmt: skip
+        "determined: explore with actions that are drawn at random there, and do not follow from what is seen.",
+    )
     return _with_surplus(verdict, surplus, latents, states) if surplus else verdict
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate
+from jepatlas.core.stats import bootstrap
 
 __all__ = ["dirichlet_floor", "jacobian_geometry", "jacobians", "singular_values"]
 

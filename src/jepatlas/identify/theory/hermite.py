@@ -20,9 +20,9 @@ import math
 import numpy as np
 import scipy.linalg
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Estimate
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.checks import check_matrices, check_standard
 
 __all__ = ["HermiteFit", "degree_variances", "hermite_basis", "largest_degree", "multi_indices"]

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.identify.truth.explained import Explained
 from jepatlas.identify.truth.regressions import FAMILIES
 
@@ -51,10 +51,14 @@ def composition(
 
     whole = "latents'" if x == "state" else "state's"
     return [
-        Verdict.judge(f"share_{share}", estimate, direction="higher" if share == "linear" else "lower",
-                      good=f"Share of the {whole} variance that is {MEANING[share].format(x=x)}.")
+        Verdict.judge(
+            f"share_{share}",
+            estimate,
+            direction="higher" if share == "linear" else "lower",
+            good=f"Share of the {whole} variance that is {MEANING[share].format(x=x)}.",
+        )
         for share, estimate in halves.estimates(statistic, rng, replicates).items()
-    ]  # fmt: skip
+    ]
 
 
 def frame(explained: Explained, complete: bool) -> tuple[str, np.ndarray, dict[str, np.ndarray]]:

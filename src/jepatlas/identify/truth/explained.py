@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jepatlas.base.records import Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.identify.truth.halves import Halves
 from jepatlas.identify.truth.regressions import fit_families
 from jepatlas.identify.truth.unmixing import unmix
@@ -82,6 +82,8 @@ def nonlinear_r2(explained: Explained, rng: np.random.Generator, replicates: int
         return {"r2_nonlinear": 1 - float(weights @ left) / total if total > 0 else float("nan")}
 
     return Verdict.judge(
-        "r2_nonlinear", halves.estimates(statistic, rng, replicates)["r2_nonlinear"], direction="higher",
+        "r2_nonlinear",
+        halves.estimates(statistic, rng, replicates)["r2_nonlinear"],
+        direction="higher",
         good="The same by the best nonlinear function of the latents that was tried: what is there, in whatever form.",
-    )  # fmt: skip
+    )

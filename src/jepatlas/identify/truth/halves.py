@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.linear import Split
-from jepatlas.base.records import Estimate
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.linear import Split
+from jepatlas.core.records import Estimate
+from jepatlas.core.stats import bootstrap
 
 __all__ = ["Halves"]
 

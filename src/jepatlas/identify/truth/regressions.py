@@ -18,8 +18,8 @@ import numpy as np
 import scipy.linalg
 from scipy.special import ndtr
 
-from jepatlas.base.linear import least_squares, r2, whitener
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.linear import least_squares, r2, whitener
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.identify.spectral.features import Features, random_frequencies
 from jepatlas.identify.warps.monotone import fit_monotone
 

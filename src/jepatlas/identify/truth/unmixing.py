@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from jepatlas.base.linear import whitener
+from jepatlas.core.linear import whitener
 
 __all__ = ["unmix"]
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.linear import whitener
-from jepatlas.base.records import Verdict
+from jepatlas.core.linear import whitener
+from jepatlas.core.records import Verdict
 from jepatlas.identify.truth.composition import frame
 from jepatlas.identify.truth.explained import Explained
 
@@ -39,10 +39,14 @@ def worst_direction(
 
     estimates = halves.estimates(statistic, rng, replicates)
     return [
-        Verdict.judge(f"worst_{name}", estimates[f"worst_{name}"], direction="lower",
-                      good=f"Share of its own variance that is {what}, of the direction where it is largest.")
+        Verdict.judge(
+            f"worst_{name}",
+            estimates[f"worst_{name}"],
+            direction="lower",
+            good=f"Share of its own variance that is {what}, of the direction where it is largest.",
+        )
         for name, what in MEANING.items()
-    ]  # fmt: skip
+    ]
 
 
 def _principal(rows: np.ndarray) -> np.ndarray:

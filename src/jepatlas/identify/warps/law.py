@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["Eigenpairs", "Law", "LogDensity"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its parts are loaded when they are asked for
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["Monotone", "fit_monotone"]
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.identify.warps.warp import LatentWarpFit, WarpFit, fit_latent_warp, fit_warp
 
 __all__ = ["Side", "WarpSides", "fit_sides"]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its parts are loaded when they are asked for
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.identify.warps.law import Eigenpairs, Law, LogDensity
 
 __all__ = ["SturmLiouville", "sturm_liouville", "sturm_liouville_generalised_normal"]

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import procrustes
-from jepatlas.base.linear_map import LinearMap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import procrustes
+from jepatlas.core.linear_map import LinearMap
 from jepatlas.identify.checks import check_matrices
 from jepatlas.identify.warps.monotone import Monotone, fit_monotone
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.linear import Split, least_squares, procrustes
-from jepatlas.base.records import Estimate
-from jepatlas.base.stats import bootstrap
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split, least_squares, procrustes
+from jepatlas.core.records import Estimate
+from jepatlas.core.stats import bootstrap
 from jepatlas.identify.checks import check_matrices
 from jepatlas.identify.warps.monotone import fit_monotone
 from jepatlas.identify.warps.sides import WarpSides, fit_sides

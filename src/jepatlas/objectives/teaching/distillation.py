@@ -16,8 +16,8 @@ from typing import ClassVar, Literal
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
 from jepatlas.objectives.teaching.student import Student, check_weight
 from jepatlas.objectives.vision.parts import CropObjective
 
@@ -39,8 +39,9 @@ class DistillationConfig:
         check_literals(self)
         check_weight("Distillation", self.weight)
         if not 0 < self.temperature < float("inf"):
-            raise InputError(f"Distillation's temperature must be positive and finite, but {self.temperature} was "
-                             "given.")  # fmt: skip
+            raise InputError(
+                f"Distillation's temperature must be positive and finite, but {self.temperature} was given."
+            )
 
     def build(self, own: CropObjective, dim: int, told_dim: int) -> Student:
         return Student(own, Distillation(dim, told_dim, self), self.weight)

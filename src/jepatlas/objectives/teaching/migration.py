@@ -16,7 +16,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
-from jepatlas.base.config import check_literals
+from jepatlas.core.config import check_literals
 from jepatlas.objectives.teaching.running_map import RunningMap, RunningMapConfig
 from jepatlas.objectives.teaching.student import Student, check_weight
 from jepatlas.objectives.vision.parts import CropObjective

@@ -16,8 +16,8 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.records import Loss, PairedCrops
+from jepatlas.core.config import check_literals
+from jepatlas.core.records import Loss, PairedCrops
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.teaching.running_map import RunningMap, RunningMapConfig
 from jepatlas.objectives.teaching.student import check_weight

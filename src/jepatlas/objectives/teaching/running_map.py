@@ -15,8 +15,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.distributed import mean_over_processes, world_size
-from jepatlas.base.errors import InputError
+from jepatlas.core.distributed import mean_over_processes, world_size
+from jepatlas.core.errors import InputError
 
 __all__ = ["RunningMap", "RunningMapConfig"]
 
@@ -36,8 +36,10 @@ class RunningMapConfig:
 
     def __post_init__(self) -> None:
         if self.every < 1 or not 1 <= self.memory < float("inf"):
-            raise InputError(f"A map is fitted every so many steps (at least 1) and remembers at least 1, but every is "
-                             f"{self.every} and memory {self.memory}.")  # fmt: skip
+            raise InputError(
+                f"A map is fitted every so many steps (at least 1) and remembers at least 1, but every is "
+                f"{self.every} and memory {self.memory}."
+            )
         if not 0 < self.ridge < float("inf"):
             raise InputError(f"The ridge penalty must be positive and finite, but {self.ridge} was given.")
 

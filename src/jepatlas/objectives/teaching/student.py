@@ -13,8 +13,8 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Loss, PairedCrops
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Loss, PairedCrops
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.parts import CropObjective
 

@@ -16,9 +16,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from jepatlas.base.distributed import mean_over_processes
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import CropKind, Crops, Loss
+from jepatlas.core.distributed import mean_over_processes
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import CropKind, Crops, Loss
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.projectors import check_widths, expander
 

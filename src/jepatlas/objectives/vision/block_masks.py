@@ -17,8 +17,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives.vision.masks import Grid, covered, extents, joint_uniforms, own_rows, uniforms
 
 __all__ = ["AnyBlockMasks", "BlockMasks", "MultiBlockMasks"]
@@ -93,8 +93,10 @@ class MultiBlockMasks:
         for name, most in (("scale", 1.0), ("context", 1.0), ("aspect", float("inf"))):
             low, high = getattr(self, name)
             if not 0 < low <= high <= most:
-                raise InputError(f"{name} is a range, 0 < low ≤ high{'' if name == 'aspect' else ' ≤ 1'}, but "
-                                 f"{low} and {high} were given.")  # fmt: skip
+                raise InputError(
+                    f"{name} is a range, 0 < low ≤ high{'' if name == 'aspect' else ' ≤ 1'}, but "
+                    f"{low} and {high} were given."
+                )
 
     def sizes(self, grid: Grid, seed: int, step: int) -> tuple[Grid, Grid]:
         """Rows and columns of the blocks, and of the context's block, in this step."""

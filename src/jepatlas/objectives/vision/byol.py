@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch.nn.functional as F
 from torch import Tensor
 
-from jepatlas.base.records import CropKind
+from jepatlas.core.records import CropKind
 from jepatlas.objectives.vision.heads import perceptron
 from jepatlas.objectives.vision.momentum import check_momentum
 from jepatlas.objectives.vision.parts import VisionParts

@@ -8,7 +8,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.transformer import Transformer, check_transformer, sincos_positions
+from jepatlas.nn.transformer import Transformer, check_transformer, sincos_positions
 
 __all__ = ["Decoder", "DecoderConfig", "normal_patches"]
 

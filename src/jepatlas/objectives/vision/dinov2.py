@@ -14,9 +14,9 @@ from typing import ClassVar, Literal
 
 import torch
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import CropKind, Crops, Loss
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import CropKind, Crops, Loss
 from jepatlas.objectives.vision.dino_head import DINOHeadConfig
 from jepatlas.objectives.vision.distillation import MovingCentre, Sinkhorn, TemperatureConfig
 from jepatlas.objectives.vision.koleo import koleo

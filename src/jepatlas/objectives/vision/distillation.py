@@ -21,8 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.base.distributed import gather_rows, mean_over_processes
-from jepatlas.base.errors import InputError
+from jepatlas.core.distributed import gather_rows, mean_over_processes
+from jepatlas.core.errors import InputError
 
 __all__ = [
     "MovingCentre",

@@ -7,7 +7,7 @@ import itertools
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.distributed import mean_over_processes
+from jepatlas.core.distributed import mean_over_processes
 from jepatlas.objectives.pairwise import at_least_float32
 
 __all__ = ["JointBatchNorm", "perceptron"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from jepatlas.base.records import CropKind, Crops, Loss
+from jepatlas.core.records import CropKind, Crops, Loss
 from jepatlas.objectives.vision.dino_head import DINOHeadConfig
 from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig
 from jepatlas.objectives.vision.masked_distillation import MaskedDistillation, PatchMasks

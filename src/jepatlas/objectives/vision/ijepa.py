@@ -22,10 +22,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.distributed import mean_over_processes
-from jepatlas.base.patches import patch_grid, take_rows
-from jepatlas.base.records import CropKind, Crops, Loss
+from jepatlas.core.config import check_literals
+from jepatlas.core.distributed import mean_over_processes
+from jepatlas.core.patches import patch_grid, take_rows
+from jepatlas.core.records import CropKind, Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.block_masks import AnyBlockMasks, BlockMasks
 from jepatlas.objectives.vision.momentum import MomentumTwin, Rise, check_momentum, momentum_at

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from jepatlas.base.distributed import gather_rows, rank
+from jepatlas.core.distributed import gather_rows, rank
 
 __all__ = ["koleo"]
 

@@ -14,9 +14,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import CropKind, Crops, Loss
-from jepatlas.base.stats import epps_pulley_null
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.core.stats import epps_pulley_null
 from jepatlas.objectives.lejepa import LeJEPAConfig
 from jepatlas.objectives.shaping import SIGRegShaping
 from jepatlas.objectives.sigreg import SIGRegConfig
@@ -40,8 +40,10 @@ class CropLeJEPAConfig:
     def __post_init__(self) -> None:
         check_widths("LeJEPA's projector", self.projector, fewest=0)
         if self.loss.sigreg.views != "each":
-            raise InputError("Crops of one image are alike, so each is held against the Gaussian for itself: leave "
-                             "SIGReg's views at 'each'.")  # fmt: skip
+            raise InputError(
+                "Crops of one image are alike, so each is held against the Gaussian for itself: leave "
+                "SIGReg's views at 'each'."
+            )
 
     def build(self, parts: VisionParts) -> CropLeJEPA:
         return CropLeJEPA(parts, self)

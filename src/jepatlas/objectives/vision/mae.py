@@ -14,9 +14,9 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.patches import patch_grid, patches, take_rows, unit_pixels
-from jepatlas.base.records import CropKind, Crops, Loss
+from jepatlas.core.errors import InputError
+from jepatlas.core.patches import patch_grid, patches, take_rows, unit_pixels
+from jepatlas.core.records import CropKind, Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.decoder import Decoder, DecoderConfig, normal_patches
 from jepatlas.objectives.vision.masks import random_split, uniforms

@@ -16,9 +16,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.patches import patch_grid
-from jepatlas.base.records import Crops
+from jepatlas.core.errors import InputError
+from jepatlas.core.patches import patch_grid
+from jepatlas.core.records import Crops
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.dino_head import DINOHead
 from jepatlas.objectives.vision.distillation import (

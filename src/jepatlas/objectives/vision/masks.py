@@ -13,8 +13,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from jepatlas.base.distributed import rank, world_size
-from jepatlas.base.seeding import torch_generator
+from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.seeding import torch_generator
 
 __all__ = [
     "NUMBERS",

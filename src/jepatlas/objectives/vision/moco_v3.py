@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.base.distributed import gather_rows, rank
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import CropKind
+from jepatlas.core.distributed import gather_rows, rank
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import CropKind
 from jepatlas.objectives.infonce import cosine_similarity
 from jepatlas.objectives.vision.heads import perceptron
 from jepatlas.objectives.vision.momentum import check_momentum
@@ -77,6 +77,8 @@ def key_contrast(queries_bd: Tensor, keys_bd: Tensor, temperature: float) -> Ten
 def _patch_embedding(encoder: nn.Module) -> nn.Module:
     embedding = getattr(encoder, "embed", None)
     if not isinstance(embedding, nn.Module):
-        raise InputError(f"frozen_patches leaves a ViT's patch embedding as it is, but {type(encoder).__name__} has "
-                         "no module 'embed'. Leave the option out.")  # fmt: skip
+        raise InputError(
+            f"frozen_patches leaves a ViT's patch embedding as it is, but {type(encoder).__name__} has "
+            "no module 'embed'. Leave the option out."
+        )
     return embedding

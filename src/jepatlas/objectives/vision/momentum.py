@@ -13,7 +13,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 
 __all__ = ["MomentumTwin", "Rise", "check_momentum", "momentum_at"]
 

@@ -9,9 +9,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.arrays import check_latents
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import Crops, Loss
+from jepatlas.core.arrays import check_latents
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 
 __all__ = ["CropObjective", "VisionParts"]
@@ -68,8 +68,10 @@ class CropObjective(nn.Module, ABC):
 def with_tokens(encoder: nn.Module, name: str) -> Any:
     """The encoder, if it can give tokens of some patches only; others are refused by name of the objective."""
     if not hasattr(encoder, "tokens"):
-        raise InputError(f"{name} masks patches, so it needs an encoder with tokens, such as a ViT; "
-                         f"{type(encoder).__name__} has none.")  # fmt: skip
+        raise InputError(
+            f"{name} masks patches, so it needs an encoder with tokens, such as a ViT; "
+            f"{type(encoder).__name__} has none."
+        )
     return cast(Any, encoder)
 
 

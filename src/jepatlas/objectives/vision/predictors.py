@@ -21,9 +21,9 @@ from typing import ClassVar, Self
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.patches import take_rows
-from jepatlas.base.transformer import Transformer, check_transformer, sincos_positions
+from jepatlas.core.errors import InputError
+from jepatlas.core.patches import take_rows
+from jepatlas.nn.transformer import Transformer, check_transformer, sincos_positions
 
 __all__ = [
     "AnyPredictor",

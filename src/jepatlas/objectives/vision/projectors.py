@@ -6,7 +6,7 @@ import math
 
 from torch import nn
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.objectives.vision.heads import perceptron
 
 __all__ = ["check_temperature", "check_widths", "expander", "projector"]

@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from jepatlas.base.distributed import gather_rows, rank
-from jepatlas.base.records import CropKind, Crops, Loss
+from jepatlas.core.distributed import gather_rows, rank
+from jepatlas.core.records import CropKind, Crops, Loss
 from jepatlas.objectives.infonce import cosine_similarity
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.projectors import check_temperature, check_widths, projector

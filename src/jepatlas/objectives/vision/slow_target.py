@@ -13,7 +13,7 @@ from abc import abstractmethod
 import torch
 from torch import Tensor, nn
 
-from jepatlas.base.records import Crops, Loss
+from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.momentum import MomentumTwin, momentum_at
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops

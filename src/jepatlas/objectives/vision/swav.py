@@ -18,8 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.base.errors import InputError
-from jepatlas.base.records import CropKind, Crops, Loss
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import CropKind, Crops, Loss
 from jepatlas.objectives.vision.distillation import across_views, entropy, sinkhorn
 from jepatlas.objectives.vision.multicrop import embed_all
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
@@ -53,8 +53,10 @@ class SwAVConfig:
         check_temperature("SwAV's temperature", self.temperature)
         check_temperature("SwAV's smoothness", self.smoothness)
         if min(self.prototypes, self.rounds) < 1 or not 0 <= self.held <= 1:
-            raise InputError(f"SwAV needs prototypes and rounds >= 1 and a share of held steps between 0 and 1, but "
-                             f"{self.prototypes}, {self.rounds} and {self.held} were given.")  # fmt: skip
+            raise InputError(
+                f"SwAV needs prototypes and rounds >= 1 and a share of held steps between 0 and 1, but "
+                f"{self.prototypes}, {self.rounds} and {self.held} were given."
+            )
 
     def build(self, parts: VisionParts) -> SwAV:
         return SwAV(parts, self)

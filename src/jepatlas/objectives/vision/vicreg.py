@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from jepatlas.base.records import CropKind, Crops, Loss
+from jepatlas.core.records import CropKind, Crops, Loss
 from jepatlas.objectives.vicreg import VICReg, VICRegConfig
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.projectors import check_widths, expander

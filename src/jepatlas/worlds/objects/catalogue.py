@@ -10,7 +10,7 @@ import colorsys
 from collections.abc import Callable
 from typing import Literal, get_args
 
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.objects.buildings import tower
 from jepatlas.worlds.objects.household import chair, lamp, mug
 from jepatlas.worlds.objects.living import animal, tree

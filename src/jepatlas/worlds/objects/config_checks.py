@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from jepatlas.base.errors import InputError
+from jepatlas.core.errors import InputError
 from jepatlas.worlds.checks import check
 
 __all__ = ["check_angles", "check_cameras", "check_directions", "check_distinct", "check_states"]

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.base.caches import cache_folder
-from jepatlas.base.config import to_plain
-from jepatlas.base.errors import InputError, require
-from jepatlas.base.files import read_json, sha256, write_folder, write_json
+from jepatlas.core.caches import cache_folder
+from jepatlas.core.config import to_plain
+from jepatlas.core.errors import InputError, require
+from jepatlas.core.files import read_json, sha256, write_folder, write_json
 from jepatlas.worlds.mujoco_canvas import load_mujoco
 from jepatlas.worlds.objects.naming import state_columns
 from jepatlas.worlds.objects.world import RenderedObjects

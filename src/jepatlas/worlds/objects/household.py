@@ -38,8 +38,10 @@ def _arms(dice: Dice, seat_size: tuple[float, float, float], wood: Colour) -> li
     rest = dice.between(0.2, 0.35)
     sides = (-1, 1) if dice.chance(0.4) else ()
     rests = [box((0, side * wide, seat + rest), (deep, 0.06, 0.04), wood) for side in sides]
-    return [*rests, *(rod((deep * 0.8, side * wide, seat), (deep * 0.8, side * wide, seat + rest), 0.04, wood)
-                      for side in sides)]  # fmt: skip
+    return [
+        *rests,
+        *(rod((deep * 0.8, side * wide, seat), (deep * 0.8, side * wide, seat + rest), 0.04, wood) for side in sides),
+    ]
 
 
 def lamp(dice: Dice) -> list[Part]:
@@ -58,8 +60,10 @@ def _shade(dice: Dice, end: np.ndarray, cover: Colour) -> list[Part]:
         return [ball(end - [0, 0, wide * 0.5], (wide, wide, wide * 0.8), cover)]
     narrow = dice.between(0.3, 1.0)
     widths = np.linspace(wide * narrow, wide, rings)
-    return [disc(end - [0, 0, (ring + 0.5) * tall / rings], width, tall / rings / 2, cover)
-            for ring, width in enumerate(widths)]  # fmt: skip
+    return [
+        disc(end - [0, 0, (ring + 0.5) * tall / rings], width, tall / rings / 2, cover)
+        for ring, width in enumerate(widths)
+    ]
 
 
 def mug(dice: Dice) -> list[Part]:
@@ -70,8 +74,10 @@ def mug(dice: Dice) -> list[Part]:
     heights = (np.arange(rings) + 0.5) / rings
     widths = wide * (low + (1 - low) * heights + belly * np.sin(np.pi * heights))
     banded = dice.count(0, rings - 1)
-    body = [disc((0, 0, z * tall), width, tall / rings / 2, glaze if ring == banded else clay)
-            for ring, (z, width) in enumerate(zip(heights, widths, strict=True))]  # fmt: skip
+    body = [
+        disc((0, 0, z * tall), width, tall / rings / 2, glaze if ring == banded else clay)
+        for ring, (z, width) in enumerate(zip(heights, widths, strict=True))
+    ]
     surface = disc((0, 0, tall), widths[-1] * 0.85, 0.01, drink)
     return [*body, surface, *_handle(dice, float(widths.min()), tall, glaze)]
 

@@ -49,8 +49,10 @@ def tree(dice: Dice) -> list[Part]:
 def _cone(dice: Dice, trunk: float, wide: float, high: float, leaves: Colour) -> list[Part]:
     tiers = dice.count(3, 5)
     step = high / tiers
-    return [disc((0, 0, trunk + (tier + 0.5) * step), wide * (1 - tier / tiers), step * 0.5, leaves)
-            for tier in range(tiers)]  # fmt: skip
+    return [
+        disc((0, 0, trunk + (tier + 0.5) * step), wide * (1 - tier / tiers), step * 0.5, leaves)
+        for tier in range(tiers)
+    ]
 
 
 def _heap(dice: Dice, trunk: float, wide: float, high: float, leaves: Colour) -> list[Part]:

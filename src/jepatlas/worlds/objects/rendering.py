@@ -33,8 +33,10 @@ class ObjectRenderer:
         self.size = size
         self.canvas = Canvas(self.mujoco, model, size)
         self.scene = self.canvas.scene(model, MOST_PARTS)
-        self.kinds = {name: getattr(self.mujoco.mjtGeom, f"mjGEOM_{name.upper()}")
-                      for name in ("box", "capsule", "cylinder", "ellipsoid")}  # fmt: skip
+        self.kinds = {
+            name: getattr(self.mujoco.mjtGeom, f"mjGEOM_{name.upper()}")
+            for name in ("box", "capsule", "cylinder", "ellipsoid")
+        }
         self._lens()
         self._lamp()
 

@@ -52,5 +52,7 @@ def plane(dice: Dice) -> list[Part]:
 def _engines(dice: Dice, x: float, span: float, height: float) -> list[Part]:
     metal, radius, long = dice.colour(), dice.between(0.06, 0.12), dice.between(0.15, 0.3)
     places = [side * span * out for out in (0.4, 0.7)[: dice.count(0, 2)] for side in (-1, 1)]
-    return [rod((x - long, y, height - radius), (x + long * 0.5, y, height - radius), radius, metal, rounded=False)
-            for y in places]  # fmt: skip
+    return [
+        rod((x - long, y, height - radius), (x + long * 0.5, y, height - radius), radius, metal, rounded=False)
+        for y in places
+    ]

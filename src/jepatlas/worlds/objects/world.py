@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from jepatlas.base.config import check_literals
+from jepatlas.core.config import check_literals
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.drawn import DrawnWorld
 from jepatlas.worlds.objects.catalogue import CATEGORIES, Category, build, floor_colour
@@ -96,13 +96,18 @@ class RenderedObjects(DrawnWorld[ObjectRenderer]):
         """
         start, end = self.azimuth_range
         turns = (start + (end - start) * np.arange(self.azimuths) / self.azimuths) % 360
-        return np.array(list(product(
-            [CATEGORIES.index(name) for name in self.categories],
-            range(self.first_instance, self.first_instance + self.instances),
-            turns,
-            self.elevations,
-            [LIGHT_NAMES.index(name) for name in self.lights],
-        )), dtype=np.float64)  # fmt: skip
+        return np.array(
+            list(
+                product(
+                    [CATEGORIES.index(name) for name in self.categories],
+                    range(self.first_instance, self.first_instance + self.instances),
+                    turns,
+                    self.elevations,
+                    [LIGHT_NAMES.index(name) for name in self.lights],
+                )
+            ),
+            dtype=np.float64,
+        )
 
     def seen(self, states: np.ndarray, camera: int) -> np.ndarray:
         """What one of the world's cameras sees of states: (b, size, size, 3) bytes."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr
 
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.checks import check
 from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT
 from jepatlas.worlds.reacher.motion import check_trajectory

@@ -11,10 +11,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from jepatlas.base.caches import cache_folder
-from jepatlas.base.config import to_plain
-from jepatlas.base.errors import InputError
-from jepatlas.base.files import write_bytes
+from jepatlas.core.caches import cache_folder
+from jepatlas.core.config import to_plain
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import write_bytes
 
 __all__ = ["policy_path", "read_policy", "write_policy"]
 

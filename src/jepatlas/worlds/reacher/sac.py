@@ -16,8 +16,8 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from jepatlas.base.errors import require
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.errors import require
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT, draw_targets, wrap
 from jepatlas.worlds.reacher.motion import check_trajectory

@@ -19,7 +19,7 @@ from stable_baselines3 import SAC
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
-from jepatlas.base.seeding import derive, forked_rng
+from jepatlas.core.seeding import derive, forked_rng
 from jepatlas.worlds.reacher.kinematics import draw_targets
 from jepatlas.worlds.reacher.torque import OBSERVED, TorqueArms
 
@@ -68,10 +68,16 @@ def train(motion: SACMotion, console: Console) -> dict[str, Tensor]:
     )
     with _global_generators_kept(), Progress(*columns, console=console) as progress:
         model = SAC(
-            "MlpPolicy", TorqueEnv(motion.steps_per_target, motion.arc), learning_rate=1e-3, gamma=0.95,
-            learning_starts=min(1_000, steps // 4), buffer_size=steps, device="cpu", seed=seed,
+            "MlpPolicy",
+            TorqueEnv(motion.steps_per_target, motion.arc),
+            learning_rate=1e-3,
+            gamma=0.95,
+            learning_starts=min(1_000, steps // 4),
+            buffer_size=steps,
+            device="cpu",
+            seed=seed,
             policy_kwargs={"net_arch": [motion.width, motion.width]},
-        )  # fmt: skip
+        )
         model.learn(steps, callback=_Bar(progress, steps))
     return dict(model.policy.actor.state_dict())
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.base.seeding import numpy_generator
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.reacher.kinematics import draw_targets, joint_angles
 from jepatlas.worlds.reacher.motion import check_trajectory

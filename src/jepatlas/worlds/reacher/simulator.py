@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
-from jepatlas.base.errors import require
+from jepatlas.core.errors import require
 from jepatlas.worlds import mujoco_canvas
 
 __all__ = ["load_mujoco", "reacher_spec"]

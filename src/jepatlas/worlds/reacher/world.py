@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.base.config import check_literals
-from jepatlas.base.errors import InputError
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
 from jepatlas.worlds.action_world import draw_until
 from jepatlas.worlds.checks import check
 from jepatlas.worlds.drawn import DrawnWorld

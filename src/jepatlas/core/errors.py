@@ -1,0 +1,43 @@
+"""Errors that a person can act on.
+
+An `InputError` says what was wrong, where, and what to do. The command line prints it in one piece
+and exits with code 2; in Python it is a `ValueError`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
+
+__all__ = ["InputError", "MissingExtra", "did_you_mean", "require"]
+
+
+class InputError(ValueError):
+    """Something the user gave cannot be used; the message names it and says what to do."""
+
+
+class MissingExtra(InputError, ImportError):
+    """An optional dependency is needed and not installed."""
+
+
+def require(module: str, extra: str, purpose: str) -> ModuleType:
+    """Import an optional module, or say which `pip install` brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.split(".", maxsplit=1)[0]
+        missing = isinstance(error, ModuleNotFoundError) and error.name == package
+        reason = "is not installed" if missing else f"does not import here ({error})"
+        raise MissingExtra(
+            f"{purpose} needs the package '{package}', which {reason}. Run: pip install 'jepatlas[{extra}]'"
+        ) from error
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A sentence that names the nearest known word, and then all of them."""
+    known = sorted(known)
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    hint = f"Did you mean '{close[0]}'? " if close else ""
+    return f"{hint}Known: {', '.join(known)}."

@@ -1,0 +1,152 @@
+"""Files that are whole or absent: written beside, synced, renamed.
+
+A crash, a kill or a full disk at any moment leaves the previous version in place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+
+from jepatlas.core.errors import InputError
+
+__all__ = ["finite", "read_json", "sha256", "write_bytes", "write_folder", "write_json", "write_text"]
+
+SYNCS = 16  # files of a folder that are brought to the disk at a time
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace the file at `path` in one step."""
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with _clear_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(beside, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+        _sync(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    write_bytes(path, text.encode())
+
+
+@contextmanager
+def write_folder(path: Path) -> Iterator[Path]:
+    """Fill a folder beside `path`; it takes the name `path` only when all of it is on disk.
+
+    A folder of that name is exchanged for the new one in one step. Where the system cannot exchange names (not
+    Linux, some network disks), a kill between two renames leaves the previous version beside, as `.name.pid.old`.
+    """
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with _clear_errors(path):
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir(parents=True)
+        try:
+            yield beside
+            with ThreadPoolExecutor(SYNCS) as pool:  # each waits for the disk: thousands of files would, one by one
+                list(pool.map(_sync, [*beside.rglob("*"), beside]))
+            _take_name(beside, path)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        _sync(path.parent)
+
+
+def _take_name(folder: Path, path: Path) -> None:
+    """Give `folder` the name `path`; a previous folder then has the name of `folder`."""
+    if path.is_symlink() or not path.is_dir():
+        folder.replace(path)
+    elif not _exchange(folder, path):
+        _exchange_by_renames(folder, path)
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Swap two names in one step: renameat2(…, RENAME_EXCHANGE). False where there is no such call."""
+    if sys.platform != "linux" or not hasattr(libc := ctypes.CDLL(None), "renameat2"):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return libc.renameat2(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0
+
+
+def _exchange_by_renames(folder: Path, path: Path) -> None:
+    aside = path.with_name(f".{path.name}.{os.getpid()}.old")
+    path.rename(aside)
+    try:
+        folder.rename(path)
+    except OSError:
+        aside.rename(path)
+        raise
+    aside.rename(folder)
+
+
+@contextmanager
+def _clear_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        if isinstance(error, SafetensorError) and "I/O error" not in str(error):
+            raise
+        raise InputError(
+            f"Could not write {path}: {getattr(error, 'strerror', None) or error}. Nothing was changed there; "
+            "free some space or choose another place with --out."
+        ) from error
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write plain data; infinite and undefined numbers become "inf", "-inf" and "nan"."""
+    write_text(path, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {path}.") from error
+    except OSError as error:
+        raise InputError(f"{path} could not be read: {error.strerror}.") from error
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not valid JSON ({error}). Was it edited or cut short?") from error
+
+
+def finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {finite(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -1,0 +1,109 @@
+"""Every linear fit on rows, defined once, in float64. Fits are `LinearMap`s; scores take other samples than the fit.
+
+Ridge and Procrustes are those of `linear_moments`; least squares is solved on the rows, which sees finer directions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_moments import PairMoments, is_lost, procrustes_of, ridge_of
+
+__all__ = [
+    "Split",
+    "hold_out",
+    "least_squares",
+    "orthogonality_error",
+    "procrustes",
+    "r2",
+    "ridge",
+    "subsample",
+    "whitener",
+]
+
+
+def least_squares(x: np.ndarray, y: np.ndarray) -> LinearMap:
+    """W = argmin Σ‖y − W x‖² on centred rows; the smallest such W where x is rank deficient."""
+    if len(x) != len(y):
+        raise InputError(f"A map needs as many rows on both sides, but x has {len(x)} and y has {len(y)}.")
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    x_mean, y_mean = x.mean(0), y.mean(0)
+    cutoff = max(x.shape) * np.finfo(np.float64).eps  # scipy's own, without the size, takes rounding for rank
+    solution = scipy.linalg.lstsq(x - x_mean, y - y_mean, cond=cutoff, lapack_driver="gelsd")
+    assert solution is not None  # only other LAPACK drivers return None
+    return LinearMap(solution[0].T, x_mean, y_mean)
+
+
+def ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> LinearMap:
+    """W = YᵀX (XᵀX + λI)⁻¹ on centred rows; least squares where λ is lost in the rounding of XᵀX."""
+    moments = PairMoments.of(x, y)
+    return least_squares(x, y) if is_lost(moments, penalty) else ridge_of(moments, penalty)
+
+
+def procrustes(x: np.ndarray, y: np.ndarray, *, scaled: bool = False) -> LinearMap:
+    """The orthogonal (or, `scaled`, similarity) map: Q = UVᵀ where YᵀX = UΣVᵀ on centred rows; see `procrustes_of`."""
+    return procrustes_of(PairMoments.of(x, y), scaled=scaled)
+
+
+def whitener(x: np.ndarray, floor: float = 1e-12) -> LinearMap:
+    """The symmetric whitening map Cov^{−1/2}(x − mean); directions below `floor`·largest variance become zero."""
+    first = x[0].astype(np.float64)
+    shifted = x - first  # so that a constant column is exactly zero, not rounding to be blown up
+    mean = first + shifted.mean(0)
+    values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(shifted, rowvar=False)))
+    kept = values > floor * max(values[-1], np.finfo(float).tiny)
+    roots = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)
+    return LinearMap((vectors * roots) @ vectors.T, mean, np.zeros_like(mean))
+
+
+def r2(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """1 − Σ‖y − ŷ‖² / Σ‖y − mean‖², pooled over dimensions, so that a constant one does no harm; NaN if all are."""
+    if y.shape != predicted.shape:
+        raise InputError(f"y and its prediction must have one shape, but they have {y.shape} and {predicted.shape}.")
+    first = y[0].astype(np.float64)
+    y, predicted = y - first, predicted - first  # so that a constant y is exactly zero
+    weights = np.ones(len(y)) if weights is None else weights
+    mean = np.average(y, axis=0, weights=weights)
+    residual = weights @ np.square(y - predicted).sum(1)
+    total = weights @ np.square(y - mean).sum(1)
+    return float(1 - residual / total) if total > 0 else float("nan")
+
+
+def orthogonality_error(weight: np.ndarray) -> float:
+    """‖WᵀW − I‖_F / ‖I‖_F: zero for a rotation or reflection."""
+    eye = np.eye(weight.shape[1])
+    return float(np.linalg.norm(weight.T @ weight - eye) / np.linalg.norm(eye))
+
+
+class Split(NamedTuple):
+    """Rows to fit on, and other rows to score on."""
+
+    fit: np.ndarray
+    score: np.ndarray
+
+
+def hold_out(n: int, rng: np.random.Generator, *, groups: np.ndarray | None = None, share: float = 0.5) -> Split:
+    """Hold out a share of the groups (of the rows, where there are none); a group is never on both sides."""
+    labels = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    if len(labels) != n:
+        raise InputError(f"There are {n} rows to split, but {len(labels)} group labels.")
+    count = int(labels.max()) + 1 if n else 0
+    if count < 2:
+        raise InputError(f"Fitting and scoring need at least 2 groups of samples, but there is only {count}.")
+    held = rng.permutation(count)[: min(count - 1, max(1, round(share * count)))]
+    scored = np.isin(labels, held)
+    return Split(np.flatnonzero(~scored), np.flatnonzero(scored))
+
+
+def subsample(rows: np.ndarray, most: int) -> np.ndarray:
+    """At most so many of some rows, evenly spread over them.
+
+    >>> subsample(np.array([3, 4, 5, 6, 7]), 3).tolist(), subsample(np.array([3, 4]), 3).tolist()
+    ([3, 5, 7], [3, 4])
+    """
+    return rows[np.linspace(0, len(rows) - 1, max(min(most, len(rows)), 0)).round().astype(int)]

@@ -1,0 +1,67 @@
+"""The matched coupling encoder: the inverse of a coupling mixing, with its weights to be learned.
+
+Each layer leaves one half of the coordinates a as it is and undoes, on the other half b,
+    additive:  b ← b − tanh(V a)
+    affine:    b ← (b − tanh(V a)) · exp(−½ tanh(S a))
+The additive form preserves volume, so it cannot collapse, whatever the loss: compare with an MLP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from jepatlas.core.errors import InputError
+
+__all__ = ["CouplingConfig", "CouplingEncoder"]
+
+Form = Literal["additive", "affine"]
+
+
+@dataclass(frozen=True)
+class CouplingConfig:
+    kind: ClassVar[str] = "coupling"
+
+    layers: int = 8
+    """Coupling layers; as many as the mixing has, to match it."""
+    form: Form = "additive"
+    """Whether a layer shifts one half (additive, volume preserving) or also scales it (affine)."""
+
+    def build(self, in_dim: int, out_dim: int) -> nn.Module:
+        if in_dim != out_dim:
+            raise InputError(
+                f"A coupling encoder keeps the width, but it would have to go from {in_dim} to {out_dim}. "
+                "Use an MLP, or a latent width equal to the observed one."
+            )
+        return CouplingEncoder(in_dim, self.layers, self.form)
+
+
+class CouplingEncoder(nn.Module):
+    def __init__(self, dim: int, layers: int = 8, form: Form = "additive") -> None:
+        super().__init__()
+        if dim < 2 or layers < 1:
+            raise InputError(f"A coupling needs dim >= 2 and layers >= 1, but {dim} and {layers} were given.")
+        if form not in get_args(Form):
+            raise InputError(f"The form of a coupling must be 'additive' or 'affine', but '{form}' was given.")
+        half = dim // 2
+        self.sizes = (half, dim - half)
+        # The mixing's last layer is undone first.
+        self.order = [layer % 2 for layer in reversed(range(layers))]
+        self.shift = nn.ModuleList(self._linear(turn) for turn in self.order)
+        self.scale = nn.ModuleList(self._linear(turn) for turn in self.order if form == "affine")
+
+    def _linear(self, turn: int) -> nn.Linear:
+        return nn.Linear(self.sizes[turn], self.sizes[1 - turn], bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        halves = list(x.split(self.sizes, dim=-1))
+        for i, turn in enumerate(self.order):
+            kept, moved = halves[turn], halves[1 - turn]
+            moved = moved - torch.tanh(self.shift[i](kept))
+            if self.scale:
+                moved = moved * torch.exp(-0.5 * torch.tanh(self.scale[i](kept)))
+            halves[1 - turn] = moved
+        return torch.cat(halves, dim=-1)

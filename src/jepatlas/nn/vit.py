@@ -1,0 +1,169 @@
+"""The vision transformer: an image as a sequence of patches and one class token, each told where it lies.
+
+    h = pool(Transformer([c, E p₁ + s₁, …, E pₙ + sₙ])),   pool: the class token, or the mean of the patches
+
+Pixels are standardised channel by channel before they are embedded. Dim or flat images would otherwise hardly move a
+token away from its position, and a network that is judged by its own tokens finds them alike before it has begun.
+Positions sᵢ are fixed sines and cosines, so that one network reads images of any size its patches divide. Patches that
+an objective leaves out are never embedded: a share r of the tokens costs about r of the whole.
+
+Reference: "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
+
+import torch
+from torch import Tensor, nn
+
+from jepatlas.core.config import check_literals
+from jepatlas.core.errors import InputError
+from jepatlas.core.patches import patch_grid, patches, take_rows, unit_pixels
+from jepatlas.nn.transformer import Transformer, check_transformer, sincos_positions
+
+__all__ = ["ViT", "ViTConfig"]
+
+Pool = Literal["cls", "mean"]
+
+
+@dataclass(frozen=True)
+class ViTConfig:
+    kind: ClassVar[str] = "vit"
+
+    patch: int = 8
+    """Height and width of a patch, in pixels."""
+    width: int = 96
+    """Of each token, and of the latent."""
+    depth: int = 4
+    """Transformer blocks."""
+    heads: int = 3
+    """Of the attention; they share the width."""
+    mlp_ratio: float = 4.0
+    """Hidden units of a block's perceptron, in widths."""
+    pool: Pool = "cls"
+    """What the latent is: the class token's last output, or the mean of the patches'."""
+
+    def __post_init__(self) -> None:
+        check_literals(self)
+        check_transformer("A ViT", self.width, self.depth, self.heads)
+        if self.patch < 1 or int(self.width * self.mlp_ratio) < 1:
+            raise InputError(
+                f"A ViT needs a patch and hidden units of at least 1, but patch {self.patch} and an MLP "
+                f"ratio of {self.mlp_ratio} were given."
+            )
+
+    @classmethod
+    def s16(cls, pool: Pool = "cls") -> Self:
+        """ViT-S/16."""
+        return cls(patch=16, width=384, depth=12, heads=6, pool=pool)
+
+    @classmethod
+    def b16(cls, pool: Pool = "cls") -> Self:
+        """ViT-B/16."""
+        return cls(patch=16, width=768, depth=12, heads=12, pool=pool)
+
+    @classmethod
+    def l16(cls, pool: Pool = "cls") -> Self:
+        """ViT-L/16."""
+        return cls(patch=16, width=1024, depth=24, heads=16, pool=pool)
+
+    def build(
+        self, in_shape: Sequence[int], mean: Sequence[float] | None = None, std: Sequence[float] | None = None
+    ) -> ViT:
+        return ViT(in_shape, self, mean, std)
+
+
+class ViT(nn.Module):
+    """(b, 3, height, width) → (b, width)
+
+    Bytes, or numbers 0 … 1, become (x − mean) / std here; without those of the images, −1 … 1.
+    """
+
+    positions: Tensor
+    mean: Tensor
+    std: Tensor
+    constant_buffers = ("positions", "mean", "std")
+
+    def __init__(
+        self,
+        in_shape: Sequence[int],
+        config: ViTConfig | None = None,
+        mean: Sequence[float] | None = None,
+        std: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__()
+        config = config or ViTConfig()
+        if len(in_shape) != 3:
+            raise InputError(f"Pixels have the shape (channels, height, width), but {tuple(in_shape)} was given.")
+        self.channels, self.width, self.patch, self.pool = in_shape[0], config.width, config.patch, config.pool
+        self.grid = patch_grid((in_shape[1], in_shape[2]), config.patch)
+        self.embed = nn.Linear(in_shape[0] * config.patch**2, config.width)
+        self.class_token = nn.Parameter(torch.empty(config.width))
+        self.body = Transformer(config.width, config.depth, config.heads, config.mlp_ratio)
+        self.register_buffer("positions", sincos_positions(self.grid, config.width), persistent=False)
+        for name, given in (("mean", mean), ("std", std)):  # kept with the weights, which mean nothing without them
+            self.register_buffer(name, self._of_channels(name, given))
+        nn.init.xavier_uniform_(self.embed.weight)
+        nn.init.zeros_(self.embed.bias)
+        nn.init.normal_(self.class_token, std=0.02)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.pooled(self.tokens(x))
+
+    def tokens(
+        self, x: Tensor, keep: Tensor | None = None, masked: Tensor | None = None, mask_token: Tensor | None = None
+    ) -> Tensor:
+        """All tokens after the last norm, the class token first: (b, 1 + k, width).
+
+        keep: (b, k) indices of the patches that are encoded at all. masked: (b, n), where `mask_token` (width,) stands
+        in a patch's place.
+        """
+        return self.body(self._sequence(x, keep, masked, mask_token))
+
+    def layers(self, x: Tensor) -> list[Tensor]:
+        """The pooled latent after each block; the last one is that of `forward`."""
+        return [self.pooled(tokens) for tokens in self.body.each(self._sequence(x))]
+
+    def pooled(self, tokens: Tensor) -> Tensor:
+        """(b, 1 + k, width) → (b, width)"""
+        return tokens[:, 0] if self.pool == "cls" else tokens[:, 1:].mean(1)
+
+    def _sequence(
+        self, x: Tensor, keep: Tensor | None = None, masked: Tensor | None = None, mask_token: Tensor | None = None
+    ) -> Tensor:
+        if x.ndim != 4 or x.shape[1] != self.channels:
+            raise InputError(
+                f"Images have the shape (n, {self.channels}, height, width), but {tuple(x.shape)} was given."
+            )
+        cut, where = patches(x, self.patch), self._positions_of(x)
+        if keep is not None:
+            cut, where = take_rows(cut, keep), where[keep]
+        seen = self.embed(self._standard(cut))
+        if masked is not None and mask_token is not None:
+            hidden = masked if keep is None else masked.gather(1, keep)
+            seen = torch.where(hidden[..., None], mask_token.to(seen.dtype), seen)
+        first = self.class_token.to(seen.dtype).expand(len(x), 1, -1)
+        return torch.cat([first, seen + where.to(seen.dtype)], 1)
+
+    def _standard(self, cut: Tensor) -> Tensor:
+        """Pixels of patches, (b, k, channels · patch²), in standard units."""
+        mean, std = (one.repeat_interleave(self.patch**2) for one in (self.mean, self.std))
+        return (unit_pixels(cut, self.embed.weight.dtype) - mean) / std
+
+    def _of_channels(self, name: str, given: Sequence[float] | None) -> Tensor:
+        values = [0.5] * self.channels if given is None else list(given)
+        if len(values) != self.channels or (name == "std" and min(values) <= 0):
+            raise InputError(
+                f"Each of {self.channels} channels needs a mean and a positive deviation, but {given} was "
+                f"given as {name}."
+            )
+        return torch.tensor(values, dtype=torch.float32)
+
+    def _positions_of(self, x: Tensor) -> Tensor:
+        grid = patch_grid((x.shape[-2], x.shape[-1]), self.patch)
+        if grid == self.grid:
+            return self.positions
+        return sincos_positions(grid, self.width, self.grid).to(self.positions)

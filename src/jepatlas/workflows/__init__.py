@@ -1,0 +1,1 @@
+"""From files and runs to records: one package for each user task."""

@@ -1,0 +1,491 @@
+"""Agents on images, from a table to latents that `align` takes, as a person would do it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from training.small import call
+
+from jepatlas.cli.grids import make_jobs
+from jepatlas.cli.options import parse
+from jepatlas.cli.recipe_options import choose_recipe
+from jepatlas.cli.sweep import SweepVision, _directions
+from jepatlas.core.files import read_json
+from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
+from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, see
+from jepatlas.workflows.vision import collapse_verdict, latents_of, load_agent, train_and_judge
+from jepatlas.workflows.vision.reasons import beginning_left, shortcut, uniform_assignments, widest
+
+SMALL = [
+    "--size",
+    "16",
+    "--encoder.patch",
+    "4",
+    "--encoder.width",
+    "16",
+    "--encoder.depth",
+    "1",
+    "--encoder.heads",
+    "2",
+    "--batch-size",
+    "8",
+    "--steps",
+    "6",
+    "--log-every",
+    "2",
+]
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Twelve toys of two kinds in three positions, seen from the left and mirrored."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    rng, lines = np.random.default_rng(0), ["path,state,view,label,group"]
+    place = tmp_path / "toys"
+    place.mkdir()
+    for toy in range(12):
+        colour = rng.integers(80, 255, 3)
+        for turn in range(3):
+            image = np.zeros((20, 20, 3), np.uint8)
+            image[4 + 3 * turn : 10 + 3 * turn, 3 : 9 if toy % 2 else 16] = colour
+            for view, seen in (("left", image), ("right", image[:, ::-1])):
+                name = f"{toy}-{turn}-{view}.png"
+                Image.fromarray(np.ascontiguousarray(seen)).save(place / name)
+                lines.append(f"{name},{toy}-{turn},{view},{'thin' if toy % 2 else 'wide'},toy{toy}")
+    (place / "views.csv").write_text("\n".join(lines) + "\n")
+    return place
+
+
+def test_two_agents_from_a_table_to_a_map(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for view in ("left", "right"):
+        assert call("train", "vision", table, "--view", view, *SMALL, "--out", tmp_path / view) == 0
+        said = capsys.readouterr().out
+        assert "30 images to learn from, 6 held out." in said and "cannot be told: 6 held-out images" in said
+        assert call("encode", tmp_path / view, "--part", "all", "--layers", "--out", tmp_path / f"{view}.npz") == 0
+    left, right = (np.load(tmp_path / f"{view}.npz") for view in ("left", "right"))
+    assert left["h"].shape == (36, 16) and (left["ids"] == right["ids"]).all()
+    np.testing.assert_allclose(left["layer00"], left["h"], atol=1e-5)  # one block: its layer is the latent
+    assert set(left["labels"]) == {"thin", "wide"} and len(set(left["groups"])) == 12
+    words = ["align", tmp_path / "left.npz", tmp_path / "right.npz", "--out", tmp_path / "align"]
+    assert call(*words, "--share", "0.5") == 0
+    capsys.readouterr()
+    assert call(*words) == 2  # the two toys that neither has learned from
+    assert "6 held-out rows in 2 groups are too few" in capsys.readouterr().err
+
+
+def test_all_latents_mark_what_was_held_out_and_maps_are_scored_on_that(table: Path, tmp_path: Path) -> None:
+    for view in ("left", "right"):
+        words = ["--view", view, *SMALL, "--held", "0.5", "--out", tmp_path / view]
+        assert call("train", "vision", table, *words) == 0
+        assert call("encode", tmp_path / view, "--part", "all", "--out", tmp_path / f"{view}.npz") == 0
+    marks, agent = np.load(tmp_path / "left.npz")["held"], load_agent(tmp_path / "left")
+    np.testing.assert_array_equal(np.flatnonzero(marks), np.sort(agent.seen.held))
+    files = [tmp_path / "left.npz", tmp_path / "right.npz"]
+    assert call("align", *files, "--out", tmp_path / "align", "--permutations", "19") == 0
+    assert call("migrate", "probe", *files, "--out", tmp_path / "probe") in (0, 1)  # of six steps it may carry nothing
+    told = read_json(tmp_path / "align" / "records" / "align.json")["provenance"]
+    assert told["held out"] == "as the files mark" and told["pairs fitted"] == told["pairs held out"] == 18
+
+
+def test_two_agents_that_learned_nothing_are_not_better_than_the_same_networks_untrained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One step of no length, on colours behind noise. A random network on the pixels sees the noise, and praises any
+    network that takes means."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    rng, lines = np.random.default_rng(0), ["path,state,view,group"]
+    for state in range(96):
+        colour = rng.integers(60, 200, 3)
+        for view in ("left", "right"):
+            seen = np.clip(colour + 40 * rng.standard_normal((16, 16, 3)), 0, 255).astype(np.uint8)
+            Image.fromarray(seen).save(tmp_path / f"{state}-{view}.png")
+            lines.append(f"{state}-{view}.png,{state},{view},toy{state // 3}")
+    (tmp_path / "views.csv").write_text("\n".join(lines) + "\n")
+    idle = [*SMALL, "--objective", "lejepa", "--steps", "1", "--lr", "1e-12", "--held", "0.5"]
+    for seed, view in enumerate(("left", "right")):
+        words = ["--view", view, *idle, "--seed", str(seed), "--out", tmp_path / view]
+        assert call("train", "vision", tmp_path / "views.csv", *words) == 0
+        assert call("encode", tmp_path / view, "--part", "all", "--out", tmp_path / f"{view}.npz") == 0
+        arrays = dict(np.load(tmp_path / f"{view}.npz"))
+        np.testing.assert_allclose(arrays.pop("untrained"), arrays["h"], atol=1e-4)
+        np.savez(tmp_path / f"old-{view}.npz", **arrays)
+    judged = {}
+    for name in ("", "old-"):
+        files = [tmp_path / f"{name}{view}.npz" for view in ("left", "right")]
+        assert call("align", *files, "--out", tmp_path / "align", "--permutations", "19") == 0
+        record = read_json(tmp_path / "align" / "records" / "align.json")
+        judged[name] = {one["name"]: one for one in record["verdicts"]}
+    assert judged[""]["r2"]["passed"] and judged[""]["r2_beyond_untrained"]["passed"] is False
+    assert "the same networks, untrained" in judged[""]["r2_beyond_untrained"]["advice"]
+    beyond = judged["old-"]["r2_beyond_untrained"]
+    assert beyond["passed"] and "a random network on the raw input" in beyond["advice"]
+    assert "need not be training's merit" in beyond["advice"]
+
+
+def test_untrained_latents_are_those_of_the_network_before_its_first_step(table: Path, tmp_path: Path) -> None:
+    """Through a pipeline, too, and of the very rows that are encoded."""
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--lr", "1e-2", "--out", tmp_path / "run") == 0
+    agent = load_agent(tmp_path / "run")
+    before = replace(agent, objective=build_vision(agent.recipe, agent.seen).eval())
+    for words in ([], ["--pipeline", "A"], ["--part", "all"]):
+        assert call("encode", tmp_path / "run", *words, "--out", tmp_path / "h.npz") == 0
+        arrays = np.load(tmp_path / "h.npz")
+        part = "all" if "--part" in words else "held"
+        expected = latents_of(before, part, pipeline="A" if "--pipeline" in words else None)
+        np.testing.assert_allclose(arrays["untrained"], expected["h"], atol=1e-6)
+        assert arrays["untrained"].shape == arrays["h"].shape and not np.allclose(arrays["untrained"], arrays["h"])
+
+
+def test_a_folder_of_images_that_was_moved_is_named_anew_in_the_recipe(table: Path, tmp_path: Path, capsys) -> None:
+    run = tmp_path / "run"
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--out", run) == 0
+    assert call("encode", run, "--out", tmp_path / "before.npz") == 0
+    table.rename(tmp_path / "elsewhere")
+    capsys.readouterr()
+    assert call("encode", run) == 2
+    assert "If it was moved, write its new place into the recipe.yaml of the run." in capsys.readouterr().err
+    recipe = run / "recipe.yaml"
+    recipe.write_text(recipe.read_text().replace(str(table), str(tmp_path / "elsewhere")))
+    assert call("encode", run, "--out", tmp_path / "after.npz") == 0
+    before, after = (np.load(tmp_path / f"{name}.npz")["h"] for name in ("before", "after"))
+    assert (before == after).all()
+    assert call("train", "vision", "--resume", run) == 0
+
+
+def test_agents_of_a_grid_are_trained_and_judged(table: Path, tmp_path: Path) -> None:
+    """Jobs of `sweep vision`, as its processes carry them out; what is done is not done again."""
+    left, recipe = choose_recipe(["--images", "table", *SMALL], VisionRecipe())
+    recipe = parse(SweepVision, "sweep vision", left, SweepVision(recipe=recipe)).recipe
+    recipe = replace(recipe, images=ImageTable(str(table)).sealed())
+    jobs = {job.name: job.recipe for job in make_jobs(recipe, ("view=left,right", "objective=ijepa,mae"))}
+    assert set(jobs) == {f"view={view}_objective={kind}" for view in ("left", "right") for kind in ("ijepa", "mae")}
+    first, again = (train_and_judge(jobs["view=right_objective=mae"], str(tmp_path / "run")) for _ in range(2))
+    assert first == again and first["status"] == "finished"
+    assert [verdict["name"] for verdict in first["verdicts"]] == ["directions"]
+    assert load_recipe(tmp_path / "run", VisionRecipe).view == "right"
+
+
+def test_one_image_through_two_pipelines_is_two_views(table: Path, tmp_path: Path, capsys) -> None:
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--out", tmp_path / "run") == 0
+    files = {}
+    for name, words in {
+        "as it is": [],
+        "A": ["--pipeline", "A"],
+        "again": ["--pipeline", "A"],
+        "B": ["--pipeline", "B"],
+        "other": ["--pipeline", "A", "--seed", "1"],
+        "all": ["--pipeline", "A", "--part", "all"],
+    }.items():
+        assert call("encode", tmp_path / "run", *words, "--out", tmp_path / f"{name}.npz") == 0
+        files[name] = np.load(tmp_path / f"{name}.npz")
+    assert (files["A"]["h"] == files["again"]["h"]).all()
+    same = np.isin(files["all"]["ids"], files["A"]["ids"])  # an image looks the same in whatever part
+    np.testing.assert_allclose(files["all"]["h"][same], files["A"]["h"], rtol=0, atol=1e-5)
+    for name in ("as it is", "B", "other"):
+        assert not np.allclose(files["A"]["h"], files[name]["h"]) and (files["A"]["ids"] == files[name]["ids"]).all()
+    capsys.readouterr()
+    assert call("encode", tmp_path / "run", "--pipeline", "C") == 2
+    assert "There is no augmentation pipeline 'C'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("train", "vision", "--images", "objects", "--objectve", "byol"),
+        ("sweep", "vision", "--images", "objects", "--vary", "objectve=byol"),
+    ],
+)
+def test_a_misspelt_choice_is_told_which_one_was_meant(words: tuple[str, ...], capsys) -> None:
+    assert call(*words) == 2
+    assert "There is no option --objectve. Did you mean --objective?" in capsys.readouterr().err
+
+
+def test_what_is_held_out_is_the_same_for_all_views_and_whole_groups(table: Path) -> None:
+    seen = {view: see(VisionRecipe(images=ImageTable(str(table)), view=view, size=16)) for view in ("left", "right")}
+    states = {view: set(images.table.column("state")[images.held].tolist()) for view, images in seen.items()}
+    assert states["left"] == states["right"]
+    images = seen["left"]
+    groups = images.table.column("group")
+    assert not set(groups[images.held].tolist()) & set(groups[images.learnt].tolist())
+
+
+def test_a_run_that_is_resumed_is_the_same_run(table: Path, tmp_path: Path) -> None:
+    words = ["train", "vision", table, "--view", "left", *SMALL, "--checkpoint-every", "3"]
+    assert call(*words, "--out", tmp_path / "whole") == 0
+    assert call(*words, "--out", tmp_path / "cut") == 0
+    for name in ("step-6",):  # as if it had been killed after step 3
+        for file in (tmp_path / "cut" / "checkpoints" / name).iterdir():
+            file.unlink()
+        (tmp_path / "cut" / "checkpoints" / name).rmdir()
+    assert call("train", "vision", "--resume", tmp_path / "cut") == 0
+    rows = np.arange(4)
+    assert (load_agent(tmp_path / "cut").latents(rows) == load_agent(tmp_path / "whole").latents(rows)).all()
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_view_without_held_out_states_is_refused_before_training(
+    table: Path, tmp_path: Path, left: int, capsys
+) -> None:
+    seen = see(VisionRecipe(images=ImageTable(str(table)), view="right", size=16))
+    gone = seen.table.column("path")[seen.held][left:].tolist()
+    lines = (table / "views.csv").read_text().splitlines()
+    (table / "views.csv").write_text("\n".join(line for line in lines if line.split(",")[0] not in gone) + "\n")
+    assert call("train", "vision", table, "--view", "right", *SMALL, "--out", tmp_path / "run") == 2
+    assert f"to learn from and of {left} that are held out, but either needs at least 2" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_averaged_weights_are_what_is_encoded_by(table: Path, tmp_path: Path, capsys) -> None:
+    words = ["train", "vision", table, "--view", "left", *SMALL]
+    for name, more in (("plain", []), ("averaged", ["--ema", "0.5"])):
+        assert call(*words, *more, "--out", tmp_path / name) == 0
+    plain, averaged = (load_agent(tmp_path / name).latents(np.arange(4)) for name in ("plain", "averaged"))
+    assert not np.allclose(plain, averaged)
+    capsys.readouterr()
+    normed = ["--objective", "byol", "--ema", "0.5", "--out", tmp_path / "normed"]
+    assert call(*words, *normed) == 2 and "is a running statistic" in capsys.readouterr().err
+
+
+def test_a_table_that_has_changed_is_not_learned_from_any_further(table: Path, tmp_path: Path, capsys) -> None:
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--out", tmp_path / "run") == 0
+    images = load_recipe(tmp_path / "run", VisionRecipe).images
+    assert isinstance(images, ImageTable) and images.sha256
+    lines = (table / "views.csv").read_text().splitlines()
+    (table / "views.csv").write_text("\n".join(lines[:-1]) + "\n")
+    capsys.readouterr()
+    assert call("encode", tmp_path / "run") == 2
+    assert "views.csv has changed since this run began" in capsys.readouterr().err
+    (table / "views.csv").write_text("\n".join(lines).replace(",wide,", ",broad,") + "\n")  # labels may be corrected
+    assert call("encode", tmp_path / "run", "--out", tmp_path / "again.npz") == 0
+    assert "broad" in np.load(tmp_path / "again.npz")["labels"]
+
+
+def test_folders_that_list_other_images_are_refused_for_others_would_be_held_out(
+    table: Path, tmp_path: Path, capsys
+) -> None:
+    for path in table.glob("*.png"):
+        view = path.stem.rpartition("-")[2]
+        (tmp_path / "folders" / view).mkdir(parents=True, exist_ok=True)
+        path.rename(tmp_path / "folders" / view / path.name.replace(f"-{view}", ""))
+    run = tmp_path / "run"
+    assert call("train", "vision", tmp_path / "folders", "--view", "left", *SMALL, "--out", run) == 0
+    held = see(load_recipe(run, VisionRecipe)).held
+    (tmp_path / "folders" / "right" / "0-0.png").write_bytes(b"")  # a broken one is listed as before
+    assert (see(load_recipe(run, VisionRecipe)).held == held).all()
+    (tmp_path / "folders" / "right" / "0-0.png").unlink()
+    capsys.readouterr()
+    for words in (["encode", run], ["train", "vision", "--resume", run]):
+        assert call(*words) == 2
+        assert "does not list the images that it did when this run began; it has 71 now" in capsys.readouterr().err
+
+
+def test_what_broke_or_is_missing_later_is_told(table: Path, tmp_path: Path, capsys) -> None:
+    lines = (table / "views.csv").read_text().replace("left,wide,toy0", "left,,toy0")
+    (table / "views.csv").write_text(lines)
+    run = tmp_path / "run"
+    assert call("train", "vision", table, "--view", "left", *SMALL, "--out", run) == 0
+    (table / "3-1-left.png").write_bytes(b"")
+    capsys.readouterr()
+    assert call("train", "vision", "--resume", run) == 0
+    assert "1 of 36 images were left out: " in capsys.readouterr().out
+    assert call("encode", run, "--part", "all", "--json", tmp_path / "answer.json") == 0
+    notes = read_json(tmp_path / "answer.json")["notes"]
+    assert "1 of 36 images were left out: " in notes[0]
+    assert notes[1:] == ["No labels are written: the column 'label' is empty for some of these states."]
+    assert "No labels are written" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--view", "lef"], "No row has the view 'lef'. Did you mean 'left'"),
+        ([], "The images have 2 views. Choose the agent's: --view left or right."),
+        (["--view", "left", "--size", "18"], "Patches of 4 pixels do not fill images of 18."),
+        (["--view", "left", "--batch-size", "64"], "A batch of 64 is larger than the 30 images"),
+        (["--view", "left", "--objective", "ijepaa"], "--objective: there is no kind 'ijepaa'. Did you mean 'ijepa'"),
+    ],
+)
+def test_bad_input_is_said_before_anything_is_written(
+    words: list[str], message: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("train", "vision", table, *SMALL, *words, "--out", tmp_path / "run") == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_broken_image_costs_no_run_unless_it_is_to(table: Path, tmp_path: Path, capsys) -> None:
+    (table / "3-1-left.png").write_bytes(b"")
+    words = ["train", "vision", table, "--view", "left", *SMALL]
+    assert call(*words, "--strict", "--out", tmp_path / "strict") == 2
+    assert "3-1-left.png" in capsys.readouterr().err
+    assert call(*words, "--out", tmp_path / "run", "--json", tmp_path / "answer.json") == 0
+    assert "1 of 36 images were left out: " in capsys.readouterr().out
+    assert read_json(tmp_path / "answer.json")["verdicts"][0]["name"] == "directions"
+
+
+def test_latents_that_are_all_alike_have_collapsed() -> None:
+    rng = np.random.default_rng(0)
+    flat = np.ones((200, 8)) + 1e-9 * rng.standard_normal((200, 8))
+    assert collapse_verdict(flat).value == 0 and collapse_verdict(flat).passed is False
+    line = rng.standard_normal((200, 1)) * np.ones((1, 8))
+    assert collapse_verdict(line).value == pytest.approx(1) and collapse_verdict(line).passed is False
+    assert collapse_verdict(line).advice.startswith("Collapsed: latents of held-out images vary along 1.0 of 8")
+    assert collapse_verdict(rng.standard_normal((2000, 8))).value == pytest.approx(8, abs=0.1)
+
+
+def test_few_images_leave_open_whether_latents_collapsed() -> None:
+    """Two directions and a little of others: the value is above two, its interval is not."""
+    h = np.random.default_rng(0).standard_normal((20, 8)) * np.array([1, 1, 0.08, 0.08, 0, 0, 0, 0])
+    verdict = collapse_verdict(h)
+    assert verdict.low < 2 < verdict.value and verdict.passed is False
+    assert verdict.advice.startswith(f"Perhaps collapsed: {verdict.value:.1f} [{verdict.low:.1f}, {verdict.high:.1f}]")
+    assert "more held-out images" in verdict.advice
+
+
+def test_the_interval_of_directions_holds_what_more_images_would_give() -> None:
+    """Of latents along 4.4 directions: the interval contains its value, and what many images have."""
+    scales = np.array([3.0, 2.0, 1.5, 1.0, 0.7, *[0.1] * 11])
+    rng = np.random.default_rng(0)
+    truth = collapse_verdict(rng.standard_normal((20_000, 16)) * scales).value
+    found = [collapse_verdict(rng.standard_normal((80, 16)) * scales) for _ in range(60)]
+    assert all(verdict.low <= verdict.value <= verdict.high for verdict in found)
+    assert np.mean([verdict.low <= truth <= verdict.high for verdict in found]) > 0.85
+
+
+def test_linked_images_and_empty_groups_are_trained_on_with_a_cold_cache(table: Path, tmp_path: Path, capsys) -> None:
+    lines = [line.rpartition(",")[0] for line in (table / "views.csv").read_text().splitlines()[1:]]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "im").symlink_to("../toys")
+    text = "\n".join(["path,state,view,label,group", *(f"im/{line}," for line in lines)]) + "\n"
+    (tmp_path / "other" / "views.csv").write_text(text)
+    words = ["train", "vision", tmp_path / "other", "--view", "left", *SMALL]
+    assert call(*words, "--out", tmp_path / "run") == 0
+    said = capsys.readouterr().out
+    assert "29 images to learn from, 7 held out." in said and "left out" not in said  # a fifth of 36 states, not toys
+    assert call("encode", tmp_path / "run", "--out", tmp_path / "latents.npz") == 0
+    assert "groups" not in np.load(tmp_path / "latents.npz")
+    (tmp_path / "other" / "views.csv").write_text(text.replace("left,wide,", "left,wide,toy", 1))
+    capsys.readouterr()
+    assert call(*words, "--out", tmp_path / "partly") == 2
+    assert "the column 'group' is empty in 71 of 72 rows; the first is row 1, line 3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("data", "message"), [(b"", "is empty, but a"), (b"\x89PNG\r\n", "is not text in UTF-8")])
+def test_a_file_that_is_no_table_is_said_to_be_none(data: bytes, message: str, tmp_path: Path, capsys) -> None:
+    (tmp_path / "views.csv").write_bytes(data)
+    assert call("train", "vision", tmp_path / "views.csv", *SMALL, "--out", tmp_path / "run") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert message in said and "multi-view table is a CSV in UTF-8" in said and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("groups", [6, 20])
+def test_the_interval_of_directions_is_by_groups(groups: int) -> None:
+    """Rows of one object are nearly copies: it is objects that there are few or many of."""
+    scales, rng = np.array([3.0, 2.0, 1.5, 1.0, 0.7, *[0.1] * 11]), np.random.default_rng(0)
+    truth = collapse_verdict(rng.standard_normal((20_000, 16)) * scales).value
+    number = np.repeat(np.arange(groups), 20)
+    drawn = [
+        (rng.standard_normal((groups, 16))[number] + 0.2 * rng.standard_normal((len(number), 16))) * scales
+        for _ in range(40)
+    ]
+    found = [collapse_verdict(rows, number) for rows in drawn]
+    covered = sum(verdict.low <= truth <= verdict.high for verdict in found)
+    assert covered >= {6: 24, 20: 30}[groups]  # few objects do vary along fewer directions, and that is a bias
+    alone = collapse_verdict(drawn[0])
+    assert found[0].high - found[0].low > 3 * (alone.high - alone.low)
+
+
+@pytest.mark.parametrize(("rows", "groups"), [(0, 0), (1, 1), (2, 2), (3, 3), (9, 9), (40, 4)])
+def test_of_few_images_nothing_is_said(rows: int, groups: int) -> None:
+    number = np.arange(rows) % max(groups, 1)
+    verdict = collapse_verdict(np.random.default_rng(0).standard_normal((rows, 8)), number)
+    assert verdict.passed is None and "cannot be told" in verdict.advice
+
+
+def test_a_verdict_of_collapse_says_why() -> None:
+    """The published momentum leaves e^−.6 of a random beginning after 300 steps, a fast one nothing."""
+    assert beginning_left(BYOLConfig(momentum=0.996), 300).startswith(f"{np.exp(-0.6):.0%} of the slow copy")
+    assert beginning_left(BYOLConfig(momentum=0.9), 300) == beginning_left(SwAVConfig(), 300) == ""
+    flat = np.random.default_rng(0).standard_normal((40, 1)) * np.ones(8)
+    verdict = collapse_verdict(flat, why="Before the first step it was 4.2.")
+    assert verdict.advice.startswith("Collapsed") and verdict.advice.endswith("Before the first step it was 4.2.")
+    assert verdict.low == verdict.value == pytest.approx(1.0)
+
+
+def test_what_latents_are_spent_on_is_named() -> None:
+    rng = np.random.default_rng(0)
+    light, kind = np.array(["noon", "dusk"])[rng.integers(0, 2, 200)], rng.integers(0, 5, 200).astype(str)
+    columns = {"lighting": light, "label": kind, "time": np.arange(200).astype(str), "camera": np.full(200, "one")}
+    h = rng.standard_normal((200, 6)) + 20 * (light == "noon")[:, None] * np.eye(6)[2]
+    share, along = widest(h)
+    variances = np.square(np.linalg.svd(h - h.mean(0), compute_uv=False))
+    assert share == pytest.approx(variances[0] / variances.sum()) and abs(np.corrcoef(along, h[:, 2])[0, 1]) > 0.99
+    assert shortcut(along, columns).startswith("Of that, 99% is told by the column 'lighting'")
+    speed = {"speed": (h[:, 2] + rng.standard_normal(200)).round(6).astype(str)}
+    assert shortcut(along, speed).startswith("Of that, 99% is told by the column 'speed'")
+    del columns["lighting"]  # all others tell nothing of it, least of all a text with a value for every image
+    names = {"name": np.array([f"image {number}" for number in range(200)])}
+    assert shortcut(along, columns | names) == shortcut(along, {}) == shortcut(along * 0, {"lighting": light}) == ""
+
+
+@pytest.mark.parametrize(
+    ("objective", "logged", "said"),
+    [
+        (SwAVConfig(64), {"code_entropy": 4.15}, "(entropy 4.15 of ln 64 = 4.16): lower --objective.smoothness."),
+        (SwAVConfig(64), {"code_entropy": 1.87}, ""),
+        (SwAVConfig(64), {"code_entropy": "nan"}, ""),
+        (DINOConfig(), {"teacher_entropy": 6.9}, "of ln 1024 = 6.93): lower --objective.temperature.teacher."),
+        (IBOTConfig(), {"teacher_entropy": 6.9}, "of ln 1024 = 6.93): lower --objective.temperature.teacher."),
+        (IBOTConfig(), {"teacher_entropy": 3.0}, ""),
+        (BYOLConfig(), {"loss": 9.0}, ""),
+    ],
+)
+def test_uniform_assignments_are_named_with_what_sharpens_them(
+    objective: object, logged: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    assert uniform_assignments(objective, tmp_path) == "", "an agent that was taken out of another run has no metrics"
+    lines = [{"step": 1, "code_entropy": 0.0, "teacher_entropy": 0.0}, {"step": 2, **logged}]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = uniform_assignments(objective, tmp_path)
+    assert found.endswith(said) and bool(found) is bool(said)
+
+
+def test_an_agent_that_collapsed_is_told_of_uniform_assignments(table: Path, tmp_path: Path, capsys) -> None:
+    words = [
+        "--view",
+        "left",
+        *SMALL,
+        "--held",
+        "0.5",
+        "--objective",
+        "swav",
+        "--objective.smoothness",
+        "9",
+        "--lr",
+        "1",
+    ]
+    assert call("train", "vision", table, *words, "--steps", "12", "--out", tmp_path / "run") == 0
+    advice = read_json(tmp_path / "run" / "records" / "latents.json")["verdicts"][0]["advice"]
+    assert "ollapsed" in advice and "nearly uniform (entropy 4.16 of ln 64 = 4.16)" in advice
+
+
+def test_a_sweep_does_not_cross_out_what_cannot_be_told() -> None:
+    verdicts = [{"value": 3.0, "passed": passed, "advice": "Why."} for passed in (True, False, None)]
+    assert [_directions({"directions": one}) for one in verdicts] == [
+        "3.0 directions ✓",
+        "3.0 directions ✗ Why.",
+        "3.0 directions – Why.",
+    ]
+
+
+def test_an_agent_that_collapsed_is_told_of_its_slow_copy(table: Path, tmp_path: Path, capsys) -> None:
+    words = ["--view", "left", *SMALL, "--held", "0.5", "--objective", "byol", "--lr", "1", "--steps", "12"]
+    assert call("train", "vision", table, *words, "--out", tmp_path / "run") == 0
+    advice = read_json(tmp_path / "run" / "records" / "latents.json")["verdicts"][0]["advice"]
+    assert "ollapsed" in advice and "Before the first step it was" in advice
+    assert "of the slow copy that it learns from is still its random beginning" in advice

@@ -1,0 +1,374 @@
+"""Latents in every format: what is written is read back, what is broken is refused, nothing is unpickled."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+import safetensors.numpy
+import safetensors.torch
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from jepatlas.core.arrays import check_finite, check_latents, check_rows, read_arrays, write_arrays
+from jepatlas.core.errors import InputError
+
+TABLES = [".csv", ".parquet"]
+ENDINGS = [".npy", ".npz", ".safetensors", *TABLES]
+fast = settings(max_examples=25)
+dtypes = st.sampled_from([np.float64, np.float32, np.float16, np.int64, np.int32, np.uint8])
+texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=5)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("arrays")
+
+
+def matrices(rows: int = 0):
+    shapes = st.tuples(st.integers(rows, 6), st.integers(1, 13))
+    return st.tuples(dtypes, shapes).flatmap(lambda key: hnp.arrays(*key))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@given(array=matrices())
+@fast
+def test_a_matrix_in_every_format(folder: Path, ending: str, array: np.ndarray):
+    path = folder / f"h{ending}"
+    write_arrays(path, {"h": array})
+    read = read_arrays(path)
+    assert list(read) == ["h"] and read["h"].shape == array.shape
+    np.testing.assert_array_equal(read["h"], array)  # NaN and infinity are themselves
+    if ending != ".csv":
+        assert read["h"].dtype == array.dtype
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_arrays_that_are_not_contiguous(tmp_path: Path, ending: str):
+    base = np.arange(48.0).reshape(6, 8) + 0.5
+    for array in (base.T, base[::2, ::3], base[::-1], np.asfortranarray(base), base.astype(">f8")):
+        write_arrays(tmp_path / f"h{ending}", {"h": array})
+        np.testing.assert_array_equal(read_arrays(tmp_path / f"h{ending}")["h"], array)
+
+
+@pytest.mark.parametrize("ending", [".npz", ".safetensors"])
+@given(array=st.tuples(dtypes, hnp.array_shapes(min_dims=1, max_dims=4, min_side=0)).flatmap(lambda k: hnp.arrays(*k)))
+@fast
+def test_more_dimensions(folder: Path, ending: str, array: np.ndarray):
+    arrays = {"h": array, "file": array[::-1], "arr.0": array}
+    write_arrays(str(folder / f"many{ending}"), arrays)
+    read = read_arrays(str(folder / f"many{ending}"))
+    assert set(read) == set(arrays)
+    for name, expected in arrays.items():
+        np.testing.assert_array_equal(read[name], expected)
+        assert read[name].dtype == expected.dtype
+
+
+@pytest.mark.parametrize("ending", [".npz", *TABLES])
+@given(data=st.data(), as_objects=st.booleans())
+@fast
+def test_a_matrix_with_ids_and_labels(folder: Path, ending: str, data: st.DataObject, as_objects: bool):
+    h = data.draw(matrices(rows=1))
+    # a first id that no reader can take for a number: a column of ids such as 007 is one of numbers
+    ids = np.array(["id", *data.draw(st.lists(texts, min_size=len(h) - 1, max_size=len(h) - 1))])
+    label = data.draw(hnp.arrays(np.int64, len(h), elements=st.integers(-(2**63), 2**63 - 1)))
+    path = folder / f"ids{ending}"
+    write_arrays(path, {"h": h, "id": ids.astype(object) if as_objects else ids, "label": label})
+    read = read_arrays(path)
+    assert set(read) == {"h", "id", "label"}
+    np.testing.assert_array_equal(read["h"], h)
+    assert read["id"].dtype.kind == "U" and read["id"].tolist() == ids.tolist()
+    assert read["label"].dtype == np.int64 and np.array_equal(read["label"], label)  # to the last digit
+
+
+def test_two_matrices_in_a_table_keep_their_columns_in_order(tmp_path: Path):
+    rng = np.random.default_rng(0)
+    arrays = {"h": rng.normal(size=(4, 12)), "z.true": rng.normal(size=(4, 2))}
+    for ending in TABLES:
+        write_arrays(tmp_path / f"t{ending}", arrays)
+        read = read_arrays(tmp_path / f"t{ending}")
+        assert set(read) == set(arrays)
+        assert all(np.array_equal(read[name], arrays[name]) for name in arrays)
+
+
+def csv_file(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "table.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1.5,2\n3,4\n", {"h": [[1.5, 2], [3, 4]]}),
+        ("x,y\n1.5,2\n3,4\n", {"h": [[1.5, 2], [3, 4]]}),
+        ("x,name,y\n1.5,a,2\n3,b,4\n", {"h": [[1.5, 2], [3, 4]], "name": ["a", "b"]}),
+        ("h.1,label,h.0\n1,5,2\n3,6,4\n", {"h": [[2, 1], [4, 3]], "label": [5, 6]}),
+        ("\ufeff1.5,2\n3,4\n", {"h": [[1.5, 2], [3, 4]]}),  # Excel's mark is not a header
+        ("1.5,2\r\n3,4\r\n\r\n", {"h": [[1.5, 2], [3, 4]]}),  # an empty line at the end
+        ("1,2\n3,4", {"h": [[1, 2], [3, 4]]}),
+        ("0,1\n0.5,1.5\n2.5,3\n", {"h": [[0.5, 1.5], [2.5, 3]]}),  # pandas' columns without names
+        ("0,1\n1,0\n", {"h": [[0, 1], [1, 0]]}),  # which whole numbers are not
+        ("0\n1\n2\n", {"h": [[0], [1], [2]]}),
+        (",0,1\n0,0.5,1.5\n1,2.5,3\n", {"h": [[0.5, 1.5], [2.5, 3]]}),  # pandas' row index
+        ("x,y\n1,\n ,4\n", {"h": [[1, np.nan], [np.nan, 4]]}),
+        ("x,y\nnan,-inf\n1e-3,+4\n", {"h": [[np.nan, -np.inf], [1e-3, 4]]}),
+        ("x,day\n1,2021_03\n2,2021_04\n", {"h": [[1], [2]], "day": ["2021_03", "2021_04"]}),
+        (
+            "x,id\n.5,12345678901234567890\n.5,12345678901234567891\n",
+            {"h": [[0.5], [0.5]], "id": ["12345678901234567890", "12345678901234567891"]},
+        ),
+        ('x,name\n1,"a,\nb"\n', {"h": [[1]], "name": ["a,\nb"]}),
+        ("x,note\n1,\n2,\n", {"h": [[1], [2]], "note": ["", ""]}),
+        ("x,sign\n1,+-5\n2,--\n", {"h": [[1], [2]], "sign": ["+-5", "--"]}),
+        ("a,b\nx,y\n", {"a": ["x"], "b": ["y"]}),
+        ("ids,d0,d1\n7,.5,1\n8,2,3\n", {"h": [[0.5, 1], [2, 3]], "ids": [7, 8]}),
+        ("d0,groups,labels,d1\n1,5,0,2\n3,6,1,4\n", {"h": [[1, 2], [3, 4]], "groups": [5, 6], "labels": [0, 1]}),
+        ("ID,Label,d0\n7,1,.5\n8,0,2\n", {"h": [[0.5], [2]], "ID": [7, 8], "Label": [1, 0]}),
+        ("Unnamed: 0,level_0,d0\n0,0,.5\n1,1,2\n", {"h": [[0.5], [2]]}),  # row numbers, written once more by pandas
+        ("x,y,z\n1,2,3\n", {"h": [[1, 2, 3]]}),  # coordinates,
+        ("d0,d1,z\n1,2,3\n", {"h": [[1, 2]], "z": [[3]]}),  # and what is none
+        ("h,h_next,z,groups\n1,2,3,4\n", {"h": [[1]], "h_next": [[2]], "z": [[3]], "groups": [4]}),
+        ("x,episode,step,cost\n1,0,0,.5\n", {"x": [[1]], "episode": [0], "step": [0], "cost": [0.5]}),
+        ("sample_id,d0\n7,.5\n8,2\n", {"h": [[0.5], [2]], "sample_id": [7, 8]}),
+        ("UserID,d0\n7,.5\n,2\n", {"h": [[0.5], [2]], "UserID": [7, np.nan]}),
+        ("grid,d0\n.5,1\n2,3\n", {"h": [[0.5, 1], [2, 3]]}),
+        ("h.0,x,ids\n1,2,3\n", {"h": [[1]], "x": [2], "ids": [3]}),
+    ],
+)
+def test_plain_csv(tmp_path: Path, text: str, expected: dict[str, list]):
+    read = read_arrays(csv_file(tmp_path, text))
+    assert set(read) == set(expected)
+    for name, values in expected.items():
+        np.testing.assert_array_equal(read[name], np.array(values))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("\n\n", "is empty"),
+        ("x,y\n1,2\n3\n", "line 3 has 1 cells, the first has 2"),
+        ("1,2\n\n3,4\n5,6,7\n", "line 4 has 3 cells, the first has 2"),
+        ("x,x\n1,2\n", "two columns called 'x'"),
+        ("h.0,h.00\n1,2\n", "two columns called 'h.00'"),
+        (b"x,name\n1,\xff\xfe\n", "could not be read as .csv"),
+        ("x\n" + "a" * 200_000, "could not be read as .csv"),
+    ],
+)
+def test_csv_that_cannot_be_read(tmp_path: Path, text: str | bytes, message: str):
+    with pytest.raises(InputError) as caught:
+        read_arrays(csv_file(tmp_path, text))
+    assert message in str(caught.value) and "table.csv" in str(caught.value)
+
+
+class Bomb:
+    """Unpickling it leaves a trace."""
+
+    def __reduce__(self):
+        return Path.touch, (Path("unpickled"),)
+
+
+def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    bombs = np.array([Bomb(), Bomb()], dtype=object)
+    np.save("array.npy", bombs, allow_pickle=True)
+    np.savez("arrays.npz", h=np.zeros(3), bombs=bombs)
+    for name in ("bare.npy", "bare.npz", "bare.safetensors", "bare.parquet"):
+        Path(name).write_bytes(pickle.dumps(Bomb()))
+    torch.save(Bomb(), "torch.npz")
+    paths = [p for p in tmp_path.iterdir() if p.is_file()]
+    assert len(paths) == 7
+    for path in paths:
+        with pytest.raises(InputError, match=path.name):
+            read_arrays(path)
+    assert not Path("unpickled").exists()
+    np.load("array.npy", allow_pickle=True)
+    assert Path("unpickled").exists()  # the bomb was live
+
+
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors", ".parquet"])  # nothing in a CSV tells its end
+def test_a_file_cut_short_is_refused(tmp_path: Path, ending: str):
+    path = tmp_path / f"h{ending}"
+    rng = np.random.default_rng(0)
+    write_arrays(path, {"h": rng.normal(size=(50, 3))})
+    whole = path.read_bytes()
+    for length in {0, 1, 5, 9, 40, 130, len(whole) // 2, len(whole) - 9, len(whole) - 1}:
+        path.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=rf"h\{ending}"):
+            read_arrays(path)
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path):
+    path = tmp_path / "h.npz"
+    write_arrays(path, {"h": np.random.default_rng(0).normal(size=(500, 3))})
+    whole = path.read_bytes()
+    for place in range(60, len(whole) - 200, 997):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x5A]) + whole[place + 1 :])
+        with pytest.raises(InputError, match=r"h\.npz could not be read"):
+            read_arrays(path)
+
+
+def test_a_file_under_the_wrong_name(tmp_path: Path):
+    np.save(tmp_path / "a.npy", np.zeros(3))
+    np.savez(tmp_path / "b.npz", h=np.zeros(3))
+    (tmp_path / "a.npy").rename(tmp_path / "a.npz")
+    (tmp_path / "b.npz").rename(tmp_path / "b.npy")
+    with zipfile.ZipFile(tmp_path / "c.npz", "w") as archive:
+        archive.writestr("readme.txt", "not an array")
+    for name in ("a.npz", "b.npy", "c.npz"):
+        with pytest.raises(InputError, match=name):
+            read_arrays(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["h.pt", "h.pkl", "h", "h.txt"])
+def test_other_endings(tmp_path: Path, name: str):
+    (tmp_path / name).touch()
+    with pytest.raises(InputError, match=r"Known: \.npy, \.npz, \.safetensors, \.csv, \.parquet"):
+        read_arrays(tmp_path / name)
+    with pytest.raises(InputError, match="are not written"):
+        write_arrays(tmp_path / name, {"h": np.zeros(3)})
+    assert (tmp_path / name).read_bytes() == b""
+
+
+def test_capital_endings_and_missing_files(tmp_path: Path):
+    write_arrays(tmp_path / "H.NPY", {"h": np.arange(3.0)})
+    assert read_arrays(tmp_path / "H.NPY")["h"].tolist() == [0, 1, 2]
+    for place in (tmp_path / "none.npy", tmp_path / "folder.npy"):
+        (tmp_path / "folder.npy").mkdir(exist_ok=True)
+        with pytest.raises(InputError, match="There is no file"):
+            read_arrays(place)
+
+
+def test_files_of_other_programs(tmp_path: Path):
+    h = np.random.default_rng(0).normal(size=(4, 3))
+    np.savez(tmp_path / "plain.npz", h=h, z=h[:, 0])
+    np.savez_compressed(tmp_path / "packed.npz", h)
+    np.save(tmp_path / "h.npy", np.asfortranarray(h))
+    assert np.array_equal(read_arrays(tmp_path / "plain.npz")["z"], h[:, 0])
+    assert np.array_equal(read_arrays(tmp_path / "packed.npz")["arr_0"], h)
+    assert np.array_equal(read_arrays(tmp_path / "h.npy")["h"], h)
+    write_arrays(tmp_path / "ours.npz", {"h": h})
+    assert np.array_equal(np.load(tmp_path / "ours.npz")["h"], h)
+
+
+def test_bfloat16_safetensors(tmp_path: Path):
+    h = torch.randn(5, 3).bfloat16()
+    tensors = {"h": h, "z": torch.randn(5, 2, dtype=torch.float64), "label": torch.arange(5)}
+    safetensors.torch.save_file(tensors, tmp_path / "h.safetensors")
+    read = read_arrays(tmp_path / "h.safetensors")
+    for name, tensor in tensors.items():
+        assert torch.equal(torch.from_numpy(read[name]), tensor.double() if name == "h" else tensor)
+
+
+def parquet_file(tmp_path: Path, columns: dict) -> Path:
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    return tmp_path / "t.parquet"
+
+
+def test_parquet_of_other_programs(tmp_path: Path):
+    vectors = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    path = parquet_file(tmp_path, {"embedding": vectors, "id": ["a", "b", "c"], "label": [1, 2, 3]})
+    read = read_arrays(path)
+    assert set(read) == {"embedding", "id", "label"}
+    assert np.array_equal(read["embedding"], vectors) and read["id"].tolist() == ["a", "b", "c"]
+    path = parquet_file(tmp_path, {"x": [1.0, None], "y": [3, 4], "__index_level_0__": [0, 1]})
+    np.testing.assert_array_equal(read_arrays(path)["h"], [[1, 3], [np.nan, 4]])
+
+
+def test_ids_of_a_parquet_table_are_no_latents(tmp_path: Path):
+    read = read_arrays(parquet_file(tmp_path, {"ids": [4, 5], "groups": [0, 1], "d0": [1.0, 2.0]}))
+    assert read["h"].tolist() == [[1], [2]] and read["ids"].tolist() == [4, 5] and read["groups"].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("column", [["a", None], [[1.0], [1.0, 2.0]], [{"a": 1}, {"a": 2}]])
+def test_parquet_that_cannot_be_read(tmp_path: Path, column: list):
+    with pytest.raises(InputError):
+        read_arrays(parquet_file(tmp_path, {"x": [1.0, 2.0], "y": column}))
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_objects_are_not_written(tmp_path: Path, ending: str):
+    path = tmp_path / f"h{ending}"
+    for objects in ([1, "a"], ["a", None], [Bomb(), Bomb()]):
+        with pytest.raises(InputError, match="'ids' holds Python objects"):
+            write_arrays(path, {"ids": np.array(objects, dtype=object)})
+    assert not path.exists()
+
+
+def test_what_a_format_cannot_hold(tmp_path: Path):
+    h = np.zeros((3, 2))
+    cases = [
+        ("a.npy", {"h": h, "z": h}, "holds one array, but 2"),
+        ("a.safetensors", {"h": h, "id": np.array(["a", "b", "c"])}, "numbers only, but 'id'"),
+        ("a.safetensors", {"h": h.astype(complex)}, "numbers only, but 'h'"),
+        ("a.csv", {"h": np.zeros((2, 3, 4))}, "'h' has shape"),
+        ("a.csv", {"h": np.array(1.0)}, "'h' has shape"),
+        ("a.parquet", {"h": np.zeros((3, 0))}, "'h' has shape"),
+        ("a.parquet", {"h": np.array(1.0)}, "'h' has shape"),
+        ("a.csv", {"h": h, "z": h[:2]}, "'h' has 3, 'z' has 2"),
+        ("a.parquet", {"h": h, "z": h[:2]}, "'h' has 3, 'z' has 2"),
+    ]
+    for name, arrays, message in cases:
+        with pytest.raises(InputError, match=message):
+            write_arrays(tmp_path / name, arrays)
+    assert not list(tmp_path.iterdir())
+
+
+def test_check_finite_names_count_and_row():
+    array = np.zeros((5, 3))
+    check_finite("h", array)
+    check_finite("h", np.zeros((0, 3)))
+    check_finite("label", np.arange(3))
+    array[2, 1], array[4] = np.nan, [np.inf, -np.inf, 0]
+    with pytest.raises(InputError, match=r"'h' has 3 values that are NaN or infinite \(the first in row 2\)"):
+        check_finite("h", array)
+    with pytest.raises(InputError, match=r"'z' has 1 .*row 1"):
+        check_finite("z", np.array([0, np.nan]))
+    with pytest.raises(InputError, match="'h' must hold numbers"):
+        check_finite("h", np.array([["1.0", "x"]]))
+
+
+def test_check_finite_refuses_complex_numbers():
+    with pytest.raises(InputError, match=r"'h' must hold real numbers, but it holds complex128\. Give real and imag"):
+        check_finite("h", np.ones((4, 2), complex))
+
+
+@pytest.mark.parametrize("shape", [(4,), (), (4, 3, 2), (3, 2), (4, 0)])
+def test_check_latents_names_the_shape(shape: tuple[int, ...]):
+    check_latents((4, 1), 4)
+    with pytest.raises(InputError) as caught:
+        check_latents(shape, 4)
+    assert "(4, d) here, but the encoder (or projector) gave " + str(shape) in str(caught.value)
+
+
+def test_check_rows():
+    check_rows({})
+    check_rows({"h": np.zeros((3, 2)), "id": np.array(["a", "b", "c"])})
+    with pytest.raises(InputError, match="'h' has 3, 'id' has 2"):
+        check_rows({"h": np.zeros((3, 2)), "id": np.array(["a", "b"])})
+
+
+def test_a_text_among_the_columns_of_a_matrix_is_found(tmp_path: Path):
+    read = read_arrays(csv_file(tmp_path, "h.0,h.1\n1,2\n3,oops\n"))
+    with pytest.raises(InputError, match="'h' must hold numbers"):
+        check_finite("h", read["h"])
+
+
+def test_a_failed_write_keeps_the_file(tmp_path: Path):
+    write_arrays(tmp_path / "h.npy", {"h": np.ones(3)})
+    before = (tmp_path / "h.npy").read_bytes()
+    with pytest.raises(InputError):
+        write_arrays(tmp_path / "h.npy", {"h": np.array([object()])})
+    assert (tmp_path / "h.npy").read_bytes() == before
+    buffer = io.BytesIO()
+    np.save(buffer, np.ones(3))
+    assert buffer.getvalue() == before  # the bytes that numpy writes

@@ -1,0 +1,183 @@
+"""Images of every mode and size, whole and broken, through one array on disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageOps
+
+from jepatlas.core.errors import InputError
+from jepatlas.data.images import MultiViewTable, decode
+from jepatlas.data.images.pixels import read_pixels
+
+RAMP = np.tile(np.arange(0, 256, 8, dtype=np.uint8), (24, 1))  # 24 × 32
+
+
+def table_of(folder: Path, names: list[str]) -> MultiViewTable:
+    lines = ["path,state,view"] + [f"{name},s{number},left" for number, name in enumerate(names)]
+    (folder / "views.csv").write_text("\n".join(lines) + "\n")
+    return MultiViewTable.read(folder)
+
+
+def good_and_bad(folder: Path) -> MultiViewTable:
+    """Rows 0 and 4 are good; the others are cut, empty, missing."""
+    for name in ("a.png", "e.png"):
+        Image.fromarray(RAMP + ord(name[0]) % 8).save(folder / name)
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (24, 32), np.uint8)).save(folder / "cut.png")
+    (folder / "cut.png").write_bytes((folder / "cut.png").read_bytes()[:400])
+    (folder / "empty.jpg").write_bytes(b"")
+    return table_of(folder, ["a.png", "cut.png", "empty.jpg", "gone.png", "e.png"])
+
+
+def test_broken_images_are_left_out_counted_and_named(tmp_path: Path):
+    decoded = decode(good_and_bad(tmp_path), (32, 24), folder=tmp_path / "cache", threads=2)
+    assert decoded.table.column("state").tolist() == ["s0", "s4"] and len(decoded.skipped) == 3
+    assert decoded.message.startswith("3 of 5 images were left out: ")
+    for part in ("cut.png could not be read", "empty.jpg could not be read as an image: it is empty", "no such image"):
+        assert part in decoded.message
+    assert decoded.images.shape == (2, 24, 32, 3) and decoded.images.dtype == np.uint8
+    assert isinstance(decoded.images, np.memmap) and not decoded.images.flags.writeable
+    for row, letter in enumerate("ae"):
+        assert (decoded.images[row] == (RAMP + ord(letter) % 8)[..., None]).all()
+
+
+def test_strict_refuses_the_first_broken_image_and_writes_nothing(tmp_path: Path):
+    table = good_and_bad(tmp_path)
+    with pytest.raises(InputError, match=r"cut\.png could not be read"):
+        decode(table, (32, 24), folder=tmp_path / "cache", strict=True)
+    assert not list((tmp_path / "cache").iterdir())
+    decode(table, (32, 24), folder=tmp_path / "cache")
+    with pytest.raises(InputError, match=r"cut\.png could not be read"):  # also where it was decoded before
+        decode(table, (32, 24), folder=tmp_path / "cache", strict=True)
+
+
+def test_a_table_of_broken_images_only_is_refused(tmp_path: Path):
+    (tmp_path / "a.png").write_bytes(b"")
+    with pytest.raises(InputError, match=r"None of the 1 images could be read.*it is empty"):
+        decode(table_of(tmp_path, ["a.png"]), (4, 4), folder=tmp_path / "cache")
+    assert not list((tmp_path / "cache").iterdir())
+
+
+def test_what_was_decoded_is_found_again_until_something_changes(tmp_path: Path):
+    table, cache, told = good_and_bad(tmp_path), tmp_path / "cache", []
+    first = decode(table, (32, 24), folder=cache, progress=lambda done, total: told.append((done, total)))
+    assert told == [(done, 5) for done in range(1, 6)]
+    again = decode(table, (32, 24), folder=cache, progress=lambda done, total: pytest.fail("decoded again"))
+    assert again.path == first.path and np.array_equal(again.images, first.images) and again.skipped == first.skipped
+    assert decode(table, (16, 12), folder=cache).images.shape == (2, 12, 16, 3)
+    assert decode(table, (32, 24), folder=cache, fit="cover").path != first.path
+    Image.fromarray(RAMP).save(tmp_path / "empty.jpg")
+    mended = decode(table, (32, 24), folder=cache)
+    assert mended.path != first.path and len(mended.images) == 3
+
+
+def test_links_are_decoded_as_what_they_lead_to_whether_or_not_that_was_decoded(tmp_path: Path):
+    (tmp_path / "tab" / "im").mkdir(parents=True)
+    (tmp_path / "tab2").mkdir()
+    (tmp_path / "tab2" / "im").symlink_to("../tab/im")
+    Image.fromarray(RAMP).save(tmp_path / "tab" / "im" / "a.png")
+    cold = decode(table_of(tmp_path / "tab2", ["im/a.png", "im/gone.png"]), (32, 24), folder=tmp_path / "cold")
+    decode(table_of(tmp_path / "tab", ["im/a.png", "im/gone.png"]), (32, 24), folder=tmp_path / "warm")
+    warm = decode(MultiViewTable.read(tmp_path / "tab2"), (32, 24), folder=tmp_path / "warm")
+    assert np.array_equal(cold.images, warm.images) and (cold.images[0] == RAMP[..., None]).all()
+    assert len(cold.skipped) == len(warm.skipped) == 1
+
+
+def test_what_a_table_must_not_name_is_left_out_though_another_table_decoded_it(tmp_path: Path):
+    (tmp_path / "data").mkdir()
+    for name in ("secret.png", "data/a.png"):
+        Image.fromarray(RAMP).save(tmp_path / name)
+    decode(table_of(tmp_path, ["secret.png", "data/a.png"]), (32, 24), folder=tmp_path / "cache")
+    decoded = decode(table_of(tmp_path / "data", ["../secret.png", "a.png"]), (32, 24), folder=tmp_path / "cache")
+    assert decoded.table.column("state").tolist() == ["s1"]
+    assert len(decoded.skipped) == 1 and "secret.png, which lies outside" in decoded.skipped[0]
+
+
+def test_the_number_of_threads_changes_nothing(tmp_path: Path):
+    names = [f"{number}.png" for number in range(70)]  # more than one thread takes at a time
+    for number, name in enumerate(names):
+        Image.fromarray(RAMP // 2 + number).save(tmp_path / name)
+    table = table_of(tmp_path, names)
+    one, three = (decode(table, (32, 24), folder=tmp_path / str(n), threads=n).images for n in (1, 3))
+    assert np.array_equal(one, three) and (one[:, 0, 0, 0] == np.arange(70)).all()
+
+
+def test_the_users_cache_folder_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    path = decode(good_and_bad(tmp_path), (32, 24)).path
+    assert path.parent.parent == tmp_path / "user" / "jepatlas"
+    path.write_bytes(b"\x93NUMPY")
+    with pytest.raises(InputError, match=r"could not be read .* Delete it"):
+        decode(MultiViewTable.read(tmp_path), (32, 24))
+
+
+def test_modes_are_brought_to_one(tmp_path: Path):
+    grey = Image.fromarray(RAMP)
+    sixteen = Image.fromarray(RAMP.astype(np.uint16) * 257)
+    modes = {
+        "palette.png": "P",
+        "cmyk.tif": "CMYK",
+        "rgb.png": "RGB",
+        "rgba.png": "RGBA",
+        "la.png": "LA",
+        "one.png": "1",
+    }
+    given = {name: grey.convert(mode) for name, mode in modes.items()}
+    for name, image in (given | {"grey.png": grey, "sixteen.png": sixteen, "sixteen.tif": sixteen}).items():
+        image.save(tmp_path / name)
+        rgb, alone = read_pixels(tmp_path / name), read_pixels(tmp_path / name, mode="grey")
+        assert rgb.shape == (24, 32, 3) and alone.shape == (24, 32) and rgb.dtype == np.uint8
+        if name != "one.png":
+            assert abs(rgb.astype(int) - RAMP[..., None]).max() <= 1, name
+            assert abs(alone.astype(int) - RAMP).max() <= 1, name
+
+
+def test_what_is_transparent_is_laid_on_black(tmp_path: Path):
+    pixels = np.full((2, 2, 4), 200, np.uint8)
+    pixels[0, :, 3], pixels[1, :, 3] = 0, 255
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    assert read_pixels(tmp_path / "a.png")[:, 0, 0].tolist() == [0, 200]
+    palette = Image.fromarray(np.array([[0, 1]], np.uint8), mode="P")
+    palette.putpalette([9, 9, 9, 200, 200, 200])
+    palette.save(tmp_path / "p.png", transparency=0)
+    assert read_pixels(tmp_path / "p.png")[0, :, 0].tolist() == [0, 200]
+
+
+def test_images_of_unknown_range_are_refused(tmp_path: Path):
+    Image.fromarray(RAMP.astype(np.float32)).save(tmp_path / "a.tif")
+    with pytest.raises(InputError, match=r"a\.tif could not be read as an image: its pixels are 32-bit numbers"):
+        read_pixels(tmp_path / "a.tif")
+
+
+def test_images_come_to_a_size_whole_or_in_proportion(tmp_path: Path):
+    wide = np.zeros((8, 24), np.uint8)
+    wide[:, 8:16] = 255  # the middle third is a white square
+    Image.fromarray(wide).save(tmp_path / "a.png")
+    stretched, covered = (
+        read_pixels(tmp_path / "a.png", mode="grey", size=(8, 8), fit=f) for f in ("stretch", "cover")
+    )
+    assert stretched.shape == covered.shape == (8, 8)
+    assert (covered == 255).all() and stretched[:, 0].max() == 0 and stretched[:, 4].min() == 255
+
+
+@pytest.mark.data
+def test_real_photos_that_are_decoded_small_look_as_they_do_large():
+    """JPEG's own reduction, against decoding all of it."""
+    photo = sorted((Path(os.environ["JEPATLAS_DATA"]) / "eth80" / "images").glob("*.jpg"))[0]
+    with Image.open(photo) as file:
+        side = max(4, min(file.size) // 5)
+        expected = np.asarray(file.convert("RGB").resize((side, side), Image.Resampling.BICUBIC)).astype(int)
+    assert abs(read_pixels(photo, size=(side, side)) - expected).mean() < 3
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_photographs_come_upright_as_pillow_brings_them(tmp_path: Path, orientation: int):
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 9, 3), dtype=np.uint8))
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    image.save(tmp_path / "photo.png", exif=exif)
+    with Image.open(tmp_path / "photo.png") as file:
+        np.testing.assert_array_equal(read_pixels(tmp_path / "photo.png"), np.asarray(ImageOps.exif_transpose(file)))

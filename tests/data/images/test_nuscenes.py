@@ -1,0 +1,264 @@
+"""nuScenes' tables and folders, written here as they are published, whole and with what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from jepatlas.core.errors import InputError
+from jepatlas.data.images import MultiViewTable, read_nuscenes, split_states
+from jepatlas.recipes import NuScenes
+
+CAMERAS = ("CAM_FRONT", "CAM_BACK", "CAM_FRONT_LEFT")
+Tables = dict[str, list[dict[str, Any]]]
+
+
+def tables() -> Tables:
+    """Two scenes of three samples, three cameras and a lidar; each sensor also has a sweep between key frames."""
+    sensors = [*CAMERAS, "LIDAR_TOP"]
+    found: Tables = {
+        "log": [{"token": "log0", "location": "boston-seaport", "vehicle": "n008", "date_captured": "2018-08-01"}],
+        "scene": [{"token": f"sc{s}", "name": f"scene-000{s}", "log_token": "log0", "nbr_samples": 3} for s in (0, 1)],
+        "sample": [
+            {"token": f"sa{s}{t}", "timestamp": 10**15 + 10 * s + t, "scene_token": f"sc{s}", "prev": ""}
+            for s in (0, 1)
+            for t in range(3)
+        ],
+        "sensor": [
+            {"token": f"se-{name}", "channel": name, "modality": "camera" if "CAM" in name else "lidar"}
+            for name in sensors
+        ],
+        "calibrated_sensor": [
+            {
+                "token": f"ca{s}-{name}",
+                "sensor_token": f"se-{name}",
+                "translation": [0, 0, 0],
+                "rotation": [1, 0, 0, 0],
+                "camera_intrinsic": [],
+            }
+            for s in (0, 1)
+            for name in sensors
+        ],
+    }
+    found["sample_data"] = [
+        {
+            "token": f"sd{sample['token']}-{name}-{key}",
+            "sample_token": sample["token"],
+            "ego_pose_token": "",
+            "calibrated_sensor_token": f"ca{sample['scene_token'][-1]}-{name}",
+            "timestamp": sample["timestamp"],
+            "fileformat": "jpg",
+            "is_key_frame": key,
+            "height": 4,
+            "width": 6,
+            "prev": "",
+            "next": "",
+            "filename": f"{'samples' if key else 'sweeps'}/{name}/"
+            f"{sample['token']}.{'jpg' if 'CAM' in name else 'bin'}",
+        }
+        for sample in reversed(found["sample"])
+        for name in sensors
+        for key in (True, False)
+    ]
+    return found
+
+
+def write(folder: Path, given: Tables, version: str = "v1.0-mini") -> Path:
+    """Images of key frames of cameras are written; nothing else is needed, and nothing else is there."""
+    (folder / version).mkdir(parents=True)
+    for name, records in given.items():
+        (folder / version / f"{name}.json").write_text(json.dumps(records))
+    for number, record in enumerate(given["sample_data"]):
+        if record["is_key_frame"] and "CAM" in record["filename"]:
+            (folder / record["filename"]).parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.full((4, 6, 3), number, np.uint8)).save(folder / record["filename"])
+    return folder
+
+
+def test_cameras_are_paired_by_sample(tmp_path: Path):
+    table = read_nuscenes(write(tmp_path, tables()))
+    assert isinstance(table, MultiViewTable) and len(table) == 6 * 3 and table.views == sorted(CAMERAS)
+    front, back = table.pairs("CAM_FRONT", "CAM_BACK")
+    assert table.column("state")[front].tolist() == table.column("state")[back].tolist()
+    assert table.column("state")[front].tolist() == ["sa00", "sa01", "sa02", "sa10", "sa11", "sa12"]  # in time
+    assert table.column("group")[front].tolist() == ["scene-0000"] * 3 + ["scene-0001"] * 3
+    assert set(table.column("location")) == {"boston-seaport"}
+    assert table.column("path")[front[0]] == "samples/CAM_FRONT/sa00.jpg"
+    assert table.images(front, mode="grey").shape == (6, 4, 6)
+
+
+def test_some_cameras_and_one_of_several_versions(tmp_path: Path):
+    write(tmp_path, tables())
+    (tmp_path / "v1.0-test").mkdir()
+    (tmp_path / "v1.0-test" / "sample_data.json").write_text("[]")
+    with pytest.raises(InputError, match=r"several: v1.0-mini, v1.0-test. Choose one \(--images.version\)"):
+        read_nuscenes(tmp_path)
+    table = read_nuscenes(tmp_path, "v1.0-mini", cameras=["CAM_BACK"])
+    assert table.views == ["CAM_BACK"] and len(table) == 6
+    with pytest.raises(InputError, match=r"no camera 'CAM_BAK'. Did you mean 'CAM_BACK'"):
+        read_nuscenes(tmp_path, "v1.0-mini", cameras=["CAM_BAK"])
+    with pytest.raises(InputError, match=r"no folder .*v1\.0-trainval"):
+        read_nuscenes(tmp_path, "v1.0-trainval")
+
+
+def test_a_recipe_reads_its_cameras_and_misses_no_other(tmp_path: Path):
+    write(tmp_path, tables())
+    (tmp_path / "samples" / "CAM_BACK" / "sa01.jpg").unlink()
+    with pytest.raises(InputError, match="1 of 18 images are missing"):
+        NuScenes(str(tmp_path)).read()
+    named = NuScenes(str(tmp_path), cameras=("CAM_FRONT", "CAM_FRONT_LEFT")).read()
+    assert named.views == ["CAM_FRONT", "CAM_FRONT_LEFT"] and len(named) == 12
+
+
+def test_splits_keep_scenes_whole(tmp_path: Path):
+    table = read_nuscenes(write(tmp_path, tables()))
+    fit, score = split_states(table, 0.5, seed=0)
+    assert not set(table.column("group")[fit]) & set(table.column("group")[score]) and len(fit) == len(score) == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "field", "message"),
+    [
+        ("sample_data", 0, "sample_token", "token 'sdsa12-CAM_FRONT-True' refers to sample_token 'gone'"),
+        ("sample_data", 0, "calibrated_sensor_token", "'gone', which calibrated_sensor.json does not have"),
+        ("calibrated_sensor", 0, "sensor_token", "calibrated_sensor.json: token 'ca0-CAM_FRONT' refers"),
+        ("sample", 0, "scene_token", "sample.json: token 'sa00' refers to scene_token 'gone', which scene.json"),
+        ("scene", 1, "log_token", "scene.json: token 'sc1' refers to log_token 'gone'"),
+        ("sample_data", 0, "filename", "token 'sdsa12-CAM_FRONT-True' names gone, but .* 1 of 18 images are missing"),
+    ],
+)
+def test_references_to_what_is_missing_are_named(tmp_path: Path, name: str, number: int, field: str, message: str):
+    write(tmp_path, tables())
+    given = tables()
+    given[name][number][field] = "gone"
+    (tmp_path / "v1.0-mini" / f"{name}.json").write_text(json.dumps(given[name]))
+    with pytest.raises(InputError, match=message):
+        read_nuscenes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[{", "not valid JSON"),
+        ("{}", "no table of nuScenes"),
+        ('[{"name": 1}]', "no table of nuScenes"),
+        ('[{"token": "a"}]', "token 'a' has no is_key_frame"),
+        ("[]", "has no key frame of a camera"),
+    ],
+)
+def test_tables_that_are_none_are_refused(tmp_path: Path, text: str, message: str):
+    write(tmp_path, tables())
+    (tmp_path / "v1.0-mini" / "sample_data.json").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_nuscenes(tmp_path)
+
+
+def test_missing_tables_and_images_are_named(tmp_path: Path):
+    with pytest.raises(InputError, match="should have one folder of nuScenes tables, but there is none"):
+        read_nuscenes(tmp_path)
+    write(tmp_path, tables())
+    (tmp_path / "samples" / "CAM_BACK" / "sa01.jpg").unlink()
+    with pytest.raises(InputError, match=r"token 'sdsa01-CAM_BACK-True' names samples/CAM_BACK/sa01\.jpg"):
+        read_nuscenes(tmp_path)
+    (tmp_path / "v1.0-mini" / "scene.json").unlink()
+    with pytest.raises(InputError, match=r"There is no file .*scene\.json"):
+        read_nuscenes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "message"),
+    [
+        ("sample_data", {"filename": None}, r"sample_data\.json: token 'new' has the filename null, but that must be"),
+        ("sample_data", {"filename": ""}, "token 'new' has the filename \"\", but that must name something"),
+        ("sample_data", {"filename": "/a\0.jpg"}, "token 'new' has the filename .* but that must name something"),
+        ("sample_data", {"filename": "a" * 999}, "token 'new' names aaa.* 1 of 19 images are missing"),
+        ("sample_data", {"filename": "../a.jpg"}, r"_data\.json: token 'new' names \.\./a\.jpg, which lies outside"),
+        ("sample_data", {"filename": "/etc/motd"}, r"_data\.json: token 'new' names /etc/motd, which lies outside"),
+        ("sample_data", {"is_key_frame": None}, "'new' has the is_key_frame null, but that must be true or false"),
+        ("sample_data", {"sample_token": ["sa00"]}, r'has the sample_token \["sa00"\], but that must be text'),
+        ("sample_data", {"calibrated_sensor_token": {}}, "has the calibrated_sensor_token {}, but that must be text"),
+        ("sample_data", {"token": ["a"]}, r"sample_data\.json is no table of nuScenes: .* but entry 48 is .*…"),
+        ("sample_data", {"token": None}, r"sample_data\.json is no table of nuScenes: .* but entry 48 is .*…"),
+        ("sensor", {"channel": None, "modality": "camera"}, r"sensor\.json: token 'new' has the channel null, but"),
+        ("sensor", {"channel": 3, "modality": "camera"}, r"sensor\.json: token 'new' has the channel 3, but that"),
+        ("scene", "scene-0000", r'scene\.json is no table of nuScenes: .* but entry 2 is "scene-0000"\.'),
+        ("log", None, r"log\.json is no table of nuScenes: .* but entry 1 is null\."),
+        ("sample", {"token": "sa00", "timestamp": 1}, r"sample\.json: entry 6 has the token 'sa00', and so has"),
+    ],
+)
+def test_entries_that_are_none_are_named(tmp_path: Path, name: str, entry: Any, message: str):
+    write(tmp_path, tables())
+    given: dict[str, list[Any]] = dict(tables())
+    if name == "sample_data":  # an image of a sample of its own
+        given["sample"].append({**given["sample"][0], "token": "other"})
+        entry = {**given[name][0], "sample_token": "other", "token": "new", **entry}
+    given[name].append({"token": "new", **entry} if isinstance(entry, dict) else entry)
+    for table in (name, "sample"):
+        (tmp_path / "v1.0-mini" / f"{table}.json").write_text(json.dumps(given[table]))
+    with pytest.raises(InputError, match=message):
+        read_nuscenes(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("sample", "timestamp", None),
+        ("sample", "scene_token", []),
+        ("scene", "name", None),
+        ("scene", "name", " "),
+        ("scene", "log_token", 7),
+        ("log", "location", None),
+        ("calibrated_sensor", "sensor_token", {"a": 1}),
+    ],
+)
+def test_fields_that_hold_something_else_are_named(tmp_path: Path, name: str, field: str, value: Any):
+    write(tmp_path, tables())
+    given = tables()
+    given[name][0][field] = value
+    (tmp_path / "v1.0-mini" / f"{name}.json").write_text(json.dumps(given[name]))
+    with pytest.raises(
+        InputError, match=rf"{name}\.json: token '{given[name][0]['token']}' has the {field} .*, but that"
+    ):
+        read_nuscenes(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["null", "3", '"a"', '{"token": "a"}'])
+@pytest.mark.parametrize("name", ["sensor", "scene"])
+def test_tables_that_are_no_lists_are_refused(tmp_path: Path, name: str, text: str):
+    write(tmp_path, tables())
+    (tmp_path / "v1.0-mini" / f"{name}.json").write_text(text)
+    with pytest.raises(
+        InputError, match=rf"{name}\.json is no table of nuScenes: that is a list .* but it holds {text}"
+    ):
+        read_nuscenes(tmp_path)
+
+
+def test_a_second_key_frame_of_a_sample_and_camera_is_refused(tmp_path: Path):
+    write(tmp_path, tables())
+    given = tables()["sample_data"]
+    path = tmp_path / "v1.0-mini" / "sample_data.json"
+    path.write_text(json.dumps([*given, {**given[0], "token": "again"}]))
+    both = "tokens 'sdsa12-CAM_FRONT-True' and 'again' are both key frames of sample 'sa12' from CAM_FRONT"
+    with pytest.raises(InputError, match=both):
+        read_nuscenes(tmp_path)
+    path.write_text(json.dumps([*given, given[0]]))  # a record that is there twice is one record
+    assert len(read_nuscenes(tmp_path)) == 18
+
+
+def test_folders_that_are_links_are_followed(tmp_path: Path):
+    write(tmp_path / "far", tables())
+    (tmp_path / "here" / "samples").mkdir(parents=True)
+    (tmp_path / "whole").mkdir()
+    for name in ("here", "whole"):
+        (tmp_path / name / "v1.0-mini").symlink_to("../far/v1.0-mini")
+    for camera in CAMERAS:
+        (tmp_path / "here" / "samples" / camera).symlink_to(tmp_path / "far" / "samples" / camera)
+    (tmp_path / "whole" / "samples").symlink_to("../far/samples")
+    expected = read_nuscenes(tmp_path / "far").images(np.arange(18))
+    for name in ("here", "whole"):
+        assert (read_nuscenes(tmp_path / name).images(np.arange(18)) == expected).all()

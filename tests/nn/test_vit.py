@@ -1,0 +1,218 @@
+"""The vision transformer, against its definition written out token by token; what it skips, and what it costs."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from jepatlas.core.errors import InputError
+from jepatlas.core.patches import patches
+from jepatlas.nn import ViT, ViTConfig
+from jepatlas.nn.transformer import sincos_positions
+from jepatlas.training.flops import counted_flops
+
+TINY = ViTConfig(patch=4, width=16, depth=2, heads=2, mlp_ratio=2.0)
+
+
+def pictures(count: int = 3, size: tuple[int, int] = (16, 12)) -> Tensor:
+    return torch.rand(count, 3, *size, generator=torch.Generator().manual_seed(0))
+
+
+def vit(pool: Any = "cls", size: tuple[int, int] = (16, 12)) -> ViT:
+    torch.manual_seed(0)
+    network = ViTConfig(4, 16, 2, 2, 2.0, pool).build((3, *size), mean=(0.5, 0.4, 0.2), std=(0.5, 0.2, 0.3))
+    with torch.no_grad():  # norms and biases that do something
+        for parameter in network.parameters():
+            parameter.add_(0.1 * torch.randn_like(parameter))
+    return network
+
+
+def position(row: float, column: float, width: int) -> np.ndarray:
+    quarter = width // 4
+    found = []
+    for place in (row, column):
+        for turn in (math.sin, math.cos):
+            found += [turn(place / 10000 ** (i / quarter)) for i in range(quarter)]
+    return np.array(found)
+
+
+def norm(x: np.ndarray, weights: dict[str, np.ndarray], name: str) -> np.ndarray:
+    centred = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-6)
+    return centred * weights[f"{name}.weight"] + weights[f"{name}.bias"]
+
+
+def linear(x: np.ndarray, weights: dict[str, np.ndarray], name: str) -> np.ndarray:
+    return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
+
+
+def attention(x: np.ndarray, weights: dict[str, np.ndarray], name: str, heads: int) -> np.ndarray:
+    size = x.shape[1] // heads
+    q, k, v = np.split(linear(x, weights, f"{name}.qkv"), 3, axis=1)
+    out = np.zeros_like(x)
+    for head in range(heads):
+        part = slice(head * size, (head + 1) * size)
+        for i in range(len(x)):
+            scores = np.exp([q[i, part] @ k[j, part] / math.sqrt(size) for j in range(len(x))])
+            out[i, part] = sum(s * v[j, part] for j, s in enumerate(scores / scores.sum()))
+    return linear(out, weights, f"{name}.out")
+
+
+def reference(network: ViT, image: np.ndarray, kept: list[int] | None = None) -> list[np.ndarray]:
+    """The tokens after each block, and after the last norm, of one image."""
+    weights = {name: value.double().numpy() for name, value in network.state_dict().items()}
+    rows, columns = image.shape[1] // 4, image.shape[2] // 4
+    tokens = [weights["class_token"]]
+    for i in range(rows * columns) if kept is None else kept:
+        r, c = divmod(i, columns)
+        pixels = image[:, 4 * r : 4 * r + 4, 4 * c : 4 * c + 4] - np.array([0.5, 0.4, 0.2])[:, None, None]
+        pixels = (pixels / np.array([0.5, 0.2, 0.3])[:, None, None]).reshape(-1)
+        tokens.append(linear(pixels, weights, "embed") + position(r, c, 16))
+    x, found = np.stack(tokens), []
+    gelu = np.vectorize(lambda value: value * (1 + math.erf(value / math.sqrt(2))) / 2)
+    for block in (f"body.blocks.{i}" for i in range(2)):
+        x = x + attention(norm(x, weights, f"{block}.norms.0"), weights, block, 2)
+        hidden = gelu(linear(norm(x, weights, f"{block}.norms.1"), weights, f"{block}.mlp.0"))
+        x = x + linear(hidden, weights, f"{block}.mlp.2")
+        found.append(x)
+    return [*found, norm(x, weights, "body.norm")]
+
+
+def test_tokens_are_those_of_the_definition():
+    network, x = vit(), pictures()
+    keep = torch.tensor([[0, 5, 11], [1, 2, 3], [4, 7, 10]])
+    whole, part = network.tokens(x).detach().numpy(), network.tokens(x, keep=keep).detach().numpy()
+    for i, image in enumerate(x.double().numpy()):
+        np.testing.assert_allclose(whole[i], reference(network, image)[-1], atol=2e-5)
+        np.testing.assert_allclose(part[i], reference(network, image, keep[i].tolist())[-1], atol=2e-5)
+
+
+def test_the_scale_of_pixels_goes_with_the_weights():
+    network, x = vit(), pictures()
+    other = ViTConfig(4, 16, 2, 2, 2.0).build((3, 16, 12))
+    other.load_state_dict(network.state_dict())
+    assert torch.equal(other(x), network(x))
+    assert torch.equal(other((255 * x).byte()), other((255 * x).byte() / 255))  # bytes, or what they stand for
+    plain = TINY.build((3, 16, 12))
+    assert torch.equal(plain.mean, torch.full((3,), 0.5)) and torch.equal(plain.std, plain.mean)  # −1 … 1
+    with pytest.raises(InputError, match="3 channels needs a mean and a positive deviation"):
+        TINY.build((3, 16, 12), (0.5, 0.5, 0.5), (0.1, 0.0, 0.1))
+
+
+@pytest.mark.parametrize("pool", ["cls", "mean"])
+def test_the_latent_is_the_class_token_or_the_mean_of_the_patches(pool: str):
+    network, x = vit(pool), pictures()
+    layers = network.layers(x)
+    for i, image in enumerate(x.double().numpy()):
+        blocks = reference(network, image)
+        expected = [tokens[0] if pool == "cls" else tokens[1:].mean(0) for tokens in (blocks[0], blocks[-1])]
+        for layer, latent in zip(layers, expected, strict=True):
+            np.testing.assert_allclose(layer[i].detach().numpy(), latent, atol=2e-5)
+    assert torch.equal(network(x), layers[-1])
+
+
+@pytest.mark.parametrize(
+    ("config", "published"),
+    [(ViTConfig.s16(), 21_665_664), (ViTConfig.b16(), 85_798_656), (ViTConfig.l16(), 303_301_632)],
+)
+def test_published_sizes(config: ViTConfig, published: int):
+    """The published networks learn their positions, which are fixed here: 197 of them."""
+    with torch.device("meta"):
+        network = config.build((3, 224, 224))
+    assert network.grid == (14, 14)
+    assert sum(p.numel() for p in network.parameters()) + 197 * config.width == published
+
+
+def test_patches_that_are_left_out_cost_nothing():
+    network, x = ViTConfig().build((3, 64, 64)), torch.rand(2, 3, 64, 64)
+
+    def flops(kept: int) -> int:
+        with counted_flops() as counter:
+            network.tokens(x, keep=torch.arange(kept).expand(2, -1))
+        return counter.get_total_flops()
+
+    assert flops(16) < 0.27 * flops(64)
+    assert flops(32) < 0.52 * flops(64)
+
+
+def test_a_masked_patch_is_not_seen_and_its_place_is():
+    network, x = vit(), pictures(1)
+    token = torch.randn(16)
+    masked = torch.zeros(1, 12, dtype=torch.bool)
+    masked[0, [2, 7]] = True
+    changed = x.clone()
+    changed[:, :, :4, 8:12] = 0.3  # patch 2
+    with_token = network.tokens(x, masked=masked, mask_token=token)
+    assert torch.equal(with_token, network.tokens(changed, masked=masked, mask_token=token))
+    assert not torch.allclose(with_token, network.tokens(x))
+    # two masked patches differ by their places alone, and only where places are told apart
+    assert not torch.allclose(with_token[0, 1 + 2], with_token[0, 1 + 7])
+    part = network.tokens(x, torch.tensor([[2, 3]]), masked, token)
+    assert torch.equal(part, network.tokens(changed, torch.tensor([[2, 3]]), masked, token))
+
+
+def test_positions_of_another_grid_cover_the_native_one():
+    native, finer = sincos_positions((4, 4), 16), sincos_positions((12, 12), 16, (4, 4))
+    # the middle of three finer patches is the native patch itself
+    torch.testing.assert_close(finer.view(12, 12, 16)[1::3, 1::3].flatten(0, 1), native)
+    torch.testing.assert_close(sincos_positions((2, 2), 16, (4, 4))[3].double(), torch.tensor(position(2.5, 2.5, 16)))
+
+
+def test_any_size_that_the_patch_divides():
+    network = vit()
+    assert network(pictures(2, (8, 8))).shape == (2, 16)
+    with pytest.raises(InputError, match="patches of 4 × 4 pixels, but they are 10 × 8"):
+        network(pictures(2, (10, 8)))
+
+
+def test_bytes_and_shares_are_the_same_picture():
+    network = vit()
+    x = (pictures() * 255).to(torch.uint8)
+    assert torch.equal(network(x), network(x.float() / 255))
+    assert network.double()(x).dtype == torch.float64
+
+
+def test_patches_are_cut_row_by_row():
+    x = torch.arange(2 * 3 * 4 * 6).reshape(2, 3, 4, 6)
+    cut = patches(x, 2)
+    assert cut.shape == (2, 6, 12)
+    assert torch.equal(cut[1, 4].reshape(3, 2, 2), x[1, :, 2:4, 2:4])
+
+
+def test_every_weight_has_a_gradient_by_either_pool():
+    for pool in ("cls", "mean"):
+        network = vit(pool)
+        (network(pictures()) * torch.randn(3, 16)).sum().backward()
+        assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in network.parameters())
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"heads": 5}, "its heads divide"),
+        ({"width": 6, "heads": 3}, "that 4 and"),
+        ({"depth": 0}, "depth 0"),
+        ({"patch": 0}, "patch 0"),
+        ({"mlp_ratio": 0.0}, "ratio"),
+        ({"pool": "max"}, "max"),
+    ],
+)
+def test_bad_settings_are_refused(config: dict[str, Any], words: str):
+    with pytest.raises(InputError, match=words):
+        ViTConfig(**config)
+
+
+def test_what_is_no_picture_is_refused():
+    with pytest.raises(InputError, match="channels, height, width"):
+        TINY.build((16, 16))
+    with pytest.raises(InputError, match="15 × 16"):
+        TINY.build((3, 15, 16))
+    vit = TINY.build((3, 16, 16))
+    for shape in ((2, 1, 16, 16), (3, 16, 16)):
+        with pytest.raises(InputError, match=re.escape(f"shape (n, 3, height, width), but {shape} was given")):
+            vit(torch.zeros(shape))

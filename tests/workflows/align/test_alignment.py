@@ -1,0 +1,229 @@
+"""An alignment says what it found: something, nothing, nothing beyond the raw input, or nothing that could be said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import get_args
+
+import numpy as np
+import pytest
+from workflows.align.models import Models, matched, study
+
+from jepatlas.align import RidgeMap, RobustMap, pca_control, split_rows, time_blocks
+from jepatlas.core.files import finite
+from jepatlas.core.linear import r2
+from jepatlas.workflows.align import Alignment, Latents, MapKind, Matched, Study, align, fit_map
+from jepatlas.workflows.align.evidence import MAIN
+
+MODELS = Models.draw()
+
+
+def verdicts(found: Alignment) -> dict[str, bool | None]:
+    return {verdict.name: verdict.passed for verdict in found.record.verdicts}
+
+
+@pytest.mark.parametrize("kind", get_args(MapKind))
+def test_every_kind_of_map_is_found_between_rotated_copies(kind: MapKind):
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    b = MODELS.a @ turn + 3
+    fitted = fit_map(kind, MODELS.a[:80], b[:80])
+    assert r2(b[80:], fitted.map_.apply(MODELS.a[80:])) > 0.999
+
+
+def test_a_penalty_is_chosen_without_splitting_groups():
+    """Copies of a row on both sides would let the penalty be too small."""
+    rng = np.random.default_rng(0)
+    a, b = (np.repeat(rng.standard_normal((12, 8)), 10, axis=0) for _ in range(2))
+    groups = np.repeat(np.arange(12), 10)
+    norms = [np.linalg.norm(fit_map("ridge", a, b, given).map_.weight) for given in (groups, None)]
+    assert norms[0] < 0.5 * norms[1]
+
+
+def test_related_models_are_aligned():
+    found = align(matched(MODELS.a, MODELS.b, labels=MODELS.label), "ridge", study(160))
+    assert found.record.title == "ada → ben"
+    assert found.record.summary.startswith("A linear map tells ben from ada with held-out R² 0.9")
+    assert "--raw-a and --raw-b tell" in found.record.summary and "right" in found.record.summary
+    passed = verdicts(found)
+    assert passed["r2"] and passed["cka_debiased"] and passed["pairs_beyond_dimensions"]
+    assert not {"r2_beyond_pca", "distrusted"} & passed.keys()
+    assert found.record.provenance["pairs fitted"] == found.record.provenance["pairs held out"] == 80
+    np.testing.assert_allclose(found.map.apply(MODELS.a[:1]), MODELS.b[:1], atol=0.6)
+
+
+def test_independent_gaussians_are_plainly_not_aligned():
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((500, 384)) for _ in range(2))
+    found = align(matched(a, b), "ridge", study(500, replicates=4))
+    assert found.record.summary.startswith("Nothing is aligned: a linear map tells ben from ada no better than chance")
+    assert not any(found.evidence[n].verdict.passed for n in ("r2", "cka_debiased", "dsc", "nos_10", "mutual_knn"))
+    assert verdicts(found)["pairs_beyond_dimensions"] is False
+
+
+def test_controls_stand_beside_the_models():
+    """What is told is what PCA of the raw input tells as well: the models are that PCA."""
+    one, noise = study(160), np.random.default_rng(1).standard_normal(MODELS.raw.shape)
+    raws = MODELS.raw, MODELS.raw + 0.5 * noise
+    a, b = (pca_control(raw, 2, one.split.fit) for raw in raws)
+    both = Matched(Latents("ada", a, raw=raws[0]), Latents("ben", b, raw=raws[1]))
+    found = align(both, "ridge", one)
+    assert list(found.controls) == ["PCA of the raw input", "a random network on the raw input"]
+    control = found.controls["PCA of the raw input"]
+    assert control["r2"].estimate.value == pytest.approx(found.evidence["r2"].estimate.value, abs=1e-6)
+    assert verdicts(found)["r2_beyond_pca"] is False
+    assert "PCA of the raw input may give as much: " in found.record.summary
+    beyond = next(verdict for verdict in found.record.verdicts if verdict.name == "r2_beyond_pca")
+    assert beyond.advice.startswith("It is not beyond doubt that the models align better than PCA of the raw input")
+    rows = found.record.tables[1]["rows"]
+    assert [row[0] for row in rows] == ["the models", *found.controls] and all("shuffled" in row[1] for row in rows)
+
+
+def test_models_that_see_more_than_the_raw_input_alone():
+    noise = np.random.default_rng(1).standard_normal((2, 160, 30))  # raw inputs that have nothing in common
+    both = Matched(Latents("ada", MODELS.a, raw=noise[0]), Latents("ben", MODELS.b, raw=noise[1]))
+    found = align(both, "ridge", study(160))
+    assert verdicts(found)["r2_beyond_pca"] and verdicts(found)["r2_beyond_untrained"]
+    assert "A random network on the raw input gives less" in found.record.summary
+
+
+def test_a_control_that_gives_more_is_said_to():
+    """Models that have forgotten most of an input that both see."""
+    rng = np.random.default_rng(3)
+    raw = rng.standard_normal((160, 4))
+    a, b = (raw @ rng.standard_normal((4, 4)) + 2 * rng.standard_normal((160, 4)) for _ in range(2))
+    both = Matched(Latents("ada", a, raw=raw), Latents("ben", b, raw=raw))
+    found = align(both, "ridge", study(160))
+    assert found.evidence["r2"].estimate.high < found.controls["PCA of the raw input"]["r2"].estimate.low
+    assert "PCA of the raw input gives more: " in found.record.summary
+    beyond = next(verdict for verdict in found.record.verdicts if verdict.name == "r2_beyond_pca")
+    assert beyond.advice.startswith("The models align worse than PCA of the raw input (R² ")
+
+
+def test_the_same_networks_untrained_stand_in_the_place_of_a_random_one():
+    """Models that have learned nothing align as they did before, whatever a random network on noise does."""
+    noise = np.random.default_rng(1).standard_normal((2, 160, 30))
+    a, b = (
+        Latents(name, h, raw=raw, untrained=h + 1e-9)
+        for name, h, raw in (("ada", MODELS.a, noise[0]), ("ben", MODELS.b, noise[1]))
+    )
+    found = align(Matched(a, b), "ridge", study(160))
+    assert list(found.controls) == ["PCA of the raw input", "the same networks, untrained"]
+    judged = {one.name: one for one in found.record.verdicts}
+    assert judged["r2_beyond_pca"].passed and judged["r2_beyond_untrained"].passed is False
+    assert "owe nothing to training" in judged["r2_beyond_untrained"].advice
+    assert "The same networks, untrained, may give as much: " in found.record.summary
+    one_sided = align(Matched(a, replace(b, untrained=None)), "ridge", study(160, replicates=2))
+    beyond = next(one for one in one_sided.record.verdicts if one.name == "r2_beyond_untrained")
+    assert list(one_sided.controls)[1] == "a random network on the raw input"
+    assert beyond.passed and "need not be training's merit" in beyond.advice and "'untrained'" in beyond.advice
+    alone = align(Matched(replace(a, raw=None), replace(b, raw=None)), "ridge", study(160, replicates=2))
+    assert list(alone.controls) == ["the same networks, untrained"]
+
+
+def test_the_shape_of_the_map_informs():
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    turn[0] *= -np.sign(np.linalg.det(turn))
+    white = np.linalg.solve(np.linalg.cholesky(np.cov(MODELS.a.T)), MODELS.a.T).T
+    found = align(matched(white, white @ turn.T), "procrustes", study(160, replicates=2))
+    shape = {
+        one.name: one
+        for one in found.record.verdicts
+        if one.name in ("orthogonality", "effective_rank", "determinant_sign")
+    }
+    assert shape["determinant_sign"].value == -1 and "a reflection" in shape["determinant_sign"].advice
+    assert shape["effective_rank"].value == pytest.approx(4) and shape["orthogonality"].value < 1e-6
+    assert all(one.passed is None for one in shape.values())
+    narrow = align(matched(white, white[:, :2]), "ridge", study(160, replicates=2))
+    assert "determinant_sign" not in verdicts(narrow) and "orthogonality" in verdicts(narrow)
+
+
+def test_only_what_is_asked_for_is_measured():
+    found = align(matched(MODELS.a, MODELS.b), "ridge", study(160, replicates=2), metrics=("nos_1",))
+    assert set(found.evidence) == {*MAIN, "nos_1"} and len(found.record.tables[0]["rows"]) == len(MAIN) + 1
+
+
+def test_a_robust_map_is_also_scored_on_the_pairs_that_are_trusted():
+    b = MODELS.b.copy()
+    wrong = np.random.default_rng(1).permutation(160)[:48]  # in both halves
+    b[wrong] = np.roll(b[wrong], 1, axis=0)
+    found = align(matched(MODELS.a, b), "robust", study(160, replicates=4))
+    trusted = next(verdict for verdict in found.record.verdicts if verdict.name == "r2_trusted")
+    assert found.evidence["r2"].estimate.value < 0.7 and trusted.low > 0.9
+    assert trusted.null == found.evidence["r2"].null.mean
+    assert "of 80 held-out pairs" in trusted.advice and 45 < trusted.n < 70
+    strangers = np.random.default_rng(3).standard_normal((160, 4))
+    alone = align(matched(strangers, MODELS.b), "robust", study(160, replicates=4))
+    none = next(verdict for verdict in alone.record.verdicts if verdict.name == "r2_trusted")
+    assert none.n == 80 and none.value < 0.1  # nothing is chosen where there is nothing to choose by
+
+
+def test_mismatched_pairs_are_distrusted_and_named():
+    b = MODELS.b.copy()
+    one = study(160)
+    wrong = one.split.fit[:20]
+    b[wrong] = np.roll(b[wrong], 1, axis=0)
+    found = align(matched(MODELS.a, b), "robust", one)
+    share = len(found.record.arrays["distrusted"]) / 80
+    assert f"{share:.0%} of the fitted pairs are distrusted. Held-out pairs are scored as" in found.record.summary
+    distrusted = next(verdict for verdict in found.record.verdicts if verdict.name == "distrusted")
+    assert distrusted.passed is False and distrusted.value == pytest.approx(0.25, abs=0.05)
+    assert f"look at {', '.join(map(str, np.sort(wrong)[:3]))}" in distrusted.advice and "…" in distrusted.advice
+    assert len(set(wrong) & set(found.record.arrays["distrusted"].tolist())) >= 18  # a wrong partner may fit by chance
+    ids = np.array([f"s{row}" for row in range(160)])
+    by_id = align(matched(MODELS.a, b, ids=ids), "robust", replace(one, replicates=2))
+    np.testing.assert_array_equal(by_id.record.arrays["distrusted"], ids[found.record.arrays["distrusted"]])
+
+
+def test_degenerate_latents_are_verdicts_and_no_errors():
+    """Constant dimensions, lost rank, fewer pairs than dimensions: each is said, and something else is still told."""
+    constant = MODELS.a.copy()
+    constant[:, 1] = 7
+    assert verdicts(found := align(matched(constant, MODELS.b), "ridge", study(160)))["constant_source"] is False
+    assert found.record.summary.startswith("A linear map tells")
+    flat = MODELS.a[:, :1] @ np.ones((1, 3))
+    assert verdicts(align(matched(flat, MODELS.b), "ridge", study(160)))["source_rank"] is False
+    wide = np.hstack([MODELS.a, np.random.default_rng(0).standard_normal((160, 90))])
+    assert verdicts(align(matched(wide, MODELS.b), "ridge", study(160)))["pairs_beyond_dimensions"] is False
+
+
+@pytest.mark.parametrize("kind", ["ridge", "procrustes", "robust"])
+def test_nothing_can_be_told_of_what_does_not_vary(kind: MapKind):
+    one = study(160, replicates=2)
+    found = align(matched(MODELS.a, np.ones((160, 3))), kind, one)
+    assert found.record.summary.startswith("Nothing is aligned: ben does not vary in the held-out rows")
+    assert verdicts(found)["constant_target"] is False
+    blind = align(matched(np.ones((160, 3)), MODELS.b), kind, one)
+    assert blind.record.summary.startswith("Nothing is aligned") and verdicts(blind)["constant_source"] is False
+
+
+def test_too_few_shuffles_or_shifts_leave_it_undecided():
+    few = align(matched(MODELS.a, MODELS.b), "ridge", study(160, permutations=4, replicates=4))
+    assert few.record.summary.startswith("Undecided whether a linear map tells ben from ada (held-out R² 0.9")
+    assert "with 4 shuffles p cannot be below 0.2: --permutations 19 would do" in few.record.summary
+    rng = np.random.default_rng(0)
+    a, b = (np.cumsum(rng.standard_normal((600, 3)), axis=0) for _ in range(2))
+    blocks = Study(split_rows(600, rng, blocks=100), time_blocks(600, 100), 100, replicates=4)
+    walks = align(matched(a, b), "ridge", blocks)
+    assert "6 time blocks allow only 5 shifts" in walks.record.summary and verdicts(walks)["r2"] is None
+    assert "shifted pairs" in walks.record.tables[0]["columns"]
+
+
+def test_a_robust_fit_is_told_the_groups():
+    """Copies of a row on both sides would let the penalty be too small."""
+    rng = np.random.default_rng(0)
+    a, b = (np.repeat(rng.standard_normal((12, 8)), 10, axis=0) for _ in range(2))
+    groups = np.repeat(np.arange(12), 10)
+    expected = RobustMap(RidgeMap(standardise=True)).fit(a, b, groups).map_.weight
+    np.testing.assert_array_equal(fit_map("robust", a, b, groups).map_.weight, expected)
+
+
+def test_better_than_chance_is_not_yet_told():
+    """A rotation cannot shrink: of a target of 0.45 times the size it leaves 1.5 times the variance, the mean once."""
+    found = align(matched(MODELS.a, 0.45 * MODELS.a[:, ::-1]), "procrustes", study(160))
+    assert found.evidence["r2"].verdict.passed and found.evidence["r2"].estimate.value < 0
+    assert found.record.summary.startswith("The rows belong together, but this map does not tell ben from ada")
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    first, second = (align(matched(MODELS.a, MODELS.b), "ridge", study(160)) for _ in range(2))
+    assert finite(first.record.to_json()["verdicts"]) == finite(second.record.to_json()["verdicts"])

@@ -1,0 +1,189 @@
+"""Latents from files of every kind, and rows brought together by their ids."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from workflows.align.models import FORMATS, Models, write
+
+from jepatlas.core.errors import InputError
+from jepatlas.workflows.align.latents import Latents, read_latents, read_one
+from jepatlas.workflows.align.matched import match
+
+MODELS = Models.draw(rows=20)
+IDS = np.array([f"state {i}" for i in range(20)])
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_gives_the_same_latents(kind: str, tmp_path: Path):
+    given = {"ids": np.arange(20), "labels": MODELS.group} if kind != "npy" else {}
+    found = read_latents(write(tmp_path / f"ada.{kind}", h=MODELS.a, **given))
+    assert found.name == "ada"
+    np.testing.assert_array_equal(found.h, MODELS.a)
+    assert (found.ids is None) == (kind == "npy")
+    for key, array in given.items():
+        np.testing.assert_array_equal(getattr(found, key), array)
+
+
+@pytest.mark.parametrize("kind", ["txt", "npy", "npz", "csv", "parquet"])
+def test_what_is_missing_comes_from_files_of_its_own(kind: str, tmp_path: Path):
+    path = tmp_path / f"ids.{kind}"
+    if kind == "txt":
+        path.write_text("\n".join(IDS))
+    else:
+        write(path, ids=IDS)
+    found = read_latents(write(tmp_path / "ada.npz", h=MODELS.a, ids=np.arange(20)), ids=path)
+    np.testing.assert_array_equal(found.ids, IDS)  # rather than those in the file of the latents
+
+
+def test_a_table_of_one_column_is_one_value_a_row(tmp_path: Path):
+    (path := tmp_path / "groups.csv").write_text("object\n" + "\n".join(map(str, range(20))))
+    np.testing.assert_array_equal(read_latents(write(tmp_path / "ada.npy", h=MODELS.a), groups=path).groups, range(20))
+
+
+def test_layers_come_in_their_order_and_the_last_is_the_latent(tmp_path: Path):
+    layers = {f"layer{i}": np.full((5, 2), float(i)) for i in (10, 2, 1)}
+    found = read_latents(write(tmp_path / "ada.npz", **layers))
+    assert list(found.layers) == ["layer1", "layer2", "layer10"]
+    assert (found.h == 10).all()
+    assert (read_latents(write(tmp_path / "ben.npz", h=np.zeros((5, 1)), **layers)).h == 0).all()
+
+
+def test_rows_are_brought_together_by_ids_with_all_that_is_known_of_them():
+    """Each row of b lies where its partner in a does, whatever the order of the files."""
+    order = np.random.default_rng(1).permutation(20)
+    layers = {"layer0": 2 * MODELS.b[order], "layer1": MODELS.b[order]}
+    a = Latents("ada", MODELS.a, IDS, MODELS.group, MODELS.label)
+    b = Latents("ben", MODELS.b[order], IDS[order], MODELS.group[order], MODELS.label[order], MODELS.raw[order], layers)
+    found = match(a, b)
+    np.testing.assert_array_equal(found.a.h, MODELS.a)
+    np.testing.assert_array_equal(found.b.h, MODELS.b)
+    np.testing.assert_array_equal(found.b.raw, MODELS.raw)
+    np.testing.assert_array_equal(found.b.layers["layer0"], 2 * MODELS.b)
+    np.testing.assert_array_equal(found.labels, MODELS.label)
+    np.testing.assert_array_equal(found.rows(np.array([3, 1])).groups, MODELS.group[[3, 1]])
+    assert not found.has_raw
+
+
+@pytest.mark.parametrize("kind", ["npz", "safetensors", "csv", "parquet"])
+def test_untrained_latents_are_rows_like_all_others(kind: str, tmp_path: Path):
+    rows = np.random.default_rng(1).permutation(20)
+    marks = {"ids": np.arange(20), "held": np.arange(20) > 9}
+    a = read_latents(write(tmp_path / f"ada.{kind}", h=MODELS.a, untrained=2 * MODELS.a, **marks))
+    b = read_latents(write(tmp_path / f"ben.{kind}", h=MODELS.b[rows], untrained=3 * MODELS.b[rows], ids=rows))
+    found = match(a, b)
+    some = found.rows(np.array([3, 1])).b.untrained
+    assert found.has_untrained and not found.has_raw and found.held is not None
+    assert found.a.untrained is not None and some is not None
+    np.testing.assert_allclose(found.a.untrained, 2 * MODELS.a)
+    np.testing.assert_allclose(some, 3 * MODELS.b[[3, 1]])
+
+
+def test_states_that_only_one_has_are_left_out_where_that_is_asked_for():
+    """The first is missing in b, the last two in a; what both say of the others must still agree."""
+    order = np.random.default_rng(1).permutation(np.arange(1, 20))
+    a = Latents("ada", MODELS.a[:18], IDS[:18], labels=MODELS.label[:18])
+    b = Latents("ben", MODELS.b[order], IDS[order], labels=MODELS.label[order], raw=MODELS.raw[order])
+    with pytest.raises(
+        InputError, match=r"^1 id of a is missing in b: state 0\. .* --intersect \(in Python intersect=True\)"
+    ):
+        match(a, b)
+    found = match(a, b, intersect=True)
+    np.testing.assert_array_equal(found.a.h, MODELS.a[1:18])
+    np.testing.assert_array_equal(found.b.h, MODELS.b[1:18])
+    np.testing.assert_array_equal(found.b.raw, MODELS.raw[1:18])
+    assert found.about == {"left out of a": 1, "left out of b": 2}
+    assert found.missed == ["States that only one of the two has are left out: 1 of ada, 2 of ben."]
+    assert found.rows(np.arange(3)).left_out == (1, 2)
+    whole = match(Latents("ada", MODELS.a, IDS), Latents("ben", MODELS.b, IDS), intersect=True)
+    assert len(whole.a.h) == 20 and not whole.about and not whole.missed
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        (IDS, np.char.upper(IDS), "share none of their 20 and 20 states, but at least 16 .*'state 0' and 'STATE 0'"),
+        (np.arange(20), np.arange(5, 25), "ada and ben share 15 of their 20 and 20 states, but at least 16 are needed"),
+        (None, None, "ada and ben have no ids, so nothing says which states they share"),
+        (np.arange(20) // 2, np.arange(20), "10 ids occur more than once in a"),
+    ],
+)
+def test_too_few_shared_states(a: np.ndarray | None, b: np.ndarray | None, message: str):
+    with pytest.raises(InputError, match=message):
+        match(Latents("ada", MODELS.a, a), Latents("ben", MODELS.b, b), intersect=True)
+
+
+def test_what_only_the_target_knows_is_known():
+    found = match(Latents("ada", MODELS.a), Latents("ben", MODELS.b, groups=MODELS.group, labels=MODELS.label))
+    assert found.groups is MODELS.group and found.labels is MODELS.label
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ({"h": MODELS.a[:9]}, {}, r"ada has 9 rows and ben has 20: which belong together\? .*--ids"),
+        ({"ids": IDS}, {}, "ada has ids, but ben has none"),
+        ({}, {"ids": IDS}, "ben has ids, but ada has none"),
+        ({"ids": IDS}, {"ids": np.arange(20)}, "a text never equals a number"),
+        ({"ids": np.arange(20)}, {"ids": np.arange(3, 23)}, "3 ids of a are missing in b: 0, 1, 2"),
+        ({"ids": np.arange(20) // 2}, {"ids": np.arange(20)}, "10 ids occur more than once in a: 0, 1, 2, 3, 4 and 5"),
+        ({"ids": np.where(np.arange(20) < 2, np.nan, 1.0)}, {"ids": np.arange(20)}, r"missing \(NaN\) in 2 rows"),
+        ({"groups": MODELS.group}, {"groups": MODELS.group[::-1]}, "disagree on the groups of 16 of 20 states"),
+        ({"labels": MODELS.label}, {"labels": MODELS.group}, "disagree on the labels of 20 of 20 states"),
+    ],
+)
+def test_rows_that_do_not_belong_together(a: dict[str, Any], b: dict[str, Any], message: str):
+    ada: dict[str, Any] = {"h": MODELS.a} | a
+    with pytest.raises(InputError, match=message):
+        match(Latents("ada", **ada), Latents("ben", MODELS.b, **b))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x": MODELS.a}, "has no array 'h'.*Found: x"),
+        ({"h": MODELS.a[:, 0]}, r"ada: latents must be a matrix with one row per state, not \(20,\)"),
+        ({"h": MODELS.a[:, :0]}, "must be a matrix"),
+        ({"h": np.where(np.eye(20, 4) > 0, np.nan, 1)}, r"'ada: h' has 4 values .* NaN or infinite .*row 0"),
+        ({"h": IDS[:, None]}, "must hold numbers"),
+        ({"h": MODELS.a, "labels": MODELS.label[:7]}, "there are 20 latents, but 7 rows of labels"),
+        ({"h": MODELS.a, "sample_id": IDS}, "has 'sample_id', which is not read. Call it 'ids'"),
+        ({"h": MODELS.a, "userIDs": np.arange(20.0)}, "has 'userIDs', which is not read"),
+        ({"h": MODELS.a, "ids": MODELS.a}, r"ids must be one value per row, but its shape is \(20, 4\)"),
+        ({"h": MODELS.a, "ids": np.array(3)}, r"ids must be one value per row, but its shape is \(\)"),
+        ({"h": MODELS.a, "raw": np.array(3.0)}, "there are 20 latents, but no rows of raw"),
+        ({"h": MODELS.a, "untrained": MODELS.a[:, :3]}, r"ada: 'untrained' must .* shape \(20, 4\) .* it is \(20, 3\)"),
+        ({"h": MODELS.a, "untrained": MODELS.a[:7]}, "there are 20 latents, but 7 rows of untrained"),
+        ({"h": MODELS.a, "untrained": MODELS.a * np.inf}, "'ada: untrained' has 80 values that are NaN or infinite"),
+        ({"h": MODELS.a, "layer0": np.array(3.0)}, "there are 20 latents, but no rows of layer0"),
+        ({"h": MODELS.a, "layer0": MODELS.a * np.nan}, "'ada: layer0' has 80 values that are NaN"),
+    ],
+)
+def test_files_that_are_refused(arrays: dict[str, np.ndarray], message: str, tmp_path: Path):
+    with pytest.raises(InputError, match=message):
+        read_latents(write(tmp_path / "ada.npz", **arrays))
+
+
+def test_other_ids_beside_ids_and_arrays_that_are_none_are_let_be(tmp_path: Path):
+    beside = write(
+        tmp_path / "ada.npz", h=MODELS.a, ids=np.arange(20), sample_id=IDS, grid=MODELS.a, centroid=MODELS.a[:, 0]
+    )
+    np.testing.assert_array_equal(read_latents(beside).h, MODELS.a)
+    fractions = write(tmp_path / "ben.npz", h=MODELS.a, grid=MODELS.a, centroid=MODELS.a[:, 0])
+    assert read_latents(fractions).ids is None
+    (tmp_path / "cleo.csv").write_text("sample_id,d0,d1\n1,.5,2\n2,.5,3\n")
+    with pytest.raises(InputError, match="has 'sample_id', which is not read"):
+        read_latents(tmp_path / "cleo.csv")
+
+
+def test_files_of_one_array_that_are_refused(tmp_path: Path):
+    with pytest.raises(InputError, match=r"There is no file .*absent.txt"):
+        read_one(tmp_path / "absent.txt")
+    (tmp_path / "latin.txt").write_bytes("grün".encode("latin-1"))
+    with pytest.raises(InputError, match=r"latin.txt is not a text in UTF-8"):
+        read_one(tmp_path / "latin.txt")
+    with pytest.raises(InputError, match=r"must hold one array, but it holds ids, labels"):
+        read_one(write(tmp_path / "two.npz", ids=IDS, labels=MODELS.label))

@@ -1,0 +1,301 @@
+"""Certificates of files: anybody's latents, made outside the package with plain numpy, judged on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jepatlas.cli import main
+from jepatlas.core.arrays import write_arrays
+from jepatlas.report import read_chapters
+
+Arrays = dict[str, np.ndarray]
+Encode = Callable[[np.ndarray], np.ndarray]
+Captured = pytest.CaptureFixture[str]
+RHO = 0.9
+
+
+def world(rows: int = 1500, dim: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(1)
+    z, noise = rng.standard_normal((2, rows, dim))
+    return z, RHO * z + np.sqrt(1 - RHO**2) * noise
+
+
+def rotate(z: np.ndarray) -> np.ndarray:
+    return z @ np.linalg.qr(np.random.default_rng(2).standard_normal((z.shape[1],) * 2))[0]
+
+
+def file_of(folder: Path, encode: Encode, rows: int = 1500, dim: int = 2, truth: bool = True) -> str:
+    z, z_next = world(rows, dim)
+    path = folder / "latents.npz"
+    if truth:
+        np.savez(path, h=encode(z), h_next=encode(z_next), z=z)
+    else:
+        np.savez(path, h=encode(z), h_next=encode(z_next))
+    return str(path)
+
+
+def answer(words: list[str], capsys: Captured) -> tuple[int, dict[str, Any]]:
+    code = main(["certify", *words, "--json", "-"])
+    out = json.loads(capsys.readouterr().out)
+    return code, out | {"by_name": {verdict["name"]: verdict for verdict in out["verdicts"]}}
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.safetensors", "a.csv", "a.parquet"])
+def test_a_rotation_is_one_in_every_format(name: str, tmp_path: Path, capsys: Captured) -> None:
+    z, z_next = world(300)
+    write_arrays(tmp_path / name, {"h": rotate(z), "h_next": rotate(z_next), "z": z})
+    code, found = answer([str(tmp_path / name)], capsys)
+    assert code == 0 and found["diagnosis"]["kind"] == "rotation"
+    assert found["by_name"]["r2"]["value"] > 0.9999
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_columns_of_a_table_are_what_they_are_called(name: str, tmp_path: Path, capsys: Captured) -> None:
+    """Of one dimension each: no matrix gives away that these are arrays of their own."""
+    z, z_next = (one[:, 0] for one in world(300, 1))
+    write_arrays(tmp_path / name, {"h": -z, "h_next": -z_next, "z": z, "groups": np.arange(300) // 2})
+    code, found = answer([str(tmp_path / name)], capsys)
+    assert code == 0 and found["by_name"]["r2"]["value"] > 0.9999 and "Warning" not in found["summary"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dim", [2, 8])
+def test_a_rotation_passes_and_its_world_is_read_off(dim: int, tmp_path: Path, capsys: Captured) -> None:
+    path = file_of(tmp_path, rotate, 10_000, dim)
+    code, found = answer([path, "--require"], capsys)
+    assert code == 0 and found["diagnosis"]["kind"] == "rotation"
+    assert all(verdict["passed"] is not False for verdict in found["verdicts"])
+    rho, dimension = found["by_name"]["rho"], found["by_name"]["dimension"]
+    assert dimension["value"] == dim and dimension["passed"] is True
+    assert rho["low"] < RHO < rho["high"] and abs(rho["value"] - RHO) < 0.01
+    (ladder,) = found["tables"]
+    steps = [(row[1], float(row[2])) for row in ladder["rows"]]
+    assert [kind for kind, _ in steps[: dim + 3]] == ["direction"] * dim + ["harmonic"] * 3
+    np.testing.assert_allclose([value for _, value in steps[:dim]], RHO, atol=0.01)
+    np.testing.assert_allclose([value for _, value in steps[dim : dim + 3]], RHO**2, atol=0.02)
+    fewer = file_of(tmp_path, rotate, 4000, dim)  # are enough where the rate is told
+    assert answer([fewer, "--rho", str(RHO), "--require"], capsys)[1]["by_name"]["bound"]["passed"] is True
+
+
+CORRUPTIONS: dict[str, tuple[str, Encode]] = {
+    "scramble": ("scramble", lambda z: np.random.default_rng(3).permutation(z)),
+    "linear shear": ("shear", lambda z: np.c_[z[:, :1] + 0.8 * z[:, 1:2], z[:, 1:]]),
+    "bent shear": ("shear", lambda z: np.c_[z[:, :1] + np.sin(1.5 * z[:, 1:2]), z[:, 1:]]),
+    "cubic warp": ("warp", lambda z: rotate(z**3)),
+    "missing dimension": ("missing", lambda z: z[:, :-1]),
+    "collapsed dimension": ("collapsed", lambda z: np.c_[z[:, :-1], np.full(len(z), 0.3)]),
+}
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_corruptions_fail_by_name(name: str, tmp_path: Path, capsys: Captured) -> None:
+    kind, encode = CORRUPTIONS[name]
+    code, found = answer([file_of(tmp_path, encode), "--require"], capsys)
+    assert code == 1
+    assert found["diagnosis"]["kind"] == kind and found["verdicts"][0]["name"] == "diagnosis"
+    assert found["verdicts"][0]["passed"] is False and found["verdicts"][0]["advice"] == found["diagnosis"]["sentence"]
+    assert found["summary"].startswith(found["diagnosis"]["sentence"]) and "Not passed: diagnosis" in found["summary"]
+
+
+def test_without_truth_there_is_the_bound_and_what_stays_open(tmp_path: Path, capsys: Captured) -> None:
+    path = file_of(tmp_path, rotate, 3000, truth=False)
+    _, given = answer([path, "--rho", str(RHO)], capsys)
+    assert given["by_name"]["bound"]["passed"] is True and given["by_name"]["rho"]["passed"] is True
+    _, alone = answer([path], capsys)
+    for found in (given, alone):
+        assert "r2" not in found["by_name"] and found["diagnosis"] is None
+        assert "stay open" in found["summary"] and "dimensions that the latents miss" in found["summary"]
+        assert found["by_name"]["dimension"]["value"] == 2 and len(found["tables"]) == 1
+    assert alone["by_name"].keys() == given["by_name"].keys()
+    assert alone["by_name"]["bound"]["value"] > given["by_name"]["bound"]["value"]
+    assert f"{alone['by_name']['rho']['high']:.4f} was used" in alone["by_name"]["bound"]["advice"]
+
+
+def test_what_passes_is_defined(tmp_path: Path, capsys: Captured) -> None:
+    """With the truth the diagnosis decides, without it the better of the bounds and the audit; undecided is no pass."""
+
+    def scaled(z: np.ndarray) -> np.ndarray:
+        return 3 * rotate(z) + 5
+
+    for truth, words in ((True, []), (False, ["--rho", "0.9"])):
+        code, found = answer([file_of(tmp_path, scaled, 3000, truth=truth), "--require", *words], capsys)
+        assert (code, found["passed"]) == (0, True) and "The certificate passes." in found["summary"]
+        assert found["by_name"]["bound"]["passed"] is False  # of the latents as they are: whitened they pass
+    code, found = answer([file_of(tmp_path, rotate, truth=False), "--require"], capsys)
+    assert (code, found["passed"]) == (1, None) and "The certificate is undecided" in found["summary"]
+    assert "judged statements hold" not in found["summary"] and "Undecided: bound" in found["summary"]
+    code, found = answer([file_of(tmp_path, np.exp, truth=False), "--rho", "0.9", "--require"], capsys)
+    assert (code, found["passed"]) == (1, False) and "The certificate does not pass." in found["summary"]
+
+
+def test_few_pairs_of_few_groups_certify_nothing(tmp_path: Path, capsys: Captured) -> None:
+    z, z_next = world(400)
+    np.savez(tmp_path / "five.npz", h=z, h_next=z_next, groups=np.arange(400) // 80)
+    code, found = answer([str(tmp_path / "five.npz"), "--require"], capsys)
+    assert (code, found["passed"]) == (1, None) and "nothing can be certified" in found["summary"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dim", "rows"), [(1, 20_000), (2, 30_000)])
+def test_a_rotation_is_certified_without_rho_given_enough_pairs(
+    dim: int, rows: int, tmp_path: Path, capsys: Captured
+) -> None:
+    code, found = answer([file_of(tmp_path, rotate, rows, dim, truth=False), "--require"], capsys)
+    assert (code, found["passed"]) == (0, True), found["summary"]
+    assert "if the latents determine the state" in found["summary"]
+
+
+def test_latents_that_do_not_determine_the_state_are_certified_only_if_they_did(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """Of h = z² − 1 nothing but ρ² can be seen: what the bound says then has a condition, and it is said."""
+    path = file_of(tmp_path, lambda z: (z**2 - 1) / np.sqrt(2), 3000, 1, truth=False)
+    code, found = answer([path, "--require"], capsys)
+    assert code == 1 and "if the latents determine the state, the latents" in found["summary"]
+    given = answer([path, "--rho", "0.9"], capsys)[1]
+    assert "determine the state" not in given["summary"] and given["by_name"]["bound"]["passed"] is False
+
+
+def test_what_a_file_holds_in_vain_is_named(tmp_path: Path, capsys: Captured) -> None:
+    z, z_next = world(300)
+    np.savez(tmp_path / "misspelt.npz", h=z, h_next=z_next, Z=z, x=z)
+    summary = answer([str(tmp_path / "misspelt.npz"), "--rho", "0.9"], capsys)[1]["summary"]
+    assert "Warning: 'Z' is not known, and not used; 'x' is not judged, because 'x_next' is missing." in summary
+    np.savez(tmp_path / "right.npz", h=z, h_next=z_next, z=z, groups=np.arange(300))
+    assert "Warning" not in answer([str(tmp_path / "right.npz"), "--rho", "0.9"], capsys)[1]["summary"]
+
+
+def test_one_trajectory_without_groups_is_taken_in_blocks_of_time(tmp_path: Path, capsys: Captured) -> None:
+    noise, z = np.random.default_rng(0).standard_normal((1201, 2)), np.zeros((1201, 2))
+    for t in range(1, 1201):
+        z[t] = 0.5 * z[t - 1] + np.sqrt(0.75) * noise[t]
+    arrays = {"h": z[:-1], "h_next": z[1:], "z": z[:-1]}
+    write_arrays(tmp_path / "walk.npz", arrays)
+    _, found = answer([str(tmp_path / "walk.npz")], capsys)
+    assert "Rows are consecutive" in found["summary"] and " time blocks" in found["summary"]
+    write_arrays(tmp_path / "grouped.npz", arrays | {"groups": np.arange(1200) // 20})
+    _, grouped = answer([str(tmp_path / "grouped.npz")], capsys)
+    assert "Rows are consecutive" not in grouped["summary"]
+
+
+@pytest.mark.slow
+def test_sixty_four_dimensions(tmp_path: Path, capsys: Captured) -> None:
+    code, found = answer([file_of(tmp_path, rotate, 8000, 64), "--require"], capsys)
+    assert (code, found["diagnosis"]["kind"]) == (0, "rotation")
+    assert not [verdict for verdict in found["verdicts"] if verdict["passed"] is False], found["summary"]
+    assert "32" not in found["summary"] and "x has" not in found["summary"]
+
+
+def test_observations_tell_of_a_dimension_that_the_latents_miss(tmp_path: Path, capsys: Captured) -> None:
+    z, z_next = world(5000)
+    np.savez(tmp_path / "seen.npz", h=z[:, :1], h_next=z_next[:, :1], x=np.sinh(z), x_next=np.sinh(z_next))
+    _, found = answer([str(tmp_path / "seen.npz")], capsys)
+    assert found["by_name"]["dimension"]["passed"] is False and "The observations show 2" in found["summary"]
+    assert found["passed"] is False and "two things stay open" in found["summary"]
+    assert "dimensions that the latents miss" not in found["summary"]
+
+
+@pytest.mark.parametrize(
+    ("encode", "truth"),
+    [
+        (np.zeros_like, True),
+        (np.zeros_like, False),
+        (lambda z: np.c_[z, np.ones(len(z))], False),
+        (lambda z: 1e-9 * z, True),
+        (np.sign, True),
+        (lambda z: z[:, [0, 0]], False),
+    ],
+    ids=["constant", "constant without truth", "constant column", "tiny", "signs", "repeated"],
+)
+def test_degenerate_latents_are_judged_and_no_error(
+    encode: Encode, truth: bool, tmp_path: Path, capsys: Captured
+) -> None:
+    code, found = answer([file_of(tmp_path, encode, 400, truth=truth)], capsys)
+    assert code == 0 and found["by_name"]["effective_rank"]["passed"] is not None
+
+
+def test_few_pairs_have_no_ladder_and_no_bound_but_an_audit(tmp_path: Path, capsys: Captured) -> None:
+    code, found = answer([file_of(tmp_path, rotate, 100, truth=False)], capsys)
+    assert code == 0 and "at least 200 pairs" in found["summary"] and "nothing can be certified" in found["summary"]
+    assert "stationarity" in found["by_name"] and "bound" not in found["by_name"] and found["tables"] == []
+
+
+def test_what_was_found_comes_first_and_what_informs_is_asked_for(tmp_path: Path, capsys: Captured) -> None:
+    path = file_of(tmp_path, CORRUPTIONS["cubic warp"][1], 600)
+    assert main(["certify", path]) == 0  # a certificate that does not pass is a result, not an error
+    short = capsys.readouterr().out
+    assert short.startswith("Warp: ") and "mcc" not in short and "more numbers inform: --full shows them." in short
+    assert main(["certify", path, "--full"]) == 0
+    full = capsys.readouterr().out
+    assert "mcc_linear" in full and "degree_3" in full and "more numbers inform" not in full
+
+
+def test_the_record_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: Captured) -> None:
+    answer([file_of(tmp_path, rotate), "--out", str(tmp_path / "kept")], capsys)
+    (chapter,) = read_chapters(tmp_path / "kept")
+    assert [panel["x"] for panel in chapter.figures[0]["panels"]] == ["z", "h", "h_rotated"]
+    turned = chapter.arrays["h_rotated"]
+    np.testing.assert_allclose(turned, chapter.arrays["z"], atol=0.1)  # rotated back, on samples that were not fitted
+    assert chapter.tables[0].title.startswith("The ladder of the latents")
+    assert json.loads((tmp_path / "kept/records/certificate.json").read_text())["diagnosis"]["kind"] == "rotation"
+
+
+H = np.random.default_rng(0).standard_normal((300, 3))
+NEXT = H[::-1].copy()
+SPOILED = H.copy()
+SPOILED[7, 1], SPOILED[9, 0] = np.nan, -np.inf
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words", "message"),
+    [
+        ({"h": H}, [], "h_next is missing. Found: h"),
+        ({"z": H}, [], "h and h_next are missing"),
+        ({"h": H, "h_next": NEXT}, ["--rho", "1.5"], "must lie between 0 and 1, but 1.5"),
+        ({"h": H, "h_next": NEXT, "z": H}, ["--rho", "0"], "must lie between 0 and 1, but 0.0"),
+        ({"h": H, "h_next": NEXT}, ["--rho", "nan"], "must lie between 0 and 1, but nan"),
+        ({"h": H, "h_next": NEXT[:-1]}, [], "same number of rows, but 'h' has 300, 'h_next' has 299"),
+        ({"h": H, "h_next": NEXT[:, :2]}, [], "'h' and 'h_next' must have the same shape, but (300, 3) and (300, 2)"),
+        (
+            {"h": SPOILED, "h_next": NEXT},
+            [],
+            "'h' has 2 values that are NaN or infinite (the first in row 7), in columns 0, 1",
+        ),
+        ({"h": H, "h_next": SPOILED}, [], "'h_next' has 2 values that are NaN or infinite"),
+        ({"h": H, "h_next": NEXT, "z": SPOILED}, [], "'z' has 2 values that are NaN or infinite"),
+        ({"h": H, "h_next": NEXT, "x": SPOILED, "x_next": H}, [], "'x' has 2 values that are NaN or infinite"),
+        ({"h": H.T, "h_next": NEXT.T}, [], "more samples than dimensions, but there are 3 rows of 300 columns"),
+        ({"h": H, "h_next": NEXT, "z": np.zeros((300, 400))}, [], "more samples than dimensions"),
+        ({"h": H[:8], "h_next": NEXT[:8], "z": H[:8]}, [], "At least 20 rows are needed to say anything"),
+        ({"h": H.reshape(30, 30), "h_next": NEXT.reshape(30, 30)}, [], "more samples than dimensions"),
+        ({"h": H.reshape(36, 25), "h_next": NEXT.reshape(36, 25)}, ["--rho", "0.5"], "at least 26 rows to fit"),
+        ({"h": 1e200 * H, "h_next": NEXT}, [], "too large to square. Divide it by a constant"),
+        ({"h": H, "h_next": NEXT, "z": np.ones((300, 2))}, [], "'z' does not vary"),
+        ({"h": H, "h_next": NEXT, "groups": np.arange(299)}, [], "'groups' has 299"),
+        ({"h": H, "h_next": NEXT, "groups": np.zeros((300, 2))}, [], "'groups' must hold one label for each row"),
+        (
+            {"h": H, "h_next": NEXT, "groups": np.where(np.arange(300) == 8, np.nan, np.arange(300) // 10)},
+            [],
+            "'groups' has 1 value that is NaN or infinite (the first in row 8)",
+        ),
+        ({"h": H, "h_next": NEXT, "groups": np.arange(300) // 150}, [], "at least 3 groups"),
+        ({"h": H[:, 0], "h_next": NEXT[:, 0]}, [], "'h' must have rows and columns, but its shape is (300,)"),
+        ({"h": H[:0], "h_next": NEXT[:0]}, [], "'h' must have rows, one for each sample, but there are only 0"),
+        ({"h": H, "h_next": NEXT}, ["--samples", "5"], "--samples is for runs"),
+        ({"h": H, "h_next": H.copy(), "z": H}, [], "h and h_next are the same"),
+        ({"h": H, "h_next": H.copy()}, ["--rho", "0.9"], "h and h_next are the same"),
+    ],
+)
+def test_bad_files_are_refused_in_one_message(
+    arrays: Arrays, words: list[str], message: str, tmp_path: Path, capsys: Captured
+) -> None:
+    write_arrays(tmp_path / "bad.npz", arrays)
+    assert main(["certify", str(tmp_path / "bad.npz"), *words, "--out", str(tmp_path / "kept")]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "kept").exists()

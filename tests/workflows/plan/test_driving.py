@@ -1,0 +1,133 @@
+"""Tasks driven by agents that know the truth, and by none."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from workflows.plan.small import all_seeing
+
+from jepatlas.core.errors import InputError
+from jepatlas.data import RandomPolicy
+from jepatlas.plan import MPPIConfig
+from jepatlas.workflows.plan import DrivingConfig, Tasks, draw_tasks, drive, drive_at_random
+from jepatlas.worlds import ConstantCurrent, JetCurrent, Rooms
+
+WORLD = Rooms()
+SHORT = DrivingConfig(MPPIConfig(horizon=5, samples=64, iterations=3), steps=40)
+
+
+def same_room(count: int) -> Tasks:
+    """Tasks with nothing in the way: both ends in the left room."""
+    rng = np.random.default_rng(0)
+    return Tasks(rng.uniform([-0.9, -0.9], [-0.2, 0.9], (count, 2)), rng.uniform([-0.9, -0.9], [-0.2, 0.9], (count, 2)))
+
+
+def test_an_agent_that_knows_the_truth_arrives():
+    driven = drive(WORLD, all_seeing(WORLD, WORLD.step_length), same_room(8), SHORT)
+    assert driven.reached.all()
+    least = np.linalg.norm(driven.tasks.goals - driven.tasks.starts, axis=1) / WORLD.step_length - WORLD.reach
+    assert (driven.steps <= 1.5 * np.maximum(np.ceil(least), 1) + 2).all()
+    assert (driven.energies[:, -1] <= driven.energies[:, 0]).all()
+
+
+def test_what_happened_is_what_the_world_does():
+    driven = drive(WORLD, all_seeing(WORLD, WORLD.step_length), same_room(6), SHORT)
+    for row in range(6):
+        for time in range(int(driven.steps[row])):
+            after = WORLD.step(driven.states[row, time][None], driven.actions[row, time][None])[0]
+            assert np.allclose(after, driven.states[row, time + 1])
+        rest = driven.states[row, int(driven.steps[row]) :]
+        assert (rest == rest[0]).all() and WORLD.reached(rest[:1], driven.tasks.goals[row][None])[0]
+
+
+def test_the_same_seed_drives_the_same_way():
+    agent = all_seeing(WORLD, WORLD.step_length)
+    first, again = (drive(WORLD, agent, same_room(3), SHORT, seed=2).states for _ in range(2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, drive(WORLD, agent, same_room(3), SHORT, seed=3).states)
+
+
+def test_a_wall_stops_who_knows_no_way_round():
+    """Straight through the wall, far from the door: distance in a straight line leads into it."""
+    tasks = Tasks(np.array([[-0.3, -0.8]]), np.array([[0.3, -0.8]]))
+    assert not drive(WORLD, all_seeing(WORLD, WORLD.step_length), tasks, SHORT).reached.any()
+
+
+def test_tasks_that_are_done_already_take_no_step():
+    driven = drive(WORLD, all_seeing(WORLD, 0.1), Tasks(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])), SHORT)
+    assert driven.reached.all() and driven.steps.tolist() == [0] and driven.actions.shape == (1, 0, 2)
+
+
+def test_what_an_agent_holds_to_be_out_of_reach_is_kept():
+    """+∞ to goals in the upper half: nothing is done then, for as long as one may."""
+    agent = all_seeing(WORLD, WORLD.step_length)
+
+    def energy(h: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
+        return torch.where(goal[..., 1] > 0, torch.inf, (h - goal).norm(dim=-1))
+
+    tasks = Tasks(np.array([[-0.7, -0.5]] * 3), np.array([[-0.7, 0.5], [-0.3, -0.5], [-0.7, -0.5]]))
+    driven = drive(WORLD, replace(agent, energy=energy), tasks, replace(SHORT, steps=12))
+    assert driven.out_of_reach.tolist() == [True, False, False]
+    assert driven.reached.tolist() == [False, True, True] and driven.steps[0] == 12 and driven.steps[2] == 0
+
+
+def test_a_current_can_bring_one_to_a_goal_without_an_action():
+    """Steps are counted by time, not by what was done in them."""
+    world = replace(WORLD, current=ConstantCurrent(0.0, 0.9))
+
+    def nowhere(h: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(h[..., 0] + goal[..., 0], torch.inf)
+
+    agent = replace(all_seeing(world, 0.1), energy=nowhere)
+    driven = drive(world, agent, Tasks(np.array([[-0.5, -0.5]]), np.array([[-0.5, 0.0]])), SHORT)
+    assert driven.reached.all() and not driven.actions.any() and driven.steps.tolist() == [5]
+
+
+def test_tasks_are_drawn_by_the_seed_and_can_be_done():
+    world = replace(WORLD, one_way=True, way_back=False)
+    tasks, again = (draw_tasks(world, 30, seed=1) for _ in range(2))
+    assert np.array_equal(tasks.starts, again.starts) and np.array_equal(tasks.goals, again.goals)
+    ways = [world.distance_to(goal, start[None])[0] for start, goal in zip(tasks.starts, tasks.goals, strict=True)]
+    assert np.isfinite(ways).all() and min(ways) > world.reach
+    with pytest.raises(InputError, match="At least 1 task"):
+        draw_tasks(WORLD, 0, seed=0)
+
+
+@pytest.mark.parametrize("current", [ConstantCurrent(1.5), ConstantCurrent(1.2, 1.2), JetCurrent(1.5)])
+def test_goals_are_not_where_a_fast_current_does_not_let_one_get(current: Any):
+    """Against an axis along which it is faster than the agent no action leads, nor does sliding along a wall."""
+    world = replace(WORLD, current=current)
+    tasks = draw_tasks(world, 20, seed=0)
+    assert not world.reached(tasks.starts, tasks.goals).any()
+    if isinstance(current, ConstantCurrent):
+        fast = np.abs([current.along, current.across]) >= 1
+        against = (tasks.starts - tasks.goals)[:, fast]
+        assert against.max() <= world.reach * world.step_length
+
+
+def test_in_a_slow_current_tasks_are_as_without():
+    still, carried = (draw_tasks(replace(WORLD, current=c), 20, seed=0) for c in (None, ConstantCurrent(0.9)))
+    assert np.array_equal(still.goals, carried.goals)
+
+
+def test_random_actions_that_persist_get_about_more():
+    """Twelve steps away: without memory the mean way in 60 steps is about 4."""
+    tasks = Tasks(np.array([[-0.8, -0.6]] * 60), np.array([[-0.8, 0.6]] * 60))
+    anew, smooth = (drive_at_random(WORLD, tasks, 60, 0, RandomPolicy(p)).mean() for p in (0.0, 0.9))
+    assert smooth > anew + 0.1
+    assert drive_at_random(WORLD, tasks, 60).mean() <= 0.1
+
+
+def test_random_actions_reach_what_is_near():
+    near = Tasks(np.array([[0.5, 0.5]] * 20), np.array([[0.62, 0.5]] * 20))
+    far = Tasks(np.array([[0.5, 0.5]] * 20), np.array([[-0.9, -0.9]] * 20))
+    assert drive_at_random(WORLD, near, 40).mean() > 0.5 and drive_at_random(WORLD, far, 20).mean() == 0
+
+
+def test_other_actions_than_the_agents_are_refused():
+    with pytest.raises(InputError, match="acts in 3 dimensions"):
+        drive(WORLD, replace(all_seeing(WORLD, 0.1), action_dim=3), same_room(2), SHORT)
+    with pytest.raises(InputError, match="steps must be at least 1"):
+        DrivingConfig(steps=0)

@@ -1,0 +1,131 @@
+"""A world with velocity that is seen by positions alone: two frames seen together show it, and one does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from workflows.plan.small import Steered, all_seeing, recipe, run
+
+from jepatlas.core.config import to_plain
+from jepatlas.core.linear import least_squares, r2
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.data import RandomPolicy, collect, stacked
+from jepatlas.nn import MLPConfig, ResidualDynamicsConfig
+from jepatlas.plan import MPPIConfig
+from jepatlas.recipes import EpisodeSource, Predictive, gather_episodes
+from jepatlas.workflows.plan import (
+    DrivingConfig,
+    PlanningAgent,
+    agent_of,
+    draw_tasks,
+    drive,
+    euclidean,
+    imagined_films,
+    latent_episodes,
+    load_world_model,
+    ported,
+)
+from jepatlas.worlds import LinearQuadratic, Rooms
+
+
+@dataclass(frozen=True)
+class Positions(LinearQuadratic):
+    """A mass on a spring: p' = p + v/2, v' = 0.7 v − p/2 + u/4, of which p is seen."""
+
+    dim: int = 2
+    actions: int = 1
+    a: Any = ((1.0, 0.5), (-0.5, 0.7))
+    b: Any = ((0.0,), (0.25,))
+
+    def observe(self, states: np.ndarray) -> np.ndarray:
+        return np.array(states[..., :1])
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> EpisodeSource:
+    path = tmp_path_factory.mktemp("positions") / "p.h5"
+    collect(Positions().make, RandomPolicy(0.8), 60, 20, 0, out=path, options={"goal": None})
+    return EpisodeSource(str(path)).sealed()
+
+
+def positions(file: EpisodeSource, history: int) -> dict[str, Any]:
+    """A model of one column of positions; which it is need not be said, because there are no pixels."""
+    model = Predictive(dynamics=ResidualDynamicsConfig(16))
+    return {"source": file, "encoder": MLPConfig(width=16), "latent_dim": 4, "model": model, "history": history}
+
+
+def velocity_read(folder: Path) -> float:
+    """Held-out R² of the velocity by a linear map of the latents, fitted on the episodes that were learned from."""
+    model = load_world_model(folder)
+    fit, score = latent_episodes(model, held=False), latent_episodes(model)
+    assert fit.z is not None and score.z is not None
+    return r2(score.z[:, 1:], least_squares(fit.h, fit.z[:, 1:]).apply(score.h))
+
+
+def test_two_frames_show_the_velocity_and_one_does_not(file: EpisodeSource, tmp_path: Path):
+    one, two = (velocity_read(run(tmp_path / f"m{m}", steps=20, **positions(file, m))) for m in (1, 2))
+    assert one < 0.3 and two > 0.8
+
+
+def test_held_out_latents_are_those_of_training_windows(file: EpisodeSource, tmp_path: Path):
+    """Each row's latent, against the network on frames put together by hand, the first repeated."""
+    model = load_world_model(run(tmp_path / "run", **positions(file, 3), stride=2))
+    found = latent_episodes(model)
+    number = int(model.data.held[0])
+    x = gather_episodes(file, 0).episodes.episode(number)["observation"][:, 0]
+    rows = np.stack([[x[max(0, t - 4)], x[max(0, t - 2)], x[t]] for t in range(len(x) - 2)])
+    with torch.no_grad():
+        h = model.objective.encode(torch.as_tensor(rows, dtype=torch.float32))
+    assert np.allclose(found.h[found.episode == number], h.numpy(), atol=1e-5)
+
+
+def test_a_frame_alone_has_been_there_all_the_time(tmp_path: Path):
+    model = load_world_model(run(tmp_path / "run", history=2))
+    world, agent = model.world, agent_of(model)
+    assert world is not None and agent.history == 2
+    goal = world.observe(world.states(3, np.random.default_rng(0)))
+    assert torch.equal(agent.see(goal), agent.see(np.concatenate([goal, goal], -1)))
+    assert model.objective.encode(torch.zeros(2, 6, 64, 64, dtype=torch.uint8)).shape == (2, 8)
+    arrays, _ = imagined_films(model, agent, 1, steps=3)
+    assert arrays[f"imagined-{model.data.held[0]}"].shape == (4, 64, 64, 3), "shown as one frame"
+    same = LinearMap(np.eye(8), np.zeros(8), np.zeros(8))
+    assert ported(agent, agent.see, same).history == 2 and ported(agent, agent.see, same, history=1).history == 1
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_an_agent_that_drives_keeps_what_it_saw(stride: int):
+    """What it is shown, against what the drive says where it was."""
+    world, shown = Rooms(), []
+    seeing = all_seeing(world, world.step_length).see
+
+    def see(observations: np.ndarray) -> torch.Tensor:
+        shown.append(observations)
+        return seeing(observations[..., -3:])
+
+    class Strided(Steered):
+        def rollout(self, h: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
+            return super().rollout(h, actions.unflatten(-1, (stride, 2)).sum(-2))
+
+    agent = PlanningAgent(see, Strided(world.step_length), euclidean, 2, stride, history=3)
+    config = DrivingConfig(MPPIConfig(horizon=3, samples=8, iterations=1), steps=4 * stride)
+    driven = drive(world, agent, draw_tasks(world, 2, 0), config)
+    assert shown[0].shape[-1] == 3, "the goal, alone"
+    seen = [world.observe(driven.states[:, t]) for t in range(0, driven.states.shape[1], stride)]
+    assert len(shown) == 1 + len(seen) > 3
+    for t, given in enumerate(shown[1:]):
+        assert np.array_equal(given, stacked(seen[: t + 1], 3))
+
+
+def test_a_run_from_before_there_was_a_history_is_still_the_same(tmp_path: Path):
+    folder = run(tmp_path / "run")
+    saved = yaml.safe_load((folder / "recipe.yaml").read_text())
+    assert "history" not in saved and to_plain(recipe(history=2))["history"] == 2
+    model = load_world_model(folder)
+    assert model.recipe == recipe() and model.recipe.history == 1
+    assert replace(model.recipe, history=2) != model.recipe

@@ -1,0 +1,81 @@
+"""The certificate of a world model: its latents, and how they move under actions."""
+
+import json
+from pathlib import Path
+
+import pytest
+from training.small import call
+from workflows.plan.small import run
+
+from jepatlas.core.errors import InputError
+from jepatlas.identify import certify_dynamics
+from jepatlas.nn import MLPConfig, ResidualDynamicsConfig
+from jepatlas.recipes import Predictive, TwoFrames, WalkedWorld
+from jepatlas.workflows.plan import certify_world_model, latent_episodes, load_world_model
+from jepatlas.worlds import LinearQuadratic, OrnsteinUhlenbeckMotion, Reacher, Rooms
+
+DYNAMICS = ("linear_dynamics", "action_share", "persistent_excitation", "conjugacy_a", "conjugacy_b", "conjugacy_scale")
+LINEAR = {
+    "source": WalkedWorld(LinearQuadratic(), episodes=60, length=20),
+    "encoder": MLPConfig(width=16),
+    "latent_dim": 4,
+    "model": Predictive(dynamics=ResidualDynamicsConfig(16)),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(tmp_path_factory.mktemp("identified") / "run", **LINEAR)
+
+
+def test_what_latents_do_under_actions_is_judged_on_held_out_episodes(folder: Path):
+    record = certify_world_model(folder, out=folder / "elsewhere")
+    found = {verdict.name: verdict for verdict in record.verdicts}
+    held = latent_episodes(load_world_model(folder))
+    direct = certify_dynamics(held.h, held.u, held.h_next, held.z, held.z_next, groups=held.episode)
+    assert [found[name] for name in DYNAMICS] == direct
+    assert found["persistent_excitation"].n == len(held.h) == 120
+    assert "Under actions: held-out R²" in record.summary
+    assert (folder / "elsewhere" / "records" / "certificate.json").is_file()
+
+
+def test_the_states_themselves_move_as_the_world_says(folder: Path):
+    """Certified with its own states for latents, the linear world is linear, and its own conjugate."""
+    model = load_world_model(folder)
+    held = latent_episodes(model)
+    assert held.z is not None and held.z_next is not None and isinstance(model.world, LinearQuadratic)
+    truth = (model.world.A, model.world.B)
+    found = certify_dynamics(held.z, held.u, held.z_next, held.z, truth=truth, groups=held.episode)
+    told = {verdict.name: verdict.value for verdict in found}
+    assert told["linear_dynamics"] == pytest.approx(1, abs=1e-9)
+    assert max(told["conjugacy_a"], told["conjugacy_b"]) < 1e-6, "actions are kept in float32"
+
+
+def test_the_verb_certifies_world_models(folder: Path, capsys: pytest.CaptureFixture[str]):
+    assert call("certify", folder, "--samples", "120", "--json", "-") == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(DYNAMICS) <= {verdict["name"] for verdict in answer["verdicts"]}
+    assert call("certify", folder, "--samples", "3") == 2
+    assert "at least 100 samples" in capsys.readouterr().err
+
+
+def test_where_nothing_is_known_of_actions_nothing_is_said_of_them(tmp_path: Path):
+    pytest.importorskip("mujoco")
+    source = WalkedWorld(Reacher(), OrnsteinUhlenbeckMotion(), episodes=40, length=8)
+    record = certify_world_model(run(tmp_path / "run", source=source, model=TwoFrames(), latent_dim=2))
+    assert not {verdict.name for verdict in record.verdicts} & set(DYNAMICS) and "Under actions" not in record.summary
+
+
+def test_of_surplus_latents_the_dynamics_inform_and_nothing_is_said_twice(tmp_path: Path):
+    source = WalkedWorld(Rooms(), episodes=40, length=40)
+    record = certify_world_model(run(tmp_path / "run", source=source, latent_dim=16), audited=True)
+    assert record.summary.count("No ladder can be read off the latents") == 1
+    assert "which only inform: there are surplus dimensions." in record.summary
+    found = {verdict.name: verdict for verdict in record.verdicts}
+    assert found["conjugacy_a"].passed is None and found["conjugacy_b"].passed is None
+    assert found["persistent_excitation"].passed, "actions were drawn at random"
+
+
+def test_too_few_samples_are_refused(folder: Path):
+    with pytest.raises(InputError, match="at least 100 samples, but 99"):
+        certify_world_model(folder, samples=99)

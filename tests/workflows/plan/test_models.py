@@ -1,0 +1,66 @@
+"""A world model out of its run: the same latents as in training, of episodes that it has not seen."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from workflows.plan.small import recipe, run
+
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.recipes import TwoFrames
+from jepatlas.workflows.plan import agent_of, latent_episodes, load_world_model, ported
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(tmp_path_factory.mktemp("models") / "run")
+
+
+def test_pictures_are_seen_with_channels_last_or_first(folder: Path):
+    model = load_world_model(folder)
+    assert model.world is not None
+    seen = model.world.observe(model.world.states(5, np.random.default_rng(0)))
+    first = torch.from_numpy(seen).permute(0, 3, 1, 2)
+    with torch.no_grad():
+        assert torch.allclose(model.encode(seen), model.objective.encode(first), atol=1e-6)
+
+
+def test_pairs_are_of_held_out_episodes_and_belong_together(folder: Path):
+    model = load_world_model(folder)
+    found = latent_episodes(model)
+    assert set(found.episode) == set(model.data.held) and not set(found.episode) & set(model.data.learnt)
+    assert len(found.h) == 20 * len(model.data.held)
+    assert found.z is not None and found.z_next is not None and model.world is not None
+    assert np.allclose(model.world.step(found.z, found.u), found.z_next)
+    assert np.allclose(found.h, model.encode(model.world.observe(found.z)), atol=1e-5)
+    assert np.allclose(found.h_next, model.encode(model.world.observe(found.z_next)), atol=1e-5)
+
+
+def test_some_pairs_are_spread_over_all_episodes(tmp_path: Path):
+    model = load_world_model(run(tmp_path / "run", steps=1, stride=2))
+    all_, some = latent_episodes(model, held=False), latent_episodes(model, held=False, most=40)
+    assert len(some.h) == 40 and set(some.episode) == set(all_.episode)
+    assert some.u.shape == (40, 4), "two actions between two frames"
+
+
+def test_a_ported_agent_reads_another_camera_through_the_map(folder: Path):
+    model = load_world_model(folder)
+    agent, world = agent_of(model), model.world
+    assert world is not None
+    turn = LinearMap(np.roll(np.eye(8), 1, 0), np.zeros(8), np.ones(8))
+    seen = world.observe(world.states(4, np.random.default_rng(1)))
+    other = ported(agent, agent.see, turn)
+    assert torch.allclose(other.see(seen).double(), torch.as_tensor(turn.apply(agent.see(seen).double().numpy())))
+    assert other.dynamics is agent.dynamics and other.energy is agent.energy
+
+
+def test_an_encoder_alone_does_not_plan(tmp_path: Path):
+    model = load_world_model(run(tmp_path / "run", model=TwoFrames()))
+    with pytest.raises(InputError, match="no dynamics to imagine with"):
+        agent_of(model)
+
+
+def test_the_recipe_is_read_back_as_it_was(folder: Path):
+    assert load_world_model(folder).recipe == recipe()

@@ -1,0 +1,47 @@
+"""Where an agent may drive, and what is said of it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from workflows.plan.small import recipe
+
+from jepatlas.core.errors import InputError
+from jepatlas.data import EpisodeWriter
+from jepatlas.recipes import EpisodeSource, gather_episodes
+from jepatlas.workflows.plan import TrainedModel, draw_tasks, place_of, refuse_out_of_reach
+from jepatlas.worlds import ConstantCurrent, JetCurrent, Rooms
+
+ONE_WAY = Rooms(one_way=True, way_back=False)
+RIGHT, LEFT = np.array([[0.5, 0.0]]), np.array([[-0.5, 0.0]])
+
+
+@pytest.mark.parametrize("current", [None, ConstantCurrent(-0.5), JetCurrent(1.5)])
+def test_no_current_leads_back_through_a_one_way_door(current):
+    world = replace(ONE_WAY, current=current)
+    assert world.lead_there(LEFT, RIGHT)[0] and not world.lead_there(RIGHT, LEFT)[0]
+    refuse_out_of_reach(world, LEFT, RIGHT)
+    with pytest.raises(InputError, match=r"the energy is \+∞"):
+        refuse_out_of_reach(world, RIGHT, LEFT)
+
+
+def test_a_run_on_a_foreign_environment_is_not_driven_in_a_world_of_ours(tmp_path: Path):
+    with EpisodeWriter(tmp_path / "a.h5", about={"environment": "Pendulum-v1"}) as writer:
+        for _ in range(2):
+            writer.append({"pixels": np.zeros((3, 64, 64, 3), np.uint8), "action": np.zeros((3, 2))})
+    source = EpisodeSource(str(tmp_path / "a.h5"))
+    model = TrainedModel(replace(recipe(), source=source), None, gather_episodes(source, 0))
+    for given in (None, Rooms()):
+        with pytest.raises(InputError, match="episodes of 'Pendulum-v1', which is none of our worlds"):
+            place_of(model, given, "run")
+
+
+def test_goals_in_a_current_are_not_behind_doors_either():
+    tasks = draw_tasks(replace(ONE_WAY, current=ConstantCurrent()), 60, seed=0)
+    assert not ((tasks.starts[:, 0] > 0) & (tasks.goals[:, 0] < 0)).any()
+
+
+def test_a_current_that_may_be_too_fast_is_said():
+    assert refuse_out_of_reach(replace(Rooms(), current=JetCurrent(0.9)), RIGHT, LEFT) == ""
+    assert "as fast as the agent" in refuse_out_of_reach(replace(Rooms(), current=JetCurrent(1.2)), RIGHT, LEFT)

@@ -1,0 +1,153 @@
+"""What is read from agents as they learn, what that cost, and agents taken out of the runs they were taught in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from workflows.vision.tiny_scenes import agent, write_scenes
+
+from jepatlas.core.errors import InputError
+from jepatlas.objectives.teaching import MutualConfig, RunningMap
+from jepatlas.recipes import Augmentation, MutualRecipe, TaughtRecipe, TeacherFile, any_recipe, build_vision, see
+from jepatlas.training.flops import step_flops
+from jepatlas.workflows.runs import start_run
+from jepatlas.workflows.vision import (
+    Seeing,
+    cost_of,
+    encoding_flops,
+    first_to,
+    graduate,
+    judge_latents,
+    load_agent,
+    milestones,
+    start_taught,
+    teacher_arrays,
+)
+from jepatlas.workflows.vision.progress import judge_progress
+from jepatlas.workflows.vision.samples import crops_figure
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """An agent alone, a student of it, and two agents together."""
+    place = tmp_path_factory.mktemp("runs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+        table = write_scenes(place / "scenes")
+        left, right = agent(table, "left"), agent(table, "right", seed=1, width=24)
+        start_run(left, place / "alone")
+        start_taught(TaughtRecipe(pairs=8, student=right), teacher_arrays(place / "alone"), place / "taught")
+        start_run(MutualRecipe(left, right, MutualConfig(memory=2.0), 8), place / "both")
+        yield place, left, right
+
+
+def accuracy(who: Seeing) -> float:
+    """Of scikit-learn's own regression on standardised latents."""
+    seen = who.seen
+    fit, score = (who.latents(rows).astype(np.float64) for rows in (seen.learnt, seen.held))
+    mean, scale = fit.mean(0), fit.std(0)
+    labels = seen.table.column("label")
+    head = LogisticRegression(max_iter=1000).fit((fit - mean) / scale, labels[seen.learnt])
+    return float(head.score((score - mean) / scale, labels[seen.held]))
+
+
+def test_an_agent_alone_is_read_before_its_first_step_and_at_every_checkpoint(runs: Any):
+    place, left, _ = runs
+    (found,) = milestones(left, place / "alone").values()
+    assert [mark.step for mark in found] == [0, 3, 6] and all(len(mark.hits) == 8 for mark in found)
+    assert found[0].accuracy == accuracy(Seeing(left, build_vision(left, see(left)).eval(), see(left)))
+    assert found[-1].accuracy == accuracy(load_agent(place / "alone"))
+
+
+def test_agents_in_company_are_read_like_those_that_were_taken_out(runs: Any):
+    place, left, right = runs
+    both = MutualRecipe(left, right, MutualConfig(memory=2.0), 8)
+    found = milestones(both, place / "both")
+    for name, folder in graduate(place / "both").items():
+        assert found[name][-1].accuracy == accuracy(load_agent(folder))
+    taught = TaughtRecipe(TeacherFile(str(place / "taught/teacher.npz")).sealed(), pairs=8, student=right)
+    (student,) = milestones(taught, place / "taught").values()
+    assert student[-1].accuracy == accuracy(load_agent(graduate(place / "taught")["student"]))
+
+
+def test_a_lesson_costs_its_images_and_its_map(runs: Any):
+    place, left, right = runs
+    alone, taught = (
+        cost_of(right),
+        cost_of(TaughtRecipe(TeacherFile(str(place / "taught/teacher.npz")).sealed(), pairs=8, student=right)),
+    )
+    once = encoding_flops(build_vision(right, see(right)), right.size, 8)
+    assert 2.5 * once < taught.training - alone.training < 3.2 * once  # forward, and backward for weights and inputs
+    assert alone.map == 0 and taught.map == RunningMap(24, 16).flops(8)
+    both = cost_of(MutualRecipe(left, right, MutualConfig(), 8))
+    apart = cost_of(left).training + alone.training
+    lessons = once + encoding_flops(build_vision(left, see(left)), left.size, 8)
+    assert 2.5 * lessons < both.training - apart < 3.2 * lessons
+    turns = cost_of(MutualRecipe(left, right, MutualConfig("alternating", turn=4), 8))
+    assert 1.7 * lessons < turns.training - apart < 2.1 * lessons  # one of them forwards only, by turns
+    assert turns.step == turns.training + turns.map
+
+
+def test_encoding_is_counted_by_the_forward_pass(runs: Any):
+    _, left, _ = runs
+    objective = build_vision(left, see(left))
+    assert encoding_flops(objective, 16, 20) == 20 * encoding_flops(objective, 16, 1) > 0
+    assert step_flops(objective, lambda step: _crops(left)) > encoding_flops(objective, 16, 8)
+
+
+def _crops(recipe: Any) -> Any:
+    from jepatlas.recipes import build_crops
+
+    return build_crops(recipe, see(recipe))(0)
+
+
+def test_what_is_never_reached_takes_for_ever():
+    assert first_to([(0, 0.1), (5, 0.4)], 0.5) == float("inf") and first_to([(0, 0.5)], 0.5) == 0
+
+
+def test_refusals(runs: Any, tmp_path: Path):
+    place, left, right = runs
+    with pytest.raises(InputError, match="not a run in which an agent was taught"):
+        graduate(place / "alone")
+    with pytest.raises(InputError, match="has no checkpoint"):
+        milestones(left, tmp_path)
+    with pytest.raises(InputError, match="is not empty"):
+        start_taught(TaughtRecipe(pairs=8, student=right), teacher_arrays(place / "alone"), place / "taught")
+    unlabelled = agent(write_scenes(tmp_path / "bare", labels=False), "left")
+    start_run(unlabelled, tmp_path / "run")
+    with pytest.raises(InputError, match="A probe needs labels"):
+        milestones(unlabelled, tmp_path / "run")
+
+
+def test_how_agents_come_along_is_drawn_beside_one_that_learned_alone(runs: Any):
+    place, _, right = runs
+    record = judge_progress(place / "taught", [place / "alone"])
+    assert record is not None and (place / "taught/records/progress.json").is_file()
+    recipe = any_recipe(place / "taught")
+    (marks,) = milestones(recipe, place / "taught").values()  # type: ignore[arg-type]
+    epochs, operations = record.figures[0]["panels"]
+    student, other = epochs["series"]
+    assert (student["name"], other["name"]) == ("student", "alone")
+    assert student["y"] == [round(mark.accuracy, 4) for mark in marks]
+    assert all(low <= y <= high for low, y, high in zip(student["low"], student["y"], student["high"], strict=True))
+    steps = [mark.step for mark in marks]
+    assert student["x"] == pytest.approx([step * 8 / len(see(right).learnt) for step in steps])
+    assert operations["series"][0]["x"] == pytest.approx([step * cost_of(recipe).step for step in steps])  # type: ignore[arg-type]
+
+
+def test_what_an_agent_sees_is_kept_with_its_latents(runs: Any):
+    place, left, _ = runs
+    figure, arrays = crops_figure(left, seen := see(left))
+    (panel,) = figure["panels"]
+    rows = [seen.table.column("state").tolist().index(caption.split(", ")[-1]) for caption in panel["captions"]]
+    assert set(rows) <= set(seen.learnt.tolist()) and len(rows) == 8
+    np.testing.assert_array_equal(arrays["seen"], seen.images[rows])
+    same = replace(left, augmentation=Augmentation(("none",)))
+    np.testing.assert_array_equal(crops_figure(same, seen)[1]["crop_0"], seen.images[rows])
+    record = judge_latents(place / "alone")
+    assert record.figures[0] == figure and [row["images"] for row in panel["rows"]] == list(arrays)
