@@ -35,7 +35,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
         ) from error
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A sentence that names the nearest known word, and then all of them."""
     known = sorted(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
