@@ -9,7 +9,8 @@ import torch
 from scipy.stats import ortho_group
 from torch import Tensor
 
-from jepatlas.plan import LinearSystem, Quadratic, QuadraticCost
+from jepatlas.core.linear_system import LinearSystem
+from jepatlas.plan import Quadratic, QuadraticCost
 
 __all__ = ["Problem", "double_integrator", "rotation", "walker"]
 
@@ -22,7 +23,7 @@ class Problem:
     def rotated(self, q: np.ndarray, *, weights: bool = True) -> Problem:
         """In the coordinates Qz, with the weights conjugated or left as they are."""
         given = self.cost.weights
-        cost = QuadraticCost(self.system.conjugated(q), given.conjugated(q) if weights else given)
+        cost = QuadraticCost(self.system.conjugate(q), given.conjugate(q) if weights else given)
         return Problem(cost, {name: value @ torch.tensor(q.T) for name, value in self.info.items()})
 
     @property

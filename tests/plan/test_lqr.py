@@ -8,11 +8,11 @@ import torch
 from linear_worlds import Problem, double_integrator, rotation
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.records import Plan
 from jepatlas.core.seeding import torch_generator
 from jepatlas.plan import (
     ActionBox,
-    LinearSystem,
     LQRConfig,
     Quadratic,
     QuadraticCost,
@@ -161,8 +161,8 @@ def test_further_refusals():
         infinite_regulator(problem.system, unseen, 4)
     with pytest.raises(InputError, match="4 latent and 2 action dimensions, but the weights are for 3 and 2"):
         finite_regulator(problem.system, Quadratic.isotropic(3, 2, state=1, action=1, final=1), 4)
-    with pytest.raises(InputError, match="orthogonal matrix, 4 × 4"):
-        problem.system.conjugated(2 * np.eye(4))
+    with pytest.raises(InputError, match="orthogonal 4 × 4"):
+        problem.system.conjugate(2 * np.eye(4))
     with pytest.raises(InputError, match="action_aa must be positive definite"):
         Quadratic(np.eye(2), np.zeros((1, 1)), np.eye(2))
     with pytest.raises(InputError, match="state_dd must be positive semi-definite"):
@@ -171,7 +171,7 @@ def test_further_refusals():
         Quadratic(np.eye(2), np.eye(1), np.array([[0.0, 1.0], [0.0, 0.0]]))
     with pytest.raises(InputError, match="weigh the same latents"):
         Quadratic(np.eye(2), np.eye(1), np.eye(3))
-    with pytest.raises(InputError, match=r"A \(d, d\) and B \(d, a\)"):
+    with pytest.raises(InputError, match=r"\(2, 2\) and B has \(3, 3\)"):
         LinearSystem(np.eye(2), np.eye(3))
-    with pytest.raises(InputError, match="4 latent and 2 action dimensions, but was given 3 and 2"):
+    with pytest.raises(InputError, match="4 latent and 2 action dimensions, but the inputs have 3 and 2"):
         problem.system.rollout(torch.zeros(1, 3), torch.zeros(1, 2, 2))

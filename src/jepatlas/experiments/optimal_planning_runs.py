@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from jepatlas.core.contracts import Cost
+from jepatlas.core.linear_system import LinearSystem, fit_linear_system
 from jepatlas.core.records import Plan
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.experiments.charts import random_chart
 from jepatlas.experiments.energy_runs import exactly
 from jepatlas.experiments.latents import inform
-from jepatlas.identify import fit_dynamics
-from jepatlas.plan import ActionBox, LatentCost, LinearSystem, LQRConfig, MPPIConfig, Quadratic, QuadraticCost
+from jepatlas.plan import ActionBox, LatentCost, LQRConfig, MPPIConfig, Quadratic, QuadraticCost
 from jepatlas.worlds import LinearQuadratic
 from jepatlas.worlds.random_matrices import semi_orthogonal
 
@@ -61,7 +61,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     for name, case in _cases(dim, rng).items():
         for problem in PROBLEMS:
             latent = _fitted(world, case.chart, rng)
-            gaps = _gaps(problem, (LinearSystem(world.A, world.B), latent), case, ends, settings)
+            gaps = _gaps(problem, (world.system, latent), case, ends, settings)
             found |= {f"{problem}_{name}_{what}": exactly(gap, tasks) for what, gap in gaps.items()}
     return {
         "status": "finished",
@@ -76,7 +76,7 @@ def _cases(dim: int, rng: np.random.Generator) -> dict[str, Case]:
     uneven = Quadratic(spread, even.action_aa, spread)
     return {
         "invariant": Case(turn, even, even),
-        "conjugated": Case(turn, uneven.conjugated(turn), uneven),
+        "conjugated": Case(turn, uneven.conjugate(turn), uneven),
         "unconjugated": Case(turn, uneven, uneven),
         "sheared": Case(shear, even, even),
     }
@@ -105,8 +105,7 @@ def _gaps(
 def _fitted(world: LinearQuadratic, chart: np.ndarray, rng: np.random.Generator) -> LinearSystem:
     """The dynamics of h = M z, from steps that are seen there."""
     z, u = world.states(STEPS, rng), rng.standard_normal((STEPS, world.action_dim))
-    found = fit_dynamics(z @ chart.T, u, world.step(z, u) @ chart.T)
-    return LinearSystem(found.a_dd, found.b_da, found.c_d)
+    return fit_linear_system(z @ chart.T, u, world.step(z, u) @ chart.T)
 
 
 def _cost(problem: str, system: LinearSystem, weights: Quadratic) -> Cost:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from jepatlas.identify import fit_dynamics
+from jepatlas.core.linear_system import LinearSystem, fit_linear_system
 from jepatlas.objectives import PairObjective
-from jepatlas.plan import LinearSystem, Quadratic, finite_regulator
+from jepatlas.plan import Quadratic, finite_regulator
 from jepatlas.worlds import LatentWorld
 
 __all__ = ["Loop", "See", "Walked", "eyes", "stepped", "true_system", "walked"]
@@ -38,8 +38,7 @@ class Walked:
     @property
     def system(self) -> LinearSystem:
         """The dynamics of the latent, by least squares."""
-        found = fit_dynamics(self.h, self.u, self.h_next)
-        return LinearSystem(found.a_dd, found.b_da, found.c_d)
+        return fit_linear_system(self.h, self.u, self.h_next)
 
 
 def true_system(world: LatentWorld) -> LinearSystem:

@@ -117,7 +117,7 @@ def _costs(world: LatentWorld, see: See, rows: Walked, tasks: int, rng: np.rando
     for problem, (ends, inside, weights) in {
         "regulate": (np.zeros_like(goals), even, even),
         "reach": (goals, even, even),
-        "reach_conjugated": (goals, uneven.conjugated(turn), uneven),
+        "reach_conjugated": (goals, uneven.conjugate(turn), uneven),
         "reach_unconjugated": (goals, uneven, uneven),
     }.items():
         best, largest = Loop(true, lambda z: z, true, weights)(starts, ends, weights)

@@ -25,7 +25,6 @@ from jepatlas.identify.spectral.sfa import linear_sfa, quadratic_sfa
 from jepatlas.identify.spectral.solver import SpectrumSettings
 from jepatlas.identify.spectral.spectral_encoder import SpectralEncoder
 from jepatlas.identify.spectral.spectrum import Spectrum, fit_spectral_encoder, spectrum, spectrum_of_chunks
-from jepatlas.identify.theory.action_dynamics import LinearDynamics, fit_dynamics
 from jepatlas.identify.theory.action_verdicts import certify_dynamics
 from jepatlas.identify.theory.bound import bound, bound_terms, epsilon_null
 from jepatlas.identify.theory.conjugacy import conjugacy_errors
@@ -51,7 +50,6 @@ __all__ = [
     "Isotropy",
     "Ladder",
     "LatentWarpFit",
-    "LinearDynamics",
     "Monotone",
     "OwnLadder",
     "Redundancy",
@@ -77,7 +75,6 @@ __all__ = [
     "dose_response",
     "dosed_encoder",
     "epsilon_null",
-    "fit_dynamics",
     "fit_isotropy",
     "fit_latent_warp",
     "fit_monotone",

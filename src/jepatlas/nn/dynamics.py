@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.linear_system import LinearSystem
 from jepatlas.nn.mlp import mlp
 
 __all__ = [
@@ -107,6 +108,11 @@ class LinearDynamics(_Stepwise):
 
     def forward(self, h: Tensor, u: Tensor) -> Tensor:
         return self.state(h) + self.action(u)
+
+    def system(self) -> LinearSystem:
+        """The trained A, B and c in float64."""
+        parts = (self.state.weight, self.action.weight, self.state.bias)
+        return LinearSystem(*(part.detach().double().cpu().numpy() for part in parts))
 
 
 class GRUDynamics(nn.Module):

@@ -6,7 +6,6 @@ from jepatlas.plan.compiled import CompiledDynamics, compiled
 from jepatlas.plan.gradient import Gradient, GradientConfig
 from jepatlas.plan.icem import ICEM, ICEMConfig
 from jepatlas.plan.library import Library, LibraryLine, nearest_rows
-from jepatlas.plan.linear_system import LinearSystem
 from jepatlas.plan.lqr import LQR, LQRConfig
 from jepatlas.plan.mppi import MPPI, MPPIConfig, path_weights
 from jepatlas.plan.noise import coloured_noise
@@ -38,7 +37,6 @@ __all__ = [
     "LatentCostConfig",
     "Library",
     "LibraryLine",
-    "LinearSystem",
     "MPPIConfig",
     "PlannerConfig",
     "Quadratic",

@@ -16,10 +16,10 @@ from torch import Generator, Tensor
 
 from jepatlas.core.contracts import Cost
 from jepatlas.core.errors import InputError
+from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.records import Plan
 from jepatlas.plan.bounds import ActionBox
 from jepatlas.plan.checks import check_count, latents
-from jepatlas.plan.linear_system import LinearSystem
 from jepatlas.plan.quadratic import QuadraticCost
 from jepatlas.plan.resting import rest_near
 from jepatlas.plan.riccati import Regulator, finite_regulator, infinite_regulator

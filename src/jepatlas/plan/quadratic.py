@@ -19,7 +19,7 @@ from torch import Tensor
 
 from jepatlas.core.contracts import Dynamics
 from jepatlas.core.errors import InputError
-from jepatlas.plan.linear_system import check_rotation
+from jepatlas.core.linear_system import check_orthogonal
 from jepatlas.plan.rollout_costs import rolled_costs
 
 __all__ = ["Quadratic", "QuadraticCost"]
@@ -55,9 +55,9 @@ class Quadratic:
         parts = (self.state_dd, self.final_dd)
         return all(np.abs(w - np.trace(w) / len(w) * np.eye(len(w))).max() <= ROUNDING * np.abs(w).max() for w in parts)
 
-    def conjugated(self, q_dd: np.ndarray) -> Quadratic:
+    def conjugate(self, q_dd: np.ndarray) -> Quadratic:
         """The weights that give in h = Qz what these give in z."""
-        q = check_rotation(q_dd, len(self.state_dd))
+        q = check_orthogonal(q_dd, len(self.state_dd))
         state, final = ((w + w.T) / 2 for w in (q @ self.state_dd @ q.T, q @ self.final_dd @ q.T))
         return Quadratic(state, self.action_aa, final)
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.linalg
 
 from jepatlas.core.errors import InputError
-from jepatlas.plan.linear_system import LinearSystem
+from jepatlas.core.linear_system import LinearSystem
 
 __all__ = ["rest_near"]
 

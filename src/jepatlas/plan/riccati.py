@@ -17,7 +17,7 @@ import numpy as np
 import scipy.linalg
 
 from jepatlas.core.errors import InputError
-from jepatlas.plan.linear_system import LinearSystem
+from jepatlas.core.linear_system import LinearSystem
 from jepatlas.plan.quadratic import Quadratic
 
 __all__ = ["Regulator", "drift_at", "finite_regulator", "infinite_regulator"]

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.environment import ActionEnv
@@ -94,6 +95,10 @@ class LinearQuadratic:
         drawn = numpy_generator(self.seed, "worlds/linear-quadratic/b").standard_normal((self.dim, self.actions))
         return drawn / np.linalg.norm(drawn, axis=0)
 
+    @cached_property
+    def system(self) -> LinearSystem:
+        return LinearSystem(self.A, self.B)
+
     @property
     def Q(self) -> np.ndarray:
         return self.state_cost * np.eye(self.dim)
@@ -126,7 +131,7 @@ class LinearQuadratic:
         return np.logical_and.reduce(np.isfinite(states), axis=-1)
 
     def step(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        return states @ self.A.T + actions @ self.B.T
+        return self.system.step(states, actions)
 
     def observe(self, states: np.ndarray) -> np.ndarray:
         if self.mixing is None:

@@ -9,8 +9,9 @@ import pytest
 from gaussian_worlds import rotation
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.linear_system import LinearSystem, fit_linear_system
 from jepatlas.core.records import Verdict
-from jepatlas.identify import LinearDynamics, certify_dynamics, conjugacy_errors, fit_dynamics
+from jepatlas.identify import certify_dynamics, conjugacy_errors
 
 A = np.array([[0.9, 0.2, 0.0], [-0.1, 0.7, 0.1], [0.0, 0.0, 0.5]])
 B = np.array([[1.0, 0.0], [0.0, 0.5], [0.3, -0.4]])
@@ -32,12 +33,12 @@ def test_a_fit_is_the_least_squares_solution_with_an_offset():
     h_next = np.tanh(z) + 0.3 * u[:, :1] + 2
     columns = np.c_[z, u, np.ones(60)]
     weight = np.linalg.lstsq(columns, h_next, rcond=None)[0].T
-    found = fit_dynamics(z, u, h_next)
+    found = fit_linear_system(z, u, h_next)
     assert np.allclose(np.c_[found.a_dd, found.b_da, found.c_d], weight)
-    assert np.allclose(found.apply(z, u), columns @ weight.T)
+    assert np.allclose(found.step(z, u), columns @ weight.T)
     counts = np.random.default_rng(1).integers(0, 3, 60)
-    doubled = fit_dynamics(*(np.repeat(part, counts, axis=0) for part in (z, u, h_next)))
-    assert np.allclose(fit_dynamics(z, u, h_next, counts.astype(float)).a_dd, doubled.a_dd)
+    doubled = fit_linear_system(*(np.repeat(part, counts, axis=0) for part in (z, u, h_next)))
+    assert np.allclose(fit_linear_system(z, u, h_next, counts.astype(float)).a_dd, doubled.a_dd)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3])
@@ -117,8 +118,8 @@ def test_a_little_noise_in_surplus_latents_does_not_move_the_conjugate():
 def test_errors_by_hand():
     """h = z, and A_h twice too large: ‖2A − A‖ / ‖A‖ = 1; a shear is no conjugation."""
     z, u, z_next = steps(500)
-    twice = LinearDynamics(2 * A, B, np.zeros(3))
-    found = conjugacy_errors(twice, LinearDynamics(A, B, np.zeros(3)), z, z)
+    twice = LinearSystem(2 * A, B, np.zeros(3))
+    found = conjugacy_errors(twice, LinearSystem(A, B, np.zeros(3)), z, z)
     assert found == pytest.approx({"conjugacy_a": 1, "conjugacy_b": 0, "conjugacy_scale": 1}, abs=1e-12)
     shear = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     sheared = judged(z @ shear.T, u, z_next @ shear.T, z, truth=(A, B))
@@ -189,7 +190,7 @@ def test_bad_input():
     for arrays, options, message in [
         ((z, u, z_next[:, :2]), {}, "same shape"),
         ((z, u[:-1], z_next), {}, "'u' has 39"),
-        ((z, u, z_next, z), {"truth": (A, B.T)}, r"B \(3, 2\), but \(3, 3\) and \(2, 3\)"),
+        ((z, u, z_next, z), {"truth": (A, B.T)}, r"B \(3, 2\), but they are \(3, 3\) and \(2, 3\)"),
         ((z, u, z_next, z), {"truth": (A, B * np.nan)}, "NaN or infinite"),
         ((z, u, z_next, z, z_next[:, :1]), {}, "same shape"),
         ((z, u, z_next), {"groups": np.arange(40) % 2}, "at least 3 groups"),

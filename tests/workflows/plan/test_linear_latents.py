@@ -8,9 +8,10 @@ import torch
 from workflows.plan.small import recipe
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.records import Estimate
 from jepatlas.nn import LinearDynamicsConfig, MLPConfig, ResidualDynamicsConfig
-from jepatlas.plan import LatentCost, LatentCostConfig, LinearSystem, LQRConfig
+from jepatlas.plan import LatentCost, LatentCostConfig, LQRConfig
 from jepatlas.recipes import Predictive, WalkedWorld
 from jepatlas.workflows.plan import (
     DrivingConfig,

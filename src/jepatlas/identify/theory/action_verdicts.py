@@ -12,11 +12,11 @@ import numpy as np
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, hold_out, least_squares
+from jepatlas.core.linear_system import LinearSystem, fit_linear_system
 from jepatlas.core.records import Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.identify.checks import as_arrays, check_matrices, check_rows_to_judge, check_same_shape
-from jepatlas.identify.theory.action_dynamics import LinearDynamics, fit_dynamics
 from jepatlas.identify.theory.conjugacy import Conjugacy, conjugacy_verdicts, widest_directions
 from jepatlas.identify.theory.excitation import excitation, varying_directions
 
@@ -63,7 +63,7 @@ def certify_dynamics(
         return found
     fit = split.fit
     if truth is not None:
-        state = LinearDynamics.given(*truth, z.shape[1], u.shape[1])
+        state = _true_system(*truth, z.shape[1], u.shape[1])
     else:
         check_same_shape(z=z, z_next=states["z_next"])
         state = states["z_next"][fit]
@@ -72,6 +72,18 @@ def certify_dynamics(
     errors = Conjugacy(own[fit], u[fit], own_next[fit], z[fit], state)
     labels = None if groups is None else groups[fit]
     return found + conjugacy_verdicts(errors, rng, groups=labels, replicates=replicates, directions=varying)
+
+
+def _true_system(a: np.ndarray, b: np.ndarray, dim: int, actions: int) -> LinearSystem:
+    """Known A and B, for states of width `dim` and actions of width `actions`."""
+    a = np.asarray(a, dtype=np.float64)
+    b = np.asarray(b, dtype=np.float64)
+    if a.shape != (dim, dim) or b.shape != (dim, actions):
+        raise InputError(
+            f"truth: for states of width {dim} and actions of width {actions}, A must be {(dim, dim)} and B "
+            f"{(dim, actions)}, but they are {a.shape} and {b.shape}."
+        )
+    return LinearSystem(a, b)
 
 
 def _split(h: np.ndarray, u: np.ndarray, groups: np.ndarray | None, seed: int) -> Split:
@@ -128,8 +140,8 @@ def _prediction(
 ) -> Callable[[np.ndarray], dict[str, float]]:
     """What latent and action, beside the latent alone, say of the next latent on weighted rows to score on."""
     fit, score = split
-    dynamics, alone = fit_dynamics(h[fit], u[fit], h_next[fit]), least_squares(h[fit], h_next[fit])
-    left = np.square(h_next[score] - dynamics.apply(h[score], u[score])).sum(1)
+    dynamics, alone = fit_linear_system(h[fit], u[fit], h_next[fit]), least_squares(h[fit], h_next[fit])
+    left = np.square(h_next[score] - dynamics.step(h[score], u[score])).sum(1)
     left_alone = np.square(h_next[score] - alone.apply(h[score])).sum(1)
     shifted = h_next[score] - h_next[score[0]]  # so that latents that never vary are exactly zero
     around = np.square(shifted - shifted.mean(0)).sum(1)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jepatlas.core.linear_moments import PairMoments, procrustes_of
+from jepatlas.core.linear_system import LinearSystem, fit_linear_system
 from jepatlas.core.records import Verdict
 from jepatlas.core.stats import bootstrap
 from jepatlas.identify.covariance import WeightedCovariance
-from jepatlas.identify.theory.action_dynamics import LinearDynamics, fit_dynamics
 
 __all__ = ["Conjugacy", "conjugacy_errors", "conjugacy_verdicts", "widest_directions"]
 
@@ -26,7 +26,7 @@ CONJUGATE = 0.1
 
 
 def conjugacy_errors(
-    latent: LinearDynamics, state: LinearDynamics, h: np.ndarray, z: np.ndarray, weights: np.ndarray | None = None
+    latent: LinearSystem, state: LinearSystem, h: np.ndarray, z: np.ndarray, weights: np.ndarray | None = None
 ) -> dict[str, float]:
     """Relative errors, with sQ the best similarity from z to h (Procrustes) on these rows:
 
@@ -66,14 +66,14 @@ class Conjugacy:
     u: np.ndarray
     h_next: np.ndarray
     z: np.ndarray
-    state: LinearDynamics | np.ndarray  # the dynamics themselves, or the next states
+    state: LinearSystem | np.ndarray  # the dynamics themselves, or the next states
 
     def __call__(self, weights: np.ndarray, order: np.ndarray | None = None) -> dict[str, float]:
         """`order` deals states to latents otherwise than they came."""
-        latent = fit_dynamics(self.h, self.u, self.h_next, weights)
+        latent = fit_linear_system(self.h, self.u, self.h_next, weights)
         state = self.state
-        if not isinstance(state, LinearDynamics):
-            state = fit_dynamics(self.z, self.u, state, weights)
+        if not isinstance(state, LinearSystem):
+            state = fit_linear_system(self.z, self.u, state, weights)
         return conjugacy_errors(latent, state, self.h, self.z if order is None else self.z[order], weights)
 
 

@@ -12,16 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import r2
+from jepatlas.core.linear_system import LinearSystem, fit_linear_system
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.identify import fit_dynamics
 from jepatlas.nn import LinearDynamics
-from jepatlas.plan import LatentCostConfig, LinearSystem, Quadratic, QuadraticCost
+from jepatlas.plan import LatentCostConfig, Quadratic, QuadraticCost
 from jepatlas.workflows.plan.models import LatentEpisodes, TrainedModel, latent_episodes
 
 __all__ = ["LinearLatent", "linear_latent", "quadratic_cost"]
@@ -61,13 +60,12 @@ class LinearLatent:
 def linear_latent(model: TrainedModel) -> LinearLatent:
     dynamics = model.objective.dynamics
     if linear := isinstance(dynamics, LinearDynamics):
-        system = LinearSystem(*map(_matrix, (dynamics.state.weight, dynamics.action.weight, dynamics.state.bias)))
+        system = dynamics.system()
     else:
         learnt = latent_episodes(model, held=False, most=MOST)
-        found = fit_dynamics(learnt.h, learnt.u, learnt.h_next)
-        system = LinearSystem(found.a_dd, found.b_da, found.c_d)
+        system = fit_linear_system(learnt.h, learnt.u, learnt.h_next)
     held = latent_episodes(model, most=MOST)
-    foretold = held.h @ system.a_dd.T + held.u @ system.b_da.T + system.c_d
+    foretold = system.step(held.h, held.u)
     return LinearLatent(system, not linear, _score(held, foretold, model.recipe.seed), r2(held.h_next, held.h))
 
 
@@ -91,7 +89,3 @@ def quadratic_cost(linear: LinearLatent | None, config: LatentCostConfig) -> Qua
         d, a, state=config.stage, action=config.action_penalty or FREE, final=config.stage + config.terminal
     )
     return QuadraticCost(linear.system, weights)
-
-
-def _matrix(weight: Tensor) -> np.ndarray:
-    return weight.detach().double().cpu().numpy()
