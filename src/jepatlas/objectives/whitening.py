@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss
 from jepatlas.core.stats import batch_covariance
+from jepatlas.nn.ema import ema_update
 from jepatlas.objectives.lejepa import invariance
 from jepatlas.objectives.pairwise import PairObjective, Parts, at_least_float32
 
@@ -69,8 +70,8 @@ class ExactWhitening(PairObjective):
     def _follow(self, mean: Tensor, covariance: Tensor, step: int) -> None:
         """The plain average of the first batches, then the moving one: the initial identity is no batch to remember."""
         share = max(1 - self.config.momentum, 1 / (step + 1))
-        self.mean.lerp_(mean.to(self.mean), share)
-        self.covariance.lerp_(covariance.to(self.covariance), share)
+        ema_update(self.mean, mean, share)
+        ema_update(self.covariance, covariance, share)
 
     def encode(self, x: Tensor) -> Tensor:
         h = at_least_float32(super().encode(x))

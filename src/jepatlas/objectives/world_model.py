@@ -28,6 +28,7 @@ from jepatlas.core.contracts import Dynamics
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Steps, Windows
 from jepatlas.core.seeding import torch_generator
+from jepatlas.nn.ema import ema_network
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.shaping import AnyShaping, SIGRegShaping
 
@@ -137,15 +138,11 @@ class WorldModel(nn.Module):
         """What the latents' energy is, where one was learned: (b, d), (b, d) → (b,)."""
         return None if self.learned is None else cast(nn.Module, self.learned.energy)
 
-    @torch.no_grad()
     def after_step(self, step: int) -> None:
         if self.learned is not None:
             cast(Any, self.learned).after_step(step)
         if self.target is not None and self.config.average is not None:
-            for slow, fast in zip(self.target.parameters(), self.encoder.parameters(), strict=True):
-                slow.lerp_(fast, 1 - self.config.average)
-            for slow, fast in zip(self.target.buffers(), self.encoder.buffers(), strict=True):
-                slow.copy_(fast)
+            ema_network(self.target, self.encoder, self.config.average)
 
     def smallest_batch(self, dim: int) -> int:
         return 2 if self.learned is None else max(2, cast(Any, self.learned).smallest_batch(dim))

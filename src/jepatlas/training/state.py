@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
+from jepatlas.nn.ema import ema_update
 
 __all__ = ["TrainingState", "load_weights", "refuse_running_statistics"]
 
@@ -34,7 +35,7 @@ class TrainingState:
         if self.decay:
             beta = min(self.decay, (1 + step) / (10 + step))
             for name, parameter in self.objective.named_parameters(remove_duplicate=False):
-                self.average[name].lerp_(parameter, 1 - beta)
+                ema_update(self.average[name], parameter, 1 - beta)
 
     def tensors(self) -> dict[str, Tensor]:
         """Keys: `model.<name>`, `optimizer.<parameter>.<moment>`, `average.<name>`."""

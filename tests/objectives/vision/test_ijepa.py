@@ -10,9 +10,9 @@ import torch.nn.functional as F
 from objectives.vision.tiny_vision import STEPS, crops, tiny
 from torch import Tensor
 
+from jepatlas.nn.ema import momentum_at
 from jepatlas.nn.transformer import sincos_positions
 from jepatlas.objectives.vision.ijepa import IJEPAConfig
-from jepatlas.objectives.vision.momentum import momentum_at
 from jepatlas.objectives.vision.predictors import LinearPredictorConfig, MLPPredictorConfig, NarrowPredictorConfig
 
 NARROW, MLP = NarrowPredictorConfig(width=8, depth=2, heads=2), MLPPredictorConfig(32)

@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Steps
 from jepatlas.energy.learn.embedded import EmbeddedEnergy
+from jepatlas.nn.ema import ema_network
 
 __all__ = ["Expectile", "ExpectileConfig", "discounted", "expectile_loss", "undiscount"]
 
@@ -81,12 +82,10 @@ class Expectile(nn.Module):
     def encode(self, x: Tensor) -> Tensor:
         return self.energy.embed(x)
 
-    @torch.no_grad()
     def after_step(self, step: int) -> None:
         """target ← decay · target + (1 − decay) · energy"""
         if self.target is not None and self.config.target is not None:
-            for slow, fast in zip(self.target.parameters(), self.energy.parameters(), strict=True):
-                slow.lerp_(fast, 1 - self.config.target)
+            ema_network(self.target, self.energy, self.config.target)
 
     def smallest_batch(self, dim: int) -> int:
         return 1

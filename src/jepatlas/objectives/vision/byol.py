@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from jepatlas.core.records import CropKind
+from jepatlas.nn.ema import check_momentum
 from jepatlas.objectives.vision.heads import perceptron
-from jepatlas.objectives.vision.momentum import check_momentum
 from jepatlas.objectives.vision.parts import VisionParts
 from jepatlas.objectives.vision.projectors import check_widths, expander
 from jepatlas.objectives.vision.slow_target import SlowTarget

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.nn.ema import EMANetwork, check_momentum, momentum_at
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.dino_head import DINOHeadConfig
 from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig, across_views, by_size, entropy
-from jepatlas.objectives.vision.momentum import MomentumTwin, check_momentum, momentum_at
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 
 __all__ = ["DINO", "DINOConfig"]
@@ -51,7 +51,7 @@ class DINO(CropObjective):
         super().__init__(parts)
         self.config = config or DINOConfig()
         self.head = self.config.head.build(parts.dim)
-        self.teacher = MomentumTwin(nn.ModuleList([self.encoder, self.head]))
+        self.teacher = EMANetwork(nn.ModuleList([self.encoder, self.head]))
         self.centre = MovingCentre(self.config.head.prototypes, self.config.centre_momentum, parts.accumulate)
 
     def forward(self, batch: Crops, step: int) -> Loss:
@@ -74,7 +74,7 @@ class DINO(CropObjective):
         return self.centre(logits, temperature, logits.mean(0))
 
     def after_step(self, step: int) -> None:
-        self.teacher.follow(
+        self.teacher.update(
             nn.ModuleList([self.encoder, self.head]), momentum_at(self.config.momentum, step, self.steps)
         )
         self.centre.after_step()

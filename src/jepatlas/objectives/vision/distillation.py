@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from jepatlas.core.distributed import gather_rows, mean_over_processes
 from jepatlas.core.errors import InputError
+from jepatlas.nn.ema import ema_update
 
 __all__ = [
     "MovingCentre",
@@ -83,7 +84,7 @@ class MovingCentre(nn.Module):
     @torch.no_grad()
     def after_step(self) -> None:
         if self.seen:
-            self.centre.lerp_(torch.stack([*self.seen]).mean(0).to(self.centre.dtype), 1 - self.momentum)
+            ema_update(self.centre, torch.stack([*self.seen]).mean(0), 1 - self.momentum)
 
 
 class Sinkhorn(nn.Module):

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from jepatlas.core.distributed import mean_over_processes
+from jepatlas.nn.ema import ema_update
 from jepatlas.objectives.pairwise import at_least_float32
 
 __all__ = ["JointBatchNorm", "perceptron"]
@@ -53,7 +54,6 @@ class JointBatchNorm(nn.Module):
     def _batch_statistics(self, x: Tensor) -> tuple[Tensor, Tensor]:
         mean = mean_over_processes(x.mean(0))
         variance = mean_over_processes((x - mean).square().mean(0))
-        with torch.no_grad():
-            self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
-            self.running_variance.lerp_(variance.to(self.running_variance.dtype), self.momentum)
+        ema_update(self.running_mean, mean, self.momentum)
+        ema_update(self.running_variance, variance, self.momentum)
         return mean, variance

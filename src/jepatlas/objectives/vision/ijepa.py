@@ -26,9 +26,9 @@ from jepatlas.core.config import check_literals
 from jepatlas.core.distributed import mean_over_processes
 from jepatlas.core.patches import patch_grid, take_rows
 from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.nn.ema import EMANetwork, Rise, check_momentum, momentum_at
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.block_masks import AnyBlockMasks, BlockMasks
-from jepatlas.objectives.vision.momentum import MomentumTwin, Rise, check_momentum, momentum_at
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, with_tokens
 from jepatlas.objectives.vision.predictors import AnyPredictor, NarrowPredictorConfig
 
@@ -63,7 +63,7 @@ class IJEPA(CropObjective):
         self.config = config or IJEPAConfig()
         with_tokens(parts.encoder, "I-JEPA")
         self.predictor = self.config.predictor.build(parts.dim)
-        self.target = MomentumTwin(parts.encoder)
+        self.target = EMANetwork(parts.encoder)
 
     def forward(self, batch: Crops, step: int) -> Loss:
         told, targets = self._told(batch, step)
@@ -98,7 +98,7 @@ class IJEPA(CropObjective):
         return F.layer_norm(tokens, tokens.shape[-1:])
 
     def after_step(self, step: int) -> None:
-        self.target.follow(self.encoder, momentum_at(self.config.momentum, step, self.steps, self.config.rise))
+        self.target.update(self.encoder, momentum_at(self.config.momentum, step, self.steps, self.config.rise))
 
 
 def _distance(told: Tensor, targets: Tensor, kind: str, reduction: str = "mean") -> Tensor:

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from jepatlas.core.errors import InputError
 from jepatlas.core.patches import patch_grid
 from jepatlas.core.records import Crops
+from jepatlas.nn.ema import EMANetwork, momentum_at
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.dino_head import DINOHead
 from jepatlas.objectives.vision.distillation import (
@@ -31,7 +32,6 @@ from jepatlas.objectives.vision.distillation import (
     entropy,
 )
 from jepatlas.objectives.vision.masks import NUMBERS, block_mask, uniforms
-from jepatlas.objectives.vision.momentum import MomentumTwin, momentum_at
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops, with_tokens
 
 __all__ = ["Distilled", "MaskedDistillation", "PatchMasks"]
@@ -88,7 +88,7 @@ class MaskedDistillation(CropObjective, ABC):
         with_tokens(parts.encoder, type(self).__name__)
         self.heads, self.centrings = nn.ModuleList(heads), nn.ModuleList(centrings)
         self.mask_token = nn.Parameter(torch.empty(parts.dim).normal_(std=0.02))
-        self.teacher = MomentumTwin(self._student())
+        self.teacher = EMANetwork(self._student())
         self.patch_masks, self.temperature = masks, temperature
 
     def distil(self, batch: Crops, step: int, *, held: bool) -> Distilled:
@@ -138,7 +138,7 @@ class MaskedDistillation(CropObjective, ABC):
         return nn.ModuleList([self.encoder, *self.heads])
 
     def follow(self, momentum: float, step: int) -> None:
-        self.teacher.follow(self._student(), momentum_at(momentum, step, self.steps))
+        self.teacher.update(self._student(), momentum_at(momentum, step, self.steps))
         for centring in self.centrings:
             cast(Centring, centring).after_step()
 

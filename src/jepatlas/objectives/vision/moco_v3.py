@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from jepatlas.core.distributed import gather_rows, rank
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import CropKind
+from jepatlas.nn.ema import check_momentum
 from jepatlas.objectives.infonce import cosine_similarity
 from jepatlas.objectives.vision.heads import perceptron
-from jepatlas.objectives.vision.momentum import check_momentum
 from jepatlas.objectives.vision.parts import VisionParts
 from jepatlas.objectives.vision.projectors import check_temperature, check_widths
 from jepatlas.objectives.vision.slow_target import SlowTarget

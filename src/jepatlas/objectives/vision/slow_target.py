@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from jepatlas.core.records import Crops, Loss
+from jepatlas.nn.ema import EMANetwork, momentum_at
 from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.momentum import MomentumTwin, momentum_at
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 
 __all__ = ["SlowTarget"]
@@ -27,7 +27,7 @@ class SlowTarget(CropObjective):
     def __init__(self, parts: VisionParts, projector: nn.Module, predictor: nn.Module, momentum: float) -> None:
         super().__init__(parts)
         self.projector, self.predictor, self.momentum = projector, predictor, momentum
-        self.target = MomentumTwin(nn.Sequential(self.encoder, projector))
+        self.target = EMANetwork(nn.Sequential(self.encoder, projector))
 
     def forward(self, batch: Crops, step: int) -> Loss:
         del step
@@ -48,4 +48,4 @@ class SlowTarget(CropObjective):
 
     def after_step(self, step: int) -> None:
         online = nn.Sequential(self.encoder, self.projector)
-        self.target.follow(online, momentum_at(self.momentum, step, self.steps))
+        self.target.update(online, momentum_at(self.momentum, step, self.steps))

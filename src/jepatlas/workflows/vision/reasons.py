@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.objectives.vision.momentum import Rise, momentum_at
+from jepatlas.nn.ema import Rise, momentum_at
 from jepatlas.training.journal import last_metrics
 
 __all__ = ["beginning_left", "shortcut", "uniform_assignments", "widest"]
