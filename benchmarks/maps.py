@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import Comparison, compare
-from jepatlas.align.maps import LeastSquaresMap
+from jepatlas.alignment.maps import LeastSquaresMap
 from jepatlas.core.pair_moments import Products
 from jepatlas.core.seeding import numpy_generator
 

@@ -11,7 +11,7 @@ from benchmarks.timing import Comparison, compare
 from jepatlas.core.contracts import Dynamics
 from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.nn import ResidualDynamicsConfig
-from jepatlas.plan import MPPI, ActionBox, LatentCostConfig, MPPIConfig, compiled
+from jepatlas.planning import MPPI, ActionBox, LatentCostConfig, MPPIConfig, compiled
 
 __all__ = ["run"]
 

@@ -20,7 +20,7 @@ from benchmarks.sigreg import straightforward
 from benchmarks.timing import Comparison
 from jepatlas.core.linear import hold_out, least_squares, r2
 from jepatlas.core.seeding import numpy_generator, torch_generator
-from jepatlas.identify import fit_spectral_encoder
+from jepatlas.identifiability import fit_spectral_encoder
 from jepatlas.nn import MLPConfig
 from jepatlas.objectives import LeJEPA, LeJEPAConfig, SIGRegConfig, draw_slices
 from jepatlas.recipes import Recipe, build_batches, build_objective

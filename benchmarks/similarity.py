@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.memory import peak_of
 from benchmarks.timing import Comparison, compare
-from jepatlas.align.similarity import cka, cka_debiased, dsc, neighbour_overlap
+from jepatlas.alignment.similarity import cka, cka_debiased, dsc, neighbour_overlap
 from jepatlas.core.seeding import numpy_generator
 
 __all__ = ["run"]

@@ -10,7 +10,7 @@ from scipy.stats import ortho_group
 from torch import Tensor
 
 from jepatlas.core.linear_system import LinearSystem
-from jepatlas.plan import Quadratic, QuadraticCost
+from jepatlas.planning import Quadratic, QuadraticCost
 
 __all__ = ["Problem", "double_integrator", "rotation", "walker"]
 

@@ -11,11 +11,11 @@ import pytest
 import torch
 from rich.console import Console
 
-from jepatlas.align import load_atlas
+from jepatlas.alignment import load_atlas
 from jepatlas.cli import tour
 from jepatlas.core.linear import hold_out
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.report import read_chapters
+from jepatlas.reporting import read_chapters
 from jepatlas.tour import CHAPTERS, Stage, agents, energy
 from jepatlas.tour.probe import PROBE
 from jepatlas.tour.shared_states import SharedStates

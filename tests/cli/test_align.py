@@ -11,7 +11,7 @@ from cli.calls import Captured, answer, one_array, refused
 from training.small import call
 from workflows.align.models import FORMATS, Models, matched, write
 
-from jepatlas.align import split_rows
+from jepatlas.alignment import split_rows
 from jepatlas.core.linear import r2
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.seeding import numpy_generator

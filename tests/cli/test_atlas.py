@@ -17,7 +17,7 @@ from training.small import call
 from workflows.align.models import FORMATS, write
 from workflows.energy.tiny import saved
 
-from jepatlas.align import LinearProbe, load_atlas, probe_for, save_atlas
+from jepatlas.alignment import LinearProbe, load_atlas, probe_for, save_atlas
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.files import write_json
 from jepatlas.core.records import Estimate, Verdict

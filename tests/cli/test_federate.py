@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from training.small import ENV, call, forked_command, until
 
-from jepatlas.align import Atlas, ChartLatents, load_atlas
+from jepatlas.alignment import Atlas, ChartLatents, load_atlas
 from jepatlas.core.files import read_json
 from jepatlas.workflows.vision import latents_of, load_agent
 

@@ -11,7 +11,7 @@ from cli.calls import Captured, answer, one_array, refused
 from training.small import call
 from workflows.align.models import FORMATS, Models, write
 
-from jepatlas.align import METRICS, LinearProbe, Null, migrate
+from jepatlas.alignment import METRICS, LinearProbe, Null, migrate
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate
 from jepatlas.workflows.align import fit_map

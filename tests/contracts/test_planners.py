@@ -17,7 +17,7 @@ from jepatlas.core.contracts import Cost, Planner
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Plan
 from jepatlas.core.seeding import torch_generator
-from jepatlas.plan import (
+from jepatlas.planning import (
     PLANNERS,
     ActionBox,
     CEMConfig,

@@ -14,7 +14,7 @@ from jepatlas.experiments.social.race import Runner, raced
 from jepatlas.experiments.social.race_shown import curves_figure
 from jepatlas.experiments.social.runs import run
 from jepatlas.experiments.social.views_pictures import POINTS, pictures
-from jepatlas.report import draw
+from jepatlas.reporting import draw
 from jepatlas.workflows.vision import Cost
 
 

@@ -15,7 +15,7 @@ from processes import run_processes
 from training.small import metrics, tensors
 from workflows.vision.tiny_scenes import agent, write_scenes
 
-from jepatlas.align import LinearProbe
+from jepatlas.alignment import LinearProbe
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig

@@ -13,14 +13,14 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from jepatlas.align import METRICS, split_rows, time_blocks
-from jepatlas.align.stress import Protocol
+from jepatlas.alignment import METRICS, split_rows, time_blocks
+from jepatlas.alignment.stress import Protocol
 from jepatlas.cli.options import console_for, emit, parse, progress_bar, say, verdict_table
 from jepatlas.cli.pairing import Pairing
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Record
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.report import write_report
+from jepatlas.reporting import write_report
 from jepatlas.workflows.align import Alignment, Evidence, MapKind, Matched, Study, align, match, read_latents, stress
 from jepatlas.workflows.align.controls import PCA, RANDOM, UNTRAINED, rivals_of
 from jepatlas.workflows.align.evidence import LIMIT, MAIN

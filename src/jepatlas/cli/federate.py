@@ -14,7 +14,7 @@ from jepatlas.cli.options import console_for, emit, parse, say, say_advice, verd
 from jepatlas.cli.tables import show_table
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.records import Record
-from jepatlas.report import write_report
+from jepatlas.reporting import write_report
 from jepatlas.workflows.federation import (
     Absent,
     Federation,

@@ -14,9 +14,9 @@ from jepatlas.cli.recipe_options import choices_help, choose_recipe
 from jepatlas.cli.tables import show_table
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError
-from jepatlas.plan import LQRConfig
+from jepatlas.planning import LQRConfig
 from jepatlas.recipes import AnyActionWorld
-from jepatlas.report import write_report
+from jepatlas.reporting import write_report
 from jepatlas.workflows.plan import (
     DrivingConfig,
     Tasks,

@@ -9,7 +9,7 @@ import tyro
 
 from jepatlas.cli.options import console_for, emit, parse, say
 from jepatlas.core.errors import InputError
-from jepatlas.report import write_report
+from jepatlas.reporting import write_report
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jepatlas.cli.options import console_for, emit, parse, say, verdict_table
-from jepatlas.report import write_report
+from jepatlas.reporting import write_report
 from jepatlas.tour import CHAPTERS, Stage
 
 

@@ -110,7 +110,7 @@ def _next(folder: Path, recipe: WorldModelRecipe) -> str:
         return command
     python = (
         "driven from Python: jepatlas.workflows.plan.agent_of gives what sees and imagines, and "
-        "jepatlas.plan.receding_horizon plans and calls your own function for each step."
+        "jepatlas.planning.receding_horizon plans and calls your own function for each step."
     )
     if "environment" in file.about:
         return f"In {file.about['environment']} it is {python}"

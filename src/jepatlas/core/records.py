@@ -207,7 +207,7 @@ class Verdict:
 class Record:
     """What is kept of a piece of work, and all that the report is drawn from: `records/NAME.json` and arrays beside it.
 
-    Figures are small declarative specs (see `jepatlas.report.figures`); tables have a title, columns and rows.
+    Figures are small declarative specs (see `jepatlas.reporting.figures`); tables have a title, columns and rows.
     """
 
     title: str

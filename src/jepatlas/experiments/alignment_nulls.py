@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import scipy  # its parts are loaded when they are asked for
 
-from jepatlas.align.maps import RidgeMap
-from jepatlas.align.nulls import Null, permutation_null
-from jepatlas.align.similarity import METRICS
+from jepatlas.alignment.maps import RidgeMap
+from jepatlas.alignment.nulls import Null, permutation_null
+from jepatlas.alignment.similarity import METRICS
 from jepatlas.core.linear import hold_out, least_squares, r2
 from jepatlas.core.records import Direction, Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator

@@ -14,7 +14,7 @@ from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, 
 from jepatlas.experiments.latents import Sample, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.experiments.tables import at, cell, curve, over_seeds
-from jepatlas.identify import dimension_verdicts
+from jepatlas.identifiability import dimension_verdicts
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral

@@ -21,7 +21,7 @@ from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, 
 from jepatlas.experiments.generalised_normal_runs import GAUSSIAN, SAMPLERS, SCALES, trials
 from jepatlas.experiments.settings import STUDIED
 from jepatlas.experiments.tables import at, cell, curve, mean_over_seeds, over_seeds
-from jepatlas.identify import sturm_liouville_generalised_normal
+from jepatlas.identifiability import sturm_liouville_generalised_normal
 from jepatlas.worlds.normal_scores import hermite_variances
 
 __all__ = ["EXPERIMENT"]

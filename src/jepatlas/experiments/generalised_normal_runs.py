@@ -22,7 +22,7 @@ from jepatlas.data import Siblings
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import Sample, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import STUDIED, recipe_for
-from jepatlas.identify import WarpSides, fit_warp, sturm_liouville_generalised_normal, warp_recovery
+from jepatlas.identifiability import WarpSides, fit_warp, sturm_liouville_generalised_normal, warp_recovery
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.worlds import AdditiveGeneralisedNormal, CopulaGeneralisedNormal, LatentWorld, Spiral

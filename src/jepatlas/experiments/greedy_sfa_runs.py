@@ -23,10 +23,10 @@ from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import Sample, inform, train_and_measure
 from jepatlas.experiments.sequential import one_by_one
 from jepatlas.experiments.settings import recipe_for
-from jepatlas.identify import SpectrumSettings, linear_sfa, recovery
-from jepatlas.identify.spectral.pair_chunks import PairArrays, PairChunks
-from jepatlas.identify.spectral.selection import SCORE
-from jepatlas.identify.spectral.solver import SpectralSolver
+from jepatlas.identifiability import SpectrumSettings, linear_sfa, recovery
+from jepatlas.identifiability.spectral.pair_chunks import PairArrays, PairChunks
+from jepatlas.identifiability.spectral.selection import SCORE
+from jepatlas.identifiability.spectral.solver import SpectralSolver
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.worlds import InvertibleMLP, LatentWorld, OrnsteinUhlenbeck

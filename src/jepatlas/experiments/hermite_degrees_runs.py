@@ -11,7 +11,7 @@ from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import Sample, sample
 from jepatlas.experiments.settings import recipe_for
-from jepatlas.identify import degree_variances, loss_decomposition
+from jepatlas.identifiability import degree_variances, loss_decomposition
 from jepatlas.recipes import Recipe, build_objective, recipe_id
 from jepatlas.training import load_checkpoint, load_weights
 from jepatlas.workflows.runs import train_job

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.controls import pca_control, untrained_control
-from jepatlas.align.maps import RidgeMap
-from jepatlas.align.nulls import Null, half_sample_intervals, permutation_null
-from jepatlas.align.similarity import METRICS
-from jepatlas.align.splits import split_rows
+from jepatlas.alignment.controls import pca_control, untrained_control
+from jepatlas.alignment.maps import RidgeMap
+from jepatlas.alignment.nulls import Null, half_sample_intervals, permutation_null
+from jepatlas.alignment.similarity import METRICS
+from jepatlas.alignment.splits import split_rows
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, r2
 from jepatlas.core.records import Direction, Estimate, Verdict

@@ -18,7 +18,7 @@ from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, 
 from jepatlas.experiments.latents import Sample, fresh, inform, r2_of_state, train_and_measure
 from jepatlas.experiments.settings import recipe_for
 from jepatlas.experiments.tables import at, cell, curve, over_seeds
-from jepatlas.identify import dose_response
+from jepatlas.identifiability import dose_response
 from jepatlas.objectives import InfoNCEConfig, PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.worlds import BoundedWalk, LatentWorld, OrnsteinUhlenbeck, SinusoidalShear, Spiral

@@ -14,7 +14,7 @@ from jepatlas.core.linear import hold_out, least_squares
 from jepatlas.core.records import Direction, Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.identify import SpectralEncoder, fit_spectral_encoder
+from jepatlas.identifiability import SpectralEncoder, fit_spectral_encoder
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.workflows.runs import load_objective, train_job

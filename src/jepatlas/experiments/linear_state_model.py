@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.maps import LeastSquaresMap
+from jepatlas.alignment.maps import LeastSquaresMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.charts import noisy, random_chart

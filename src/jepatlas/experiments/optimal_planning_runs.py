@@ -22,7 +22,7 @@ from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.experiments.charts import random_chart
 from jepatlas.experiments.energy_runs import exactly
 from jepatlas.experiments.latents import inform
-from jepatlas.plan import ActionBox, LatentCost, LQRConfig, MPPIConfig, Quadratic, QuadraticCost
+from jepatlas.planning import ActionBox, LatentCost, LQRConfig, MPPIConfig, Quadratic, QuadraticCost
 from jepatlas.worlds import LinearQuadratic
 from jepatlas.worlds.random_matrices import semi_orthogonal
 

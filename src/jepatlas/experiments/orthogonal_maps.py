@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.maps import Conditioning
-from jepatlas.align.nulls import Null, permutation_null
+from jepatlas.alignment.maps import Conditioning
+from jepatlas.alignment.nulls import Null, permutation_null
 from jepatlas.core.linear import Split, hold_out, least_squares, r2
 from jepatlas.core.linear_moments import least_squares_of
 from jepatlas.core.pair_moments import PairMoments

@@ -15,7 +15,7 @@ import torch
 
 from jepatlas.core.linear_system import LinearSystem, fit_linear_system
 from jepatlas.objectives import PairObjective
-from jepatlas.plan import Quadratic, finite_regulator
+from jepatlas.planning import Quadratic, finite_regulator
 from jepatlas.worlds import LatentWorld
 
 __all__ = ["Loop", "See", "Walked", "eyes", "stepped", "true_system", "walked"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.maps import LeastSquaresMap, RobustMap
+from jepatlas.alignment.maps import LeastSquaresMap, RobustMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.agents import meet, two_recipes

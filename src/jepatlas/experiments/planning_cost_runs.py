@@ -24,8 +24,8 @@ from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.latents import inform, r2_of_state
 from jepatlas.experiments.ou_actions import Loop, See, Walked, eyes, true_system, walked
 from jepatlas.experiments.settings import recipe_for
-from jepatlas.identify import certify_dynamics
-from jepatlas.plan import Quadratic
+from jepatlas.identifiability import certify_dynamics
+from jepatlas.planning import Quadratic
 from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 

@@ -15,7 +15,7 @@ from jepatlas.experiments.experiment import Scale, Trial
 from jepatlas.experiments.planning_methods import METHODS
 from jepatlas.experiments.planning_outcomes import told
 from jepatlas.nn import ConvConfig, MLPConfig, ResidualDynamicsConfig
-from jepatlas.plan import LatentCostConfig, MPPIConfig
+from jepatlas.planning import LatentCostConfig, MPPIConfig
 from jepatlas.recipes import Predictive, WalkedWorld, WorldModelRecipe
 from jepatlas.workflows.plan import DrivingConfig, agent_of, draw_tasks, drive, drive_at_random, load_world_model
 from jepatlas.workflows.runs import train_job

@@ -15,7 +15,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are asked for
 import torch
 
-from jepatlas.align.maps import ProcrustesMap
+from jepatlas.alignment.maps import ProcrustesMap
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain
 from jepatlas.core.linear_map import LinearMap

@@ -16,7 +16,7 @@ from jepatlas.data import WindowStream
 from jepatlas.experiments.latents import inform
 from jepatlas.experiments.reacher_agents import learn, reacher_of
 from jepatlas.experiments.reacher_runs import measured
-from jepatlas.identify import Isotropised, fit_isotropy, isotropic_resample
+from jepatlas.identifiability import Isotropised, fit_isotropy, isotropic_resample
 from jepatlas.recipes import HeldOut, WorldModelRecipe, gather_episodes
 
 __all__ = ["WeightedPairs", "isotropised", "run"]

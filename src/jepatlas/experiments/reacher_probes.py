@@ -20,7 +20,7 @@ from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.reacher_agents import reacher_of
-from jepatlas.identify import degree_variances
+from jepatlas.identifiability import degree_variances
 from jepatlas.workflows.plan import LatentEpisodes, TrainedModel, latent_episodes
 from jepatlas.worlds import OrnsteinUhlenbeckMotion
 

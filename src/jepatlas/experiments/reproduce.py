@@ -54,7 +54,7 @@ def reproduce(
     record = _record(experiment, finding, scale, seed, results, without=without)
     record.save(place, experiment.name)
     if figures := _public(record).figures:
-        from jepatlas.report.paper import paper_figure  # noqa: PLC0415  (matplotlib takes a second to import)
+        from jepatlas.reporting.paper import paper_figure  # noqa: PLC0415  (matplotlib takes a second to import)
 
         paper_figure(figures, record.arrays, place / "figures" / f"{experiment.name}.png", _caption(record))
     return record

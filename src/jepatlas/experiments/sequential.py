@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from jepatlas.core.linear import ridge as ridge_map
-from jepatlas.identify.spectral.ladder import polynomials
-from jepatlas.identify.spectral.transfer import TransferMoments, eigenfunctions
+from jepatlas.identifiability.spectral.ladder import polynomials
+from jepatlas.identifiability.spectral.transfer import TransferMoments, eigenfunctions
 
 __all__ = ["one_by_one"]
 

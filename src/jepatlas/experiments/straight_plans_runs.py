@@ -21,7 +21,7 @@ from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.latents import inform, r2_of_state
 from jepatlas.experiments.ou_actions import See, Walked, eyes, true_system, walked
-from jepatlas.plan import (
+from jepatlas.planning import (
     ActionBox,
     LatentCost,
     Library,

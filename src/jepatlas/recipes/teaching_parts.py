@@ -129,7 +129,7 @@ def _logits(path: str, arrays: dict[str, np.ndarray], h: np.ndarray, rows: np.nd
             f"Logits are to be distilled, which a probe on the teacher's latents gives, but {path} has no "
             "labels. Label the states, or distil latents: --teaching.tells latents."
         )
-    from jepatlas.align.probes import LinearProbe  # noqa: PLC0415  (scikit-learn takes a second to import)
+    from jepatlas.alignment.probes import LinearProbe  # noqa: PLC0415  (scikit-learn takes a second to import)
 
     return LinearProbe.fit(h[rows], arrays["labels"][rows]).logits(h[rows]).astype(np.float32)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align import (
+from jepatlas.alignment import (
     Atlas,
     CertificateSummary,
     ChartLatents,
@@ -27,7 +27,7 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.identify import certify, fit_spectral_encoder
+from jepatlas.identifiability import certify, fit_spectral_encoder
 from jepatlas.tour import agents
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.tour.probe import sector

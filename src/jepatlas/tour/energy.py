@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from jepatlas.align import load_atlas, save_atlas
+from jepatlas.alignment import load_atlas, save_atlas
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError

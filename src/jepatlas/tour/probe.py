@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align import LinearProbe, migrate, migration_report
+from jepatlas.alignment import LinearProbe, migrate, migration_report
 from jepatlas.core.linear import Split, hold_out, least_squares
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record

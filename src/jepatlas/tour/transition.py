@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align import CertificateSummary, certified_map
+from jepatlas.alignment import CertificateSummary, certified_map
 from jepatlas.core.linear import least_squares, procrustes, r2, whitener
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.identify import linear_response, recovery, recovery_null
-from jepatlas.identify.truth.verdicts import ORTHOGONALITY, R2
+from jepatlas.identifiability import linear_response, recovery, recovery_null
+from jepatlas.identifiability.truth.verdicts import ORTHOGONALITY, R2
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.tour.shared_states import SHOWN, SharedStates, shared_states
 from jepatlas.workflows.align import read_certificate

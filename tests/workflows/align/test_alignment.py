@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from workflows.align.models import Models, matched, study
 
-from jepatlas.align import RidgeMap, RobustMap, pca_control, split_rows, time_blocks
+from jepatlas.alignment import RidgeMap, RobustMap, pca_control, split_rows, time_blocks
 from jepatlas.core.files import finite
 from jepatlas.core.linear import r2
 from jepatlas.workflows.align import Alignment, Latents, MapKind, Matched, Study, align, fit_map

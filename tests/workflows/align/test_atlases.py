@@ -10,7 +10,7 @@ import pytest
 from gaussian_worlds import rotation
 from workflows.align.models import write
 
-from jepatlas.align import Atlas, CertificateSummary, ChartLatents
+from jepatlas.alignment import Atlas, CertificateSummary, ChartLatents
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.workflows.align import add_verdicts, build_verdicts, read_charts, translations

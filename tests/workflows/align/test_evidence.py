@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from workflows.align.models import Models, study
 
-from jepatlas.align import METRICS, LeastSquaresMap, Null
+from jepatlas.alignment import METRICS, LeastSquaresMap, Null
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
 from jepatlas.core.records import Estimate

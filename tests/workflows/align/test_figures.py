@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from workflows.align.models import Models, matched
 
-from jepatlas.align import cka_debiased
+from jepatlas.alignment import cka_debiased
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.pictures import spread_rows
-from jepatlas.report.heatmap import draw_heatmap
+from jepatlas.reporting.heatmap import draw_heatmap
 from jepatlas.workflows.align import Latents, Matched
 from jepatlas.workflows.align.figures import layers_figure, projections, spectrum_figure
 from jepatlas.workflows.align.pictures import pairs_figure

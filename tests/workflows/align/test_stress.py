@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from workflows.align.models import Models, matched
 
-from jepatlas.align.stress import Protocol
-from jepatlas.align.stress.scores import Score
-from jepatlas.report.figures import draw
+from jepatlas.alignment.stress import Protocol
+from jepatlas.alignment.stress.scores import Score
+from jepatlas.reporting.figures import draw
 from jepatlas.workflows.align import stress
 from jepatlas.workflows.align.stress import _cells, _halvings
 

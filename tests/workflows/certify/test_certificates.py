@@ -12,7 +12,7 @@ import pytest
 
 from jepatlas.cli import main
 from jepatlas.core.arrays import write_arrays
-from jepatlas.report import read_chapters
+from jepatlas.reporting import read_chapters
 
 Arrays = dict[str, np.ndarray]
 Encode = Callable[[np.ndarray], np.ndarray]

@@ -9,7 +9,7 @@ import pytest
 from gaussian_worlds import rotation
 from workflows.energy.tiny import saved
 
-from jepatlas.align import Atlas, Attachment, ChartLatents, load_atlas, save_atlas
+from jepatlas.alignment import Atlas, Attachment, ChartLatents, load_atlas, save_atlas
 from jepatlas.core.errors import InputError
 from jepatlas.workflows.energy import attach_energy, energy_for, energy_of
 from jepatlas.workflows.energy.fitted import pairwise

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jepatlas.align import Atlas, ChartLatents, load_atlas
-from jepatlas.align.atlas.sealed_folder import write_sealed
+from jepatlas.alignment import Atlas, ChartLatents, load_atlas
+from jepatlas.alignment.atlas.sealed_folder import write_sealed
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.workflows.federation import (

@@ -10,7 +10,7 @@ from workflows.plan.small import all_seeing
 
 from jepatlas.core.errors import InputError
 from jepatlas.data import RandomPolicy
-from jepatlas.plan import MPPIConfig
+from jepatlas.planning import MPPIConfig
 from jepatlas.workflows.plan import DrivingConfig, Tasks, draw_tasks, drive, drive_at_random
 from jepatlas.worlds import ConstantCurrent, JetCurrent, Rooms
 

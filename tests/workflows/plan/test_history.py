@@ -17,7 +17,7 @@ from jepatlas.core.linear import least_squares, r2
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.data import RandomPolicy, collect, stacked
 from jepatlas.nn import MLPConfig, ResidualDynamicsConfig
-from jepatlas.plan import MPPIConfig
+from jepatlas.planning import MPPIConfig
 from jepatlas.recipes import EpisodeSource, Predictive, gather_episodes
 from jepatlas.workflows.plan import (
     DrivingConfig,

@@ -8,7 +8,7 @@ from training.small import call
 from workflows.plan.small import run
 
 from jepatlas.core.errors import InputError
-from jepatlas.identify import certify_dynamics
+from jepatlas.identifiability import certify_dynamics
 from jepatlas.nn import MLPConfig, ResidualDynamicsConfig
 from jepatlas.recipes import Predictive, TwoFrames, WalkedWorld
 from jepatlas.workflows.plan import certify_world_model, latent_episodes, load_world_model

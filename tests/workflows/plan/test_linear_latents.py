@@ -11,7 +11,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.records import Estimate
 from jepatlas.nn import LinearDynamicsConfig, MLPConfig, ResidualDynamicsConfig
-from jepatlas.plan import LatentCost, LatentCostConfig, LQRConfig
+from jepatlas.planning import LatentCost, LatentCostConfig, LQRConfig
 from jepatlas.recipes import Predictive, WalkedWorld
 from jepatlas.workflows.plan import (
     DrivingConfig,

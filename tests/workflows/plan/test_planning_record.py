@@ -9,7 +9,7 @@ import torch
 from workflows.plan.small import all_seeing, run
 
 from jepatlas.core.errors import InputError
-from jepatlas.plan import MPPIConfig
+from jepatlas.planning import MPPIConfig
 from jepatlas.recipes import WalkedWorld
 from jepatlas.workflows.plan import (
     DrivingConfig,

@@ -9,7 +9,7 @@ import torch
 from workflows.plan.small import recipe, run
 
 from jepatlas.core.errors import InputError
-from jepatlas.plan import MPPIConfig
+from jepatlas.planning import MPPIConfig
 from jepatlas.recipes import EpisodeSource, WalkedWorld
 from jepatlas.workflows.plan import DrivingConfig, TrainedModel, fit_port, load_world_model, port_planner, same_world
 from jepatlas.workflows.plan.porting import Shared, shared_latents

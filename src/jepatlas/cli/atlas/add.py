@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tyro
 
-from jepatlas.align import LinearProbe, attach_probe, load_atlas, save_atlas
+from jepatlas.alignment import LinearProbe, attach_probe, load_atlas, save_atlas
 from jepatlas.cli.atlas.show import present
 from jepatlas.cli.options import parse
 from jepatlas.core.errors import InputError

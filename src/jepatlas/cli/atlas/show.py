@@ -10,7 +10,7 @@ import tyro
 from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
 
-from jepatlas.align import Atlas, Chart, exchanged, load_atlas
+from jepatlas.alignment import Atlas, Chart, exchanged, load_atlas
 from jepatlas.cli.options import console_for, emit, parse, say, verdict_table
 from jepatlas.core.files import read_json
 from jepatlas.workflows.align import certificates_said, translations

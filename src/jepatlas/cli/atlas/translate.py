@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tyro
 
-from jepatlas.align import load_atlas
+from jepatlas.alignment import load_atlas
 from jepatlas.cli.options import console_for, emit, parse, say
 from jepatlas.core.arrays import write_arrays
 from jepatlas.workflows.align import read_latents, translation_said

@@ -16,7 +16,7 @@ from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import choices, from_plain
 from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.recipes import EnergyWorld
-from jepatlas.report.paper import paper_figure
+from jepatlas.reporting.paper import paper_figure
 from jepatlas.workflows.energy import exact_record
 from jepatlas.worlds import CurrentWorld, GymTable, OneWayGrid
 

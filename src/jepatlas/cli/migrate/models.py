@@ -11,7 +11,7 @@ from jepatlas.cli.pairing import Pairing
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Record
-from jepatlas.report import write_report
+from jepatlas.reporting import write_report
 from jepatlas.workflows.align import Matched, match, read_latents
 
 __all__ = ["keep", "read_models", "tell"]

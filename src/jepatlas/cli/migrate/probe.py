@@ -8,7 +8,7 @@ from pathlib import Path
 
 import tyro
 
-from jepatlas.align import LinearProbe, migrate, support
+from jepatlas.alignment import LinearProbe, migrate, support
 from jepatlas.cli.migrate.models import keep, read_models, tell
 from jepatlas.cli.options import console_for, emit, parse, say
 from jepatlas.cli.pairing import Pairing

@@ -4,7 +4,7 @@ A product in float32 bounds a squared distance from below. A few more than k row
 each row (`offer`). Of these the k nearest are taken by the distances of the rows themselves, in float64 (`settle`);
 where the last of them is not below all bounds that were left out, all rows are looked at. So neighbours are those of
 exact distances, and of rows that are equally far the earlier one is nearer. The plain twin is in
-`jepatlas.align.similarity.neighbours`.
+`jepatlas.alignment.similarity.neighbours`.
 """
 
 from __future__ import annotations

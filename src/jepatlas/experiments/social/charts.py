@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.align.controls import pca_control
+from jepatlas.alignment.controls import pca_control
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.nulls import half_sample_intervals
+from jepatlas.alignment.nulls import half_sample_intervals
 from jepatlas.core.linear import r2, subsample
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.align.maps import LeastSquaresMap, ProcrustesMap, RidgeMap
-from jepatlas.align.nulls import half_sample_intervals, permutation_null
-from jepatlas.align.similarity import NEIGHBOURS, cka_debiased, dsc, neighbour_overlap, nos
+from jepatlas.alignment.maps import LeastSquaresMap, ProcrustesMap, RidgeMap
+from jepatlas.alignment.nulls import half_sample_intervals, permutation_null
+from jepatlas.alignment.similarity import NEIGHBOURS, cka_debiased, dsc, neighbour_overlap, nos
 from jepatlas.core.linear import r2, subsample
 from jepatlas.core.records import Direction, Estimate
 from jepatlas.core.seeding import numpy_generator

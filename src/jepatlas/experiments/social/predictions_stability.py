@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import scipy  # its parts are loaded when they are asked for
 
-from jepatlas.align.maps import RidgeMap
+from jepatlas.alignment.maps import RidgeMap
 from jepatlas.core.linear import subsample
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.probes import LinearProbe
+from jepatlas.alignment.probes import LinearProbe
 from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import Met

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.maps import RidgeMap
-from jepatlas.align.probes import LinearProbe, migration_report
+from jepatlas.alignment.maps import RidgeMap
+from jepatlas.alignment.probes import LinearProbe, migration_report
 from jepatlas.core.linear import Split, hold_out
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jepatlas.align.maps import RidgeMap
+from jepatlas.alignment.maps import RidgeMap
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jepatlas.align.controls import pca_control
+from jepatlas.alignment.controls import pca_control
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.experiment import Result

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.align.maps import FittedMap, LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
+from jepatlas.alignment.maps import FittedMap, LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator

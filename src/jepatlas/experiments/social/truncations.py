@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.similarity import dsc, nos
+from jepatlas.alignment.similarity import dsc, nos
 from jepatlas.core.linear import subsample
 from jepatlas.core.records import Estimate
 from jepatlas.experiments.experiment import Result

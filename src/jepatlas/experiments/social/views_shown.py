@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from jepatlas.align.similarity import NEIGHBOURS, cka_debiased
+from jepatlas.alignment.similarity import NEIGHBOURS, cka_debiased
 from jepatlas.experiments.experiment import Result
 from jepatlas.experiments.social.charts import CONTROLS, NAMES, meet
 from jepatlas.experiments.social.measures import translate

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jepatlas.align import (
+from jepatlas.alignment import (
     METRICS,
     FittedMap,
     LeastSquaresMap,

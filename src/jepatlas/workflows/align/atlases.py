@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jepatlas.align import (
+from jepatlas.alignment import (
     Atlas,
     ChartLatents,
     Null,
@@ -17,7 +17,7 @@ from jepatlas.align import (
     split_states,
     translation_verdicts,
 )
-from jepatlas.align.atlas.checks import shuffled_r2
+from jepatlas.alignment.atlas.checks import shuffled_r2
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align import CertificateSummary, Chart, ChartLatents
+from jepatlas.alignment import CertificateSummary, Chart, ChartLatents
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json
 from jepatlas.core.records import Estimate, Verdict

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jepatlas.align import pca_control, untrained_control
+from jepatlas.alignment import pca_control, untrained_control
 from jepatlas.core.records import Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align.evidence import BRIEF, Evidence, Fit, Study, gather

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from jepatlas.align import METRICS, Metric, Null, half_sample_intervals, measure, permutation_null
-from jepatlas.align.nulls import ENOUGH
-from jepatlas.align.splits import group_labels
+from jepatlas.alignment import METRICS, Metric, Null, half_sample_intervals, measure, permutation_null
+from jepatlas.alignment.nulls import ENOUGH
+from jepatlas.alignment.splits import group_labels
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, subsample
 from jepatlas.core.linear_map import LinearMap

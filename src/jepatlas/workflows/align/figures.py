@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align import cka_debiased
+from jepatlas.alignment import cka_debiased
 from jepatlas.core.errors import require
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.workflows.align.matched import Matched

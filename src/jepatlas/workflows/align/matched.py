@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align import match_ids
+from jepatlas.alignment import match_ids
 from jepatlas.core.errors import InputError
 from jepatlas.workflows.align.latents import Latents
 

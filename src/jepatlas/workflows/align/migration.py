@@ -8,8 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jepatlas.align import FittedMap, LinearProbe, MigrationReport, migrate, migrate_back, migration_report, time_blocks
-from jepatlas.align.maps import Conditioning
+from jepatlas.alignment import (
+    FittedMap,
+    LinearProbe,
+    MigrationReport,
+    migrate,
+    migrate_back,
+    migration_report,
+    time_blocks,
+)
+from jepatlas.alignment.maps import Conditioning
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
 from jepatlas.core.linear_map import LinearMap

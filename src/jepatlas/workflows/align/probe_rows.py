@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jepatlas.align import LinearProbe, split_rows, time_blocks
-from jepatlas.align.probes.probe import check_classes
+from jepatlas.alignment import LinearProbe, split_rows, time_blocks
+from jepatlas.alignment.probes.probe import check_classes
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, hold_out
 from jepatlas.core.linear_map import LinearMap

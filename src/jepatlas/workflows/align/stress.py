@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.stress import Protocol, StressCurve, capacity, distribution_shift, pair_budget, pair_noise
-from jepatlas.align.stress.pairs import BUDGETS
-from jepatlas.align.stress.scores import MEASURES, Score
+from jepatlas.alignment.stress import Protocol, StressCurve, capacity, distribution_shift, pair_budget, pair_noise
+from jepatlas.alignment.stress.pairs import BUDGETS
+from jepatlas.alignment.stress.scores import MEASURES, Score
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.core.seeding import numpy_generator

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from jepatlas.align import FittedMap, RobustMap
+from jepatlas.alignment import FittedMap, RobustMap
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator

@@ -13,8 +13,8 @@ from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
-from jepatlas.identify import Diagnosis, OwnLadder, audit, certify, diagnose, own_ladder, time_blocks
-from jepatlas.identify.checks import check_matrices, check_pairs, check_same_shape, rates
+from jepatlas.identifiability import Diagnosis, OwnLadder, audit, certify, diagnose, own_ladder, time_blocks
+from jepatlas.identifiability.checks import check_matrices, check_pairs, check_same_shape, rates
 from jepatlas.workflows.certify.charts import chart, shown_samples
 from jepatlas.workflows.certify.passing import decide
 from jepatlas.workflows.certify.summary import summarise

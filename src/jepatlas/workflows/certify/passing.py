@@ -9,7 +9,7 @@ Undecided is no pass: it is None, as it is where nothing could be judged.
 from __future__ import annotations
 
 from jepatlas.core.records import Verdict
-from jepatlas.identify import Diagnosis
+from jepatlas.identifiability import Diagnosis
 
 __all__ = ["better_bound", "decide"]
 

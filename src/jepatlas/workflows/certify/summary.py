@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jepatlas.core.records import Verdict
-from jepatlas.identify import Diagnosis, OwnLadder
+from jepatlas.identifiability import Diagnosis, OwnLadder
 from jepatlas.workflows.certify.passing import better_bound
 
 __all__ = ["summarise"]

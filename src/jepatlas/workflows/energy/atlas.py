@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jepatlas.align import Atlas, Attachment
+from jepatlas.alignment import Atlas, Attachment
 from jepatlas.core.errors import InputError
 from jepatlas.workflows.energy.energy_file import SavedEnergy, energy_from_bytes
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align import split_rows, time_blocks
-from jepatlas.align.maps import Conditioning
+from jepatlas.alignment import split_rows, time_blocks
+from jepatlas.alignment.maps import Conditioning
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Record, Verdict

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from jepatlas.align import Atlas, ChartLatents, save_atlas
+from jepatlas.alignment import Atlas, ChartLatents, save_atlas
 from jepatlas.core.errors import InputError
 from jepatlas.workflows.federation.maps import Part, add_newcomers, newcomer_part, read_part, together
 from jepatlas.workflows.federation.member import Federation, Member

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jepatlas.align import Atlas, ChartLatents
-from jepatlas.align.atlas.folder import load_sealed_atlas
+from jepatlas.alignment import Atlas, ChartLatents
+from jepatlas.alignment.atlas.folder import load_sealed_atlas
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Verdict
 from jepatlas.workflows.align import add_verdicts, build_verdicts

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from jepatlas.align import Atlas, ChartLatents, save_atlas
+from jepatlas.alignment import Atlas, ChartLatents, save_atlas
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_json
 from jepatlas.core.records import Verdict

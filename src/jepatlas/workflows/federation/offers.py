@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jepatlas.align import pca_control, untrained_control
+from jepatlas.alignment import pca_control, untrained_control
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align import read_latents

@@ -20,8 +20,8 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from jepatlas.align.atlas.charts import check_name
-from jepatlas.align.atlas.sealed_folder import read_sealed, write_sealed
+from jepatlas.alignment.atlas.charts import check_name
+from jepatlas.alignment.atlas.sealed_folder import read_sealed, write_sealed
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_folder
 

@@ -18,7 +18,7 @@ from jepatlas.core.contracts import Dynamics
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.objectives import WorldModel
-from jepatlas.plan import LQRConfig, PlannerConfig
+from jepatlas.planning import LQRConfig, PlannerConfig
 from jepatlas.workflows.plan.linear_latents import LinearLatent, linear_latent
 from jepatlas.workflows.plan.models import TrainedModel
 

@@ -15,7 +15,7 @@ from jepatlas.core.contracts import Cost
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import RandomPolicy, stacked
-from jepatlas.plan import (
+from jepatlas.planning import (
     ActionBox,
     LatentCost,
     LatentCostConfig,

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import rows_of_episodes
-from jepatlas.plan import nearest_rows
+from jepatlas.planning import nearest_rows
 from jepatlas.workflows.plan.agents import PlanningAgent
 from jepatlas.workflows.plan.driving import Drive
 from jepatlas.workflows.plan.models import TrainedModel

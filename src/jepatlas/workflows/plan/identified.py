@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Verdict
-from jepatlas.identify import certify_dynamics
+from jepatlas.identifiability import certify_dynamics
 from jepatlas.workflows.certify import Certificate, certificate
 from jepatlas.workflows.plan.models import LatentEpisodes, latent_episodes, load_world_model
 

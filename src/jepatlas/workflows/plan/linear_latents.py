@@ -20,7 +20,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.nn import LinearDynamics
-from jepatlas.plan import LatentCostConfig, Quadratic, QuadraticCost
+from jepatlas.planning import LatentCostConfig, Quadratic, QuadraticCost
 from jepatlas.workflows.plan.models import LatentEpisodes, TrainedModel, latent_episodes
 
 __all__ = ["LinearLatent", "linear_latent", "quadratic_cost"]

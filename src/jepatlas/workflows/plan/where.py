@@ -41,7 +41,7 @@ def place_of(model: TrainedModel, given: AnyActionWorld | None, run: str) -> Pla
     if model.environment is not None:
         raise InputError(
             f"{run} was trained on episodes of '{model.environment}', which is none of our worlds. Drive in it from "
-            "Python, by jepatlas.workflows.plan.agent_of and jepatlas.plan.receding_horizon."
+            "Python, by jepatlas.workflows.plan.agent_of and jepatlas.planning.receding_horizon."
         )
     if world is None:
         raise InputError(

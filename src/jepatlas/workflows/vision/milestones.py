@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align.probes import LinearProbe
+from jepatlas.alignment.probes import LinearProbe
 from jepatlas.core.errors import InputError
 from jepatlas.recipes import (
     MutualRecipe,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.align import half_sample_intervals
+from jepatlas.alignment import half_sample_intervals
 from jepatlas.core.errors import InputError
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record

@@ -1,0 +1,32 @@
+"""How alike two models' latents of the same states are, by every measure the literature uses."""
+
+from jepatlas.alignment.similarity.cca import canonical_correlations, cca, pwcca, svcca
+from jepatlas.alignment.similarity.cka import cka, cka_debiased
+from jepatlas.alignment.similarity.distances import dsc, dsc_sampled
+from jepatlas.alignment.similarity.metrics import METRICS, NEIGHBOURS, Metric, measure
+from jepatlas.alignment.similarity.neighbours import mutual_knn, neighbour_overlap, neighbours, nos, overlap
+from jepatlas.alignment.similarity.residuals import mse_per_dim, mse_sum, procrustes_error, r2
+
+__all__ = [
+    "METRICS",
+    "NEIGHBOURS",
+    "Metric",
+    "canonical_correlations",
+    "cca",
+    "cka",
+    "cka_debiased",
+    "dsc",
+    "dsc_sampled",
+    "measure",
+    "mse_per_dim",
+    "mse_sum",
+    "mutual_knn",
+    "neighbour_overlap",
+    "neighbours",
+    "nos",
+    "overlap",
+    "procrustes_error",
+    "pwcca",
+    "r2",
+    "svcca",
+]

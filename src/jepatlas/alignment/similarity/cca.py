@@ -1,0 +1,75 @@
+"""Canonical correlations ρ₁ ≥ ρ₂ ≥ … of two sets of latents, and two ways to average them.
+
+    A = U_A Σ_A V_Aᵀ,  B = U_B Σ_B V_Bᵀ  (centred rows),        ρ = singular values of U_AᵀU_B
+
+    CCA     mean ρᵢ: invariant under GL on either side
+    SVCCA   the same on the leading directions that hold 99% of each side's variance
+    PWCCA   Σ αᵢρᵢ / Σ αᵢ,   αᵢ = Σ_j |⟨hᵢ, a_j⟩|: by how much of A's coordinates a_j the variate hᵢ of A accounts for
+
+From "SVCCA: Singular Vector Canonical Correlation Analysis for Deep Learning Dynamics and Interpretability" and
+"Insights on Representational Similarity in Neural Networks with Canonical Correlation". None is debiased: with as many
+columns as rows every ρ is 1, whatever the latents are. PWCCA is not symmetric: its weights are those of A, so that only
+B may be transformed by GL; where ρs coincide, as they do with few rows, variates and thereby weights are not unique.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jepatlas.alignment.paired import centred, paired
+from jepatlas.core.errors import InputError
+
+__all__ = ["canonical_correlations", "cca", "pwcca", "svcca"]
+
+
+def canonical_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """All of them, largest first: as many as the smaller of the two ranks.
+
+    >>> a = np.random.default_rng(0).standard_normal((100, 3))
+    >>> canonical_correlations(a, a @ np.array([[1., 5.], [0., 2.], [4., 0.]])).round(6)
+    array([1., 1.])
+    """
+    a, b = paired(a, b)
+    return _correlations(_basis(centred(a)), _basis(centred(b)))[1]
+
+
+def cca(a: np.ndarray, b: np.ndarray) -> float:
+    """The mean canonical correlation; NaN where latents are constant."""
+    return _mean(canonical_correlations(a, b))
+
+
+def svcca(a: np.ndarray, b: np.ndarray, kept: float = 0.99) -> float:
+    """The mean canonical correlation of the fewest leading principal directions with a share `kept` of the variance."""
+    if not 0 < kept <= 1:
+        raise InputError(f"'kept' is a share of the variance, above 0 and at most 1, but {kept} was given.")
+    a, b = paired(a, b)
+    return _mean(_correlations(_basis(centred(a), kept), _basis(centred(b), kept))[1])
+
+
+def pwcca(a: np.ndarray, b: np.ndarray) -> float:
+    """The mean canonical correlation, weighted by how much each canonical variate of `a` accounts for in `a`."""
+    a, b = paired(a, b)
+    x = centred(a)
+    variates, correlations = _correlations(_basis(x), _basis(centred(b)))
+    weights = np.abs(variates.T @ x).sum(1)
+    return float(weights @ correlations / weights.sum()) if len(correlations) else float("nan")
+
+
+def _basis(x: np.ndarray, kept: float = 1.0) -> np.ndarray:
+    """Orthonormal columns (n, r) that span the columns of x, or those of its leading principal directions."""
+    u, sigma, _ = np.linalg.svd(x, full_matrices=False)
+    rank = int((sigma > sigma[0] * max(x.shape) * np.finfo(np.float64).eps).sum())
+    if kept == 1 or rank == 0:
+        return u[:, :rank]
+    shares = np.cumsum(np.square(sigma[:rank]))
+    return u[:, : int(np.searchsorted(shares, kept * shares[-1] * (1 - 1e-12))) + 1]
+
+
+def _correlations(u_a: np.ndarray, u_b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The canonical variates of the first, (n, r), and the correlations with their partners, (r,)."""
+    turn, correlations, _ = np.linalg.svd(u_a.T @ u_b, full_matrices=False)
+    return u_a @ turn, np.minimum(correlations, 1.0)
+
+
+def _mean(correlations: np.ndarray) -> float:
+    return float(correlations.mean()) if len(correlations) else float("nan")

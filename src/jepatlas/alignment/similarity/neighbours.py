@@ -1,0 +1,117 @@
+"""Do two sets of latents agree on who is near whom? Overlap of k-neighbourhoods, row by row.
+
+    overlapᵢ(k) = |N_a(i) ∩ N_b(i)| / k,   N(i) the k rows nearest to row i, itself left out
+
+    NOS@k        1 − mean overlap of Euclidean neighbourhoods: 0 where they are the same
+    mutual k-NN  mean overlap of neighbourhoods by angle ("The Platonic Representation Hypothesis")
+
+Unrelated latents share k / (n − 1) by chance. Of rows that are equally far the earlier one is nearer, so that the same
+latents always have the same neighbours. Products are made in tiles and serve both rows and columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jepatlas.alignment.paired import Progress, centred, paired, rows_of, scaled
+from jepatlas.core.errors import InputError
+
+__all__ = ["mutual_knn", "neighbour_overlap", "neighbours", "nos", "overlap"]
+
+ROWS, COLUMNS = 512, 2048  # of a tile: 4 MB
+SPARE = 8  # candidates besides the k nearest, so that rounding can hardly have left out one of these
+
+
+def neighbours(a: np.ndarray, k: int, *, progress: Progress | None = None, compiled: bool = True) -> np.ndarray:
+    """The k nearest other rows of each row, nearest first, (n, k); `compiled` chooses the way, plain or quick.
+
+    >>> neighbours(np.array([[0.0], [1.0], [3.0], [0.0]]), 2).tolist()
+    [[3, 1], [0, 3], [1, 0], [0, 1]]
+    """
+    a = rows_of("a", a)
+    if not 1 <= k < len(a):
+        raise InputError(f"{len(a)} rows have 1 to {len(a) - 1} neighbours each, but {k} were asked for.")
+    return (_compiled if compiled else _plain)(a, k, progress)
+
+
+def neighbour_overlap(
+    a: np.ndarray, b: np.ndarray, ks: Sequence[int], *, progress: Progress | None = None
+) -> dict[int, np.ndarray]:
+    """The share of common neighbours of each row, for several k at once; NaN where one side is constant."""
+    a, b = paired(a, b)
+    found = [
+        neighbours(a, max(ks), progress=progress and (lambda done, total: progress(done, 2 * total))),
+        neighbours(b, max(ks), progress=progress and (lambda done, total: progress(total + done, 2 * total))),
+    ]
+    if any(np.all(x == x[0]) for x in (a, b)):
+        return {k: np.full(len(a), np.nan) for k in ks}
+    return overlap(found[0], found[1], ks)
+
+
+def overlap(one: np.ndarray, other: np.ndarray, ks: Sequence[int]) -> dict[int, np.ndarray]:
+    """|N ∩ N'| / k of each row, from the neighbours on either side, nearest first, at least max(ks) of them.
+
+    A neighbour in place p here and q there is common to both from k = max(p, q) on: one count serves every k.
+    """
+    n, most = len(one), max(ks)
+    counts = np.zeros((n, most), np.int64)
+    for first in range(0, n, ROWS):
+        part = counts[first : first + ROWS]
+        rows = slice(first, first + ROWS)
+        row, p, q = np.nonzero(one[rows, :most, None] == other[rows, None, :most])
+        part += np.bincount(row * most + np.maximum(p, q), minlength=part.size).reshape(part.shape)
+    common = np.cumsum(counts, axis=1)
+    return {k: common[:, k - 1] / k for k in ks}
+
+
+def nos(a: np.ndarray, b: np.ndarray, k: int = 10, *, progress: Progress | None = None) -> float:
+    """NOS@k, from 0 (the same neighbours) to 1 (none in common)."""
+    return float(1 - neighbour_overlap(a, b, [k], progress=progress)[k].mean())
+
+
+def mutual_knn(a: np.ndarray, b: np.ndarray, k: int = 10, *, progress: Progress | None = None) -> float:
+    """The share of common neighbours by angle, from 0 to 1: rows are brought to length 1 first."""
+    a, b = paired(a, b)
+    return float(neighbour_overlap(_directions(a), _directions(b), [k], progress=progress)[k].mean())
+
+
+def _directions(x: np.ndarray) -> np.ndarray:
+    x = x.astype(np.float64)
+    x = x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
+    lengths = np.linalg.norm(x, axis=1, keepdims=True)
+    return x / np.where(lengths > 0, lengths, 1)
+
+
+def _compiled(a: np.ndarray, k: int, progress: Progress | None) -> np.ndarray:
+    from jepatlas.core.kernels.neighbours import offer, settle  # noqa: PLC0415  (numba takes a second to import)
+
+    n, kept = len(a), min(k + SPARE, len(a) - 1)
+    rough = centred(a).astype(np.float32)
+    norms = _half_norms(rough)
+    bounds, candidates = np.full((n, kept), np.inf), np.full((n, kept), -1)
+    corners = [(row, column) for row in range(0, n, ROWS) for column in range(row, n, COLUMNS)]
+    for done, (row, column) in enumerate(corners, start=1):
+        offer(rough[row : row + ROWS] @ rough[column : column + COLUMNS].T, (row, column), norms, bounds, candidates)
+        if progress is not None:
+            progress(done, len(corners))
+    return settle(scaled(a), bounds, candidates, k)
+
+
+def _half_norms(rough: np.ndarray) -> np.ndarray:
+    """‖x‖²/2, less what float32 can be off by in a distance: rounding of rows, products and sums, and underflow."""
+    single, terms = np.finfo(np.float32), rough.shape[1] + 8
+    return (np.square(rough, dtype=np.float64).sum(1) * (1 - terms * single.eps / 2) - terms * single.tiny) / 2
+
+
+def _plain(a: np.ndarray, k: int, progress: Progress | None) -> np.ndarray:
+    x = scaled(a)
+    near = np.empty((len(x), k), np.int64)
+    for row in range(len(x)):
+        distances = np.square(x - x[row]).sum(1)
+        distances[row] = np.inf
+        near[row] = np.argsort(distances, kind="stable")[:k]
+        if progress is not None:
+            progress(row + 1, len(x))
+    return near

@@ -1,0 +1,60 @@
+"""Slow feature analysis, linear (= TICA) and quadratic: the classical baselines, in the spectrum's own record.
+
+    min E‖h − h'‖²   subject to   E h = 0, E hhᵀ = I        over h linear in x, or in all products of degree two
+
+(Wiskott & Sejnowski 2002). For stationary pairs this is C₀₁ v = λ C₀₀ v with slowness E(h−h')² = 2(1−λ), which is TICA,
+so both names give one solution. Greedy and simultaneous extraction agree here: one function at a time, each
+uncorrelated with those before, gives the same eigenvectors in the same order. They part where the harmonics come
+between: if ρ₂ < ρ₁², the second slowest function is z₁² − 1 and not z₂, and decorrelation does not forbid it.
+An objective that asks for Gaussian latents does: that is what LeJEPA adds.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+import torch
+
+from jepatlas.core.errors import InputError
+from jepatlas.core.stats import Moments
+from jepatlas.identifiability.spectral.features import Features, principal_whitener
+from jepatlas.identifiability.spectral.pair_chunks import PairArrays, PairChunks
+from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
+from jepatlas.identifiability.spectral.transfer import TransferMoments, eigenfunctions
+
+__all__ = ["linear_sfa", "quadratic_sfa"]
+
+
+def linear_sfa(x: np.ndarray, x_next: np.ndarray, dim: int | None = None) -> SpectralEncoder:
+    """The `dim` slowest linear functions of x (all of them, where None); constant directions of x are left out.
+
+    >>> rng = np.random.default_rng(0)
+    >>> z, noise = rng.standard_normal((2, 5000, 2))
+    >>> rho = np.array([0.9, 0.5])
+    >>> x, x_next = (s @ np.array([[1.0, 2.0], [0.0, 3.0]]) for s in (z, rho * z + np.sqrt(1 - rho**2) * noise))
+    >>> linear_sfa(x, x_next).rates.round(1)
+    array([0.9, 0.5])
+    """
+    return _sfa(x, x_next, dim, components=None, quadratic=0.0)
+
+
+def quadratic_sfa(x: np.ndarray, x_next: np.ndarray, dim: int, components: int = 32) -> SpectralEncoder:
+    """The `dim` slowest functions among all polynomials of degree two in the leading principal components of x."""
+    return _sfa(x, x_next, dim, components, quadratic=1.0)
+
+
+def _sfa(
+    x: np.ndarray, x_next: np.ndarray, dim: int | None, components: int | None, *, quadratic: float
+) -> SpectralEncoder:
+    pairs = PairChunks(PairArrays(x, x_next))
+    views = (torch.from_numpy(view) for rows in pairs for view in (rows.x, rows.x_next))
+    whitening = principal_whitener(reduce(Moments.merge, map(Moments.of, views)), components)
+    features = Features(whitening, np.zeros((0, len(whitening.weight))), quadratic)
+    count = features.count if dim is None else dim
+    if not 1 <= count <= features.count:
+        raise InputError(f"dim is {dim}, but x gives between 1 and {features.count} functions of this kind.")
+    parts = (TransferMoments.of(features(rows.x), features(rows.x_next)) for rows in pairs)
+    moments = reduce(TransferMoments.merge, parts)
+    (found,) = eigenfunctions(moments, [0.0], count)
+    return SpectralEncoder(features, found.vectors.T, moments.mean, found.values)

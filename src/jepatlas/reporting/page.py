@@ -1,0 +1,138 @@
+"""The page: one HTML file with everything in it, written whole or not at all.
+
+It asks the network for nothing, and its content policy forbids it: only the two scripts written here may run (they are
+named by their hashes), so that no text of a record can become code. The same records and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+from plotly.offline import get_plotlyjs
+
+from jepatlas import __version__
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import write_text
+from jepatlas.core.records import Verdict
+from jepatlas.reporting.chapters import Chapter
+from jepatlas.reporting.colours import CENTRE, RAMP_STOPS, WHEEL_STOPS
+from jepatlas.reporting.drawing import Drawing
+from jepatlas.reporting.figures import draw
+from jepatlas.reporting.records import read_chapters
+from jepatlas.reporting.verdicts import compare, number, tally, verdict_row
+
+__all__ = ["write_report"]
+
+UNBROKEN = 40  # letters of a word, a hash for example, beyond which it may be broken
+
+
+@dataclass(frozen=True)
+class Run:
+    """One folder on the page, with the drawings of each of its chapters."""
+
+    name: str
+    chapters: Sequence[Chapter]
+    drawings: Sequence[Sequence[Drawing]]
+    provenance: Mapping[str, str]
+
+    @property
+    def recipe(self) -> str:
+        return next((chapter.recipe for chapter in self.chapters if chapter.recipe), "")
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        return [verdict for chapter in self.chapters for verdict in chapter.verdicts]
+
+
+def write_report(folders: Sequence[Path | str], out: Path | str, *, title: str, seed: int = 0) -> Path:
+    """Draw the records of one or more run folders on one page; `seed` chooses the samples that are drawn."""
+    if not folders:
+        raise InputError("A report needs at least one run folder.")
+    names = _names([Path(folder) for folder in folders])
+    runs = [_run(name, read_chapters(folder), seed) for name, folder in zip(names, folders, strict=True)]
+    script = _asset("page.js")
+    page = _template().render(
+        title=title,
+        runs=runs,
+        comparison=compare({run.name: run.chapters for run in runs}) if len(runs) > 1 else [],
+        verdicts=[verdict for run in runs for verdict in run.verdicts],
+        version=__version__,
+        centre=CENTRE,
+        wheel=", ".join(WHEEL_STOPS),
+        ramp=", ".join(RAMP_STOPS),
+        style=Markup(_asset("page.css")),
+        plotly=Markup(get_plotlyjs()),
+        script=Markup(script),
+        script_hashes=" ".join(map(_hash, (get_plotlyjs(), script))),
+    )
+    write_text(Path(out), page)
+    return Path(out)
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The shortest endings of the paths that tell the folders apart."""
+    parts = [folder.resolve().parts for folder in folders]
+    for depth in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(path[-depth:]) for path in parts]
+        if len(set(names)) == len(names):
+            return names
+    raise InputError(f"The same run folder was given twice: {', '.join(map(str, folders))}.")
+
+
+def _run(name: str, chapters: Sequence[Chapter], seed: int) -> Run:
+    return Run(name, chapters, [_drawings(name, chapter, seed) for chapter in chapters], _provenance(chapters))
+
+
+def _drawings(name: str, chapter: Chapter, seed: int) -> list[Drawing]:
+    try:
+        return [draw(spec, chapter.arrays, seed=seed) for spec in chapter.figures]
+    except InputError as error:
+        raise InputError(f"{name}/{chapter.source}: {error}") from error
+
+
+def _provenance(chapters: Sequence[Chapter]) -> dict[str, str]:
+    """Every key once, with all the values that the chapters gave it."""
+    values: dict[str, list[str]] = {}
+    for chapter in chapters:
+        for key, value in chapter.provenance.items():
+            values.setdefault(key, []).extend(map(_cell, value if isinstance(value, list) else [value]))
+    return {key: ", ".join(dict.fromkeys(texts)) for key, texts in values.items()}
+
+
+def _cell(value: Any) -> str:
+    """Plain data as one cell of text."""
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "–"
+    if isinstance(value, list):
+        return ", ".join(map(_cell, value))
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+
+
+def _template() -> Template:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"cell": _cell, "row": verdict_row, "tally": tally}
+    environment.filters["plot"] = lambda figure: json.loads(figure.to_json())
+    environment.tests["unbroken"] = lambda value: isinstance(value, str) and len(value) > UNBROKEN and " " not in value
+    environment.tests["numeric"] = lambda value: isinstance(value, int | float) and not isinstance(value, bool)
+    return environment.from_string(_asset("page.html.j2"))
+
+
+def _asset(name: str) -> str:
+    return resources.files("jepatlas.reporting").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

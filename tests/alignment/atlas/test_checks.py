@@ -1,0 +1,156 @@
+"""Cycles and translations on charts whose disagreement is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from gaussian_worlds import rotation
+
+from jepatlas.alignment.atlas.atlas import Atlas
+from jepatlas.alignment.atlas.charts import ChartLatents
+from jepatlas.alignment.atlas.checks import (
+    cycle_error,
+    cycle_verdicts,
+    pairwise_maps,
+    split_states,
+    translation_verdicts,
+)
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import procrustes, r2
+from jepatlas.core.stats import bootstrap
+
+
+def noisy(noise: float, rows: int = 1500, widths: tuple[int, ...] = (3, 3, 3)) -> list[ChartLatents]:
+    rng = np.random.default_rng(0)
+    z = rng.standard_normal((rows, max(widths)))
+    return [
+        ChartLatents(name, z[:, :d] @ rotation(d, k) + noise * rng.standard_normal((rows, d)), np.arange(rows))
+        for k, (name, d) in enumerate(zip("abc", widths, strict=True))
+    ]
+
+
+def test_the_atlas_closes_and_pairwise_maps_show_the_noise():
+    """Each least-squares step keeps 1/(1+σ²) of the signal: after three the cycle has lost 1 − (1+σ²)⁻³."""
+    fit, held = split_states(noisy(0.5), np.random.default_rng(1))
+    atlas = Atlas.build(fit)
+    through, direct = cycle_verdicts(atlas, fit, held[0], np.random.default_rng(2), replicates=100)
+    assert through.name == "cycle.atlas" and through.value < 1e-20
+    assert direct.value == pytest.approx((1 - 1.25**-3) ** 2, abs=0.03)
+    assert direct.low < direct.value < direct.high and direct.n == len(held[0].ids)
+    assert direct.null == pytest.approx(1, abs=0.05) and "a → b → c → a" in direct.advice
+    _, turned = cycle_verdicts(atlas, fit, held[0], np.random.default_rng(2), fit=procrustes, replicates=100)
+    assert turned.value < 0.01  # rotations do not shrink
+    assert through.passed and direct.passed and turned.passed and turned.threshold == 1
+    assert direct.threshold is not None and direct.threshold <= 1
+
+
+def test_without_noise_every_cycle_closes():
+    fit, held = split_states(noisy(0.0), np.random.default_rng(1))
+    for verdict in cycle_verdicts(Atlas.build(fit), fit, held[0], np.random.default_rng(0), replicates=20):
+        assert verdict.value < 1e-20
+
+
+def test_a_narrow_chart_on_the_way_loses_what_it_does_not_see():
+    fit, held = split_states(noisy(0.0, widths=(4, 4, 2)), np.random.default_rng(1))
+    through, direct = cycle_verdicts(Atlas.build(fit), fit, held[0], np.random.default_rng(0), replicates=50)
+    assert through.value == pytest.approx(0.5, abs=0.05) and direct.value == pytest.approx(0.5, abs=0.05)
+
+
+def test_cycle_error_against_its_definition():
+    charts = noisy(0.3, rows=60)
+    maps, h = pairwise_maps(charts), charts[0].latents
+    back = maps[2].apply(maps[1].apply(maps[0].apply(h)))
+    expected = np.sum((h - back) ** 2) / np.sum((h - h.mean(0)) ** 2)
+    found = cycle_error(maps, charts[0], np.random.default_rng(0), replicates=30)
+    assert found.value == pytest.approx(expected)
+    missed = bootstrap(lambda w: {"e": 1 - r2(h, back, w)}, 60, np.random.default_rng(0), replicates=30, centred=True)
+    assert (found.low, found.high) == pytest.approx((missed["e"].low, missed["e"].high))
+
+
+def test_intervals_of_few_states_contain_their_value():
+    """Percentiles about draws that are biased upwards need not."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        charts = [ChartLatents(name, rng.standard_normal((40, 6)), np.arange(40)) for name in "abc"]
+        fit, held = split_states(charts, rng)
+        for verdict in cycle_verdicts(Atlas.build(fit), fit, held[0], rng, replicates=50):
+            assert 0 <= verdict.low <= verdict.value <= verdict.high
+
+
+def test_unrelated_charts_do_not_pass():
+    passed = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        charts = [ChartLatents(name, rng.standard_normal((200, 3)), np.arange(200)) for name in "abc"]
+        fit, held = split_states(charts, rng)
+        atlas = Atlas.build(fit)
+        _, direct = cycle_verdicts(atlas, fit, held[0], rng, replicates=50)
+        told = translation_verdicts(atlas, held, rng, replicates=50)
+        passed += [verdict.passed for verdict in (direct, *told)]
+        assert "do not agree" in direct.advice or direct.passed
+        assert all("ids name the same states" in verdict.advice for verdict in told if not verdict.passed)
+    assert np.mean(passed) <= 0.05
+
+
+def test_states_that_are_alike_within_groups_are_shuffled_by_groups():
+    """Four episodes: what single states dealt at random would hide is how much whole episodes vary."""
+    groups = np.repeat(np.arange(4), 50)
+    rng = np.random.default_rng(0)
+    z = np.repeat(rng.standard_normal((4, 2)), 50, axis=0) + 0.1 * rng.standard_normal((200, 2))
+    charts = [ChartLatents(name, z @ rotation(2, k), np.arange(200), groups=groups) for k, name in enumerate("ab")]
+    plain = [replace(chart, groups=None) for chart in charts]
+    by_groups, by_states = (
+        translation_verdicts(Atlas.build(plain), held, np.random.default_rng(1), replicates=20)[0]
+        for held in (charts, plain)
+    )
+    assert by_groups.null != pytest.approx(by_states.null, abs=0.05) and by_states.passed
+    assert (
+        by_groups.threshold is not None and by_groups.threshold > 0 == by_states.threshold
+    )  # one deal in 24 is the true one, and R² of it is 1
+
+
+def test_translations_beside_their_null():
+    fit, held = split_states(noisy(0.2), np.random.default_rng(1))
+    verdicts = translation_verdicts(Atlas.build(fit), held, np.random.default_rng(2), replicates=100)
+    assert len(verdicts) == 6
+    for verdict in verdicts:
+        # whitened by a rotation: the errors of both sides, each 0.04 of 1.04, do not shrink
+        assert (
+            verdict.value == pytest.approx(1 - 2 * 0.04 / 1.04, abs=0.02) and verdict.low < verdict.value < verdict.high
+        )
+        assert verdict.null is not None and verdict.null < -0.5 and verdict.direction == "higher"
+        assert verdict.threshold == 0 and verdict.passed  # the null is below what the mean gives, which is the limit
+
+
+def test_charts_without_shared_held_out_states_are_not_compared():
+    first, second, third = noisy(0.1)
+    charts = [first.take(np.arange(500)), second, third.take(np.arange(1000, 1500))]
+    fit, held = split_states(charts, np.random.default_rng(1))
+    names = [v.name for v in translation_verdicts(Atlas.build(fit), held, np.random.default_rng(2), replicates=5)]
+    assert names == ["translation.a.b", "translation.b.a", "translation.b.c", "translation.c.b"]
+    with pytest.raises(InputError, match="between 'c' and 'a': they share 0 states"):
+        pairwise_maps(fit)
+
+
+def test_states_and_groups_are_never_on_both_sides():
+    charts = [ChartLatents(c.name, c.latents, c.ids, groups=c.ids // 10) for c in noisy(0.1, rows=200)]
+    charts[1] = charts[1].take(np.arange(200)[::-1][:150])
+    fit, held = split_states(charts, np.random.default_rng(0), share=0.4)
+    fitted = np.concatenate([chart.ids // 10 for chart in fit])
+    for before, chart, other in zip(charts, held, fit, strict=True):
+        assert not np.isin(chart.ids // 10, fitted).any()
+        assert sorted([*chart.ids, *other.ids]) == sorted(before.ids)
+        assert chart.groups is not None
+        np.testing.assert_array_equal(chart.groups, chart.ids // 10)
+    assert len(held[0].ids) == 80
+
+
+def test_bad_cycles():
+    fit, held = split_states(noisy(0.1), np.random.default_rng(1))
+    atlas, rng = Atlas.build(fit), np.random.default_rng(0)
+    with pytest.raises(InputError, match="states are those of b"):
+        cycle_verdicts(atlas, fit, held[1], rng)
+    with pytest.raises(InputError, match="1050 of the 1050 held-out states"):
+        cycle_verdicts(atlas, fit, fit[0], rng)

@@ -1,0 +1,189 @@
+"""Robust maps: mismatched pairs are found, clean ones are kept, and what is not known is not claimed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from jepatlas.alignment.maps.estimators import LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
+from jepatlas.alignment.maps.robust import _central, trust  # pyright: ignore[reportPrivateUsage]
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_moments import least_squares_of
+from jepatlas.core.pair_moments import PairMoments
+
+
+def agents(
+    seed: int, n: int, dim: int, *, noise: float = 0.3, mismatched: float = 0.0, width: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Latents of two models, and which of their pairs have been dealt among each other."""
+    rng = np.random.default_rng(seed)
+    weight = rng.normal(size=(dim, width or dim)) / np.sqrt(dim)
+    x = rng.normal(size=(n, dim)) + 2
+    y = x @ weight + noise * rng.normal(size=(n, width or dim)) - 1
+    bad = rng.permutation(n)[: round(mismatched * n)]
+    y[bad] = y[np.roll(bad, 1)]
+    return x, y, np.isin(np.arange(n), bad)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize(("n", "dim"), [(2000, 64), (1000, 8)])
+def test_mismatched_pairs_do_not_hurt(n: int, dim: int, noise: float):
+    """Three in ten pairs are mismatched. Scores are on clean pairs held out."""
+    x, y, _ = agents(0, n + 1000, dim, noise=noise)
+    fit, score = slice(n), slice(n, None)
+    order = np.arange(n)
+    dealt = np.random.default_rng(1).permutation(n)[: 3 * n // 10]
+    order[dealt] = order[np.roll(dealt, 1)]
+    bad = order != np.arange(n)
+    clean = LeastSquaresMap().fit(x[fit][~bad], y[fit][~bad]).score(x[score], y[score])
+    plain = LeastSquaresMap().fit(x[fit], y[fit][order]).score(x[score], y[score])
+    robust = RobustMap().fit(x[fit], y[fit][order])
+    assert abs(robust.score(x[score], y[score]) - clean) < 0.001  # 0.01 is asked for
+    assert plain < clean - 0.03
+    found = np.isin(np.arange(n), robust.distrusted_)
+    precision, recall = bad[found].mean(), found[bad].mean()
+    if dim == 64:
+        assert precision > 0.99 and recall > 0.99
+    # in few dimensions some mismatched pairs happen to fit, and the weights know about how many
+    assert precision == pytest.approx(1 - robust.trust_[found].mean(), abs=0.1)
+    assert recall == pytest.approx((1 - robust.trust_)[found].sum() / (1 - robust.trust_).sum(), abs=0.1)
+
+
+@pytest.mark.parametrize(("n", "dim", "width"), [(2000, 64, 64), (200, 64, 64), (500, 2, 2), (500, 3, 20), (60, 2, 2)])
+def test_clean_pairs_are_trusted(n: int, dim: int, width: int):
+    for seed in range(3):
+        x, y, _ = agents(seed, n, dim, width=width)
+        robust, plain = RobustMap().fit(x, y), LeastSquaresMap().fit(x, y)
+        assert len(robust.distrusted_) <= 0.02 * n
+        assert robust.score(x, y) == pytest.approx(plain.score(x, y), abs=0.001)
+
+
+@pytest.mark.parametrize("kind", ["y", "x", "both"])
+def test_gross_outliers_are_found_too(kind: str):
+    """Far off in y, in x (where they pull at a plain fit the most), and in both at one place."""
+    x, y, _ = agents(0, 1000, 8)
+    rng = np.random.default_rng(1)
+    off = np.arange(300)
+    if kind != "x":
+        y[off] = 100 * rng.normal(size=(300, 8)) if kind == "y" else -20 + 0.1 * rng.normal(size=(300, 8))
+    if kind != "y":
+        x[off] = 50 * rng.normal(size=(300, 8)) if kind == "x" else 20 + 0.1 * rng.normal(size=(300, 8))
+    robust = RobustMap().fit(x, y)
+    assert np.isin(off, robust.distrusted_).all() and len(robust.distrusted_) < 310
+    expected = LeastSquaresMap().fit(x[300:], y[300:])
+    np.testing.assert_allclose(robust.map_.weight, expected.map_.weight, atol=0.02)
+
+
+def reference(x: np.ndarray, y: np.ndarray, weights: np.ndarray, fold: np.ndarray) -> np.ndarray:
+    """One step from the definition: numpy's least squares on other folds, scipy's densities, Bayes' rule."""
+    left = np.empty_like(y)
+    for k in np.unique(fold):
+        others = fold != k
+        roots = np.sqrt(weights[others])[:, None]
+        ones = np.hstack([x, np.ones((len(x), 1))])
+        solution = np.linalg.lstsq(roots * ones[others], roots * y[others], rcond=None)[0]
+        left[fold == k] = (y - ones @ solution)[fold == k]
+    mean = np.average(y, axis=0, weights=weights)
+
+    def covariance(rows: np.ndarray, freedom: float) -> np.ndarray:
+        sample = np.einsum("n,ni,nj->ij", weights, rows, rows) / weights.sum()
+        kept = freedom / (freedom + rows.shape[1])
+        return np.where(np.eye(len(sample), dtype=bool), sample, kept * sample)
+
+    def density(rows: np.ndarray, freedom: float) -> np.ndarray:
+        spread: Any = covariance(rows, freedom)
+        return multivariate_normal(np.zeros(rows.shape[1]), spread).pdf(rows)
+
+    share = weights.mean()
+    matched = share * density(left, weights.sum() - x.shape[1] - 1)
+    dealt = (1 - share) * density(y - mean, weights.sum() - 1)
+    return matched / (matched + dealt)
+
+
+def test_trust_is_the_posterior_that_reproduces_itself():
+    x, y, _ = agents(0, 400, 2, noise=0.5, mismatched=0.3, width=3)
+    weights = trust(x, y, lambda fit, held: least_squares_of(fit.merge(held)), np.random.default_rng(7), folds=4)
+    fold = np.random.default_rng(7).permutation(400) % 4
+    np.testing.assert_allclose(reference(x, y, weights, fold), weights, atol=0.01)
+    assert (
+        (weights > 0.05) & (weights < 0.95)
+    ).mean() > 0.1  # many stay uncertain here, so that there is something to test
+
+
+def test_the_same_random_state_gives_the_same_trust():
+    x, y, _ = agents(0, 300, 4, noise=0.5, mismatched=0.3)
+    first, again, other = (RobustMap(random_state=seed).fit(x, y).trust_ for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    np.testing.assert_allclose(first, other, atol=0.3)
+
+
+@pytest.mark.parametrize(("n", "dim"), [(500, 1), (500, 2), (200, 16), (1000, 8)])
+def test_pairs_of_unrelated_latents_are_trusted_alike(n: int, dim: int):
+    """Some would always fit an accident better than others. Two in a hundred such accidents pass the sign test."""
+    distrusting = 0
+    for seed in range(10):
+        x, y = np.random.default_rng(seed).normal(size=(2, n, dim))
+        robust = RobustMap().fit(x, y)
+        distrusting += len(robust.distrusted_) > 0
+        if not len(robust.distrusted_):
+            np.testing.assert_allclose(robust.map_.weight, LeastSquaresMap().fit(x, y).map_.weight)
+    assert distrusting <= 1
+
+
+def test_too_few_pairs_to_judge_are_trusted_alike():
+    for n, dim in ((40, 30), (5, 2), (1, 1)):
+        x, y, _ = agents(0, n, dim, mismatched=0.3)
+        assert (RobustMap().fit(x, y).trust_ == 1).all()
+    with pytest.raises(InputError, match="at least 3 folds, but 2"):
+        RobustMap(folds=2).fit(*agents(0, 100, 2)[:2])
+
+
+def test_a_prior_finds_mismatched_pairs_where_pairs_are_few():
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(30, 30)))[0]
+    x = rng.normal(size=(75, 30))
+    y = x @ turn + 0.2 * rng.normal(size=x.shape)
+    bad = np.arange(22)
+    y[bad] = y[np.roll(bad, 1)]
+    for prior in (ProcrustesMap(), RidgeMap()):
+        found = np.isin(np.arange(75), RobustMap(prior).fit(x, y).distrusted_)
+        assert found[bad].mean() > 0.9 and not found[22:].any()
+
+
+def test_pairs_of_a_group_are_never_in_two_folds():
+    groups = np.random.default_rng(1).permutation(np.repeat(np.arange(20), 5))
+    x, y, _ = agents(0, 100, 2)
+    judges: list[tuple[PairMoments, PairMoments]] = []
+
+    def keep(fit: PairMoments, held: PairMoments) -> LinearMap:
+        judges.append((fit, held))
+        return least_squares_of(fit.merge(held))
+
+    trust(x, y, keep, np.random.default_rng(0), groups=groups, folds=4, steps=1)
+    order = (np.random.default_rng(0).permutation(20) % 4)[groups]  # of each group, the one fold that it is in
+    weights = _central(np.hstack([x, y]))
+    for k, (fit, held) in enumerate(judges[:4]):
+        others = order != k
+        np.testing.assert_allclose(fit.merge(held).x_mean, np.average(x[others], axis=0, weights=weights[others]))
+        chosen = order == (k + 1) % 4
+        np.testing.assert_allclose(held.x_mean, np.average(x[chosen], axis=0, weights=weights[chosen]))
+
+
+def test_groups_reach_the_choice_of_a_penalty():
+    """Copies of few pairs: by rows the smallest penalty looks best, and by groups it does not."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(30)[::-1], 8)
+    x = np.repeat(rng.normal(size=(30, 20)), 8, axis=0)
+    y = np.repeat(rng.normal(size=(30, 3)), 8, axis=0) + x[:, :3]
+    robust, plain = RobustMap(RidgeMap()), RidgeMap()
+    robust.fit(x, y, groups)
+    assert (robust.trust_ == 1).all()  # else the two could not be compared
+    np.testing.assert_allclose(robust.map_.weight, plain.fit(x, y, groups).map_.weight)
+    assert np.abs(robust.map_.weight - plain.fit(x, y).map_.weight).max() > 0.01
+    with pytest.raises(InputError, match="240 rows, but 3 group labels"):
+        robust.fit(x, y, [1, 2, 3])

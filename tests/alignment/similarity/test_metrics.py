@@ -1,0 +1,114 @@
+"""The table of measures: each is the function of its name, in the coordinates it says, in the direction it says."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from alignment.latents import SHAPES, gaussian, invertible, related
+from hypothesis import given
+
+from jepatlas.alignment.similarity.cka import cka, cka_debiased
+from jepatlas.alignment.similarity.distances import dsc
+from jepatlas.alignment.similarity.metrics import METRICS, measure
+from jepatlas.alignment.similarity.neighbours import mutual_knn, nos
+from jepatlas.alignment.similarity.residuals import mse_sum, r2
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares
+
+
+def test_each_is_its_function_in_its_coordinates():
+    a, b = related(80, 4, 6)
+    transition = least_squares(a[:40], b[:40])
+    found = measure(a, b, transition)
+    assert list(found) == list(METRICS)
+    back = transition.invert().apply(b)
+    assert found["r2"] == r2(transition.apply(a), b) and found["mse_sum"] == mse_sum(transition.apply(a), b)
+    for name, function in {"cka": cka, "cka_debiased": cka_debiased, "dsc": dsc, "mutual_knn": mutual_knn}.items():
+        assert found[name] == function(a, b) and found[f"{name}_common"] == function(a, back)
+    for k in (1, 5, 10, 20, 50):
+        assert found[f"nos_{k}"] == nos(a, b, k) == METRICS[f"nos_{k}"](a, b)
+        assert found[f"nos_{k}_common"] == nos(a, back, k)
+    assert all(found[m.name] == m(a, b) for m in METRICS.values() if m.coordinates == "own")
+
+
+def test_without_a_map_there_are_no_common_coordinates():
+    a, b = related(80, 4, 6)
+    found = measure(a, b)
+    assert set(found) == {name for name, metric in METRICS.items() if metric.coordinates == "own"}
+    assert found["cka"] == cka(a, b)
+    for name in ("r2", "cka_common"):
+        with pytest.raises(InputError, match=f"'{name}' is taken in coordinates that both sides share. Give the map"):
+            measure(a, b, names=[name])
+
+
+def test_directions():
+    """More noise makes every score worse, in the direction that it states."""
+    z = gaussian(300, 4)
+    steps = []
+    for noise in (0.1, 0.5, 2.0):
+        b = z @ invertible(4) + noise * gaussian(300, 4, seed=1) @ invertible(4)
+        steps.append(measure(z, b, least_squares(z[:150], b[:150])))
+    for name, metric in METRICS.items():
+        sign = 1 if metric.direction == "higher" else -1
+        assert all(sign * better[name] > sign * worse[name] for better, worse in pairwise(steps)), name
+        assert metric.meaning
+
+
+@given(SHAPES)
+def test_no_measure_leaves_its_range(shape):
+    rows, wide_a, wide_b, seed = shape
+    a, b = related(rows, wide_a, wide_b, seed)
+    for c in (b, gaussian(rows, wide_b, seed + 9), a):
+        for name, value in measure(a, c, least_squares(a[::2], c[::2])).items():
+            assert math.isnan(value) or METRICS[name].low - 1e-9 <= value <= METRICS[name].high + 1e-9, name
+
+
+def test_an_inverse_within_a_limit():
+    a = gaussian(100, 3)
+    b = a * [1, 1, 1e-3] + 1e-2 * gaussian(100, 3, seed=1)
+    transition = least_squares(a, b)
+    free, limited = (measure(a, b, transition, names=["cka_common"], limit=limit) for limit in (None, 20.0))
+    assert limited["cka_common"] > free["cka_common"] + 0.2
+    assert limited["cka_common"] == cka(a, transition.invert(20.0).apply(b))
+
+
+def test_small_and_constant_latents_have_undefined_scores_and_no_crash():
+    a, b = related(8, 2, 3)
+    found = measure(a, b, least_squares(a, b))
+    undefined = {name for name, value in found.items() if math.isnan(value)}
+    many = {f"{m}{c}" for m in ("nos_10", "nos_20", "nos_50") for c in ("", "_common", "_target")}
+    assert undefined == many | {"mutual_knn", "mutual_knn_common"}
+    constant = np.full((80, 3), 0.2)
+    for one, other in [(constant, gaussian(80, 3)), (gaussian(80, 3), constant), (constant, constant)]:
+        found = measure(one, other)
+        assert all(math.isnan(value) for value in found.values())
+
+
+def test_names_and_progress():
+    a, b = related(60, 3, 3)
+    told: list[tuple[str, int, int]] = []
+    found = measure(a, b, names=["nos_5", "cka", "dsc", "nos_1"], progress=lambda *parts: told.append(parts))
+    assert list(found) == ["nos_5", "cka", "dsc", "nos_1"]
+    assert [(name, done == total) for name, done, total in told][-2:] == [("cka", True), ("dsc", True)]
+    assert told[0][0] == "nos_5" and "nos_1" not in {name for name, *_ in told}
+    told.clear()
+    measure(a, b, names=["mutual_knn"], progress=lambda *parts: told.append(parts))
+    assert len(told) == 2 and told[-1] == ("mutual_knn", 2, 2)  # one part for either side
+    with pytest.raises(InputError, match=r"There is no measure of similarity 'ckaa'. Did you mean 'cka'\?"):
+        measure(a, b, names=["ckaa"])
+
+
+def test_targets_need_no_inverse():
+    """Of a map that carries one direction faintly, and noise: whatever the limit, what it tells is the same."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((200, 4))
+    b = a * (1.0, 1.0, 1.0, 1e-4) + 0.01 * rng.standard_normal((200, 4))
+    there = least_squares(a, b)
+    found = {limit: measure(a, b, there, limit=limit) for limit in (10.0, 1e6)}
+    assert found[10.0]["nos_10_target"] == found[1e6]["nos_10_target"] < 0.2 and found[10.0]["dsc_target"] > 0.95
+    assert found[10.0]["nos_10_common"] < 0.6 and found[1e6]["nos_10_common"] > 0.8
+    told = there.apply(a) / there.y_scale
+    assert found[10.0]["dsc_target"] == pytest.approx(dsc(told, b / there.y_scale))

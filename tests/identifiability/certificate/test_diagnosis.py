@@ -1,0 +1,249 @@
+"""The certificate accepts rotations, rejects everything else, and says what it was."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from jepatlas.core.records import Verdict
+from jepatlas.identifiability import Diagnosis, certify, diagnose
+
+Encode = Callable[[np.ndarray], np.ndarray]
+JUDGED = ("effective_rank", "coverage", "r2", "r2_inverse", "orthogonality", "stretch")
+
+
+def states(rows: int, dim: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((rows, dim))
+
+
+def turn(dim: int, seed: int = 7) -> np.ndarray:
+    return np.linalg.qr(states(dim, dim, seed))[0]
+
+
+def noise(z: np.ndarray, columns: int | None = None) -> np.ndarray:
+    return states(len(z), columns or z.shape[1], seed=99)
+
+
+def pairs_of(encode: Encode, dim: int, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    z = states(rows, dim)
+    return z, encode(z), encode(0.9 * z + math.sqrt(1 - 0.9**2) * states(rows, dim, seed=98))
+
+
+def verdicts_of(encode: Encode, dim: int, rows: int = 2000, **options) -> list[Verdict]:
+    z, h, h_next = pairs_of(encode, dim, rows)
+    return certify(h, h_next, z, replicates=20, **options)
+
+
+def diagnosed(encode: Encode, dim: int, rows: int = 2000) -> Diagnosis:
+    found = diagnose(verdicts_of(encode, dim, rows))
+    assert found is not None
+    return found
+
+
+def sinusoidal(z: np.ndarray) -> np.ndarray:
+    return np.c_[z[:, :1] + np.sin(1.5 * z[:, 1:2]), z[:, 1:]]
+
+
+def parabolic(z: np.ndarray) -> np.ndarray:
+    return np.c_[z[:, :1], z[:, 1:2] + z[:, :1] ** 2, z[:, 2:]]
+
+
+def spiral(z: np.ndarray) -> np.ndarray:
+    angle = math.pi * np.linalg.norm(z[:, :2], axis=1)
+    c, s = np.cos(angle), np.sin(angle)
+    return np.c_[c * z[:, 0] - s * z[:, 1], s * z[:, 0] + c * z[:, 1], z[:, 2:]]
+
+
+def turned(z: np.ndarray) -> np.ndarray:
+    return z @ turn(z.shape[1])
+
+
+CASES: dict[str, tuple[str, Encode]] = {
+    "a rotation": ("rotation", lambda z: turned(z) + 5),
+    "a permutation with signs": ("rotation", lambda z: -z[:, ::-1]),
+    "a rotation with a little noise": ("rotation", lambda z: turned(z) + 0.1 * noise(z)),
+    "an agent that is a little too small": ("rotation", lambda z: 0.92 * turned(z)),  # raw orthogonality .15
+    "rows dealt anew": ("scramble", lambda z: np.random.default_rng(3).permutation(z)),
+    "waves": ("scramble", lambda z: np.sin(4 * z @ states(z.shape[1], z.shape[1], 8))),
+    "squares": ("scramble", lambda z: z**2),
+    "a linear shear": ("shear", lambda z: np.c_[z[:, :1] + 0.8 * z[:, 1:2], z[:, 1:]]),
+    "a linear shear, turned": ("shear", lambda z: turned(np.c_[z[:, :1] + 0.8 * z[:, 1:2], z[:, 1:]])),
+    "a sinusoidal shear": ("shear", sinusoidal),
+    "a sinusoidal shear, turned": ("shear", lambda z: turned(sinusoidal(z))),
+    "a sinusoidal shear of turned states": ("shear", lambda z: sinusoidal(turned(z))),
+    "a parabolic shear": ("shear", parabolic),
+    "cubes": ("warp", lambda z: z**3),
+    "cubes, turned": ("warp", lambda z: turned(z**3)),
+    "cubes of turned states": ("warp", lambda z: turned(z) ** 3),
+    "a mild cubic warp": ("warp", lambda z: turned(z + 0.1 * z**3)),
+    "a saturation": ("warp", lambda z: np.tanh(2 * z)),
+    "a column that is not there": ("missing", lambda z: z[:, :-1]),
+    "a direction that is not there": ("missing", lambda z: turned(z)[:, :-1]),
+    "a column of noise": ("missing", lambda z: np.c_[z[:, :-1], noise(z, 1)]),
+    "a column twice": ("missing", lambda z: np.c_[z[:, :-1], -z[:, :1]]),
+    "a column without variance": ("collapsed", lambda z: np.c_[z[:, :-1], np.full(len(z), 0.3)]),
+    "a column of rounding": ("collapsed", lambda z: np.c_[z[:, :-1], 1e-7 * z[:, -1:]]),
+    "a direction without variance": ("collapsed", lambda z: turned(np.c_[z[:, :-1], np.zeros(len(z))])),
+    "nothing at all": ("collapsed", np.zeros_like),
+    "much noise": ("noise", lambda z: z + noise(z)),
+    "one harmonic too many": ("surplus", lambda z: np.c_[z, (z[:, :1] ** 2 - 1) / math.sqrt(2)]),
+    "one column too many": ("surplus", lambda z: np.c_[z, z[:, :1]]),
+    "mixtures of fewer states": ("surplus", lambda z: z @ states(z.shape[1], z.shape[1] + 3, 8)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dim", [2, pytest.param(5, marks=pytest.mark.slow)])
+def test_each_is_called_by_its_name(name: str, dim: int):
+    kind, encode = CASES[name]
+    verdicts = verdicts_of(encode, dim)
+    found, by_name = diagnose(verdicts), {verdict.name: verdict for verdict in verdicts}
+    assert found is not None and found.kind == kind, found
+    verdict = by_name["diagnosis"]
+    assert verdict is verdicts[0]  # what was found comes first
+    assert verdict.advice == found.sentence and kind in found.sentence.lower()
+    # it passes where everything that the truth decides does, and its share is of something
+    assert verdict.passed is all(by_name[judged].passed for judged in JUDGED) is (kind == "rotation")
+    assert verdict.value == 0 if kind == "rotation" else verdict.value > 0.02
+    assert found == diagnose(Verdict.from_json(json.loads(json.dumps(v.to_json()))) for v in verdicts)
+
+
+def test_a_scramble_that_a_nonlinear_function_undoes_is_told_from_one_that_none_does():
+    found = diagnosed(spiral, 2)
+    assert found.kind == "scramble" and "a nonlinear function of them finds it" in found.sentence
+    assert "Do rows of h and z belong together?" in diagnosed(CASES["rows dealt anew"][1], 2).sentence
+
+
+@pytest.mark.parametrize(("score", "finds"), [(-0.58, False), (0.0, False), (0.05, False), (0.6, True)])
+def test_a_function_that_recovers_nothing_finds_nothing(score: float, finds: bool):
+    """A few episodes of pictures may have a direction that is found, and an R² below that of the mean."""
+    verdicts = [replace(v, value=score) if v.name == "r2_nonlinear" else v for v in verdicts_of(spiral, 2)]
+    found = diagnose(verdicts)
+    assert found is not None and found.kind == "scramble" and f"(R² {score:.2f})" in found.sentence
+    assert ("function of them finds it" in found.sentence) is finds
+    assert ("find hardly any of it either" in found.sentence) is not finds
+
+
+def test_several_at_once_the_most_basic_first():
+    cube = diagnosed(lambda z: np.c_[z[:, :-1] ** 3, np.zeros(len(z))], 3)
+    assert (cube.kind, cube.also) == ("collapsed", ("warp",))
+    assert "1 of 3 latent directions without variance" in cube.sentence and "Besides: a warp." in cube.sentence
+    narrow = diagnosed(lambda z: np.c_[z[:, :1], np.zeros(len(z))], 3)  # one column dead, two states lost
+    assert (narrow.kind, narrow.also) == ("collapsed", ("missing",))
+    bent = diagnosed(lambda z: np.c_[parabolic(z)[:, :2], noise(z, 1)], 3)
+    assert bent.kind == "missing" and set(bent.also) == {"shear", "noise"}
+    leaning = diagnosed(lambda z: (z**3) @ np.array([[1.0, 0.8], [0.0, 1.0]]), 2)
+    assert (leaning.kind, leaning.also) == ("warp", ("shear",))
+
+
+def test_what_hardly_varies_may_still_hold_the_state():
+    """A state written small is read by least squares; of a column that never varied there is nothing to read."""
+    small = diagnosed(lambda z: z * [1.0, 1e-6], 2).sentence
+    assert "a part of the state is still written (R² 1.00 with them, 0.50 without)" in small and "fewer" not in small
+    idle = diagnosed(lambda z: np.c_[z, np.zeros(len(z))], 2).sentence
+    assert "the others hold the whole state. Use fewer latents." in idle
+    hidden = diagnosed(lambda z: np.c_[z[:, :1], 1e-6 * z[:, 1:], noise(z, 1)], 2).sentence  # as many vary as states
+    assert "still written" in hidden and "hold the whole state" not in hidden
+
+
+def test_mixtures_of_fewer_states_have_not_collapsed():
+    verdicts = {v.name: v for v in verdicts_of(lambda z: z @ states(2, 5, 8), 2)}
+    found = diagnose(verdicts.values())
+    assert found is not None and "3 of them are linear combinations of the others" in found.sentence
+    assert verdicts["effective_rank"].value == 2 and verdicts["varying_coordinates"].value == 5
+    assert "none is a function" not in verdicts["state_directions"].advice
+
+
+def test_a_warp_is_undone_and_what_is_left_is_said():
+    verdicts = {v.name: v for v in verdicts_of(lambda z: 3 * turned(z + 0.3 * z**3), 3)}
+    found, undone = diagnose(verdicts.values()), verdicts["r2_unwarped"]
+    assert found is not None and found.kind == "warp" and undone.value > 0.99 > verdicts["r2"].value
+    assert f"undone (fit_warp) R² is {undone.value:.4f}" in found.sentence
+    assert "r2_unwarped" not in {v.name for v in verdicts_of(parabolic, 2)}
+
+
+def test_what_is_missing_is_named():
+    assert "z[1] cannot" in diagnosed(lambda z: z[:, [0, 2]], 3).sentence
+    assert "mixed of several coordinates" in diagnosed(lambda z: z[:, :1] + z[:, 1:], 2).sentence
+    assert "Latent coordinate 1 repeats coordinate 0" in diagnosed(lambda z: z[:, [0, 0]], 2).sentence
+
+
+def test_a_common_scale_is_allowed_and_said():
+    assert "scaled" in diagnosed(lambda z: 3 * turned(z), 2).sentence
+    assert "scaled" not in diagnosed(turned, 2).sentence
+
+
+def test_too_few_samples_are_no_corruption():
+    """R² is .985 in truth: with 40 rows its interval reaches below .98."""
+    found = diagnosed(lambda z: turned(z) + 0.12 * noise(z), 2, rows=40)
+    assert found.kind == "undecided" and "more samples" in found.sentence
+    assert diagnosed(lambda z: turned(z) + 0.12 * noise(z), 2, rows=20_000).kind == "rotation"
+
+
+def test_a_bend_is_what_no_simple_map_explains():
+    def swirl(z: np.ndarray) -> np.ndarray:
+        angle = 0.7 * np.linalg.norm(z, axis=1)
+        c, s = np.cos(angle), np.sin(angle)
+        return np.c_[c * z[:, 0] - s * z[:, 1], s * z[:, 0] + c * z[:, 1]]
+
+    assert diagnosed(swirl, 2).kind == "bend"
+
+
+def test_a_warp_of_turned_states_is_undone_along_the_latents_axes_and_is_no_shear():
+    """h = w(Qz): the tails of a fifth power make `stretch` fail by chance, but with the warp undone nothing leans."""
+    z, h, h_next = pairs_of(lambda z: turned(z) ** 3 / math.sqrt(15), 5, 4000)
+    verdicts = {v.name: v for v in certify(h, h_next, z, replicates=20)}
+    found, undone = diagnose(verdicts.values()), verdicts["r2_unwarped"]
+    assert found is not None and (found.kind, found.also) == ("warp", ())
+    assert undone.value > 0.98 > verdicts["r2_unwarped_states"].value + 0.1
+    assert f"h = w(Qz), undone (fit_latent_warp) R² is {undone.value:.4f}" in found.sentence
+    steep = verdicts_of(lambda z: turned(z) ** 5, 5)
+    found, by_name = diagnose(steep), {v.name: v for v in steep}
+    assert by_name["stretch"].passed is False and by_name["stretch_unwarped"].high < 0.3
+    assert found is not None and found.kind == "warp" and "shear" not in found.also
+
+
+@pytest.mark.parametrize("curve", [lambda u: u**3, lambda u: u + 0.1 * u**3], ids=["cubes", "mild"])
+@pytest.mark.parametrize("dim", [2, 4])
+def test_a_warp_between_two_rotations_is_one(curve: Encode, dim: int):
+    found = diagnosed(lambda z: curve(z @ turn(dim, 3)) @ turn(dim, 5), dim, rows=4000)
+    assert found.kind == "warp", found
+
+
+def test_one_bad_direction_is_not_diluted_by_the_sound_ones():
+    """A cube of variance one is 0.4/n of the variance, and less than R² may lack: it is no shear for that."""
+    dim = 24
+
+    def one_cube(z: np.ndarray) -> np.ndarray:
+        return turned(np.c_[z[:, :-1], z[:, -1:] ** 3 / math.sqrt(15)])
+
+    def one_noisy(z: np.ndarray) -> np.ndarray:
+        return turned(np.c_[z[:, :-1], (z[:, -1:] + noise(z, 1)) / math.sqrt(2)])
+
+    cube, noisy = diagnosed(one_cube, dim, rows=4000), diagnosed(one_noisy, dim, rows=4000)
+    assert (cube.kind, noisy.kind) == ("warp", "noise")
+    assert "of one direction's" in cube.sentence
+    leaning = diagnosed(lambda z: turned(z * np.r_[2.0, np.ones(dim - 1)]) + 0.1 * noise(z), dim, rows=4000)
+    assert leaning.kind == "shear" and "linear in the state" in leaning.sentence
+
+
+def test_without_truth_there_is_no_diagnosis():
+    z = states(300, 2)
+    assert diagnose(certify(z, states(300, 2, seed=1), rho=0.5, replicates=5)) is None
+
+
+def test_groups_are_not_torn_apart():
+    """Latents that know the group and nothing else: by rows a function of them would find the state."""
+    z = np.repeat(states(80, 2), 25, axis=0)
+    identity = np.repeat(states(80, 2, seed=1), 25, axis=0)
+    groups = np.repeat(np.arange(80), 25)
+    found = [certify(identity, -identity, z, groups=labels, replicates=20) for labels in (None, groups)]
+    by_row, by_group = ({v.name: v for v in verdicts}["r2_nonlinear"].value for verdicts in found)
+    assert by_row > 0.3 and by_group < 0.1
+    diagnosis = diagnose(found[1])
+    assert diagnosis is not None and diagnosis.kind == "scramble"

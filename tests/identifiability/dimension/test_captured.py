@@ -1,0 +1,121 @@
+"""What is held of a state, on projections whose answer is known, and on a latent that folds two directions into one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gaussian_worlds import rotation
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jepatlas.core.linear import hold_out
+from jepatlas.identifiability import Captured, captured, name_direction
+
+
+def states(rows: int, n: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((rows, n))
+
+
+def held(h: np.ndarray, z: np.ndarray, replicates: int = 20, **options) -> Captured:
+    rng = np.random.default_rng(1)
+    return captured(h, z, hold_out(len(h), rng, groups=options.get("groups")), rng, replicates=replicates, **options)
+
+
+def values(found: Captured) -> dict[str, float]:
+    return {name: estimate.value for name, estimate in found.measures.items()}
+
+
+@settings(deadline=None, max_examples=5)
+@given(st.integers(1, 3), st.integers(0, 2), st.integers(0, 1000))
+def test_an_orthonormal_projection(m: int, more: int, seed: int):
+    """h = Py + noise-free: m directions in full, the others not at all, and those are the null space of P."""
+    n = m + more
+    z = states(2000, n, seed)
+    a = rotation(n, seed)[:m]
+    found = held(z @ a.T + 5, z)
+    shares = [share.value for share in found.shares]
+    np.testing.assert_allclose(shares, [1.0] * m + [0.0] * more, atol=0.02)
+    np.testing.assert_allclose(found.directions[m:] @ a.T, 0, atol=0.15)
+    projector = a.T @ a
+    np.testing.assert_allclose([c.value for c in found.coordinates], np.diag(projector), atol=0.08)
+    numbers = values(found)
+    assert numbers["held"] == pytest.approx(m, abs=0.03) and numbers["held_nonlinear"] == pytest.approx(m, abs=0.05)
+    assert numbers["projection"] < 0.15
+    assert numbers["participation"] == pytest.approx(m**2 / np.square(np.diag(projector)).sum(), rel=0.12)
+
+
+def test_coordinates_that_share_a_latent():
+    """One latent, four coordinates: alone it participates in one, mixed evenly in all of them."""
+    z = states(3000, 4)
+    alone, mixed = (values(held(h, z)) for h in (z[:, :1], z.sum(1, keepdims=True) / 2))
+    assert alone["participation"] == pytest.approx(1, abs=0.01)
+    assert mixed["participation"] == pytest.approx(4, abs=0.2)
+    assert alone["held"] == pytest.approx(1, abs=0.01) and mixed["held"] == pytest.approx(1, abs=0.01)
+    assert abs(mixed["superposed"]) < 0.04
+
+
+def test_directions_folded_into_one_latent_are_superposed():
+    """h = round(z₁) + small z₂: a linear map finds one direction, a nonlinear one both."""
+    z = np.random.default_rng(0).uniform(-1, 1, (4000, 2))
+    h = np.round(3 * z[:, :1]) + 0.3 * z[:, 1:]
+    numbers = held(h, z).measures
+    assert numbers["held"].value < 1.05
+    assert numbers["held_nonlinear"].low > 1.8
+    assert numbers["superposed"].low > 0.8
+    assert numbers["folded"].value == pytest.approx(numbers["held_nonlinear"].value - numbers["held"].value)
+
+
+def test_bent_latents_are_folded_and_not_superposed():
+    z = states(4000, 2)
+    numbers = held(np.sinh(1.5 * z) @ rotation(2), z).measures
+    assert numbers["folded"].low > 0.3
+    assert numbers["superposed"].high < 0.02
+
+
+@pytest.mark.parametrize("stretch", [0.5, 1.0, 2.0])
+def test_the_projection_is_seen_in_the_latents_own_units(stretch: float):
+    z = states(4000, 3)
+    found = values(held(stretch * z[:, :2], z))
+    assert found["projection"] == pytest.approx(abs(stretch**2 - 1), abs=0.05)
+    assert found["held"] == pytest.approx(2, abs=0.02)
+
+
+def test_states_in_any_units():
+    """Correlated states in odd units: shares are of their whitened directions, names refer to standardised ones."""
+    z = states(4000, 2) @ np.array([[1.0, 0.8], [0.0, 0.6]]) * [100.0, 0.01]
+    lost = z[:, 0] / 100 - z[:, 1] / 0.01  # the difference of the standardised coordinates
+    kept = z[:, 0] / 100 + z[:, 1] / 0.01
+    found = held(kept[:, None], z)
+    np.testing.assert_allclose([share.value for share in found.shares], [1, 0], atol=0.01)
+    assert abs(np.corrcoef(lost, kept)[0, 1]) < 0.05
+    assert name_direction(found.directions[1]) in {
+        "0.71·z[0] − 0.71·z[1]",
+        "0.71·z[1] − 0.71·z[0]",
+        "0.72·z[0] − 0.70·z[1]",
+        "0.72·z[1] − 0.70·z[0]",
+    }
+
+
+def test_noise_and_constants_hold_nothing():
+    z = states(2000, 2)
+    for h in (np.random.default_rng(5).standard_normal((2000, 2)), np.ones((2000, 1))):
+        numbers = values(held(h, z))
+        assert abs(numbers["held"]) < 0.02 and numbers["held_nonlinear"] < 0.02
+
+
+def test_intervals_cover_the_share():
+    """h = z₁ + e/2: the share of z₁ is 1/1.25. Of 12 intervals 11.4 ± 0.8 should cover it."""
+    covered = 0
+    for seed in range(12):
+        z, noise = states(300, 2, seed), states(300, 1, 1000 + seed)
+        share = held(z[:, :1] + noise / 2, z, replicates=60).coordinates[0]
+        covered += share.low <= 0.8 <= share.high
+    assert covered >= 9
+
+
+def test_groups_widen_the_interval():
+    z, noise = states(300, 2), states(300, 1, 7)
+    z, h = np.repeat(z, 6, axis=0), np.repeat(z[:, :1] + noise, 6, axis=0)
+    groups = np.repeat(np.arange(300), 6)
+    alone, grouped = (held(h, z, 100, groups=g).measures["held"] for g in (None, groups))
+    assert grouped.high - grouped.low > 1.6 * (alone.high - alone.low)

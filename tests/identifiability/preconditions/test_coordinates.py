@@ -1,0 +1,125 @@
+"""One coordinate that is not Gaussian is found among many and named; Gaussian ones raise no more alarms than stated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from jepatlas.core.records import Verdict
+from jepatlas.identifiability.preconditions.audit import audit
+from jepatlas.identifiability.preconditions.coordinates import _distances, coordinate_gaussianity, largest_null
+from jepatlas.identifiability.preconditions.departures import departure
+from jepatlas.identifiability.preconditions.pairs import WhitePairs
+from jepatlas.identifiability.preconditions.sliced import GroupDistance, SlicedFeatures
+
+Curve = Callable[[np.ndarray], np.ndarray]
+
+
+def states(rows: int, dim: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((rows, dim))
+
+
+def judged(h: np.ndarray, groups: np.ndarray | None = None) -> Verdict:
+    labels = np.arange(len(h)) if groups is None else groups
+    return coordinate_gaussianity(WhitePairs(h, h, h, np.arange(h.shape[1]), labels, seed=0))
+
+
+def uniform(z: np.ndarray) -> np.ndarray:
+    return np.argsort(np.argsort(z)) / len(z)
+
+
+@pytest.mark.parametrize(
+    ("curve", "dim", "said"),
+    [
+        (uniform, 4, "tails are too light"),
+        (np.sign, 8, "takes 2 values only"),
+        (lambda z: z**3, 16, "tails are too heavy"),
+        (np.exp, 8, "leans to large values"),
+        (lambda z: -np.maximum(z, 0), 8, "one and the same value in 5"),
+    ],
+    ids=["uniform", "signs", "cubes", "log-normal", "rectified"],
+)
+@pytest.mark.parametrize("place", [0, 3])
+def test_one_bad_coordinate_is_named_with_what_is_wrong_with_it(curve: Curve, dim: int, said: str, place: int) -> None:
+    z = states(6000, dim)
+    z[:, place] = 3 * curve(z[:, place]) + 7
+    found = judged(z)
+    assert found.passed is False and f"Latent coordinate {place} is not Gaussian" in found.advice, found
+    assert said in found.advice and "So " not in found.advice
+
+
+def test_the_audit_fails_for_one_switch_that_no_slice_sees() -> None:
+    """As the latents came: whitening may turn them, and a coordinate that never varies is left out of it."""
+    z = np.c_[np.ones(1500), states(1500, 8)]
+    z_next = np.c_[np.ones(1500), 0.9 * z[:, 1:] + np.sqrt(0.19) * states(1500, 8, seed=1)]
+    z[:, 6], z_next[:, 6] = np.sign(z[:, 6]), np.sign(z_next[:, 6])
+    found = {verdict.name: verdict for verdict in audit(z, z_next)}
+    assert found["gaussianity"].passed is not False and found["coordinate_gaussianity"].passed is False
+    assert "Latent coordinate 6 is not Gaussian: it takes 2 values only" in found["coordinate_gaussianity"].advice
+
+
+def test_further_bad_coordinates_are_listed() -> None:
+    z = states(4000, 12)
+    z[:, 2], z[:, 3:11] = np.sign(z[:, 2]), z[:, 3:11] ** 3
+    advice = judged(z).advice
+    assert "So are " in advice and "and 3 more." in advice
+    z = states(4000, 3)
+    z[:, 0], z[:, 2] = uniform(z[:, 0]), z[:, 2] ** 3
+    assert "coordinate 2 is not" in judged(z).advice and "So is 0." in judged(z).advice
+
+
+@pytest.mark.parametrize("dim", [1, 3, 16, 64])
+@pytest.mark.parametrize("seed", range(3))
+def test_gaussian_coordinates_pass_turned_or_not(dim: int, seed: int) -> None:
+    h = states(4000, dim, seed)
+    mixed = h @ states(dim, dim, seed + 50)  # no rotation, and coordinates that depend on each other
+    assert judged(h).passed and judged(mixed).passed
+
+
+@pytest.mark.parametrize(("dim", "rows"), [(1, 60), (4, 200), (12, 400)])
+def test_the_null_is_that_of_the_worst_of_gaussian_samples(dim: int, rows: int) -> None:
+    """400 samples: a tenth of them beyond the 90% quantile, give or take three standard errors, and few beyond 99%."""
+    null, rng = largest_null(dim, np.random.default_rng(1), 4000), np.random.default_rng(2)
+    samples = (rng.standard_normal((rows, dim)) for _ in range(400))
+    units = ((sample - sample.mean(0)) / sample.std(0) for sample in samples)
+    worst = np.array([_distances(unit, np.arange(rows))[0].max() * np.sqrt(rows) for unit in units])
+    assert np.mean(worst > np.quantile(null, 0.9)) == pytest.approx(0.1, abs=0.045)
+    assert np.mean(worst > np.quantile(null, 0.99)) <= 0.025
+
+
+def test_all_coordinates_at_once_are_as_each_alone() -> None:
+    u, labels = states(60, 3), np.random.default_rng(3).integers(7, size=60)
+    features = SlicedFeatures(1, np.random.default_rng(0), slices=1)
+    for groups in (labels, np.arange(60)):
+        values, worth = _distances(u, groups)
+        for j in range(3):
+            alone = GroupDistance(features(u[:, j : j + 1]) - features.gaussian, groups)
+            assert values[j] == pytest.approx(alone(np.ones(60))) and worth[j] == alone.effective_rows
+
+
+def test_rows_of_a_group_are_worth_what_they_differ_by() -> None:
+    """Thirty states, each seen a hundred times, are not Gaussian as rows; as groups they are too few to tell."""
+    groups = np.repeat(np.arange(30), 100)
+    h = states(30, 4)[groups]
+    assert judged(h).passed is False and judged(h, groups).passed is None
+    fresh = states(3000, 4)
+    assert judged(fresh, groups).passed is True
+    fresh[:, 1] = np.sign(fresh[:, 1])
+    found = judged(fresh, groups)
+    assert found.passed is False and "coordinate 1 is not" in found.advice
+
+
+def test_an_open_coordinate_is_not_passed_over_for_those_that_pass() -> None:
+    groups = np.repeat(np.arange(40), 100)
+    h = states(4000, 4)
+    h[:, 3] = states(40, 1, seed=9)[groups, 0]  # constant in each of forty groups
+    assert judged(h, groups).passed is None
+
+
+def test_departures_in_words() -> None:
+    z = states(5000, 1)[:, 0]
+    assert departure(np.zeros(50)) == "it takes 1 value only"
+    assert "leans to small values (skewness -" in departure((1 - z**2) / np.sqrt(2))
+    assert "histogram" in departure(z)

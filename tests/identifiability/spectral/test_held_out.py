@@ -1,0 +1,120 @@
+"""Held-out correlations and reversibility against plain computations and processes whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.identifiability import SpectralEncoder, held_out_rates
+from jepatlas.identifiability.spectral.features import Features
+from jepatlas.identifiability.spectral.held_out import BlockMoments
+from jepatlas.identifiability.spectral.pair_chunks import PairArrays, PairChunks
+
+
+def identity(dim: int) -> SpectralEncoder:
+    features = Features(LinearMap(np.eye(dim), np.zeros(dim), np.zeros(dim)), np.zeros((0, dim)))
+    return SpectralEncoder(features, np.eye(dim), np.zeros(dim), np.zeros(dim))
+
+
+def turning(rows: int, angle: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """z' = ρ R(angle) z + noise: stationary, and reversible only without the angle."""
+    z, noise = np.random.default_rng(seed).standard_normal((2, rows, 2))
+    cosine, sine = np.cos(angle), np.sin(angle)
+    return z, 0.9 * z @ np.array([[cosine, sine], [-sine, cosine]]) + np.sqrt(1 - 0.81) * noise
+
+
+def moments(x: np.ndarray, x_next: np.ndarray, seed: int = 0) -> BlockMoments:
+    return BlockMoments.of(identity(x.shape[1]), PairChunks(PairArrays(x, x_next), seed))
+
+
+def test_rates_are_correlations_about_the_common_mean():
+    x, x_next = turning(3000, 0.0)
+    x, x_next = 5 * x + [3, -2], 5 * x_next + [3, -2]
+    rates = held_out_rates(identity(2), x, x_next)
+    mean = np.concatenate([x, x_next]).mean(0)
+    a, b = x - mean, x_next - mean
+    expected = (a * b).mean(0) / ((a**2).mean(0) + (b**2).mean(0)) * 2
+    np.testing.assert_allclose([rate.value for rate in rates], expected, rtol=1e-9)
+    assert all(rate.n == 3000 for rate in rates)
+
+
+def test_intervals_have_the_width_of_a_correlation():
+    rates = held_out_rates(identity(2), *turning(10_000, 0.0))
+    for rate in rates:
+        assert rate.low < 0.9 < rate.high
+        assert rate.high - rate.low == pytest.approx(2 * 1.96 * (1 - 0.81) / np.sqrt(10_000), rel=0.3)
+
+
+def test_rows_that_repeat_in_a_group_are_no_evidence():
+    x, x_next = turning(400, 0.0)
+    alone = held_out_rates(identity(2), x, x_next)[0]
+    many = np.repeat(x, 10, axis=0), np.repeat(x_next, 10, axis=0)
+    grouped = held_out_rates(identity(2), *many, groups=np.repeat(np.arange(400), 10))[0]
+    naive = held_out_rates(identity(2), *many)[0]
+    assert grouped.high - grouped.low == pytest.approx(alone.high - alone.low, rel=0.35)
+    assert naive.high - naive.low < 0.6 * (grouped.high - grouped.low)
+
+
+def test_only_the_rows_to_score_are_counted():
+    x, x_next = turning(4000, 0.0)
+    pairs = PairChunks(PairArrays(x, x_next))
+    late = np.concatenate([chunk.place for chunk in pairs]) >= 0.75
+    scored = BlockMoments.of(identity(2), pairs, 0.75)
+    assert scored.counts.sum() == late.sum()
+    np.testing.assert_allclose(scored.cross.sum(0), x[late].T @ x_next[late])
+
+
+def test_a_constant_function_has_no_correlation():
+    x = np.c_[np.ones(300), np.arange(300.0)]
+    assert np.isnan(moments(x, x).correlations(np.ones(len(moments(x, x).counts)))[0])
+
+
+def test_a_turning_process_is_reported_with_its_size():
+    verdict = moments(*turning(4000, 0.5)).reversibility(0)
+    assert verdict.passed is False
+    assert verdict.value == pytest.approx(np.tan(0.5), rel=0.1)  # ‖ρ sin‖/‖ρ cos‖
+    assert verdict.low < np.tan(0.5) < verdict.high
+    assert verdict.null is not None and verdict.null < 0.1 * verdict.value
+
+
+def test_reversible_pairs_pass_as_often_as_they_should():
+    passed = [moments(*turning(600, 0.0, seed), seed).reversibility(seed, 200).passed for seed in range(80)]
+    assert 69 <= passed.count(True) < 80
+
+
+def test_weights_count_in_every_correlation():
+    x, x_next = turning(2000, 0.3)
+    weights = np.exp(x[:, 0] / 2)
+    found = held_out_rates(identity(2), x, x_next, weights=weights)
+    mean = np.average(np.concatenate([x, x_next]), axis=0, weights=np.tile(weights, 2))
+    a, b = x - mean, x_next - mean
+    expected = 2 * weights @ (a * b) / (weights @ (a**2 + b**2))
+    np.testing.assert_allclose([rate.value for rate in found], expected, rtol=1e-9)
+    assert all(rate.n == 2000 for rate in found)
+
+
+def test_equal_weights_change_no_bit_but_the_rounding():
+    x, x_next = turning(2000, 0.3)
+    plain, weighed = (held_out_rates(identity(2), x, x_next, weights=w) for w in (None, np.full(2000, 4.0)))
+    for one, other in zip(plain, weighed, strict=True):
+        np.testing.assert_allclose([one.value, one.low, one.high], [other.value, other.low, other.high], rtol=1e-12)
+
+
+def test_weights_of_one_direction_of_time_break_reversibility_and_symmetric_ones_do_not():
+    """W(s, s') = W(s', s) keeps the law of pairs symmetric; w(s) alone pulls from the unlikely to the likely."""
+    x, x_next = turning(8000, 0.0)
+    one_sided = np.exp(-np.square(x - [1.0, -1.0]).sum(1))
+    both = np.sqrt(one_sided * np.exp(-np.square(x_next - [1.0, -1.0]).sum(1)))
+
+    def drift(weights: np.ndarray) -> np.ndarray:
+        return np.average(x_next - x, axis=0, weights=weights)
+
+    assert np.abs(drift(both)).max() < 0.02
+    assert np.abs(drift(one_sided)).min() > 0.05
+    functions = [np.c_[v, v**2] for v in (x, x_next)]
+    passed = [
+        BlockMoments.of(identity(4), PairChunks(PairArrays(*functions, weights=w))).reversibility(0).passed
+        for w in (both, one_sided)
+    ]
+    assert passed == [True, False]

@@ -1,0 +1,134 @@
+"""Slow feature analysis against dense scipy, against extraction one by one, and on worlds it solves exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.signal
+from sksfa import SFA
+
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import least_squares, r2
+from jepatlas.identifiability import held_out_rates, linear_sfa, quadratic_sfa
+
+
+def gaussian(rows: int, rates: list[float], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    z, noise = np.random.default_rng(seed).standard_normal((2, rows, len(rates)))
+    rho = np.array(rates)
+    return z, rho * z + np.sqrt(1 - rho**2) * noise
+
+
+def mixed(rows: int, rates: list[float]) -> tuple[np.ndarray, np.ndarray]:
+    mixing = np.random.default_rng(5).standard_normal((len(rates), len(rates)))
+    z, z_next = gaussian(rows, rates)
+    return z @ mixing + 2, z_next @ mixing + 2
+
+
+def slow_matrices(x: np.ndarray, x_next: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    both = np.concatenate([x, x_next])
+    difference = (x - x_next).T @ (x - x_next) / len(x)
+    return np.cov(both.T, bias=True), difference
+
+
+def test_linear_against_sklearn_sfa():
+    """Of one series: pairs count its two ends half, so it agrees up to the share of one row."""
+    rng, rho = np.random.default_rng(2), np.array([0.9, 0.7, 0.5, 0.1])
+    noise = np.sqrt(1 - rho**2) * rng.standard_normal((4000, 4))
+    series = np.stack([scipy.signal.lfilter([1.0], [1.0, -r], n) for r, n in zip(rho, noise.T, strict=True)], axis=1)
+    series = series @ rng.standard_normal((4, 4)) + 2
+    expected = SFA(n_components=3).fit_transform(series)
+    found = linear_sfa(series[:-1], series[1:], 3).apply(series)
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=0.005)
+
+
+def test_linear_against_dense_scipy():
+    x, x_next = mixed(2000, [0.9, 0.7, 0.5, 0.1])
+    covariance, difference = slow_matrices(x, x_next)
+    slowness, vectors = scipy.linalg.eigh(difference, covariance)
+    encoder = linear_sfa(x, x_next, 2)
+    np.testing.assert_allclose(encoder.rates, 1 - slowness[:2] / 2, rtol=1e-8)
+    h = encoder.apply(x)
+    expected = (x - np.concatenate([x, x_next]).mean(0)) @ vectors[:, :2]
+    np.testing.assert_allclose(np.abs(h), np.abs(expected), rtol=1e-6, atol=1e-8)
+
+
+def test_greedy_extraction_gives_the_same():
+    """One at a time: the slowest unit-variance direction that is uncorrelated with all before it."""
+    x, x_next = mixed(2000, [0.9, 0.7, 0.5])
+    covariance, difference = slow_matrices(x, x_next)
+    found: list[np.ndarray] = []
+    for _ in range(3):
+        free = scipy.linalg.null_space(np.array([covariance @ v for v in found])) if found else np.eye(3)
+        weights = scipy.linalg.eigh(free.T @ difference @ free, free.T @ covariance @ free)[1][:, 0]
+        found.append(free @ weights)
+    greedy = (x - np.concatenate([x, x_next]).mean(0)) @ np.array(found).T
+    np.testing.assert_allclose(np.abs(linear_sfa(x, x_next).apply(x)), np.abs(greedy), rtol=1e-5, atol=1e-7)
+
+
+def test_linear_finds_each_coordinate_of_distinct_rates():
+    z, z_next = gaussian(20_000, [0.9, 0.6, 0.3])
+    mixing = np.random.default_rng(5).standard_normal((3, 3))
+    encoder = linear_sfa(z @ mixing, z_next @ mixing)
+    np.testing.assert_allclose(encoder.rates, [0.9, 0.6, 0.3], atol=0.02)
+    assert np.abs(np.corrcoef(encoder.apply(z @ mixing).T, z.T)[:3, 3:]).diagonal().min() > 0.99
+
+
+def test_latents_are_white():
+    x, x_next = mixed(1000, [0.9, 0.7, 0.5])
+    for encoder in (linear_sfa(x, x_next), quadratic_sfa(x, x_next, 5)):
+        both = np.concatenate([encoder.apply(x), encoder.apply(x_next)])
+        np.testing.assert_allclose(np.cov(both.T, bias=True), np.eye(encoder.dim), atol=1e-7)
+        np.testing.assert_allclose(both.mean(0), 0, atol=1e-8)
+
+
+def parabola(z: np.ndarray) -> np.ndarray:
+    return np.c_[z[:, 0], z[:, 1] + z[:, 0] ** 2]
+
+
+def test_quadratic_undoes_a_parabola_and_linear_does_not():
+    z, z_next = gaussian(10_000, [0.9, 0.9])
+    x, x_next = parabola(z), parabola(z_next)
+    scores = []
+    for encoder in (linear_sfa(x, x_next, 2), quadratic_sfa(x, x_next, 2)):
+        h = encoder.apply(x)
+        scores.append(r2(z[5000:], least_squares(h[:5000], z[:5000]).apply(h[5000:])))
+    assert scores[0] < 0.8
+    assert scores[1] > 0.998
+
+
+def test_a_harmonic_comes_before_a_direction_outside_the_window():
+    """ρ₂ = .5 < ρ₁² = .81: decorrelation alone takes z₁² − 1 for the second coordinate."""
+    z, z_next = gaussian(20_000, [0.9, 0.5])
+    second = quadratic_sfa(z, z_next, 2).apply(z)[:, 1]
+    assert abs(np.corrcoef(second, z[:, 0] ** 2)[0, 1]) > 0.98
+    assert abs(np.corrcoef(second, z[:, 1])[0, 1]) < 0.05
+
+
+def test_fitted_rates_are_too_high_and_held_out_ones_are_not():
+    x, x_next = gaussian(300, [0.5] * 20)
+    encoder = linear_sfa(x, x_next, 1)
+    (rate,) = held_out_rates(encoder, *gaussian(5000, [0.5] * 20, seed=1))
+    assert encoder.rates[0] > 0.6
+    assert rate.low < 0.5 < rate.high
+
+
+def test_constant_columns_are_left_out():
+    x, x_next = mixed(500, [0.9, 0.5])
+    padded = [np.c_[view, np.full(500, 3.0)] for view in (x, x_next)]
+    encoder = linear_sfa(*padded)
+    assert encoder.dim == 2
+    np.testing.assert_allclose(encoder.rates, linear_sfa(x, x_next).rates, rtol=1e-8)
+
+
+@pytest.mark.parametrize("dim", [0, 3])
+def test_an_impossible_width_is_refused(dim: int):
+    with pytest.raises(InputError, match="between 1 and 2"):
+        linear_sfa(*mixed(500, [0.9, 0.5]), dim)
+
+
+def test_nan_is_refused():
+    x, x_next = mixed(500, [0.9, 0.5])
+    x[0, 0] = np.inf
+    with pytest.raises(InputError, match="'x' has 1 value that is NaN or infinite"):
+        quadratic_sfa(x, x_next, 2)

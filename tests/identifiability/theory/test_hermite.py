@@ -1,0 +1,174 @@
+"""The basis against numpy's, and variances by degree against polynomials whose variances are known."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from gaussian_worlds import Polynomial, psi, quadrature, rotation
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jepatlas.core.errors import InputError
+from jepatlas.identifiability import HermiteFit, degree_variances, hermite_basis, largest_degree, multi_indices
+
+
+def gaussian(rows: int, dim: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal((rows, dim))
+
+
+def values(h: np.ndarray, z: np.ndarray, degree: int, seed: int = 0) -> dict[str, float]:
+    found = degree_variances(h, z, degree, np.random.default_rng(seed), replicates=2)
+    return {name: estimate.value for name, estimate in found.items()}
+
+
+@pytest.mark.parametrize(("dim", "degree"), [(1, 12), (2, 5), (3, 3), (5, 2), (40, 1)])
+def test_the_basis_is_numpys(dim: int, degree: int):
+    z, indices = gaussian(20, dim), multi_indices(dim, degree)
+    assert len(indices) == math.comb(dim + degree, degree) == len(np.unique(indices, axis=0))
+    assert (np.diff(indices.sum(1)) >= 0).all() and indices.sum(1).max() == degree
+    expected = np.stack([psi(tuple(k), z) for k in indices], 1)
+    np.testing.assert_allclose(hermite_basis(z, degree), expected, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(("dim", "degree"), [(1, 9), (2, 5), (3, 3)])
+def test_the_basis_is_orthonormal(dim: int, degree: int):
+    z, weights = quadrature(dim, degree + 1)
+    basis = hermite_basis(z, degree)
+    np.testing.assert_allclose(basis.T @ (weights[:, None] * basis), np.eye(basis.shape[1]), atol=1e-10)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.integers(0, 10_000))
+def test_polynomials_are_decomposed_exactly(dim: int, degree: int, out: int, seed: int):
+    """A polynomial within the basis leaves no noise: every v_d to rounding, whatever d and n, and nothing beyond."""
+    h = Polynomial(dim, degree, out, seed)
+    z = gaussian(1200, dim, seed + 1)
+    found = values(h(z), z, degree, seed)
+    expected = {d: h.variance(d) for d in range(1, degree + 1)}
+    for d, variance in expected.items():
+        assert found[f"degree_{d}"] == pytest.approx(variance, rel=1e-8)
+    assert found["beyond"] == pytest.approx(0, abs=1e-8)
+    assert found["total"] == pytest.approx(sum(expected.values()), rel=1e-8)
+    assert found["nonlinear"] == pytest.approx(sum(expected.values()) - expected[1], abs=1e-8)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(1, 3), st.integers(0, 10_000))
+def test_degrees_do_not_mix_under_a_rotation(dim: int, seed: int):
+    """The axes of z are arbitrary: rotating them moves energy between terms, and never between degrees."""
+    z, turn = gaussian(900, dim, seed), rotation(dim, seed)
+    h = np.tanh(z @ gaussian(dim, 2, seed + 1)) + 0.1 * z[:, :1] ** 3
+    plain, turned = values(h, z, 3), values(h, z @ turn.T, 3)
+    assert turned == pytest.approx(plain, rel=1e-6, abs=1e-9)
+
+
+def test_variance_is_not_optimistic():
+    """Latents that have nothing to do with z: the in-sample fit finds terms/rows of variance, we find none."""
+    found, naive = [], []
+    for seed in range(60):
+        z, h = gaussian(240, 2, 2 * seed), gaussian(240, 3, 2 * seed + 1)
+        found.append(values(h, z, 3, seed))
+        basis = hermite_basis(z, 3)
+        naive.append(np.sum(np.linalg.lstsq(basis, h, rcond=None)[0][1:] ** 2))
+    explained = np.array([f["degree_1"] + f["degree_2"] + f["degree_3"] for f in found])
+    error = explained.std() / math.sqrt(len(explained))
+    assert abs(explained.mean()) < 3 * error < 0.06
+    assert explained.min() < 0  # unbiased, so not always positive
+    assert np.mean(naive) > 0.1
+    assert np.mean([f["beyond"] for f in found]) == pytest.approx(3, abs=0.1)
+
+
+def test_what_lies_beyond():
+    z = gaussian(30_000, 2)
+    h = np.c_[2 * psi((2, 2), z), z[:, 0]]
+    found = degree_variances(h, z, 2, np.random.default_rng(0), replicates=200)
+    assert found["degree_1"].value == pytest.approx(1, abs=0.05)
+    assert found["degree_2"].low <= 0 <= found["degree_2"].high
+    assert found["beyond"].low <= 4 <= found["beyond"].high
+    assert found["total"].value == pytest.approx(5, abs=0.5)
+
+
+@pytest.mark.parametrize("rows", [600, 126])
+def test_intervals_cover_the_truth(rows: int):
+    """h = z₁ + z₁z₂ + e/2, with twenty rows to a term, and with four. Of 60 intervals, 57 ± 1.7 should cover."""
+    truth = {"degree_1": 1.0, "degree_2": 1.0, "degree_3": 0.0, "beyond": 0.25, "nonlinear": 1.25}
+    covered = dict.fromkeys(truth, 0)
+    for seed in range(60):
+        z, e = gaussian(rows, 2, 2 * seed), gaussian(rows, 1, 2 * seed + 1)
+        h = z[:, :1] + psi((1, 1), z)[:, None] + e / 2
+        found = degree_variances(h, z, 3, np.random.default_rng(seed), replicates=120)
+        for name, value in truth.items():
+            covered[name] += found[name].low <= value <= found[name].high
+            assert found[name].n == rows
+    assert min(covered.values()) >= 50
+
+
+def test_groups_widen_the_interval():
+    z, e = gaussian(300, 2), gaussian(300, 2, seed=1)
+    copies = np.repeat(np.arange(300), 8)
+    jitter = 1e-3 * gaussian(2400, 2, seed=2)  # distinct states, and still only 300 worth of information
+    h, z = (z + e)[copies], z[copies] + jitter
+
+    def width(labels: np.ndarray | None) -> float:
+        found = degree_variances(h, z, 1, np.random.default_rng(0), groups=labels, replicates=200)["degree_1"]
+        return found.high - found.low
+
+    assert width(copies) > 1.8 * width(None)
+
+
+def test_too_many_terms_are_refused_with_the_degree_that_would_do():
+    z = gaussian(300, 4)
+    assert largest_degree(4, 200) == 2
+    assert values(z[:200], z[:200], 2)["degree_1"] == pytest.approx(4)
+    with pytest.raises(InputError, match=r"Degree 3 in 4 dimensions has 35 terms and needs 210 rows .* is 2\."):
+        values(z[:200], z[:200], 3)
+    with pytest.raises(InputError, match="do not support even degree 1"):
+        values(z[:20], z[:20], 1)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 30), st.integers(0, 5000))
+def test_largest_degree_is_the_largest(dim: int, rows: int):
+    degree = largest_degree(dim, rows)
+    assert degree == 0 or 6 * math.comb(dim + degree, dim) <= rows
+    assert 6 * math.comb(dim + degree + 1, dim) > rows - 3
+
+
+def test_coefficients_of_the_three_thirds():
+    z = gaussian(900, 2)
+    groups = np.repeat(np.arange(90), 10)
+    fit = HermiteFit(np.sin(z), z, 2, np.random.default_rng(0), groups)
+    assert all(len(set(fit.parts[groups == g])) == 1 for g in range(90))
+    for part in range(3):
+        rows = fit.parts == part
+        expected = np.linalg.lstsq(hermite_basis(z[rows], 2), np.sin(z[rows]), rcond=None)[0]
+        np.testing.assert_allclose(fit.coefficients[part], expected, atol=1e-10)
+    c = fit.coefficients
+    np.testing.assert_allclose(fit.energies(), np.sum(c[0] * c[1] + c[0] * c[2] + c[1] * c[2], axis=1) / 3)
+    np.testing.assert_allclose(fit.energies(np.ones(900)), fit.energies())
+
+
+def test_bad_input():
+    z, rng = gaussian(300, 2), np.random.default_rng(0)
+    spoiled = z.copy()
+    spoiled[7, 1] = np.nan
+    for h, states, degree, groups, message in [
+        (z, z, 0, None, "at least 1, but 0"),
+        (spoiled, z, 1, None, r"'h' has 1 value that is NaN .* row 7"),
+        (z[:, 0], z, 1, None, r"'h' must have rows and columns, but its shape is \(300,\)"),
+        (z[:-1], z, 1, None, "'h' has 299, 'z' has 300"),
+        (z, z, 1, np.zeros(9), "'groups' has 9"),
+        (z, z, 1, np.arange(300) % 2, "at least 3 groups of samples, but there are 2"),
+        (z, 100 * z, 1, None, r"'z' must have mean 0 and covariance I, but is off by 1"),
+        (z, z + 3, 1, None, "Standardise"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            degree_variances(h, states, degree, rng, groups=groups)
+
+
+def test_repeated_states_are_refused():
+    z = np.tile(np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]), (100, 1))
+    with pytest.raises(InputError, match="too few distinct states"):
+        values(z, z, 2)

@@ -1,0 +1,78 @@
+"""Shares of variance against closed forms, in whichever frame they are to be read; and what any function finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jepatlas.core.linear import Split, hold_out
+from jepatlas.core.records import Verdict
+from jepatlas.identifiability.truth.composition import composition
+from jepatlas.identifiability.truth.explained import explain, nonlinear_r2
+from jepatlas.identifiability.truth.halves import Halves
+
+Z = np.random.default_rng(0).standard_normal((6000, 3))
+TURN = np.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]
+NOISE = np.random.default_rng(4).standard_normal((6000, 3))
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def halves(h: np.ndarray, z: np.ndarray = Z, groups: np.ndarray | None = None) -> Halves:
+    return Halves(h, z, hold_out(len(h), rng(), groups=groups), groups)
+
+
+def shares(h: np.ndarray, complete: bool = True) -> tuple[list[float], Verdict]:
+    verdicts = composition(explain(halves(h), rng()), rng(), complete=complete, replicates=30)
+    assert [v.name for v in verdicts] == [f"share_{name}" for name in ("linear", "warp", "shear", "bend", "noise")]
+    assert all(v.passed is None and v.low <= v.value <= v.high for v in verdicts)
+    values = [v.value for v in verdicts]
+    assert sum(values) == pytest.approx(1) and min(values) >= 0
+    return values, verdicts[0]
+
+
+@pytest.mark.parametrize(
+    ("h", "expected"),
+    [
+        (Z @ TURN, [1, 0, 0, 0, 0]),
+        (Z**3 @ TURN, [0.6, 0.4, 0, 0, 0]),
+        (Z + NOISE, [0.5, 0, 0, 0, 0.5]),
+        (np.c_[Z[:, 0], Z[:, 1] + Z[:, 0] ** 2, Z[:, 2]], [0.6, 0, 0.4, 0, 0]),  # the square has variance 2 of 5
+        (np.c_[Z[:, 0], Z[:, 1], Z[:, 2] + Z[:, 0] * Z[:, 1]], [0.75, 0, 0, 0.25, 0]),  # the product has 1 of 4
+    ],
+    ids=["rotation", "warp", "noise", "shear", "bend"],
+)
+def test_shares_are_what_the_map_is_made_of(h: np.ndarray, expected: list[float]):
+    assert shares(h, complete=False)[0] == pytest.approx(expected, abs=0.035)
+
+
+def test_a_warp_of_turned_states_is_read_from_the_latents():
+    values, linear = shares((Z @ TURN) ** 3)
+    assert values == pytest.approx([0.6, 0.4, 0, 0, 0], abs=0.035) and "of the state's variance" in linear.advice
+    other, linear = shares((Z @ TURN) ** 3, complete=False)
+    assert other[3] > 0.15 and "of the latents' variance" in linear.advice
+
+
+def test_constant_latents_have_no_shares():
+    verdicts = composition(explain(halves(np.ones_like(Z)), rng()), rng(), complete=False, replicates=5)
+    assert all(np.isnan(v.value) for v in verdicts)
+
+
+def test_what_any_function_finds():
+    assert nonlinear_r2(explain(halves(np.exp(Z)), rng()), rng(), 20).value > 0.98
+    found = nonlinear_r2(explain(halves(Z[:, :2] ** 3), rng()), rng(), 20)
+    assert found.value == pytest.approx(2 / 3, abs=0.02) and found.low < found.value < found.high
+
+
+def test_a_part_of_the_rows_keeps_sides_and_groups():
+    groups = np.repeat(np.arange(600), 10)
+    some = halves(Z, groups=groups).some(500, rng())
+    fit, score = some.split
+    assert len(fit) == len(score) == 500 and some.groups is not None
+    assert not set(some.groups[fit]) & set(some.groups[score])
+    for row, label in zip(some.h, some.groups, strict=True):
+        assert any(np.array_equal(row, Z[10 * label + i]) for i in range(10))
+    few = Halves(Z, Z, Split(np.arange(5), np.arange(5, 9))).some(500, rng())
+    np.testing.assert_array_equal(few.h, Z[:9])

@@ -1,0 +1,106 @@
+"""Costs against sums written out, in chunks as in one go, and infinite where an energy is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from linear_worlds import double_integrator
+from torch import Tensor
+
+from jepatlas.core.errors import InputError
+from jepatlas.core.seeding import torch_generator
+from jepatlas.planning import ActionBox, LatentCost, LatentCostConfig, rolled_costs
+
+PROBLEM = double_integrator()
+ACTIONS = torch.randn(3, 5, 6, 2, generator=torch_generator(0, "actions"), dtype=torch.float64)
+
+
+def uphill(x: Tensor, y: Tensor) -> Tensor:
+    """Directed, so that a cost which swaps start and goal is found out."""
+    return (y - x).clamp(min=0).sum(-1)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        LatentCostConfig(),
+        LatentCostConfig(stage=2.0, terminal=0.0, discount=0.9),
+        LatentCostConfig(stage=0.5, terminal=3.0, discount=0.8, action_penalty=0.1),
+    ],
+)
+def test_a_latent_cost_is_its_sum(config: LatentCostConfig):
+    found = config.build(PROBLEM.system, uphill)(PROBLEM.info, ACTIONS)
+    for b in range(3):
+        for k in range(5):
+            h, goal, expected = PROBLEM.info["start"][b], PROBLEM.info["goal"][b], 0.0
+            for s in range(6):
+                u = ACTIONS[b, k, s]
+                h = torch.tensor(PROBLEM.system.a_dd) @ h + torch.tensor(PROBLEM.system.b_da) @ u
+                here = config.stage * uphill(h, goal) + config.action_penalty * (u @ u)
+                expected += config.discount**s * here
+            expected += config.terminal * uphill(h, goal)
+            torch.testing.assert_close(found[b, k], expected)
+
+
+def test_a_quadratic_cost_is_its_sum():
+    weights, found = PROBLEM.cost.weights, PROBLEM.cost(PROBLEM.info, ACTIONS)
+    state, action, final = (torch.tensor(w) for w in (weights.state_dd, weights.action_aa, weights.final_dd))
+    h, goal, expected = PROBLEM.info["start"][1], PROBLEM.info["goal"][1], torch.tensor(0.0)
+    for u in ACTIONS[1, 2]:
+        expected = expected + (h - goal) @ state @ (h - goal) + u @ action @ u
+        h = PROBLEM.system.rollout(h[None], u[None, None])[0, 0]
+    torch.testing.assert_close(found[1, 2], expected + (h - goal) @ final @ (h - goal))
+
+
+def test_chunks_change_nothing_and_bound_what_is_rolled_out_at_once():
+    seen = []
+
+    class Watched:
+        def rollout(self, h: Tensor, actions: Tensor) -> Tensor:
+            seen.append(len(h))
+            return PROBLEM.system.rollout(h, actions)
+
+    def score(start: Tensor, goal: Tensor, h: Tensor, u: Tensor) -> Tensor:
+        return uphill(h[:, -1], goal)
+
+    whole = rolled_costs(Watched(), score, PROBLEM.info, ACTIONS)
+    parts = rolled_costs(Watched(), score, PROBLEM.info, ACTIONS, numbers=4 * 6 * (4 + 2))
+    assert seen == [15, 4, 4, 4, 3]
+    torch.testing.assert_close(parts, whole)
+
+
+def test_a_term_without_weight_is_not_zero_times_infinity():
+    def gone(x: Tensor, y: Tensor) -> Tensor:
+        return torch.full(torch.broadcast_shapes(x.shape, y.shape)[:-1], math.inf, dtype=x.dtype)
+
+    for config in (LatentCostConfig(), LatentCostConfig(stage=1.0, terminal=0.0)):
+        assert (LatentCost(PROBLEM.system, gone, config)(PROBLEM.info, ACTIONS) == math.inf).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: LatentCostConfig(terminal=0.0), "no goal"),
+        (lambda: LatentCostConfig(stage=-1.0), "stage is -1.0"),
+        (lambda: LatentCostConfig(discount=0.0), "discount is 0.0"),
+        (lambda: LatentCostConfig(action_penalty=math.nan), "action_penalty is nan"),
+        (lambda: PROBLEM.cost(PROBLEM.info, ACTIONS[:2]), r"\(b, k, t, a\) with b = 3 starts, but \(2, 5, 6, 2\)"),
+        (lambda: LatentCost(Wider(), uphill)(PROBLEM.info, ACTIONS), "here .15, 6, 4., but gave .15, 6, 5.*encoder"),
+        (lambda: ActionBox((-math.inf,), (1.0,)), "finite bounds.*dimension 0 goes from -inf to 1.0.*RescaleAction"),
+        (lambda: ActionBox((0.0, 1.0), (1.0, 1.0)), "dimension 1 goes from 1.0 to 1.0"),
+        (lambda: ActionBox((0.0,), ()), "for each dimension"),
+    ],
+)
+def test_refusals(wrong: Any, message: str):
+    with pytest.raises(InputError, match=message):
+        wrong()
+
+
+class Wider:
+    """Dynamics of another encoder."""
+
+    def rollout(self, h: Tensor, actions: Tensor) -> Tensor:
+        return torch.zeros(*actions.shape[:2], 5)

@@ -1,0 +1,229 @@
+"""The page in a real browser: Debian's chromium, from file://, as a reader opens it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.files import write_json
+from jepatlas.core.records import Record
+from jepatlas.reporting import write_report
+
+pytestmark = pytest.mark.browser
+ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+SAID = ("error", "warning", "trace")  # plotly warns by traces
+TICKS = "getComputedStyle(document.querySelector('.xtick text')).fill"
+UNDRAWN = '.figure:not([data-drawn="true"])'
+
+
+@pytest.fixture(scope="module")
+def browser():
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        pytest.skip("playwright is not installed")
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("there is no chromium on this machine")
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=chromium, args=ARGS)
+        yield instance
+        instance.close()
+
+
+class Visit:
+    """A page that was opened and drawn, with everything it complained about or asked for."""
+
+    def __init__(self, browser, path: Path, *, width: int = 1280, scheme: str = "light") -> None:
+        self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type in SAID else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector(UNDRAWN, state="detached", timeout=60_000)
+
+    def check(self) -> None:
+        assert self.errors == []
+        assert [url for url in self.requests if not url.startswith(("file:", "data:", "blob:"))] == []
+        sizes = self.page.evaluate("""() => [...document.querySelectorAll('.figure')].map((div) => {
+            const box = div.querySelector('svg, canvas').getBoundingClientRect(); return [box.width, box.height] })""")
+        assert sizes and all(width > 100 and height > 100 for width, height in sizes)
+        overflow = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert self.page.evaluate(overflow) <= 0
+
+    def background(self) -> str:
+        return self.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+
+    def tick_colour(self) -> str:
+        return self.page.evaluate(f"() => {TICKS}")
+
+    def other_ticks(self, than: str) -> str:
+        """The colour of ticks once they have another one: figures are drawn anew some time after the theme changes."""
+        self.page.wait_for_function(f"(old) => {TICKS} !== old", arg=than, timeout=30_000)
+        return self.tick_colour()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_one_run_is_drawn_in_light_and_dark(browser, run, tmp_path, width):
+    out = write_report([run], tmp_path / "report.html", title="One run")
+    seen = set()
+    for scheme in ("light", "dark"):
+        visit = Visit(browser, out, width=width, scheme=scheme)
+        visit.check()
+        seen.add((visit.background(), visit.tick_colour()))
+        visit.page.close()
+    (paper, ticks), (other_paper, other_ticks) = seen
+    assert paper != other_paper and ticks != other_ticks
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_several_runs_are_drawn(browser, two_runs, tmp_path, width):
+    visit = Visit(browser, write_report(two_runs, tmp_path / "report.html", title="Two runs"), width=width)
+    visit.check()
+    assert visit.page.locator("table.comparison tbody tr").count() == 5
+    visit.page.close()
+
+
+@pytest.mark.parametrize("width", [320, 600, 900, 1280])
+def test_labels_of_narrow_panels_are_not_cut(browser, tmp_path, width):
+    panels = [{"title": name, "series": [{"name": "E", "x": [0, 1], "y": [1, 0]}]} for name in "abc"]
+    figure = {"kind": "curves", "title": "T", "y_label": "energy / energy at the start", "panels": panels}
+    Record("Planning", "It drove.", {}, figures=(figure,)).save(tmp_path, "planning")
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
+    room = """() => [...document.querySelectorAll('.figure')].map((div) => {
+        const [box, label] = [div, div.querySelector('.ytitle')].map((one) => one.getBoundingClientRect());
+        return Math.min(label.top - box.top, box.bottom - label.bottom, label.left - box.left) })"""
+    found = visit.page.evaluate(room)
+    assert len(found) == 3 and min(found) >= 0
+    visit.page.close()
+
+
+def test_figures_follow_a_change_of_theme_and_the_paper(browser, run, tmp_path):
+    visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
+    before = visit.tick_colour()
+    visit.page.emulate_media(color_scheme="dark")
+    dark = visit.other_ticks(before)
+    visit.page.emulate_media(media="print", color_scheme="dark")
+    assert visit.other_ticks(dark) == before
+    visit.check()
+    visit.page.close()
+
+
+def test_a_sample_is_pointed_at_in_every_panel(browser, run, tmp_path):
+    visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
+    plate = visit.page.locator(".plate.scatter.wide")
+    plate.scroll_into_view_if_needed()
+    plate.locator(".figure").first.locator(".nsewdrag").hover()
+    labels = plate.locator(".hovertext")
+    labels.nth(2).wait_for(timeout=10_000)
+    first_lines = labels.evaluate_all("(all) => all.map((label) => label.querySelector('tspan').textContent)")
+    assert len(first_lines) == 3 and len(set(first_lines)) == 1 and first_lines[0].startswith("sample ")
+    visit.check()
+    visit.page.close()
+
+
+def test_a_figure_can_be_saved_and_never_sent_away(browser, run, tmp_path):
+    visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
+    figure = visit.page.locator(".figure").first
+    buttons = figure.locator(".modebar-btn").evaluate_all("(all) => all.map((button) => button.dataset.title)")
+    assert buttons == ["Download plot as a PNG", "Zoom", "Pan", "Reset axes"]
+    figure.hover()
+    with visit.page.expect_download() as download:
+        figure.locator(".modebar-btn").first.click()
+    assert download.value.suggested_filename.endswith(".png")
+    visit.check()
+    visit.page.close()
+
+
+def test_text_of_a_record_never_runs(browser, tmp_path):
+    evil = '<img src=x onerror="alert(1)"><script>alert(1)</script><a href="javascript:alert(1)">b</a>'
+    folder = tmp_path / "evil"
+    write_arrays(folder / "records" / "a.csv", {"z": np.eye(3)})
+    series = [{"name": evil, "x": [1, 2], "y": [1, 2]}, {"name": "b", "x": [1], "y": [1]}]
+    figures = [
+        {"kind": "scatter", "title": evil, "panels": [{"title": evil, "x": "z", "color": "z"}]},
+        {"kind": "curves", "title": evil, "x_label": evil, "y_label": evil, "series": series},
+        {"kind": "heatmap", "title": evil, "matrix": [[1, 2]], "x": [evil, "b"], "y": [evil]},
+    ]
+    record = {"title": evil, "summary": evil, "provenance": {evil: evil}, "figures": figures, "arrays": "a.csv"}
+    write_json(folder / "records" / "a.json", record)
+    visit = Visit(browser, write_report([folder], tmp_path / "report.html", title=evil), width=390)
+    visit.check()
+    assert visit.page.locator("img[src=x], a[href^=javascript]").count() == 0
+    assert visit.page.locator(".figure a").count() == 0
+    visit.page.close()
+
+
+@pytest.mark.parametrize("width", [320, 390, 1200, 1600])
+def test_strips_of_films_are_alike_and_larger_than_their_frames(browser, tmp_path, width):
+    frames = np.random.default_rng(0).integers(0, 256, (3, 64, 64, 3), dtype=np.uint8)
+    strips = [{"name": name, "frames": "seen"} for name in ("driven", "imagined", "goal")]
+    panels = [{"title": f"Task {number}: not reached in 80 steps", "strips": strips} for number in range(6)]
+    figures = (
+        {"kind": "film", "title": "Six", "panels": panels},
+        {"kind": "film", "title": "One", "panels": panels[:1]},
+    )
+    Record("Planning", "It drove.", {}, figures=figures, arrays={"seen": frames}).save(tmp_path, "planning")
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
+    sizes = """() => [...document.querySelectorAll('.plate')].map((plate) =>
+        [...plate.querySelectorAll('.frames')].map((div) => div.getBoundingClientRect().width))"""
+    for widths in visit.page.evaluate(sizes):
+        assert min(widths) >= 96 and max(widths) - min(widths) < 1
+    overflow = """() => [document.documentElement, ...document.querySelectorAll('.panel')].map((one) =>
+        one.scrollWidth - one.clientWidth)"""
+    assert max(visit.page.evaluate(overflow)) <= 0
+    visit.page.close()
+
+
+def test_a_film_runs_and_rests_under_the_pointer(browser, tmp_path):
+    frames = np.random.default_rng(0).integers(0, 256, (12, 16, 16, 3), dtype=np.uint8)
+    strips = [{"name": "driven", "frames": "driven"}, {"name": "goal", "frames": "goal"}]
+    curves = {"kind": "curves", "title": "energy", "panels": [{"series": [{"name": "E", "x": [0, 1], "y": [1, 0]}]}]}
+    figure = {"kind": "film", "title": "Episodes", "panels": [{"title": "Task 1", "strips": strips}]}
+    record = Record(
+        "Planning", "It drove.", {}, figures=(figure, curves), arrays={"driven": frames, "goal": frames[:1]}
+    )
+    record.save(tmp_path, "planning")
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"))
+    visit.check()
+    where = "() => getComputedStyle(document.querySelector('.frames')).backgroundPositionX"
+    seen = {visit.page.evaluate(where) for _ in range(12) if visit.page.wait_for_timeout(90) is None}
+    assert len(seen) > 3
+    visit.page.hover(".frames")
+    still = {visit.page.evaluate(where) for _ in range(4) if visit.page.wait_for_timeout(150) is None}
+    assert len(still) == 1
+    visit.page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_sample_images_are_large_and_sharp_and_their_rows_stay_named(browser, tmp_path, width):
+    images = np.random.default_rng(0).integers(0, 256, (8, 16, 16, 3), dtype=np.uint8)
+    rows = [{"name": "camera000", "images": "seen"}, {"name": "camera160", "images": "seen"}]
+    figures = (
+        {"kind": "images", "title": "Views", "panels": [{"captions": list("abcdefgh"), "rows": rows}]},
+        {"kind": "heatmap", "title": "CKA", "matrix": [[1.0]]},
+    )
+    Record("Views", "Seen.", {}, figures=figures, arrays={"seen": images}).save(tmp_path, "views")
+    visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
+    visit.check()
+    shown = visit.page.evaluate("""() => [...document.querySelectorAll('.samples img')].map((image) => [
+        image.naturalWidth, image.getBoundingClientRect().width, getComputedStyle(image).imageRendering])""")
+    assert len(shown) == 16 and all(one[0] == 16 and one[1] >= 64 and one[2] == "pixelated" for one in shown)
+    visit.page.evaluate("() => document.querySelector('.samples').scrollTo({left: 10000})")
+    name = visit.page.locator(".samples th").first.bounding_box()
+    assert name is not None and name["x"] >= 0
+    visit.page.close()

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from jepatlas.core.errors import InputError
+from jepatlas.core.files import write_json, write_text
+from jepatlas.reporting import read_chapters
+from jepatlas.reporting.training import POINTS, outline
+
+
+def test_a_run_folder_is_read_training_first(run):
+    training, certificate, sweep = read_chapters(run)
+    assert [training.title, training.source] == ["Training", "metrics.jsonl"]
+    assert "kind: lejepa" in training.recipe
+    assert [panel["title"] for panel in training.figures[0]["panels"]] == ["loss", "sigreg", "invariance"]
+    assert all(len(panel["series"][0]["x"]) <= POINTS for panel in training.figures[0]["panels"])
+    assert [verdict.name for verdict in certificate.verdicts][:2] == ["r2", "orthogonality"]
+    assert certificate.arrays["h"].shape == (3000, 2)
+    assert sweep.provenance["seed"] == [0, 1, 2, 3, 4]
+
+
+def test_only_a_title_is_needed(tmp_path):
+    write_json(tmp_path / "records" / "a.json", {"title": "Alone", "arrays": None, "verdicts": None})
+    (chapter,) = read_chapters(tmp_path)
+    assert chapter.title == "Alone" and chapter.verdicts == () and chapter.arrays == {}
+
+
+def test_records_by_scale_are_named(tmp_path):
+    """As `reproduce --out DIR` puts them."""
+    write_json(tmp_path / "small" / "records" / "a.json", {"title": "One"})
+    write_text(tmp_path / "run" / "recipe.yaml", "seed: 0\n")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=rf"nothing to report.*These in it are: {tmp_path}/run, {tmp_path}/small\. R"):
+        read_chapters(tmp_path)
+    with pytest.raises(InputError, match=r"at least one of them\.$"):
+        read_chapters(tmp_path / "empty")
+
+
+def test_a_recipe_alone_is_a_run(tmp_path):
+    write_text(tmp_path / "recipe.yaml", "seed: 0\n")
+    (chapter,) = read_chapters(tmp_path)
+    assert (chapter.title, chapter.recipe, chapter.figures) == ("Training", "seed: 0\n", ())
+
+
+def test_values_that_are_not_finite_are_named_with_their_first_step(tmp_path):
+    rows = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": "nan"}, {"step": 3, "loss": "inf"}, {"step": 4, "phase": "b"}]
+    write_text(tmp_path / "metrics.jsonl", "\n".join(map(json.dumps, rows)))
+    (chapter,) = read_chapters(tmp_path)
+    assert "not finite at 2 recorded steps, first at step 2" in chapter.figures[0]["note"]
+    assert [panel["title"] for panel in chapter.figures[0]["panels"]] == ["loss"]
+
+
+def test_an_outline_keeps_ends_and_extremes():
+    x = np.arange(50_000.0)
+    y = np.sin(x / 700)
+    y[12_345], y[40_001] = 9.0, -9.0
+    kept, values = outline(x, y)
+    assert len(kept) <= POINTS and (np.diff(kept) > 0).all()
+    assert (values == y[kept.astype(int)]).all()
+    assert (kept[0], kept[-1], values.max(), values.min()) == (0, 49_999, 9.0, -9.0)
+
+
+@pytest.mark.parametrize("text", ['{"title": "cut', "[]", '{"summary": "no title"}', '{"title": 3}', "\x00"])
+def test_a_broken_record_is_named(tmp_path, text):
+    write_text(tmp_path / "records" / "broken.json", text)
+    with pytest.raises(InputError, match=r"broken\.json"):
+        read_chapters(tmp_path)
+
+
+@pytest.mark.parametrize("line", ['{"step": 1, "lo', "3", '{"loss": 1.0}', '{"step": "one"}'])
+def test_a_broken_metrics_line_is_named(tmp_path, line):
+    write_text(tmp_path / "metrics.jsonl", '{"step": 0, "loss": 1.0}\n' + line + '\n{"step": 9, "loss": 1.0}\n')
+    with pytest.raises(InputError, match=r"metrics\.jsonl, line 2"):
+        read_chapters(tmp_path)
+
+
+def test_a_last_metrics_line_that_was_cut_short_is_left_out(tmp_path):
+    write_text(tmp_path / "metrics.jsonl", '{"step": 5, "loss": 1.0}\n{"step": 6, "lo')
+    (training,) = read_chapters(tmp_path)
+    assert "step 5" in training.summary
+
+
+def test_a_broken_recipe_is_named(tmp_path):
+    write_text(tmp_path / "recipe.yaml", "a: [1, 2")
+    with pytest.raises(InputError, match=r"recipe\.yaml is not valid YAML"):
+        read_chapters(tmp_path)
+
+
+VERDICT = {
+    "name": "r2",
+    "value": 1.0,
+    "low": 1.0,
+    "high": 1.0,
+    "n": 5,
+    "null": None,
+    "threshold": None,
+    "direction": "higher",
+    "passed": None,
+    "advice": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"verdicts": {}}, "'verdicts' must be a list"),
+        ({"verdicts": [{"name": "r2"}]}, "is not a verdict"),
+        ({"verdicts": [VERDICT | {"value": "many"}]}, "is not a verdict"),
+        ({"verdicts": [VERDICT | {"direction": "up"}]}, "'direction' is 'up'"),
+        ({"verdicts": [VERDICT | {"passed": "yes"}]}, "'passed' is 'yes'"),
+        ({"verdicts": [VERDICT | {"n": "many"}]}, "'n' is 'many'"),
+        ({"verdicts": [VERDICT | {"value": None}]}, "'value' is None"),
+        ({"figures": ["scatter"]}, "a figure must be an object"),
+        ({"tables": [{"title": "t", "columns": ["a"], "rows": [[1, 2]]}]}, "row 0 of table 't' has 2 cells"),
+        ({"tables": [{"title": "t", "columns": ["a"]}]}, "'rows' of table 't'"),
+        ({"arrays": "../secret.npz"}, "beside the record"),
+        ({"arrays": "absent.npz"}, "There is no file"),
+    ],
+)
+def test_a_wrong_part_is_named(tmp_path, part, message):
+    write_json(tmp_path / "records" / "a.json", {"title": "A", **part})
+    with pytest.raises(InputError, match=message):
+        read_chapters(tmp_path)
+
+
+def test_a_folder_without_records_says_what_a_run_folder_is(tmp_path):
+    with pytest.raises(InputError, match=r"recipe\.yaml, metrics\.jsonl or records"):
+        read_chapters(tmp_path)
+    with pytest.raises(InputError, match="There is no folder"):
+        read_chapters(tmp_path / "absent")
