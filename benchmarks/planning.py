@@ -11,7 +11,7 @@ from benchmarks.timing import Comparison, compare
 from jepatlas.core.contracts import Dynamics
 from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.nn import ResidualDynamicsConfig
-from jepatlas.planning import MPPI, ActionBox, LatentCostConfig, MPPIConfig, compiled
+from jepatlas.planning import ActionBox, LatentCostConfig, MPPIConfig, compiled
 
 __all__ = ["run"]
 
@@ -46,7 +46,7 @@ def rollouts(dynamics: Dynamics, starts: int, samples: int) -> Callable[[], obje
 
 
 def planning(dynamics: Dynamics, starts: int, samples: int) -> Callable[[], object]:
-    planner = MPPI(MPPIConfig(CONFIG.horizon, samples, CONFIG.iterations), ActionBox.symmetric(1.0, ACTIONS))
+    planner = MPPIConfig(CONFIG.horizon, samples, CONFIG.iterations).build(ActionBox.symmetric(1.0, ACTIONS))
     cost = LatentCostConfig(stage=1.0).build(dynamics, euclidean)
     ends = torch.randn(2, starts, WIDTH, generator=torch_generator(0, "ends"))
     info = {"start": ends[0], "goal": ends[1]}

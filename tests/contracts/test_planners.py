@@ -27,7 +27,7 @@ from jepatlas.planning import (
     MPPIConfig,
     ShootingConfig,
     StraightLineConfig,
-    out_of_reach,
+    unreachable,
 )
 
 HORIZON = 8
@@ -166,7 +166,7 @@ def test_a_goal_out_of_reach_is_said_to_be(config: Any, value: float):
     gone = torch.tensor([False, True, False])
     spoilt = Spoilt(problem.cost, lambda info, actions: gone[:, None], value)
     found = plan(config.build(WIDE), Problem(spoilt, problem.info))  # pyright: ignore[reportArgumentType]
-    assert out_of_reach(found) == (1,) and found.cost[1] == math.inf
+    assert unreachable(found) == (1,) and found.cost[1] == math.inf
     assert found.actions.isfinite().all()
     without = plan(config.build(WIDE), problem)  # the others do not notice
     torch.testing.assert_close(found.actions[gone.logical_not()], without.actions[gone.logical_not()])
@@ -195,30 +195,30 @@ def test_float32_is_enough(config: Any):
 @every_planner
 def test_refusals(config: Any):
     problem, planner = world_of(config), config.build(WIDE)
-    with pytest.raises(InputError, match=r"info has no 'goal'. It holds: start"):
+    with pytest.raises(InputError, match=r"'goal'.*start"):
         plan(planner, Problem(problem.cost, {"start": problem.info["start"]}))
-    with pytest.raises(InputError, match="equally many"):
+    with pytest.raises(InputError, match=r"start.*goal"):
         plan(planner, Problem(problem.cost, problem.info | {"goal": problem.info["goal"][:1]}))
     if config.kind != "lqr":
-        with pytest.raises(InputError, match=r"warm start needs the shape \(3, 8, 2\).*\(3, 5, 2\)"):
+        with pytest.raises(InputError, match=r"warm.*\(3, 8, 2\).*\(3, 5, 2\)"):
             plan(planner, problem, torch.zeros(3, 5, 2))
-    with pytest.raises(InputError, match="horizon is 0, but it must be a whole number of at least 1"):
+    with pytest.raises(InputError, match="horizon is 0"):
         type(config)(0)
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: CEMConfig(samples=8, elites=9), "elites is 9.*at most the 8 samples"),
+        (lambda: CEMConfig(samples=8, elites=9), "elites is 9.*8"),
         (lambda: CEMConfig(spread=0.0), "spread is 0.0"),
-        (lambda: CEMConfig(momentum=1.0), r"momentum is 1.0.*in \[0, 1\)"),
-        (lambda: ICEMConfig(elites=1), "elites is 1.*at least 2"),
+        (lambda: CEMConfig(momentum=1.0), "momentum is 1.0"),
+        (lambda: ICEMConfig(elites=1), "elites is 1"),
         (lambda: ICEMConfig(decay=0.5), "decay is 0.5"),
         (lambda: ICEMConfig(kept=1.5), "kept is 1.5"),
         (lambda: ICEMConfig(colour=-1.0), "colour is -1.0"),
         (lambda: MPPIConfig(temperature=0.0), "temperature is 0.0"),
         (lambda: MPPIConfig(narrowing=math.nan), "narrowing is nan"),
-        (lambda: GradientConfig(bounds="mirror"), "bounds: there is no 'mirror'"),  # pyright: ignore
+        (lambda: GradientConfig(bounds="mirror"), "bounds.*mirror"),  # pyright: ignore
         (lambda: GradientConfig(rate=-1.0), "rate is -1.0"),
         (lambda: ShootingConfig(samples=0), "samples is 0"),
         (lambda: StraightLineConfig(narrowing=1.0), "narrowing is 1.0"),

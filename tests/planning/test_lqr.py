@@ -19,7 +19,7 @@ from jepatlas.planning import (
     finite_regulator,
     infinite_regulator,
 )
-from jepatlas.planning.resting import rest_near
+from jepatlas.planning.lqr import equilibrium_near
 
 BOX = ActionBox.symmetric(1e3, 2)
 UNEVEN = Quadratic(np.diag([1.0, 0.1, 0.0, 0.0]), np.array([[0.2, 0.05], [0.05, 0.1]]), np.diag([5.0, 1.0, 0.5, 0.0]))
@@ -99,8 +99,8 @@ def test_for_ever_leads_to_the_nearest_state_that_can_be_held():
 
 def test_a_system_that_nothing_holds_has_no_infinite_horizon():
     falling = LinearSystem(np.eye(2), np.array([[1.0], [0.0]]), np.array([0.0, 1.0]))
-    with pytest.raises(InputError, match="No action holds this system at rest"):
-        rest_near(falling, np.zeros((1, 2)))
+    with pytest.raises(InputError, match="equilibrium"):
+        equilibrium_near(falling, np.zeros((1, 2)))
 
 
 @pytest.mark.parametrize("infinite", [False, True])
@@ -140,8 +140,8 @@ def test_a_clamped_regulator_goes_on_from_where_it_led():
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        (np.diag([1.2, 0.5]), [[0.0], [1.0]], r"No feedback stabilises.*\|λ\| = 1.2 does not decay, and no action"),
-        (np.eye(2), [[1.0], [1.0]], "No feedback stabilises"),
+        (np.diag([1.2, 0.5]), [[0.0], [1.0]], r"\|λ\| = 1\.2 "),
+        (np.eye(2), [[1.0], [1.0]], "stabilisable"),
     ],
 )
 def test_an_unstabilisable_pair_is_refused(a: np.ndarray, b: list, message: str):
@@ -154,24 +154,24 @@ def test_an_unstabilisable_pair_is_refused(a: np.ndarray, b: list, message: str)
 
 def test_further_refusals():
     problem = double_integrator()
-    with pytest.raises(InputError, match="QuadraticCost of a LinearSystem alone, but was given function"):
+    with pytest.raises(InputError, match=r"LinearSystem.*function"):
         LQRConfig(4).build(BOX)(lambda info, actions: actions.sum((2, 3)), problem.info, torch_generator(0, "unused"))
     unseen = Quadratic(np.diag([0.0, 1.0, 1.0, 1.0]), np.eye(2), np.eye(4))
-    with pytest.raises(InputError, match="state_dd is left to itself"):
+    with pytest.raises(InputError, match="state_dd"):
         infinite_regulator(problem.system, unseen, 4)
-    with pytest.raises(InputError, match="4 latent and 2 action dimensions, but the weights are for 3 and 2"):
+    with pytest.raises(InputError, match=r"4 latent and 2 action.*3 and 2"):
         finite_regulator(problem.system, Quadratic.isotropic(3, 2, state=1, action=1, final=1), 4)
-    with pytest.raises(InputError, match="orthogonal 4 × 4"):
+    with pytest.raises(InputError, match="4 × 4"):
         problem.system.conjugate(2 * np.eye(4))
-    with pytest.raises(InputError, match="action_aa must be positive definite"):
+    with pytest.raises(InputError, match="action_aa"):
         Quadratic(np.eye(2), np.zeros((1, 1)), np.eye(2))
-    with pytest.raises(InputError, match="state_dd must be positive semi-definite"):
+    with pytest.raises(InputError, match=r"state_dd.*eigenvalue"):
         Quadratic(np.diag([1.0, -1.0]), np.eye(1), np.eye(2))
-    with pytest.raises(InputError, match="final_dd must be a finite symmetric matrix"):
+    with pytest.raises(InputError, match=r"final_dd.*symmetric"):
         Quadratic(np.eye(2), np.eye(1), np.array([[0.0, 1.0], [0.0, 0.0]]))
-    with pytest.raises(InputError, match="weigh the same latents"):
+    with pytest.raises(InputError, match="state_dd and final_dd"):
         Quadratic(np.eye(2), np.eye(1), np.eye(3))
-    with pytest.raises(InputError, match=r"\(2, 2\) and B has \(3, 3\)"):
+    with pytest.raises(InputError, match=r"\(2, 2\).*\(3, 3\)"):
         LinearSystem(np.eye(2), np.eye(3))
-    with pytest.raises(InputError, match="4 latent and 2 action dimensions, but the inputs have 3 and 2"):
+    with pytest.raises(InputError, match=r"4 latent and 2 action.*3 and 2"):
         problem.system.rollout(torch.zeros(1, 3), torch.zeros(1, 2, 2))

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from jepatlas.core.seeding import torch_generator
-from jepatlas.planning import ActionBox, MPPIConfig, path_weights
+from jepatlas.planning import ActionBox, MPPIConfig
+from jepatlas.planning.mppi import path_weights
 
 COSTS = torch.tensor([[1.0, 2.0, 4.0, math.inf], [3.0, 3.0, 3.0, 3.0], [math.inf] * 4, [math.inf, 7.0, math.inf, 8.0]])
 

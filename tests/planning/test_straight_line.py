@@ -72,7 +72,7 @@ def test_a_larger_library_follows_the_line_better():
 
 
 def test_refusals():
-    with pytest.raises(InputError, match=r"shape \(rows, 2\) and at least one row, but \(0, 2\)"):
+    with pytest.raises(InputError, match=r"library.*\(rows, 2\).*\(0, 2\)"):
         nearest_rows(torch.zeros(3, 2), torch.zeros(0, 2))
-    with pytest.raises(InputError, match=r"h_next \(m, d\), but shapes \(3, 2\), \(2, 2\), \(3, 2\)"):
+    with pytest.raises(InputError, match=r"\(3, 2\), \(2, 2\), \(3, 2\)"):
         Library(torch.zeros(3, 2), torch.zeros(2, 2), torch.zeros(3, 2))

@@ -11,7 +11,7 @@ import importlib
 from collections.abc import Iterable
 from types import ModuleType
 
-__all__ = ["InputError", "MissingExtra", "did_you_mean", "require"]
+__all__ = ["InputError", "MissingExtra", "check_argument", "check_count", "did_you_mean", "require"]
 
 
 class InputError(ValueError):
@@ -20,6 +20,16 @@ class InputError(ValueError):
 
 class MissingExtra(InputError, ImportError):
     """An optional dependency is needed and not installed."""
+
+
+def check_argument(name: str, value: object, valid: bool, allowed: str) -> None:
+    """Raise InputError unless `valid`. Write the condition so that NaN fails it: `0 < x`, not `not x <= 0`."""
+    if not valid:
+        raise InputError(f"{name} is {value!r}, but it must be {allowed}.")
+
+
+def check_count(name: str, value: int, minimum: int = 1) -> None:
+    check_argument(name, value, value >= minimum, f"a whole number of at least {minimum}")
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:

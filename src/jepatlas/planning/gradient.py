@@ -1,7 +1,7 @@
-"""Planning by gradient: Adam on the actions, through dynamics and energy, from several beginnings at once.
+"""Gradient planner: Adam on the actions, through dynamics and energy, from several initial sequences.
 
-Bounds by clamping after each step, or by u = centre + half · tanh(v), with the descent in v. The plan is the cheapest
-sequence on the way of all restarts, so a step that goes wrong costs nothing.
+Bounds are kept by clamping after each step, or by u = centre + half · tanh(v) with gradient steps in v. The plan is
+the cheapest sequence of all restarts and steps, so a step that increases the cost does no harm.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from torch import Generator, Tensor
 
 from jepatlas.core.config import check_literals
 from jepatlas.core.contracts import Cost
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument, check_count
 from jepatlas.core.records import Plan
-from jepatlas.planning.bounds import ActionBox
-from jepatlas.planning.checks import check, check_count
-from jepatlas.planning.noise import coloured_noise
-from jepatlas.planning.scoring import Best, evaluate, first_guess
+from jepatlas.planning.action_box import ActionBox
+from jepatlas.planning.candidates import Best, coloured_noise, evaluate, initial_actions
 
 __all__ = ["Adam", "Gradient", "GradientConfig"]
 
-INSIDE = 0.99  # of the half-width: where tanh's inverse may begin, for at the walls it is infinite
+TANH_LIMIT = 0.99  # of the half-width: atanh is infinite at the bounds
 
 
 @dataclass(frozen=True)
@@ -32,17 +30,17 @@ class GradientConfig:
     kind: ClassVar[str] = "gradient"
 
     horizon: int = 16
-    """Actions of a plan."""
+    """Number of actions in a plan."""
     steps: int = 60
-    """Steps of Adam."""
+    """Number of Adam steps."""
     rate: float = 0.05
-    """Its learning rate, in half-widths of the box."""
+    """Learning rate, in half-widths of the action box."""
     restarts: int = 4
-    """Sequences that descend, the first guess among them."""
+    """Number of sequences that are optimised, including the initial guess."""
     spread: float = 0.5
-    """σ of the noise on the others, in half-widths of the box."""
+    """σ of the noise that perturbs the other initial sequences, in half-widths of the action box."""
     bounds: Literal["clamp", "tanh"] = "clamp"
-    """How actions are kept within the box."""
+    """How actions are kept inside the box."""
 
     def __post_init__(self) -> None:
         check_literals(self)
@@ -50,7 +48,7 @@ class GradientConfig:
             check_count(name, getattr(self, name))
         for name in ("rate", "spread"):
             value = getattr(self, name)
-            check(name, value, 0 < value < float("inf"), "positive and finite")
+            check_argument(name, value, 0 < value < float("inf"), "positive and finite")
 
     def build(self, box: ActionBox) -> Gradient:
         return Gradient(self, box)
@@ -65,55 +63,66 @@ class Gradient:
         self, cost: Cost, info: Mapping[str, Tensor], generator: Generator, warm: Tensor | None = None
     ) -> Plan:
         config = self.config
-        first = first_guess(info, self.box, config.horizon, warm)
-        best, free, adam = Best(first), self._beginnings(first, generator), Adam(config.rate)
+        initial = initial_actions(info, self.box, config.horizon, warm)
+        best = Best(initial)
+        free = self._initial_parameters(initial, generator)
+        adam = Adam(config.rate)
         for _ in range(config.steps):
             with torch.enable_grad():
                 free.requires_grad_()
                 actions = self._actions(free)
                 costs = evaluate(cost, info, actions)
-                slope = _slope(costs, free)
-            best.offer(self.box.clamp(actions), costs)
-            free = free.detach() - adam(slope)
-            free = free.clamp(-1, 1) if config.bounds == "clamp" else free
-        with torch.no_grad():  # the first guess itself, too: tanh began a little inside of it
-            last = torch.cat([first[:, None], self.box.clamp(self._actions(free))], dim=1)
-            best.offer(last, evaluate(cost, info, last))
+                gradient = _gradient(costs, free)
+            best.update(self.box.clamp(actions), costs)
+            free = free.detach() - adam(gradient)
+            if config.bounds == "clamp":
+                free = free.clamp(-1, 1)
+        with torch.no_grad():
+            # The initial guess is included because the tanh parameters start slightly inside of it.
+            last = torch.cat([initial[:, None], self.box.clamp(self._actions(free))], dim=1)
+            best.update(last, evaluate(cost, info, last))
         return best.plan()
 
-    def _beginnings(self, first: Tensor, generator: Generator) -> Tensor:
-        """(b, k, t, a), in half-widths from the centre, or what tanh makes these of."""
+    def _initial_parameters(self, initial: Tensor, generator: Generator) -> Tensor:
+        """Offsets from the centre in half-widths, or their atanh, (b, k, t, a)."""
         config = self.config
-        noise = coloured_noise(config.restarts, first, 0.0, generator)
+        noise = coloured_noise(config.restarts, initial, 0.0, generator)
         noise[0] = 0
-        share = (first - self.box.centre(first)) / self.box.half(first)
+        share = (initial - self.box.centre(initial)) / self.box.half(initial)
         share = (share[:, None] + config.spread * noise).clamp(-1, 1)
-        return (torch.atanh(INSIDE * share) if config.bounds == "tanh" else share).detach()
+        if config.bounds == "tanh":
+            share = torch.atanh(TANH_LIMIT * share)
+        return share.detach()
 
     def _actions(self, free: Tensor) -> Tensor:
         share = torch.tanh(free) if self.config.bounds == "tanh" else free
-        # not clamped: rounding may lead over the wall by a bit, and a clamp would have no gradient to come back by
+        # Not clamped: rounding may exceed a bound slightly, and a clamp would have zero gradient there.
         return self.box.centre(free) + self.box.half(free) * share
 
 
 class Adam:
-    """The step for each slope, with the usual β = (0.9, 0.999); torch's own would take longer than a small rollout."""
+    """Adam updates with β = (0.9, 0.999); torch's optimiser would take longer than a small rollout."""
 
     def __init__(self, rate: float) -> None:
-        self.rate, self.steps = rate, 0
-        self.mean, self.square = torch.zeros(()), torch.zeros(())
+        self.rate = rate
+        self.steps = 0
+        self.mean = torch.zeros(())
+        self.square = torch.zeros(())
 
-    def __call__(self, slope: Tensor) -> Tensor:
+    def __call__(self, gradient: Tensor) -> Tensor:
+        """The update to subtract from the parameters."""
         self.steps += 1
-        self.mean = torch.lerp(slope, self.mean.to(slope).expand_as(slope), 0.9)
-        self.square = torch.lerp(slope.square(), self.square.to(slope).expand_as(slope), 0.999)
+        self.mean = torch.lerp(gradient, self.mean.to(gradient).expand_as(gradient), 0.9)
+        self.square = torch.lerp(gradient.square(), self.square.to(gradient).expand_as(gradient), 0.999)
         size = (self.square / (1 - 0.999**self.steps)).sqrt() + 1e-8
         return self.rate * self.mean / (1 - 0.9**self.steps) / size
 
 
-def _slope(costs: Tensor, free: Tensor) -> Tensor:
-    """Of each sequence's cost by its own actions; zero where that is not finite."""
+def _gradient(costs: Tensor, free: Tensor) -> Tensor:
+    """The gradient of each sequence's cost with respect to its own actions; 0 where it is not finite."""
     if not costs.requires_grad:
-        raise InputError("This cost has no gradient by the actions. Use a planner that samples: cem, icem or mppi.")
-    (slope,) = torch.autograd.grad(torch.where(costs.isfinite(), costs, 0.0).sum(), free)
-    return slope.nan_to_num(0.0, 0.0, 0.0)
+        raise InputError(
+            "The cost has no gradient with respect to the actions. Use a sampling planner: cem, icem or mppi."
+        )
+    (gradient,) = torch.autograd.grad(torch.where(costs.isfinite(), costs, 0.0).sum(), free)
+    return gradient.nan_to_num(0.0, 0.0, 0.0)

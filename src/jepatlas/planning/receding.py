@@ -1,7 +1,8 @@
-"""Receding horizon: plan, act for a while, plan again from where that led, and begin from what is left of the plan.
+"""Receding-horizon control: plan, execute a few actions, plan again from the resulting state.
 
-The world is a function `step(actions (b, a)) -> info`: the next "start" and "goal", and where it says so "done", (b,).
-Starts that are done are planned for no longer; their actions are zero.
+The environment is a function `step(actions (b, a)) -> info` with the next "start" and "goal", and optionally "done",
+(b,). Each plan is warm-started with the remainder of the previous one. Starts that are done are no longer planned for;
+their actions are zero.
 """
 
 from __future__ import annotations
@@ -13,27 +14,27 @@ import torch
 from torch import Tensor
 
 from jepatlas.core.contracts import Cost, Planner
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.records import Plan
 from jepatlas.core.seeding import torch_generator
-from jepatlas.planning.checks import check_count, latents
+from jepatlas.planning.candidates import start_and_goal
 
-__all__ = ["ClosedLoop", "receding_horizon", "shifted"]
+__all__ = ["ClosedLoop", "receding_horizon", "shift_plan"]
 
 Step = Callable[[Tensor], Mapping[str, Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
 class ClosedLoop:
-    """What was done, and what was expected of it."""
+    """Executed actions and the costs of the plans they come from."""
 
     actions: Tensor  # (b, steps, a)
-    expected: Tensor  # (b, plans): the cost of each plan; NaN where a start was done by then
+    expected: Tensor  # (b, plans): the cost of each plan; NaN where a start was already done
     done: Tensor  # (b,) bool
 
     @property
-    def out_of_reach(self) -> tuple[int, ...]:
-        """The starts whose first plan already cost +∞: nothing that was tried leads to the goal."""
+    def unreachable(self) -> tuple[int, ...]:
+        """Indices of the starts whose first plan costs +∞: no candidate leads to the goal."""
         return tuple(int(row) for row in self.expected[:, 0].isinf().nonzero())
 
 
@@ -47,58 +48,58 @@ def receding_horizon(
     replan: int = 1,
     seed: int = 0,
 ) -> ClosedLoop:
-    """At most so many steps, with a new plan every `replan` of them; noise is derived from (seed, time)."""
+    """Execute at most `steps` actions, with a new plan every `replan` of them; noise is derived from (seed, time)."""
     check_count("steps", steps)
     check_count("replan", replan)
-    done, warm, plan = _done(info), None, None
-    taken, expected = [], []
+    done = _done(info)
+    warm: Tensor | None = None
+    plan: Plan | None = None
+    executed, expected = [], []
     for s in range(steps):
         if bool(done.all()):
             break
-        if s % replan == 0:
-            rows, generator = (~done).nonzero()[:, 0], torch_generator(seed, "plan", s, device=info["start"].device)
-            found = planner(cost, _rows(info, rows), generator, None if warm is None else warm[rows])
-            plan = _spread(_long_enough(found, replan), rows, len(done))
-            warm = shifted(plan.actions, replan)
+        if plan is None or s % replan == 0:
+            rows = (~done).nonzero()[:, 0]
+            generator = torch_generator(seed, "plan", s, device=info["start"].device)
+            active = {name: value[rows] for name, value in info.items()}
+            found = planner(cost, active, generator, None if warm is None else warm[rows])
+            plan = _scatter(found, rows, len(done))
+            if plan.actions.shape[1] < replan:
+                raise InputError(
+                    f"replan is {replan}, but the planner's horizon is {plan.actions.shape[1]} actions. "
+                    "Lower replan or raise the horizon."
+                )
+            warm = shift_plan(plan.actions, replan)
             expected.append(plan.cost)
-        assert plan is not None
-        taken.append(torch.where(done[:, None], 0.0, plan.actions[:, s % replan]))
-        info = step(taken[-1])
+        executed.append(torch.where(done[:, None], 0.0, plan.actions[:, s % replan]))
+        info = step(executed[-1])
         done = done | _done(info)
-    if not taken:
-        raise InputError("All starts are done before the first step: there is nothing to plan.")
-    return ClosedLoop(torch.stack(taken, dim=1), torch.stack(expected, dim=1), done)
+    if not executed:
+        raise InputError("All starts are done before the first step, so there is nothing to plan.")
+    return ClosedLoop(torch.stack(executed, dim=1), torch.stack(expected, dim=1), done)
 
 
-def shifted(actions: Tensor, count: int) -> Tensor:
-    """What is left of a plan after its first `count` actions, with the last one repeated, (b, t, a).
+def shift_plan(actions: Tensor, count: int) -> Tensor:
+    """Drop the first `count` actions and repeat the last one, (b, t, a) → (b, t, a).
 
-    >>> shifted(torch.tensor([[[1.0], [2.0], [3.0]]]), 2).flatten()
+    >>> shift_plan(torch.tensor([[[1.0], [2.0], [3.0]]]), 2).flatten()
     tensor([3., 3., 3.])
     """
     rest = actions[:, min(count, actions.shape[1] - 1) :]
     return torch.cat([rest, rest[:, -1:].expand(-1, actions.shape[1] - rest.shape[1], -1)], dim=1)
 
 
-def _spread(found: Plan, rows: Tensor, count: int) -> Plan:
-    """A plan for all starts from one for some of them: no action and no cost for the others."""
+def _scatter(found: Plan, rows: Tensor, count: int) -> Plan:
+    """Extend a plan for some starts to all of them, with zero actions and NaN costs."""
     actions = found.actions.new_zeros(count, *found.actions.shape[1:])
     costs = found.cost.new_full((count,), torch.nan)
-    actions[rows], costs[rows] = found.actions, found.cost
+    actions[rows] = found.actions
+    costs[rows] = found.cost
     return Plan(actions, costs)
 
 
-def _long_enough(plan: Plan, replan: int) -> Plan:
-    if (planned := plan.actions.shape[1]) < replan:
-        raise InputError(f"A plan of {planned} actions ends before the next one is made, after {replan} steps.")
-    return plan
-
-
-def _rows(info: Mapping[str, Tensor], rows: Tensor) -> dict[str, Tensor]:
-    return {name: value[rows] for name, value in info.items()}
-
-
 def _done(info: Mapping[str, Tensor]) -> Tensor:
-    start, _ = latents(info)
-    done = info.get("done")
-    return torch.zeros(len(start), dtype=torch.bool, device=start.device) if done is None else done.bool()
+    start, _ = start_and_goal(info)
+    if "done" in info:
+        return info["done"].bool()
+    return torch.zeros(len(start), dtype=torch.bool, device=start.device)

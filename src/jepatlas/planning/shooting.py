@@ -1,4 +1,4 @@
-"""Random shooting: many sequences from all over the box, and the cheapest of them."""
+"""Random shooting: the cheapest of many sequences drawn uniformly from the action box."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import torch
 from torch import Generator, Tensor
 
 from jepatlas.core.contracts import Cost
+from jepatlas.core.errors import check_count
 from jepatlas.core.records import Plan
-from jepatlas.planning.bounds import ActionBox
-from jepatlas.planning.checks import check_count
-from jepatlas.planning.scoring import Best, evaluate, first_guess
+from jepatlas.planning.action_box import ActionBox
+from jepatlas.planning.candidates import Best, evaluate, initial_actions
 
 __all__ = ["Shooting", "ShootingConfig"]
 
@@ -23,9 +23,9 @@ class ShootingConfig:
     kind: ClassVar[str] = "shooting"
 
     horizon: int = 16
-    """Actions of a plan."""
+    """Number of actions in a plan."""
     samples: int = 1024
-    """Sequences that are tried, the first guess among them."""
+    """Number of candidate sequences, including the initial guess."""
 
     def __post_init__(self) -> None:
         check_count("horizon", self.horizon)
@@ -40,14 +40,14 @@ class Shooting:
     config: ShootingConfig
     box: ActionBox
 
-    @torch.no_grad()
     def __call__(
         self, cost: Cost, info: Mapping[str, Tensor], generator: Generator, warm: Tensor | None = None
     ) -> Plan:
         config = self.config
-        first = first_guess(info, self.box, config.horizon, warm)
-        drawn = self.box.uniform((config.samples - 1, config.horizon), generator, first)
-        candidates = torch.cat([first[:, None], drawn.expand(len(first), *drawn.shape)], dim=1)
-        best = Best(first)
-        best.offer(candidates, evaluate(cost, info, candidates))
+        with torch.no_grad():
+            initial = initial_actions(info, self.box, config.horizon, warm)
+            drawn = self.box.uniform((config.samples - 1, config.horizon), generator, initial)
+            candidates = torch.cat([initial[:, None], drawn.expand(len(initial), *drawn.shape)], dim=1)
+            best = Best(initial)
+            best.update(candidates, evaluate(cost, info, candidates))
         return best.plan()

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from jepatlas.core.config import check_literals
-from jepatlas.worlds.checks import check
+from jepatlas.core.errors import check_argument
 
 __all__ = ["PALETTES", "SIDE", "Camera", "Colours"]
 
@@ -60,10 +60,10 @@ class Camera:
 
     def __post_init__(self) -> None:
         check_literals(self)
-        check("angle", self.angle, math.isfinite(self.angle), "a finite number of degrees")
+        check_argument("angle", self.angle, math.isfinite(self.angle), "a finite number of degrees")
         if self.zoom is not None:
             most = f"above 0 and at most {self.fits:.4f}, at which the world still fits; or none for that"
-            check("zoom", self.zoom, 0 < self.zoom <= self.fits, most)
+            check_argument("zoom", self.zoom, 0 < self.zoom <= self.fits, most)
 
     @property
     def fits(self) -> float:

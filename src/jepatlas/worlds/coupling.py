@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from jepatlas.core.errors import check_argument, check_count
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.random_matrices import semi_orthogonal, tensors
 
 __all__ = ["Coupling"]
@@ -40,10 +40,10 @@ class Coupling:
 
     def __post_init__(self) -> None:
         check_count("layers", self.layers)
-        check("form", self.form, self.form in ("additive", "affine"), "'additive' or 'affine'")
+        check_argument("form", self.form, self.form in ("additive", "affine"), "'additive' or 'affine'")
 
     def observed_dim(self, dim: int) -> int:
-        check("dim", dim, dim >= 2, "at least 2 for the mixing 'coupling', which splits a state into halves")
+        check_argument("dim", dim, dim >= 2, "at least 2 for the mixing 'coupling', which splits a state into halves")
         return dim
 
     def __call__(self, z: Tensor) -> Tensor:

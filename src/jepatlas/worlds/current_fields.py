@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.worlds.checks import check
+from jepatlas.core.errors import check_argument
 
 __all__ = ["AnyCurrent", "ConstantCurrent", "JetCurrent", "ShearCurrent", "VortexCurrent"]
 
@@ -101,9 +101,9 @@ def _along(first: np.ndarray) -> np.ndarray:
 
 def _check_finite(**given: float) -> None:
     for name, value in given.items():
-        check(name, value, math.isfinite(value), "finite")
+        check_argument(name, value, math.isfinite(value), "finite")
 
 
 def _check_positive(**given: float) -> None:
     for name, value in given.items():
-        check(name, value, 0 < value < math.inf, "positive and finite")
+        check_argument(name, value, 0 < value < math.inf, "positive and finite")

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from jepatlas.core.errors import check_argument, check_count
 from jepatlas.core.records import Experience
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.current_fields import AnyCurrent, ShearCurrent
 from jepatlas.worlds.episodes import as_experience, check_walk
 
@@ -46,7 +46,7 @@ class CurrentWorld:
 
     def __post_init__(self) -> None:
         for name in ("speed", "half", "step"):
-            check(name, getattr(self, name), 0 < getattr(self, name) < math.inf, "positive and finite")
+            check_argument(name, getattr(self, name), 0 < getattr(self, name) < math.inf, "positive and finite")
 
     @property
     def observed_dim(self) -> int:

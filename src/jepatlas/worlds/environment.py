@@ -14,9 +14,8 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box
 
-from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.core.errors import InputError, check_argument, check_count, did_you_mean
 from jepatlas.worlds.action_world import ActionWorld
-from jepatlas.worlds.checks import check, check_count
 
 __all__ = ["ActionEnv"]
 
@@ -33,7 +32,9 @@ class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self.render_mode = render_mode
         modes = self.metadata["render_modes"] if hasattr(world, "render") else []
         self.metadata = self.metadata | {"render_modes": modes}
-        check("render_mode", render_mode, render_mode in (None, *modes), f"one of {[None, *modes]} for '{world.kind}'")
+        check_argument(
+            "render_mode", render_mode, render_mode in (None, *modes), f"one of {[None, *modes]} for '{world.kind}'"
+        )
         # `gymnasium.make` takes this, so a copy can be made by tools that know no registry but gymnasium's
         self.spec = EnvSpec(
             f"jepatlas/{world.kind}-v0", entry_point="jepatlas.worlds.environment:ActionEnv", kwargs={"world": world}

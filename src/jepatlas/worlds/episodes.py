@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from jepatlas.core.errors import check_argument, check_count
 from jepatlas.core.graphs import Graph
 from jepatlas.core.records import Experience
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.checks import check, check_count
 
 __all__ = ["as_experience", "check_walk", "seen_edges", "walk_graph"]
 
@@ -19,7 +19,7 @@ Observe = Callable[[np.ndarray], np.ndarray]
 def check_walk(episodes: int, length: int, coverage: float) -> None:
     check_count("episodes", episodes)
     check_count("length", length)
-    check("coverage", coverage, 0 < coverage <= 1, "above 0 and at most 1")
+    check_argument("coverage", coverage, 0 < coverage <= 1, "above 0 and at most 1")
 
 
 def walk_graph(graph: Graph, episodes: int, length: int, seed: int, coverage: float) -> tuple[np.ndarray, np.ndarray]:

@@ -15,11 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument, check_count
 from jepatlas.worlds.action_world import draw_until
 from jepatlas.worlds.cameras import Camera
 from jepatlas.worlds.carried import carried_ways, on_a_way, too_fast
-from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.collisions import slide
 from jepatlas.worlds.current_fields import AnyCurrent
 from jepatlas.worlds.drawing import draw_agents, draw_ground
@@ -74,7 +73,7 @@ class FlatWorld(ABC):
 
     def check_flat(self) -> None:
         """Refuse what all flat worlds refuse. For `__post_init__`."""
-        check("reach", self.reach, 0 < self.reach < math.inf, "a positive and finite number of steps")
+        check_argument("reach", self.reach, 0 < self.reach < math.inf, "a positive and finite number of steps")
 
     def states(self, count: int, rng: np.random.Generator) -> np.ndarray:
         check_count("count", count)

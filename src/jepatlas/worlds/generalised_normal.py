@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.worlds.checks import check
+from jepatlas.core.errors import check_argument
 from jepatlas.worlds.normal_scores import from_gaussian, hermite_variances, scale, to_gaussian
 from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck, Rho, autoregress, rates
 
@@ -116,7 +116,7 @@ class CopulaGeneralisedNormal:
 
 
 def _check_alpha(alpha: float) -> None:
-    check("alpha", alpha, 1 / 8 <= alpha <= 32, "from 1/8 to 32")
+    check_argument("alpha", alpha, 1 / 8 <= alpha <= 32, "from 1/8 to 32")
 
 
 def _array(tensor: Tensor) -> np.ndarray:

@@ -13,10 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument, check_count
 from jepatlas.core.graphs import Graph
 from jepatlas.core.records import Experience
-from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.episodes import as_experience, walk_graph
 
 __all__ = ["Cell", "OneWayGrid"]
@@ -63,7 +62,7 @@ class OneWayGrid:
         check_count("height", self.height, least=2)
         check_count("width", self.width, least=2)
         for name in ("costly_cost", "cliff_cost"):
-            check(name, getattr(self, name), 0 < getattr(self, name) < math.inf, "positive and finite")
+            check_argument(name, getattr(self, name), 0 < getattr(self, name) < math.inf, "positive and finite")
         self._check_wall()
         for name in ("obstacles", "costly", "cliffs"):
             for cell in getattr(self, name):
@@ -78,11 +77,11 @@ class OneWayGrid:
             if self.doors or self.doors_back:
                 raise InputError("doors are given, but there is no wall to put them in. Set wall to a column.")
             return
-        check("wall", self.wall, 0 < self.wall < self.width, f"a column from 1 to {self.width - 1}, or none")
+        check_argument("wall", self.wall, 0 < self.wall < self.width, f"a column from 1 to {self.width - 1}, or none")
         for name, rows in (("doors", self.doors or ()), ("doors_back", self.doors_back)):
             for row in rows:
                 what = f"rows of the wall, from 0 to {self.height - 1}"
-                check(name, rows, 0 <= row < self.height, what)
+                check_argument(name, rows, 0 <= row < self.height, what)
 
     def _check_inside(self, name: str, cell: Cell) -> None:
         if not (0 <= cell[0] < self.height and 0 <= cell[1] < self.width):

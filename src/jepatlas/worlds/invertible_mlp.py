@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
+from jepatlas.core.errors import check_argument, check_count
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.random_matrices import tensors, well_conditioned
 
 __all__ = ["InvertibleMLP"]
@@ -37,7 +37,9 @@ class InvertibleMLP:
 
     def __post_init__(self) -> None:
         check_count("layers", self.layers)
-        check("slope", self.slope, 0 < self.slope <= 1, "in (0, 1]: with slope 0 the mixing could not be inverted")
+        check_argument(
+            "slope", self.slope, 0 < self.slope <= 1, "in (0, 1]: with slope 0 the mixing could not be inverted"
+        )
 
     def observed_dim(self, dim: int) -> int:
         check_count("dim", dim)

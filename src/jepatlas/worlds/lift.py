@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument, check_count
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.random_matrices import semi_orthogonal, tensors, well_conditioned
 
 __all__ = ["Lift"]
@@ -38,7 +37,9 @@ class Lift:
 
     def __post_init__(self) -> None:
         check_count("observed", self.observed)
-        check("slope", self.slope, 0 < self.slope <= 1, "in (0, 1]: with slope 0 the lift could not be inverted")
+        check_argument(
+            "slope", self.slope, 0 < self.slope <= 1, "in (0, 1]: with slope 0 the lift could not be inverted"
+        )
         if self.dim is not None:
             self.observed_dim(self.dim)
 
@@ -58,7 +59,7 @@ class Lift:
     def inverse(self, x: Tensor) -> Tensor:
         if self.dim is None:
             raise InputError("The inverse of 'lift' needs the number of latent dimensions. Give it: Lift(dim=...).")
-        check("x.shape[-1]", x.shape[-1], x.shape[-1] == self.observed, f"observed = {self.observed}")
+        check_argument("x.shape[-1]", x.shape[-1], x.shape[-1] == self.observed, f"observed = {self.observed}")
         a, _, b_inverse = _weights(self.observed, self.seed, self.dim, x.dtype, x.device)
         return leaky_relu(x @ b_inverse.T, 1 / self.slope) @ a
 

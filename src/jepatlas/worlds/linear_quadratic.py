@@ -14,10 +14,9 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument, check_count
 from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.environment import ActionEnv
 from jepatlas.worlds.world import AnyMixing
 
@@ -63,9 +62,9 @@ class LinearQuadratic:
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
         check_count("actions", self.actions)
-        check("radius", self.radius, 0 < self.radius < 1, "above 0 and below 1, or states would grow")
+        check_argument("radius", self.radius, 0 < self.radius < 1, "above 0 and below 1, or states would grow")
         for name in ("state_cost", "action_cost", "reach"):
-            check(name, getattr(self, name), 0 < getattr(self, name) < math.inf, "positive and finite")
+            check_argument(name, getattr(self, name), 0 < getattr(self, name) < math.inf, "positive and finite")
         if self.mixing is not None:
             self.mixing.observed_dim(self.dim)
         _check_rows("a", self.a, (self.dim, self.dim))

@@ -12,10 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.cameras import Camera
-from jepatlas.worlds.checks import check
 from jepatlas.worlds.current_fields import AnyCurrent
 from jepatlas.worlds.flat import FlatWorld
 from jepatlas.worlds.spanning_tree import Edge, grid_edges, long_ways, spanning_tree
@@ -54,9 +53,11 @@ class Maze(FlatWorld):
 
     def __post_init__(self) -> None:
         self.check_flat()
-        check("cells", self.cells, 2 <= self.cells <= MOST_CELLS, f"a whole number from 2 to {MOST_CELLS}")
+        check_argument("cells", self.cells, 2 <= self.cells <= MOST_CELLS, f"a whole number from 2 to {MOST_CELLS}")
         most = (self.cells - 1) ** 2
-        check("loops", self.loops, 0 <= self.loops <= most, f"from 0 to {most}, the walls of {self.cells}² cells")
+        check_argument(
+            "loops", self.loops, 0 <= self.loops <= most, f"from 0 to {most}, the walls of {self.cells}² cells"
+        )
         if self.one_way and not self.loops:
             raise InputError("one_way is set, but doors stand where loops open a wall. Set loops to at least 1.")
 

@@ -11,8 +11,7 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.core.errors import InputError
-from jepatlas.worlds.checks import check, check_count
+from jepatlas.core.errors import InputError, check_argument, check_count
 
 __all__ = ["OrnsteinUhlenbeck", "Rho", "autoregress", "rates"]
 
@@ -63,7 +62,7 @@ def rates(rho: Rho, dim: int) -> tuple[float, ...]:
     if len(each) != dim:
         count = f"{len(each)} value{'' if len(each) == 1 else 's'}"
         raise InputError(f"rho has {count}, but dim is {dim}. Give one value, or one for each dimension.")
-    check("rho", rho, all(0 <= value < 1 for value in each), "in [0, 1)")
+    check_argument("rho", rho, all(0 <= value < 1 for value in each), "in [0, 1)")
     return each
 
 

@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.cameras import Camera
-from jepatlas.worlds.checks import check
 from jepatlas.worlds.current_fields import AnyCurrent
 from jepatlas.worlds.flat import FlatWorld
 from jepatlas.worlds.walls import Box, Walls, walls
@@ -74,9 +73,13 @@ class Rooms(FlatWorld):
         check_literals(self)
         self.check_flat()
         if self.wall is not None:
-            check("wall", self.wall, abs(self.wall) <= WALL_LIMIT, f"from {-WALL_LIMIT} to {WALL_LIMIT}, or none")
+            check_argument(
+                "wall", self.wall, abs(self.wall) <= WALL_LIMIT, f"from {-WALL_LIMIT} to {WALL_LIMIT}, or none"
+            )
         if self.door is not None:
-            check("door", self.door, abs(self.door) <= DOOR_LIMIT, f"from {-DOOR_LIMIT} to {DOOR_LIMIT}, or none")
+            check_argument(
+                "door", self.door, abs(self.door) <= DOOR_LIMIT, f"from {-DOOR_LIMIT} to {DOOR_LIMIT}, or none"
+            )
         if not self.way_back and not self.one_way:
             raise InputError("way_back is false, but the door is two-way. Set one_way, or leave way_back as it is.")
 

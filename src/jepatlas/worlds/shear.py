@@ -12,7 +12,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from jepatlas.worlds.checks import check, check_plane
+from jepatlas.core.errors import check_argument
+from jepatlas.worlds.checks import check_plane
 
 __all__ = ["ParabolicShear", "SinusoidalShear"]
 
@@ -27,7 +28,7 @@ class SinusoidalShear:
     """The angular frequency ω of the sine."""
 
     def __post_init__(self) -> None:
-        check("frequency", self.frequency, math.isfinite(self.frequency), "finite")
+        check_argument("frequency", self.frequency, math.isfinite(self.frequency), "finite")
 
     def observed_dim(self, dim: int) -> int:
         return check_plane(self.kind, dim)

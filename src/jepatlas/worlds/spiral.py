@@ -9,7 +9,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from jepatlas.worlds.checks import check, check_plane
+from jepatlas.core.errors import check_argument
+from jepatlas.worlds.checks import check_plane
 
 __all__ = ["Spiral"]
 
@@ -27,7 +28,7 @@ class Spiral:
     """The angle ω, in radians, by which the circle of radius one is turned."""
 
     def __post_init__(self) -> None:
-        check("twist", self.twist, math.isfinite(self.twist), "finite")
+        check_argument("twist", self.twist, math.isfinite(self.twist), "finite")
 
     def observed_dim(self, dim: int) -> int:
         return check_plane(self.kind, dim)

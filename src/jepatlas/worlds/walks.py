@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.worlds.checks import check, check_count
+from jepatlas.core.errors import check_argument, check_count
 
 __all__ = ["BoundedWalk", "UniformWalk"]
 
@@ -103,7 +103,7 @@ class BoundedWalk:
 
 
 def _check_step(step: float) -> None:
-    check("step", step, 0 < step < math.inf, "positive and finite")
+    check_argument("step", step, 0 < step < math.inf, "positive and finite")
 
 
 def _reflect(moved: Tensor) -> Tensor:

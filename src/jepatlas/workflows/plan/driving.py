@@ -85,7 +85,7 @@ def drive(
             found = receding_horizon(
                 planner, cost, course.info(), course.step, steps=actions, replan=config.replan, seed=seed
             )
-        lost[list(found.out_of_reach)] = True
+        lost[list(found.unreachable)] = True
     return course.drive(lost)
 
 

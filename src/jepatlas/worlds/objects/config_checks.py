@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 
-from jepatlas.core.errors import InputError
-from jepatlas.worlds.checks import check
+from jepatlas.core.errors import InputError, check_argument
 
 __all__ = ["check_angles", "check_cameras", "check_directions", "check_distinct", "check_states"]
 
@@ -15,20 +14,22 @@ LOWEST, HIGHEST = 15, 85  # elevations in degrees: from lower ones a camera woul
 
 
 def check_distinct(name: str, given: tuple[object, ...]) -> None:
-    check(name, given, isinstance(given, tuple) and 0 < len(given) == len(set(given)), "a tuple of different ones")
+    check_argument(
+        name, given, isinstance(given, tuple) and 0 < len(given) == len(set(given)), "a tuple of different ones"
+    )
 
 
 def check_angles(elevations: tuple[float, ...], azimuths: tuple[float, float]) -> None:
     for elevation in elevations:
-        check("elevations", elevation, LOWEST <= elevation <= HIGHEST, f"from {LOWEST} to {HIGHEST} degrees")
+        check_argument("elevations", elevation, LOWEST <= elevation <= HIGHEST, f"from {LOWEST} to {HIGHEST} degrees")
     start, end = azimuths
     allowed = -360 <= start < end <= 360 and end - start <= 360
-    check("azimuth_range", azimuths, allowed, "a rising range of at most 360 degrees between -360 and 360")
+    check_argument("azimuth_range", azimuths, allowed, "a rising range of at most 360 degrees between -360 and 360")
 
 
 def check_cameras(count: int, angle: float) -> None:
     """Two cameras in one place would be one view with two names."""
-    check("angle", angle, math.isfinite(angle), "a number of degrees")
+    check_argument("angle", angle, math.isfinite(angle), "a number of degrees")
     if len({round(camera * angle % 360, 6) % 360 for camera in range(count)}) < count:
         raise InputError(
             f"{count} cameras, each {angle:g}° from the one before, do not all stand in different places. "

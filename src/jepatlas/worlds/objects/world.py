@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from jepatlas.core.config import check_literals
-from jepatlas.worlds.checks import check, check_count
+from jepatlas.core.errors import check_argument, check_count
 from jepatlas.worlds.drawn import DrawnWorld
 from jepatlas.worlds.objects.catalogue import CATEGORIES, Category, build, floor_colour
 from jepatlas.worlds.objects.config_checks import (
@@ -75,7 +75,7 @@ class RenderedObjects(DrawnWorld[ObjectRenderer]):
             check_distinct(name, getattr(self, name))
         check_angles(self.elevations, self.azimuth_range)
         check_cameras(self.cameras, self.angle)
-        check("size", self.size, 16 <= self.size <= 512, "from 16 to 512 pixels")
+        check_argument("size", self.size, 16 <= self.size <= 512, "from 16 to 512 pixels")
 
     @property
     def directions(self) -> tuple[float, ...]:
@@ -111,7 +111,7 @@ class RenderedObjects(DrawnWorld[ObjectRenderer]):
 
     def seen(self, states: np.ndarray, camera: int) -> np.ndarray:
         """What one of the world's cameras sees of states: (b, size, size, 3) bytes."""
-        check("camera", camera, 0 <= camera < self.cameras, f"a number from 0 to {self.cameras - 1}")
+        check_argument("camera", camera, 0 <= camera < self.cameras, f"a number from 0 to {self.cameras - 1}")
         return self.frames(states, self.directions[camera], floor=camera if self.floors == "own" else 0)
 
     def frames(self, states: np.ndarray, direction: float | np.ndarray = 0.0, floor: int = 0) -> np.ndarray:

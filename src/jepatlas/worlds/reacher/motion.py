@@ -6,7 +6,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from jepatlas.worlds.checks import check_count
+from jepatlas.core.errors import check_count
 from jepatlas.worlds.reacher.world import Reacher
 
 __all__ = ["Motion", "check_trajectory"]

@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import ndtr
 
+from jepatlas.core.errors import check_argument
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.checks import check
 from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT
 from jepatlas.worlds.reacher.motion import check_trajectory
 from jepatlas.worlds.reacher.world import Reacher
@@ -39,10 +39,10 @@ class OrnsteinUhlenbeckMotion:
     """Standard deviation of either angle, in radians."""
 
     def __post_init__(self) -> None:
-        check("rho", self.rho, 0 <= self.rho < 1, "in [0, 1)")
-        check("scale", self.scale, 0 < self.scale < math.inf, "positive and finite")
+        check_argument("rho", self.rho, 0 <= self.rho < 1, "in [0, 1)")
+        check_argument("scale", self.scale, 0 < self.scale < math.inf, "positive and finite")
         what = f"so small that at most {LARGEST_OUTSIDE:g} of the pictures show the arm beyond its range: at most 0.835"
-        check("scale", self.scale, self.outside <= LARGEST_OUTSIDE, what)
+        check_argument("scale", self.scale, self.outside <= LARGEST_OUTSIDE, what)
 
     @property
     def outside(self) -> float:

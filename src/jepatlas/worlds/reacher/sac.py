@@ -16,9 +16,8 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from jepatlas.core.errors import require
+from jepatlas.core.errors import check_argument, check_count, require
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT, draw_targets, wrap
 from jepatlas.worlds.reacher.motion import check_trajectory
 from jepatlas.worlds.reacher.policy_cache import policy_path, read_policy, write_policy
@@ -51,7 +50,7 @@ class SACMotion:
         check_count("training_steps", self.training_steps, least=20)
         check_count("width", self.width)
         check_count("steps_per_target", self.steps_per_target)
-        check("arc", self.arc, 0 < self.arc <= LARGEST_ARC, f"above 0 and at most {LARGEST_ARC}")
+        check_argument("arc", self.arc, 0 < self.arc <= LARGEST_ARC, f"above 0 and at most {LARGEST_ARC}")
 
     @property
     def path(self) -> Path:

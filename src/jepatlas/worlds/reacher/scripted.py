@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from jepatlas.core.errors import check_argument, check_count
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.checks import check, check_count
 from jepatlas.worlds.reacher.kinematics import draw_targets, joint_angles
 from jepatlas.worlds.reacher.motion import check_trajectory
 from jepatlas.worlds.reacher.world import Reacher
@@ -41,9 +41,9 @@ class ScriptedMotion:
 
     def __post_init__(self) -> None:
         check_count("steps_per_target", self.steps_per_target)
-        check("gain", self.gain, 0 < self.gain <= 1, "above 0 and at most 1")
-        check("noise", self.noise, 0 <= self.noise < math.inf, "not negative and finite")
-        check("arc", self.arc, 0 < self.arc <= LARGEST_ARC, f"above 0 and at most {LARGEST_ARC}")
+        check_argument("gain", self.gain, 0 < self.gain <= 1, "above 0 and at most 1")
+        check_argument("noise", self.noise, 0 <= self.noise < math.inf, "not negative and finite")
+        check_argument("arc", self.arc, 0 < self.arc <= LARGEST_ARC, f"above 0 and at most {LARGEST_ARC}")
 
     def trajectory(self, world: Reacher, episodes: int, length: int, seed: int) -> np.ndarray:
         """Through the world's own steps; it begins at a posture drawn like those it reaches for."""

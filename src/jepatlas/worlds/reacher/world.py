@@ -15,9 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument
 from jepatlas.worlds.action_world import draw_until
-from jepatlas.worlds.checks import check
 from jepatlas.worlds.drawn import DrawnWorld
 from jepatlas.worlds.environment import ActionEnv
 from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT, wrap
@@ -45,8 +44,8 @@ class Reacher(DrawnWorld[ArmRenderer]):
 
     def __post_init__(self) -> None:
         check_literals(self)
-        check("max_turn", self.max_turn, 0 < self.max_turn < math.pi, "above 0 and below π")
-        check("tolerance", self.tolerance, 0 < self.tolerance < math.pi, "above 0 and below π")
+        check_argument("max_turn", self.max_turn, 0 < self.max_turn < math.pi, "above 0 and below π")
+        check_argument("tolerance", self.tolerance, 0 < self.tolerance < math.pi, "above 0 and below π")
 
     @property
     def state_dim(self) -> int:

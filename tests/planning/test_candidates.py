@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from jepatlas.core.seeding import torch_generator
-from jepatlas.planning import coloured_noise
+from jepatlas.planning.candidates import coloured_noise
 
 LIKE = torch.zeros(1, 32, 2, dtype=torch.float64)
 

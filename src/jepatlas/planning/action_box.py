@@ -1,6 +1,7 @@
-"""The box of allowed actions: low ≤ u ≤ high, for each dimension.
+"""Action bounds: low ≤ u ≤ high in each dimension.
 
-Planners measure in its half-widths: a spread of 0.5 is half of the way from the centre to a wall, in any unit.
+Planners express noise in half-widths of the box: a standard deviation of 0.5 is half the distance from the centre to a
+bound, in any unit.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["ActionBox"]
 
 
 class Space(Protocol):
-    """What gymnasium's `Box` has."""
+    """The attributes of gymnasium's `Box` that are used here."""
 
     @property
     def low(self) -> np.ndarray: ...
@@ -35,38 +36,42 @@ class ActionBox:
     """
 
     low: tuple[float, ...]
-    """The least action, for each dimension."""
+    """Lower bound of each dimension."""
     high: tuple[float, ...]
-    """The largest action, for each dimension."""
+    """Upper bound of each dimension."""
 
     def __post_init__(self) -> None:
         if not self.low or len(self.low) != len(self.high):
-            raise InputError(f"An action box has bounds for each dimension, but low is {self.low}, high {self.high}.")
+            raise InputError(
+                f"low and high need one bound per action dimension, but low is {self.low} and high is {self.high}."
+            )
         for axis, (low, high) in enumerate(zip(self.low, self.high, strict=True)):
             if not (np.isfinite(low) and np.isfinite(high) and low < high):
                 raise InputError(
-                    f"Actions must have finite bounds, low < high, but dimension {axis} goes from {low} to {high}. "
-                    "Planners search within them: bound the actions, for example by gymnasium.wrappers.RescaleAction."
+                    f"Actions need finite bounds with low < high, but dimension {axis} has low {low} and high {high}. "
+                    "Bound the actions first, for example with gymnasium.wrappers.RescaleAction."
                 )
 
     @classmethod
     def symmetric(cls, limit: float, dim: int) -> Self:
+        """The box [−limit, limit]^dim."""
         return cls((-float(limit),) * dim, (float(limit),) * dim)
 
     @classmethod
     def of(cls, space: Space) -> Self:
-        """The bounds of a gymnasium `Box` of vectors."""
+        """The bounds of a one-dimensional gymnasium `Box`."""
         if np.ndim(space.low) != 1:
-            raise InputError(f"Actions must be vectors, but the space has shape {np.shape(space.low)}.")
-        return cls(*(tuple(float(x) for x in side) for side in (space.low, space.high)))
+            raise InputError(f"Actions must be vectors, but the action space has shape {np.shape(space.low)}.")
+        return cls(tuple(float(x) for x in space.low), tuple(float(x) for x in space.high))
 
     @property
     def dim(self) -> int:
         return len(self.low)
 
     def sides(self, like: Tensor) -> tuple[Tensor, Tensor]:
-        """low and high, (a,), in the precision and on the device of `like`."""
-        low, high = (torch.tensor(side, dtype=like.dtype, device=like.device) for side in (self.low, self.high))
+        """low and high, (a,) each, with the dtype and device of `like`."""
+        low = torch.tensor(self.low, dtype=like.dtype, device=like.device)
+        high = torch.tensor(self.high, dtype=like.dtype, device=like.device)
         return low, high
 
     def centre(self, like: Tensor) -> Tensor:
@@ -74,15 +79,16 @@ class ActionBox:
         return (low + high) / 2
 
     def half(self, like: Tensor) -> Tensor:
-        """Half the width of each dimension."""
+        """Half the width in each dimension, (a,)."""
         low, high = self.sides(like)
         return (high - low) / 2
 
     def clamp(self, actions: Tensor) -> Tensor:
-        return actions.clamp(*self.sides(actions))
+        low, high = self.sides(actions)
+        return actions.clamp(low, high)
 
     def uniform(self, shape: tuple[int, ...], generator: Generator, like: Tensor) -> Tensor:
-        """Actions from all over the box, (*shape, a)."""
+        """Actions drawn uniformly from the box, (*shape, a)."""
         low, high = self.sides(like)
         share = torch.rand(*shape, self.dim, generator=generator, device=generator.device, dtype=like.dtype)
         return low + share.to(like.device) * (high - low)

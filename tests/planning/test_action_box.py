@@ -24,7 +24,7 @@ def test_a_box_is_that_of_a_gymnasium_space():
 
 
 def test_unbounded_actions_are_refused():
-    with pytest.raises(InputError, match="finite bounds"):
+    with pytest.raises(InputError, match="-inf"):
         ActionBox.of(gymnasium.spaces.Box(-np.inf, np.inf, (2,)))
-    with pytest.raises(InputError, match=r"vectors, but the space has shape \(2, 2\)"):
+    with pytest.raises(InputError, match=r"\(2, 2\)"):
         ActionBox.of(gymnasium.spaces.Box(-1, 1, (2, 2)))
