@@ -10,7 +10,8 @@ from torch import Tensor
 from benchmarks.memory import peak_of
 from benchmarks.timing import Comparison, compare
 from jepatlas.core.seeding import torch_generator
-from jepatlas.objectives import draw_slices, sigreg
+from jepatlas.objectives import draw_slices
+from jepatlas.objectives.sigreg import sigreg
 
 __all__ = ["run", "straightforward"]
 

@@ -21,7 +21,7 @@ from jepatlas.core.linear import least_squares, r2
 from jepatlas.core.records import Loss, Pairs
 from jepatlas.core.seeding import forked_rng
 from jepatlas.data import PairStream, Transitions
-from jepatlas.nn import mlp
+from jepatlas.nn.mlp import mlp
 from jepatlas.objectives import (
     CovarianceConfig,
     InfoNCEConfig,

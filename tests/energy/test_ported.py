@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.energy import HEADS, IQE, L2, IQEConfig, PortedEnergy, SquaredL2, audit
+from jepatlas.energy import HEADS, IQE, L2, IQEConfig, PortedEnergy, SquaredL2
+from jepatlas.energy.audit import audit
 
 
 def random_map(d_out: int, d_in: int, seed: int = 0) -> LinearMap:

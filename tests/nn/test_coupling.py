@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import forked_rng
-from jepatlas.nn import CouplingConfig, CouplingEncoder, mlp
+from jepatlas.nn import CouplingConfig, CouplingEncoder
+from jepatlas.nn.mlp import mlp
 from jepatlas.worlds import Coupling
 from jepatlas.worlds.coupling import _weights
 

@@ -12,7 +12,8 @@ from scipy.special import erf
 from torch import nn
 
 from jepatlas.core.errors import InputError
-from jepatlas.nn import MLPConfig, mlp
+from jepatlas.nn import MLPConfig
+from jepatlas.nn.mlp import mlp
 
 
 @pytest.mark.parametrize(("width", "depth"), [(256, 4), (7, 1), (5, 0)])

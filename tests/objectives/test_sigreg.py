@@ -12,8 +12,8 @@ from scipy.integrate import trapezoid
 from torch import Tensor
 
 from jepatlas.core.seeding import torch_generator
-from jepatlas.objectives import LeJEPA, SIGReg, SIGRegConfig, draw_slices, sigreg
-from jepatlas.objectives.sigreg import SPREAD, Design
+from jepatlas.objectives import LeJEPA, SIGReg, SIGRegConfig, draw_slices
+from jepatlas.objectives.sigreg import SPREAD, Design, sigreg
 
 DESIGNS: tuple[Design, ...] = ("random", "low-discrepancy")
 

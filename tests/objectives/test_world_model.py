@@ -9,7 +9,8 @@ from torch import nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Steps, Windows
-from jepatlas.nn import ResidualDynamicsConfig, mlp
+from jepatlas.nn import ResidualDynamicsConfig
+from jepatlas.nn.mlp import mlp
 from jepatlas.objectives import VCRegShaping, WorldModel, WorldModelConfig, WorldModelParts
 
 ALONE = WorldModelConfig(shaping=None)

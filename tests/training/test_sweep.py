@@ -21,7 +21,8 @@ from jepatlas.cli.grids import make_jobs
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError
 from jepatlas.recipes import Recipe, read_recipe
-from jepatlas.training import Job, dask_cluster, local_processes, sweep
+from jepatlas.training import Job, dask_cluster, local_processes
+from jepatlas.training.sweep import sweep
 from jepatlas.workflows.runs import run_job, start_run
 from jepatlas.worlds import LatentWorld, ParabolicShear
 

@@ -18,7 +18,8 @@ from jepatlas.cli.options import console_for, emit, parse, say
 from jepatlas.cli.recipe_options import choose_recipe
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError
-from jepatlas.training import Job, SweepResult, Watch, dask_cluster, local_processes, sweep
+from jepatlas.training import Job, SweepResult, Watch, dask_cluster, local_processes
+from jepatlas.training.sweep import sweep
 
 __all__ = ["GridOptions", "make_jobs", "run_grid"]
 

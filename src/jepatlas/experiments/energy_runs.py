@@ -16,7 +16,8 @@ import numpy as np
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.graphs import Graph
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.energy import HEADS, ExpectileConfig, QRLConfig, audit, graph_energies, symmetric_ceiling
+from jepatlas.energy import HEADS, ExpectileConfig, QRLConfig, graph_energies, symmetric_ceiling
+from jepatlas.energy.audit import audit
 from jepatlas.experiments.experiment import Result, Scale, Trial
 from jepatlas.experiments.latents import inform
 from jepatlas.nn import MLPConfig

@@ -21,7 +21,8 @@ from jepatlas.core.config import from_plain
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.energy import PortedEnergy, audit, graph_energies, reachability_errors
+from jepatlas.energy import PortedEnergy, graph_energies, reachability_errors
+from jepatlas.energy.audit import audit
 from jepatlas.experiments.agents import Meeting, meet
 from jepatlas.experiments.energy_runs import exactly, fit, named
 from jepatlas.experiments.latents import inform

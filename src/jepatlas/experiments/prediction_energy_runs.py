@@ -12,10 +12,11 @@ from torch import nn
 from jepatlas.core.config import from_plain
 from jepatlas.core.linear import r2
 from jepatlas.core.seeding import forked_rng, torch_generator
-from jepatlas.energy import L2, PredictionError, audit
+from jepatlas.energy import L2, PredictionError
+from jepatlas.energy.audit import audit
 from jepatlas.experiments.energy_runs import exactly, fit, named
 from jepatlas.experiments.latents import inform
-from jepatlas.nn import mlp
+from jepatlas.nn.mlp import mlp
 from jepatlas.recipes import EnergyRecipe
 from jepatlas.workflows.energy import FittedEnergy, ground_of, load_fitted
 

@@ -19,7 +19,8 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.experiments.experiment import Experiment, Finding, Result, Scale, run_trial
 from jepatlas.experiments.image_control_runs import VARIABLE
-from jepatlas.training import OpenExecutor, SweepResult, sweep
+from jepatlas.training import OpenExecutor, SweepResult
+from jepatlas.training.sweep import sweep
 
 __all__ = ["UNFINISHED", "UNKEPT", "check_publishable", "last_record", "publish", "reproduce", "shipped_results"]
 

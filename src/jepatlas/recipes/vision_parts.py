@@ -13,7 +13,8 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
 from jepatlas.core.seeding import forked_rng
 from jepatlas.data import Prefetched
-from jepatlas.data.images import ImageStream, ViewTable, decode, official_split, pixel_scale, split_states
+from jepatlas.data.images import ImageStream, ViewTable, decode, official_split, split_states
+from jepatlas.data.images.pixel_scale import pixel_scale
 from jepatlas.objectives.vision import VisionParts
 from jepatlas.recipes.image_sources import SmallNORBFiles
 from jepatlas.recipes.vision import VisionRecipe

@@ -15,7 +15,8 @@ from jepatlas.core.records import Pairs
 from jepatlas.core.seeding import forked_rng
 from jepatlas.data import EpisodeArrays, Prefetched, WindowStream
 from jepatlas.energy.learn import EmbeddedEnergy
-from jepatlas.nn import ConvConfig, MLPConfig, mlp
+from jepatlas.nn import ConvConfig, MLPConfig
+from jepatlas.nn.mlp import mlp
 from jepatlas.objectives import Parts, WorldModelParts
 from jepatlas.recipes.episodes import HeldOut
 from jepatlas.recipes.world_model import LatentEnergy, Predictive, TwoFrames, WorldModelRecipe

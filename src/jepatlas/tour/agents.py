@@ -12,7 +12,8 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.recipes import Recipe, recipe_text
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
-from jepatlas.training import Job, SweepResult, TrainingConfig, Watch, local_processes, sweep
+from jepatlas.training import Job, SweepResult, TrainingConfig, Watch, local_processes
+from jepatlas.training.sweep import sweep
 from jepatlas.workflows.runs import train_job
 from jepatlas.worlds import Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 

@@ -24,7 +24,8 @@ from jepatlas.energy import L2Config, graph_energies
 from jepatlas.recipes import EnergyRecipe, StepFile
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.tour.shared_states import shared_states
-from jepatlas.training import Job, Watch, local_processes, sweep
+from jepatlas.training import Job, Watch, local_processes
+from jepatlas.training.sweep import sweep
 from jepatlas.workflows.energy import JudgedEnergy, Ported, attach_energy, judge_run, port_energy, save_energy
 from jepatlas.workflows.energy.figures import audit_figures, choose_goal, grid_of, landscape
 from jepatlas.workflows.runs import load_objective, train_job

@@ -4,28 +4,37 @@ The truth z is known in each of them. Laws, mixings and worlds are frozen datacl
 says is the object itself, and equal objects have equal weights.
 """
 
-from jepatlas.worlds.action_world import ActionWorld, PixelWorld
-from jepatlas.worlds.cameras import Camera
-from jepatlas.worlds.coupling import Coupling
-from jepatlas.worlds.current_fields import AnyCurrent, ConstantCurrent, JetCurrent, ShearCurrent, VortexCurrent
-from jepatlas.worlds.currents import CurrentWorld
-from jepatlas.worlds.environment import ActionEnv
-from jepatlas.worlds.flat import FlatWorld
-from jepatlas.worlds.generalised_normal import AdditiveGeneralisedNormal, CopulaGeneralisedNormal
-from jepatlas.worlds.grids import OneWayGrid
-from jepatlas.worlds.gym_tables import GymTable
-from jepatlas.worlds.invertible_mlp import InvertibleMLP
-from jepatlas.worlds.lift import Lift
-from jepatlas.worlds.linear_quadratic import LinearQuadratic
-from jepatlas.worlds.maze import Maze
-from jepatlas.worlds.objects import RenderedObjects
-from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck
-from jepatlas.worlds.reacher import OrnsteinUhlenbeckMotion, Reacher, SACMotion, ScriptedMotion
-from jepatlas.worlds.rooms import Rooms
-from jepatlas.worlds.shear import ParabolicShear, SinusoidalShear
-from jepatlas.worlds.spiral import Spiral
-from jepatlas.worlds.walks import BoundedWalk, UniformWalk
-from jepatlas.worlds.world import AnyLaw, AnyMixing, LatentWorld
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.worlds.action_world import ActionWorld, PixelWorld
+    from jepatlas.worlds.cameras import Camera
+    from jepatlas.worlds.coupling import Coupling
+    from jepatlas.worlds.current_fields import AnyCurrent, ConstantCurrent, JetCurrent, ShearCurrent, VortexCurrent
+    from jepatlas.worlds.currents import CurrentWorld
+    from jepatlas.worlds.environment import ActionEnv
+    from jepatlas.worlds.flat import FlatWorld
+    from jepatlas.worlds.generalised_normal import AdditiveGeneralisedNormal, CopulaGeneralisedNormal
+    from jepatlas.worlds.grids import OneWayGrid
+    from jepatlas.worlds.gym_tables import GymTable
+    from jepatlas.worlds.invertible_mlp import InvertibleMLP
+    from jepatlas.worlds.lift import Lift
+    from jepatlas.worlds.linear_quadratic import LinearQuadratic
+    from jepatlas.worlds.maze import Maze
+    from jepatlas.worlds.objects import RenderedObjects
+    from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck
+    from jepatlas.worlds.reacher import OrnsteinUhlenbeckMotion, Reacher, SACMotion, ScriptedMotion
+    from jepatlas.worlds.rooms import Rooms
+    from jepatlas.worlds.shear import ParabolicShear, SinusoidalShear
+    from jepatlas.worlds.spiral import Spiral
+    from jepatlas.worlds.walks import BoundedWalk, UniformWalk
+    from jepatlas.worlds.world import AnyLaw, AnyMixing, LatentWorld
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "ActionEnv",

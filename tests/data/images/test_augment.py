@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from jepatlas.core.errors import InputError
-from jepatlas.data.images import PIPELINES, Drawn, Pipeline, augment, augmented, draw, pipeline_named
-from jepatlas.data.images.augment import blur_weights
+from jepatlas.data.images import PIPELINES, Drawn, Pipeline, augmented, draw, pipeline_named
+from jepatlas.data.images.augment import augment, blur_weights
 
 SHAPE = (40, 56)
 NOTHING = Pipeline(scale=None, flip=0)

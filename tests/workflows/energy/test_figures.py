@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from workflows.energy.tiny import GRID, TRUTH
 
 from jepatlas.core.graphs import Graph
-from jepatlas.energy import audit, graph_energies
+from jepatlas.energy import graph_energies
+from jepatlas.energy.audit import audit
 from jepatlas.workflows.energy.figures import audit_figures, choose_goal, grid_of, landscape
 from jepatlas.workflows.energy.ways import greedy_way
 

@@ -1,21 +1,30 @@
 """Energies learned from observed steps: quasimetric learning, expectile values, their calibration and reachability."""
 
-from jepatlas.energy.learn.calibration import calibrate, step_scale
-from jepatlas.energy.learn.embedded import EmbeddedEnergy
-from jepatlas.energy.learn.expectile import Expectile, ExpectileConfig, discounted, expectile_loss, undiscount
-from jepatlas.energy.learn.ie_jepa import IEJEPA, IEJEPAConfig
-from jepatlas.energy.learn.multiplier import Multiplier
-from jepatlas.energy.learn.prediction_error import PredictionError
-from jepatlas.energy.learn.qrl import QRL, QRLConfig, excess, shortfall
-from jepatlas.energy.learn.reachability import (
-    ReachabilityErrors,
-    later_pairs,
-    reachability_errors,
-    reachable_closure,
-    unreachable_share,
-    unreachable_threshold,
-    with_unreachable,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.energy.learn.calibration import calibrate, step_scale
+    from jepatlas.energy.learn.embedded import EmbeddedEnergy
+    from jepatlas.energy.learn.expectile import Expectile, ExpectileConfig, discounted, expectile_loss, undiscount
+    from jepatlas.energy.learn.ie_jepa import IEJEPA, IEJEPAConfig
+    from jepatlas.energy.learn.multiplier import Multiplier
+    from jepatlas.energy.learn.prediction_error import PredictionError
+    from jepatlas.energy.learn.qrl import QRL, QRLConfig, excess, shortfall
+    from jepatlas.energy.learn.reachability import (
+        ReachabilityErrors,
+        later_pairs,
+        reachability_errors,
+        reachable_closure,
+        unreachable_share,
+        unreachable_threshold,
+        with_unreachable,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "IEJEPA",

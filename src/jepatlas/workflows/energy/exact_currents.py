@@ -14,7 +14,7 @@ import numpy as np
 from jepatlas.core.errors import InputError
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
-from jepatlas.energy import audit
+from jepatlas.energy.audit import audit
 from jepatlas.energy.exact import Arrivals, EnergyMap, Shear, energies_from, energies_to, shoot
 from jepatlas.workflows.energy.current_truth import closed_form, current_energies, medium_of
 from jepatlas.workflows.energy.exact_tables import cell

@@ -1,9 +1,18 @@
 """A rendered multi-view world: procedurally built objects, seen by several cameras at once."""
 
-from jepatlas.worlds.objects.catalogue import CATEGORIES, Category
-from jepatlas.worlds.objects.folder import render
-from jepatlas.worlds.objects.lights import LIGHTS, Lighting
-from jepatlas.worlds.objects.naming import state_columns
-from jepatlas.worlds.objects.world import RenderedObjects
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.worlds.objects.catalogue import CATEGORIES, Category
+    from jepatlas.worlds.objects.folder import render
+    from jepatlas.worlds.objects.lights import LIGHTS, Lighting
+    from jepatlas.worlds.objects.naming import state_columns
+    from jepatlas.worlds.objects.world import RenderedObjects
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = ["CATEGORIES", "LIGHTS", "Category", "Lighting", "RenderedObjects", "render", "state_columns"]

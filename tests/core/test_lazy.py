@@ -1,0 +1,38 @@
+"""Lazy imports."""
+
+import subprocess
+import sys
+
+import pytest
+
+from jepatlas.core.lazy import lazy_import
+
+
+def test_a_lazy_module_is_imported_at_first_use():
+    code = (
+        "import sys; from jepatlas.core.lazy import lazy_import; m = lazy_import('no_such_module');"
+        "f = lazy_import('fractions'); assert 'fractions' not in sys.modules;"
+        "assert f.Fraction(1, 2) * 2 == 1; assert 'fractions' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_missing_module_fails_when_it_is_used():
+    module = lazy_import("no_such_module_at_all")
+    with pytest.raises(ModuleNotFoundError):
+        _ = module.anything
+
+
+def test_a_package_imports_its_names_when_they_are_used():
+    code = (
+        "import sys, jepatlas.nn; assert 'torch' not in sys.modules;"
+        "from jepatlas.nn import MLPConfig; assert MLPConfig.__name__ == 'MLPConfig'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    import jepatlas.nn
+
+    with pytest.raises(AttributeError):
+        _ = jepatlas.nn.NoSuchNetwork  # pyright: ignore[reportAttributeAccessIssue]
