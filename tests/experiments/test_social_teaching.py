@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from workflows.vision.tiny_scenes import agent, write_scenes
 
+from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result
 from jepatlas.experiments.energy_runs import exactly
@@ -169,7 +170,7 @@ def test_migration(numbers: dict[str, float], outcome: str):
     finding = concluded("social-migration", numbers)
     assert finding.outcome == outcome and len(finding.tables) == (2 if "gain" in numbers else 3)
     assert 0 < len(finding.short) <= 66
-    assert [len(panel["series"]) for panel in finding.figures[0]["panels"]] == [7, 7]  # threshold and commonest class
+    assert [len(panel.series) for panel in finding.figures[0].panels] == [7, 7]  # threshold and commonest class
 
 
 def test_two_comparisons_need_wider_intervals():
@@ -220,8 +221,8 @@ def test_a_verdict_does_not_pass_where_its_way_collapsed_or_did_not_get_there():
 def test_a_commonest_class_far_below_all_curves_is_told_and_not_drawn():
     for share, drawn in ((0.3, 7), (0.1, 6)):
         (figure, *_) = concluded("social-migration", {"majority": share}).figures
-        assert [len(panel["series"]) for panel in figure["panels"]] == [drawn, drawn]
-        assert f"The commonest class alone gives {share:.3f}" in figure["note"]
+        assert [len(panel.series) for panel in figure.panels] == [drawn, drawn]
+        assert f"The commonest class alone gives {share:.3f}" in figure.note
 
 
 def test_a_collapse_is_named_and_decides_nothing():
@@ -239,14 +240,14 @@ def test_where_nothing_was_learned_nothing_is_charged_and_means_are_of_the_other
     learned = [{"migration_all": value, "migration_epochs": value, "migration_before": 2.0} for value in (2.0, 8.0)]
     finding = concluded("social-migration", {}, apart=0.0, seeds=(*learned, *(2 * [dear | {"gain": 0.0}])))
     runs, costs, _ = finding.tables
-    shown = [row for row in runs["rows"] if row[0] == "migration"]
+    shown = [row for row in runs.rows if row[0] == "migration"]
     assert [row[8:11] for row in shown] == [
         ["yes", "2.0", "1.00"],
         ["yes", "8.0", "1.00"],
         *2 * [["–", "nothing learned", "–"]],
     ]
-    row = next(row for row in costs["rows"] if row[0] == "migration")
-    assert "of the 2 of 4 seeds" in costs["title"] and row[1] == "2 of 2"
+    row = next(row for row in costs.rows if row[0] == "migration")
+    assert "of the 2 of 4 seeds" in costs.title and row[1] == "2 of 2"
     assert row[2].startswith("4.0 [") and row[-1].startswith("4.00 [") and row[-2] == "1.00 [1.00, 1.00]"
     assert f"migration {row[2]} epochs" in finding.sentence and "4.00 × with the teacher's" in finding.sentence
     assert finding.outcome == "undecided" and "At 2 of 4 seeds" in finding.sentence  # a mean gain that may be none
@@ -318,8 +319,10 @@ def test_scenes_are_judged_apart_and_told_together():
         outcomes: dict[str, Outcome] = {"rendered": "undecided", "driving": "holds"}
         scene = runs[0].at["scene"]
         verdict = Verdict.judge("gain", exactly(len(runs), 1), direction="higher", good="")
-        figure = {"title": "Curves", "panels": [{"title": "by epochs"}]}
-        return Finding(outcomes[scene], f"{len(runs)} of it.", "in short", (verdict,), (figure,), ({"title": "Runs"},))
+        figure = Curves(title="Curves", panels=[CurvePanel([], "by epochs")])
+        return Finding(
+            outcomes[scene], f"{len(runs)} of it.", "in short", (verdict,), (figure,), (Table("Runs", (), ()),)
+        )
 
     toys = EXPERIMENTS["social-mutual"].trials("small", 0)
     trials = [*toys, *(replace(trial, at={**trial.at, "scene": "driving"}) for trial in toys)]
@@ -329,8 +332,8 @@ def test_scenes_are_judged_apart_and_told_together():
     assert [verdict.name for verdict in finding.verdicts] == ["gain_rendered", "gain_driving"]
     rendered, driving = "Rendered objects, cameras 160° apart", "Driving, left and right camera"
     assert finding.sentence == f"{rendered}: 4 of it. {driving}: 4 of it."
-    assert [table["title"] for table in finding.tables] == [f"{rendered}. Runs", f"{driving}. Runs"]
-    panels = [(figure["title"], figure["panels"][0]["title"]) for figure in finding.figures]
+    assert [table.title for table in finding.tables] == [f"{rendered}. Runs", f"{driving}. Runs"]
+    panels = [(figure.title, figure.panels[0].title) for figure in finding.figures]
     assert panels == [(f"{rendered}. Curves", "rendered: by epochs"), (f"{driving}. Curves", "driving: by epochs")]
     lost = [replace(one, status="crashed") if one.at["scene"] == "driving" else one for one in finished]
     assert by_scene(lost, judge).outcome == "undecided" and by_scene(lost, judge).short == "rendered: in short"
@@ -346,6 +349,6 @@ def test_an_agent_that_was_lost_stays_in_the_table():
         "epoch": 5.0,
     }
     finding = EXPERIMENTS["social-mutual"].conclude([Result(trial, Path(), "finished", record)] * 2, "small")
-    row = next(row for row in finding.tables[0]["rows"] if row[0] == "loss across")
+    row = next(row for row in finding.tables[0].rows if row[0] == "loss across")
     assert row[2] == "failed" and row[3] == "–" and finding.outcome == "undecided"  # a lost run says nothing
     assert np.isnan(finding.verdicts[2].value)

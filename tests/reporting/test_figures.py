@@ -182,7 +182,7 @@ def test_panels_with_one_range_have_the_same_limits():
         (scatter(x="label"), "does not hold numbers"),
         (scatter(color="short"), "same number of rows"),
         (scatter(color="z", color_columns=[0, 1, 2]), "one or two columns"),
-        ({"kind": "scatter", "title": "T", "panels": [3]}, "cannot be drawn"),
+        ({"kind": "scatter", "title": "T", "panels": [3]}, "panels"),
         ({"kind": "curves", "title": "T", "series": [{"name": "a", "x": [1], "y": [1, 2]}]}, "same number of rows"),
         ({"kind": "curves", "title": "T", "series": [{"name": "a", "x": [1], "y": ["x"]}]}, "cannot be drawn"),
         ({"kind": "landscape", "title": "T", "panels": [{"values": "zz"}]}, "no array 'zz'"),

@@ -10,7 +10,7 @@ This module does not import torch, so that the report can be drawn without it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Figure, Table, as_figure, as_table
 from jepatlas.core.files import write_json
 
 if TYPE_CHECKING:
@@ -205,24 +206,30 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Record:
-    """What is kept of a piece of work, and all that the report is drawn from: `records/NAME.json` and arrays beside it.
-
-    Figures are small declarative specs (see `jepatlas.reporting.figures`); tables have a title, columns and rows.
-    """
+    """The result of a workflow: `records/NAME.json` and the arrays beside it, from which reports are drawn."""
 
     title: str
     summary: str
     provenance: Mapping[str, Any]
     verdicts: tuple[Verdict, ...] = ()
-    figures: tuple[Mapping[str, Any], ...] = ()
-    tables: tuple[Mapping[str, Any], ...] = ()
+    figures: tuple[Figure | Mapping[str, Any], ...] = ()
+    tables: tuple[Table | Mapping[str, Any], ...] = ()
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
     """What further readers want to know, for example the claim that an experiment tests."""
 
     def to_json(self) -> dict[str, Any]:
         """All but the arrays."""
-        return asdict(replace(self, arrays={})) | {"arrays": None}
+        return {
+            "title": self.title,
+            "summary": self.summary,
+            "provenance": dict(self.provenance),
+            "verdicts": [verdict.to_json() for verdict in self.verdicts],
+            "figures": [as_figure(figure).to_json() for figure in self.figures],
+            "tables": [as_table(table).to_json() for table in self.tables],
+            "about": dict(self.about),
+            "arrays": None,
+        }
 
     def save(self, folder: Path, name: str) -> None:
         """Write `folder/records/NAME.json`, after the arrays it refers to."""

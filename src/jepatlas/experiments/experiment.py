@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from jepatlas.core.figures import Figure, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.training import Job, fingerprint
 
@@ -89,8 +90,8 @@ class Finding:
     short: str = ""
     """What was measured in a few words, for lists: about 40 characters."""
     verdicts: tuple[Verdict, ...] = ()
-    figures: tuple[Mapping[str, Any], ...] = ()
-    tables: tuple[Mapping[str, Any], ...] = ()
+    figures: tuple[Figure | Mapping[str, Any], ...] = ()
+    tables: tuple[Table | Mapping[str, Any], ...] = ()
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.figures import as_figure
 from jepatlas.core.files import read_json, write_bytes, write_json
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
@@ -63,7 +64,7 @@ def reproduce(
 
 def _public(record: Record) -> Record:
     """Without figures that show what is not ours to give away, as images of data sets: these are `local`."""
-    return replace(record, figures=tuple(figure for figure in record.figures if not figure.get("local")))
+    return replace(record, figures=tuple(figure for figure in record.figures if not as_figure(figure).local))
 
 
 def _record(

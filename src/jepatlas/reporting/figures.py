@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Figure, as_figure
 from jepatlas.reporting.bars import draw_bars
 from jepatlas.reporting.curves import draw_curves
 from jepatlas.reporting.drawing import Arrays, Drawing, Spec
@@ -30,19 +31,17 @@ KINDS: dict[str, Callable[[Spec, Arrays, int], Drawing]] = {
 }
 
 
-def draw(spec: Spec, arrays: Arrays | None = None, *, seed: int = 0) -> Drawing:
+def draw(spec: Figure | Spec, arrays: Arrays | None = None, *, seed: int = 0) -> Drawing:
     """Draw one spec; `seed` chooses the samples where there are more than can be told apart.
 
     >>> drawing = draw({"kind": "heatmap", "title": "WᵀW", "matrix": [[1, 0], [0, 1]]})
     >>> drawing.panels[0].alt
     'Heat map of a matrix with 2 rows and 2 columns, values up to 1 in size.'
     """
-    kind = str(spec.get("kind"))
-    where = f"Figure '{spec.get('title', '')}' of kind '{kind}'"
-    if kind not in KINDS:
-        raise InputError(f"{where}: there is no such kind. {did_you_mean(kind, KINDS)}")
+    figure = as_figure(spec)
+    where = f"Figure '{figure.title}' of kind '{figure.kind}'"
     try:
-        return KINDS[kind](spec, arrays or {}, seed)
+        return KINDS[figure.kind](figure.to_json(), arrays or {}, seed)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     except KeyError as error:

@@ -13,6 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from jepatlas.core.figures import Figure as FigureSpec
+from jepatlas.core.figures import as_figure
 from jepatlas.core.files import write_bytes
 from jepatlas.reporting.bars import PUBLISHED, bar_data
 from jepatlas.reporting.drawing import Arrays, Spec, numbers
@@ -29,9 +31,10 @@ LETTERS = 20  # of the caption on an inch
 FEW = 500  # samples, up to which they are drawn larger
 
 
-def paper_figure(figures: Sequence[Spec], arrays: Arrays, path: Path, caption: str = "") -> None:
+def paper_figure(figures: Sequence[FigureSpec | Spec], arrays: Arrays, path: Path, caption: str = "") -> None:
     """Draw all panels of all figures to a PNG; the caption says which commit, seeds and recipe made them."""
-    panels = [(spec, part) for spec in figures for part in spec.get("panels", [spec])]
+    specs = [as_figure(spec).to_json() for spec in figures]
+    panels = [(spec, part) for spec in specs for part in spec.get("panels", [spec])]
     columns = min(ACROSS, len(panels))
     rows = -(-len(panels) // columns)
     width = max(SIZE * 1.2 * columns, 2 * SIZE)  # room for the caption

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from jepatlas.core.figures import Figure, Table, as_figure, as_table
 from jepatlas.experiments.experiment import Finding, Result, combined
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.tables import grouped
@@ -32,13 +33,25 @@ def by_scene(results: Sequence[Result], judge: Callable[[Sequence[Result]], Find
             for scene, found in scenes.items()
             for verdict in found.verdicts
         ),
-        figures=tuple(_titled(scene, figure) for scene, found in scenes.items() for figure in found.figures),
-        tables=tuple(_titled(scene, table) for scene, found in scenes.items() for table in found.tables),
+        figures=tuple(_titled_figure(scene, figure) for scene, found in scenes.items() for figure in found.figures),
+        tables=tuple(_titled_table(scene, table) for scene, found in scenes.items() for table in found.tables),
     )
 
 
-def _titled(scene: str, spec: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With the scene in its title, and in those of its panels: printed figures have no other."""
-    panels = [{**panel, "title": f"{scene}: {panel['title']}"} for panel in spec.get("panels", ())]
-    titled = {**spec, "title": f"{SCENES[scene].title.capitalize()}. {spec['title']}"}
-    return titled | {"panels": panels} if panels else titled
+def _titled_figure(scene: str, spec: Figure | Mapping[str, Any]) -> Figure:
+    """The figure with the scene in its title and in those of its panels: printed figures show only the latter."""
+    figure = as_figure(spec)
+    titled = replace(figure, title=_title(scene, figure.title))
+    if panels := getattr(figure, "panels", None):
+        named = [replace(panel, title=f"{scene}: {panel.title}") for panel in panels]
+        return replace(titled, panels=named)  # pyright: ignore[reportCallIssue]
+    return titled
+
+
+def _titled_table(scene: str, spec: Table | Mapping[str, Any]) -> Table:
+    table = as_table(spec)
+    return replace(table, title=_title(scene, table.title))
+
+
+def _title(scene: str, title: str) -> str:
+    return f"{SCENES[scene].title.capitalize()}. {title}"
