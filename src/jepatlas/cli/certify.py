@@ -74,7 +74,7 @@ def _of_run(options: Certify) -> Certificate:
 
 
 def _certify_world_model(*given: Any, **options: Any) -> Certificate:
-    from jepatlas.workflows.plan import certify_world_model  # noqa: PLC0415  (loads a second's worth of what others need not)
+    from jepatlas.workflows.plan import certify_world_model
 
     return certify_world_model(*given, **options)
 

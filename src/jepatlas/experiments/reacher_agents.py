@@ -13,7 +13,7 @@ from typing import Any
 from jepatlas.core.contracts import Batches
 from jepatlas.experiments.experiment import Scale
 from jepatlas.nn import ConvConfig
-from jepatlas.nn.conv import Norm
+from jepatlas.nn.network_configs import Norm
 from jepatlas.objectives import LeJEPAConfig
 from jepatlas.recipes import (
     HeldOut,

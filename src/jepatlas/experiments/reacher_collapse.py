@@ -20,7 +20,7 @@ from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, 
 from jepatlas.experiments.reacher_agents import reacher_recipe
 from jepatlas.experiments.reacher_runs import probed
 from jepatlas.experiments.tables import at, cell, grouped, over_seeds
-from jepatlas.nn.conv import Norm
+from jepatlas.nn.network_configs import Norm
 from jepatlas.worlds import OrnsteinUhlenbeckMotion
 
 __all__ = ["EXPERIMENT", "collapsed"]

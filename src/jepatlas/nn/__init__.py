@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from jepatlas.nn.conv import ConvConfig, ConvEncoder
-    from jepatlas.nn.coupling import CouplingConfig, CouplingEncoder
-    from jepatlas.nn.dynamics import (
-        AnyDynamics,
-        GRUDynamics,
-        GRUDynamicsConfig,
-        LinearDynamics,
-        LinearDynamicsConfig,
-        ResidualDynamics,
-        ResidualDynamicsConfig,
-    )
+    from jepatlas.nn.conv import ConvEncoder
+    from jepatlas.nn.coupling import CouplingEncoder
+    from jepatlas.nn.dynamics import GRUDynamics, LinearDynamics, ResidualDynamics
     from jepatlas.nn.foreign import PooledEncoder, pooled_encoder
-    from jepatlas.nn.mlp import MLPConfig
-    from jepatlas.nn.vit import ViT, ViTConfig
+    from jepatlas.nn.network_configs import (
+        AnyDynamics,
+        ConvConfig,
+        CouplingConfig,
+        GRUDynamicsConfig,
+        LinearDynamicsConfig,
+        MLPConfig,
+        ResidualDynamicsConfig,
+        ViTConfig,
+    )
+    from jepatlas.nn.vit import ViT
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 

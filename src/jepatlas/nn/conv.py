@@ -12,48 +12,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.config import check_literals
 from jepatlas.core.errors import InputError
+from jepatlas.nn.network_configs import GROUP, ConvConfig, Norm
 
-__all__ = ["ConvConfig", "ConvEncoder"]
+__all__ = ["ConvEncoder"]
 
-Norm = Literal["batch", "group", "none"]
 STEM = 4  # how many times smaller the first convolution makes a picture
-GROUP = 8  # channels that are normalised together
-
-
-@dataclass(frozen=True)
-class ConvConfig:
-    kind: ClassVar[str] = "conv"
-
-    channels: tuple[int, ...] = (32, 64, 64)
-    """Of each convolution; the first makes height and width four times smaller, every other one twice."""
-    hidden: int = 256
-    """Units between the last convolution and the latents."""
-    norm: Norm = "batch"
-    """What normalises the channels: batch statistics, groups of channels within an image, or nothing."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        if not self.channels or min(self.channels) < 1 or self.hidden < 1:
-            raise InputError(
-                f"A convolutional encoder needs positive channels and hidden units, but {self.channels} and "
-                f"{self.hidden} were given."
-            )
-        if self.norm == "group" and any(width % GROUP for width in self.channels):
-            raise InputError(
-                f"Groups of {GROUP} channels are normalised together, but the channels are "
-                f"{self.channels}. Give multiples of {GROUP}, or --norm batch."
-            )
-
-    def build(self, in_shape: Sequence[int], out_dim: int) -> ConvEncoder:
-        return ConvEncoder(in_shape, out_dim, self)
 
 
 class ConvEncoder(nn.Module):

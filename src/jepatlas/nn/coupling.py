@@ -8,35 +8,15 @@ The additive form preserves volume, so it cannot collapse, whatever the loss: co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
+from jepatlas.nn.network_configs import Form
 
-__all__ = ["CouplingConfig", "CouplingEncoder"]
-
-Form = Literal["additive", "affine"]
-
-
-@dataclass(frozen=True)
-class CouplingConfig:
-    kind: ClassVar[str] = "coupling"
-
-    layers: int = 8
-    """Coupling layers; as many as the mixing has, to match it."""
-    form: Form = "additive"
-    """Whether a layer shifts one half (additive, volume preserving) or also scales it (affine)."""
-
-    def build(self, in_dim: int, out_dim: int) -> nn.Module:
-        if in_dim != out_dim:
-            raise InputError(
-                f"A coupling encoder keeps the width, but it would have to go from {in_dim} to {out_dim}. "
-                "Use an MLP, or a latent width equal to the observed one."
-            )
-        return CouplingEncoder(in_dim, self.layers, self.form)
+__all__ = ["CouplingEncoder"]
 
 
 class CouplingEncoder(nn.Module):

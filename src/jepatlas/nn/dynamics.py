@@ -10,68 +10,16 @@ since the start, so it can carry what a single latent does not show, a velocity 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
 from jepatlas.core.linear_system import LinearSystem
-from jepatlas.nn.mlp import mlp
 
 __all__ = [
-    "AnyDynamics",
     "GRUDynamics",
-    "GRUDynamicsConfig",
     "LinearDynamics",
-    "LinearDynamicsConfig",
     "ResidualDynamics",
-    "ResidualDynamicsConfig",
 ]
-
-
-@dataclass(frozen=True)
-class ResidualDynamicsConfig:
-    kind: ClassVar[str] = "residual"
-
-    width: int = 256
-    """Units in each hidden layer."""
-    depth: int = 2
-    """Hidden layers."""
-
-    def __post_init__(self) -> None:
-        if self.width < 1 or self.depth < 1:
-            raise InputError(f"Dynamics need width and depth >= 1, but {self.width} and {self.depth} were given.")
-
-    def build(self, dim: int, action_dim: int) -> ResidualDynamics:
-        return ResidualDynamics(mlp(dim + action_dim, dim, self.width, self.depth))
-
-
-@dataclass(frozen=True)
-class LinearDynamicsConfig:
-    kind: ClassVar[str] = "linear"
-
-    def build(self, dim: int, action_dim: int) -> LinearDynamics:
-        return LinearDynamics(dim, action_dim)
-
-
-@dataclass(frozen=True)
-class GRUDynamicsConfig:
-    kind: ClassVar[str] = "gru"
-
-    width: int = 256
-    """Units of the memory."""
-
-    def __post_init__(self) -> None:
-        if self.width < 1:
-            raise InputError(f"The memory of a GRU needs at least 1 unit, but {self.width} were given.")
-
-    def build(self, dim: int, action_dim: int) -> GRUDynamics:
-        return GRUDynamics(dim, action_dim, self.width)
-
-
-AnyDynamics = ResidualDynamicsConfig | GRUDynamicsConfig | LinearDynamicsConfig
 
 
 class _Stepwise(nn.Module):

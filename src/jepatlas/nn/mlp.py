@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
-from typing import ClassVar
 
 from torch import nn
 
-from jepatlas.core.errors import InputError
-
-__all__ = ["MLPConfig", "mlp"]
-
-
-@dataclass(frozen=True)
-class MLPConfig:
-    kind: ClassVar[str] = "mlp"
-
-    width: int = 128
-    """Units in each hidden layer."""
-    depth: int = 4
-    """Hidden layers."""
-
-    def __post_init__(self) -> None:
-        if self.width < 1 or self.depth < 0:
-            raise InputError(f"An MLP needs width >= 1 and depth >= 0, but {self.width} and {self.depth} were given.")
-
-    def build(self, in_dim: int, out_dim: int) -> nn.Module:
-        return mlp(in_dim, out_dim, self.width, self.depth)
+__all__ = ["mlp"]
 
 
 def mlp(in_dim: int, out_dim: int, width: int = 128, depth: int = 4) -> nn.Sequential:

@@ -15,9 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
-
-__all__ = ["Block", "Transformer", "check_transformer", "sincos_positions"]
+__all__ = ["Block", "Transformer", "sincos_positions"]
 
 
 class Transformer(nn.Module):
@@ -80,11 +78,3 @@ def sincos_positions(grid: tuple[int, int], width: int, native: tuple[int, int] 
         for turn in (torch.sin, torch.cos)
     ]
     return cast(Tensor, torch.cat(parts, -1).flatten(0, 1).float())
-
-
-def check_transformer(name: str, width: int, depth: int, heads: int) -> None:
-    if min(width, depth, heads) < 1 or width % heads or width % 4:
-        raise InputError(
-            f"{name} needs width, depth and heads >= 1 and a width that 4 and its heads divide, but width {width}, "
-            f"depth {depth} and heads {heads} were given."
-        )

@@ -13,67 +13,16 @@ Reference: "An Image is Worth 16x16 Words: Transformers for Image Recognition at
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
 
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.config import check_literals
 from jepatlas.core.errors import InputError
 from jepatlas.core.patches import patch_grid, patches, take_rows, unit_pixels
-from jepatlas.nn.transformer import Transformer, check_transformer, sincos_positions
+from jepatlas.nn.network_configs import ViTConfig
+from jepatlas.nn.transformer import Transformer, sincos_positions
 
-__all__ = ["ViT", "ViTConfig"]
-
-Pool = Literal["cls", "mean"]
-
-
-@dataclass(frozen=True)
-class ViTConfig:
-    kind: ClassVar[str] = "vit"
-
-    patch: int = 8
-    """Height and width of a patch, in pixels."""
-    width: int = 96
-    """Of each token, and of the latent."""
-    depth: int = 4
-    """Transformer blocks."""
-    heads: int = 3
-    """Of the attention; they share the width."""
-    mlp_ratio: float = 4.0
-    """Hidden units of a block's perceptron, in widths."""
-    pool: Pool = "cls"
-    """What the latent is: the class token's last output, or the mean of the patches'."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        check_transformer("A ViT", self.width, self.depth, self.heads)
-        if self.patch < 1 or int(self.width * self.mlp_ratio) < 1:
-            raise InputError(
-                f"A ViT needs a patch and hidden units of at least 1, but patch {self.patch} and an MLP "
-                f"ratio of {self.mlp_ratio} were given."
-            )
-
-    @classmethod
-    def s16(cls, pool: Pool = "cls") -> Self:
-        """ViT-S/16."""
-        return cls(patch=16, width=384, depth=12, heads=6, pool=pool)
-
-    @classmethod
-    def b16(cls, pool: Pool = "cls") -> Self:
-        """ViT-B/16."""
-        return cls(patch=16, width=768, depth=12, heads=12, pool=pool)
-
-    @classmethod
-    def l16(cls, pool: Pool = "cls") -> Self:
-        """ViT-L/16."""
-        return cls(patch=16, width=1024, depth=24, heads=16, pool=pool)
-
-    def build(
-        self, in_shape: Sequence[int], mean: Sequence[float] | None = None, std: Sequence[float] | None = None
-    ) -> ViT:
-        return ViT(in_shape, self, mean, std)
+__all__ = ["ViT"]
 
 
 class ViT(nn.Module):

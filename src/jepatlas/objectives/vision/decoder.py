@@ -8,7 +8,8 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from jepatlas.nn.transformer import Transformer, check_transformer, sincos_positions
+from jepatlas.nn.network_configs import check_transformer
+from jepatlas.nn.transformer import Transformer, sincos_positions
 
 __all__ = ["Decoder", "DecoderConfig", "normal_patches"]
 

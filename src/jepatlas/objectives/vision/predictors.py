@@ -23,7 +23,8 @@ from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.patches import take_rows
-from jepatlas.nn.transformer import Transformer, check_transformer, sincos_positions
+from jepatlas.nn.network_configs import check_transformer
+from jepatlas.nn.transformer import Transformer, sincos_positions
 
 __all__ = [
     "AnyPredictor",
