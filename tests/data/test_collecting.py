@@ -1,4 +1,4 @@
-"""Collecting from real environments, in real processes; killed and interrupted ones are taken up, bit for bit."""
+"""Collecting from real environments in processes; interrupted collections resume bit for bit."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from jepatlas import __version__
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import derive, numpy_generator
 from jepatlas.data import EpisodeFile, RandomPolicy, WindowStream, collect
-from jepatlas.data.described import described
+from jepatlas.data.collecting import plain_description
 
 NUMBERS: Any = {"episodes": 9, "length": 6, "seed": 5, "shard": 2}
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The file as it is when nothing happens, from one process."""
+    """The file of an uninterrupted collection in one process."""
     out = tmp_path_factory.mktemp("whole") / "a.h5"
     collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=out)
     assert [path.name for path in out.parent.iterdir()] == ["a.h5"]
@@ -46,22 +46,26 @@ def test_episodes_are_what_the_environment_gave(tmp_path: Path):
         assert (data["pixels"] == np.arange(len(data["action"]))[:, None, None, None]).all()
 
 
-def test_a_file_says_how_it_was_collected(tmp_path: Path):
+def test_a_file_records_how_it_was_collected(tmp_path: Path):
     file = collect(Walk, RandomPolicy(0.5), 2, 4, 7, out=tmp_path / "a.h5", about={"environment": "Walk-v0"})
     assert file.about == EpisodeFile(tmp_path / "a.h5").about
     assert file.about["environment"] == "Walk-v0" and file.about["seed"] == 7 and file.about["version"] == __version__
     assert file.about["policy"]["persistence"] == 0.5
 
 
-def test_any_number_of_processes_gives_the_same_bits_and_tells(whole: bytes, tmp_path: Path):
-    told: list[tuple[int, int]] = []
+def test_any_number_of_processes_gives_the_same_bits_and_reports_progress(whole: bytes, tmp_path: Path):
+    calls: list[tuple[int, int]] = []
     out = tmp_path / "a.h5"
-    file = collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=out, processes=2, tell=lambda *now: told.append(now))
+    file = collect(
+        pendulum, RandomPolicy(0.5), **NUMBERS, out=out, processes=2, progress=lambda *now: calls.append(now)
+    )
     assert out.read_bytes() == whole
-    assert told[0] == (0, 9) and told[-1] == (9, 9) and [now for now, _ in told] == sorted({now for now, _ in told})
+    assert calls[0] == (0, 9) and calls[-1] == (9, 9)
+    done = [now for now, _ in calls]
+    assert done == sorted(set(done))
     assert "pixels" not in file.columns and file.columns["state"].shape == (3,) and file.lengths.tolist() == [7] * 9
     assert np.abs(file.rows("action", np.arange(6))).max() <= 2
-    with pytest.raises(InputError, match="exists already"):
+    with pytest.raises(InputError, match=r"a\.h5"):
         collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=out)
 
 
@@ -69,49 +73,49 @@ def test_any_number_of_processes_gives_the_same_bits_and_tells(whole: bytes, tmp
 def test_a_killed_process_loses_no_more_than_its_shard(whole: bytes, tmp_path: Path):
     again = partial(killed_pendulum, str(tmp_path / "mark"))
     numbers, out = NUMBERS | {"shard": 3}, tmp_path / "a.h5"
-    with pytest.raises(InputError, match=r"A process that collects died.* of 9 episodes are kept in .*a\.h5\.parts"):
+    with pytest.raises(InputError, match=r"of 9 episodes .*a\.h5\.parts"):
         collect(again, RandomPolicy(0.5), **numbers, out=out, processes=2)
     assert not out.exists()
     collect(again, RandomPolicy(0.5), **numbers, out=out)
     assert out.read_bytes() == whole  # whatever the shards were
 
 
-def test_an_interruption_is_taken_up(whole: bytes, tmp_path: Path):
+def test_an_interrupted_collection_resumes(whole: bytes, tmp_path: Path):
     make = partial(interrupted_pendulum, str(tmp_path / "mark"))
-    numbers, out, told = NUMBERS | {"shard": 4}, tmp_path / "a.h5", []
+    numbers, out, calls = NUMBERS | {"shard": 4}, tmp_path / "a.h5", []
     with pytest.raises(KeyboardInterrupt):
         collect(make, RandomPolicy(0.5), **numbers, out=out)
-    assert not (tmp_path / "a.h5.parts").exists()  # the first shard was not whole, so there is nothing to take up
-    collect(make, RandomPolicy(0.5), **numbers, out=out, tell=lambda *now: told.append(now))
-    assert out.read_bytes() == whole and told == [(0, 9), (4, 9), (8, 9), (9, 9)]
+    assert not (tmp_path / "a.h5.parts").exists()  # the first shard was not whole, so there is nothing to resume
+    collect(make, RandomPolicy(0.5), **numbers, out=out, progress=lambda *now: calls.append(now))
+    assert out.read_bytes() == whole and calls == [(0, 9), (4, 9), (8, 9), (9, 9)]
 
 
 @pytest.mark.slow
 def test_an_interrupted_parent_stops_its_processes_and_keeps_what_is_done(whole: bytes, tmp_path: Path):
-    out, told = tmp_path / "a.h5", []
+    out, calls = tmp_path / "a.h5", []
 
     def interrupt(done: int, episodes: int) -> None:
         if done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=out, processes=2, tell=interrupt)
-    collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=out, tell=lambda *now: told.append(now))
-    assert out.read_bytes() == whole and told[0][0] >= 2
+        collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=out, processes=2, progress=interrupt)
+    collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=out, progress=lambda *now: calls.append(now))
+    assert out.read_bytes() == whole and calls[0][0] >= 2
 
 
-def test_other_settings_do_not_go_on_with_what_is_there(tmp_path: Path):
+def test_resuming_with_other_settings_is_refused(tmp_path: Path):
     def stop(done: int, episodes: int) -> None:
         if done:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=tmp_path / "a.h5", tell=stop)
-    with pytest.raises(InputError, match=r"other settings: seed \(5, now 6\), policy .*0\.5.*0\.0"):
+        collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=tmp_path / "a.h5", progress=stop)
+    with pytest.raises(InputError, match=r"policy .*0\.5.*0\.0.*seed \(5, now 6\)"):
         collect(pendulum, RandomPolicy(), **NUMBERS | {"seed": 6}, out=tmp_path / "a.h5")
 
 
-def test_one_of_n_actions_is_a_one_among_n_numbers(tmp_path: Path):
+def test_discrete_actions_are_one_hot(tmp_path: Path):
     file = collect(partial(Walk, choices=True), RandomPolicy(), 4, 5, 0, out=tmp_path / "a.h5", options={"from": 0.0})
     data = file.episode(0)
     assert data["action"].shape[1] == 3 and (data["action"][:-1].sum(1) == 1).all()
@@ -137,27 +141,27 @@ def test_a_function_is_a_policy(tmp_path: Path):
     file = collect(Walk, scripted, 2, 4, 0, out=tmp_path / "a.h5")
     data = file.episode(1)
     assert data["action"][0, 0] == np.float32(-data["state"][0, 0])
-    with pytest.raises(InputError, match=r"The policy gave .*3.* in step 0"):
+    with pytest.raises(InputError, match=r"3.* step 0"):
         collect(Walk, too_far, 2, 4, 0, out=tmp_path / "b.h5")
-    with pytest.raises(InputError, match=r"after step 1, but .* after reset"):
+    with pytest.raises(InputError, match="step 1"):
         collect(Forgetful, scripted, 2, 4, 0, out=tmp_path / "b.h5")
 
 
-def test_actions_without_bounds_are_refused_until_they_are_given(tmp_path: Path):
-    with pytest.raises(InputError, match=r"have no bounds.*TransformAction"):
+def test_unbounded_actions_are_refused(tmp_path: Path):
+    with pytest.raises(InputError, match="TransformAction"):
         collect(Unbounded, RandomPolicy(), 2, 4, 0, out=tmp_path / "a.h5")
 
     def bounded() -> gymnasium.Env:
         return gymnasium.wrappers.TransformAction(Unbounded(), lambda action: action, Box(-1, 1, (1,)))
 
-    with pytest.raises(InputError, match=r"cannot be sent to other processes.*set processes to 1"):
+    with pytest.raises(InputError, match="processes"):
         collect(bounded, RandomPolicy(), 40, 4, 0, out=tmp_path / "a.h5", processes=2)
     assert len(collect(bounded, RandomPolicy(), 2, 4, 0, out=tmp_path / "a.h5")) == 2
 
 
 @pytest.mark.parametrize("changes", [{"episodes": 0}, {"length": 0}, {"shard": 0}, {"processes": 0}])
 def test_refusals_name_the_argument(tmp_path: Path, changes: dict[str, int]):
-    with pytest.raises(InputError, match=f"{next(iter(changes))} is 0"):
+    with pytest.raises(InputError, match=rf"{next(iter(changes))} .*0"):
         collect(pendulum, RandomPolicy(), **NUMBERS | {"out": tmp_path / "a.h5"} | changes)
 
 
@@ -178,27 +182,27 @@ def test_random_actions_are_uniform_and_persist(persistence: float):
     assert abs(np.corrcoef(scaled[:, 0], scaled[:, 1])[0, 1]) < 0.06
 
 
-def test_choices_persist_and_are_held():
+def test_discrete_actions_persist_and_are_held():
     chosen = draw(RandomPolicy(0.7), Discrete(4, start=2), 20_000)
     assert set(chosen) == {2, 3, 4, 5}
     assert np.mean(chosen[1:] == chosen[:-1]) == pytest.approx(0.7 + 0.3 / 4, abs=0.02)
     held = draw(RandomPolicy(repeat=3), Box(-1, 1, (1,)), 30).reshape(10, 3)
     assert (held == held[:, :1]).all() and len(set(held[:, 0])) == 10
-    with pytest.raises(InputError, match=r"persistence is 1\.0"):
+    with pytest.raises(InputError, match=r"persistence .*1\.0"):
         RandomPolicy(persistence=1.0)
-    with pytest.raises(InputError, match="repeat is 0"):
+    with pytest.raises(InputError, match=r"repeat .*0"):
         RandomPolicy(repeat=0)
 
 
-def test_descriptions_tell_settings_apart_and_not_copies():
+def test_descriptions_distinguish_settings_but_not_copies():
     first, again = (partial(Walk, "rgb_array", choices=choice) for choice in (True, True))
-    assert described(first) == described(again) != described(partial(Walk, "rgb_array"))
-    assert described(RandomPolicy(0.1).begin) != described(RandomPolicy(0.2).begin)
-    assert described({"a": np.arange(2), "b": Box}) == {"a": [0, 1], "b": "gymnasium.spaces.box.Box"}
-    assert described(Walk()) == {"class": "views.collected.Walk"}
+    assert plain_description(first) == plain_description(again) != plain_description(partial(Walk, "rgb_array"))
+    assert plain_description(RandomPolicy(0.1).begin) != plain_description(RandomPolicy(0.2).begin)
+    assert plain_description({"a": np.arange(2), "b": Box}) == {"a": [0, 1], "b": "gymnasium.spaces.box.Box"}
+    assert plain_description(Walk()) == {"class": "data.collected.Walk"}
 
 
-def test_a_collected_file_is_read_by_whoever_knows_the_layout(whole: bytes, tmp_path: Path):
+def test_a_collected_file_has_the_published_layout(whole: bytes, tmp_path: Path):
     import h5py
 
     (tmp_path / "a.h5").write_bytes(whole)

@@ -49,7 +49,7 @@ def test_the_published_layout_is_read(tmp_path: Path):
     second = file.episode(1)
     assert np.array_equal(second["pixels"], data["pixels"][4:6]) and np.isnan(second["action"][-1]).all()
     assert set(file.episode(2, ["reward"])) == {"reward"}
-    with pytest.raises(InputError, match="episodes 0 to 2, but number 3"):
+    with pytest.raises(InputError, match=r"0 to 2, but .* 3"):
         file.episode(3)
 
 
@@ -61,11 +61,11 @@ def test_rows_come_in_the_order_and_shape_they_are_asked_for(tmp_path: Path, row
         assert found.dtype == data[name].dtype and np.array_equal(found, data[name][asked])
 
 
-def test_what_is_not_there_is_named(tmp_path: Path):
+def test_missing_columns_and_rows_are_named(tmp_path: Path):
     file = EpisodeFile(published(tmp_path / "a.h5"))
-    with pytest.raises(InputError, match=r"no column 'pixel'. Did you mean 'pixels'"):
+    with pytest.raises(InputError, match=r"'pixel'.*'pixels'"):
         file.rows("pixel", np.array([0]))
-    with pytest.raises(InputError, match="rows 0 to 10, but -1 to 11"):
+    with pytest.raises(InputError, match=r"0 to 10, but .*-1 to 11"):
         file.rows("pixels", np.array([11, -1]))
 
 
@@ -94,12 +94,12 @@ def test_what_is_written_is_read_and_numbered(tmp_path: Path):
 @pytest.mark.parametrize(
     ("episodes", "message"),
     [
-        ([], "No episode was written"),
-        ([{"a": np.zeros(3), "b": np.zeros(2)}], "episode 0 need one number of rows"),
-        ([{"a": np.zeros(0)}], "episode 0 need one number of rows"),
-        ([{"a": np.zeros(3)}, {"a": np.zeros(3), "b": np.zeros(3)}], "Episode 1 does not fit.*'b' was no such column"),
-        ([{"a": np.zeros(3)}, {"a": np.zeros((3, 2))}], "'a' was .* and now is"),
-        ([{"a": np.array(["x"])}], "rows of numbers"),
+        ([], r"old\.h5"),
+        ([{"a": np.zeros(3), "b": np.zeros(2)}], "episode 0.*3.*2"),
+        ([{"a": np.zeros(0)}], "episode 0.*0"),
+        ([{"a": np.zeros(3)}, {"a": np.zeros(3), "b": np.zeros(3)}], "Episode 1.*'b'"),
+        ([{"a": np.zeros(3)}, {"a": np.zeros((3, 2))}], "'a'"),
+        ([{"a": np.array(["x"])}], "'a'"),
     ],
 )
 def test_bad_episodes_are_refused_and_nothing_is_left(tmp_path: Path, episodes: list[dict], message: str):
@@ -111,7 +111,7 @@ def test_bad_episodes_are_refused_and_nothing_is_left(tmp_path: Path, episodes: 
     assert (tmp_path / "old.h5").read_text() == "as it was"
 
 
-def test_where_episodes_come_from_is_kept(tmp_path: Path):
+def test_the_origin_is_stored(tmp_path: Path):
     about = {"world": {"kind": "rooms", "door": 0.1}, "seed": 3, "weight": float("inf")}
     with EpisodeWriter(tmp_path / "a.h5", about=about) as writer:
         writer.append({"a": np.zeros(3)})
@@ -119,7 +119,7 @@ def test_where_episodes_come_from_is_kept(tmp_path: Path):
 
 
 @pytest.mark.parametrize("given", [None, "{", "[1]", 7])
-def test_files_that_say_nothing_of_that_are_read(tmp_path: Path, given: Any):
+def test_files_without_a_valid_origin_are_read(tmp_path: Path, given: Any):
     path = published(tmp_path / "a.h5")
     if given is not None:
         with h5py.File(path, "a") as file:
@@ -139,7 +139,7 @@ def test_damage_within_a_file_is_named(tmp_path: Path):
     file = EpisodeFile(path)
     assert file.rows("pixels", np.arange(4)).shape == (4, 64, 64, 3), "the rest can be read"
     for read in (lambda: file.rows("pixels", np.array([0, 4])), lambda: file.episode(0, ["pixels"])):
-        with pytest.raises(InputError, match=r"of 'pixels' in .*a\.h5 cannot be read.*copy it again"):
+        with pytest.raises(InputError, match=r"'pixels' in .*a\.h5"):
             read()
 
 
@@ -152,50 +152,50 @@ def test_an_interrupted_writer_leaves_nothing(tmp_path: Path):
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"Could not write .*a\.h5"), EpisodeWriter(tmp_path / "file" / "a.h5"):
+    with pytest.raises(InputError, match=r"a\.h5"), EpisodeWriter(tmp_path / "file" / "a.h5"):
         pass
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("ours", [True, False])
-def test_a_file_cut_short_is_refused(tmp_path: Path, share: float, ours: bool):
+def test_a_truncated_file_is_refused(tmp_path: Path, share: float, ours: bool):
     path = published(tmp_path / "a.h5")
     if ours:
         with EpisodeFile(path) as file, EpisodeWriter(tmp_path / "b.h5") as writer:
             writer.append(file.episode(0))
         path = tmp_path / "b.h5"
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    with pytest.raises(InputError, match=rf"{path.name} cannot be read.*cut short"):
+    with pytest.raises(InputError, match=rf"{path.name} cannot be read"):
         EpisodeFile(path)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"ep_len": None}, "no 'ep_len', but action, ep_idx, ep_offset, pixels, reward"),
-        ({"ep_offset": None}, "no 'ep_offset'"),
-        ({"reward": np.zeros(9)}, "differ in length: 'reward' 9, the others 11 rows"),
-        ({"ep_len": np.array([4, 2, 6])}, "Episode 2 of .* does not fit: ep_offset 6 and ep_len 6, but .* 11 rows"),
-        ({"ep_len": np.array([4, 0, 5])}, "Episode 1 of .* does not fit"),
-        ({"ep_offset": np.array([0, 3, 6])}, "Episodes 0 and 1 of .* overlap"),
-        ({"ep_offset": np.array([0, 4])}, "3 entries in ep_len and 2 in ep_offset"),
-        ({"ep_len": np.array([4.0, 2.0, 5.0])}, "'ep_len' of .* must be whole numbers"),
-        (dict.fromkeys([*columns(), "ep_idx"]), "no columns"),
+        ({"ep_len": None}, "'ep_len'.* action, ep_idx, ep_offset, pixels, reward"),
+        ({"ep_offset": None}, "'ep_offset'"),
+        ({"reward": np.zeros(9)}, "'reward' .*9.*11 rows"),
+        ({"ep_len": np.array([4, 2, 6])}, "Episode 2 .*ep_offset 6 and ep_len 6, but .* 11 rows"),
+        ({"ep_len": np.array([4, 0, 5])}, "Episode 1 .*ep_len 0"),
+        ({"ep_offset": np.array([0, 3, 6])}, "Episodes 0 and 1 "),
+        ({"ep_offset": np.array([0, 4])}, "3 .*ep_len and 2 .*ep_offset"),
+        ({"ep_len": np.array([4.0, 2.0, 5.0])}, "'ep_len' of .*float64"),
+        (dict.fromkeys([*columns(), "ep_idx"]), r"a\.h5 has no"),
     ],
 )
-def test_files_that_do_not_fit_are_refused(tmp_path: Path, changes: dict[str, Any], message: str):
+def test_inconsistent_files_are_refused(tmp_path: Path, changes: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         EpisodeFile(published(tmp_path / "a.h5", **changes))
 
 
-def test_episodes_need_not_lie_in_order(tmp_path: Path):
+def test_episodes_may_be_in_any_order(tmp_path: Path):
     path = published(tmp_path / "a.h5", ep_len=np.array([5, 2]), ep_offset=np.array([6, 1]))
     assert np.array_equal(EpisodeFile(path).episode(1)["reward"], [1, 2])
 
 
-def test_what_is_no_file_of_ours_is_refused(tmp_path: Path):
+def test_other_files_are_refused(tmp_path: Path):
     (tmp_path / "text.h5").write_text("pixels, action")
-    for name, message in (("text.h5", "cannot be read as an HDF5 file"), ("gone.h5", "There is no file")):
+    for name, message in (("text.h5", r"text\.h5 .*HDF5"), ("gone.h5", r"gone\.h5")):
         with pytest.raises(InputError, match=message):
             EpisodeFile(tmp_path / name)
 
@@ -207,7 +207,7 @@ def test_a_compression_that_is_not_installed_is_named(tmp_path: Path):
         made.set_chunk((11, 4))
         made.set_filter(32999, h5py.h5z.FLAG_OPTIONAL)  # a number that nobody has
         h5py.h5d.create(file.id, b"pixels", h5py.h5t.NATIVE_UINT8, h5py.h5s.create_simple((11, 4)), made)
-    with pytest.raises(InputError, match=r"'pixels' of .* compressed by the HDF5 filter 32999.*pip install hdf5plugin"):
+    with pytest.raises(InputError, match=r"'pixels' of .* 32999.*pip install hdf5plugin"):
         EpisodeFile(path)
 
 

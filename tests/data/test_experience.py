@@ -1,4 +1,4 @@
-"""Plain arrays as experience, in both forms; and what is refused of them."""
+"""Experience from arrays in both forms, and its validation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_episodes_become_steps_between_rows_that_follow_each_other():
     assert found.z is None
 
 
-def test_the_two_forms_say_the_same():
+def test_the_two_forms_agree():
     first = experience()
     again = experience_from_arrays(
         {f.name: getattr(first, f.name) for f in dataclasses.fields(first) if getattr(first, f.name) is not None}
@@ -36,7 +36,7 @@ def test_the_two_forms_say_the_same():
         assert np.array_equal(getattr(first, field), getattr(again, field))
 
 
-def test_truth_comes_along_and_columns_need_no_second_axis():
+def test_true_states_are_kept_and_vectors_become_columns():
     z = np.arange(18.0).reshape(9, 2)
     cost = np.where(np.isin(np.arange(9), [2, 6, 8]), np.nan, 1.0)  # of the last states: not read
     text = np.array(list("aaabbbbcc"))
@@ -57,17 +57,17 @@ STEP = np.array([0, 1, 2, 0, 1, 3, 4, 0, 1])
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"step": STEP}, "Episode 7 has a gap: step 1 is followed by step 3"),
-        ({"episode": np.array([4, 4, 7, 7, 7, 4, 4, 1, 1])}, "Episode 4 goes on in row 5"),
+        ({"step": STEP}, "Episode 7 .*1 .*3"),
+        ({"episode": np.array([4, 4, 7, 7, 7, 4, 4, 1, 1])}, "Episode 4 .*row 5"),
         ({"episode": np.arange(9)}, "no steps"),
-        ({"cost": np.where(COST == 14, -1.0, COST)}, "first -1 in row 3"),
-        ({"cost": np.where(COST == 14, np.nan, COST)}, "'cost' has 1 value that is NaN"),
-        ({"cost": np.zeros(9)}, "Every step costs 0"),
-        ({"cost": np.zeros(0)}, "same number of rows"),
-        ({"x": np.where(X == 4, np.inf, X)}, "'x' has 1 value "),
+        ({"cost": np.where(COST == 14, -1.0, COST)}, "cost .*-1 in row 3"),
+        ({"cost": np.where(COST == 14, np.nan, COST)}, "'cost' .*1 "),
+        ({"cost": np.zeros(9)}, "cost"),
+        ({"cost": np.zeros(0)}, "rows"),
+        ({"x": np.where(X == 4, np.inf, X)}, "'x' .*1 "),
         ({"x": np.zeros((9, 2, 2))}, "shape"),
-        ({"x_next": X + 1, "episode": np.repeat(0, 9), "x": np.where(X == 6, 60, X)}, "gap after its step 5"),
-        ({"x_next": np.zeros((9, 3))}, "one shape"),
+        ({"x_next": X + 1, "episode": np.repeat(0, 9), "x": np.where(X == 6, 60, X)}, "step 5"),
+        ({"x_next": np.zeros((9, 3))}, "x_next"),
     ],
 )
 def test_bad_experience_is_refused_with_its_place(changes: dict, message: str):
@@ -76,6 +76,6 @@ def test_bad_experience_is_refused_with_its_place(changes: dict, message: str):
 
 
 @pytest.mark.parametrize("names", [("x", "cost"), ("x", "episode"), ("h",)])
-def test_what_is_missing_is_said_with_what_is_there(names: tuple[str, ...]):
-    with pytest.raises(InputError, match=f"the arrays are {', '.join(sorted(names))}"):
+def test_missing_arrays_are_reported_with_those_found(names: tuple[str, ...]):
+    with pytest.raises(InputError, match=", ".join(sorted(names))):
         experience_from_arrays({name: np.zeros(3) for name in names})

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from jepatlas.core.errors import InputError
-from jepatlas.data import DrawnColumn, EpisodeArrays, rows_together, stacked
+from jepatlas.data import EpisodeArrays, RenderedColumn, history_rows, stack_history
 
 
 def test_rows_before_an_episode_are_its_first():
     episodes = EpisodeArrays({"x": np.arange(9.0)}, np.array([4, 2, 3]))
-    found = rows_together(episodes, np.array([[0, 3], [5, 8]]), history=3, skip=2)
+    found = history_rows(episodes, np.array([[0, 3], [5, 8]]), history=3, skip=2)
     assert found.tolist() == [[[0, 0, 0], [0, 1, 3]], [[4, 4, 5], [6, 6, 8]]]
-    assert rows_together(episodes, np.array([5]), history=1, skip=2).tolist() == [[5]]
+    assert history_rows(episodes, np.array([5]), history=1, skip=2).tolist() == [[5]]
 
 
 @pytest.mark.parametrize("history", [1, 2, 3])
 def test_frames_are_stacked_along_their_channels(history: int):
     frames = [np.random.default_rng(i).integers(0, 256, (2, 4, 5, 3), np.uint8) for i in range(2)]
-    found = stacked(frames, history)
+    found = stack_history(frames, history)
     assert found.shape == (2, 4, 5, 3 * history)
     for place, age in enumerate(reversed(range(history))):  # the oldest first, and none is older than the first
         assert np.array_equal(found[..., 3 * place : 3 * place + 3], frames[max(0, 1 - age)])
@@ -33,7 +33,7 @@ def test_what_is_drawn_is_what_was_asked_for_and_no_more():
         return (states[:, :, None] * np.ones(3)).astype(np.uint8)
 
     states = np.arange(10.0)[:, None]
-    column, whole = DrawnColumn(draw, states), draw(states)
+    column, whole = RenderedColumn(draw, states), draw(states)
     episodes = EpisodeArrays({"seen": column, "state": states}, np.array([6, 4]))
     assert episodes.columns["seen"].shape == (1, 3) and episodes.columns["seen"].dtype == np.uint8
     drawn.clear()
@@ -46,5 +46,5 @@ def test_what_is_drawn_is_what_was_asked_for_and_no_more():
 def test_columns_of_other_lengths_are_refused():
     with pytest.raises(InputError, match="'x' has 3, 'y' has 2"):
         EpisodeArrays({"x": np.zeros(3), "y": np.zeros(2)}, np.array([3]))
-    with pytest.raises(InputError, match="4 moments in all, but the columns 3 rows"):
+    with pytest.raises(InputError, match=r" 4.* 3 "):
         EpisodeArrays({"x": np.zeros(3)}, np.array([2, 2]))

@@ -11,7 +11,7 @@ from jepatlas.core.contracts import Batches, World
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Pairs
 from jepatlas.core.seeding import torch_generator
-from jepatlas.data import AnyPairLaw, PairStream, Siblings, Transitions
+from jepatlas.data import PairStream, Siblings, Transitions
 from jepatlas.worlds import (
     AdditiveGeneralisedNormal,
     BoundedWalk,
@@ -53,7 +53,7 @@ class BareWorld:
 
 @pytest.mark.parametrize("world", [*WORLDS, BareWorld()], ids=lambda w: repr(getattr(w, "law", "bare")))
 @pytest.mark.parametrize("pair_law", PAIR_LAWS)
-def test_measured_correlation_is_the_declared_one(pair_law: AnyPairLaw, world: World):
+def test_measured_correlation_is_the_declared_one(pair_law: Transitions | Siblings, world: World):
     pairs = pair_law.draw(world, 100_000, torch.Generator().manual_seed(0))
     assert torch.equal(pairs.x, world.observe(pairs.z)) and torch.equal(pairs.x_next, world.observe(pairs.z_next))
     declared = pair_law.correlation(world)
@@ -75,7 +75,7 @@ def test_correlations_by_hand():
 
 @pytest.mark.parametrize("pair_law", PAIR_LAWS)
 @pytest.mark.parametrize("world_size", [1, 2, 4])
-def test_slices_of_all_processes_are_the_joint_batch(pair_law: AnyPairLaw, world_size: int):
+def test_slices_of_all_processes_are_the_joint_batch(pair_law: Transitions | Siblings, world_size: int):
     world = LatentWorld(OrnsteinUhlenbeck(3, 0.9), Coupling())
     joint = pair_law.draw(world, 16, torch_generator(7, "pairs", 5))
     parts = [PairStream(world, pair_law, 16, 7, rank=r, world_size=world_size)(5) for r in range(world_size)]
@@ -84,7 +84,7 @@ def test_slices_of_all_processes_are_the_joint_batch(pair_law: AnyPairLaw, world
         assert torch.equal(together, getattr(joint, field.name))
 
 
-def test_a_step_can_be_asked_for_again():
+def test_batches_are_functions_of_the_step():
     stream: Batches = PairStream(LatentWorld(), Transitions(), 8, seed=0)
     first, second, other = stream(3), stream(3), stream(4)
     assert torch.equal(first.x, second.x) and not torch.equal(first.x, other.x)
@@ -109,10 +109,10 @@ def test_processes_share_the_batches_of_a_pool():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 10, "world_size": 4}, "batch_size is 10, but it must be a positive multiple of the 4"),
-        ({"batch_size": 0}, "batch_size is 0"),
-        ({"batch_size": 8, "world_size": 2, "rank": 2}, "rank is 2"),
-        ({"batch_size": 8, "pool": 7}, "A pool of 7 pairs is smaller than one batch of 8"),
+        ({"batch_size": 10, "world_size": 4}, "batch_size .*10.* 4 "),
+        ({"batch_size": 0}, "batch_size .*0"),
+        ({"batch_size": 8, "world_size": 2, "rank": 2}, "rank .*2"),
+        ({"batch_size": 8, "pool": 7}, "pool=7 .*batch_size=8"),
     ],
 )
 def test_refusals_name_the_argument(options: dict, message: str):

@@ -63,7 +63,7 @@ def test_slices_of_all_processes_are_the_joint_batch(world_size: int):
         assert torch.equal(torch.cat([getattr(part, field.name) for part in parts]), getattr(joint, field.name))
 
 
-def test_a_step_can_be_asked_for_again():
+def test_batches_are_functions_of_the_step():
     stream: Batches = StepStream(experience(), 32, seed=0)
     first, second, other = stream(3), stream(3), stream(4)
     assert torch.equal(first.goal, second.goal) and not torch.equal(first.goal, other.goal)
@@ -73,9 +73,9 @@ def test_a_step_can_be_asked_for_again():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 10, "world_size": 4}, "batch_size is 10, but it must be a positive multiple of the 4"),
-        ({"batch_size": 8, "world_size": 2, "rank": 2}, "rank is 2"),
-        ({"batch_size": 8, "future": 1.5}, "future is a probability, but 1.5"),
+        ({"batch_size": 10, "world_size": 4}, "batch_size .*10.* 4 "),
+        ({"batch_size": 8, "world_size": 2, "rank": 2}, "rank .*2"),
+        ({"batch_size": 8, "future": 1.5}, "future .*1.5"),
     ],
 )
 def test_refusals_name_the_argument(options: dict, message: str):

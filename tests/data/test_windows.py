@@ -106,7 +106,7 @@ def test_slices_of_all_processes_are_the_joint_batch(file: EpisodeFile, world_si
         assert torch.equal(torch.cat([getattr(part, field.name) for part in parts]), getattr(joint, field.name))
 
 
-def test_a_step_can_be_asked_for_again(file: EpisodeFile):
+def test_batches_are_functions_of_the_step(file: EpisodeFile):
     stream: Batches = WindowStream(file, 8, seed=0)
     first, second, other = stream(3), stream(3), stream(4)
     assert torch.equal(first.frames, second.frames) and not torch.equal(first.frames, other.frames) and first.z is None
@@ -116,17 +116,17 @@ def test_a_step_can_be_asked_for_again(file: EpisodeFile):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 10, "world_size": 4}, "batch_size is 10, but it must be a positive multiple of the 4"),
-        ({"world_size": 2, "rank": 2}, "rank is 2"),
-        ({"horizon": 0}, "horizon and skip must be at least 1, but are 0 and 1"),
-        ({"history": 0}, "history must be at least 1"),
-        ({"history": 13}, "goes back 12 rows, but the longest episode has 12 in all. Choose a history of at most 12"),
-        ({"history": 5, "skip": 3}, "5 frames, 3 rows apart, goes back 12 .* at most 4"),
-        ({"history": 7, "episodes": [1, 2]}, "the longest episode has 6 in all"),
-        ({"horizon": 3, "skip": 4}, "None of the 5 episodes .* takes 13 rows, and the longest episode has 12"),
-        ({"episodes": []}, "None of the 0 episodes"),
-        ({"episodes": [5]}, "episodes 0 to 4, but number 5"),
-        ({"x": "pixel"}, "no column 'pixel'. Did you mean 'pixels'"),
+        ({"batch_size": 10, "world_size": 4}, "batch_size .*10.* 4 "),
+        ({"world_size": 2, "rank": 2}, "rank .*2"),
+        ({"horizon": 0}, "horizon .*0"),
+        ({"history": 0}, "history .*0"),
+        ({"history": 13}, "12 rows .*12 rows.* 12"),
+        ({"history": 5, "skip": 3}, "history of 5 .*3 .*12 .* 4"),
+        ({"history": 7, "episodes": [1, 2]}, "history of 7 .* has 6 "),
+        ({"horizon": 3, "skip": 4}, "5 episodes .* 13 rows, .*12"),
+        ({"episodes": []}, "0 episodes"),
+        ({"episodes": [5]}, "0 to 4, but .*5"),
+        ({"x": "pixel"}, "'pixel'.*'pixels'"),
     ],
 )
 def test_refusals_name_the_argument(file: EpisodeFile, options: dict[str, Any], message: str):
@@ -140,7 +140,7 @@ def test_an_action_that_is_missing_within_an_episode_is_refused_with_its_place(t
         for bad in (5, 2):
             writer.append({"x": np.zeros(5), "action": np.where(np.arange(5) == bad, np.nan, 0.0)})
     file = EpisodeFile(tmp_path / "a.h5")
-    with pytest.raises(InputError, match="1 actions are NaN or infinite, the first in step 2 of episode 1"):
+    with pytest.raises(InputError, match=r"1 actions .* step 2 of episode 1"):
         WindowStream(file, 4, 0, x="x")
     assert WindowStream(file, 4, 0, x="x", episodes=[0])(0).u.shape == (4, 1, 1)
 
@@ -151,22 +151,22 @@ def test_splits_are_by_episode_and_depend_on_the_seed():
     assert np.array_equal(held, split_episodes(20, 0.25, seed=3)[1])
     assert not np.array_equal(held, split_episodes(20, 0.25, seed=4)[1])
     for count, share in ((1, 0.5), (10, 0.0), (10, 1.0), (10, 0.01), (10, 0.99)):
-        with pytest.raises(InputError, match=f"A share of {share} of {count} episodes"):
+        with pytest.raises(InputError, match=f"held={share} of {count} "):
             split_episodes(count, share, 0)
 
 
-def test_batches_made_ahead_are_the_same_in_any_order(file: EpisodeFile):
+def test_prefetched_batches_are_the_same_in_any_order(file: EpisodeFile):
     plain = WindowStream(file, 8, seed=0)
     ahead = Prefetched(plain, ahead=2)
     for step in (0, 1, 2, 7, 3, 3, 4, 0):
         assert torch.equal(ahead(step).frames, plain(step).frames)
     assert torch.equal(pickle.loads(pickle.dumps(ahead))(5).frames, plain(5).frames)
     assert 0 < ahead.waiting < 1
-    with pytest.raises(InputError, match="ahead is 0"):
+    with pytest.raises(InputError, match=r"ahead .*0"):
         Prefetched(plain, ahead=0)
 
 
-def test_the_next_batches_are_made_while_one_is_used():
+def test_the_next_batches_are_prefetched():
     made = {step: threading.Event() for step in range(10)}
     ahead = Prefetched(lambda step: made[step].set(), ahead=3)
     ahead(2)
@@ -174,7 +174,7 @@ def test_the_next_batches_are_made_while_one_is_used():
     assert not made[6].is_set() and not made[1].is_set()
 
 
-def test_what_a_batch_raises_is_raised_when_it_is_asked_for():
+def test_errors_of_prefetched_batches_are_raised_on_access():
     def batches(step: int) -> int:
         if step == 2:
             raise InputError("not this one")

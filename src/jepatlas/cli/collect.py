@@ -93,7 +93,7 @@ def main(words: list[str]) -> int:
             processes=_processes(options),
             options=fixed,
             compressed=options.compressed,
-            tell=_Ticks(advance),
+            progress=_Ticks(advance),
             about=about | {"policy": to_plain(options.policy)},
         )
     say(console, _told(file, options.out))

@@ -1,9 +1,9 @@
-"""Writing episodes: whole or absent at the end, in the layout that `data/episodes.py` describes.
+"""Writing episode files atomically, in the layout described in `episodes.py`.
 
-A chunk holds one image, or 16 KiB of smaller rows, so that a random window costs no more than what is in it, and images
-are compressed by gzip at its lowest level. On 64×64 frames of a flat world that took 27 times less room than none and
-read windows 2 times slower (8.6 ms for 128 pairs of frames); lzf was slower and larger, and chunks of 8 frames took 2.8
-times as long.
+A chunk holds one image or 16 KiB of smaller rows, so reading a random window costs little more than its content. Images
+are compressed with gzip level 1. On 64×64 frames of a flat world this is 27 times smaller than no compression, and
+reading 128 pairs of frames takes 8.6 ms (twice as long). lzf was slower and larger; chunks of 8 frames took 2.8 times
+as long.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ import numpy as np
 
 from jepatlas.core.errors import InputError, require
 from jepatlas.core.files import finite
-from jepatlas.data.episode_layout import ABOUT, INDEX, Column
+from jepatlas.data.episodes import INDEX_COLUMNS, ORIGIN_ATTRIBUTE, Column
 
 __all__ = ["EpisodeWriter"]
 
 CHUNK_BYTES = 2**14
-COMPRESSED_FROM = 2**10  # bytes of a row; numbers hardly become smaller
-NUMBERED = {"ep_idx": np.int32, "step_idx": np.int64}
+COMPRESSED_ROW_BYTES = 2**10  # smaller rows hardly compress
+NUMBER_COLUMNS = {"ep_idx": np.int32, "step_idx": np.int64}
 
 
 class EpisodeWriter:
-    """A file of episodes that takes its name when the `with` block ends well; until then nothing is changed there.
+    """Context manager that writes an episode file; the file appears under its name only if the block succeeds.
 
-    The first episode says which columns there are, and of which shape and type. `ep_idx` and `step_idx` are the
-    writer's own: what an episode has under these names, for example one read from another file, is replaced. `about`
-    says where episodes come from, as plain data; a file gives it back under the same name.
+    The first episode defines the columns with their shapes and types. The writer creates `ep_idx` and `step_idx`
+    itself and ignores columns with these names. `about` describes the origin of the episodes as plain data and is
+    returned by `EpisodeFile.about`.
     """
 
     def __init__(self, path: Path | str, compressed: bool = True, *, about: Mapping[str, Any] | None = None) -> None:
@@ -54,26 +54,27 @@ class EpisodeWriter:
     @contextmanager
     def _open(self) -> Iterator[Any]:
         h5py: Any = require("h5py", "sim", "Writing episodes")
-        with _beside(self.path) as part, h5py.File(part, "w") as file:
+        with _temporary_sibling(self.path) as part, h5py.File(part, "w") as file:
             yield file
             if not self.lengths:
                 raise InputError(f"No episode was written to {self.path}.")
             if self.about:
-                file.attrs[ABOUT] = json.dumps(finite(self.about), allow_nan=False)
+                file.attrs[ORIGIN_ATTRIBUTE] = json.dumps(finite(self.about), allow_nan=False)
             file["ep_len"] = np.array(self.lengths, np.int32)
             file["ep_offset"] = np.append(0, np.cumsum(self.lengths[:-1])).astype(np.int64)
 
     def append(self, episode: Mapping[str, Any]) -> None:
-        """Add one episode: its columns, each with one row for each moment."""
-        columns = {name: np.asarray(value) for name, value in episode.items() if name not in (*INDEX, *NUMBERED)}
-        count = _count(columns, len(self.lengths))
-        numbers = {"ep_idx": np.full(count, len(self.lengths)), "step_idx": np.arange(count)}
-        columns |= {name: numbers[name].astype(dtype) for name, dtype in NUMBERED.items()}
+        """Append one episode, given as columns with one row per time step."""
+        reserved = (*INDEX_COLUMNS, *NUMBER_COLUMNS)
+        columns = {name: np.asarray(value) for name, value in episode.items() if name not in reserved}
+        count = _row_count(columns, len(self.lengths))
+        columns["ep_idx"] = np.full(count, len(self.lengths), NUMBER_COLUMNS["ep_idx"])
+        columns["step_idx"] = np.arange(count, dtype=NUMBER_COLUMNS["step_idx"])
         if not self.lengths:
             for name, values in columns.items():
                 self._create(name, values)
-        self._check(columns)
-        with _clear_errors(self.path):
+        self._check_columns(columns)
+        with _os_errors_as_input_errors(self.path):
             for name, values in columns.items():
                 dataset = self._datasets[name]
                 dataset.resize(self._rows + count, axis=0)
@@ -84,44 +85,47 @@ class EpisodeWriter:
     def _create(self, name: str, values: np.ndarray) -> None:
         if values.dtype.kind not in "biuf" or not values.size:
             raise InputError(
-                f"The column '{name}' is {values.dtype} of shape {values.shape}, but rows of numbers are written."
+                f"Column '{name}' must be numeric and not empty, but is {values.dtype} of shape {values.shape}."
             )
-        shape = values.shape[1:]
-        row = values[0].nbytes
-        gzip = {"compression": "gzip", "compression_opts": 1} if self.compressed and row >= COMPRESSED_FROM else {}
-        chunks = (max(1, CHUNK_BYTES // row), *shape)
-        about: dict[str, Any] = {"maxshape": (None, *shape), "chunks": chunks} | gzip
-        self._datasets[name] = self._file.create_dataset(name, (0, *shape), values.dtype, **about)
-        self._columns[name] = Column(shape, values.dtype)
+        row_shape, row_bytes = values.shape[1:], values[0].nbytes
+        options: dict[str, Any] = {
+            "maxshape": (None, *row_shape),
+            "chunks": (max(1, CHUNK_BYTES // row_bytes), *row_shape),
+        }
+        if self.compressed and row_bytes >= COMPRESSED_ROW_BYTES:
+            options |= {"compression": "gzip", "compression_opts": 1}
+        self._datasets[name] = self._file.create_dataset(name, (0, *row_shape), values.dtype, **options)
+        self._columns[name] = Column(row_shape, values.dtype)
 
-    def _check(self, columns: Mapping[str, np.ndarray]) -> None:
-        now = {name: Column(values.shape[1:], values.dtype) for name, values in columns.items()}
-        for name in sorted(self._columns.keys() | now.keys()):
-            first, given = (kinds.get(name, "no such column") for kinds in (self._columns, now))
-            if first != given:
+    def _check_columns(self, columns: Mapping[str, np.ndarray]) -> None:
+        given = {name: Column(values.shape[1:], values.dtype) for name, values in columns.items()}
+        for name in sorted(self._columns.keys() | given.keys()):
+            expected, found = self._columns.get(name), given.get(name)
+            if expected != found:
                 raise InputError(
-                    f"Episode {len(self.lengths)} does not fit the ones before it: '{name}' was {first} and now is "
-                    f"{given}. All episodes of a file have the same columns."
+                    f"Episode {len(self.lengths)}: column '{name}' is {found or 'missing'}, but in earlier episodes it "
+                    f"is {expected or 'missing'}. All episodes of a file need the same columns."
                 )
 
 
-def _count(columns: Mapping[str, np.ndarray], number: int) -> int:
-    """How many moments the episode has."""
+def _row_count(columns: Mapping[str, np.ndarray], number: int) -> int:
     counts = {name: len(values) if values.ndim else 0 for name, values in columns.items()}
     if len(set(counts.values())) != 1 or not max(counts.values()):
-        raise InputError(f"The columns of episode {number} need one number of rows, at least 1, but have {counts}.")
+        raise InputError(
+            f"The columns of episode {number} need the same number of rows, at least 1, but have {counts}."
+        )
     return next(iter(counts.values()))
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[Path]:
-    """A place beside `path` to write to; it is synced and takes the name `path` when the block ends well."""
+def _temporary_sibling(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that is synced and renamed to `path` if the block succeeds."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with _clear_errors(path):
+    with _os_errors_as_input_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
         yield part
-        with _clear_errors(path):
+        with _os_errors_as_input_errors(path):
             with open(part, "rb") as file:
                 os.fsync(file.fileno())
             part.replace(path)
@@ -130,11 +134,11 @@ def _beside(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _clear_errors(path: Path) -> Iterator[None]:
+def _os_errors_as_input_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise InputError(
-            f"Could not write {path}: {error.strerror or error}. Nothing was changed there; free some space or choose "
-            "another place."
+            f"Cannot write {path}: {error.strerror or error}. No file was changed. Free some space or choose another "
+            "location."
         ) from error

@@ -1,7 +1,9 @@
-"""Experience: what a file or a world must give to be learned from, and how plain arrays become it.
+"""Experience from plain arrays: validated transitions with costs and episode numbers.
 
-steps:     x, x_next, cost[, episode]     one row for each step
-episodes:  x, episode, cost[, step]       one row for each state; rows that follow each other are a step
+Two forms are accepted:
+
+    transitions:  x, x_next, cost[, episode]   one row per step
+    states:       x, episode, cost[, step]     one row per state; consecutive rows of an episode form a step
 """
 
 from __future__ import annotations
@@ -16,116 +18,123 @@ from jepatlas.core.records import Experience
 
 __all__ = ["check_experience", "episode_ends", "experience_from_arrays"]
 
-Arrays = Mapping[str, np.ndarray]
-
 STATES = ("x", "x_next", "z", "z_next")
 KNOWN = (*STATES, "cost", "episode", "step")
 
 
-def experience_from_arrays(arrays: Arrays) -> Experience:
-    """Experience from named arrays in either form, checked; z (and z_next, for steps) is taken along where it is there.
+def experience_from_arrays(arrays: Mapping[str, np.ndarray]) -> Experience:
+    """Validated experience from named arrays in either form; z (and z_next for transitions) is kept if present.
 
-    Steps without episodes are taken for unconnected ones. In the form of episodes a row's cost is that of the step to
-    the row after it, so the last of each episode is not read.
+    Transitions without episodes are treated as unconnected. In the form of states, the cost of a row is that of the
+    step to the next row, so the cost of the last row of an episode is ignored.
     """
     if not {"x", "cost"} <= set(arrays) or not {"x_next", "episode"} & set(arrays):
         raise InputError(
-            "Experience is x, x_next and cost with one row for each step, or x, episode and cost with one row for each "
-            f"state, but the arrays are {', '.join(sorted(arrays)) or 'none'}."
+            "Experience needs the arrays x, x_next and cost (one row per step) or x, episode and cost (one row per "
+            f"state), but found: {', '.join(sorted(arrays)) or 'none'}."
         )
     known = {name: np.asarray(arrays[name]) for name in KNOWN if name in arrays}
     check_rows(known)
-    known |= {name: known[name][:, None] for name in STATES if name in known and known[name].ndim == 1}
-    experience = _from_steps(known) if "x_next" in known else _from_episodes(known)
+    for name in STATES:
+        if name in known and known[name].ndim == 1:
+            known[name] = known[name][:, None]
+    experience = _from_transitions(known) if "x_next" in known else _from_states(known)
     check_experience(experience)
     return experience
 
 
-def _from_steps(arrays: Arrays) -> Experience:
+def _from_transitions(arrays: Mapping[str, np.ndarray]) -> Experience:
     cost = arrays["cost"]
-    episode = _numbers(arrays["episode"]) if "episode" in arrays else np.arange(len(cost))
+    episode = _episode_numbers(arrays["episode"]) if "episode" in arrays else np.arange(len(cost))
     return Experience(arrays["x"], arrays["x_next"], cost, episode, arrays.get("z"), arrays.get("z_next"))
 
 
-def _from_episodes(arrays: Arrays) -> Experience:
-    episode, x, z = _numbers(arrays["episode"]), arrays["x"], arrays.get("z")
-    goes_on = np.flatnonzero(episode[1:] == episode[:-1])
+def _from_states(arrays: Mapping[str, np.ndarray]) -> Experience:
+    episode, x, z = _episode_numbers(arrays["episode"]), arrays["x"], arrays.get("z")
+    before = np.flatnonzero(episode[1:] == episode[:-1])
+    after = before + 1
     if "step" in arrays:
-        _refuse_gaps(arrays["episode"], arrays["step"], goes_on)
-    after = goes_on + 1
-    truth = (None, None) if z is None else (z[goes_on], z[after])
-    return Experience(x[goes_on], x[after], arrays["cost"][goes_on], episode[goes_on], *truth)
+        _check_step_numbers(arrays["episode"], arrays["step"], before)
+    if z is None:
+        return Experience(x[before], x[after], arrays["cost"][before], episode[before], None, None)
+    return Experience(x[before], x[after], arrays["cost"][before], episode[before], z[before], z[after])
 
 
-def _numbers(labels: np.ndarray) -> np.ndarray:
-    """Episodes by number, in order; labels may be anything, but the rows of one must lie together."""
+def _episode_numbers(labels: np.ndarray) -> np.ndarray:
+    """Consecutive numbers for arbitrary episode labels; the rows of an episode must be contiguous."""
     begins = np.flatnonzero(np.append(True, labels[1:] != labels[:-1]))[: len(labels)]
     names, first = np.unique(labels[begins], return_index=True)
     if len(names) < len(begins):
-        again = begins[np.setdiff1d(np.arange(len(begins)), first)[0]]
+        repeated = begins[np.setdiff1d(np.arange(len(begins)), first)[0]]
         raise InputError(
-            f"Episode {labels[again]} goes on in row {again}, after another one. Sort the rows by episode and step."
+            f"Episode {labels[repeated]} continues in row {repeated} after another episode. Sort the rows by episode "
+            "and step."
         )
     return np.repeat(np.arange(len(begins)), np.diff(np.append(begins, len(labels))))
 
 
-def _refuse_gaps(labels: np.ndarray, step: np.ndarray, goes_on: np.ndarray) -> None:
+def _check_step_numbers(labels: np.ndarray, step: np.ndarray, before: np.ndarray) -> None:
     check_finite("step", step)
-    gaps = goes_on[step[goes_on + 1] != step[goes_on] + 1]
+    gaps = before[step[before + 1] != step[before] + 1]
     if len(gaps):
         row = gaps[0]
         raise InputError(
-            f"Episode {labels[row]} has a gap: step {step[row]} is followed by step {step[row + 1]}. Fill in what is "
-            "missing, or let another episode begin there."
+            f"Episode {labels[row]} has a gap: step {step[row]} is followed by step {step[row + 1]}. Add the missing "
+            "steps, or start a new episode there."
         )
 
 
 def check_experience(experience: Experience) -> None:
-    """Refuse what is no experience: no steps, rows that do not fit, NaN, bad costs, gaps within an episode."""
+    """Raise InputError for empty experience, mismatched shapes, non-finite values, invalid costs or broken episodes."""
     parts = {name: getattr(experience, name) for name in (*STATES, "cost", "episode")}
     parts = {name: array for name, array in parts.items() if array is not None}
     check_rows(parts)
     if not len(experience.cost):
-        raise InputError("The experience has no steps: at least one episode needs two states.")
+        raise InputError("The experience has no steps. At least one episode needs two states.")
     for name, array in parts.items():
         if array.ndim != (2 if name in STATES else 1):
-            raise InputError(f"'{name}' has the shape {array.shape}. States are (t, p), costs and episodes (t,).")
+            raise InputError(
+                f"'{name}' has the shape {array.shape}. States are (steps, dimensions), costs and episodes (steps,)."
+            )
         check_finite(name, array)
     if experience.x.shape != experience.x_next.shape:
-        raise InputError(f"x and x_next need one shape, but have {experience.x.shape} and {experience.x_next.shape}.")
+        raise InputError(
+            f"x and x_next must have equal shapes, but have {experience.x.shape} and {experience.x_next.shape}."
+        )
     _check_costs(experience.cost)
-    _check_connected(experience)
+    _check_continuity(experience)
 
 
 def _check_costs(cost: np.ndarray) -> None:
-    if (cost < 0).any():
-        row = int(np.flatnonzero(cost < 0)[0])
+    negative = np.flatnonzero(cost < 0)
+    if len(negative):
+        row = int(negative[0])
         raise InputError(
-            f"Costs must not be negative, but {int((cost < 0).sum())} are, the first {cost[row]:g} in row {row}. With "
-            "a negative cost no shortest way need exist; for rewards, give what a step costs instead."
+            f"cost must not be negative, but {len(negative)} values are; the first is {cost[row]:g} in row {row}. With "
+            "negative costs no shortest path need exist. Convert rewards to costs."
         )
     if not cost.any():
-        raise InputError("Every step costs 0, so that no two states are apart. Give 1 where nothing else is known.")
+        raise InputError("All costs are 0, so no two states have a distance. Use cost 1 if nothing else is known.")
 
 
-def _check_connected(experience: Experience) -> None:
-    """A step of an episode begins where the one before it ended, up to what a text file rounds off."""
-    number = _numbers(experience.episode)
-    goes_on = np.flatnonzero(number[1:] == number[:-1])
-    before, after = experience.x_next[goes_on], experience.x[goes_on + 1]
-    apart = ~np.isclose(before, after, rtol=1e-5, atol=1e-5 * float(np.abs(after).max(initial=0))).all(1)
-    if apart.any():
-        row = int(goes_on[apart][0])
+def _check_continuity(experience: Experience) -> None:
+    """Each step of an episode must start where the previous one ended, up to the rounding of text files."""
+    number = _episode_numbers(experience.episode)
+    before = np.flatnonzero(number[1:] == number[:-1])
+    end, start = experience.x_next[before], experience.x[before + 1]
+    gaps = ~np.isclose(end, start, rtol=1e-5, atol=1e-5 * float(np.abs(start).max(initial=0))).all(1)
+    if gaps.any():
+        row = int(before[gaps][0])
         label = experience.episode[row]
         step = row - int(np.flatnonzero(experience.episode == label)[0])
         raise InputError(
-            f"Episode {label} has a gap after its step {step} (row {row}): the next one begins elsewhere than it "
-            "ended. Fill in what is missing, or let another episode begin there."
+            f"Episode {label} has a gap after step {step} (row {row}): the next step starts in another state. Add the "
+            "missing steps, or start a new episode there."
         )
 
 
 def episode_ends(episode: np.ndarray) -> np.ndarray:
-    """The last row of each row's episode.
+    """The last row of the episode of each row.
 
     >>> episode_ends(np.array([0, 0, 0, 1, 1]))
     array([2, 2, 2, 4, 4])

@@ -1,4 +1,4 @@
-"""Pair laws: which two states of a world a learner sees together; and the stream of batches drawn from one."""
+"""Pair laws of a world, and streams of batches of pairs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from jepatlas.core.contracts import World
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Pairs
 from jepatlas.core.seeding import torch_generator
-from jepatlas.data.shares import check_share, own_rows
+from jepatlas.data.batches import check_batch_split, process_rows
 
 __all__ = ["AnyPairLaw", "PairStream", "Siblings", "Transitions"]
 
 
 @dataclass(frozen=True)
 class Transitions:
-    """A state and its successor: z' ~ p(· | z). The correlation is the world's, ρ."""
+    """A state and its successor: z' ~ p(· | z). The correlation is that of the world, ρ."""
 
     kind: ClassVar[str] = "transition"
 
@@ -35,10 +35,10 @@ class Transitions:
 
 @dataclass(frozen=True)
 class Siblings:
-    """Two successors of one anchor that is not shown: z, z' ~ p(· | a), independent given a.
+    """Two successors of a hidden anchor: z, z' ~ p(· | a), independent given a.
 
-    The synthetic runs of "When Does LeJEPA Learn a World Model?" draw their pairs so. The correlation is that of two
-    steps: ρ² for a Gaussian world, and no function of ρ alone for others.
+    This is the pair law of the synthetic runs in "When Does LeJEPA Learn a World Model?". Its correlation is that of
+    two steps: ρ² for a Gaussian world; for other worlds it is not a function of ρ alone.
     """
 
     kind: ClassVar[str] = "siblings"
@@ -50,7 +50,7 @@ class Siblings:
         return Pairs(world.observe(z), world.observe(z_next), z, z_next)
 
     def correlation(self, world: World) -> tuple[float, ...] | None:
-        if isinstance(world, _ManySteps):
+        if isinstance(world, _MultiStepWorld):
             # E[E[z|a]²] = E[z E[z''|z]]: each of our laws is reversible, or linear in a with unit variance.
             return world.correlation_after(2)
         if world.gaussian and world.correlation is not None:
@@ -63,14 +63,15 @@ AnyPairLaw = Transitions | Siblings
 
 @dataclass(frozen=True)
 class PairStream:
-    """The pairs of each step: drawn anew from (seed, step), or with a `pool` from that many pairs, drawn once.
+    """Batches of pairs, a function of (seed, step): fresh pairs, or pairs from a fixed pool of `pool` pairs.
 
-    Every process draws the joint batch and takes its part, so W processes together see exactly what one would.
+    Each process draws the joint batch and returns its rows, so the joint batch does not depend on the number of
+    processes.
     """
 
     world: World
     pair_law: AnyPairLaw
-    batch_size: int  # of all processes together
+    batch_size: int  # over all processes
     seed: int
     device: torch.device | str = "cpu"
     rank: int = 0
@@ -78,17 +79,17 @@ class PairStream:
     pool: int | None = None
 
     def __post_init__(self) -> None:
-        check_share(self.batch_size, self.rank, self.world_size)
+        check_batch_split(self.batch_size, self.rank, self.world_size)
         if self.pool is not None and self.pool < self.batch_size:
-            raise InputError(f"A pool of {self.pool} pairs is smaller than one batch of {self.batch_size}.")
+            raise InputError(f"pool={self.pool} pairs is smaller than batch_size={self.batch_size}.")
 
     def __call__(self, step: int) -> Pairs:
         generator = torch_generator(self.seed, "pairs", step, self.device)
-        mine = own_rows(self.batch_size, self.rank, self.world_size)
+        mine = process_rows(self.batch_size, self.rank, self.world_size)
         if self.pool is not None:
             chosen = torch.randperm(self.pool, generator=generator, device=self.device)[: self.batch_size]
-            return _rows(self._pooled, chosen[mine])
-        return _rows(self.pair_law.draw(self.world, self.batch_size, generator), mine)
+            return _take(self._pooled, chosen[mine])
+        return _take(self.pair_law.draw(self.world, self.batch_size, generator), mine)
 
     @cached_property
     def _pooled(self) -> Pairs:
@@ -96,12 +97,12 @@ class PairStream:
         return self.pair_law.draw(self.world, self.pool, torch_generator(self.seed, "pool", device=self.device))
 
 
-def _rows(pairs: Pairs, rows: slice | Tensor) -> Pairs:
+def _take(pairs: Pairs, rows: slice | Tensor) -> Pairs:
     return Pairs(pairs.x[rows], pairs.x_next[rows], pairs.z[rows], pairs.z_next[rows])
 
 
 @runtime_checkable
-class _ManySteps(Protocol):
-    """A world that knows its correlation over several steps, too."""
+class _MultiStepWorld(Protocol):
+    """A world that knows its correlation over several steps."""
 
     def correlation_after(self, steps: int) -> tuple[float, ...] | None: ...

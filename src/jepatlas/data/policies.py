@@ -1,7 +1,7 @@
-"""Policies that collect: what to do, from what is seen; and one that does anything, more or less smoothly.
+"""Policies for collecting episodes.
 
-A policy is called as `policy(observation, info, generator) -> action`. One that remembers something (the action
-before, a plan) has `begin(space) -> policy`, called once for each episode: so episodes know nothing of each other.
+A policy is a function `policy(observation, info, generator) -> action`. A policy with memory (the previous action, a
+plan) implements `begin(space) -> policy` instead, which is called once per episode.
 """
 
 from __future__ import annotations
@@ -16,80 +16,78 @@ from scipy.special import ndtr
 
 from jepatlas.core.errors import InputError
 
-__all__ = ["Policy", "RandomPolicy", "RemembersAnEpisode", "begin"]
+__all__ = ["EpisodicPolicy", "Policy", "RandomPolicy"]
 
 Policy = Callable[[Any, Mapping[str, Any], Generator], Any]
-"""From an observation, the environment's info and a generator to an action of its space."""
+"""(observation, info of the environment, generator) → action."""
 
 
 @runtime_checkable
-class RemembersAnEpisode(Protocol):
+class EpisodicPolicy(Protocol):
+    """A policy with memory: `begin` returns a fresh policy for each episode."""
+
     def begin(self, space: Any) -> Policy: ...
-
-
-def begin(policy: Policy | RemembersAnEpisode, space: Any) -> Policy:
-    """The policy of one episode, in an environment with this action space."""
-    return policy.begin(space) if isinstance(policy, RemembersAnEpisode) else policy
 
 
 @dataclass(frozen=True)
 class RandomPolicy:
-    """Any action, uniformly, whatever is seen; and the next one more or less like it.
+    """Uniform random actions that are correlated over time.
 
-    In a box, w' = p w + √(1 − p²) ε with Gaussian ε, and the action is low + (high − low) Φ(w): each of them is
-    uniform, and the `persistence` p makes the path smooth. Of finitely many the last is kept with probability p.
+    In a box, w' = p w + √(1 − p²) ε with Gaussian ε, and the action is low + (high − low) Φ(w): each action is uniform,
+    and `persistence` p makes the sequence smooth. A discrete action is repeated with probability p.
     """
 
     kind: ClassVar[str] = "random"
     persistence: float = 0.0
-    """How much of an action lasts to the next one, from 0 (nothing) to below 1."""
+    """Correlation of successive actions, from 0 (independent) to below 1."""
     repeat: int = 1
-    """For how many steps an action is held."""
+    """Number of steps for which each action is held."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.persistence < 1:
-            raise InputError(f"persistence is {self.persistence}, but it must be at least 0 and below 1.")
+            raise InputError(f"persistence must be in [0, 1), but is {self.persistence}.")
         if self.repeat < 1:
-            raise InputError(f"repeat is {self.repeat}, but an action is held for at least 1 step.")
+            raise InputError(f"repeat must be at least 1, but is {self.repeat}.")
 
     def begin(self, space: Any) -> Policy:
-        draws = _choices if hasattr(space, "n") else _paths
-        return _Held(self, draws(space, self.persistence))
+        sample = _discrete_sampler if hasattr(space, "n") else _box_sampler
+        return _HeldActions(sample(space, self.persistence), self.repeat)
 
 
-class _Held:
-    """One episode's actions: drawn by the policy, and each held for a while."""
+class _HeldActions:
+    """The actions of one episode, each held for `repeat` steps."""
 
-    def __init__(self, policy: RandomPolicy, draw: Callable[[Generator], Any]) -> None:
-        self.repeat, self.draw, self.taken = policy.repeat, draw, 0
+    def __init__(self, sample: Callable[[Generator], Any], repeat: int) -> None:
+        self.sample, self.repeat, self.count = sample, repeat, 0
 
     def __call__(self, observation: Any, info: Mapping[str, Any], generator: Generator) -> Any:
-        if self.taken % self.repeat == 0:
-            self.action = self.draw(generator)
-        self.taken += 1
+        if self.count % self.repeat == 0:
+            self.action = self.sample(generator)
+        self.count += 1
         return self.action
 
 
-def _paths(space: Any, persistence: float) -> Callable[[Generator], np.ndarray]:
+def _box_sampler(space: Any, persistence: float) -> Callable[[Generator], np.ndarray]:
     low, high = np.asarray(space.low, np.float64), np.asarray(space.high, np.float64)
     w: np.ndarray | None = None
 
-    def draw(generator: Generator) -> np.ndarray:
+    def sample(generator: Generator) -> np.ndarray:
         nonlocal w
-        fresh = generator.standard_normal(low.shape)
-        w = fresh if w is None else persistence * w + np.sqrt(1 - persistence**2) * fresh
+        noise = generator.standard_normal(low.shape)
+        w = noise if w is None else persistence * w + np.sqrt(1 - persistence**2) * noise
         return np.clip(low + (high - low) * ndtr(w), low, high).astype(space.dtype)
 
-    return draw
+    return sample
 
 
-def _choices(space: Any, persistence: float) -> Callable[[Generator], int]:
-    kept: int | None = None
+def _discrete_sampler(space: Any, persistence: float) -> Callable[[Generator], int]:
+    current: int | None = None
 
-    def draw(generator: Generator) -> int:
-        nonlocal kept
+    def sample(generator: Generator) -> int:
+        nonlocal current
         fresh, chance = int(generator.integers(space.n)), generator.random()
-        kept = fresh if kept is None or chance >= persistence else kept
-        return int(space.start) + kept
+        if current is None or chance >= persistence:
+            current = fresh
+        return int(space.start) + current
 
-    return draw
+    return sample

@@ -10,15 +10,15 @@ from gymnasium.spaces import Box
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import (
-    DrawnColumn,
     EpisodeArrays,
     EpisodeFile,
     RandomPolicy,
+    RenderedColumn,
     channels_last,
-    rows_together,
-    seen_shape,
+    history_rows,
+    network_shape,
     split_episodes,
-    stacked,
+    stack_history,
 )
 from jepatlas.recipes.episode_sources import EpisodeSource, WalkedWorld
 from jepatlas.worlds import ActionWorld, Reacher
@@ -42,7 +42,7 @@ class HeldOut:
     @property
     def shape(self) -> tuple[int, ...]:
         """Of an observation as a network sees it: channels first where it is a picture."""
-        return seen_shape(self.episodes.columns[self.x].shape)
+        return network_shape(self.episodes.columns[self.x].shape)
 
     @property
     def action_dim(self) -> int:
@@ -50,9 +50,9 @@ class HeldOut:
 
     def seen(self, rows: np.ndarray, history: int = 1, stride: int = 1) -> np.ndarray:
         """What is seen at these rows, together with the frames before them, as a world gives it: (b,) → (b, …, m c)."""
-        row, together = self.episodes.columns[self.x].shape, rows_together(self.episodes, rows, history, stride)
+        row, together = self.episodes.columns[self.x].shape, history_rows(self.episodes, rows, history, stride)
         frames = channels_last(self.episodes.rows(self.x, together).reshape(*together.shape, *row or (1,)), row)
-        return stacked(list(np.moveaxis(frames, 1, 0)), history)
+        return stack_history(list(np.moveaxis(frames, 1, 0)), history)
 
 
 def gather_episodes(source: WalkedWorld | EpisodeSource, seed: int) -> HeldOut:
@@ -77,7 +77,7 @@ def walk(source: WalkedWorld, seed: int) -> EpisodeArrays:
         actions = np.empty((*states.shape[:2], 0), np.float32)  # nothing is known of what moved the arm
     flat = states.reshape(-1, states.shape[-1])
     pictures = world.observe(flat[:1]).dtype == np.uint8  # numbers are cheap, and a sum's bits depend on the others
-    seen = DrawnColumn(world.observe, flat) if pictures else world.observe(flat)
+    seen = RenderedColumn(world.observe, flat) if pictures else world.observe(flat)
     columns = {"seen": seen, "action": actions.reshape(len(flat), -1), "state": flat}
     return EpisodeArrays(columns, np.full(len(states), states.shape[1]))
 

@@ -15,7 +15,7 @@ from workflows.plan.small import Steered, all_seeing, recipe, run
 from jepatlas.core.config import to_plain
 from jepatlas.core.linear import least_squares, r2
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.data import RandomPolicy, collect, stacked
+from jepatlas.data import RandomPolicy, collect, stack_history
 from jepatlas.nn import MLPConfig, ResidualDynamicsConfig
 from jepatlas.planning import MPPIConfig
 from jepatlas.recipes import EpisodeSource, Predictive, gather_episodes
@@ -119,7 +119,7 @@ def test_an_agent_that_drives_keeps_what_it_saw(stride: int):
     seen = [world.observe(driven.states[:, t]) for t in range(0, driven.states.shape[1], stride)]
     assert len(shown) == 1 + len(seen) > 3
     for t, given in enumerate(shown[1:]):
-        assert np.array_equal(given, stacked(seen[: t + 1], 3))
+        assert np.array_equal(given, stack_history(seen[: t + 1], 3))
 
 
 def test_a_run_from_before_there_was_a_history_is_still_the_same(tmp_path: Path):

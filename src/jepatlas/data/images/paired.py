@@ -14,8 +14,8 @@ from torch import Tensor
 
 from jepatlas.core.contracts import Batches
 from jepatlas.core.records import PairedCrops
+from jepatlas.data.batches import process_rows
 from jepatlas.data.images.stream import ImageStream
-from jepatlas.data.shares import own_rows
 
 __all__ = ["PairedStream"]
 
@@ -35,5 +35,5 @@ class PairedStream:
 
     def _told(self, told: np.ndarray, step: int) -> Tensor:
         stream = self.shared[0]
-        rows = stream.rows_of(step)[own_rows(stream.batch_size, stream.rank, stream.world_size)]
+        rows = stream.rows_of(step)[process_rows(stream.batch_size, stream.rank, stream.world_size)]
         return torch.from_numpy(told[rows]).to(stream.device)

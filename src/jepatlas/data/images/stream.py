@@ -17,11 +17,11 @@ from torch import Tensor
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Crops
 from jepatlas.core.seeding import numpy_generator
+from jepatlas.data.batches import check_batch_split, process_rows
 from jepatlas.data.images.augment import augment, colour
 from jepatlas.data.images.crops import CropPlan
 from jepatlas.data.images.pipelines import Pipeline, draw
 from jepatlas.data.images.shuffles import Shuffle
-from jepatlas.data.shares import check_share, own_rows
 
 __all__ = ["ImageStream"]
 
@@ -45,7 +45,7 @@ class ImageStream:
     world_size: int = 1
 
     def __post_init__(self) -> None:
-        check_share(self.batch_size, self.rank, self.world_size)
+        check_batch_split(self.batch_size, self.rank, self.world_size)
         colour(self.images[:0])  # what is wrong with the images is said before the first step
         if self.batch_size > self.count:
             raise InputError(
@@ -59,7 +59,7 @@ class ImageStream:
         return len(self._chosen)
 
     def __call__(self, step: int) -> Crops:
-        mine = own_rows(self.batch_size, self.rank, self.world_size)
+        mine = process_rows(self.batch_size, self.rank, self.world_size)
         rows = self.rows_of(step)[mine]
         given = colour(np.asarray(self.images[rows]))
         given = given if self.shuffle is None else self.shuffle(given, rows)

@@ -34,7 +34,7 @@ class PlanningAgent:
     energy: Energy  # (…, d), (…, d) → (…)
     action_dim: int  # of one step of the world
     stride: int = 1  # steps of the world that are planned as one
-    history: int = 1  # frames that are seen together, as `stacked` puts them
+    history: int = 1  # frames that are seen together, as `stack_history` puts them
     linear: LinearLatent | None = None  # what moves its latents as matrices, for LQR
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from jepatlas.core.contracts import Cost
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.data import RandomPolicy, stacked
+from jepatlas.data import RandomPolicy, stack_history
 from jepatlas.planning import (
     ActionBox,
     LatentCost,
@@ -106,7 +106,7 @@ class _Course:
         self.steps = np.zeros(len(self.done), dtype=int)
         self.goal = agent.see(world.observe(tasks.goals))
         self.seen = deque([world.observe(tasks.starts)], maxlen=agent.history)
-        self.here = agent.see(stacked([*self.seen], agent.history))
+        self.here = agent.see(stack_history([*self.seen], agent.history))
         self.energies = [self._energy()]
 
     def info(self) -> Mapping[str, Tensor]:
@@ -116,7 +116,7 @@ class _Course:
         for action in actions.double().numpy().reshape(len(actions), self.agent.stride, -1).swapaxes(0, 1):
             self._move(action)
         self.seen.append(self.world.observe(self.states[-1]))
-        self.here = self.agent.see(stacked([*self.seen], self.agent.history))
+        self.here = self.agent.see(stack_history([*self.seen], self.agent.history))
         self.energies[-1] = self._energy()
         return self.info()
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from jepatlas.core.errors import InputError
-from jepatlas.data import EpisodeFile, RandomPolicy, stacked
+from jepatlas.data import EpisodeFile, RandomPolicy, stack_history
 from jepatlas.recipes import (
     AnyActionWorld,
     HeldOut,
@@ -61,8 +61,8 @@ class TrainedModel:
     def encode(self, observations: np.ndarray) -> Tensor:
         """Observations as a world gives them, pictures with channels last: (b, …) → (b, d).
 
-        Where several frames are seen together, these are as `stacked` puts them, (b, …, m c); a frame alone, such as
-        the picture of a goal, has been there all the time.
+        With a history, frames are stacked by `stack_history`, (b, …, m c); a single frame, such as
+        the image of a goal, is repeated.
         """
         parts = [self._encode(observations[i : i + ROWS]) for i in _starts(len(observations))]
         return torch.cat(parts)
@@ -77,7 +77,7 @@ class TrainedModel:
     def _encode(self, observations: np.ndarray) -> Tensor:
         channels = self.data.shape[0]
         alone = self.recipe.history > 1 and observations.shape[-1] == channels
-        given = stacked([observations], self.recipe.history) if alone else observations
+        given = stack_history([observations], self.recipe.history) if alone else observations
         return self.objective.encode(_for_network(given))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.core.errors import InputError
-from jepatlas.data import seen_shape
+from jepatlas.data import network_shape
 from jepatlas.recipes import AnyActionWorld
 from jepatlas.workflows.plan.models import TrainedModel
 from jepatlas.worlds import FlatWorld
@@ -56,7 +56,7 @@ def place_of(model: TrainedModel, given: AnyActionWorld | None, run: str) -> Pla
 def refuse_other_sight(model: TrainedModel, world: AnyActionWorld) -> None:
     """Refuse a world that is not seen in the shape that the model takes."""
     one, expected = world.observe(world.states(1, np.random.default_rng(0))), model.data.shape
-    if (seen := seen_shape(one.shape[1:])) != expected:
+    if (seen := network_shape(one.shape[1:])) != expected:
         raise InputError(
             f"The run sees observations of the shape {expected}, but the world '{world.kind}' gives {seen}. Plan in a "
             "world that is seen as the one it was trained on."

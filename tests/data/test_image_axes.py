@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.data import EpisodeArrays, WindowStream, channels_last, for_networks, seen_shape
+from jepatlas.data import EpisodeArrays, WindowStream, channels_last, network_shape
+from jepatlas.data.image_axes import channels_first
 
 FIRST = [(3, 64, 64), (1, 28, 28), (4, 32, 48), (12, 64, 64), (2, 20, 30)]
 LAST = [(64, 64, 3), (28, 28, 1), (32, 48, 4), (8, 8, 12), (5, 4, 3), (2, 64, 3), (3, 64, 3), (3, 3, 64), (9, 7, 9)]
@@ -15,22 +16,22 @@ LAST = [(64, 64, 3), (28, 28, 1), (32, 48, 4), (8, 8, 12), (5, 4, 3), (2, 64, 3)
 @pytest.mark.parametrize("row", FIRST)
 def test_channels_that_come_first_are_found(row: tuple[int, ...]):
     rows = np.arange(2 * np.prod(row)).reshape(2, *row)
-    assert seen_shape(row) == row and np.array_equal(for_networks(torch.from_numpy(rows), row).numpy(), rows)
+    assert network_shape(row) == row and np.array_equal(channels_first(torch.from_numpy(rows), row).numpy(), rows)
     assert np.array_equal(channels_last(rows, row), rows.transpose(0, 2, 3, 1))
 
 
 @pytest.mark.parametrize("row", LAST)
 def test_any_number_of_channels_may_come_last(row: tuple[int, ...]):
     rows = np.arange(2 * np.prod(row)).reshape(2, *row)
-    assert seen_shape(row) == (row[2], row[0], row[1]) and channels_last(rows, row) is rows
-    assert np.array_equal(for_networks(torch.from_numpy(rows), row).numpy(), rows.transpose(0, 3, 1, 2))
+    assert network_shape(row) == (row[2], row[0], row[1]) and channels_last(rows, row) is rows
+    assert np.array_equal(channels_first(torch.from_numpy(rows), row).numpy(), rows.transpose(0, 3, 1, 2))
 
 
 @pytest.mark.parametrize("row", [(), (5,), (3, 6)])
 def test_what_is_no_picture_is_let_be(row: tuple[int, ...]):
     rows = np.zeros((2, *row))
-    assert seen_shape(row) == (row or (1,)) and channels_last(rows, row) is rows
-    assert for_networks(torch.from_numpy(rows), row).shape == (2, *row)
+    assert network_shape(row) == (row or (1,)) and channels_last(rows, row) is rows
+    assert channels_first(torch.from_numpy(rows), row).shape == (2, *row)
 
 
 @pytest.mark.parametrize("channels", [1, 3, 4, 6])
