@@ -18,12 +18,13 @@ from jepatlas.alignment.stress import Protocol
 from jepatlas.cli.options import console_for, emit, parse, progress_bar, say, verdict_table
 from jepatlas.cli.pairing import Pairing
 from jepatlas.core.errors import InputError
+from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Record
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.reporting import write_report
 from jepatlas.workflows.align import Alignment, Evidence, MapKind, Matched, Study, align, match, read_latents, stress
 from jepatlas.workflows.align.controls import PCA, RANDOM, UNTRAINED, rivals_of
-from jepatlas.workflows.align.evidence import LIMIT, MAIN
+from jepatlas.workflows.align.evidence import MAIN
 from jepatlas.workflows.align.marked import HALF, marked_split
 
 CONTROLS = {PCA: "PCA of raw input", UNTRAINED: "the same, untrained", RANDOM: "random net on raw"}
@@ -73,7 +74,7 @@ class Align(Pairing):
     """How often pairs are shuffled; p-values cannot be below 1 / (permutations + 1), and 5% decides: at least 19."""
     rows: int = 500
     """Held-out rows at most that are measured: many metrics compare every row with every other one."""
-    limit: float = LIMIT
+    limit: float = CONDITION_LIMIT
     """Condition number above which the map's inverse leaves directions out; it brings the target into the source's
     coordinates (metrics with *)."""
     umap: bool = False

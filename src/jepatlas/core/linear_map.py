@@ -1,7 +1,4 @@
-"""A fitted linear map between the latents of two models: what every fit of one gives, and what others are carried by.
-
-This module does not import torch.
-"""
+"""Fitted affine maps between latent spaces. This module does not import torch."""
 
 from __future__ import annotations
 
@@ -15,7 +12,13 @@ from safetensors import SafetensorError
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
 
-__all__ = ["LinearMap"]
+__all__ = ["CONDITION_LIMIT", "LinearMap"]
+
+CONDITION_LIMIT = 100.0
+"""Default condition number above which the inverse of a fitted map is truncated.
+
+Beyond it, errors of a percent in the latents would become as large as the latents themselves.
+"""
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,8 @@ class LinearMap:
     def invert(self, limit: float | None = None) -> LinearMap:
         """The inverse, or the pseudo-inverse where W is not square or not of full rank.
 
-        Where W's condition number is above `limit`, singular values below σ_max / limit are left out: what the map
-        hardly carries is not blown up on the way back.
+        If W's condition number exceeds `limit`, singular values below σ_max / limit are dropped, so that noise in
+        directions that the map hardly carries is not amplified. None drops only those at rounding level.
         """
         least = max(self.weight.shape) * np.finfo(np.float64).eps if limit is None else 1 / limit
         back = np.linalg.pinv(self.weight, rcond=least)

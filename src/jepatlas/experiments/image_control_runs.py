@@ -16,6 +16,7 @@ from jepatlas.alignment.similarity import METRICS
 from jepatlas.alignment.splits import split_rows
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, r2
+from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Direction, Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data.images import MultiViewTable
@@ -24,7 +25,6 @@ __all__ = ["DIRECTIONS", "VARIABLE", "data_folder", "run", "view_pairs"]
 
 VARIABLE = "JEPATLAS_DATA"
 DIRECTIONS: dict[str, Direction] = {"r2": "higher", "r2_raw": "higher", "dsc": "higher", "nos_10": "lower"}
-LIMIT = 100.0  # τ, above which an inverse is truncated; the preprint names none
 
 Statistic = Callable[[np.ndarray, np.ndarray], Mapping[str, float]]
 
@@ -100,7 +100,7 @@ def _statistic(a: np.ndarray, b: np.ndarray, groups: np.ndarray, split: Split) -
     """
     fit, score = split
     fitted, raw = (
-        RidgeMap(standardise=standardise, condition_limit=LIMIT).fit(a[fit], b[fit], groups=groups[fit])
+        RidgeMap(standardise=standardise, condition_limit=CONDITION_LIMIT).fit(a[fit], b[fit], groups=groups[fit])
         for standardise in (True, False)
     )
     x_scale, y_scale = fitted.map_.x_scale, fitted.map_.y_scale

@@ -16,7 +16,7 @@ from jepatlas.alignment.probes.probe import LinearProbe
 from jepatlas.alignment.probes.report import MigrationReport, migration_report
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, hold_out, least_squares
-from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -38,7 +38,7 @@ def test_logits_are_those_of_the_source_probe_on_translated_latents(classes, wid
     probe = random_probe(rng, classes, width)
     translation = random_map(rng, rng.standard_normal((width + wider, width)) + 3 * np.eye(width + wider, width))
     b = 5 * rng.standard_normal((20, width + wider))
-    expected = probe.logits(translation.invert(1e6).apply(b))
+    expected = probe.logits(translation.invert(CONDITION_LIMIT).apply(b))
     np.testing.assert_allclose(migrate(probe, translation).logits(b), expected, atol=1e-6, rtol=1e-6)
     a = rng.standard_normal((20, width))  # and on latents that the map itself made, those of the source
     np.testing.assert_allclose(migrate(probe, translation).logits(translation.apply(a)), probe.logits(a), atol=1e-6)
@@ -86,7 +86,7 @@ def test_what_is_lost_is_the_variance_of_logits_between_a_latent_and_its_return(
         return logits - logits.mean(1, keepdims=True)
 
     expected = np.var(decisive(a) - decisive(returned), axis=0).sum() / np.var(decisive(a), axis=0).sum()
-    found = support(probe, translation, latents=a)
+    found = support(probe, translation, limit=1e6, latents=a)
     assert found.lost == pytest.approx(expected, abs=1e-8)
     assert found.carried == rank and found.truncated == width - rank
     white = translation.x_mean + translation.x_scale * rng.standard_normal((20_000, width))

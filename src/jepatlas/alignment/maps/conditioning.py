@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jepatlas.alignment.maps.map_verdicts import map_verdicts
-from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.linear_moments import live_directions
 from jepatlas.core.pair_moments import PairMoments
 from jepatlas.core.records import Verdict
@@ -58,7 +58,7 @@ class Conditioning:
     limit: float
 
     @classmethod
-    def of(cls, fitted: LinearMap, moments: PairMoments | None = None, limit: float = 1e6) -> Conditioning:
+    def of(cls, fitted: LinearMap, moments: PairMoments | None = None, limit: float = CONDITION_LIMIT) -> Conditioning:
         raw = fitted.raw_weight
         sigma, raw_sigma = (np.linalg.svd(weight, compute_uv=False) for weight in (fitted.weight, raw))
         rank = carried_rank(fitted, sigma, moments)

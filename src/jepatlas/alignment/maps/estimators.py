@@ -32,13 +32,11 @@ from jepatlas.alignment.maps.robust import trust
 from jepatlas.alignment.splits import group_labels
 from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
-from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.linear_moments import fit_between, least_squares_of, procrustes_of, ridge_of
 from jepatlas.core.pair_moments import PairMoments, Products
 
 __all__ = ["LeastSquaresMap", "ProcrustesMap", "RidgeMap", "RobustMap"]
-
-_LIMIT = 1e6
 
 
 class LeastSquaresMap(StreamedMap):
@@ -49,7 +47,7 @@ class LeastSquaresMap(StreamedMap):
         *,
         offset: bool = True,
         standardise: bool = False,
-        condition_limit: float = _LIMIT,
+        condition_limit: float = CONDITION_LIMIT,
         products: Products = "float64",
     ) -> None:
         self.offset, self.standardise = offset, standardise
@@ -72,7 +70,7 @@ class ProcrustesMap(StreamedMap):
         scaled: bool = False,
         offset: bool = True,
         standardise: bool = False,
-        condition_limit: float = _LIMIT,
+        condition_limit: float = CONDITION_LIMIT,
         products: Products = "float64",
     ) -> None:
         self.scaled, self.offset, self.standardise = scaled, offset, standardise
@@ -96,7 +94,7 @@ class RidgeMap(StreamedMap):
         *,
         offset: bool = True,
         standardise: bool = False,
-        condition_limit: float = _LIMIT,
+        condition_limit: float = CONDITION_LIMIT,
         products: Products = "float64",
         random_state: int = 0,
     ) -> None:

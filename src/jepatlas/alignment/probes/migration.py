@@ -23,13 +23,11 @@ from jepatlas.alignment.maps.conditioning import carried_rank
 from jepatlas.alignment.probes.probe import LinearProbe
 from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
-from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.pair_moments import PairMoments
 
-__all__ = ["LIMIT", "LOST", "Support", "check_widths", "migrate", "migrate_back", "support"]
+__all__ = ["LOST", "Support", "check_widths", "migrate", "migrate_back", "support"]
 
-LIMIT = 1e6
-"""Directions that a map carries less than σ_max / LIMIT are taken for rounding: float32 latents have seven digits."""
 LOST = 0.5
 """Share of the logits' variance from which on a migrated probe says more about the map than about the input."""
 
@@ -52,7 +50,7 @@ class Support:
 
 
 def support(
-    probe: LinearProbe, translation: LinearMap, *, limit: float = LIMIT, latents: np.ndarray | None = None
+    probe: LinearProbe, translation: LinearMap, *, limit: float = CONDITION_LIMIT, latents: np.ndarray | None = None
 ) -> Support:
     """Measured on source latents where there are any; else all directions of the map's coordinates vary alike."""
     check_widths(probe, translation)
@@ -86,7 +84,7 @@ def migrate(
     probe: LinearProbe,
     translation: LinearMap,
     *,
-    limit: float = LIMIT,
+    limit: float = CONDITION_LIMIT,
     latents: np.ndarray | None = None,
     most_lost: float = LOST,
 ) -> LinearProbe:

@@ -13,12 +13,12 @@ import numpy as np
 from jepatlas.alignment.nulls import half_sample_intervals
 from jepatlas.alignment.paired import paired
 from jepatlas.alignment.probes.distillation import distil
-from jepatlas.alignment.probes.migration import LIMIT, Support, check_widths, migrate, migrate_back, support
+from jepatlas.alignment.probes.migration import Support, check_widths, migrate, migrate_back, support
 from jepatlas.alignment.probes.probe import LinearProbe, check_classes
 from jepatlas.alignment.splits import group_labels
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
-from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.records import Estimate, Verdict
 
 __all__ = ["MigrationReport", "migration_report"]
@@ -168,7 +168,7 @@ def migration_report(
     *,
     split: Split,
     rng: np.random.Generator,
-    limit: float = LIMIT,
+    limit: float = CONDITION_LIMIT,
     back: LinearMap | None = None,
     groups: np.ndarray | None = None,
     distilled: np.ndarray | None = None,

@@ -13,7 +13,7 @@ from jepatlas.cli.migrate.models import keep, read_models, tell
 from jepatlas.cli.options import console_for, emit, parse, say
 from jepatlas.cli.pairing import Pairing
 from jepatlas.core.errors import InputError
-from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.workflows.align import MapKind, Migration, Through, migrate_between
 
 
@@ -51,7 +51,7 @@ class Probe(Pairing):
     through: Through | None = None
     """The way from B's latents to what the probe reads: a map B → A fitted on the same rows, or the inverse of the map
     A → B, which blows up what that map shrinks. By default backwards; a saved --map has only its inverse."""
-    limit: float = 100.0
+    limit: float = CONDITION_LIMIT
     """Of an inverse: directions that the map carries less than 1/limit of the most are not carried back."""
     share: float | None = None
     """Share of the rows (groups, time blocks) that is held out; by default what the files mark as held, or half."""

@@ -21,13 +21,13 @@ from jepatlas.alignment.maps import LeastSquaresMap, ProcrustesMap, RidgeMap
 from jepatlas.alignment.nulls import half_sample_intervals, permutation_null
 from jepatlas.alignment.similarity import NEIGHBOURS, cka_debiased, dsc, neighbour_overlap, nos
 from jepatlas.core.linear import r2, subsample
+from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Direction, Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.experiment import Scale
 from jepatlas.experiments.social.charts import CONTROLS, Met, charts_of, leading
-from jepatlas.workflows.align.evidence import LIMIT  # τ, above which the inverse is truncated; the preprint names none
 
-__all__ = ["EFFORT", "LIMIT", "Effort", "Translation", "measured", "translate"]
+__all__ = ["EFFORT", "Effort", "Translation", "measured", "translate"]
 
 DIRECTIONS: dict[str, Direction] = {
     "r2": "higher",
@@ -86,7 +86,7 @@ def translate(met: Met, a: np.ndarray, b: np.ndarray, rows: int, fit: np.ndarray
     fit, held = met.split.fit if fit is None else fit, met.split.score
     score = subsample(held, rows)
     fitted, plain = (
-        RidgeMap(standardise=standardise, condition_limit=LIMIT).fit(a[fit], b[fit], groups=met.groups[fit])
+        RidgeMap(standardise=standardise, condition_limit=CONDITION_LIMIT).fit(a[fit], b[fit], groups=met.groups[fit])
         for standardise in (True, False)
     )
     x_scale, y_scale = (np.where(scale > 0, scale, 1.0) for scale in (fitted.map_.x_scale, fitted.map_.y_scale))

@@ -20,10 +20,10 @@ import numpy as np
 from jepatlas.alignment.maps import RidgeMap
 from jepatlas.alignment.probes import LinearProbe, migration_report
 from jepatlas.core.linear import Split, hold_out
+from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.social.measures import LIMIT
 from jepatlas.experiments.tables import cell, over_seeds, plain
 from jepatlas.workflows.vision import Seeing
 
@@ -67,7 +67,7 @@ def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> t
         split=split,
         rng=rng,
         groups=groups,
-        limit=LIMIT,
+        limit=CONDITION_LIMIT,
         back=back,
         distilled=paired,
         replicates=replicates,

@@ -13,11 +13,11 @@ from jepatlas.alignment.nulls import ENOUGH
 from jepatlas.alignment.splits import group_labels
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, subsample
-from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 
-__all__ = ["BRIEF", "LIMIT", "MAIN", "Carries", "Evidence", "Fit", "Study", "gather"]
+__all__ = ["BRIEF", "MAIN", "Carries", "Evidence", "Fit", "Study", "gather"]
 
 
 class Carries(Protocol):
@@ -49,8 +49,6 @@ FEWEST = 4
 """Rows that every measure can be taken of."""
 
 LEVEL = 0.05
-LIMIT = 100.0
-"""Beyond it the inverse of a map shows noise: errors of a percent become as large as latents."""
 FEWEST_GROUPS = 5
 """Of 4 groups there are 24 orders: of 99 random ones the true order is four, and p is above the level."""
 
@@ -68,7 +66,7 @@ class Study:
     replicates: int = 100
     rows: int = 500
     """Held-out rows at most: many metrics compare every row with every other one."""
-    limit: float = LIMIT
+    limit: float = CONDITION_LIMIT
     """Of the condition number, above which the map's inverse leaves directions out."""
     advance: Callable[[], object] = lambda: None
     """Called after each of the `rounds` of measurements, for a progress bar."""
