@@ -13,7 +13,8 @@ from torch import Tensor
 
 from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import LeJEPA, SIGReg, SIGRegConfig, draw_slices
-from jepatlas.objectives.sigreg import SPREAD, Design, sigreg
+from jepatlas.objectives.objective_configs import Design
+from jepatlas.objectives.sigreg import SPREAD, sigreg
 
 DESIGNS: tuple[Design, ...] = ("random", "low-discrepancy")
 

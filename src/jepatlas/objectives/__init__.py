@@ -7,15 +7,28 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from jepatlas.objectives.covariance import CovarianceConfig, CovarianceWhitening
-    from jepatlas.objectives.infonce import AnInfoNCE, InfoNCE, InfoNCEConfig
-    from jepatlas.objectives.lejepa import LeJEPA, LeJEPAConfig
+    from jepatlas.objectives.covariance import CovarianceWhitening
+    from jepatlas.objectives.infonce import AnInfoNCE, InfoNCE
+    from jepatlas.objectives.lejepa import LeJEPA
+    from jepatlas.objectives.objective_configs import (
+        AnyShaping,
+        Contrastive,
+        CovarianceConfig,
+        InfoNCEConfig,
+        LeJEPAConfig,
+        Regressive,
+        SIGRegConfig,
+        SIGRegShaping,
+        VCRegShaping,
+        VICRegConfig,
+        WhiteningConfig,
+        WorldModelConfig,
+    )
     from jepatlas.objectives.pairwise import PairObjective, Parts
-    from jepatlas.objectives.shaping import AnyShaping, Contrastive, Regressive, SIGRegShaping, VCRegShaping
-    from jepatlas.objectives.sigreg import SIGReg, SIGRegConfig, draw_slices
-    from jepatlas.objectives.vicreg import VICReg, VICRegConfig
-    from jepatlas.objectives.whitening import ExactWhitening, WhiteningConfig
-    from jepatlas.objectives.world_model import WorldModel, WorldModelConfig, WorldModelParts
+    from jepatlas.objectives.sigreg import SIGReg, draw_slices
+    from jepatlas.objectives.vicreg import VICReg
+    from jepatlas.objectives.whitening import ExactWhitening
+    from jepatlas.objectives.world_model import WorldModel, WorldModelParts
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 

@@ -6,34 +6,16 @@ enough where the world is Gaussian. The paper's own VICReg is in `vicreg.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss
 from jepatlas.core.stats import batch_covariance
 from jepatlas.objectives.lejepa import invariance
-from jepatlas.objectives.pairwise import PairObjective, Parts
+from jepatlas.objectives.objective_configs import CovarianceConfig
+from jepatlas.objectives.pairwise import PairObjective
 
-__all__ = ["CovarianceConfig", "CovarianceWhitening", "covariance_gap"]
-
-
-@dataclass(frozen=True)
-class CovarianceConfig:
-    kind: ClassVar[str] = "covariance"
-
-    weight: float = 0.5
-    """λ, the weight of the covariance term; 1 − λ goes to the invariance."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise InputError(f"λ must be in [0, 1], but {self.weight} was given.")
-
-    def build(self, parts: Parts) -> CovarianceWhitening:
-        return CovarianceWhitening(parts.encoder, self, parts.projector)
+__all__ = ["CovarianceWhitening", "covariance_gap"]
 
 
 class CovarianceWhitening(PairObjective):

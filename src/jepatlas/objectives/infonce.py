@@ -17,25 +17,21 @@ latents that may correlate, it stretches the sum of two and shrinks their differ
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.config import check_literals
 from jepatlas.core.distributed import gather_rows
-from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss
 from jepatlas.core.stats import batch_covariance
-from jepatlas.objectives.pairwise import PairObjective, Parts
+from jepatlas.objectives.objective_configs import InfoNCEConfig
+from jepatlas.objectives.pairwise import PairObjective
 from jepatlas.objectives.whitening import whiten
 
 __all__ = [
     "AnInfoNCE",
     "InfoNCE",
-    "InfoNCEConfig",
     "anisotropic_similarity",
     "contrast",
     "cosine_similarity",
@@ -43,36 +39,6 @@ __all__ = [
 ]
 
 EPSILON = 1e-6  # on the diagonal of the covariance before it is inverted
-
-
-@dataclass(frozen=True)
-class InfoNCEConfig:
-    kind: ClassVar[str] = "infonce"
-
-    kernel: Literal["gaussian", "cosine", "anisotropic"] = "gaussian"
-    """How two latents are compared. Cosine leaves their length free, anisotropic gives each dimension a width."""
-    width: float = 1.0
-    """σ: the kernel's width, or the temperature of the cosine; its first value where it is learned."""
-    adaptive: bool = False
-    """Learn σ with the rest."""
-    dose: float | None = None
-    """Of the anisotropic kernel: from 0, one width for all dimensions, to 1, each its own; 1 where not given."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        if not 0 < self.width < math.inf:
-            raise InputError(f"The kernel width must be positive and finite, but {self.width} was given.")
-        if self.dose is not None and self.kernel != "anisotropic":
-            raise InputError(f"A dose belongs to the anisotropic kernel; the {self.kernel} one has a single width.")
-        if self.dose is not None and not 0 <= self.dose <= 1:
-            raise InputError(f"The dose of anisotropy lies between 0 and 1, but {self.dose} was given.")
-
-    def build(self, parts: Parts) -> InfoNCE | AnInfoNCE:
-        if self.kernel != "anisotropic":
-            return InfoNCE(parts.encoder, self, parts.projector)
-        if parts.projector is not None:
-            raise InputError("The anisotropic kernel gives widths to the latents themselves: leave the projector out.")
-        return AnInfoNCE(parts.encoder, parts.dim, self)
 
 
 class InfoNCE(PairObjective):

@@ -9,39 +9,14 @@ Reference: "LeJEPA: Provable and Scalable Self-Supervised Learning Without the H
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
-
 from torch import Tensor, nn
 
-from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss
-from jepatlas.objectives.pairwise import PairObjective, Parts
-from jepatlas.objectives.sigreg import SIGReg, SIGRegConfig
+from jepatlas.objectives.objective_configs import LeJEPAConfig
+from jepatlas.objectives.pairwise import PairObjective
+from jepatlas.objectives.sigreg import SIGReg
 
-__all__ = ["LeJEPA", "LeJEPAConfig", "invariance"]
-
-
-@dataclass(frozen=True)
-class LeJEPAConfig:
-    kind: ClassVar[str] = "lejepa"
-
-    weight: float = 0.01
-    """λ, the weight of SIGReg. 0 is alignment alone, 1 (convex) is SIGReg alone."""
-    form: Literal["convex", "additive"] = "convex"
-    """(1 − λ)·invariance + λ·SIGReg, or invariance + λ·SIGReg."""
-    sigreg: SIGRegConfig = field(default_factory=SIGRegConfig)
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        if not 0 <= self.weight < math.inf or (self.form == "convex" and self.weight > 1):
-            allowed = "in [0, 1]" if self.form == "convex" else "finite and not negative"
-            raise InputError(f"λ must be {allowed} in the {self.form} form, but {self.weight} was given.")
-
-    def build(self, parts: Parts) -> LeJEPA:
-        return LeJEPA(parts.encoder, self, parts.projector, parts.seed)
+__all__ = ["LeJEPA", "invariance"]
 
 
 class LeJEPA(PairObjective):

@@ -9,53 +9,22 @@ Reference: "LeJEPA: Provable and Scalable Self-Supervised Learning Without the H
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Generator, Tensor
 
-from jepatlas.core.config import check_literals
 from jepatlas.core.distributed import mean_over_processes
-from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import torch_generator
 from jepatlas.core.stats import epps_pulley, epps_pulley_null
+from jepatlas.objectives.objective_configs import Design, SIGRegConfig
 
-__all__ = ["SIGReg", "SIGRegConfig", "draw_slices", "sigreg"]
+__all__ = ["SIGReg", "draw_slices", "sigreg"]
 
-Design = Literal["random", "low-discrepancy"]
 
 # Evenly spread slices are drawn up to this dimension. Measured with 32 of them: the variance of the statistic from draw
 # to draw is 2.2 times smaller than with independent ones in 8 dimensions, 1.5 times in 16, and no smaller from 20 on;
 # a Sobol sequence takes 0.5 ms in 16 dimensions and 90 in 1024, independent slices 0.02 and 0.2; and it ends at 21,201.
 SPREAD = 16
-
-
-@dataclass(frozen=True)
-class SIGRegConfig:
-    """The choices on which implementations differ; each is named here."""
-
-    slices: int = 32
-    """Directions that the latents are projected on."""
-    design: Design = "low-discrepancy"
-    """Independent directions, or evenly spread ones: fewer are needed then, but only up to 16 dimensions. Above that
-    the directions are independent in either case."""
-    fresh: bool = True
-    """Draw new slices at every step, or keep those of step 0."""
-    knots: int = 17
-    """Points of the characteristic function, from 0 to `limit`."""
-    limit: float = 3.0
-    """Largest frequency that is compared."""
-    views: Literal["each", "pooled"] = "each"
-    """Hold each view against the Gaussian and average, or both views pooled."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        if not (self.slices >= 1 and self.knots >= 2 and 0 < self.limit < math.inf):
-            raise InputError(
-                "SIGReg needs slices >= 1, knots >= 2 and a finite limit > 0, "
-                f"but {self.slices}, {self.knots} and {self.limit} were given."
-            )
 
 
 class SIGReg:

@@ -9,44 +9,16 @@ Reference: "VICReg: Variance-Invariance-Covariance Regularization for Self-Super
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss
 from jepatlas.core.stats import batch_covariance
-from jepatlas.objectives.pairwise import PairObjective, Parts
+from jepatlas.objectives.objective_configs import VICRegConfig
+from jepatlas.objectives.pairwise import PairObjective
 
-__all__ = ["VICReg", "VICRegConfig", "decorrelation", "variance_hinge"]
-
-
-@dataclass(frozen=True)
-class VICRegConfig:
-    kind: ClassVar[str] = "vicreg"
-
-    invariance: float = 25.0
-    """λ, the weight of the mean squared difference of the views."""
-    variance: float = 25.0
-    """μ, the weight of the hinge on standard deviations."""
-    covariance: float = 1.0
-    """ν, the weight of the squared off-diagonal covariances."""
-    target: float = 1.0
-    """γ, the standard deviation below which the hinge acts."""
-    epsilon: float = 1e-4
-    """ε, under the root of the variance."""
-
-    def __post_init__(self) -> None:
-        for name in ("invariance", "variance", "covariance", "target", "epsilon"):
-            if not 0 <= (value := getattr(self, name)) < math.inf:
-                raise InputError(f"VICReg's {name} must be finite and not negative, but {value} was given.")
-
-    def build(self, parts: Parts) -> VICReg:
-        return VICReg(parts.encoder, self, parts.projector)
+__all__ = ["VICReg", "decorrelation", "variance_hinge"]
 
 
 class VICReg(PairObjective):

@@ -8,43 +8,17 @@ Reference: "Whitening for Self-Supervised Representation Learning".
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss
 from jepatlas.core.stats import batch_covariance
 from jepatlas.nn.ema import ema_update
 from jepatlas.objectives.lejepa import invariance
-from jepatlas.objectives.pairwise import PairObjective, Parts, at_least_float32
+from jepatlas.objectives.objective_configs import WhiteningConfig
+from jepatlas.objectives.pairwise import PairObjective, at_least_float32
 
-__all__ = ["ExactWhitening", "WhiteningConfig", "whiten"]
-
-
-@dataclass(frozen=True)
-class WhiteningConfig:
-    kind: ClassVar[str] = "whitening"
-
-    momentum: float = 0.99
-    """How slowly the running mean and covariance follow those of the batches."""
-    epsilon: float = 1e-6
-    """Added to the diagonal of the covariance before it is inverted."""
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.momentum < 1 and 0 <= self.epsilon < math.inf):
-            raise InputError(
-                "Whitening needs a momentum in [0, 1) and a finite epsilon >= 0, "
-                f"but {self.momentum} and {self.epsilon} were given."
-            )
-
-    def build(self, parts: Parts) -> ExactWhitening:
-        if parts.projector is not None:
-            raise InputError("Exact whitening acts on the latents themselves: leave the projector out.")
-        return ExactWhitening(parts.encoder, parts.dim, self)
+__all__ = ["ExactWhitening", "whiten"]
 
 
 class ExactWhitening(PairObjective):

@@ -14,56 +14,23 @@ Architecture from Pixels". Energies that shape the encoder: "Value-guided action
 from __future__ import annotations
 
 import copy
-import math
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jepatlas.core.arrays import check_latents
-from jepatlas.core.config import check_literals
 from jepatlas.core.contracts import Dynamics
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Steps, Windows
 from jepatlas.core.seeding import torch_generator
 from jepatlas.nn.ema import ema_network
+from jepatlas.objectives.objective_configs import WorldModelConfig
 from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.shaping import AnyShaping, SIGRegShaping
 
-__all__ = ["WorldModel", "WorldModelConfig", "WorldModelParts"]
-
-Reach = Literal["joint", "separate"]
-
-
-@dataclass(frozen=True)
-class WorldModelConfig:
-    kind: ClassVar[str] = "world-model"
-
-    shaping: AnyShaping | None = field(default_factory=SIGRegShaping)
-    """What gives the latents their shape; none where an average or an energy is to."""
-    prediction: Reach = "joint"
-    """Whether the prediction error shapes the encoder, or only trains the dynamics."""
-    average: float | None = None
-    """Decay of a moving average of the encoder that is predicted; the encoder itself where not given."""
-    inverse: float = 0.0
-    """Weight of inverse dynamics: the action between two latents is to be read off them."""
-    energy: Reach = "joint"
-    """Whether an energy, where one is learned, shapes the encoder."""
-    energy_weight: float = 1.0
-    """Weight of the energy's own loss."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        if self.average is not None and not 0 <= self.average < 1:
-            raise InputError(f"average is a decay, at least 0 and below 1, but {self.average} was given.")
-        for name in ("inverse", "energy_weight"):
-            if not 0 <= (value := getattr(self, name)) < math.inf:
-                raise InputError(f"{name} must be finite and not negative, but {value} was given.")
-
-    def build(self, parts: WorldModelParts) -> WorldModel:
-        return WorldModel(parts, self)
+__all__ = ["WorldModel", "WorldModelParts"]
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,7 @@ from torch import Tensor
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import CropKind, Crops, Loss
 from jepatlas.core.stats import epps_pulley_null
-from jepatlas.objectives.lejepa import LeJEPAConfig
-from jepatlas.objectives.shaping import SIGRegShaping
-from jepatlas.objectives.sigreg import SIGRegConfig
+from jepatlas.objectives.objective_configs import LeJEPAConfig, SIGRegConfig, SIGRegShaping
 from jepatlas.objectives.vision.multicrop import embed_all
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts
 from jepatlas.objectives.vision.projectors import check_widths, projector

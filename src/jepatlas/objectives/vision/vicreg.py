@@ -14,7 +14,8 @@ import torch
 from torch import nn
 
 from jepatlas.core.records import CropKind, Crops, Loss
-from jepatlas.objectives.vicreg import VICReg, VICRegConfig
+from jepatlas.objectives.objective_configs import VICRegConfig
+from jepatlas.objectives.vicreg import VICReg
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.projectors import check_widths, expander
 
