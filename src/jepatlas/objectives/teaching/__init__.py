@@ -1,10 +1,26 @@
 """What agents teach each other: losses on states that both have seen, beside the one that each learns by alone."""
 
-from jepatlas.objectives.teaching.distillation import Distillation, DistillationConfig
-from jepatlas.objectives.teaching.migration import Migration, MigrationConfig
-from jepatlas.objectives.teaching.mutual import MutualConfig, MutualTeaching
-from jepatlas.objectives.teaching.running_map import RunningMap, RunningMapConfig
-from jepatlas.objectives.teaching.student import Student
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.objectives.teaching.distillation import Distillation
+    from jepatlas.objectives.teaching.migration import Migration
+    from jepatlas.objectives.teaching.mutual import MutualTeaching
+    from jepatlas.objectives.teaching.running_map import RunningMap
+    from jepatlas.objectives.teaching.student import Student
+    from jepatlas.objectives.teaching.teaching_configs import (
+        AnyTeaching,
+        DistillationConfig,
+        MigrationConfig,
+        MutualConfig,
+        RunningMapConfig,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "AnyTeaching",
@@ -18,6 +34,3 @@ __all__ = [
     "RunningMapConfig",
     "Student",
 ]
-
-AnyTeaching = MigrationConfig | DistillationConfig
-"""How a teacher that is not there any more is followed."""

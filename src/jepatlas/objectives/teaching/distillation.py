@@ -10,41 +10,12 @@ migration fits it in closed form.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
-
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
-from jepatlas.objectives.teaching.student import Student, check_weight
-from jepatlas.objectives.vision.parts import CropObjective
+from jepatlas.objectives.teaching.teaching_configs import DistillationConfig
 
-__all__ = ["Distillation", "DistillationConfig"]
-
-
-@dataclass(frozen=True)
-class DistillationConfig:
-    kind: ClassVar[str] = "distillation"
-
-    weight: float = 1.0
-    """Of the distilled term beside the student's own."""
-    tells: Literal["logits", "latents"] = "logits"
-    """What the teacher tells: a probe's logits, for which it needs labels, or its latents."""
-    temperature: float = 2.0
-    """T, for logits."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        check_weight("Distillation", self.weight)
-        if not 0 < self.temperature < float("inf"):
-            raise InputError(
-                f"Distillation's temperature must be positive and finite, but {self.temperature} was given."
-            )
-
-    def build(self, own: CropObjective, dim: int, told_dim: int) -> Student:
-        return Student(own, Distillation(dim, told_dim, self), self.weight)
+__all__ = ["Distillation"]
 
 
 class Distillation(nn.Module):

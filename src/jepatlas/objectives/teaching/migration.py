@@ -11,37 +11,12 @@ Reference: "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
-
 from torch import Tensor, nn
 
-from jepatlas.core.config import check_literals
-from jepatlas.objectives.teaching.running_map import RunningMap, RunningMapConfig
-from jepatlas.objectives.teaching.student import Student, check_weight
-from jepatlas.objectives.vision.parts import CropObjective
+from jepatlas.objectives.teaching.running_map import RunningMap
+from jepatlas.objectives.teaching.teaching_configs import MigrationConfig
 
-__all__ = ["Migration", "MigrationConfig"]
-
-
-@dataclass(frozen=True)
-class MigrationConfig:
-    kind: ClassVar[str] = "migration"
-    tells: ClassVar[Literal["latents", "logits"]] = "latents"
-
-    weight: float = 1.0
-    """β, in units of the variance of what is to be told."""
-    through: Literal["student-to-teacher", "teacher-to-student"] = "student-to-teacher"
-    """Which way the map goes."""
-    map: RunningMapConfig = field(default_factory=RunningMapConfig)
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        check_weight("Migration", self.weight)
-
-    def build(self, own: CropObjective, dim: int, told_dim: int) -> Student:
-        """`dim` is the width of the student's latents, `told_dim` that of the teacher's."""
-        return Student(own, Migration(dim, told_dim, self), self.weight)
+__all__ = ["Migration"]
 
 
 class Migration(nn.Module):

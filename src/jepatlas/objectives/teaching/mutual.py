@@ -10,48 +10,16 @@ World Models", equation 9; "Deep Mutual Learning".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
-
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.config import check_literals
 from jepatlas.core.records import Loss, PairedCrops
 from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.teaching.running_map import RunningMap, RunningMapConfig
-from jepatlas.objectives.teaching.student import check_weight
+from jepatlas.objectives.teaching.running_map import RunningMap
+from jepatlas.objectives.teaching.teaching_configs import MutualConfig
 from jepatlas.objectives.vision.parts import CropObjective
 
-__all__ = ["MutualConfig", "MutualTeaching"]
-
-
-@dataclass(frozen=True)
-class MutualConfig:
-    kind: ClassVar[str] = "mutual"
-
-    method: Literal["cross", "alternating"] = "cross"
-    """Both drawn to each other at once, or each in its turn to the other as it is."""
-    weight: float = 1.0
-    """γ, in units of the variance of what is to be told; 0 leaves the agents to themselves."""
-    turn: int = 20
-    """Steps of a turn, with `alternating`: so long one learns from the other through the same map."""
-    memory: float = 20.0
-    """About so many steps back do pairs count for the map."""
-    ridge: float = 1e-3
-    """The map's penalty, as a share of the latents' mean variance."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        check_weight("Mutual teaching", self.weight)
-        self.map  # noqa: B018 (its checks are those of the map)
-
-    @property
-    def map(self) -> RunningMapConfig:
-        return RunningMapConfig(self.turn if self.method == "alternating" else 1, self.memory, self.ridge)
-
-    def build(self, agents: tuple[CropObjective, CropObjective], dims: tuple[int, int]) -> MutualTeaching:
-        return MutualTeaching(agents, dims, self)
+__all__ = ["MutualTeaching"]
 
 
 class MutualTeaching(nn.Module):

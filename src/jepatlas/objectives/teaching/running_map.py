@@ -9,39 +9,15 @@ is remembered has the size of the map, not of the data, and is that of the joint
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor, nn
 
 from jepatlas.core.distributed import mean_over_processes, world_size
-from jepatlas.core.errors import InputError
+from jepatlas.objectives.teaching.teaching_configs import RunningMapConfig
 
-__all__ = ["RunningMap", "RunningMapConfig"]
+__all__ = ["RunningMap"]
 
 LEAST = 1e-12  # variance of latents that do not vary
-
-
-@dataclass(frozen=True)
-class RunningMapConfig:
-    kind: ClassVar[str] = "running"
-
-    every: int = 1
-    """Steps between two fits of the map."""
-    memory: float = 20.0
-    """About so many steps back do pairs count; 1 remembers the last step alone."""
-    ridge: float = 1e-3
-    """The penalty λ, as a share of the latents' mean variance."""
-
-    def __post_init__(self) -> None:
-        if self.every < 1 or not 1 <= self.memory < float("inf"):
-            raise InputError(
-                f"A map is fitted every so many steps (at least 1) and remembers at least 1, but every is "
-                f"{self.every} and memory {self.memory}."
-            )
-        if not 0 < self.ridge < float("inf"):
-            raise InputError(f"The ridge penalty must be positive and finite, but {self.ridge} was given.")
 
 
 class RunningMap(nn.Module):

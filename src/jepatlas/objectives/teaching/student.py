@@ -18,7 +18,7 @@ from jepatlas.core.records import Loss, PairedCrops
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.parts import CropObjective
 
-__all__ = ["Student", "check_weight"]
+__all__ = ["Student"]
 
 
 class Lesson(Protocol):
@@ -58,8 +58,3 @@ class Student(nn.Module):
 
     def smallest_batch(self, dim: int) -> int:
         return self.own.smallest_batch(dim)
-
-
-def check_weight(name: str, weight: float) -> None:
-    if not 0 <= weight < float("inf"):
-        raise InputError(f"{name}'s weight must be finite and not negative, but {weight} was given.")
