@@ -1,4 +1,4 @@
-"""Small energies written from their formulas, some of them quasimetrics and some not; tensors and arrays alike."""
+"""Small energies written from their formulas, quasimetric and not, on tensors and arrays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def squared_l2(x: Tensor, y: Tensor) -> Tensor:
 
 
 def mrn_without_root(x: Tensor, y: Tensor) -> Tensor:
-    """mean (x − y)² + max relu(y − x): what is often taken for the metric residual network."""
+    """mean (x − y)² + max relu(y − x): the metric residual network without its square root."""
     return ((x - y) ** 2).mean(-1) + torch.relu(y - x).amax(-1)
 
 
@@ -40,7 +40,7 @@ def iqe(x: Tensor, y: Tensor, size: int = 2) -> Tensor:
 
 
 class PredictionError(nn.Module):
-    """‖p(f(x)) − f(y)‖², a JEPA's own loss, taken for an energy."""
+    """The prediction error ‖p(f(x)) − f(y)‖² of a JEPA as an energy."""
 
     def __init__(self, width: int = 4) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class PredictionError(nn.Module):
 
 
 def trained_prediction_error(width: int = 4, steps: int = 200) -> PredictionError:
-    """Of a predictor that has learned small random steps, on an encoder that stays as it is."""
+    """A predictor trained on small random steps, with a frozen encoder."""
     error, generator = PredictionError(width), torch.Generator().manual_seed(0)
     optimiser = torch.optim.Adam(error.predictor.parameters(), 3e-3)
     for _ in range(steps):
@@ -66,6 +66,6 @@ def trained_prediction_error(width: int = 4, steps: int = 200) -> PredictionErro
 
 
 def one_way_line(size: int = 6) -> np.ndarray:
-    """Unit steps to the right, none to the left: E(i, j) = j − i, +∞ where j < i."""
+    """Unit steps to the right only: E(i, j) = j − i, +∞ where j < i."""
     gap = np.subtract.outer(-np.arange(size), -np.arange(size)).astype(float)
     return np.where(gap >= 0, gap, np.inf)

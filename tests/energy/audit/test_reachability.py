@@ -1,4 +1,4 @@
-"""AUC from its definition, the ceiling of symmetric scores, and who knows that there is no way back."""
+"""AUC against its definition, and the ceiling of symmetric scores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jepatlas.energy.audit import Audit, audit, symmetric_ceiling
 
 
 def two_floors(size: int = 5) -> np.ndarray:
-    """Two cliques with a way from the first down to the second only, and a third that nobody can leave or reach."""
+    """Two cliques, the second reachable from the first but not back, and a third that is disconnected."""
     floor = np.repeat([0, 1, 2], size)
     way = (floor[:, None] == floor) | ((floor[:, None] == 0) & (floor == 1))
     cost = np.where(floor[:, None] == floor, 1.0, 3.0)
@@ -31,7 +31,7 @@ def random_scores(size: int, seed: int, levels: int) -> np.ndarray:
 
 @given(st.integers(0, 2**31), st.integers(1, 6))
 @settings(max_examples=8, deadline=None)
-def test_auc_is_its_definition_with_ties_counted_half(seed: int, levels: int) -> None:
+def test_auc_matches_its_definition(seed: int, levels: int) -> None:
     truth = two_floors(3)
     scores = random_scores(len(truth), seed, levels)
     others, one_way = ~np.eye(len(truth), dtype=bool), np.isfinite(truth) & np.isinf(truth.T)
@@ -45,7 +45,7 @@ def test_auc_is_its_definition_with_ties_counted_half(seed: int, levels: int) ->
 
 @given(st.integers(0, 2**31))
 @settings(max_examples=8, deadline=None)
-def test_a_symmetric_score_has_one_half_on_one_way_pairs_and_stays_below_its_ceiling(seed: int) -> None:
+def test_a_symmetric_score_has_auc_one_half_on_one_way_pairs(seed: int) -> None:
     truth = two_floors(3)
     scores = random_scores(len(truth), seed, 50)
     found = audit(scores + scores.T, truth=truth)
@@ -57,7 +57,7 @@ def test_a_symmetric_score_has_one_half_on_one_way_pairs_and_stays_below_its_cei
     assert found["reachability_auc"].null == symmetric_ceiling(truth)
 
 
-def test_the_ceiling_is_reached_by_the_best_symmetric_score() -> None:
+def test_the_best_symmetric_score_attains_the_ceiling() -> None:
     truth = two_floors()
     best = np.isinf(truth).astype(float) + np.isinf(truth.T)
     assert audit(best, truth=truth)["reachability_auc"].value == pytest.approx(symmetric_ceiling(truth))
@@ -68,34 +68,32 @@ def test_the_ceiling_follows_from_the_share_of_one_way_pairs() -> None:
     truth = one_way_line(12)  # all pairs are one-way
     assert symmetric_ceiling(truth) == 0.5
     truth = np.ones((4, 4))
-    truth[0, 1] = np.inf  # one of twelve ordered pairs; its way back is one of the eleven others
+    truth[0, 1] = np.inf  # one of twelve ordered pairs; the reverse is one of the eleven others
     assert symmetric_ceiling(truth) == pytest.approx(1 - 0.5 / 11)
     assert np.isnan(symmetric_ceiling(np.ones((3, 3))))
 
 
-def test_who_knows_passes_and_who_does_not_is_told_the_worst_pair() -> None:
+def test_the_worst_pair_is_named() -> None:
     truth = two_floors()
     assert audit(truth, truth=truth).passed
-    blind = np.where(np.isinf(truth), 3.0, truth)
-    blind[12, 3] = 0.5  # from the closed floor to the first
-    found = audit(blind, truth=truth)["reachability_auc"]
-    assert found.passed is False and "0.5, from state 12 to state 3" in found.advice
+    finite = np.where(np.isinf(truth), 3.0, truth)
+    finite[12, 3] = 0.5  # from the disconnected clique to the first
+    found = audit(finite, truth=truth)["reachability_auc"]
+    assert found.passed is False and "from state 12 to state 3" in found.advice
     symmetric = np.where(np.isinf(truth), 3.0, truth)
-    symmetric[7, 2] = 1.0  # but for one pair: up again, for less than the way down
+    symmetric[7, 2] = 1.0  # one pair has the wrong order
     found = audit(symmetric, truth=truth)["one_way_auc"]
-    assert found.passed is False
-    assert "from state 2 to state 7, at 3, and none back, but back it is 1." in found.advice
+    assert found.passed is False and "from state 2 to state 7" in found.advice
 
 
-def test_the_advice_is_by_whether_it_is_symmetric_in_fact() -> None:
-    """A quasimetric head that was trained too little is not told to become one."""
+def test_only_symmetric_energies_are_advised_to_use_a_quasimetric_head() -> None:
     truth = two_floors()
-    blind = np.where(np.isinf(truth), 3.0, truth)
-    found = audit(blind, truth=truth)["one_way_auc"]
-    assert found.passed is False and "It is symmetric" in found.advice and "use a quasimetric head" in found.advice
-    tilted = blind + np.triu(np.full(truth.shape, 0.5), 1)
+    finite = np.where(np.isinf(truth), 3.0, truth)
+    found = audit(finite, truth=truth)["one_way_auc"]
+    assert found.passed is False and "quasimetric head" in found.advice
+    tilted = finite + np.triu(np.full(truth.shape, 0.5), 1)
     found = audit(tilted, truth=truth)["one_way_auc"]
-    assert found.passed is False and "It is not symmetric, so it could know: train it for longer" in found.advice
+    assert found.passed is False and "quasimetric head" not in found.advice
 
 
 def test_the_area_under_the_curve_is_the_auc() -> None:
@@ -103,11 +101,12 @@ def test_the_area_under_the_curve_is_the_auc() -> None:
     found = audit(random_scores(len(truth), 0, 7), truth=truth)
     for roc, name in ((found.roc, "reachability_auc"), (found.one_way_roc, "one_way_auc")):
         assert roc is not None
-        assert (roc.found[0], roc.false_alarms[0], roc.found[-1], roc.false_alarms[-1]) == (0, 0, 1, 1)
-        assert np.trapezoid(roc.found, roc.false_alarms) == pytest.approx(found[name].value)
+        assert (roc.true_positive_rate[0], roc.false_positive_rate[0]) == (0, 0)
+        assert (roc.true_positive_rate[-1], roc.false_positive_rate[-1]) == (1, 1)
+        assert np.trapezoid(roc.true_positive_rate, roc.false_positive_rate) == pytest.approx(found[name].value)
 
 
-def test_intervals_hold_the_value_and_shrink_with_states() -> None:
+def test_intervals_contain_the_value_and_shrink_with_the_number_of_states() -> None:
     def width(size: int) -> float:
         truth = two_floors(size)
         noisy = np.where(np.isinf(truth), 2.0, 1.0) + np.random.default_rng(0).standard_normal(truth.shape)
@@ -118,6 +117,6 @@ def test_intervals_hold_the_value_and_shrink_with_states() -> None:
     assert width(40) < width(8) / 1.5
 
 
-def test_where_all_is_reachable_there_is_nothing_to_tell() -> None:
+def test_no_auc_if_all_pairs_are_reachable() -> None:
     found: Audit = audit(np.ones((4, 4)), truth=np.ones((4, 4)))
     assert found.roc is None and not any("auc" in verdict.name for verdict in found.verdicts)

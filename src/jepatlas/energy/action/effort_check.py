@@ -1,6 +1,8 @@
-"""Is it an effort at all? Held to both conditions at given points, in random directions and at several speeds.
+"""Check that a function is an effort: homogeneous of degree one and bounded below by c‖v‖.
 
 homogeneity = max |L(x, s·v) / (s·L(x, v)) − 1|        effort_floor = min L(x, v) / (c‖v‖)
+
+Both are measured at given points, in random directions and at several speeds s.
 """
 
 from __future__ import annotations
@@ -18,63 +20,63 @@ __all__ = ["effort_verdicts", "require_effort"]
 
 DIRECTIONS = 32
 SPEEDS = (1e-3, 0.5, 3.0, 1e3)
-TOLERANCE = 1e-4  # efforts in float32 are held to it, too
+TOLERANCE = 1e-4  # loose enough for efforts computed in float32
 
 
 def effort_verdicts(effort: Effort, points: np.ndarray, *, seed: int = 0) -> tuple[Verdict, Verdict]:
-    """`homogeneity` and `effort_floor`, at points (n, d)."""
-    x, v = _tangents(points, seed)
+    """The verdicts `homogeneity` and `effort_floor` at points (n, d)."""
+    x = torch.as_tensor(np.asarray(points, dtype=np.float64)).repeat_interleave(DIRECTIONS, 0)
+    v = torch.randn(x.shape, generator=torch_generator(seed, "energy/action/directions"), dtype=x.dtype)
+    v = v / v.norm(dim=-1, keepdim=True)
     with torch.no_grad():
-        still = effort(x, v)
-        faster = torch.stack([effort(x, speed * v) / speed for speed in SPEEDS])
-    alike = torch.where(torch.isinf(faster) & torch.isinf(still), 0.0, (faster / still - 1).abs())
-    ratio = still / effort.floor if effort.floor > 0 else torch.zeros_like(still)
-    return _homogeneity(x, v, alike.nan_to_num(torch.inf).amax(0)), _floor(x, v, ratio.nan_to_num(-torch.inf), effort)
+        unit = effort(x, v)
+        scaled = torch.stack([effort(x, speed * v) / speed for speed in SPEEDS])
+    error = torch.where(torch.isinf(scaled) & torch.isinf(unit), 0.0, (scaled / unit - 1).abs())
+    ratio = unit / effort.floor if effort.floor > 0 else torch.zeros_like(unit)
+    return (
+        _homogeneity(x, v, error.nan_to_num(torch.inf).amax(0)),
+        _effort_floor(x, v, ratio.nan_to_num(-torch.inf), effort.floor),
+    )
 
 
 def require_effort(effort: Effort, points: np.ndarray) -> None:
-    """Refuse what is no effort, before paths are sought on which nothing would be minimal."""
+    """Raise InputError if the function is not an effort at the points."""
     for verdict in effort_verdicts(effort, points):
         if not verdict.passed:
             raise InputError(f"This is not an effort ({verdict.name} {verdict.value:.4g}). {verdict.advice}")
 
 
-def _tangents(points: np.ndarray, seed: int) -> tuple[Tensor, Tensor]:
-    x = torch.as_tensor(np.asarray(points, dtype=np.float64)).repeat_interleave(DIRECTIONS, 0)
-    v = torch.randn(x.shape, generator=torch_generator(seed, "energy/action/directions"), dtype=x.dtype)
-    return x, v / v.norm(dim=-1, keepdim=True)
-
-
-def _homogeneity(x: Tensor, v: Tensor, off: Tensor) -> Verdict:
-    worst = int(off.argmax())
+def _homogeneity(x: Tensor, v: Tensor, error: Tensor) -> Verdict:
+    worst = int(error.argmax())
     return Verdict.judge(
         "homogeneity",
-        _exactly(off[worst], len(off)),
+        _exact(error[worst], len(error)),
         direction="lower",
         threshold=TOLERANCE,
         null=0.0,
-        good="Twice as fast takes twice the effort: the action is a length.",
-        bad=f"At x = {_row(x[worst])} in direction {_row(v[worst])}, effort is not proportional to speed: the "
-        "action depends on how fast a path is gone. A quadratic one is 0 for who goes slowly: take its square root.",
+        good="The effort is proportional to the speed, so the action is a length.",
+        bad=f"The effort is not proportional to the speed at x = {_format(x[worst])} in direction "
+        f"{_format(v[worst])}, so the action depends on the speed. If it is quadratic in v, take its square root.",
     )
 
 
-def _floor(x: Tensor, v: Tensor, ratio: Tensor, effort: Effort) -> Verdict:
+def _effort_floor(x: Tensor, v: Tensor, ratio: Tensor, floor: float) -> Verdict:
     worst = int(ratio.argmin())
     return Verdict.judge(
         "effort_floor",
-        _exactly(ratio[worst], len(ratio)),
+        _exact(ratio[worst], len(ratio)),
         direction="higher",
         threshold=1 - TOLERANCE,
-        good=f"Nowhere below {effort.floor:.4g}‖v‖, as promised.",
-        bad=f"At x = {_row(x[worst])} in direction {_row(v[worst])}, effort is {float(ratio[worst]):.4g} times the "
-        f"promised floor of {effort.floor:.4g}‖v‖. Promise less, or add c‖v‖ to it; a floor must be above 0.",
+        good=f"The effort is at least {floor:.4g}‖v‖, as declared.",
+        bad=f"The effort is {float(ratio[worst]):.4g} times the declared floor {floor:.4g}‖v‖ at "
+        f"x = {_format(x[worst])} in direction {_format(v[worst])}. Declare a smaller positive floor, or add c‖v‖.",
     )
 
 
-def _exactly(value: Tensor, n: int) -> Estimate:
+def _exact(value: Tensor, n: int) -> Estimate:
     return Estimate(float(value), float(value), float(value), n)
 
 
-def _row(row: Tensor) -> str:
-    return "(" + ", ".join(f"{value:.3g}" for value in row[:4].tolist()) + (", …)" if len(row) > 4 else ")")
+def _format(row: Tensor) -> str:
+    numbers = ", ".join(f"{value:.3g}" for value in row[:4].tolist())
+    return f"({numbers}, …)" if len(row) > 4 else f"({numbers})"

@@ -1,20 +1,8 @@
-"""Is it a quasimetric, does it know what is out of reach, and is it on the scale of the truth? For anyone's energy."""
+"""Audit of energies: quasimetric axioms, detection of unreachable pairs, calibration against the truth, and repair."""
 
-from jepatlas.energy.audit.audit import Audit, audit
-from jepatlas.energy.audit.calibration import CalibrationCurve
-from jepatlas.energy.audit.closure import closure
-from jepatlas.energy.audit.reachability import Roc, symmetric_ceiling
-from jepatlas.energy.audit.repair import Repair, repair
-from jepatlas.energy.audit.triangle import GapHistogram
+from jepatlas.energy.audit.axioms import asymmetry_index
+from jepatlas.energy.audit.energy_audit import AXIOMS, Audit, audit
+from jepatlas.energy.audit.reachability import symmetric_ceiling
+from jepatlas.energy.audit.triangle import Repair, closure, relative_gap, repair
 
-__all__ = [
-    "Audit",
-    "CalibrationCurve",
-    "GapHistogram",
-    "Repair",
-    "Roc",
-    "audit",
-    "closure",
-    "repair",
-    "symmetric_ceiling",
-]
+__all__ = ["AXIOMS", "Audit", "Repair", "asymmetry_index", "audit", "closure", "relative_gap", "repair", "symmetric_ceiling"]

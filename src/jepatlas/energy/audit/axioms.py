@@ -1,6 +1,8 @@
-"""What an energy is, without the triangle inequality: not negative, zero for staying, and for nothing else.
+"""Axioms other than the triangle inequality, and the degree of asymmetry.
 
-E(x, y) ≥ 0        E(x, x) = 0        E(x, y) = 0 only if x = y        E(x, y) ≥ c‖x − y‖ with some c > 0
+E(x, y) ≥ 0        E(x, x) = 0        E(x, y) = 0 only if x = y        E(x, y) ≥ c‖x − y‖ with c > 0
+
+asymmetry = mean over pairs of |E(x, y) − E(y, x)| / (E(x, y) + E(y, x)): 0 if symmetric, 1 if all pairs are one-way
 """
 
 from __future__ import annotations
@@ -9,84 +11,140 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import bootstrap
 from jepatlas.energy.audit.sample import Sample
 
-__all__ = ["floor", "identity", "indiscernibles", "nonnegativity"]
+__all__ = [
+    "asymmetry_index",
+    "asymmetry_verdict",
+    "floor_verdict",
+    "identity_verdict",
+    "indiscernibles_verdict",
+    "nonnegativity_verdict",
+]
+
+REPLICATES = 200
 
 
-def nonnegativity(sample: Sample) -> Verdict:
-    """The least energy."""
+def nonnegativity_verdict(sample: Sample) -> Verdict:
+    """`nonnegativity`: the smallest energy."""
     flat = int(sample.energies.argmin())
-    least = float(sample.energies.flat[flat])
-    below = (sample.energies < -sample.rounding).mean()
+    smallest = float(sample.energies.flat[flat])
+    share = (sample.energies < -sample.rounding).mean()
     return Verdict.judge(
         "nonnegativity",
-        _exactly(least, sample.energies.size),
+        _exact(smallest, sample.energies.size),
         direction="higher",
         threshold=-sample.rounding,
         good="No energy is negative.",
-        bad=f"The energy {sample.pair(flat)} is {least:.4g}, and {below:.1%} of all are negative: a way that gains "
-        "energy could be gone for ever. Give costs, not rewards, or end in a softplus.",
+        bad=f"The energy {sample.pair(flat)} is {smallest:.4g}; {share:.1%} of the energies are negative. A cycle of "
+        "negative cost has no minimum. Use costs instead of rewards, or end the network in a softplus.",
     )
 
 
-def identity(sample: Sample) -> Verdict:
-    """The largest |E(x, x)|."""
-    staying = np.abs(np.diag(sample.energies))
-    state = int(staying.argmax())
+def identity_verdict(sample: Sample) -> Verdict:
+    """`identity`: the largest |E(x, x)|."""
+    diagonal = np.diag(sample.energies)
+    state = int(np.abs(diagonal).argmax())
+    share = (np.abs(diagonal) > sample.rounding).mean()
     return Verdict.judge(
         "identity",
-        _exactly(float(staying[state]), sample.n),
+        _exact(float(np.abs(diagonal[state])), sample.n),
         direction="lower",
         threshold=sample.rounding,
         null=0.0,
-        good="Staying costs nothing.",
-        bad=f"Staying at state {sample.states[state]} costs {np.diag(sample.energies)[state]:.4g}, and more than "
-        f"nothing at {(staying > sample.rounding).mean():.1%} of states. Is there an ε under a root, or are x and y "
-        "encoded differently?",
+        good="The energy from a state to itself is zero.",
+        bad=f"The energy from state {sample.states[state]} to itself is {diagonal[state]:.4g}; it is not zero at "
+        f"{share:.1%} of the states. Look for an ε under a square root, or for different encoders of x and y.",
     )
 
 
-def indiscernibles(sample: Sample, pseudo: bool) -> Verdict:
-    """The share of pairs of distinct states with no energy between them; where it is declared, it informs."""
-    free = (np.abs(sample.energies) <= sample.rounding) & sample.apart
+def indiscernibles_verdict(sample: Sample, pseudo: bool) -> Verdict:
+    """`indiscernibles`: the share of pairs of distinct states at energy zero. No threshold if declared `pseudo`."""
+    zero = (np.abs(sample.energies) <= sample.rounding) & sample.apart
     pairs = int(sample.apart.sum())
-    share = float(free.sum() / pairs) if pairs else 0.0
-    named = f"Nothing is needed {sample.pair(_worst_free(sample, free))}" if free.any() else ""
-    both = (free & free.T).sum() / 2
-    found = f"{named}, which are distinct; {share:.1%} of pairs are such, {both:.0f} of them both ways."
+    share = float(zero.sum() / pairs) if pairs else 0.0
+    good = "Distinct states have positive energy between them."
+    found = ""
+    if zero.any():
+        both = (zero & zero.T).sum() / 2
+        found = (
+            f"The energy {sample.pair(_farthest(sample, zero))} is zero although they are distinct. {share:.1%} of "
+            f"pairs have energy zero, {both:.0f} of them in both directions."
+        )
+        good = f"{found} The energy is declared as pseudo, so this is allowed."
     return Verdict.judge(
         "indiscernibles",
-        _exactly(share, pairs),
+        _exact(share, pairs),
         direction="lower",
         threshold=None if pseudo else 0.0,
-        good=found + " It is declared that this may be." if free.any() else "Distinct states have energy between them.",
-        bad=found + " Declare the energy as pseudo, or add c‖x − y‖ to it.",
+        good=good,
+        bad=f"{found} Declare the energy as pseudo, or add c‖x − y‖ to it.",
     )
 
 
-def floor(sample: Sample) -> Verdict | None:
-    """The largest c with E(x, y) ≥ c‖x − y‖ for all sampled states; None where positions are not known."""
+def floor_verdict(sample: Sample) -> Verdict | None:
+    """`floor`: the largest c with E(x, y) ≥ c‖x − y‖ on the sample; None without positions."""
     if sample.positions is None or not sample.apart.any():
         return None
     lengths = cdist(sample.positions, sample.positions)
     ratio = np.where(sample.apart, sample.energies / np.where(sample.apart, lengths, 1.0), np.inf)
     flat = int(ratio.argmin())
-    where = f"reached {sample.pair(flat)}, over a length of {lengths.flat[flat]:.4g}"
     return Verdict.judge(
         "floor",
-        _exactly(float(ratio.flat[flat]), int(sample.apart.sum())),
+        _exact(float(ratio.flat[flat]), int(sample.apart.sum())),
         direction="higher",
-        good=f"The largest c with E(x, y) ≥ c‖x − y‖ is {ratio.flat[flat]:.4g}, {where}.",
+        good=f"The largest c with E(x, y) ≥ c‖x − y‖ is {ratio.flat[flat]:.4g}, attained {sample.pair(flat)} at "
+        f"distance {lengths.flat[flat]:.4g}.",
     )
 
 
-def _worst_free(sample: Sample, free: np.ndarray) -> int:
-    """The pair that is farthest apart, both ways free before one way free."""
+def asymmetry_verdict(sample: Sample) -> Verdict:
+    """`asymmetry`: the mean index with a bootstrap interval over states. It has no threshold."""
+    row, column = np.triu_indices(sample.n, 1)
+    index = asymmetry_index(sample.energies)[row, column]
+
+    def mean(weights: np.ndarray) -> dict[str, float]:
+        pairs = weights[row] * weights[column]
+        return {"asymmetry": float(np.average(index, weights=pairs if pairs.any() else None))}
+
+    estimate = bootstrap(mean, sample.n, sample.rng("asymmetry"), replicates=REPLICATES)["asymmetry"]
+    worst = int(index.argmax())
+    advice = "The energy is symmetric."
+    if index[worst] > sample.tolerance:
+        directions = [(row[worst], column[worst]), (column[worst], row[worst])]
+        dear, cheap = sorted(directions, key=lambda pair: -sample.energies[pair])
+        advice = (
+            f"The largest difference is {sample.pair(dear[0] * sample.n + dear[1])}: {sample.energies[dear]:.4g}, "
+            f"against {sample.energies[cheap]:.4g} in the other direction."
+        )
+    return Verdict.judge("asymmetry", estimate, direction="higher", null=0.0, good=advice)
+
+
+def asymmetry_index(energies: np.ndarray) -> np.ndarray:
+    """|E(x, y) − E(y, x)| / (E(x, y) + E(y, x)) of every pair, (n, n).
+
+    It is 1 for pairs reachable in one direction only, and 0 if both energies are zero or both infinite.
+
+    >>> asymmetry_index(np.array([[0.0, 3.0], [1.0, 0.0]]))[0, 1]
+    np.float64(0.5)
+    """
+    there = np.maximum(energies, 0.0)
+    back = there.T
+    one_way = np.isinf(there) != np.isinf(back)
+    finite = np.isfinite(there) & np.isfinite(back)
+    total = np.where(finite, there + back, 0.0)
+    difference = np.abs(np.where(finite, there, 0.0) - np.where(finite, back, 0.0))
+    return np.where(one_way, 1.0, difference / np.where(total > 0, total, 1.0))
+
+
+def _farthest(sample: Sample, zero: np.ndarray) -> int:
+    """The most distant pair at energy zero; pairs that are zero in both directions come first."""
     lengths = np.ones_like(sample.energies) if sample.positions is None else cdist(sample.positions, sample.positions)
-    return int(np.where(free & free.T if (free & free.T).any() else free, lengths, -1.0).argmax())
+    both = zero & zero.T
+    return int(np.where(both if both.any() else zero, lengths, -1.0).argmax())
 
 
-def _exactly(value: float, n: int) -> Estimate:
-    """An extreme of the sample is what it is: it has no interval."""
+def _exact(value: float, n: int) -> Estimate:
+    """A statistic of the sample itself, without an interval."""
     return Estimate(value, value, value, n)

@@ -1,41 +1,46 @@
-"""What is audited: the energies between some states, E(x, y) from row x to column y, with what is known of them.
+"""Input of an audit: the energies between sampled states, with positions and true energies where they are known.
 
-Of more states than asked for, a seeded sample is taken. Numbers are held to what their dtype can tell: the tolerance is
-1024 eps, relative to the energies' own scale.
+An energy is a matrix E (row → column) or a function of two arrays of rows, in numpy or torch. Larger inputs are
+subsampled by the seed. The relative tolerance defaults to 1024 eps of the dtype the energy was computed in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
+from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.energy.audit.given import energy_matrix, precision_of, read_points, true_energies
-from jepatlas.energy.audit.rows import RowEnergy, as_row_energy
 
-__all__ = ["Sample", "draw_sample"]
+__all__ = ["ROUNDINGS", "RowEnergy", "Sample", "as_row_energy", "draw_sample", "energy_matrix", "precision_of"]
 
-ROUNDINGS = 1024  # times eps: sums over a few thousand dimensions are off by about the root of that
-STRICT = 1 / 16  # of the tolerance: between identical inputs there is little to round
+ROUNDINGS = 1024  # times eps: sums over a few thousand dimensions have an error of about the square root of that
+STRICT = 1 / 16  # tolerance for energies that must be zero, relative to the general tolerance
+ROWS = 16_384  # pairs evaluated at a time
+
+RowFunction = Callable[[Any, Any], Any]
+"""E of two arrays or tensors of rows, (m, d), (m, d) → (m,)."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Energies between n states, and their positions and true energies where these are known."""
+    """Energies between n states."""
 
     energies: np.ndarray  # (n, n) from row to column
-    states: np.ndarray  # (n,) which of the given states these are
+    states: np.ndarray  # (n,) indices of the sampled states
     positions: np.ndarray | None  # (n, d)
     truth: np.ndarray | None  # (n, n)
     tolerance: float  # relative
     seed: int
-    energy: RowEnergy | None = None  # where it can be asked for more
-    pool: np.ndarray | None = None  # (m, d) all points that were given with it
+    energy: RowEnergy | None = None  # the function, if the energy is one
+    pool: np.ndarray | None = None  # (m, d) all points given with the function
 
     @property
     def n(self) -> int:
@@ -43,12 +48,12 @@ class Sample:
 
     @property
     def others(self) -> np.ndarray:
-        """All entries but the diagonal, (n, n)."""
+        """Mask of the off-diagonal entries, (n, n)."""
         return ~np.eye(self.n, dtype=bool)
 
     @cached_property
     def apart(self) -> np.ndarray:
-        """Pairs of distinct states, (n, n); rows at the same position are one state."""
+        """Mask of the pairs of distinct states, (n, n); equal positions are one state."""
         if self.positions is None:
             return self.others
         labels = np.unique(self.positions, axis=0, return_inverse=True)[1].ravel()
@@ -56,26 +61,26 @@ class Sample:
 
     @cached_property
     def scale(self) -> float:
-        """The median of the energies that are finite and positive."""
+        """The median of the finite positive energies."""
         usual = self.energies[np.isfinite(self.energies) & (self.energies > 0) & self.others]
         return float(np.median(usual)) if len(usual) else 1.0
 
     @property
     def rounding(self) -> float:
-        """What an energy of zero may be, by rounding alone."""
+        """The largest absolute value that counts as zero."""
         return STRICT * self.tolerance * self.scale
 
     def rng(self, name: str) -> np.random.Generator:
         return numpy_generator(self.seed, f"energy/audit/{name}")
 
     def pair(self, flat: int | np.integer) -> str:
-        """The name of an entry of the matrix, counted row by row."""
+        """The name of an entry, given by its row-major index."""
         row, column = divmod(int(flat), self.n)
         return f"from state {self.states[row]} to state {self.states[column]}"
 
 
 def draw_sample(
-    energy: np.ndarray | Callable[[Any, Any], Any],
+    energy: np.ndarray | RowFunction,
     points: np.ndarray | None,
     truth: np.ndarray | None,
     *,
@@ -83,35 +88,191 @@ def draw_sample(
     tolerance: float | None,
     seed: int,
 ) -> Sample:
-    """Of a matrix, or of a function with the points to call it at."""
+    """Sample at most `states` states of a matrix, or of a function and the points to evaluate it at."""
     if tolerance is not None and not 0 <= tolerance < np.inf:
-        raise InputError(f"The tolerance is a share of an energy, 0 or more, but {tolerance} was given.")
-    matrix, positions = energy_matrix(energy), None if points is None else read_points(points)
+        raise InputError(f"tolerance must be finite and at least 0, but {tolerance} was given.")
+    matrix = energy_matrix(energy)
+    positions = None if points is None else _read_points(points)
     exact = None if truth is None else true_energies(truth)
-    kept = _kept(_size(matrix, positions, exact), states, seed)
+    size = _common_size({"energies": matrix, "points": positions, "true energies": exact})
+    if size < 2 or states < 2:
+        raise InputError(f"An audit needs at least 2 states, but {size} were given and states={states}.")
+    kept = np.sort(numpy_generator(seed, "energy/audit/states").permutation(size)[:states])
     chosen = None if positions is None else positions[kept].astype(np.float64)
     known = (kept, chosen, None if exact is None else exact[np.ix_(kept, kept)])
     if matrix is not None:
-        held = ROUNDINGS * precision_of(matrix) if tolerance is None else tolerance
-        return Sample(matrix[np.ix_(kept, kept)].astype(np.float64), *known, held, seed)
+        relative = ROUNDINGS * precision_of(matrix) if tolerance is None else tolerance
+        return Sample(matrix[np.ix_(kept, kept)].astype(np.float64), *known, relative, seed)
     if positions is None or isinstance(energy, np.ndarray):
-        raise InputError("An energy that is a function needs points (n, d) to be audited at, but none were given.")
+        raise InputError("points (n, d) are required to audit an energy that is a function, but none were given.")
     rows = as_row_energy(energy, positions)
-    held = ROUNDINGS * rows.precision if tolerance is None else tolerance
-    return Sample(rows.matrix(positions[kept]), *known, held, seed, rows, positions)
+    relative = ROUNDINGS * rows.precision if tolerance is None else tolerance
+    return Sample(rows.matrix(positions[kept]), *known, relative, seed, rows, positions)
 
 
-def _kept(size: int, states: int, seed: int) -> np.ndarray:
-    if size < 2 or states < 2:
-        raise InputError(f"An audit needs at least 2 states, but there are {size} and {states} were asked for.")
-    return np.sort(numpy_generator(seed, "energy/audit/states").permutation(size)[:states])
+def energy_matrix(energy: Any) -> np.ndarray | None:
+    """The given matrix as a numpy array; None for a function."""
+    if isinstance(energy, np.ndarray):
+        return _square_matrix("The matrix of energies", energy)
+    if hasattr(energy, "detach"):
+        return _square_matrix("The matrix of energies", energy.detach().cpu().numpy())
+    if callable(energy):
+        return None
+    raise InputError(f"energy must be a square matrix or a function of two arrays, not a {type(energy).__name__}.")
 
 
-def _size(matrix: np.ndarray | None, positions: np.ndarray | None, exact: np.ndarray | None) -> int:
-    """How many states there are, by all that is given of them."""
-    sizes = {"energies": matrix, "points": positions, "true energies": exact}
-    counts = {name: len(given) for name, given in sizes.items() if given is not None}
+def true_energies(truth: Any) -> np.ndarray:
+    """Check a matrix of exact energies; +∞ marks unreachable pairs."""
+    exact = _square_matrix("The matrix of true energies", np.asarray(truth)).astype(np.float64)
+    if len(bad := np.argwhere(exact < 0)):
+        raise InputError(f"True energies must be at least 0, but the one from {bad[0, 0]} to {bad[0, 1]} is negative.")
+    return exact
+
+
+def precision_of(matrix: np.ndarray) -> float:
+    """The eps of the dtype the numbers were computed in: float32 if all of them are exact float32 values.
+
+    >>> [f"{precision_of(matrix):.0e}" for matrix in (np.eye(2), np.eye(2) / 3)]
+    ['1e-07', '2e-16']
+    """
+    if matrix.dtype == np.float16:
+        return float(np.finfo(np.float16).eps)
+    with np.errstate(over="ignore"):
+        single = bool((matrix.astype(np.float32) == matrix).all())
+    return float(np.finfo(np.float32 if single else np.float64).eps)
+
+
+def _square_matrix(name: str, given: np.ndarray) -> np.ndarray:
+    """Check that a matrix is square, real and free of NaN. Infinite entries are allowed."""
+    if given.dtype.kind not in "fiub":
+        raise InputError(f"{name} must hold real numbers, but its dtype is {given.dtype}.")
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise InputError(
+            f"{name} must be square, with E(x, y) from row x to column y, but its shape is {given.shape}. "
+            "Give the same states as rows and as columns, in the same order."
+        )
+    if len(given) < 2:
+        raise InputError(f"{name} must have at least 2 states, but it has {len(given)}.")
+    if len(bad := np.argwhere(np.isnan(given))):
+        raise InputError(
+            f"{name} has {len(bad)} NaN, the first from state {bad[0, 0]} to state {bad[0, 1]}. Use +inf for "
+            "unreachable pairs."
+        )
+    return given
+
+
+def _read_points(points: Any) -> np.ndarray:
+    """Points (n, d); float32 is kept so that a float32 function is called with its own dtype."""
+    array = np.asarray(points.detach().cpu() if hasattr(points, "detach") else points)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InputError(f"points must have shape (n, d), but their shape is {array.shape}.")
+    check_finite("points", array)
+    return array if array.dtype == np.float32 else array.astype(np.float64)
+
+
+def _common_size(given: dict[str, np.ndarray | None]) -> int:
+    """The number of states, equal in all inputs; 2 if none of them has rows."""
+    counts = {name: len(array) for name, array in given.items() if array is not None}
     if len(set(counts.values())) > 1:
-        said = " and ".join(f"{count} rows of {name}" for name, count in counts.items())
-        raise InputError(f"There must be one row for each state in everything, but there are {said}.")
-    return next(iter(counts.values()), 2)  # with nothing but a function, it is the points that are missing
+        shown = " and ".join(f"{count} rows of {name}" for name, count in counts.items())
+        raise InputError(f"All inputs must have one row per state, but there are {shown}.")
+    return next(iter(counts.values()), 2)
+
+
+@dataclass(frozen=True)
+class RowEnergy:
+    """An energy as a function of numpy rows, (m, d), (m, d) → (m,) in float64, whichever library it is written in."""
+
+    function: RowFunction
+    like: Tensor | None  # a tensor of the dtype and device of its arguments; None if it takes numpy arrays
+    precision: float  # eps of the dtype of its result
+
+    def __call__(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        parts = [self._evaluate(x[i : i + ROWS], y[i : i + ROWS]) for i in range(0, len(x), ROWS)]
+        return np.concatenate(parts) if parts else np.empty(0)
+
+    def matrix(self, x: np.ndarray) -> np.ndarray:
+        """E(x_i, x_j) of all pairs, (n, n)."""
+        n = len(x)
+        return self(np.repeat(x, n, 0), np.tile(x, (n, 1))).reshape(n, n)
+
+    def detour_gradient(self, x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray | None:
+        """∂/∂y of E(x, y) + E(y, z), (m, d); None if the energy is not differentiable by torch."""
+        if self.like is None:
+            return None
+        start, middle, end = (torch.as_tensor(rows).to(self.like) for rows in (x, y, z))
+        middle.requires_grad_()
+        with torch.enable_grad():
+            detour = self.function(start, middle) + self.function(middle, end)
+        if not detour.requires_grad:
+            return None
+        (gradient,) = torch.autograd.grad(detour.sum(), middle)
+        return gradient.nan_to_num(0.0, 0.0, 0.0).double().cpu().numpy()
+
+    def _evaluate(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            result = _call(self.function, x, y, self.like)
+        if result.shape != (len(x),):
+            raise InputError(
+                f"The energy must return one number per pair of rows, but it returned shape {result.shape} for "
+                f"{len(x)} pairs."
+            )
+        if len(bad := np.flatnonzero(np.isnan(result))):
+            raise InputError(
+                f"The energy is NaN for {len(bad)} of {len(x)} pairs, for example from {format_row(x[bad[0]])} to "
+                f"{format_row(y[bad[0]])}. Look for inf − inf, 0/0 or the square root of a negative number."
+            )
+        return result.astype(np.float64)
+
+
+def as_row_energy(energy: RowFunction, points: np.ndarray) -> RowEnergy:
+    """Find the arguments an energy accepts by calling it with two rows of the points.
+
+    Tried in order: tensors of the dtype of its parameters or of the points, float32 tensors, numpy arrays.
+    """
+    rows = points[:2]
+    errors = []
+    for like in _argument_types(energy, points):
+        try:
+            result = _call(energy, rows, rows, like, with_gradient=True)
+        except Exception as error:  # any error means that this type of argument is not accepted
+            errors.append(str(error).split("\n", maxsplit=1)[0])
+            continue
+        exact = result.dtype if result.dtype.kind == "f" else np.dtype(np.float64)
+        return RowEnergy(energy, like, float(np.finfo(exact).eps))
+    raise InputError(
+        f"energy cannot be called with two arrays of rows of width {points.shape[1]}: {'; '.join(errors)}. It must map "
+        "(m, d), (m, d) to (m,), as tensors or arrays."
+    )
+
+
+def _argument_types(energy: Any, points: np.ndarray) -> Iterator[Tensor | None]:
+    dtype = torch.float32 if points.dtype == np.float32 else torch.float64
+    if isinstance(energy, nn.Module):
+        floats = (p for p in (*energy.parameters(), *energy.buffers()) if p.is_floating_point())
+        yield next(floats, torch.empty(0, dtype=dtype)).detach()
+        return
+    yield from (torch.empty(0, dtype=dtype), torch.empty(0, dtype=torch.float32), None)
+
+
+def _call(
+    function: RowFunction, x: np.ndarray, y: np.ndarray, like: Tensor | None, with_gradient: bool = False
+) -> np.ndarray:
+    """Call an energy with arrays, or with tensors like `like`.
+
+    With a gradient, numpy functions raise on tensors instead of silently converting them to arrays.
+    """
+    if like is None:
+        return np.asarray(function(x, y))
+    result = function(*(torch.tensor(rows).to(like).requires_grad_(with_gradient) for rows in (x, y)))
+    if not isinstance(result, Tensor):
+        raise TypeError(f"it returns a {type(result).__name__} for tensors")
+    result = result.detach().cpu()
+    if result.dtype == torch.bfloat16:  # numpy has no bfloat16
+        result = result.float()
+    return result.numpy()
+
+
+def format_row(row: np.ndarray) -> str:
+    shown = ", ".join(f"{value:.4g}" for value in row[:4])
+    return f"({shown}, …)" if len(row) > 4 else f"({shown})"

@@ -1,4 +1,4 @@
-"""Graph search: edges at their effort, one-way doors, +∞ where there is no way, and descent from what was found."""
+"""Effort graphs: edge costs, one-way edges, unreachable pairs, and descent from the path found."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from jepatlas.core.errors import InputError
-from jepatlas.energy.action import Current, EffortGraph, Euclidean, effort_graph, path_action, search_path
+from jepatlas.energy.action import Current, EffortGraph, Euclidean, effort_graph, search_path
+from jepatlas.energy.action.paths import path_action
 
 SIDE = 9
 GRID = np.stack(np.meshgrid(np.arange(SIDE), np.arange(SIDE), indexing="ij"), -1).reshape(-1, 2) / (SIDE - 1)
 CLOUD = np.random.default_rng(0).uniform(0, 1, (300, 2))
 
 
-def only_to_the_right_of_the_middle(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def rightwards_only(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The line x = 0.5 may be crossed from left to right only."""
     return ~((x[:, 0] > 0.5) & (y[:, 0] <= 0.5))
 
@@ -27,8 +28,8 @@ def around_the_wall(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return ~(crosses & (x[:, 1] + share * (y[:, 1] - x[:, 1]) < 0.8))
 
 
-def slow_energies(found: EffortGraph) -> np.ndarray:
-    """Bellman and Ford, one edge at a time."""
+def bellman_ford(found: EffortGraph) -> np.ndarray:
+    """Bellman-Ford, one edge at a time."""
     graph = found.graph
     assert graph is not None
     ways = np.where(np.eye(graph.size, dtype=bool), 0, np.inf)
@@ -38,13 +39,13 @@ def slow_energies(found: EffortGraph) -> np.ndarray:
     return ways
 
 
-def test_energies_are_the_least_sums_over_edges() -> None:
+def test_energies_match_bellman_ford() -> None:
     found = effort_graph(CLOUD[:30], Current.constant(np.array([0.5, 0.2])), neighbours=4)
-    assert found.energies() == pytest.approx(slow_energies(found))
+    assert found.energies() == pytest.approx(bellman_ford(found))
     assert found.energies(np.array([3, 7])) == pytest.approx(found.energies()[[3, 7]])
 
 
-def test_edges_have_their_effort_both_ways() -> None:
+def test_edges_exist_in_both_directions_at_their_own_effort() -> None:
     effort = Current.constant(np.array([0.5, 0.0]))
     graph = effort_graph(GRID, effort, neighbours=4).graph
     assert graph is not None
@@ -54,24 +55,22 @@ def test_edges_have_their_effort_both_ways() -> None:
         assert (b, a) in cost
 
 
-def test_a_one_way_line_leaves_no_way_back() -> None:
-    energies = effort_graph(CLOUD, Euclidean(), admissible=only_to_the_right_of_the_middle).energies()
+def test_pairs_across_a_one_way_line_are_unreachable() -> None:
+    energies = effort_graph(CLOUD, Euclidean(), admissible=rightwards_only).energies()
     right = CLOUD[:, 0] > 0.5
     assert np.isinf(energies[np.ix_(right, ~right)]).all() and np.isfinite(energies[np.ix_(~right, right)]).all()
     some = energies[:40, :40]
     assert (some <= (some[:, :, None] + some[None]).min(1) + 1e-9).all()
 
 
-def test_a_mask_says_the_same_as_the_predicate() -> None:
+def test_a_mask_and_its_predicate_agree() -> None:
     row, column = (part.ravel() for part in np.indices((len(CLOUD), len(CLOUD))))
-    mask = only_to_the_right_of_the_middle(CLOUD[row], CLOUD[column]).reshape(len(CLOUD), -1)
-    one, other = (
-        effort_graph(CLOUD, Euclidean(), admissible=way).energies() for way in (mask, only_to_the_right_of_the_middle)
-    )
+    mask = rightwards_only(CLOUD[row], CLOUD[column]).reshape(len(CLOUD), -1)
+    one, other = (effort_graph(CLOUD, Euclidean(), admissible=way).energies() for way in (mask, rightwards_only))
     assert (one == other).all()
 
 
-def test_a_path_has_the_energy_of_its_nodes() -> None:
+def test_the_action_of_a_path_is_the_energy_of_its_ends() -> None:
     found = effort_graph(CLOUD, Current.constant(np.array([0.3, 0.3])))
     path = found.path(4, 250)
     assert path.action == pytest.approx(found.energies(np.array([4]))[0, 250])
@@ -79,13 +78,13 @@ def test_a_path_has_the_energy_of_its_nodes() -> None:
     assert found.path(4, 4).action == 0 and len(found.path(4, 4).points) == 1
 
 
-def test_equal_points_are_joined_for_nothing() -> None:
+def test_equal_points_are_joined_at_cost_zero() -> None:
     twice = np.concatenate([GRID, GRID])
     energies = effort_graph(twice, Euclidean(), neighbours=5).energies()
     assert (energies[np.arange(SIDE**2), np.arange(SIDE**2) + SIDE**2] == 0).all()
 
 
-def test_descent_straightens_what_the_graph_found() -> None:
+def test_descent_straightens_the_path_of_the_graph() -> None:
     start, goal = np.array([0.1, 0.15]), np.array([0.9, 0.7])
     rough = effort_graph(np.concatenate([[start, goal], GRID]), Euclidean(), neighbours=8).path(0, 1)
     fine = search_path(start, goal, GRID, Euclidean(), neighbours=8)
@@ -94,7 +93,7 @@ def test_descent_straightens_what_the_graph_found() -> None:
     assert fine.residual < 0.01 < rough.residual
 
 
-def test_no_descent_through_a_wall() -> None:
+def test_descent_does_not_cross_a_wall() -> None:
     start, goal = np.array([0.2, 0.2]), np.array([0.8, 0.2])
     path = search_path(start, goal, CLOUD, Euclidean(), admissible=around_the_wall)
     shortest = 2 * np.hypot(0.3, 0.6)
@@ -102,17 +101,17 @@ def test_no_descent_through_a_wall() -> None:
     assert around_the_wall(path.points[:-1], path.points[1:]).all()
 
 
-def test_where_there_is_no_way_the_action_is_infinite() -> None:
+def test_unreachable_goals_have_infinite_action() -> None:
     right, left = np.array([0.9, 0.5]), np.array([0.1, 0.5])
-    path = search_path(right, left, CLOUD, Euclidean(), admissible=only_to_the_right_of_the_middle)
+    path = search_path(right, left, CLOUD, Euclidean(), admissible=rightwards_only)
     assert path.action == np.inf and len(path.points) == 0 and not path.reached
-    assert search_path(left, right, CLOUD, Euclidean(), admissible=only_to_the_right_of_the_middle).reached
+    assert search_path(left, right, CLOUD, Euclidean(), admissible=rightwards_only).reached
     nowhere = effort_graph(CLOUD[:5], Euclidean(), admissible=np.zeros((5, 5), dtype=bool))
     assert (np.isinf(nowhere.energies()) == ~np.eye(5, dtype=bool)).all()
     assert nowhere.path(0, 1).action == np.inf and search_path(left, left, CLOUD, Euclidean()).action == 0
 
 
-def test_a_fast_current_is_searched_within_its_cone() -> None:
+def test_search_in_a_fast_current_stays_in_the_reachable_cone() -> None:
     effort, start = Current.constant(np.array([1.5, 0.0])), np.array([0.05, 0.5])
     down = search_path(start, np.array([0.95, 0.55]), CLOUD, effort)
     d, slack = np.array([0.9, 0.05]), 1.5**2 - 1
@@ -131,6 +130,6 @@ def test_a_fast_current_is_searched_within_its_cone() -> None:
         (np.where(np.arange(600).reshape(300, 2) == 7, np.nan, CLOUD), {}),
     ],
 )
-def test_what_is_no_graph_is_refused(points: np.ndarray, options: dict) -> None:
+def test_invalid_graphs_are_rejected(points: np.ndarray, options: dict) -> None:
     with pytest.raises(InputError):
         effort_graph(points, Euclidean(), **options)

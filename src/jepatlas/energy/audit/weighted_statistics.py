@@ -1,7 +1,7 @@
-"""Statistics of weighted numbers, sorted once and weighed often: AUC, rank correlation, quantiles.
+"""Weighted AUC, ranks, Spearman correlation and quantiles, for bootstrap intervals over states.
 
-Pairs of states that share a state are not independent: intervals draw *states*, and a pair weighs w_x·w_y. With weights
-of one each statistic is the plain one.
+Pairs of states that share a state are dependent. A bootstrap therefore resamples states, and a pair (x, y) gets the
+weight w_x·w_y. Values are sorted once; each call takes new weights. Unit weights give the unweighted statistics.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import numpy as np
 
 __all__ = ["WeightedAuc", "WeightedQuantiles", "WeightedRanks", "weighted_spearman"]
 
-_HUGE = 1e300  # stands for infinity where numbers are interpolated
+_HUGE = 1e300  # replaces infinity in interpolation
 
 
 class WeightedAuc:
-    """P(score of a positive > of a negative) + ½ P(equal); NaN where one of them is missing.
+    """P(score of a positive > score of a negative) + ½ P(equal); NaN if a class is empty.
 
     >>> WeightedAuc(np.array([1.0, 2.0, 2.0]), np.array([False, False, True]))(np.ones(3))
     0.75
@@ -25,19 +25,20 @@ class WeightedAuc:
         self.positive = positive
 
     def __call__(self, weights: np.ndarray) -> float:
-        hits, misses = self.counts(weights)
-        total = hits.sum() * misses.sum()
-        below = np.cumsum(misses) - misses / 2  # of its own level, half
-        return float(hits @ below / total) if total > 0 else float("nan")
+        positives, negatives = self.counts(weights)
+        total = positives.sum() * negatives.sum()
+        below = np.cumsum(negatives) - negatives / 2  # ties count half
+        return float(positives @ below / total) if total > 0 else float("nan")
 
     def counts(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Weight of positives and of negatives at each distinct score, ascending."""
-        positive, size = np.where(self.positive, weights, 0.0), len(self.values)
+        """The weights of positives and of negatives at each distinct score, ascending."""
+        positive = np.where(self.positive, weights, 0.0)
+        size = len(self.values)
         return np.bincount(self.level, positive, size), np.bincount(self.level, weights - positive, size)
 
 
 class WeightedRanks:
-    """Ranks under weights: the weight below, and half of that at the same level."""
+    """Weighted midranks: the weight below a value plus half of the weight at it."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.level = np.unique(values, return_inverse=True)[1]
@@ -48,7 +49,7 @@ class WeightedRanks:
 
 
 def weighted_spearman(x: WeightedRanks, y: WeightedRanks, weights: np.ndarray) -> float:
-    """Correlation of ranks; 0 where one does not vary, for it has no order."""
+    """Weighted Spearman correlation; 0 if one variable is constant."""
     ranks = np.stack([x(weights), y(weights)])
     centred = ranks - np.average(ranks, axis=1, weights=weights)[:, None]
     moments = (centred * weights) @ centred.T
@@ -57,7 +58,7 @@ def weighted_spearman(x: WeightedRanks, y: WeightedRanks, weights: np.ndarray) -
 
 
 class WeightedQuantiles:
-    """Quantiles with each number in the middle of its weight (Hazen's), so that the median is the usual one."""
+    """Quantiles by Hazen's definition: each value sits in the middle of its weight, so the median is the usual one."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.order = np.argsort(values)
@@ -69,5 +70,5 @@ class WeightedQuantiles:
         if not kept.any():
             return [float("nan")] * len(levels)
         middle = (np.cumsum(ordered) - ordered / 2)[kept] / ordered.sum()
-        found = np.interp(levels, middle, self.values[kept])
-        return [float("inf") if value > _HUGE / 1e6 else float(value) for value in found]
+        quantiles = np.interp(levels, middle, self.values[kept])
+        return [float("inf") if value > _HUGE / 1e6 else float(value) for value in quantiles]
