@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jepatlas.core.records import Estimate
-from jepatlas.energy.audit.asymmetry import asymmetry_index
+from jepatlas.energy.audit import asymmetry_index
 from jepatlas.experiments import exact_worlds, solved_worlds
 from jepatlas.experiments.exact_worlds import ExactWorld, Size
 from jepatlas.experiments.latents import inform

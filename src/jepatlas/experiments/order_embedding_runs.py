@@ -19,7 +19,7 @@ from jepatlas.core.records import Estimate, Experience
 from jepatlas.core.seeding import forked_rng, numpy_generator
 from jepatlas.data import StepStream
 from jepatlas.energy import HEADS, EmbeddedEnergy, QRLConfig, graph_energies
-from jepatlas.energy.audit.weighted import WeightedAuc
+from jepatlas.energy.audit.weighted_statistics import WeightedAuc
 from jepatlas.experiments.latents import inform
 from jepatlas.training import OneCycleSchedule, TrainingConfig, fingerprint, train
 

@@ -5,4 +5,14 @@ from jepatlas.energy.audit.energy_audit import AXIOMS, Audit, audit
 from jepatlas.energy.audit.reachability import symmetric_ceiling
 from jepatlas.energy.audit.triangle import Repair, closure, relative_gap, repair
 
-__all__ = ["AXIOMS", "Audit", "Repair", "asymmetry_index", "audit", "closure", "relative_gap", "repair", "symmetric_ceiling"]
+__all__ = [
+    "AXIOMS",
+    "Audit",
+    "Repair",
+    "asymmetry_index",
+    "audit",
+    "closure",
+    "relative_gap",
+    "repair",
+    "symmetric_ceiling",
+]

@@ -1,7 +1,7 @@
 """Audit of any energy: a matrix, a head, or a function.
 
-A quasimetric is non-negative, zero from a point to itself, and satisfies E(x, z) ≤ E(x, y) + E(y, z). The advice of each
-verdict names the worst pair or triple. Further verdicts need the positions of the states or the exact energies.
+A quasimetric is non-negative, zero from a point to itself, and satisfies E(x, z) ≤ E(x, y) + E(y, z). The advice of
+each verdict names the worst pair or triple. Further verdicts need the positions of the states or the exact energies.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def audit(
     """Audit a matrix (n, n) of E(row → column), or a function of rows (m, d), (m, d) → (m,) at points (n, d).
 
     With a matrix, `points` are the positions of its states. `pseudo` allows energy zero between distinct points; it
-    defaults to the energy's own `pseudo` attribute. The relative `tolerance` defaults to 1024 eps of the energy's dtype.
+    defaults to the energy's own `pseudo` attribute. The relative `tolerance` defaults to 1024 eps of its dtype.
 
     >>> x = np.random.default_rng(0).standard_normal((50, 2))
     >>> audit(lambda x, y: ((x - y) ** 2).sum(-1), x).failed

@@ -57,9 +57,7 @@ def midpoints_verdict(sample: Sample) -> Verdict | None:
     )
 
 
-def ascend_gap(
-    energy: RowEnergy, x: np.ndarray, z: np.ndarray, y: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
+def ascend_gap(energy: RowEnergy, x: np.ndarray, z: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Move each y to decrease E(x, y) + E(y, z), along the gradient or, without one, in random directions."""
     least = energy(x, y) + energy(y, z)
     length = np.linalg.norm(z - x, axis=1, keepdims=True)

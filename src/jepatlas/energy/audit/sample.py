@@ -19,7 +19,16 @@ from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import numpy_generator
 
-__all__ = ["ROUNDINGS", "RowEnergy", "Sample", "as_row_energy", "draw_sample", "energy_matrix", "precision_of"]
+__all__ = [
+    "ROUNDINGS",
+    "RowEnergy",
+    "Sample",
+    "as_row_energy",
+    "draw_sample",
+    "energy_matrix",
+    "precision_of",
+    "true_energies",
+]
 
 ROUNDINGS = 1024  # times eps: sums over a few thousand dimensions have an error of about the square root of that
 STRICT = 1 / 16  # tolerance for energies that must be zero, relative to the general tolerance

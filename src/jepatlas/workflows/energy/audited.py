@@ -11,8 +11,7 @@ from jepatlas.core.arrays import read_arrays, write_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
-from jepatlas.energy import Audit, Repair, repair
-from jepatlas.energy.audit import audit
+from jepatlas.energy.audit import Audit, Repair, audit, repair
 from jepatlas.workflows.energy.energy_file import load_energy_file
 from jepatlas.workflows.energy.figures import audit_figures
 

@@ -10,8 +10,8 @@ import numpy as np
 from jepatlas.core.errors import InputError
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
-from jepatlas.energy import graph_energies, shortest_path
 from jepatlas.energy.audit import audit
+from jepatlas.energy.exact.graphs import graph_energies, shortest_path
 from jepatlas.workflows.energy.figures import audit_figures, choose_goal, grid_of, landscape
 from jepatlas.worlds import GymTable, OneWayGrid
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.energy import Audit
+from jepatlas.energy.audit import Audit
 
 __all__ = ["audit_figures", "choose_goal", "grid_of", "landscape"]
 
@@ -38,7 +38,7 @@ def _gaps(found: Audit) -> dict[str, Any]:
 
 def _roc(found: Audit, name: str) -> dict[str, Any]:
     series = [
-        {"name": label, "x": _thin(roc.false_alarms).tolist(), "y": _thin(roc.found).tolist()}
+        {"name": label, "x": _thin(roc.false_positive_rate).tolist(), "y": _thin(roc.true_positive_rate).tolist()}
         for label, roc in ((f"{name}, all pairs", found.roc), (f"{name}, one-way pairs", found.one_way_roc))
         if roc is not None
     ]

@@ -12,7 +12,7 @@ from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy import graph_energies
-from jepatlas.energy.audit.given import true_energies
+from jepatlas.energy.audit.sample import true_energies
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, StepFile, mixed
 from jepatlas.workflows.energy.current_truth import current_energies
 from jepatlas.worlds import AnyMixing, CurrentWorld

@@ -9,8 +9,8 @@ import numpy as np
 
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
-from jepatlas.energy import Audit, discounted, reachability_errors, with_unreachable
-from jepatlas.energy.audit import audit
+from jepatlas.energy import discounted, reachability_errors, with_unreachable
+from jepatlas.energy.audit import Audit, audit
 from jepatlas.workflows.energy.energy_file import save_energy
 from jepatlas.workflows.energy.figures import audit_figures
 from jepatlas.workflows.energy.fitted import FittedEnergy, load_fitted

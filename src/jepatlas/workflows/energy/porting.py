@@ -17,9 +17,8 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.energy import Audit
-from jepatlas.energy.audit import audit
-from jepatlas.energy.audit.weighted import WeightedRanks, weighted_spearman
+from jepatlas.energy.audit import Audit, audit
+from jepatlas.energy.audit.weighted_statistics import WeightedRanks, weighted_spearman
 from jepatlas.workflows.energy.energy_file import SavedEnergy
 from jepatlas.workflows.energy.figures import audit_figures
 from jepatlas.workflows.energy.fitted import pairwise
