@@ -58,7 +58,7 @@ class CurrentWorld:
 
     def on_grid(self, resolution: int) -> tuple[np.ndarray, np.ndarray]:
         """The places a along a side (resolution,), and W at the points (a[j], a[i]): (resolution, resolution, 2)."""
-        check_count("resolution", resolution, least=2)
+        check_count("resolution", resolution, minimum=2)
         axis = np.linspace(-self.half, self.half, resolution)
         return axis, self.velocity(np.stack(np.meshgrid(axis, axis), -1))
 

@@ -145,7 +145,7 @@ class FlatWorld(ABC):
         if not self._met.solid.all():
             raise InputError(f"'{self.kind}' has one-way doors, which no medium holds. Set one_way to false.")
         limit, thinnest = 1 - self.radius, self.thickness + 2 * self.radius
-        check_count("resolution", resolution, least=math.ceil(4 * limit / thinnest) + 1)  # or walls would leak
+        check_count("resolution", resolution, minimum=math.ceil(4 * limit / thinnest) + 1)  # or walls would leak
         return on_grid(limit, resolution, self.current, self.step_length, self.admits)
 
     @cached_property

@@ -59,8 +59,8 @@ class OneWayGrid:
     """Where one lands after a fall."""
 
     def __post_init__(self) -> None:
-        check_count("height", self.height, least=2)
-        check_count("width", self.width, least=2)
+        check_count("height", self.height, minimum=2)
+        check_count("width", self.width, minimum=2)
         for name in ("costly_cost", "cliff_cost"):
             check_argument(name, getattr(self, name), 0 < getattr(self, name) < math.inf, "positive and finite")
         self._check_wall()

@@ -44,7 +44,7 @@ def test_violations_are_found_with_their_triple(tmp_path: Path):
     write_arrays(tmp_path / "m.npy", {"energies": SQUARED})
     record = of_file(tmp_path / "m.npy")
     assert record.summary.startswith("On 16 states this is no quasimetric: triangle failed.")
-    assert "by way of state" in verdict(record, "triangle").advice
+    assert "through state" in verdict(record, "triangle").advice
     few = of_file(tmp_path / "m.npy", states=5)
     assert (few.provenance["states"], few.provenance["of"]) == (5, 16)
 

@@ -47,7 +47,7 @@ class SACMotion:
     """Targets lie in directions up to so many radians to either side; at most 1.7."""
 
     def __post_init__(self) -> None:
-        check_count("training_steps", self.training_steps, least=20)
+        check_count("training_steps", self.training_steps, minimum=20)
         check_count("width", self.width)
         check_count("steps_per_target", self.steps_per_target)
         check_argument("arc", self.arc, 0 < self.arc <= LARGEST_ARC, f"above 0 and at most {LARGEST_ARC}")
