@@ -99,7 +99,7 @@ def test_a_tolerance_of_ones_own(tmp_path: Path):
     exact, loose = (audit_saved(*asked, states=256, seed=0, tolerance=given) for given in (None, 0.999))
     assert (verdict(exact, "triangle").passed, verdict(loose, "triangle").passed) == (False, True)
     for bad in (-1.0, np.nan, np.inf):
-        with pytest.raises(InputError, match="The tolerance is a share of an energy, 0 or more"):
+        with pytest.raises(InputError, match="tolerance"):
             of_file(tmp_path / "m.npy", tolerance=bad)
 
 

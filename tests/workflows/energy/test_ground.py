@@ -106,7 +106,7 @@ BAD = {
     "'truth' is (16, 16), but 15 points have 15² energies": {"points": POINTS[:15], "truth": TRUTH},
     "must be square": {"points": POINTS, "truth": TRUTH[:9]},
     "has 1 NaN, the first from state 2 to state 3": {"points": POINTS, "truth": NAN},
-    "cannot be negative, but that from 2 to 3 is": {"points": POINTS, "truth": BELOW},
+    "True energies must be at least 0, but the one from 2 to 3": {"points": POINTS, "truth": BELOW},
 }
 
 

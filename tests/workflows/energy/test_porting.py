@@ -47,7 +47,7 @@ def test_what_the_map_loses_makes_it_pseudo_and_no_less_a_quasimetric():
     ported = port_energy(one, flat, np.repeat(POINTS, 2, 0), target)
     assert not one.model().pseudo and ported.saved.model().pseudo
     assert ported.energies[0, 1] == 0 == ported.energies[1, 0]
-    assert ported.audit.passed and "It is declared that this may be" in ported.audit["indiscernibles"].advice
+    assert ported.audit.passed and "declared as pseudo" in ported.audit["indiscernibles"].advice
     wide = LinearMap(np.array([[1.0], [2.0]]), np.zeros(1), np.zeros(2))  # loses nothing of what it is given
     assert not one.ported(wide).model().pseudo
 
