@@ -5,7 +5,8 @@ import torch
 from torch import nn
 
 from jepatlas.core.errors import InputError
-from jepatlas.nn.ema import EMANetwork, check_momentum, momentum_at
+from jepatlas.nn.ema import EMANetwork, momentum_at
+from jepatlas.nn.network_configs import check_momentum
 from jepatlas.objectives.vision.heads import perceptron
 
 

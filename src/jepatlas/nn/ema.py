@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
+from jepatlas.nn.network_configs import Rise
 
-__all__ = ["EMANetwork", "Rise", "check_momentum", "ema_network", "ema_update", "momentum_at"]
-
-Rise = Literal["cosine", "line"]
+__all__ = ["EMANetwork", "ema_network", "ema_update", "momentum_at"]
 
 
 @torch.no_grad()
@@ -61,8 +58,3 @@ def momentum_at(first: float, step: int, steps: int, rise: Rise = "cosine") -> f
     if rise == "cosine":
         remaining = (1 + math.cos(math.pi * progress)) / 2
     return 1 - (1 - first) * remaining
-
-
-def check_momentum(name: str, momentum: float) -> None:
-    if not 0 <= momentum <= 1:
-        raise InputError(f"{name}'s momentum must be in [0, 1], but is {momentum}.")

@@ -28,7 +28,9 @@ __all__ = [
     "Norm",
     "Pool",
     "ResidualDynamicsConfig",
+    "Rise",
     "ViTConfig",
+    "check_momentum",
     "check_transformer",
 ]
 
@@ -42,6 +44,14 @@ Pool = Literal["cls", "mean"]
 
 
 Form = Literal["additive", "affine"]
+
+Rise = Literal["cosine", "line"]
+"""How the momentum of a moving average rises to 1."""
+
+
+def check_momentum(name: str, momentum: float) -> None:
+    if not 0 <= momentum <= 1:
+        raise InputError(f"{name}'s momentum must be in [0, 1], but is {momentum}.")
 
 
 def check_transformer(name: str, width: int, depth: int, heads: int) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from jepatlas.core.errors import InputError
 from jepatlas.objectives.vision.block_masks import BlockMasks, MultiBlockMasks
-from jepatlas.objectives.vision.masked_distillation import PatchMasks
+from jepatlas.objectives.vision.masks import PatchMasks
 from jepatlas.objectives.vision.masks import NUMBERS, block_mask, random_split, uniforms
 
 

@@ -12,14 +12,18 @@ the first kind's context hardly ever has it; the second's often does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives.vision.masks import Grid, covered, extents, joint_uniforms, own_rows, uniforms
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["AnyBlockMasks", "BlockMasks", "MultiBlockMasks"]
 

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from jepatlas.core.records import CropKind
-from jepatlas.nn.ema import check_momentum
+from jepatlas.nn.network_configs import check_momentum
 from jepatlas.objectives.vision.heads import perceptron
 from jepatlas.objectives.vision.parts import VisionParts
 from jepatlas.objectives.vision.projectors import check_widths, expander

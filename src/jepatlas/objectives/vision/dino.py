@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from jepatlas.core.records import CropKind, Crops, Loss
-from jepatlas.nn.ema import EMANetwork, check_momentum, momentum_at
+from jepatlas.nn.ema import EMANetwork, momentum_at
+from jepatlas.nn.network_configs import check_momentum
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.dino_head import DINOHeadConfig
 from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig, across_views, by_size, entropy

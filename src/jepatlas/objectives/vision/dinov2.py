@@ -17,11 +17,12 @@ import torch
 from jepatlas.core.config import check_literals
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import CropKind, Crops, Loss
-from jepatlas.nn.ema import check_momentum
+from jepatlas.nn.network_configs import check_momentum
 from jepatlas.objectives.vision.dino_head import DINOHeadConfig
 from jepatlas.objectives.vision.distillation import MovingCentre, Sinkhorn, TemperatureConfig
 from jepatlas.objectives.vision.koleo import koleo
-from jepatlas.objectives.vision.masked_distillation import MaskedDistillation, PatchMasks
+from jepatlas.objectives.vision.masked_distillation import MaskedDistillation
+from jepatlas.objectives.vision.masks import PatchMasks
 from jepatlas.objectives.vision.parts import VisionParts
 
 __all__ = ["DINOv2", "DINOv2Config"]

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from jepatlas.core.records import CropKind, Crops, Loss
-from jepatlas.nn.ema import check_momentum
+from jepatlas.nn.network_configs import check_momentum
 from jepatlas.objectives.vision.dino_head import DINOHeadConfig
 from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig
-from jepatlas.objectives.vision.masked_distillation import MaskedDistillation, PatchMasks
+from jepatlas.objectives.vision.masked_distillation import MaskedDistillation
+from jepatlas.objectives.vision.masks import PatchMasks
 from jepatlas.objectives.vision.parts import VisionParts
 
 __all__ = ["IBOT", "IBOTConfig"]

@@ -26,7 +26,8 @@ from jepatlas.core.config import check_literals
 from jepatlas.core.distributed import mean_over_processes
 from jepatlas.core.patches import patch_grid, take_rows
 from jepatlas.core.records import CropKind, Crops, Loss
-from jepatlas.nn.ema import EMANetwork, Rise, check_momentum, momentum_at
+from jepatlas.nn.ema import EMANetwork, momentum_at
+from jepatlas.nn.network_configs import Rise, check_momentum
 from jepatlas.objectives.pairwise import at_least_float32
 from jepatlas.objectives.vision.block_masks import AnyBlockMasks, BlockMasks
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, with_tokens

@@ -16,7 +16,6 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
 from jepatlas.core.patches import patch_grid
 from jepatlas.core.records import Crops
 from jepatlas.nn.ema import EMANetwork, momentum_at
@@ -31,36 +30,12 @@ from jepatlas.objectives.vision.distillation import (
     cross_entropy,
     entropy,
 )
-from jepatlas.objectives.vision.masks import NUMBERS, block_mask, uniforms
+from jepatlas.objectives.vision.masks import PatchMasks
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops, with_tokens
 
-__all__ = ["Distilled", "MaskedDistillation", "PatchMasks"]
+__all__ = ["Distilled", "MaskedDistillation"]
 
 Centring = MovingCentre | Sinkhorn
-
-
-@dataclass(frozen=True)
-class PatchMasks:
-    share: float = 0.5
-    """Of the images that are masked at all."""
-    least: float = 0.1
-    """Share of a masked image's patches that is masked, at least."""
-    most: float = 0.5
-    """The same, at most."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.share <= 1 or not 0 <= self.least <= self.most <= 1:
-            raise InputError(
-                f"Masks need a share of images in (0, 1] and 0 <= least <= most <= 1, but {self.share}, {self.least} "
-                f"and {self.most} were given."
-            )
-
-    def draw(self, rows: int, grid: tuple[int, int], seed: int, name: str, step: int) -> Tensor:
-        """(b, n), true where masked."""
-        numbers = uniforms((rows, NUMBERS + 2), seed, name, step)
-        ratio = self.least + (self.most - self.least) * numbers[:, 0]
-        counts = (ratio * grid[0] * grid[1]).round().clamp(min=1).long()
-        return block_mask(numbers[:, 2:], grid, torch.where(numbers[:, 1] < self.share, counts, 0))
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,26 @@ images keep the same number. I-JEPA's blocks and their context are in `block_mas
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from jepatlas.core.distributed import rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.seeding import torch_generator
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from jepatlas.core import distributed
+else:
+    torch = lazy_import("torch")
+    distributed = lazy_import("jepatlas.core.distributed")
 
 __all__ = [
     "NUMBERS",
     "Grid",
+    "PatchMasks",
     "block_mask",
     "covered",
     "extents",
@@ -38,12 +49,12 @@ def uniforms(shape: tuple[int, int], seed: int, name: str, step: int) -> Tensor:
 
 def joint_uniforms(shape: tuple[int, int], seed: int, name: str, step: int) -> Tensor:
     """The same for all processes' rows, of which each has `shape[0]`: (W · b, c)."""
-    return torch.rand(world_size() * shape[0], shape[1], generator=torch_generator(seed, name, step))
+    return torch.rand(distributed.world_size() * shape[0], shape[1], generator=torch_generator(seed, name, step))
 
 
 def own_rows(joint: Tensor, rows: int) -> Tensor:
     """Of the joint batch, this process' rows."""
-    return joint[rank() * rows : (rank() + 1) * rows]
+    return joint[distributed.rank() * rows : (distributed.rank() + 1) * rows]
 
 
 def random_split(u_bn: Tensor, kept: int) -> tuple[Tensor, Tensor]:
@@ -96,3 +107,27 @@ def _first(rows: Tensor, columns: Tensor) -> Tensor:
     for index in reversed(range(count)):
         first.masked_fill_(rows[:, index, :, None] & columns[:, index, None, :], index)
     return first.flatten(1)
+
+
+@dataclass(frozen=True)
+class PatchMasks:
+    share: float = 0.5
+    """Of the images that are masked at all."""
+    least: float = 0.1
+    """Share of a masked image's patches that is masked, at least."""
+    most: float = 0.5
+    """The same, at most."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1 or not 0 <= self.least <= self.most <= 1:
+            raise InputError(
+                f"Masks need a share of images in (0, 1] and 0 <= least <= most <= 1, but {self.share}, {self.least} "
+                f"and {self.most} were given."
+            )
+
+    def draw(self, rows: int, grid: tuple[int, int], seed: int, name: str, step: int) -> Tensor:
+        """(b, n), true where masked."""
+        numbers = uniforms((rows, NUMBERS + 2), seed, name, step)
+        ratio = self.least + (self.most - self.least) * numbers[:, 0]
+        counts = (ratio * grid[0] * grid[1]).round().clamp(min=1).long()
+        return block_mask(numbers[:, 2:], grid, torch.where(numbers[:, 1] < self.share, counts, 0))

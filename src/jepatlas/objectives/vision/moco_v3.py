@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from jepatlas.core.distributed import gather_rows, rank
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import CropKind
-from jepatlas.nn.ema import check_momentum
+from jepatlas.nn.network_configs import check_momentum
 from jepatlas.objectives.infonce import cosine_similarity
 from jepatlas.objectives.vision.heads import perceptron
 from jepatlas.objectives.vision.parts import VisionParts
