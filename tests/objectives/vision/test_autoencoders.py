@@ -11,10 +11,8 @@ from torch import Tensor
 
 from jepatlas.core.records import Crops
 from jepatlas.nn.transformer import sincos_positions
-from jepatlas.objectives.vision.autoencoder import AutoencoderConfig
-from jepatlas.objectives.vision.decoder import DecoderConfig
-from jepatlas.objectives.vision.mae import MAEConfig
 from jepatlas.objectives.vision.masks import random_split, uniforms
+from jepatlas.objectives.vision.vision_configs import AutoencoderConfig, DecoderConfig, MAEConfig
 
 DECODER = DecoderConfig(width=8, depth=2, heads=2)
 

@@ -12,12 +12,15 @@ import torch.nn.functional as F
 from objectives.vision.tiny_vision import STEPS, crops, tiny
 from torch import Tensor
 
-from jepatlas.objectives.vision.dino import DINOConfig
-from jepatlas.objectives.vision.dino_head import DINOHeadConfig
-from jepatlas.objectives.vision.dinov2 import DINOv2Config
-from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig, entropy, sinkhorn
-from jepatlas.objectives.vision.ibot import IBOTConfig
+from jepatlas.objectives.vision.distillation import MovingCentre, entropy, sinkhorn
 from jepatlas.objectives.vision.koleo import koleo
+from jepatlas.objectives.vision.vision_configs import (
+    DINOConfig,
+    DINOHeadConfig,
+    DINOv2Config,
+    IBOTConfig,
+    TemperatureConfig,
+)
 
 HEAD = DINOHeadConfig(prototypes=10, width=16, bottleneck=8)
 STEP, ROWS = 9, 6  # half of the warm-up: τ_t is 0.055

@@ -12,8 +12,12 @@ from torch import Tensor
 
 from jepatlas.nn.ema import momentum_at
 from jepatlas.nn.transformer import sincos_positions
-from jepatlas.objectives.vision.ijepa import IJEPAConfig
-from jepatlas.objectives.vision.predictors import LinearPredictorConfig, MLPPredictorConfig, NarrowPredictorConfig
+from jepatlas.objectives.vision.vision_configs import (
+    IJEPAConfig,
+    LinearPredictorConfig,
+    MLPPredictorConfig,
+    NarrowPredictorConfig,
+)
 
 NARROW, MLP = NarrowPredictorConfig(width=8, depth=2, heads=2), MLPPredictorConfig(32)
 GRID = (4, 4)

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from jepatlas.core.errors import InputError
 from jepatlas.objectives.vision.block_masks import BlockMasks, MultiBlockMasks
-from jepatlas.objectives.vision.masks import PatchMasks
-from jepatlas.objectives.vision.masks import NUMBERS, block_mask, random_split, uniforms
+from jepatlas.objectives.vision.masks import NUMBERS, PatchMasks, block_mask, random_split, uniforms
 
 
 def drawn(grid: tuple[int, int], masks: BlockMasks, rows: int = 200, step: int = 0) -> tuple[Tensor, Tensor]:

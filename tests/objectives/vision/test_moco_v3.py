@@ -8,8 +8,9 @@ from objectives.vision.tiny_crops import DIM, double, on_crops, tiny_conv
 from objectives.vision.tiny_vision import STEPS, WIDTH, crops, tiny_vit
 
 from jepatlas.core.errors import InputError
-from jepatlas.objectives.vision.moco_v3 import MoCoV3Config, key_contrast
+from jepatlas.objectives.vision.moco_v3 import key_contrast
 from jepatlas.objectives.vision.parts import VisionParts
+from jepatlas.objectives.vision.vision_configs import MoCoV3Config
 
 
 def contrast_slowly(queries: np.ndarray, keys: np.ndarray, temperature: float) -> float:

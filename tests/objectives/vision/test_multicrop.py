@@ -5,8 +5,8 @@ from objectives.vision.tiny_vision import crops
 from torch import nn
 
 from jepatlas.core.errors import InputError
-from jepatlas.objectives.vision.lejepa import CropLeJEPAConfig
 from jepatlas.objectives.vision.multicrop import embed_all
+from jepatlas.objectives.vision.vision_configs import CropLeJEPAConfig
 
 
 def test_each_size_is_one_pass_and_all_are_one_of_the_head():

@@ -8,23 +8,26 @@ import pytest
 
 from jepatlas.core.errors import InputError
 from jepatlas.objectives import LeJEPAConfig, SIGRegConfig
-from jepatlas.objectives.vision.autoencoder import AutoencoderConfig
-from jepatlas.objectives.vision.barlow_twins import BarlowTwinsConfig
-from jepatlas.objectives.vision.byol import BYOLConfig
-from jepatlas.objectives.vision.decoder import DecoderConfig
-from jepatlas.objectives.vision.dino import DINOConfig
-from jepatlas.objectives.vision.dino_head import DINOHeadConfig
-from jepatlas.objectives.vision.dinov2 import DINOv2Config
-from jepatlas.objectives.vision.distillation import TemperatureConfig
-from jepatlas.objectives.vision.ibot import IBOTConfig
-from jepatlas.objectives.vision.ijepa import IJEPAConfig
-from jepatlas.objectives.vision.lejepa import CropLeJEPAConfig
-from jepatlas.objectives.vision.mae import MAEConfig
-from jepatlas.objectives.vision.moco_v3 import MoCoV3Config
-from jepatlas.objectives.vision.predictors import MLPPredictorConfig, NarrowPredictorConfig
-from jepatlas.objectives.vision.simclr import SimCLRConfig
-from jepatlas.objectives.vision.swav import SwAVConfig
-from jepatlas.objectives.vision.vicreg import CropVICRegConfig
+from jepatlas.objectives.vision.vision_configs import (
+    AutoencoderConfig,
+    BarlowTwinsConfig,
+    BYOLConfig,
+    CropLeJEPAConfig,
+    CropVICRegConfig,
+    DecoderConfig,
+    DINOConfig,
+    DINOHeadConfig,
+    DINOv2Config,
+    IBOTConfig,
+    IJEPAConfig,
+    MAEConfig,
+    MLPPredictorConfig,
+    MoCoV3Config,
+    NarrowPredictorConfig,
+    SimCLRConfig,
+    SwAVConfig,
+    TemperatureConfig,
+)
 
 
 @pytest.mark.parametrize(

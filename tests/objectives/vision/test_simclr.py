@@ -5,7 +5,8 @@ import torch
 from objectives.vision.tiny_crops import double, on_crops
 from objectives.vision.tiny_vision import crops
 
-from jepatlas.objectives.vision.simclr import SimCLRConfig, nt_xent
+from jepatlas.objectives.vision.simclr import nt_xent
+from jepatlas.objectives.vision.vision_configs import SimCLRConfig
 
 
 def nt_xent_slowly(first: np.ndarray, second: np.ndarray, temperature: float) -> float:

@@ -23,7 +23,7 @@ from jepatlas.experiments.social.predictions_shown import predictors_figure, pre
 from jepatlas.experiments.social.rules import estimated, gaps
 from jepatlas.experiments.tables import at, cell, extremes, grouped, over_seeds
 from jepatlas.objectives.vision import IJEPAConfig, LinearPredictorConfig, NarrowPredictorConfig
-from jepatlas.objectives.vision.predictors import AnyPredictor
+from jepatlas.objectives.vision.vision_configs import AnyPredictor
 from jepatlas.recipes import VisionRecipe
 from jepatlas.training.journal import last_metrics
 

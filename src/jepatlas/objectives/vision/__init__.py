@@ -1,24 +1,51 @@
 """Objectives on images, one file each: predictive, reconstructive, contrastive and self-distilling."""
 
-from jepatlas.objectives.vision.autoencoder import Autoencoder, AutoencoderConfig
-from jepatlas.objectives.vision.barlow_twins import BarlowTwins, BarlowTwinsConfig
-from jepatlas.objectives.vision.block_masks import BlockMasks, MultiBlockMasks
-from jepatlas.objectives.vision.byol import BYOL, BYOLConfig
-from jepatlas.objectives.vision.decoder import DecoderConfig
-from jepatlas.objectives.vision.dino import DINO, DINOConfig
-from jepatlas.objectives.vision.dino_head import DINOHeadConfig
-from jepatlas.objectives.vision.dinov2 import DINOv2, DINOv2Config
-from jepatlas.objectives.vision.distillation import TemperatureConfig
-from jepatlas.objectives.vision.ibot import IBOT, IBOTConfig
-from jepatlas.objectives.vision.ijepa import IJEPA, IJEPAConfig
-from jepatlas.objectives.vision.lejepa import CropLeJEPA, CropLeJEPAConfig
-from jepatlas.objectives.vision.mae import MAE, MAEConfig
-from jepatlas.objectives.vision.moco_v3 import MoCoV3, MoCoV3Config
-from jepatlas.objectives.vision.parts import CropObjective, VisionParts
-from jepatlas.objectives.vision.predictors import LinearPredictorConfig, MLPPredictorConfig, NarrowPredictorConfig
-from jepatlas.objectives.vision.simclr import SimCLR, SimCLRConfig
-from jepatlas.objectives.vision.swav import SwAV, SwAVConfig
-from jepatlas.objectives.vision.vicreg import CropVICReg, CropVICRegConfig
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.objectives.vision.autoencoder import Autoencoder
+    from jepatlas.objectives.vision.barlow_twins import BarlowTwins
+    from jepatlas.objectives.vision.block_masks import BlockMasks, MultiBlockMasks
+    from jepatlas.objectives.vision.byol import BYOL
+    from jepatlas.objectives.vision.dino import DINO
+    from jepatlas.objectives.vision.dinov2 import DINOv2
+    from jepatlas.objectives.vision.ibot import IBOT
+    from jepatlas.objectives.vision.ijepa import IJEPA
+    from jepatlas.objectives.vision.lejepa import CropLeJEPA
+    from jepatlas.objectives.vision.mae import MAE
+    from jepatlas.objectives.vision.moco_v3 import MoCoV3
+    from jepatlas.objectives.vision.parts import CropObjective, VisionParts
+    from jepatlas.objectives.vision.simclr import SimCLR
+    from jepatlas.objectives.vision.swav import SwAV
+    from jepatlas.objectives.vision.vicreg import CropVICReg
+    from jepatlas.objectives.vision.vision_configs import (
+        AnyVision,
+        AutoencoderConfig,
+        BarlowTwinsConfig,
+        BYOLConfig,
+        CropLeJEPAConfig,
+        CropVICRegConfig,
+        DecoderConfig,
+        DINOConfig,
+        DINOHeadConfig,
+        DINOv2Config,
+        IBOTConfig,
+        IJEPAConfig,
+        LinearPredictorConfig,
+        MAEConfig,
+        MLPPredictorConfig,
+        MoCoV3Config,
+        NarrowPredictorConfig,
+        SimCLRConfig,
+        SwAVConfig,
+        TemperatureConfig,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "BYOL",
@@ -59,20 +86,3 @@ __all__ = [
     "TemperatureConfig",
     "VisionParts",
 ]
-
-AnyVision = (
-    IJEPAConfig
-    | CropLeJEPAConfig
-    | MAEConfig
-    | AutoencoderConfig
-    | SimCLRConfig
-    | BarlowTwinsConfig
-    | CropVICRegConfig
-    | BYOLConfig
-    | DINOConfig
-    | MoCoV3Config
-    | IBOTConfig
-    | SwAVConfig
-    | DINOv2Config
-)
-"""Whatever an agent on images can learn by."""

@@ -8,37 +8,17 @@ It is the pixel-level baseline of "Social-JEPA: Emergent Geometric Isomorphism i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
-
 import torch
 import torch.nn.functional as F
 
-from jepatlas.core.errors import InputError
 from jepatlas.core.patches import patch_grid, patches, unit_pixels
-from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.decoder import Decoder, DecoderConfig
+from jepatlas.objectives.vision.decoder import Decoder
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts
+from jepatlas.objectives.vision.vision_configs import AutoencoderConfig
 
-__all__ = ["Autoencoder", "AutoencoderConfig"]
-
-
-@dataclass(frozen=True)
-class AutoencoderConfig:
-    kind: ClassVar[str] = "autoencoder"
-    crops: ClassVar[CropKind] = "one"
-
-    patch: int = 8
-    """Height and width of the patches that are drawn, in pixels; they need not be the encoder's."""
-    decoder: DecoderConfig = field(default_factory=DecoderConfig)
-
-    def __post_init__(self) -> None:
-        if self.patch < 1:
-            raise InputError(f"The patches that are drawn need at least 1 pixel, but {self.patch} was given.")
-
-    def build(self, parts: VisionParts) -> Autoencoder:
-        return Autoencoder(parts, self)
+__all__ = ["Autoencoder"]
 
 
 class Autoencoder(CropObjective):

@@ -9,41 +9,18 @@ Reference: "Barlow Twins: Self-Supervised Learning via Redundancy Reduction".
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 from torch import Tensor
 
 from jepatlas.core.distributed import mean_over_processes
-from jepatlas.core.errors import InputError
-from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
-from jepatlas.objectives.vision.projectors import check_widths, expander
+from jepatlas.objectives.vision.projectors import expander
+from jepatlas.objectives.vision.vision_configs import BarlowTwinsConfig
 
-__all__ = ["BarlowTwins", "BarlowTwinsConfig", "cross_correlation"]
+__all__ = ["BarlowTwins", "cross_correlation"]
 
 EPSILON = 1e-5  # beside variances, as published: a dimension that never changes correlates with nothing
-
-
-@dataclass(frozen=True)
-class BarlowTwinsConfig:
-    kind: ClassVar[str] = "barlow-twins"
-    crops: ClassVar[CropKind] = "two"
-
-    weight: float = 0.005
-    """λ, of the correlations between different dimensions."""
-    projector: tuple[int, ...] = (512, 512, 512)
-    """Units of each layer. Published: three of 8,192."""
-
-    def __post_init__(self) -> None:
-        check_widths("Barlow Twins' projector", self.projector)
-        if not 0 <= self.weight < math.inf:
-            raise InputError(f"Barlow Twins' weight must be finite and not negative, but {self.weight} was given.")
-
-    def build(self, parts: VisionParts) -> BarlowTwins:
-        return BarlowTwins(parts, self)
 
 
 class BarlowTwins(CropObjective):

@@ -8,41 +8,16 @@ collapsed network has too. Reference: "Bootstrap Your Own Latent: A New Approach
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch.nn.functional as F
 from torch import Tensor
 
-from jepatlas.core.records import CropKind
-from jepatlas.nn.network_configs import check_momentum
 from jepatlas.objectives.vision.heads import perceptron
 from jepatlas.objectives.vision.parts import VisionParts
-from jepatlas.objectives.vision.projectors import check_widths, expander
+from jepatlas.objectives.vision.projectors import expander
 from jepatlas.objectives.vision.slow_target import SlowTarget
+from jepatlas.objectives.vision.vision_configs import BYOLConfig
 
-__all__ = ["BYOL", "BYOLConfig"]
-
-
-@dataclass(frozen=True)
-class BYOLConfig:
-    kind: ClassVar[str] = "byol"
-    crops: ClassVar[CropKind] = "two"
-
-    projector: tuple[int, ...] = (512, 128)
-    """Units of each layer. Published: 4,096, 256."""
-    predictor: int = 512
-    """Hidden units of the predictor, whose output is as wide as the projector's. Published: 4,096."""
-    momentum: float = 0.996
-    """Of the twin at the first step; 1 at the last."""
-
-    def __post_init__(self) -> None:
-        check_widths("BYOL's projector", self.projector)
-        check_widths("BYOL's predictor", (self.predictor,))
-        check_momentum("BYOL", self.momentum)
-
-    def build(self, parts: VisionParts) -> BYOL:
-        return BYOL(parts, self)
+__all__ = ["BYOL"]
 
 
 class BYOL(SlowTarget):

@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
-
 import torch
 from torch import Tensor, nn
 
-from jepatlas.nn.network_configs import check_transformer
 from jepatlas.nn.transformer import Transformer, sincos_positions
+from jepatlas.objectives.vision.vision_configs import DecoderConfig
 
-__all__ = ["Decoder", "DecoderConfig", "normal_patches"]
+__all__ = ["Decoder", "normal_patches"]
 
 Grid = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class DecoderConfig:
-    width: int = 64
-    """Of its tokens."""
-    depth: int = 2
-    """Transformer blocks."""
-    heads: int = 4
-    """Of the attention."""
-
-    def __post_init__(self) -> None:
-        check_transformer("A decoder", self.width, self.depth, self.heads)
-
-    @classmethod
-    def published(cls) -> Self:
-        """That of the masked autoencoder."""
-        return cls(512, 8, 16)
 
 
 class Decoder(nn.Module):

@@ -8,41 +8,19 @@ Reference: "Emerging Properties in Self-Supervised Vision Transformers".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.core.records import Crops, Loss
 from jepatlas.nn.ema import EMANetwork, momentum_at
-from jepatlas.nn.network_configs import check_momentum
 from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.dino_head import DINOHeadConfig
-from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig, across_views, by_size, entropy
+from jepatlas.objectives.vision.distillation import MovingCentre, across_views, by_size, entropy
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.vision_configs import DINOConfig
 
-__all__ = ["DINO", "DINOConfig"]
-
-
-@dataclass(frozen=True)
-class DINOConfig:
-    kind: ClassVar[str] = "dino"
-    crops: ClassVar[CropKind] = "multi"
-
-    head: DINOHeadConfig = field(default_factory=DINOHeadConfig)
-    temperature: TemperatureConfig = field(default_factory=TemperatureConfig)
-    centre_momentum: float = 0.9
-    """m of the centre."""
-    momentum: float = 0.996
-    """Of the teacher at the first step; 1 at the last."""
-
-    def __post_init__(self) -> None:
-        check_momentum("DINO's centre", self.centre_momentum)
-        check_momentum("DINO", self.momentum)
-
-    def build(self, parts: VisionParts) -> DINO:
-        return DINO(parts, self)
+__all__ = ["DINO"]
 
 
 class DINO(CropObjective):

@@ -8,42 +8,13 @@ Reference: "Emerging Properties in Self-Supervised Vision Transformers".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
+from jepatlas.objectives.vision.vision_configs import DINOHeadConfig
 
-__all__ = ["DINOHead", "DINOHeadConfig"]
-
-
-@dataclass(frozen=True)
-class DINOHeadConfig:
-    prototypes: int = 1024
-    """K. Published: 65,536 for DINO and DINOv2, 8,192 for iBOT."""
-    width: int = 256
-    """Units of each of the two hidden layers. Published: 2,048."""
-    bottleneck: int = 64
-    """Width of z. Published: 256."""
-    held: float = 0.01
-    """Share of the steps in which the prototypes do not move yet: the first of a hundred epochs, as published."""
-
-    def __post_init__(self) -> None:
-        if min(self.prototypes, self.width, self.bottleneck) < 1 or not 0 <= self.held <= 1:
-            raise InputError(
-                f"A DINO head needs prototypes, width and bottleneck >= 1 and a share of held steps between 0 and 1, "
-                f"but {self.prototypes}, {self.width}, {self.bottleneck} and {self.held} were given."
-            )
-
-    @classmethod
-    def published(cls, prototypes: int = 65536) -> Self:
-        return cls(prototypes, 2048, 256)
-
-    def build(self, dim: int) -> DINOHead:
-        return DINOHead(dim, self)
+__all__ = ["DINOHead"]
 
 
 class DINOHead(nn.Module):

@@ -8,52 +8,18 @@ of each process alone). Reference: "DINOv2: Learning Robust Visual Features with
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
-
 import torch
 
-from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
-from jepatlas.core.records import CropKind, Crops, Loss
-from jepatlas.nn.network_configs import check_momentum
-from jepatlas.objectives.vision.dino_head import DINOHeadConfig
-from jepatlas.objectives.vision.distillation import MovingCentre, Sinkhorn, TemperatureConfig
+from jepatlas.core.records import Crops, Loss
+from jepatlas.objectives.vision.distillation import MovingCentre, Sinkhorn
 from jepatlas.objectives.vision.koleo import koleo
 from jepatlas.objectives.vision.masked_distillation import MaskedDistillation
-from jepatlas.objectives.vision.masks import PatchMasks
 from jepatlas.objectives.vision.parts import VisionParts
+from jepatlas.objectives.vision.vision_configs import DINOv2Config
 
-__all__ = ["DINOv2", "DINOv2Config"]
+__all__ = ["DINOv2"]
 
 CENTRE_MOMENTUM = 0.9
-
-
-@dataclass(frozen=True)
-class DINOv2Config:
-    kind: ClassVar[str] = "dinov2"
-    crops: ClassVar[CropKind] = "multi"
-
-    head: DINOHeadConfig = field(default_factory=DINOHeadConfig)
-    """Of both heads."""
-    temperature: TemperatureConfig = field(default_factory=TemperatureConfig)
-    masks: PatchMasks = field(default_factory=PatchMasks)
-    centring: Literal["sinkhorn", "centre"] = "sinkhorn"
-    """What balances the teacher's assignments: three rounds of Sinkhorn, as published, or DINO's moving centre."""
-    koleo: float = 0.1
-    """Weight of KoLeo."""
-    momentum: float = 0.992
-    """Of the teacher at the first step; 1 at the last."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        check_momentum("DINOv2", self.momentum)
-        if not 0 <= self.koleo < math.inf:
-            raise InputError(f"KoLeo's weight must be finite and not negative, but {self.koleo} was given.")
-
-    def build(self, parts: VisionParts) -> DINOv2:
-        return DINOv2(parts, self)
 
 
 class DINOv2(MaskedDistillation):

@@ -15,54 +15,23 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jepatlas.core.distributed import gather_rows, mean_over_processes
-from jepatlas.core.errors import InputError
 from jepatlas.nn.ema import ema_update
 
 __all__ = [
     "MovingCentre",
     "Sinkhorn",
-    "TemperatureConfig",
     "across_views",
     "by_size",
     "cross_entropy",
     "entropy",
     "sinkhorn",
 ]
-
-
-@dataclass(frozen=True)
-class TemperatureConfig:
-    student: float = 0.1
-    """τ_s."""
-    teacher: float = 0.07
-    """τ_t after the warm-up."""
-    first: float = 0.04
-    """τ_t at the first step: sharper, until there is something to tell."""
-    warmup: float = 0.3
-    """Share of the steps in which τ_t rises, linearly: 30 of 100 epochs, as published."""
-
-    def __post_init__(self) -> None:
-        taus = (self.student, self.teacher, self.first)
-        if not all(0 < tau < math.inf for tau in taus) or not 0 <= self.warmup <= 1:
-            raise InputError(
-                f"Temperatures are positive and the warm-up a share between 0 and 1, but {taus} and {self.warmup} were "
-                "given."
-            )
-
-    def teacher_at(self, step: int, steps: int) -> float:
-        """
-        >>> [TemperatureConfig().teacher_at(step, 100) for step in (0, 30, 100)]
-        [0.04, 0.07, 0.07]
-        """
-        risen = min(1.0, step / (self.warmup * steps)) if self.warmup * steps > 0 else 1.0
-        return self.first * (1 - risen) + self.teacher * risen
 
 
 class MovingCentre(nn.Module):

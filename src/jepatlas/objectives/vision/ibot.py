@@ -7,39 +7,13 @@ Reference: "iBOT: Image BERT Pre-Training with Online Tokenizer".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
-
-from jepatlas.core.records import CropKind, Crops, Loss
-from jepatlas.nn.network_configs import check_momentum
-from jepatlas.objectives.vision.dino_head import DINOHeadConfig
-from jepatlas.objectives.vision.distillation import MovingCentre, TemperatureConfig
+from jepatlas.core.records import Crops, Loss
+from jepatlas.objectives.vision.distillation import MovingCentre
 from jepatlas.objectives.vision.masked_distillation import MaskedDistillation
-from jepatlas.objectives.vision.masks import PatchMasks
 from jepatlas.objectives.vision.parts import VisionParts
+from jepatlas.objectives.vision.vision_configs import IBOTConfig
 
-__all__ = ["IBOT", "IBOTConfig"]
-
-
-@dataclass(frozen=True)
-class IBOTConfig:
-    kind: ClassVar[str] = "ibot"
-    crops: ClassVar[CropKind] = "multi"
-
-    head: DINOHeadConfig = field(default_factory=DINOHeadConfig)
-    temperature: TemperatureConfig = field(default_factory=TemperatureConfig)
-    masks: PatchMasks = field(default_factory=PatchMasks)
-    centre_momentum: float = 0.9
-    """Of the two centres, that of images and that of patches."""
-    momentum: float = 0.996
-    """Of the teacher at the first step; 1 at the last."""
-
-    def __post_init__(self) -> None:
-        check_momentum("iBOT's centre", self.centre_momentum)
-        check_momentum("iBOT", self.momentum)
-
-    def build(self, parts: VisionParts) -> IBOT:
-        return IBOT(parts, self)
+__all__ = ["IBOT"]
 
 
 class IBOT(MaskedDistillation):

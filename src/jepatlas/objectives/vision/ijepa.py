@@ -15,47 +15,19 @@ Emergent Geometric Isomorphism in Independently Trained World Models".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from jepatlas.core.config import check_literals
 from jepatlas.core.distributed import mean_over_processes
 from jepatlas.core.patches import patch_grid, take_rows
-from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.core.records import Crops, Loss
 from jepatlas.nn.ema import EMANetwork, momentum_at
-from jepatlas.nn.network_configs import Rise, check_momentum
 from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.block_masks import AnyBlockMasks, BlockMasks
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, with_tokens
-from jepatlas.objectives.vision.predictors import AnyPredictor, NarrowPredictorConfig
+from jepatlas.objectives.vision.vision_configs import IJEPAConfig
 
-__all__ = ["IJEPA", "IJEPAConfig"]
-
-
-@dataclass(frozen=True)
-class IJEPAConfig:
-    kind: ClassVar[str] = "ijepa"
-    crops: ClassVar[CropKind] = "one"
-
-    predictor: AnyPredictor = field(default_factory=NarrowPredictorConfig)
-    distance: Literal["squared", "smooth-l1"] = "squared"
-    """Between a told latent and its target: squared, as in the papers, or smooth L1, as in published code."""
-    masks: AnyBlockMasks = field(default_factory=BlockMasks)
-    momentum: float = 0.996
-    """Of the target encoder at the first step; 1 at the last."""
-    rise: Rise = "cosine"
-    """How it goes there: by a cosine, or by a line, as published for I-JEPA."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        check_momentum("I-JEPA", self.momentum)
-
-    def build(self, parts: VisionParts) -> IJEPA:
-        return IJEPA(parts, self)
+__all__ = ["IJEPA"]
 
 
 class IJEPA(CropObjective):

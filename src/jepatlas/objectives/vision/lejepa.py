@@ -8,43 +8,18 @@ additive form included. Reference: "LeJEPA: Provable and Scalable Self-Supervise
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
-
 import torch
 from torch import Tensor
 
-from jepatlas.core.errors import InputError
-from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.core.records import Crops, Loss
 from jepatlas.core.stats import epps_pulley_null
-from jepatlas.objectives.objective_configs import LeJEPAConfig, SIGRegConfig, SIGRegShaping
+from jepatlas.objectives.objective_configs import SIGRegShaping
 from jepatlas.objectives.vision.multicrop import embed_all
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts
-from jepatlas.objectives.vision.projectors import check_widths, projector
+from jepatlas.objectives.vision.projectors import projector
+from jepatlas.objectives.vision.vision_configs import CropLeJEPAConfig
 
-__all__ = ["CropLeJEPA", "CropLeJEPAConfig", "crop_invariance"]
-
-
-@dataclass(frozen=True)
-class CropLeJEPAConfig:
-    kind: ClassVar[str] = "lejepa"
-    crops: ClassVar[CropKind] = "multi"
-
-    loss: LeJEPAConfig = field(default_factory=lambda: LeJEPAConfig(0.05, sigreg=SIGRegConfig(slices=256)))
-    """λ, the form of the sum, and SIGReg's choices. Published for images: 0.05 and 1,024 slices."""
-    projector: tuple[int, ...] = (512, 512, 64)
-    """Units of each layer; none, and the latents themselves are held to the Gaussian. Published: 2,048, 2,048, 128."""
-
-    def __post_init__(self) -> None:
-        check_widths("LeJEPA's projector", self.projector, fewest=0)
-        if self.loss.sigreg.views != "each":
-            raise InputError(
-                "Crops of one image are alike, so each is held against the Gaussian for itself: leave "
-                "SIGReg's views at 'each'."
-            )
-
-    def build(self, parts: VisionParts) -> CropLeJEPA:
-        return CropLeJEPA(parts, self)
+__all__ = ["CropLeJEPA", "crop_invariance"]
 
 
 class CropLeJEPA(CropObjective):

@@ -8,40 +8,18 @@ Reference: "Masked Autoencoders Are Scalable Vision Learners".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
-
 import torch
 import torch.nn.functional as F
 
-from jepatlas.core.errors import InputError
 from jepatlas.core.patches import patch_grid, patches, take_rows, unit_pixels
-from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.decoder import Decoder, DecoderConfig, normal_patches
+from jepatlas.objectives.vision.decoder import Decoder, normal_patches
 from jepatlas.objectives.vision.masks import random_split, uniforms
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, with_tokens
+from jepatlas.objectives.vision.vision_configs import MAEConfig
 
-__all__ = ["MAE", "MAEConfig"]
-
-
-@dataclass(frozen=True)
-class MAEConfig:
-    kind: ClassVar[str] = "mae"
-    crops: ClassVar[CropKind] = "one"
-
-    hidden: float = 0.75
-    """Share of the patches that the encoder does not see."""
-    normal: bool = True
-    """Whether the pixels of each patch are normalised before they are compared."""
-    decoder: DecoderConfig = field(default_factory=DecoderConfig)
-
-    def __post_init__(self) -> None:
-        if not 0 < self.hidden < 1:
-            raise InputError(f"MAE hides a share of the patches between 0 and 1, but {self.hidden} was given.")
-
-    def build(self, parts: VisionParts) -> MAE:
-        return MAE(parts, self)
+__all__ = ["MAE"]
 
 
 class MAE(CropObjective):

@@ -24,7 +24,6 @@ from jepatlas.objectives.vision.dino_head import DINOHead
 from jepatlas.objectives.vision.distillation import (
     MovingCentre,
     Sinkhorn,
-    TemperatureConfig,
     across_views,
     by_size,
     cross_entropy,
@@ -32,6 +31,7 @@ from jepatlas.objectives.vision.distillation import (
 )
 from jepatlas.objectives.vision.masks import PatchMasks
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops, with_tokens
+from jepatlas.objectives.vision.vision_configs import TemperatureConfig
 
 __all__ = ["Distilled", "MaskedDistillation"]
 

@@ -8,50 +8,19 @@ Reference: "An Empirical Study of Training Self-Supervised Vision Transformers".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jepatlas.core.distributed import gather_rows, rank
 from jepatlas.core.errors import InputError
-from jepatlas.core.records import CropKind
-from jepatlas.nn.network_configs import check_momentum
 from jepatlas.objectives.infonce import cosine_similarity
 from jepatlas.objectives.vision.heads import perceptron
 from jepatlas.objectives.vision.parts import VisionParts
-from jepatlas.objectives.vision.projectors import check_temperature, check_widths
 from jepatlas.objectives.vision.slow_target import SlowTarget
+from jepatlas.objectives.vision.vision_configs import MoCoV3Config
 
-__all__ = ["MoCoV3", "MoCoV3Config", "key_contrast"]
-
-
-@dataclass(frozen=True)
-class MoCoV3Config:
-    kind: ClassVar[str] = "moco-v3"
-    crops: ClassVar[CropKind] = "two"
-
-    temperature: float = 0.2
-    """τ, as published for ViTs."""
-    projector: tuple[int, ...] = (512, 512, 128)
-    """Units of each layer. Published: 4,096, 4,096, 256."""
-    predictor: int = 512
-    """Hidden units of the predictor, whose output is as wide as the projector's. Published: 4,096."""
-    momentum: float = 0.99
-    """Of the twin at the first step; 1 at the last."""
-    frozen_patches: bool = False
-    """Leave the ViT's patch embedding as it was drawn: published as what keeps large ViTs stable at large batches."""
-
-    def __post_init__(self) -> None:
-        check_temperature("MoCo's temperature", self.temperature)
-        check_widths("MoCo's projector", self.projector)
-        check_widths("MoCo's predictor", (self.predictor,))
-        check_momentum("MoCo", self.momentum)
-
-    def build(self, parts: VisionParts) -> MoCoV3:
-        return MoCoV3(parts, self)
+__all__ = ["MoCoV3", "key_contrast"]
 
 
 class MoCoV3(SlowTarget):

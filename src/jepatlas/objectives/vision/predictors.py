@@ -15,76 +15,20 @@ Emergent Geometric Isomorphism in Independently Trained World Models".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Self
-
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
 from jepatlas.core.patches import take_rows
-from jepatlas.nn.network_configs import check_transformer
 from jepatlas.nn.transformer import Transformer, sincos_positions
+from jepatlas.objectives.vision.vision_configs import MLPPredictorConfig, NarrowPredictorConfig
 
 __all__ = [
-    "AnyPredictor",
     "LinearPredictor",
-    "LinearPredictorConfig",
     "MLPPredictor",
-    "MLPPredictorConfig",
     "NarrowPredictor",
-    "NarrowPredictorConfig",
 ]
 
 Grid = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class NarrowPredictorConfig:
-    kind: ClassVar[str] = "narrow"
-
-    width: int = 48
-    """Of its tokens: narrower than the encoder's. Published: 384."""
-    depth: int = 2
-    """Transformer blocks. Published: 6 for ViT-B, 12 for larger ones."""
-    heads: int = 3
-    """Of the attention. Published: as many as the encoder has."""
-
-    def __post_init__(self) -> None:
-        check_transformer("I-JEPA's predictor", self.width, self.depth, self.heads)
-
-    @classmethod
-    def published(cls, depth: int = 12, heads: int = 12) -> Self:
-        return cls(384, depth, heads)
-
-    def build(self, dim: int) -> NarrowPredictor:
-        return NarrowPredictor(dim, self)
-
-
-@dataclass(frozen=True)
-class MLPPredictorConfig:
-    kind: ClassVar[str] = "mlp"
-
-    width: int = 2048
-    """Units of its hidden layer."""
-
-    def __post_init__(self) -> None:
-        if self.width < 1:
-            raise InputError(f"I-JEPA's predictor needs at least 1 hidden unit, but {self.width} were given.")
-
-    def build(self, dim: int) -> MLPPredictor:
-        return MLPPredictor(dim, self)
-
-
-@dataclass(frozen=True)
-class LinearPredictorConfig:
-    kind: ClassVar[str] = "linear"
-
-    def build(self, dim: int) -> LinearPredictor:
-        return LinearPredictor(dim)
-
-
-AnyPredictor = NarrowPredictorConfig | MLPPredictorConfig | LinearPredictorConfig
 
 
 class NarrowPredictor(nn.Module):

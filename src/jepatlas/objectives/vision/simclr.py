@@ -9,38 +9,19 @@ Reference: "A Simple Framework for Contrastive Learning of Visual Representation
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from jepatlas.core.distributed import gather_rows, rank
-from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.infonce import cosine_similarity
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
-from jepatlas.objectives.vision.projectors import check_temperature, check_widths, projector
+from jepatlas.objectives.vision.projectors import projector
+from jepatlas.objectives.vision.vision_configs import SimCLRConfig
 
-__all__ = ["SimCLR", "SimCLRConfig", "nt_xent"]
-
-
-@dataclass(frozen=True)
-class SimCLRConfig:
-    kind: ClassVar[str] = "simclr"
-    crops: ClassVar[CropKind] = "two"
-
-    temperature: float = 0.1
-    """τ. Published: 0.1 for large batches and long runs, 0.5 for small images."""
-    projector: tuple[int, ...] = (512, 128)
-    """Units of each layer; none, and the latents themselves are compared. Published: 2,048, 128."""
-
-    def __post_init__(self) -> None:
-        check_temperature("SimCLR's temperature", self.temperature)
-        check_widths("SimCLR's projector", self.projector, fewest=0)
-
-    def build(self, parts: VisionParts) -> SimCLR:
-        return SimCLR(parts, self)
+__all__ = ["SimCLR", "nt_xent"]
 
 
 class SimCLR(CropObjective):

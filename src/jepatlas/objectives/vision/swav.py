@@ -11,55 +11,18 @@ Reference: "Unsupervised Learning of Visual Features by Contrasting Cluster Assi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
-from jepatlas.core.records import CropKind, Crops, Loss
+from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.vision.distillation import across_views, entropy, sinkhorn
 from jepatlas.objectives.vision.multicrop import embed_all
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
-from jepatlas.objectives.vision.projectors import check_temperature, check_widths, projector
+from jepatlas.objectives.vision.projectors import projector
+from jepatlas.objectives.vision.vision_configs import SwAVConfig
 
-__all__ = ["SwAV", "SwAVConfig"]
-
-
-@dataclass(frozen=True)
-class SwAVConfig:
-    kind: ClassVar[str] = "swav"
-    crops: ClassVar[CropKind] = "multi"
-
-    prototypes: int = 64
-    """K, no more than the rows of a joint batch. Published: 3,000 for batches of 4,096."""
-    projector: tuple[int, ...] = (512, 64)
-    """Units of each layer. Published: 2,048, 128."""
-    temperature: float = 0.1
-    """τ of what is told."""
-    smoothness: float = 0.02
-    """ε of what is assigned: the smaller, the more it is one prototype for each crop. Published: 0.05, for batches of
-    4,096. In those of 64 codes then stay nearly uniform, and there is nothing to tell: on rendered objects, after 300
-    steps, entropy 3.84 of ln 64 = 4.16 and latents along 1.3 directions, where 0.02 leads to 1.47 and 5.4."""
-    rounds: int = 3
-    """Of Sinkhorn."""
-    held: float = 0.01
-    """Share of the steps in which the prototypes do not move yet: the first of a hundred epochs, as published."""
-
-    def __post_init__(self) -> None:
-        check_widths("SwAV's projector", self.projector)
-        check_temperature("SwAV's temperature", self.temperature)
-        check_temperature("SwAV's smoothness", self.smoothness)
-        if min(self.prototypes, self.rounds) < 1 or not 0 <= self.held <= 1:
-            raise InputError(
-                f"SwAV needs prototypes and rounds >= 1 and a share of held steps between 0 and 1, but "
-                f"{self.prototypes}, {self.rounds} and {self.held} were given."
-            )
-
-    def build(self, parts: VisionParts) -> SwAV:
-        return SwAV(parts, self)
+__all__ = ["SwAV"]
 
 
 class SwAV(CropObjective):

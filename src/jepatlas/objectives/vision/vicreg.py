@@ -7,36 +7,16 @@ Reference: "VICReg: Variance-Invariance-Covariance Regularization for Self-Super
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
-
 import torch
 from torch import nn
 
-from jepatlas.core.records import CropKind, Crops, Loss
-from jepatlas.objectives.objective_configs import VICRegConfig
+from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.vicreg import VICReg
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
-from jepatlas.objectives.vision.projectors import check_widths, expander
+from jepatlas.objectives.vision.projectors import expander
+from jepatlas.objectives.vision.vision_configs import CropVICRegConfig
 
-__all__ = ["CropVICReg", "CropVICRegConfig"]
-
-
-@dataclass(frozen=True)
-class CropVICRegConfig:
-    kind: ClassVar[str] = "vicreg"
-    crops: ClassVar[CropKind] = "two"
-
-    loss: VICRegConfig = field(default_factory=VICRegConfig)
-    """Weights of the three terms, and the hinge."""
-    expander: tuple[int, ...] = (512, 512, 512)
-    """Units of each layer. Published: three of 8,192."""
-
-    def __post_init__(self) -> None:
-        check_widths("VICReg's expander", self.expander)
-
-    def build(self, parts: VisionParts) -> CropVICReg:
-        return CropVICReg(parts, self)
+__all__ = ["CropVICReg"]
 
 
 class CropVICReg(CropObjective):
