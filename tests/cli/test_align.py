@@ -11,11 +11,11 @@ from cli.calls import Captured, answer, one_array, refused
 from training.small import call
 from workflows.align.models import FORMATS, Models, matched, write
 
-from jepatlas.alignment import split_rows
+from jepatlas.alignment import Latents, split_rows
 from jepatlas.core.linear import r2
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.workflows.align import Latents, Study, align, fit_map, match
+from jepatlas.workflows.align import Study, align, fit_map, match
 from jepatlas.workflows.align.figures import projections
 
 MODELS = Models.draw(rows=64)

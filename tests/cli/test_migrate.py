@@ -11,11 +11,10 @@ from cli.calls import Captured, answer, one_array, refused
 from training.small import call
 from workflows.align.models import FORMATS, Models, write
 
-from jepatlas.alignment import METRICS, LinearProbe, Null, migrate
+from jepatlas.alignment import METRICS, Evidence, LinearProbe, Null, migrate
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate
 from jepatlas.workflows.align import fit_map
-from jepatlas.workflows.align.evidence import Evidence
 from jepatlas.workflows.align.migration import _map_verdict
 
 MODELS = Models.draw(rows=96)

@@ -26,6 +26,7 @@ from jepatlas.alignment.atlas import (
     translation_verdicts,
 )
 from jepatlas.alignment.controls import pca_control, untrained_control
+from jepatlas.alignment.evidence import Evidence, HeldOut, r2_null
 from jepatlas.alignment.maps import (
     Conditioning,
     FittedMap,
@@ -36,6 +37,7 @@ from jepatlas.alignment.maps import (
     StreamedMap,
 )
 from jepatlas.alignment.nulls import Null, half_sample_intervals, permutation_null
+from jepatlas.alignment.paired import Latents, PairedLatents
 from jepatlas.alignment.probes import (
     LinearProbe,
     MigrationReport,
@@ -82,13 +84,17 @@ __all__ = [
     "Chart",
     "ChartLatents",
     "Conditioning",
+    "Evidence",
     "FittedMap",
     "Frame",
+    "HeldOut",
+    "Latents",
     "LeastSquaresMap",
     "LinearProbe",
     "Metric",
     "MigrationReport",
     "Null",
+    "PairedLatents",
     "ProcrustesMap",
     "RidgeMap",
     "RobustMap",
@@ -130,6 +136,7 @@ __all__ = [
     "procrustes_error",
     "pwcca",
     "r2",
+    "r2_null",
     "save_atlas",
     "size_table",
     "split_rows",

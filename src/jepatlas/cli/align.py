@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from jepatlas.alignment import METRICS, split_rows, time_blocks
+from jepatlas.alignment import METRICS, Evidence, PairedLatents, split_rows, time_blocks
 from jepatlas.alignment.stress import Protocol
 from jepatlas.cli.options import console_for, emit, parse, progress_bar, say, verdict_table
 from jepatlas.cli.pairing import Pairing
@@ -22,7 +22,7 @@ from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Record
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.reporting import write_report
-from jepatlas.workflows.align import Alignment, Evidence, MapKind, Matched, Study, align, match, read_latents, stress
+from jepatlas.workflows.align import Alignment, MapKind, Study, align, match, read_latents, stress
 from jepatlas.workflows.align.controls import PCA, RANDOM, UNTRAINED, rivals_of
 from jepatlas.workflows.align.evidence import MAIN
 from jepatlas.workflows.align.marked import HALF, marked_split
@@ -128,7 +128,7 @@ def _size(count: int) -> str:
     return f"{count / 1e3:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
 
 
-def _stressed(console: Console, matched: Matched, study: Study, share: float) -> Record:
+def _stressed(console: Console, matched: PairedLatents, study: Study, share: float) -> Record:
     with progress_bar(console, "stress", None) as advance:
         protocol = Protocol(held=share, progress=lambda done, total: advance())
         return stress(matched, study.groups, seed=study.seed, protocol=protocol)
@@ -137,7 +137,7 @@ def _stressed(console: Console, matched: Matched, study: Study, share: float) ->
 def _show(console: Console, found: Alignment, full: bool) -> None:
     """The answer, then the numbers, each beside its null."""
     say(console, found.record.summary)
-    rivals = found.evidence["r2"].rivals
+    rivals = found.evidence["r2"].null_name
     caption = (
         f"↑ higher is better, ↓ lower; effect in standard deviations of {rivals}\n"
         "* in the source's coordinates, by the inverse of the map\n→ in the target's, by the map"
@@ -180,7 +180,7 @@ def _short(one: Evidence) -> list[str]:
     return [name.replace("_common", "*").replace("_target", " →"), *numbers]
 
 
-def _read(options: Align) -> Matched:
+def _read(options: Align) -> PairedLatents:
     ids = options.id_files
     if (options.raw_a is None) != (options.raw_b is None):
         raise InputError("The controls need the raw input of both models: give --raw-a and --raw-b.")
@@ -189,7 +189,7 @@ def _read(options: Align) -> Matched:
     return match(a, b, intersect=options.intersect)
 
 
-def _study(matched: Matched, options: Align) -> Study:
+def _study(matched: PairedLatents, options: Align) -> Study:
     n, rng = len(matched.a.h), numpy_generator(options.seed, "align split")
     marked, share = marked_split(matched, options.share, options.blocks), options.share
     share = HALF if share is None else share

@@ -124,7 +124,7 @@ def test_what_is_not_a_linear_probe_is_refused_with_a_reason(estimator, message:
         (X, LABELS.astype(object), "numbers or texts"),
         (X, LABELS + 0.5, "these are fractions"),
         (np.where(X > 5, np.nan, X), LABELS, "NaN or infinite"),
-        (X[:, 0], LABELS, "rows and columns"),
+        (X[:, 0], LABELS, "'x' must be a matrix"),
     ],
 )
 def test_a_fit_that_is_refused(x: np.ndarray, labels: np.ndarray, message: str):

@@ -153,9 +153,9 @@ def test_a_sample_never_pairs_a_row_with_itself():
 
 def test_bad_input():
     a = gaussian(10, 2)
-    with pytest.raises(InputError, match="at least 200, but 9 were asked for"):
+    with pytest.raises(InputError, match=r"200.* 9"):
         dsc_sampled(a, a, 9, np.random.default_rng(0))
-    with pytest.raises(InputError, match="at least 3 pairs of rows, but there are 2"):
+    with pytest.raises(InputError, match=r"3 pairs of rows.* 2"):
         dsc(a[:2], a[:2])
     with pytest.raises(InputError, match="'a' has 10, 'b' has 8"):
         dsc(a, a[:8])

@@ -44,5 +44,5 @@ def test_constant_latents():
 
 @pytest.mark.parametrize("metric", [mse_sum, mse_per_dim, r2])
 def test_other_widths_are_refused(metric):
-    with pytest.raises(InputError, match=r"'a' has 2 columns and 'b' has 3\. Bring 'a' into the coordinates of 'b'"):
+    with pytest.raises(InputError, match="'a' has 2 columns and 'b' has 3"):
         metric(gaussian(9, 2), gaussian(9, 3))

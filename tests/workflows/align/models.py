@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.alignment import Latents, PairedLatents
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.linear import hold_out
-from jepatlas.workflows.align import Latents, Matched, Study
+from jepatlas.workflows.align import Study
 
 __all__ = ["FORMATS", "Models", "matched", "study", "write"]
 
@@ -36,8 +37,8 @@ class Models:
         return cls(a, b, raw, np.array(["left", "right"])[(z[:, 0] > 0).astype(int)], np.arange(rows) // 8)
 
 
-def matched(a: np.ndarray, b: np.ndarray, **given: Any) -> Matched:
-    return Matched(Latents("ada", a, **given), Latents("ben", b))
+def matched(a: np.ndarray, b: np.ndarray, **given: Any) -> PairedLatents:
+    return PairedLatents(Latents("ada", a, **given), Latents("ben", b))
 
 
 def study(rows: int, groups: np.ndarray | None = None, *, permutations: int = 19, replicates: int = 10) -> Study:

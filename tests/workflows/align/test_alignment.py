@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from workflows.align.models import Models, matched, study
 
-from jepatlas.alignment import RidgeMap, RobustMap, pca_control, split_rows, time_blocks
+from jepatlas.alignment import Latents, PairedLatents, RidgeMap, RobustMap, pca_control, split_rows, time_blocks
 from jepatlas.core.files import finite
 from jepatlas.core.linear import r2
-from jepatlas.workflows.align import Alignment, Latents, MapKind, Matched, Study, align, fit_map
+from jepatlas.workflows.align import Alignment, MapKind, Study, align, fit_map
 from jepatlas.workflows.align.evidence import MAIN
 
 MODELS = Models.draw()
@@ -65,7 +65,7 @@ def test_controls_stand_beside_the_models():
     one, noise = study(160), np.random.default_rng(1).standard_normal(MODELS.raw.shape)
     raws = MODELS.raw, MODELS.raw + 0.5 * noise
     a, b = (pca_control(raw, 2, one.split.fit) for raw in raws)
-    both = Matched(Latents("ada", a, raw=raws[0]), Latents("ben", b, raw=raws[1]))
+    both = PairedLatents(Latents("ada", a, raw=raws[0]), Latents("ben", b, raw=raws[1]))
     found = align(both, "ridge", one)
     assert list(found.controls) == ["PCA of the raw input", "a random network on the raw input"]
     control = found.controls["PCA of the raw input"]
@@ -80,7 +80,7 @@ def test_controls_stand_beside_the_models():
 
 def test_models_that_see_more_than_the_raw_input_alone():
     noise = np.random.default_rng(1).standard_normal((2, 160, 30))  # raw inputs that have nothing in common
-    both = Matched(Latents("ada", MODELS.a, raw=noise[0]), Latents("ben", MODELS.b, raw=noise[1]))
+    both = PairedLatents(Latents("ada", MODELS.a, raw=noise[0]), Latents("ben", MODELS.b, raw=noise[1]))
     found = align(both, "ridge", study(160))
     assert verdicts(found)["r2_beyond_pca"] and verdicts(found)["r2_beyond_untrained"]
     assert "A random network on the raw input gives less" in found.record.summary
@@ -91,7 +91,7 @@ def test_a_control_that_gives_more_is_said_to():
     rng = np.random.default_rng(3)
     raw = rng.standard_normal((160, 4))
     a, b = (raw @ rng.standard_normal((4, 4)) + 2 * rng.standard_normal((160, 4)) for _ in range(2))
-    both = Matched(Latents("ada", a, raw=raw), Latents("ben", b, raw=raw))
+    both = PairedLatents(Latents("ada", a, raw=raw), Latents("ben", b, raw=raw))
     found = align(both, "ridge", study(160))
     assert found.evidence["r2"].estimate.high < found.controls["PCA of the raw input"]["r2"].estimate.low
     assert "PCA of the raw input gives more: " in found.record.summary
@@ -106,17 +106,17 @@ def test_the_same_networks_untrained_stand_in_the_place_of_a_random_one():
         Latents(name, h, raw=raw, untrained=h + 1e-9)
         for name, h, raw in (("ada", MODELS.a, noise[0]), ("ben", MODELS.b, noise[1]))
     )
-    found = align(Matched(a, b), "ridge", study(160))
+    found = align(PairedLatents(a, b), "ridge", study(160))
     assert list(found.controls) == ["PCA of the raw input", "the same networks, untrained"]
     judged = {one.name: one for one in found.record.verdicts}
     assert judged["r2_beyond_pca"].passed and judged["r2_beyond_untrained"].passed is False
     assert "owe nothing to training" in judged["r2_beyond_untrained"].advice
     assert "The same networks, untrained, may give as much: " in found.record.summary
-    one_sided = align(Matched(a, replace(b, untrained=None)), "ridge", study(160, replicates=2))
+    one_sided = align(PairedLatents(a, replace(b, untrained=None)), "ridge", study(160, replicates=2))
     beyond = next(one for one in one_sided.record.verdicts if one.name == "r2_beyond_untrained")
     assert list(one_sided.controls)[1] == "a random network on the raw input"
     assert beyond.passed and "need not be training's merit" in beyond.advice and "'untrained'" in beyond.advice
-    alone = align(Matched(replace(a, raw=None), replace(b, raw=None)), "ridge", study(160, replicates=2))
+    alone = align(PairedLatents(replace(a, raw=None), replace(b, raw=None)), "ridge", study(160, replicates=2))
     assert list(alone.controls) == ["the same networks, untrained"]
 
 
@@ -199,12 +199,12 @@ def test_nothing_can_be_told_of_what_does_not_vary(kind: MapKind):
 def test_too_few_shuffles_or_shifts_leave_it_undecided():
     few = align(matched(MODELS.a, MODELS.b), "ridge", study(160, permutations=4, replicates=4))
     assert few.record.summary.startswith("Undecided whether a linear map tells ben from ada (held-out R² 0.9")
-    assert "with 4 shuffles p cannot be below 0.2: --permutations 19 would do" in few.record.summary
+    assert "p cannot be below 0.2" in few.record.summary and "--permutations 19" in few.record.summary
     rng = np.random.default_rng(0)
     a, b = (np.cumsum(rng.standard_normal((600, 3)), axis=0) for _ in range(2))
     blocks = Study(split_rows(600, rng, blocks=100), time_blocks(600, 100), 100, replicates=4)
     walks = align(matched(a, b), "ridge", blocks)
-    assert "6 time blocks allow only 5 shifts" in walks.record.summary and verdicts(walks)["r2"] is None
+    assert "5 shifts" in walks.record.summary and verdicts(walks)["r2"] is None
     assert "shifted pairs" in walks.record.tables[0]["columns"]
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jepatlas.alignment import Latents
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_json
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.workflows.align import Latents, certificate_summary, chart_latents, read_certificate
+from jepatlas.workflows.align import certificate_summary, chart_latents, read_certificate
 from jepatlas.workflows.certify.certificate import certificate
 
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from workflows.align.models import Models, matched
 
-from jepatlas.alignment import cka_debiased
+from jepatlas.alignment import Latents, PairedLatents, cka_debiased
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.pictures import spread_rows
 from jepatlas.reporting.heatmap import draw_heatmap
-from jepatlas.workflows.align import Latents, Matched
 from jepatlas.workflows.align.figures import layers_figure, projections, spectrum_figure
 from jepatlas.workflows.align.pictures import pairs_figure
 
@@ -44,13 +43,13 @@ def test_states_are_shown_as_both_sides_were_given_them():
     ids = np.array([f"s{i}" for i in range(40)])
     a = Latents("ada", MODELS.a, ids=ids, labels=MODELS.label, raw=images)
     b = Latents("ben", MODELS.b, ids=ids, raw=images[..., None] / 255)
-    (figure,), arrays = pairs_figure(Matched(a, b))
+    (figure,), arrays = pairs_figure(PairedLatents(a, b))
     rows = spread_rows(40, 8, MODELS.label)
     np.testing.assert_array_equal(arrays["raw_a"], np.repeat(images[rows][..., None], 3, axis=3))
     np.testing.assert_array_equal(arrays["raw_b"], arrays["raw_a"])
     assert figure["panels"][0]["captions"][0] == f"{MODELS.label[rows[0]]}, s{rows[0]}"
     assert "ben: 6 × 6 × 1, float64, 0 is black and 1 white." in figure["note"]
-    assert pairs_figure(Matched(a, Latents("ben", MODELS.b, ids=ids, raw=MODELS.b))) == ([], {})
+    assert pairs_figure(PairedLatents(a, Latents("ben", MODELS.b, ids=ids, raw=MODELS.b))) == ([], {})
 
 
 def test_a_line_is_a_plane_with_a_zero():
@@ -68,7 +67,7 @@ def test_the_spectrum_is_that_of_both_matrices():
 def test_layers_against_layers():
     a = {"layer0": MODELS.a, "layer1": MODELS.raw}
     b = {"layer0": MODELS.b, "layer1": MODELS.b[:, :2], "layer2": MODELS.raw}
-    figure = layers_figure(Matched(Latents("ada", MODELS.a, layers=a), Latents("ben", MODELS.b, layers=b)))
+    figure = layers_figure(PairedLatents(Latents("ada", MODELS.a, layers=a), Latents("ben", MODELS.b, layers=b)))
     assert figure is not None and (figure["y"], figure["x"]) == (list(a), list(b))
     assert figure["matrix"][0][1] == pytest.approx(cka_debiased(MODELS.a, MODELS.b[:, :2]))
     assert figure["matrix"][1][2] == pytest.approx(1)

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from workflows.energy.tiny import GRID, TRUTH, linear_map, saved
 
+from jepatlas.alignment import Latents
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Record, Verdict
 from jepatlas.energy import SquaredL2Config
-from jepatlas.workflows.align import Latents, match
+from jepatlas.workflows.align import match
 from jepatlas.workflows.energy import migrate_energy, port_energy
 from jepatlas.workflows.energy.fitted import pairwise
 

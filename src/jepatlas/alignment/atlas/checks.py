@@ -20,9 +20,10 @@ import numpy as np
 
 from jepatlas.alignment.atlas.atlas import Atlas
 from jepatlas.alignment.atlas.charts import ChartLatents
-from jepatlas.alignment.nulls import ENOUGH, Null, permutation_null
+from jepatlas.alignment.evidence import r2_null
+from jepatlas.alignment.nulls import ENOUGH, Null
 from jepatlas.core.errors import InputError
-from jepatlas.core.linear import hold_out, least_squares, r2
+from jepatlas.core.linear import hold_out, least_squares
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import bootstrap
@@ -31,7 +32,6 @@ __all__ = [
     "cycle_error",
     "cycle_verdicts",
     "pairwise_maps",
-    "shuffled_r2",
     "split_states",
     "translation_verdicts",
 ]
@@ -126,7 +126,7 @@ def translation_verdicts(
         told = atlas.translate(a.latents, a.name, b.name)
         missed = _relative_error(b, told, rng, replicates)
         found = Estimate(1 - missed.value, 1 - missed.high, 1 - missed.low, missed.n)
-        verdicts.append(_translation_verdict(a.name, b.name, found, shuffled_r2(b.latents, told, rng, b.groups)))
+        verdicts.append(_translation_verdict(a.name, b.name, found, r2_null(b.latents, told, rng, b.groups)))
     return verdicts
 
 
@@ -143,18 +143,6 @@ def _translation_verdict(source: str, target: str, found: Estimate, null: Null) 
         "ones. An atlas turns whitened latents, in which faint directions weigh as much as strong ones: where "
         "'jepatlas align' has a map between the two, they see the same things, but not by a rotation.",
     )
-
-
-def shuffled_r2(truth: np.ndarray, told: np.ndarray, rng: np.random.Generator, groups: np.ndarray | None) -> Null:
-    """R² where states (or whole groups of them) are told by those of others."""
-    return permutation_null(
-        lambda order: {"r2": r2(truth, told[order])},
-        len(told),
-        rng,
-        directions="higher",
-        groups=groups,
-        permutations=ENOUGH,
-    )["r2"]
 
 
 def _relative_error(truth: ChartLatents, told: np.ndarray, rng: np.random.Generator, replicates: int) -> Estimate:

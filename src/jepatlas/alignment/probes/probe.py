@@ -25,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
-from jepatlas.alignment.paired import rows_of
+from jepatlas.alignment.paired import check_matrix
 from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
@@ -62,7 +62,7 @@ class LinearProbe:
     @classmethod
     def fit(cls, x: np.ndarray, labels: np.ndarray) -> LinearProbe:
         """Multinomial logistic regression on standardised latents, by scikit-learn with its usual L2 penalty."""
-        x, labels = rows_of("x", x).astype(np.float64), np.asarray(labels)
+        x, labels = check_matrix("x", x).astype(np.float64), np.asarray(labels)
         if labels.shape != (len(x),):
             raise InputError(f"A probe needs one label for each of {len(x)} rows, but the labels are {labels.shape}.")
         check_classes(labels, "the rows to train a probe on")

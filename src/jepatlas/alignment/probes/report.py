@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jepatlas.alignment.nulls import half_sample_intervals
-from jepatlas.alignment.paired import paired
+from jepatlas.alignment.paired import check_pairs
 from jepatlas.alignment.probes.distillation import distil
 from jepatlas.alignment.probes.migration import Support, check_widths, migrate, migrate_back, support
 from jepatlas.alignment.probes.probe import LinearProbe, check_classes
@@ -181,7 +181,7 @@ def migration_report(
     are rows to distil a head on, where one is wanted: those of the map, for a fair comparison. With a map `back` from b
     to a the probe goes through that, and through the inverse of `translation` only to compare with.
     """
-    a, b = paired(a, b)
+    a, b = check_pairs(a, b)
     check_widths(probe, translation, b.shape[1])
     fit, score = split
     labels = _known(probe, labels, len(a), np.concatenate([fit, score]))

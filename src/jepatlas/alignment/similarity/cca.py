@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.alignment.paired import centred, paired
+from jepatlas.alignment.paired import centred, check_pairs
 from jepatlas.core.errors import InputError
 
 __all__ = ["canonical_correlations", "cca", "pwcca", "svcca"]
@@ -29,7 +29,7 @@ def canonical_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     >>> canonical_correlations(a, a @ np.array([[1., 5.], [0., 2.], [4., 0.]])).round(6)
     array([1., 1.])
     """
-    a, b = paired(a, b)
+    a, b = check_pairs(a, b)
     return _correlations(_basis(centred(a)), _basis(centred(b)))[1]
 
 
@@ -42,13 +42,13 @@ def svcca(a: np.ndarray, b: np.ndarray, kept: float = 0.99) -> float:
     """The mean canonical correlation of the fewest leading principal directions with a share `kept` of the variance."""
     if not 0 < kept <= 1:
         raise InputError(f"'kept' is a share of the variance, above 0 and at most 1, but {kept} was given.")
-    a, b = paired(a, b)
+    a, b = check_pairs(a, b)
     return _mean(_correlations(_basis(centred(a), kept), _basis(centred(b), kept))[1])
 
 
 def pwcca(a: np.ndarray, b: np.ndarray) -> float:
     """The mean canonical correlation, weighted by how much each canonical variate of `a` accounts for in `a`."""
-    a, b = paired(a, b)
+    a, b = check_pairs(a, b)
     x = centred(a)
     variates, correlations = _correlations(_basis(x), _basis(centred(b)))
     weights = np.abs(variates.T @ x).sum(1)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.alignment.paired import centred, paired
+from jepatlas.alignment.paired import centred, check_pairs
 
 __all__ = ["cka", "cka_debiased"]
 
@@ -31,7 +31,7 @@ def cka(a: np.ndarray, b: np.ndarray) -> float:
     >>> round(cka(a, 7 * a[:, ::-1]), 12)
     1.0
     """
-    a, b = (centred(x) for x in paired(a, b))
+    a, b = (centred(x) for x in check_pairs(a, b))
     variances = squared_products(a, a) * squared_products(b, b)
     return _share(squared_products(a, b), variances)
 
@@ -41,7 +41,7 @@ def cka_debiased(a: np.ndarray, b: np.ndarray) -> float:
 
     NaN where latents are constant, or do not vary more than the rows of a simplex, all equally far from one another.
     """
-    a, b = (centred(x) for x in paired(a, b, fewest=4))
+    a, b = (centred(x) for x in check_pairs(a, b, fewest=4))
     (hsic_aa, aa), (hsic_bb, bb), (hsic_ab, _) = (_unbiased(*pair) for pair in ((a, a), (b, b), (a, b)))
     varied = hsic_aa > ROUNDING * aa and hsic_bb > ROUNDING * bb
     return _share(hsic_ab, hsic_aa * hsic_bb if varied else 0.0)

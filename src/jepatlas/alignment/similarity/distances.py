@@ -15,7 +15,7 @@ import numpy as np
 import scipy.spatial.distance
 from scipy.special import stdtrit
 
-from jepatlas.alignment.paired import Progress, centred, paired, scaled
+from jepatlas.alignment.paired import Progress, centred, check_pairs, scaled
 from jepatlas.alignment.similarity.rank_buckets import RankBuckets, ranked_product
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate
@@ -40,7 +40,7 @@ def dsc(a: np.ndarray, b: np.ndarray, *, progress: Progress | None = None) -> fl
     >>> dsc(a, 5 - 2 * a[:, ::-1])
     1.0
     """
-    a, b = paired(a, b, fewest=3)
+    a, b = check_pairs(a, b, fewest=3)
     if len(a) * (len(a) - 1) // 2 > SMALL:
         return dsc_in_tiles(a, b, progress=progress)
     value = spearman(*(scipy.spatial.distance.pdist(scaled(x)) for x in (a, b))).value
@@ -55,7 +55,7 @@ def dsc_in_tiles(a: np.ndarray, b: np.ndarray, *, progress: Progress | None = No
     Distances that differ by 2e-9 of themselves may count as tied. It is of consequence only where all of them agree in
     their first six digits, or where some rows are a hundred million times farther out than the others.
     """
-    sides = [_Distances(x, compiled) for x in paired(a, b, fewest=3)]
+    sides = [_Distances(x, compiled) for x in check_pairs(a, b, fewest=3)]
     report = _counter(progress, 5 * sum(1 for _ in _corners(len(a))))
     buckets = [_counted(side, report) for side in sides]
     ranks = (buckets[0].ranks(), buckets[1].ranks())
@@ -76,7 +76,7 @@ def dsc_sampled(a: np.ndarray, b: np.ndarray, pairs: int, rng: np.random.Generat
     """
     if pairs < FEWEST_PAIRS:
         raise InputError(f"A sample of pairs must have at least {FEWEST_PAIRS}, but {pairs} were asked for.")
-    a, b = (scaled(x) for x in paired(a, b, fewest=3))
+    a, b = (scaled(x) for x in check_pairs(a, b, fewest=3))
     one = rng.integers(len(a), size=pairs)
     other = (one + rng.integers(1, len(a), size=pairs)) % len(a)  # never itself, all others alike
     distances = [_between(x, one, other) for x in (a, b)]

@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from jepatlas.alignment.paired import Progress, paired
+from jepatlas.alignment.paired import Progress, check_pairs
 from jepatlas.alignment.similarity.cca import pwcca, svcca
 from jepatlas.alignment.similarity.cka import cka, cka_debiased
 from jepatlas.alignment.similarity.distances import dsc
@@ -112,7 +112,7 @@ def measure(
     `limit` is that of the map's inverse (see `LinearMap.invert`). `progress` is told what is being measured, and how
     many parts of how many are done.
     """
-    a, b = paired(a, b, fewest=4)
+    a, b = check_pairs(a, b, fewest=4)
     pairs: dict[str, tuple[np.ndarray, np.ndarray]] = {"own": (a, b)}
     if transition is not None:
         told, scale = transition.apply(a), transition.y_scale

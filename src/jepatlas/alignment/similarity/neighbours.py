@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jepatlas.alignment.paired import Progress, centred, paired, rows_of, scaled
+from jepatlas.alignment.paired import Progress, centred, check_matrix, check_pairs, scaled
 from jepatlas.core.errors import InputError
 
 __all__ = ["mutual_knn", "neighbour_overlap", "neighbours", "nos", "overlap"]
@@ -30,7 +30,7 @@ def neighbours(a: np.ndarray, k: int, *, progress: Progress | None = None, compi
     >>> neighbours(np.array([[0.0], [1.0], [3.0], [0.0]]), 2).tolist()
     [[3, 1], [0, 3], [1, 0], [0, 1]]
     """
-    a = rows_of("a", a)
+    a = check_matrix("a", a)
     if not 1 <= k < len(a):
         raise InputError(f"{len(a)} rows have 1 to {len(a) - 1} neighbours each, but {k} were asked for.")
     return (_compiled if compiled else _plain)(a, k, progress)
@@ -40,7 +40,7 @@ def neighbour_overlap(
     a: np.ndarray, b: np.ndarray, ks: Sequence[int], *, progress: Progress | None = None
 ) -> dict[int, np.ndarray]:
     """The share of common neighbours of each row, for several k at once; NaN where one side is constant."""
-    a, b = paired(a, b)
+    a, b = check_pairs(a, b)
     found = [
         neighbours(a, max(ks), progress=progress and (lambda done, total: progress(done, 2 * total))),
         neighbours(b, max(ks), progress=progress and (lambda done, total: progress(total + done, 2 * total))),
@@ -73,7 +73,7 @@ def nos(a: np.ndarray, b: np.ndarray, k: int = 10, *, progress: Progress | None 
 
 def mutual_knn(a: np.ndarray, b: np.ndarray, k: int = 10, *, progress: Progress | None = None) -> float:
     """The share of common neighbours by angle, from 0 to 1: rows are brought to length 1 first."""
-    a, b = paired(a, b)
+    a, b = check_pairs(a, b)
     return float(neighbour_overlap(_directions(a), _directions(b), [k], progress=progress)[k].mean())
 
 

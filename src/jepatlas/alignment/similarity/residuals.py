@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.alignment.paired import centred, paired, paired_columns
+from jepatlas.alignment.paired import centred, check_columns, check_pairs
 from jepatlas.core.linear import r2 as explained
 
 __all__ = ["mse_per_dim", "mse_sum", "procrustes_error", "r2"]
@@ -20,7 +20,7 @@ __all__ = ["mse_per_dim", "mse_sum", "procrustes_error", "r2"]
 
 def mse_sum(a: np.ndarray, b: np.ndarray) -> float:
     """E‖b − a‖²: the squared error of a row, summed over its dimensions."""
-    a, b = paired_columns(a, b)
+    a, b = check_columns(a, b)
     return float(np.square(b - a).sum(1).mean())
 
 
@@ -31,7 +31,7 @@ def mse_per_dim(a: np.ndarray, b: np.ndarray) -> float:
 
 def r2(a: np.ndarray, b: np.ndarray) -> float:
     """The share of b's variance that a predicts, pooled over dimensions; NaN where b is constant."""
-    a, b = paired_columns(a, b)
+    a, b = check_columns(a, b)
     return explained(b, a)
 
 
@@ -42,7 +42,7 @@ def procrustes_error(a: np.ndarray, b: np.ndarray) -> float:
     >>> abs(round(procrustes_error(a, 1 - 2 * a[:, ::-1]), 12))
     0.0
     """
-    a, b = (_narrow(centred(x)) for x in paired(a, b))
+    a, b = (_narrow(centred(x)) for x in check_pairs(a, b))
     sizes = np.square(a).sum() * np.square(b).sum()
     if not sizes > 0:
         return float("nan")

@@ -1,14 +1,14 @@
-"""What an alignment withstands: mismatched pairs, few pairs, shifts of the distribution, models of different width.
+"""Stress curves: how an alignment degrades under mismatched pairs, few pairs, shifts and different widths.
 
-Every point fits maps on some rows and scores them on others whose pairs are right, over seeds, beside shuffled pairs.
+At every point, maps are fitted on some rows and scored on others whose pairs are correct, over several seeds, and
+compared with shuffled pairs.
 """
 
-from jepatlas.alignment.stress.capacity import capacity, capacity_between
-from jepatlas.alignment.stress.curve import StressCurve, StressPoint
-from jepatlas.alignment.stress.pairs import pair_budget, pair_noise
-from jepatlas.alignment.stress.runs import Protocol
-from jepatlas.alignment.stress.scores import MEASURES, Score
-from jepatlas.alignment.stress.shift import UNSHIFTED, distribution_shift, domain_shift
+from jepatlas.alignment.stress.pair_stress import pair_budget, pair_noise
+from jepatlas.alignment.stress.shift_stress import UNSHIFTED, distribution_shift, domain_shift
+from jepatlas.alignment.stress.stress_curve import MEASURES, Score, StressCurve, StressPoint
+from jepatlas.alignment.stress.stress_trial import Protocol
+from jepatlas.alignment.stress.width_stress import capacity, capacity_between
 
 __all__ = [
     "MEASURES",

@@ -6,20 +6,21 @@ from pathlib import Path
 
 from rich.console import Console
 
+from jepatlas.alignment import PairedLatents
 from jepatlas.cli.options import say, verdict_table
 from jepatlas.cli.pairing import Pairing
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Record
 from jepatlas.reporting import write_report
-from jepatlas.workflows.align import Matched, match, read_latents
+from jepatlas.workflows.align import match, read_latents
 
 __all__ = ["keep", "read_models", "tell"]
 
 
 def read_models(
     latents: tuple[Path, ...], pairing: Pairing, groups: Path | None, labels: Path | None = None
-) -> Matched:
+) -> PairedLatents:
     """The rows that A and B share; groups and labels are those of A's rows."""
     if len(latents) != 2:
         were = "file was" if len(latents) == 1 else "files were"

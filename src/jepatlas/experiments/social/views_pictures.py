@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.alignment import Latents, PairedLatents
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import subsample
 from jepatlas.core.pictures import as_pictures, shrunk, spread_rows
@@ -20,7 +21,6 @@ from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.views_shown import first_pairs
 from jepatlas.recipes import VisionRecipe, load_recipe, see
-from jepatlas.workflows.align import Latents, Matched
 from jepatlas.workflows.align.figures import projections
 
 __all__ = ["pictures"]
@@ -80,7 +80,7 @@ def _projected(scene: str, met: Met) -> tuple[Spec, Arrays]:
     rows = subsample(met.split.score, POINTS)
     labels = met.a["labels"][rows] if "labels" in met.a else None
     one, other = _names(scene)
-    matched = Matched(Latents(one, found.own, labels=labels), Latents(other, found.target))
+    matched = PairedLatents(Latents(one, found.own, labels=labels), Latents(other, found.target))
     (figure,), arrays = projections(matched, found.predicted, prefix=f"{scene}_")
     figure["title"] = f"Latents before and after the map: {SCENES[scene].title}"
     figure["note"] = f"Principal components of standardised latents, first seed. {figure['note']}"

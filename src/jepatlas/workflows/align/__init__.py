@@ -3,9 +3,9 @@
 from jepatlas.workflows.align.alignment import Alignment, MapKind, align, fit_map
 from jepatlas.workflows.align.atlases import add_verdicts, build_verdicts, read_charts
 from jepatlas.workflows.align.charts import certificate_summary, certificates_said, chart_latents, read_certificate
-from jepatlas.workflows.align.evidence import BRIEF, Evidence, Study, gather
-from jepatlas.workflows.align.latents import Latents, read_latents
-from jepatlas.workflows.align.matched import Matched, match
+from jepatlas.workflows.align.evidence import BRIEF, Study, gather
+from jepatlas.workflows.align.latents import read_latents
+from jepatlas.workflows.align.matched import match
 from jepatlas.workflows.align.migration import Migration, Through, migrate_between
 from jepatlas.workflows.align.stress import stress
 from jepatlas.workflows.align.translations import translation_said, translations
@@ -13,10 +13,7 @@ from jepatlas.workflows.align.translations import translation_said, translations
 __all__ = [
     "BRIEF",
     "Alignment",
-    "Evidence",
-    "Latents",
     "MapKind",
-    "Matched",
     "Migration",
     "Study",
     "Through",

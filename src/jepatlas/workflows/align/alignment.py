@@ -11,6 +11,7 @@ import numpy as np
 
 from jepatlas.alignment import (
     METRICS,
+    Evidence,
     FittedMap,
     LeastSquaresMap,
     ProcrustesMap,
@@ -18,13 +19,13 @@ from jepatlas.alignment import (
     RobustMap,
     StreamedMap,
 )
+from jepatlas.alignment.paired import PairedLatents
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.workflows.align.controls import Controls, beyond_controls, controls_said, gather_controls
-from jepatlas.workflows.align.evidence import BRIEF, MAIN, Evidence, Study, gather
+from jepatlas.workflows.align.evidence import BRIEF, MAIN, Study, gather
 from jepatlas.workflows.align.figures import layers_figure, projections, spectrum_figure
-from jepatlas.workflows.align.matched import Matched
 from jepatlas.workflows.align.pictures import pairs_figure
 from jepatlas.workflows.align.trust import as_given, distrusted, doubted, trusted_r2
 
@@ -64,7 +65,7 @@ class Alignment:
 
 
 def align(
-    matched: Matched, kind: MapKind, study: Study, *, umap: bool = False, metrics: Sequence[str] = tuple(METRICS)
+    matched: PairedLatents, kind: MapKind, study: Study, *, umap: bool = False, metrics: Sequence[str] = tuple(METRICS)
 ) -> Alignment:
     """Fit the map from a to b, and hold it against shuffled pairs and, where raw inputs or untrained latents are given,
     against controls.
@@ -89,10 +90,12 @@ def align(
     ]
     record = Record(
         title=f"{matched.a.name} → {matched.b.name}",
-        summary=" ".join([_summary(matched, found["r2"], controls), *as_given(doubts, len(rows)), *matched.missed]),
+        summary=" ".join(
+            [_summary(matched, found["r2"], controls), *as_given(doubts, len(rows)), *matched.left_out_note]
+        ),
         provenance=provenance(study.seed)
         | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(shown.a.h)}
-        | matched.about,
+        | matched.provenance,
         verdicts=tuple(verdicts),
         figures=(*pairs, *figures, spectrum_figure(fitted.map_), *([layers] if layers else [])),
         tables=(_metrics(found), _beside({"the models": found} | controls)),
@@ -101,7 +104,7 @@ def align(
     return Alignment(fitted.map_, found, controls, record)
 
 
-def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
+def _summary(matched: PairedLatents, r2: Evidence, controls: Controls) -> str:
     told = f"{matched.b.name} from {matched.a.name}"
     if np.isnan(r2.estimate.value):
         return f"Nothing is aligned: {matched.b.name} does not vary in the held-out rows, so there is nothing to tell."
@@ -121,7 +124,7 @@ def _summary(matched: Matched, r2: Evidence, controls: Controls) -> str:
 
 def _metrics(found: Mapping[str, Evidence]) -> dict[str, Any]:
     """Every metric, with its direction and its null."""
-    rivals = next(iter(found.values())).rivals
+    rivals = next(iter(found.values())).null_name
     columns = ["held out (↑ higher is better, ↓ lower)", "value", "95% interval", rivals, "p", "effect"]
     return {"title": "Metrics", "columns": columns, "rows": [one.line for one in found.values()]}
 

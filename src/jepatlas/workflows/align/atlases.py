@@ -17,7 +17,7 @@ from jepatlas.alignment import (
     split_states,
     translation_verdicts,
 )
-from jepatlas.alignment.atlas.checks import shuffled_r2
+from jepatlas.alignment.evidence import r2_null
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
@@ -75,7 +75,7 @@ def add_verdicts(atlas: Atlas, newcomer: ChartLatents, *, seed: int) -> list[Ver
     if held.groups is not None and len(np.unique(held.groups)) < 2:
         return []
     told, rng = atlas.add(fitted).chart(newcomer.name).into.apply(held.latents), numpy_generator(seed, "newcomer")
-    null = shuffled_r2(places, told, rng, held.groups)
+    null = r2_null(places, told, rng, held.groups)
     found = bootstrap(lambda w: {"r2": r2(places, told, w)}, len(told), rng, groups=held.groups)["r2"]
     if len(atlas.anchors.ids) <= atlas.width:
         return [_unjudged(newcomer.name, found, null, len(atlas.anchors.ids), atlas.width)]

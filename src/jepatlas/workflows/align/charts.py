@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from jepatlas.alignment import CertificateSummary, Chart, ChartLatents
+from jepatlas.alignment.paired import Latents
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.workflows.align.latents import Latents
 
 __all__ = ["certificate_summary", "certificates_said", "chart_latents", "read_certificate"]
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from jepatlas.alignment import pca_control, untrained_control
+from jepatlas.alignment import Evidence, pca_control, untrained_control
+from jepatlas.alignment.paired import PairedLatents
 from jepatlas.core.records import Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.workflows.align.evidence import BRIEF, Evidence, Fit, Study, gather
-from jepatlas.workflows.align.matched import Matched
+from jepatlas.workflows.align.evidence import BRIEF, Fit, Study, gather
 
 __all__ = [
     "PCA",
@@ -44,19 +44,19 @@ WHY = {
 """What it means to be no better than one of them."""
 
 
-def rivals_of(matched: Matched) -> list[str]:
+def rivals_of(matched: PairedLatents) -> list[str]:
     """The names of the controls that there are: those of raw input, where both models' is given."""
     learnt_nothing = [UNTRAINED] if matched.has_untrained else [RANDOM] if matched.has_raw else []
     return [*([PCA] if matched.has_raw else []), *learnt_nothing]
 
 
-def gather_controls(matched: Matched, fit: Fit, study: Study) -> dict[str, dict[str, Evidence]]:
+def gather_controls(matched: PairedLatents, fit: Fit, study: Study) -> dict[str, dict[str, Evidence]]:
     """The same map between what was not trained on anything."""
     found = {name: _latents(name, matched, study) for name in rivals_of(matched)}
     return {name: gather(a, b, fit, study, BRIEF) for name, (a, b) in found.items()}
 
 
-def _latents(name: str, matched: Matched, study: Study) -> list[np.ndarray]:
+def _latents(name: str, matched: PairedLatents, study: Study) -> list[np.ndarray]:
     """Of both sides, (b, k) each."""
     if name == UNTRAINED:
         return [one.untrained for one in (matched.a, matched.b) if one.untrained is not None]

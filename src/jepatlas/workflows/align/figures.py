@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from jepatlas.alignment import cka_debiased
+from jepatlas.alignment.paired import PairedLatents
 from jepatlas.core.errors import require
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.workflows.align.matched import Matched
 
 __all__ = ["layers_figure", "projections", "spectrum_figure"]
 
@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 
 
 def projections(
-    matched: Matched, told: np.ndarray, *, umap: bool = False, seed: int = 0, prefix: str = ""
+    matched: PairedLatents, told: np.ndarray, *, umap: bool = False, seed: int = 0, prefix: str = ""
 ) -> tuple[list[Figure], dict[str, np.ndarray]]:
     """The source's latents, the target's, and the source's as `told` by the map: by PCA, and by UMAP if asked for.
 
@@ -115,7 +115,7 @@ def spectrum_figure(fitted: LinearMap) -> Figure:
     }
 
 
-def layers_figure(matched: Matched) -> Figure | None:
+def layers_figure(matched: PairedLatents) -> Figure | None:
     """Debiased CKA of every layer of one model with every layer of the other, where both have several."""
     a, b = matched.a.layers, matched.b.layers
     if min(len(a), len(b)) < 2:

@@ -3,63 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from jepatlas.core.arrays import check_finite, read_arrays
+from jepatlas.alignment.paired import Latents
+from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.tables import is_id
 
-__all__ = ["Latents", "read_latents", "read_one"]
+__all__ = ["read_latents", "read_one"]
 
 NAMED = ("ids", "groups", "labels")
-EXTRA = (*NAMED, "held", "raw", "untrained")
 TRUTHS = {"true": True, "false": False, "1": True, "0": False}
-
-
-@dataclass(frozen=True)
-class Latents:
-    """One model's latents, with whatever else was given of the same rows."""
-
-    name: str
-    h: np.ndarray  # (b, d)
-    ids: np.ndarray | None = None  # (b,)
-    groups: np.ndarray | None = None  # (b,)
-    labels: np.ndarray | None = None  # (b,)
-    raw: np.ndarray | None = None  # (b, ...)
-    layers: Mapping[str, np.ndarray] = field(default_factory=dict)  # each (b, d_l), first layer first
-    held: np.ndarray | None = None  # (b,) of states that the model has not learned from
-    untrained: np.ndarray | None = None  # (b, d) by the same network before its first step
-
-    def __post_init__(self) -> None:
-        if self.h.ndim != 2 or not self.h.size:
-            raise InputError(f"{self.name}: latents must be a matrix with one row per state, not {self.h.shape}.")
-        for kind, array in {"h": self.h, **self.layers}.items():
-            check_finite(f"{self.name}: {kind}", array)
-        for kind, array in {**{kind: getattr(self, kind) for kind in EXTRA}, **self.layers}.items():
-            if array is not None and array.shape[:1] != self.h.shape[:1]:
-                rows = len(array) if array.ndim else "no"
-                raise InputError(f"{self.name}: there are {len(self.h)} latents, but {rows} rows of {kind}.")
-        if self.untrained is not None:
-            _check_untrained(self.name, self.untrained, self.h)
-
-    def rows(self, rows: np.ndarray) -> Latents:
-        """Some of the rows, in this order."""
-        parts = {kind: None if (array := getattr(self, kind)) is None else array[rows] for kind in EXTRA}
-        layers = {name: layer[rows] for name, layer in self.layers.items()}
-        return replace(self, h=self.h[rows], layers=layers, **parts)
-
-
-def _check_untrained(name: str, untrained: np.ndarray, h: np.ndarray) -> None:
-    if untrained.shape != h.shape:
-        raise InputError(
-            f"{name}: 'untrained' must be latents of the same states by the same network before its first step, so of "
-            f"the shape {h.shape} that h has, but it is {untrained.shape}. Encode the states by that network, or take "
-            "the array out of the file."
-        )
-    check_finite(f"{name}: untrained", untrained)
 
 
 def read_latents(

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jepatlas.alignment.paired import PairedLatents
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
-from jepatlas.workflows.align.matched import Matched
 
 __all__ = ["HALF", "marked_split"]
 
@@ -17,7 +17,7 @@ HALF = 0.5
 """The share that is held out where nothing is marked, and no other is asked for."""
 
 
-def marked_split(matched: Matched, share: float | None, blocks: int | None) -> Split | None:
+def marked_split(matched: PairedLatents, share: float | None, blocks: int | None) -> Split | None:
     """Rows to fit on and rows to score on, as the files mark them; None where neither does, or where another split is
     asked for by a share or by time blocks."""
     held = matched.held

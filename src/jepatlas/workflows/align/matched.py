@@ -2,73 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from jepatlas.alignment import match_ids
+from jepatlas.alignment.paired import Latents, PairedLatents
 from jepatlas.core.errors import InputError
-from jepatlas.workflows.align.latents import Latents
 
-__all__ = ["Matched", "check_ids", "match"]
+__all__ = ["check_ids", "match"]
 
 FEWEST = 16
 """States that two models must share: half of them is held out, and intervals come from halves of these, of 4 rows."""
 
 
-@dataclass(frozen=True)
-class Matched:
-    """Two models' latents, row by row of the same states."""
-
-    a: Latents
-    b: Latents
-    left_out: tuple[int, int] = (0, 0)
-    """States of a that b has not, and of b that a has not: none of these is among the rows."""
-
-    @property
-    def groups(self) -> np.ndarray | None:
-        return self.a.groups if self.a.groups is not None else self.b.groups
-
-    @property
-    def has_raw(self) -> bool:
-        """Whether there is something for controls to be made of."""
-        return self.a.raw is not None and self.b.raw is not None
-
-    @property
-    def has_untrained(self) -> bool:
-        """Whether both sides tell what the same network said before it learned anything."""
-        return self.a.untrained is not None and self.b.untrained is not None
-
-    def rows(self, rows: np.ndarray) -> Matched:
-        return replace(self, a=self.a.rows(rows), b=self.b.rows(rows))
-
-    @property
-    def labels(self) -> np.ndarray | None:
-        return self.a.labels if self.a.labels is not None else self.b.labels
-
-    @property
-    def held(self) -> np.ndarray | None:
-        """Rows of states that neither model has learned from, where a file marks them."""
-        marks = [one.held for one in (self.a, self.b) if one.held is not None]
-        return np.logical_and.reduce(marks) if marks else None
-
-    @property
-    def missed(self) -> list[str]:
-        """What a summary says of states that are left out; nothing where there are none."""
-        if not any(self.left_out):
-            return []
-        a, b = self.left_out
-        return [f"States that only one of the two has are left out: {a} of {self.a.name}, {b} of {self.b.name}."]
-
-    @property
-    def about(self) -> dict[str, Any]:
-        """The same, as provenance; and whether the files say what is held out."""
-        missed = dict(zip(("left out of a", "left out of b"), self.left_out, strict=True)) if any(self.left_out) else {}
-        return missed | ({} if self.held is None else {"held out": "as the files mark"})
-
-
-def match(a: Latents, b: Latents, *, intersect: bool = False) -> Matched:
+def match(a: Latents, b: Latents, *, intersect: bool = False) -> PairedLatents:
     """Bring the rows of the same state together, by ids where there are any; else row i belongs to row i.
 
     Both must have the same states. With `intersect`, those that only one of them has are left out and counted.
@@ -104,7 +52,7 @@ def check_ids(*models: Latents) -> None:
         raise InputError(f"{with_ids[0]} has ids, but {without[0]} has none: give ids for both, or for neither.")
 
 
-def _agree(a: Latents, b: Latents) -> Matched:
+def _agree(a: Latents, b: Latents) -> PairedLatents:
     """What both files say of a state must be the same."""
     for kind in ("groups", "labels"):
         first, second = getattr(a, kind), getattr(b, kind)
@@ -114,4 +62,4 @@ def _agree(a: Latents, b: Latents) -> Matched:
                 f"{a.name} and {b.name} disagree on the {kind} of {wrong.size} of {len(first)} states (the first in "
                 f"row {row}: '{first[row]}' and '{second[row]}'). Are their rows in the same order?"
             )
-    return Matched(a, b)
+    return PairedLatents(a, b)

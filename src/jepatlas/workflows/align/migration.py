@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jepatlas.alignment import (
+    Evidence,
     FittedMap,
     LinearProbe,
     MigrationReport,
@@ -18,6 +19,7 @@ from jepatlas.alignment import (
     time_blocks,
 )
 from jepatlas.alignment.maps import Conditioning
+from jepatlas.alignment.paired import PairedLatents
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
 from jepatlas.core.linear_map import LinearMap
@@ -25,8 +27,7 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align.alignment import MapKind, fit_map
-from jepatlas.workflows.align.evidence import Carries, Evidence, Study, gather
-from jepatlas.workflows.align.matched import Matched
+from jepatlas.workflows.align.evidence import HasMap, Study, gather
 from jepatlas.workflows.align.probe_rows import Parts, check_widths, known_rows, parts, unscored
 
 __all__ = ["Migration", "Through", "migrate_between"]
@@ -54,7 +55,7 @@ class Migration:
 
 
 def migrate_between(
-    matched: Matched,
+    matched: PairedLatents,
     kind: MapKind,
     *,
     limit: float,
@@ -105,8 +106,10 @@ def migrate_between(
     nothing, instead = _nothing(matched, chance, found)
     record = Record(
         title=f"A probe of {matched.a.name}, for {matched.b.name}",
-        summary=" ".join([*nothing, _summary(matched, found, given), *unscored(labels, held, known), *matched.missed]),
-        provenance=provenance(seed) | _about(kind, given, split, known, back) | matched.about,
+        summary=" ".join(
+            [*nothing, _summary(matched, found, given), *unscored(labels, held, known), *matched.left_out_note]
+        ),
+        provenance=provenance(seed) | _about(kind, given, split, known, back) | matched.provenance,
         verdicts=(
             _map_verdict(r2),
             *found.verdicts(),
@@ -116,7 +119,7 @@ def migrate_between(
     return Migration(carried, source, there, found, record, back, " ".join(nothing), instead)
 
 
-def _nothing(matched: Matched, chance: list[str], found: MigrationReport) -> tuple[list[str], str]:
+def _nothing(matched: PairedLatents, chance: list[str], found: MigrationReport) -> tuple[list[str], str]:
     """Why nothing is carried, where that is so, and what to do."""
     if chance:
         return chance, "Are the rows paired rightly? If they are, train a probe on B."
@@ -194,7 +197,7 @@ class _Given:
 
     map_: LinearMap
 
-    def __call__(self, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None) -> Carries:
+    def __call__(self, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None) -> HasMap:
         return self
 
 
@@ -221,13 +224,13 @@ def _unknown(given: tuple[str, ...]) -> str:
     return f"The {' and the '.join(given)} {were} given: whether {have} seen these rows is not known."
 
 
-def _chance(matched: Matched, r2: Evidence) -> list[str]:
+def _chance(matched: PairedLatents, r2: Evidence) -> list[str]:
     told = f"{matched.b.name} from {matched.a.name}"
     said = f"Nothing is carried: the map tells {told} no better than chance (held-out R² {r2.cell})."
     return [said] if r2.passed is False else []
 
 
-def _summary(matched: Matched, found: MigrationReport, given: tuple[str, ...]) -> str:
+def _summary(matched: PairedLatents, found: MigrationReport, given: tuple[str, ...]) -> str:
     moved, home, a, b = found.migrated, found.source, matched.a.name, matched.b.name
     scored, own = (f"all {one.n}" if one.n == len(matched.a.h) else "held-out" for one in (moved, home))
     other = f" (through the inverse {found.inverse.value:.1%})" if found.inverse is not None else ""

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.alignment.paired import Latents, PairedLatents
 from jepatlas.core.pictures import as_pictures, picture_range, shrunk, spread_rows
-from jepatlas.workflows.align.latents import Latents
-from jepatlas.workflows.align.matched import Matched
 
 __all__ = ["pairs_figure"]
 
 MOST = 8
 
 
-def pairs_figure(matched: Matched) -> tuple[list[dict[str, Any]], dict[str, np.ndarray]]:
+def pairs_figure(matched: PairedLatents) -> tuple[list[dict[str, Any]], dict[str, np.ndarray]]:
     """A few held-out states as both models' raw input shows them, and the arrays of it; nothing where one of the two
     has no raw input, or one that is no image."""
     sides = (matched.a, matched.b)
@@ -56,7 +55,7 @@ def _form(side: Latents) -> str:
     return f"{side.name}: {shape}, {side.raw.dtype}, {low:g} is black and {high:g} white."
 
 
-def _captions(matched: Matched, rows: np.ndarray) -> list[str]:
+def _captions(matched: PairedLatents, rows: np.ndarray) -> list[str]:
     """The id of each state, with its label where the id does not say it."""
     ids = matched.a.ids if matched.a.ids is not None else matched.b.ids
     named = [f"row {number}" for number in rows] if ids is None else [str(one) for one in ids[rows]]

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jepatlas.alignment import LinearProbe, split_rows, time_blocks
+from jepatlas.alignment.paired import PairedLatents
 from jepatlas.alignment.probes.probe import check_classes
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, hold_out
@@ -17,7 +18,6 @@ from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align.dealing import deal_groups
 from jepatlas.workflows.align.marked import HALF, marked_split
-from jepatlas.workflows.align.matched import Matched
 
 __all__ = ["Parts", "check_widths", "halves", "known_rows", "parts", "unscored"]
 
@@ -30,7 +30,7 @@ class Parts(NamedTuple):
     scored: np.ndarray
 
 
-def check_widths(matched: Matched, probe: LinearProbe | None, fitted: LinearMap | None) -> None:
+def check_widths(matched: PairedLatents, probe: LinearProbe | None, fitted: LinearMap | None) -> None:
     """Refuse a probe or a map that was made for other latents than these."""
     (a, d_a), (b, d_b) = ((one.name, one.h.shape[1]) for one in (matched.a, matched.b))
     if probe is not None and len(probe.x_mean) != d_a:
@@ -47,7 +47,13 @@ def check_widths(matched: Matched, probe: LinearProbe | None, fitted: LinearMap 
 
 
 def parts(
-    matched: Matched, labels: np.ndarray, given: tuple[str, ...], *, blocks: int | None, share: float | None, seed: int
+    matched: PairedLatents,
+    labels: np.ndarray,
+    given: tuple[str, ...],
+    *,
+    blocks: int | None,
+    share: float | None,
+    seed: int,
 ) -> Parts:
     """Which rows each may see. Groups are dealt class by class; time blocks and single rows are held out by chance.
     Where files mark what is held out, that is scored on."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.alignment.paired import PairedLatents
 from jepatlas.alignment.stress import Protocol, StressCurve, capacity, distribution_shift, pair_budget, pair_noise
-from jepatlas.alignment.stress.pairs import BUDGETS
-from jepatlas.alignment.stress.scores import MEASURES, Score
+from jepatlas.alignment.stress.pair_stress import BUDGETS
+from jepatlas.alignment.stress.stress_curve import MEASURES, Score
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.workflows.align.matched import Matched
 
 __all__ = ["stress"]
 
@@ -27,7 +27,7 @@ TABLES = {
 """Measures that stand in one table: all of them together would be too wide to read."""
 
 
-def stress(matched: Matched, groups: np.ndarray | None, *, seed: int, protocol: Protocol | None = None) -> Record:
+def stress(matched: PairedLatents, groups: np.ndarray | None, *, seed: int, protocol: Protocol | None = None) -> Record:
     """Four curves with and without the robust fit; where there are labels, with what a migrated probe keeps."""
     protocol = protocol or Protocol()
     given: dict[str, Any] = {"labels": matched.labels, "groups": groups, "protocol": protocol}
@@ -45,7 +45,7 @@ def stress(matched: Matched, groups: np.ndarray | None, *, seed: int, protocol: 
         summary=f"Held-out scores over {protocol.seeds} seeds, maps fitted by the methods named; broken lines are what "
         "shuffled pairs give. Bands are 95% intervals over seeds. – stands for what is not defined: NOS@10 of fewer "
         "than 11 held-out rows, a probe that the map does not carry; κ = inf is that of a map that loses directions.",
-        provenance=provenance(seed) | {"seeds": protocol.seeds} | matched.about,
+        provenance=provenance(seed) | {"seeds": protocol.seeds} | matched.provenance,
         figures=tuple(figures),
         tables=tuple(table for curve in curves for table in _tables(curve)),
     )
@@ -60,13 +60,13 @@ def _tables(curve: StressCurve) -> list[dict[str, Any]]:
 def _table(curve: StressCurve, title: str, names: Sequence[str]) -> dict[str, Any]:
     heads = [head for name in names for head in (f"{MEASURES[name].title} {_arrow(name)}", MEASURES[name].chance)]
     rows = [
-        [point.label, *([f"{point.x:.3g}"] if curve.apart else []), str(point.pairs), fit]
+        [point.label, *([f"{point.x:.3g}"] if curve.x_title else []), str(point.pairs), fit]
         + [cell for name in names for cell in _cells(scores.get(name), curve.seeds)]
         for point in curve.points
         for fit, scores in point.scores.items()
         if any(name in scores for name in names)
     ]
-    columns = [curve.named, *([curve.apart] if curve.apart else []), "pairs", "fit", *heads]
+    columns = [curve.label_title, *([curve.x_title] if curve.x_title else []), "pairs", "fit", *heads]
     return {"title": f"{curve.title}: {title}", "columns": columns, "rows": rows}
 
 

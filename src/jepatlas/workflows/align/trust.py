@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from jepatlas.alignment import FittedMap, RobustMap
+from jepatlas.alignment import Evidence, FittedMap, RobustMap
+from jepatlas.alignment.paired import PairedLatents
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.workflows.align.evidence import Evidence, Study
-from jepatlas.workflows.align.matched import Matched
+from jepatlas.workflows.align.evidence import Study
 
 __all__ = ["as_given", "distrusted", "doubted", "trusted_r2"]
 
@@ -22,7 +22,7 @@ MISMATCHED = 0.05
 NAMED = 8
 
 
-def doubted(fitted: FittedMap, matched: Matched, rows: np.ndarray) -> np.ndarray | None:
+def doubted(fitted: FittedMap, matched: PairedLatents, rows: np.ndarray) -> np.ndarray | None:
     """The pairs that a robust fit takes for mismatched: by id, or by row of A; None of any other fit."""
     if not isinstance(fitted, RobustMap):
         return None
@@ -58,7 +58,7 @@ def distrusted(which: np.ndarray | None, pairs: int) -> list[Verdict]:
     ]
 
 
-def trusted_r2(fitted: FittedMap, matched: Matched, study: Study, given: Evidence) -> list[Verdict]:
+def trusted_r2(fitted: FittedMap, matched: PairedLatents, study: Study, given: Evidence) -> list[Verdict]:
     """R² on held-out pairs that a robust fit of their own trusts, which knows nothing of the map that is scored.
 
     Where no map tells anything, all pairs are trusted: so the null is that of all.

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.alignment import split_rows, time_blocks
+from jepatlas.alignment import PairedLatents, split_rows, time_blocks
 from jepatlas.alignment.maps import Conditioning
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Record, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.workflows.align import MapKind, Matched, fit_map
+from jepatlas.workflows.align import MapKind, fit_map
 from jepatlas.workflows.energy.energy_file import SavedEnergy
 from jepatlas.workflows.energy.porting import Ported, port_energy
 
@@ -30,7 +30,7 @@ class MigratedEnergy:
 
 
 def migrate_energy(
-    matched: Matched,
+    matched: PairedLatents,
     saved: SavedEnergy,
     kind: MapKind = "ridge",
     *,
@@ -51,8 +51,8 @@ def migrate_energy(
     held = np.sort(numpy_generator(seed, "migrate states").permutation(split.score)[:states])
     ported = port_energy(saved, fitted.map_, a.h[held], b.h[held], names=(a.name, b.name), seed=seed)
     judged = Conditioning.of(fitted.map_, fitted.moments_).verdicts(len(rows))
-    about = {"map": kind, "pairs fitted": len(rows), "pairs held out": len(split.score)} | matched.about
-    return MigratedEnergy(ported.saved, fitted.map_, _with(ported, judged, about, matched.missed))
+    about = {"map": kind, "pairs fitted": len(rows), "pairs held out": len(split.score)} | matched.provenance
+    return MigratedEnergy(ported.saved, fitted.map_, _with(ported, judged, about, matched.left_out_note))
 
 
 def _with(ported: Ported, judged: list[Verdict], about: dict[str, Any], missed: list[str]) -> Record:
