@@ -141,7 +141,7 @@ def test_few_shuffles_or_shifts_are_said_to_decide_nothing(capsys: Captured):
     paths = [write(f"{name}.npy", h=np.cumsum(rng.standard_normal((600, 2)), axis=0)) for name in "xy"]
     assert call("align", *paths, "--blocks", "100", "--rows", "60", "--out", "out") == 0
     out = capsys.readouterr().out
-    assert out.startswith("Undecided") and "at least 20 of them, would do" in out and "shifted pairs" in out
+    assert out.startswith("Undecided") and "at least 20" in out and "shifted pairs" in out
 
 
 def test_a_report_is_of_one_alignment(capsys: Captured):
@@ -234,7 +234,7 @@ def test_a_view_that_lacks_states_is_aligned_by_those_that_are_shared(capsys: Ca
     kept = np.setdiff1d(np.arange(60), ORDER[:2])
     assert "--intersect" in refused(capsys, "align", *files)
     assert call("align", *files, *QUICK, "--intersect") == 0
-    said = f"States that only one of the two has are left out: {60 - len(kept)} of a, {62 - len(kept)} of b."
+    said = f"{60 - len(kept)} of a, {62 - len(kept)} of b."
     assert said in capsys.readouterr().out
     record = json.loads(Path("out/records/align.json").read_text())
     told = record["provenance"]
@@ -253,7 +253,7 @@ def test_what_could_not_be_measured_says_why(capsys: Captured):
         write(f"{name}.npy", h=h[:36])
     assert call("align", "a.npy", "b.npy", *QUICK) == 0
     out = capsys.readouterr().out
-    assert "· nos_10_common: " in out and "10 neighbours need at least 11 rows: hold out 22" in out
+    assert "· nos_10_common: " in out and "at least 22 rows" in out
 
 
 BAD = [
@@ -278,7 +278,7 @@ BAD = [
     (["ada.npy", "ben.npy", "--raw-a", "ids.npy"], "give --raw-a and --raw-b"),
     (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "short.npy"], "64 latents, but 60 rows of raw"),
     (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "nan.npy"], "'raw' has 1 value that is NaN"),
-    (["ada.npy", "ben.npy", "--permutations", "1"], "at least 2 permutations, but 1 was given"),
+    (["ada.npy", "ben.npy", "--permutations", "1"], "at least 2, but 1 was given"),
     (["ada.npy", "ben.npy", "--share", "1"], "must lie between 0 and 1, but 1.0 was given"),
     (["ada.npy", "ben.npy", "--rows", "6"], "6 held-out rows in 6 groups are too few"),
     (["tiny.npy", "tiny.npy"], "3 held-out rows in 3 groups are too few"),
@@ -347,4 +347,4 @@ def test_a_stress_test_that_cannot_be_made_leaves_nothing(capsys: Captured):
     """So few pairs can be aligned, but there are no smaller budgets of them."""
     write("a.npy", h=MODELS.a[:18])
     write("b.npy", h=MODELS.b[:18])
-    assert "none of the budgets" in refused(capsys, "align", "a.npy", "b.npy", "--stress", *QUICK)
+    assert "'budgets'" in refused(capsys, "align", "a.npy", "b.npy", "--stress", *QUICK)

@@ -112,7 +112,7 @@ def test_bad_input():
         (spoiled, a, r"'a' has 1 value that is NaN .* row 3"),
         (a[:, 0], a, r"'a' must be .*\(10,\)"),
         (a, np.zeros((10, 0)), "'b' must be"),
-        (a[:3], a[:3], "at least 4 pairs of rows, but there are 3"),
+        (a[:3], a[:3], r"4 pairs of rows.* 3"),
     ]:
         with pytest.raises(InputError, match=message):
             cka_debiased(one, other)

@@ -79,8 +79,9 @@ class Study:
             else:
                 unit, more = "time block", f"rows, or shorter --blocks than {self.block}"
             raise InputError(
-                f"{len(rows)} held-out rows in {len(sizes)} {unit}{'s' * (len(sizes) != 1)} are too few: intervals come "
-                f"from halves of the {unit}s, and each half needs at least {FEWEST} rows. Provide more {more} (see also --rows)."
+                f"{len(rows)} held-out rows in {len(sizes)} {unit}{'s' * (len(sizes) != 1)} are too few: intervals "
+                f"come from halves of the {unit}s, and each half needs at least {FEWEST} rows. Provide more {more} "
+                "(see also --rows)."
             )
 
     @property
