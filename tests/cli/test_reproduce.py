@@ -42,9 +42,9 @@ def test_what_is_there_is_carried_out_and_the_record_says_what_is_not(capsys: Ca
     assert call("reproduce", "some", *WORDS) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert out.count("skipped: trials on images of driving. JEPATLAS_DATA is to name a folder that has them.") == 1
-    assert "(small, 1 runs)" in out and "In rendered. Left out, for want of images: driving." in out
+    assert "(small, 1 runs)" in out and "In rendered. No images of: driving." in out
     (record,) = answer(capsys, "reproduce", "some", *WORDS)["records"]
-    assert record["summary"] == "Holds. In rendered. Left out, for want of images: driving."
+    assert record["summary"] == "Holds. In rendered. No images of: driving."
     assert record["about"]["left out"] == ["driving"] and (record["about"]["runs"], record["about"]["failed"]) == (1, 0)
 
 
@@ -57,9 +57,9 @@ def test_with_all_images_nothing_is_left_out(tmp_path: Path, monkeypatch: pytest
 
 def test_a_record_of_some_scenes_is_not_published(capsys: Captured):
     said = refused(capsys, "reproduce", "some", *WORDS, "--publish", "docs")
-    assert "A record is published of all scenes, but there are no images of driving" in said
+    assert "--publish" in said and "driving" in said
     part = Record("Part", "", {}, about={"name": "some", "scale": "small", "left out": ["driving"]})
-    with pytest.raises(InputError, match="published of all scenes"):
+    with pytest.raises(InputError, match="driving"):
         publish(part, Path("out"), Path("docs"))
     assert not Path("docs").exists()
 

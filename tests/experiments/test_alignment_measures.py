@@ -9,11 +9,11 @@ import torch
 from jepatlas.core.linear import least_squares
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.data.images import MultiViewTable
-from jepatlas.experiments.alignment_nulls import smoother
-from jepatlas.experiments.charts import noisy, random_chart
-from jepatlas.experiments.gl_symmetry_runs import changed_losses
-from jepatlas.experiments.image_control_runs import view_pairs
-from jepatlas.experiments.pair_noise import mismatch
+from jepatlas.experiments.alignment.alignment_nulls import smoother
+from jepatlas.experiments.alignment.charts import noisy, random_chart
+from jepatlas.experiments.alignment.gl_symmetry_runs import changed_losses
+from jepatlas.experiments.alignment.image_control_runs import view_pairs
+from jepatlas.experiments.alignment.pair_noise import mismatch
 from jepatlas.objectives import LeJEPAConfig, Parts
 
 

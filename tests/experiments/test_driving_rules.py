@@ -8,9 +8,9 @@ import pytest
 
 from jepatlas.core.proportions import paired_difference, success_rate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.latents import inform
-from jepatlas.experiments.one_way_doors import TESTED
-from jepatlas.experiments.planning_outcomes import by_seed, difference, points, share, told
+from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.planning.one_way_doors import TESTED
+from jepatlas.experiments.planning.planning_outcomes import by_seed, difference, points, share, told
 
 TASKS = 40
 Shares = dict[str, float]
@@ -110,7 +110,7 @@ def test_shares_and_differences_pool_the_tasks_of_all_seeds():
     assert difference(first, second) == paired_difference(done(0.75), done(0.25)), "seed 1 alone is in both"
     assert by_seed(first) == "0.50, 0.75"
     verdicts = told({"agent": done(0.5)})["verdicts"]
-    assert verdicts == inform({"agent_success": success_rate(done(0.5))}, "Share of the tasks that were done.")
+    assert verdicts == as_verdicts({"agent_success": success_rate(done(0.5))}, "Share of the tasks that were done.")
 
 
 def test_of_nothing_nothing_is_said():

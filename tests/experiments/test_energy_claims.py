@@ -8,11 +8,11 @@ import pytest
 
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.directed_effort_runs import FAMILIES
-from jepatlas.experiments.intrinsic_energy import AXIOMS, BROKEN
-from jepatlas.experiments.intrinsic_energy_runs import WORLDS
-from jepatlas.experiments.latents import inform
-from jepatlas.experiments.registration_energies_runs import EFFORTS, SEGMENTS
+from jepatlas.experiments.energy.directed_effort_runs import FAMILIES
+from jepatlas.experiments.energy.intrinsic_energy import AXIOMS, BROKEN
+from jepatlas.experiments.energy.intrinsic_energy_runs import WORLDS
+from jepatlas.experiments.energy.registration_energies_runs import EFFORTS, SEGMENTS
+from jepatlas.experiments.engine.experiment import as_verdicts
 
 
 def concluded(name: str, record: Callable[[Trial], dict[str, Any] | None]) -> Finding:
@@ -26,7 +26,7 @@ def concluded(name: str, record: Callable[[Trial], dict[str, Any] | None]) -> Fi
 
 
 def told(values: dict[str, float], apart: float = 0.0) -> dict[str, Any]:
-    return {"verdicts": inform({k: Estimate(v + apart, v + apart, v + apart, 9) for k, v in values.items()}, "")}
+    return {"verdicts": as_verdicts({k: Estimate(v + apart, v + apart, v + apart, 9) for k, v in values.items()}, "")}
 
 
 def audited(broken: set[str], slack: float = 0.0) -> dict[str, Any]:

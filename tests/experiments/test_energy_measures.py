@@ -10,14 +10,14 @@ import torch
 
 from jepatlas.core.graphs import Graph
 from jepatlas.energy.action import effort_verdicts
-from jepatlas.experiments import exact_worlds, solved_worlds
-from jepatlas.experiments.directed_effort_runs import directedness
-from jepatlas.experiments.exact_worlds import ExactWorld, Size
-from jepatlas.experiments.intrinsic_energy_runs import CONTROLS, goal_set
-from jepatlas.experiments.intrinsic_energy_runs import run as audited
-from jepatlas.experiments.order_embedding_runs import implications, scores
-from jepatlas.experiments.order_embedding_runs import run as embedded
-from jepatlas.experiments.registration_energies_runs import IntervalEffort
+from jepatlas.experiments.energy import exact_worlds, solved_worlds
+from jepatlas.experiments.energy.directed_effort_runs import directedness
+from jepatlas.experiments.energy.exact_worlds import ExactWorld, Size
+from jepatlas.experiments.energy.intrinsic_energy_runs import CONTROLS, goal_set
+from jepatlas.experiments.energy.intrinsic_energy_runs import run as audited
+from jepatlas.experiments.energy.order_embedding_runs import implications, scores
+from jepatlas.experiments.energy.order_embedding_runs import run as embedded
+from jepatlas.experiments.energy.registration_energies_runs import IntervalEffort
 
 SMALL = Size(states=20, side=6, places=3, resolution=9, sets=3)
 

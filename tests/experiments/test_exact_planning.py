@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.experiments.exact_planning import all_knowing, bare, exact_energy, exact_way_back, symmetrised
-from jepatlas.experiments.one_way_doors_runs import through_doors
+from jepatlas.experiments.planning.exact_planning import all_knowing, bare, exact_energy, exact_way_back, symmetrised
+from jepatlas.experiments.planning.one_way_doors_runs import through_doors
 from jepatlas.planning import MPPIConfig
 from jepatlas.workflows.plan import DrivingConfig, Tasks, drive
 from jepatlas.worlds import Rooms

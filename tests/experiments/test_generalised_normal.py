@@ -7,10 +7,9 @@ import pytest
 import torch
 
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result, Trial
-from jepatlas.experiments.generalised_normal import EXPERIMENT
-from jepatlas.experiments.generalised_normal_runs import SCALES, run
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import Result, Trial, as_verdicts
+from jepatlas.experiments.identifiability.generalised_normal import EXPERIMENT
+from jepatlas.experiments.identifiability.generalised_normal_runs import SCALES, run
 from jepatlas.worlds import CopulaGeneralisedNormal
 
 
@@ -23,7 +22,7 @@ def results(ends: float) -> list[Result]:
         value += 1e-4 * float(trial.at["seed"])
         estimates = {n: Estimate(value, value, value, 9) for n in ("r2", "r2_unwarped", "r2_grid")}
         estimates["gain"] = Estimate(0.0, 0.0, 0.0, 9)
-        record = {"verdicts": inform(estimates, "")}
+        record = {"verdicts": as_verdicts(estimates, "")}
         found.append(Result(Trial(trial.at, run, trial.settings), Path(), "finished", record))
     return found
 

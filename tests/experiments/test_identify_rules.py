@@ -9,8 +9,8 @@ import pytest
 
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.lambda_rho import PUBLISHED, RHOS, TOO_SMALL
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.identifiability.lambda_rho import PUBLISHED, RHOS, TOO_SMALL
 
 Numbers = Callable[[Trial], dict[str, float]]
 
@@ -20,7 +20,7 @@ def concluded(name: str, numbers: Numbers, wide: float = 0.0, **more: Any) -> Fi
     results = []
     for trial in EXPERIMENTS[name].trials("small", 0):
         estimates = {key: Estimate(v, v - wide, v + wide, 9) for key, v in numbers(trial).items()}
-        results.append(Result(trial, Path(), "finished", {"verdicts": inform(estimates, "")} | more))
+        results.append(Result(trial, Path(), "finished", {"verdicts": as_verdicts(estimates, "")} | more))
     finding = EXPERIMENTS[name].conclude(results, "small")
     assert 0 < len(finding.short) <= 66  # a line of the list
     return finding

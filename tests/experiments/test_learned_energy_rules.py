@@ -8,8 +8,8 @@ import pytest
 
 from jepatlas.core.records import Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.energy_runs import AXIOMS, exactly
-from jepatlas.experiments.one_way_reachability import SYMMETRIC
+from jepatlas.experiments.energy.energy_runs import AXIOMS, exactly
+from jepatlas.experiments.energy.one_way_reachability import SYMMETRIC
 
 Numbers = dict[str, float]
 CLEAN = dict.fromkeys(AXIOMS, 0.0)

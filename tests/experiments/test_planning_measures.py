@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from jepatlas.core.seeding import torch_generator
-from jepatlas.experiments import optimal_planning_runs
-from jepatlas.experiments.ou_actions import HORIZON, Loop, eyes, stepped, true_system, walked
-from jepatlas.experiments.planning_cost_runs import _costs
-from jepatlas.experiments.straight_plans_runs import followed
+from jepatlas.experiments.planning import optimal_planning_runs
+from jepatlas.experiments.planning.ou_actions import HORIZON, Loop, eyes, stepped, true_system, walked
+from jepatlas.experiments.planning.planning_cost_runs import _costs
+from jepatlas.experiments.planning.straight_plans_runs import followed
 from jepatlas.planning import ActionBox, LQRConfig, Quadratic, QuadraticCost, detour
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, Spiral
 from jepatlas.worlds.random_matrices import semi_orthogonal

@@ -7,9 +7,9 @@ import pytest
 
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.latents import inform
-from jepatlas.experiments.planning_cost_runs import PROBLEMS
-from jepatlas.experiments.straight_plans_runs import LATENTS
+from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.planning.planning_cost_runs import PROBLEMS
+from jepatlas.experiments.planning.straight_plans_runs import LATENTS
 
 Numbers = dict[str, float | tuple[float, float]]
 LIBRARIES = (100, 1000, 10_000, 100_000)
@@ -26,7 +26,7 @@ def concluded(name: str, numbers: Callable[[Trial], Numbers], lost: int = 0) -> 
     trials = EXPERIMENTS[name].trials("small", 0)
     results = []
     for number, trial in enumerate(trials):
-        verdicts = inform({key: estimate(value) for key, value in numbers(trial).items()}, "given")
+        verdicts = as_verdicts({key: estimate(value) for key, value in numbers(trial).items()}, "given")
         gone = number >= len(trials) - lost
         results.append(Result(trial, Path(), "failed" if gone else "finished", {} if gone else {"verdicts": verdicts}))
     return EXPERIMENTS[name].conclude(results, "small")

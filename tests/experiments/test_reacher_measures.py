@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from jepatlas.data import EpisodeArrays, WindowStream
-from jepatlas.experiments.reacher_agents import learn, reacher_of, reacher_recipe
-from jepatlas.experiments.reacher_isotropisation_runs import WeightedPairs, isotropised
-from jepatlas.experiments.reacher_probes import SCALE, Poses, degree_shares, gaussian_poses, probe, probes
+from jepatlas.experiments.reacher.reacher_agents import learn, reacher_of, reacher_recipe
+from jepatlas.experiments.reacher.reacher_isotropisation_runs import WeightedPairs, isotropised
+from jepatlas.experiments.reacher.reacher_probes import SCALE, Poses, degree_shares, gaussian_poses, probe, probes
 from jepatlas.identifiability import isotropic_weights
 from jepatlas.recipes import build_windows, gather_episodes
 from jepatlas.workflows.plan import TrainedModel

@@ -8,9 +8,9 @@ import pytest
 
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.latents import inform
-from jepatlas.experiments.reacher_collapse import collapsed
-from jepatlas.experiments.reacher_rates import PUBLISHED, R2
+from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.reacher.reacher_collapse import collapsed
+from jepatlas.experiments.reacher.reacher_rates import PUBLISHED, R2
 
 Numbers = dict[str, float] | None
 
@@ -18,7 +18,7 @@ Numbers = dict[str, float] | None
 def result(trial: Trial, numbers: Numbers, status: str = "finished") -> Result:
     """None: the run was stopped, and came to no number."""
     given = {name: Estimate(value, value, value, 9) for name, value in (numbers or {}).items()}
-    return Result(trial, Path(), status if numbers is not None else "failed", {"verdicts": inform(given, "given")})
+    return Result(trial, Path(), status if numbers is not None else "failed", {"verdicts": as_verdicts(given, "given")})
 
 
 def concluded(name: str, numbers: Callable[[Trial], Numbers]) -> Finding:

@@ -6,10 +6,9 @@ import pytest
 import torch
 
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result, Trial
-from jepatlas.experiments.latents import inform
-from jepatlas.experiments.scaling import EXPERIMENT
-from jepatlas.experiments.scaling_runs import run_raw
+from jepatlas.experiments.engine.experiment import Result, Trial, as_verdicts
+from jepatlas.experiments.identifiability.scaling import EXPERIMENT
+from jepatlas.experiments.identifiability.scaling_runs import run_raw
 from jepatlas.objectives import CovarianceConfig, LeJEPAConfig, Parts, SIGRegConfig
 
 ROWS, RHO = 256, 0.9025
@@ -18,7 +17,7 @@ ROWS, RHO = 256, 0.9025
 def result(loss: float, r2: float, **where: object) -> Result:
     at = {"encoder": "coupling", "objective": "SIGReg", "dim": 2, "seed": 0, "start": 0} | where
     estimates = {name: Estimate(value, value, value, 1) for name, value in (("loss", loss), ("r2", r2))}
-    return Result(Trial(at, run_raw, {}), Path(), "finished", {"verdicts": inform(estimates, "")})  # pyright: ignore
+    return Result(Trial(at, run_raw, {}), Path(), "finished", {"verdicts": as_verdicts(estimates, "")})  # pyright: ignore
 
 
 def results(recovered: float, generic: float, alone: float) -> list[Result]:

@@ -5,7 +5,7 @@ import pytest
 import scipy.linalg
 from gaussian_worlds import pairs, rotation
 
-from jepatlas.experiments.sequential import one_by_one
+from jepatlas.experiments.identifiability.sequential import one_by_one
 
 
 def correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:

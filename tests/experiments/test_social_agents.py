@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from jepatlas.core.config import from_plain
+from jepatlas.experiments.engine.image_folder import missing_scenes
 from jepatlas.experiments.social.agents import LEARNT, PLANS, agent
 from jepatlas.experiments.social.objectives import OBJECTIVES, PUBLISHED
-from jepatlas.experiments.social.scenes import STUDIED, WORLDS, absent
+from jepatlas.experiments.social.scenes import STUDIED, WORLDS
 from jepatlas.objectives.vision import DINOConfig, DINOHeadConfig
 from jepatlas.recipes import VisionRecipe
 from jepatlas.training import CosineSchedule
@@ -59,7 +60,7 @@ def test_the_published_scale_has_the_published_heads_and_momentum(name: str) -> 
 def test_scenes_whose_images_are_not_here_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenes = ["rendered", "driving", "nuscenes-rear"]
     monkeypatch.delenv("JEPATLAS_DATA", raising=False)
-    assert absent(scenes) == ["driving", "nuscenes-rear"]
+    assert missing_scenes(scenes) == ["driving", "nuscenes-rear"]
     (tmp_path / "nuscenes").mkdir()
     monkeypatch.setenv("JEPATLAS_DATA", str(tmp_path))
-    assert absent(scenes) == ["driving"]
+    assert missing_scenes(scenes) == ["driving"]

@@ -15,8 +15,8 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear import least_squares, r2
 from jepatlas.data.images import Shuffle
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
-from jepatlas.experiments.latents import inform
-from jepatlas.experiments.pair_noise import SHARES
+from jepatlas.experiments.alignment.pair_noise import SHARES
+from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.charts import NAMES, meet
 from jepatlas.experiments.social.light import light_sentence, light_table, of_light
 from jepatlas.experiments.social.measures import EFFORT, Effort, measured, translate
@@ -203,7 +203,7 @@ def test_what_the_light_alone_aligns_is_told_apart(rng: np.random.Generator):
     held, fit = pair.split.score, pair.split.fit
     means = np.where(bright[:, None], *(pair.b["h"][fit][bright[fit] == lit].mean(0) for lit in (True, False)))
     assert found["r2_raw_light_agents"] == pytest.approx(r2(pair.b["h"][held], means[held]))
-    record = {"verdicts": inform(of_light(pair, EFFORTS) | usual, "")}
+    record = {"verdicts": as_verdicts(of_light(pair, EFFORTS) | usual, "")}
     kinds = {"toys": [Result(Trial({"seed": 0}, run, {}), Path(), "finished", record)]}
     (table,) = light_table(kinds)
     assert [row[1] for row in table["rows"]] == [NAMES[name] for name in ("agents", "untrained", "pca", "pca_16")]
@@ -229,7 +229,7 @@ def test_what_a_probe_reads_of_agents_and_of_untrained_ones(rng: np.random.Gener
     assert found["probe_h"] == 1.0 and 0.3 < found["probe_untrained"] < 0.7
     held = pair.a["labels"][pair.split.score]
     assert found["probe_majority"] == max((held == kind).mean() for kind in ("car", "mug"))
-    record = {"verdicts": inform(probed(pair), "")}
+    record = {"verdicts": as_verdicts(probed(pair), "")}
     (table,) = probe_table({"toys": [Result(Trial({"seed": 0}, run, {}), Path(), "finished", record)]})
     assert table["rows"][0][:2] == ["toys", "1.000"]
     del pair.a["labels"]
@@ -249,7 +249,7 @@ def test_truncation_decides_what_an_ill_conditioned_inverse_makes_of_neighbours(
     assert found["dsc_tau_100_agents"] == pytest.approx(usual["dsc"].value)
     assert found["nos_tau_1e+06_agents"] > found["nos_tau_10_agents"] + 0.1 and found["dsc_tau_10_agents"] > 0.8
     assert usual["nos_10_there"].value < 0.2 and usual["dsc_there"].value > 0.9
-    record = {"verdicts": inform(truncated(pair, EFFORTS) | usual, "")}
+    record = {"verdicts": as_verdicts(truncated(pair, EFFORTS) | usual, "")}
     table = truncations_table({"toys": [Result(Trial({"seed": 0}, run, {}), Path(), "finished", record)]})
     assert [len(row) for row in table["rows"]] == [len(table["columns"])] * 4
     assert table["rows"][0][-1] == f"{usual['nos_10_there'].value:.3f}"

@@ -9,7 +9,7 @@ import pytest
 from experiments.social_latents import agent_result, rotation, side, states
 
 from jepatlas.experiments import Result, Trial
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.race import Runner, raced
 from jepatlas.experiments.social.race_shown import curves_figure
 from jepatlas.experiments.social.runs import run
@@ -46,7 +46,7 @@ def test_a_race_is_drawn_by_epochs_by_operations_and_with_what_was_paid_before()
     results = []
     for seed, more in enumerate((0.0, 0.1)):
         curves = {name: [(step, y + more) for step, y in one.curve] for name, one in runners.items()}
-        record = {"verdicts": inform(raced(runners, 0.5, 5.0), ""), "epoch": 5.0, "curves": curves}
+        record = {"verdicts": as_verdicts(raced(runners, 0.5, 5.0), ""), "epoch": 5.0, "curves": curves}
         results.append(Result(Trial({"seed": seed}, run, {}), Path(), "finished", record))
     ways = {"scratch": "from scratch", "taught": "taught", "lost": "lost"}
     panels = curves_figure(results, ways, "T")["panels"]

@@ -12,7 +12,7 @@ from scipy import stats
 
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social import predictions
 from jepatlas.experiments.social import predictions_loss as by_loss
 from jepatlas.experiments.social import predictions_predictors as by_predictor
@@ -39,7 +39,7 @@ def pairs(numbers: Callable[[str, int], Mapping[str, float]], *objectives: str) 
             there = {f"{key}_there": v for key, v in given.items() if key.endswith(("dsc", "nos_10"))}
             found = {key: Estimate(v, v, v, 9) for key, v in (there | given).items()}
             place = {"scene": "rendered", "objective": name, "seed": seed}
-            made.append(Result(Trial(place, run, {}), Path(), "finished", {"verdicts": inform(found, "")}))
+            made.append(Result(Trial(place, run, {}), Path(), "finished", {"verdicts": as_verdicts(found, "")}))
     return made
 
 

@@ -9,7 +9,13 @@ import pytest
 
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import Finding, Result, Trial
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.seed_tables import (
+    geometric_mean_and_interval,
+    mean_and_interval,
+    mean_and_interval_with_groups,
+    student,
+)
 from jepatlas.experiments.social import pairs as social_pairs
 from jepatlas.experiments.social import paradigms as social_paradigms
 from jepatlas.experiments.social import shift as social_shift
@@ -19,7 +25,6 @@ from jepatlas.experiments.social.charts import NAMES
 from jepatlas.experiments.social.rules import estimated, settled
 from jepatlas.experiments.social.runs import run
 from jepatlas.experiments.social.shift_widths import steeper
-from jepatlas.experiments.tables import factor_over_seeds, mean_over_seeds, over_seeds_and_groups, student
 
 USUAL = {"scene": "rendered", "objective": "ijepa", "shuffle": "none", "width": 96, "to": 96}
 SCORES = {"r2_raw": 0.8, "dsc": 0.8, "nos_10": 0.3, "r2_rotation": 0.79, "p_r2": 0.05, "directions": 9.0} | {
@@ -37,7 +42,7 @@ def pairs(numbers: Callable[[dict], Mapping[str, float]], *places: Mapping[str, 
             given = numbers(at)
             there = {f"{key}_there": given[key] for key in ("dsc", "nos_10", "beyond_nos_10") if key in given}
             found = {name: Estimate(v + 1e-3 * seed, v, v, 9) for name, v in (there | dict(given)).items()}
-            made.append(Result(Trial(at, run, {}), Path(), "finished", {"verdicts": inform(found, "")}))
+            made.append(Result(Trial(at, run, {}), Path(), "finished", {"verdicts": as_verdicts(found, "")}))
     return made
 
 
@@ -79,7 +84,7 @@ def test_one_number_of_several_must_be_surer_than_one_alone():
     for count, found in ((1, alone), (3, among)):
         assert found.high - found.value == pytest.approx(quantile[count] * 0.009 / np.sqrt(3), rel=1e-4)
     made = pairs(lambda at: {"r2": 0.5}, {})
-    for wider in (mean_over_seeds, factor_over_seeds, over_seeds_and_groups):
+    for wider in (mean_and_interval, geometric_mean_and_interval, mean_and_interval_with_groups):
         assert wider(made, "r2", among=3).low < wider(made, "r2").low < 0.501 < wider(made, "r2", among=3).high
 
 
@@ -91,7 +96,7 @@ def test_seeds_that_agree_on_a_few_objects_are_not_sure_of_others():
         for verdict in one.record["verdicts"]:
             if verdict["name"] in BEYOND:
                 verdict |= {"low": -0.1, "high": 0.3}
-    found = over_seeds_and_groups(made, "beyond")
+    found = mean_and_interval_with_groups(made, "beyond")
     assert found.low == pytest.approx(0.101 - np.hypot(0.201, 0.0025), abs=1e-3)
     assert social_views.judge(made).outcome == "undecided"
 

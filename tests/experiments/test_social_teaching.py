@@ -15,9 +15,8 @@ from workflows.vision.tiny_scenes import agent, write_scenes
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result
-from jepatlas.experiments.energy_runs import exactly
-from jepatlas.experiments.experiment import Outcome
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.energy.energy_runs import exactly
+from jepatlas.experiments.engine.experiment import Outcome, as_verdicts
 from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.race import Curve, Runner, raced
 from jepatlas.experiments.social.sharing import PROBES, probes_said, probes_table, share_probe
@@ -106,7 +105,7 @@ def test_a_mean_of_probes_says_of_how_many_seeds_it_is_and_why():
     given = (0.2, ""), (0.4, ""), (0.3, ""), (np.nan, "lost")
     for trial, (value, why) in zip(EXPERIMENTS["social-migration"].trials("small", 0), given, strict=True):
         numbers = dict.fromkeys(PROBES, 0.5) | {"shared": value, "majority": 0.1}
-        told = inform({f"probe_{probe}": exactly(number, 1) for probe, number in numbers.items()}, "")
+        told = as_verdicts({f"probe_{probe}": exactly(number, 1) for probe, number in numbers.items()}, "")
         results.append(Result(trial, Path(), "finished", {"verdicts": told, "probe_lost": why}))
     *rows, mean, _ = probes_table(results)["rows"]
     assert [row[-1] for row in rows] == ["", "", "", "lost"] and mean[:3] == ["mean", "", "0.500"]
@@ -115,7 +114,7 @@ def test_a_mean_of_probes_says_of_how_many_seeds_it_is_and_why():
     assert probes_said(results).endswith("commonest class 0.100 (means over seeds)")
     lost = [replace(result, status="failed", record={"verdicts": []}) for result in results]
     assert probes_said(lost) == "it could be read at no seed"
-    told = inform({f"probe_{probe}": exactly(0.3, 1) for probe in PROBES}, "")
+    told = as_verdicts({f"probe_{probe}": exactly(0.3, 1) for probe in PROBES}, "")
     blind = [replace(result, record={"verdicts": told}) for result in results]
     assert probes_said(blind).endswith("so there is nothing to share")
 
@@ -140,7 +139,9 @@ def concluded(name: str, numbers: Numbers, apart: float = 1e-4, seeds: tuple[Num
             for key, value in found.items()
         }
         curves = {way: [(0, 0.4), (300, 0.7)] for way in ways}
-        results.append(Result(trial, Path(), "finished", {"verdicts": inform(told, ""), "curves": curves, "epoch": 20}))
+        results.append(
+            Result(trial, Path(), "finished", {"verdicts": as_verdicts(told, ""), "curves": curves, "epoch": 20})
+        )
     return EXPERIMENTS[name].conclude(results, "small")
 
 
@@ -343,7 +344,7 @@ def test_an_agent_that_was_lost_stays_in_the_table():
     trial = EXPERIMENTS["social-mutual"].trials("small", 0)[0]
     numbers = raced({"apart": RUNNERS["scratch"]}, None, 5.0)
     record = {
-        "verdicts": inform(numbers, ""),
+        "verdicts": as_verdicts(numbers, ""),
         "ways": {"apart": "finished", "alternating": "finished", "cross": "failed"},
         "curves": {"apart": [(0, 0.1), (4, 0.2)]},
         "epoch": 5.0,

@@ -7,7 +7,7 @@ import pytest
 
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.charts import NAMES
 from jepatlas.experiments.social.viewpoints import judge, ways_of
 from jepatlas.experiments.social.viewpoints_runs import CHOSEN, run
@@ -17,7 +17,7 @@ USUAL = {"dsc": 0.8, "p_r2": 0.05, "directions": 4.0, "beyond": 0.1} | {f"r2_{na
 
 
 def result(at: dict[str, str | int | float], numbers: dict[str, float], **record: object) -> Result:
-    found = inform({name: Estimate(value, value, value, 9) for name, value in numbers.items()}, "")
+    found = as_verdicts({name: Estimate(value, value, value, 9) for name, value in numbers.items()}, "")
     return Result(Trial(at, run, {}), Path("agent"), "finished", {"verdicts": found, **record})
 
 
@@ -99,7 +99,7 @@ def test_agents_with_one_camera_are_those_of_the_other_experiments_and_others_di
 
 def test_an_agent_is_looked_through_in_two_ways_and_a_lost_one_in_both():
     at: dict[str, str | int | float] = {"view": 0, "seed": 0}
-    told = {CHOSEN: {"verdicts": inform({"directions": Estimate(3.0, 3.0, 3.0, 1)}, "")}}
+    told = {CHOSEN: {"verdicts": as_verdicts({"directions": Estimate(3.0, 3.0, 3.0, 1)}, "")}}
     lost = Result(Trial({**at, "policy": "random"}, run, {}), Path("lost"), "crashed", {"error": "no room"})
     sides = ways_of([result(at, USUAL), result({**at, "policy": "curious"}, USUAL, **told), lost])
     assert [(s.at["policy"], s.at["look"], s.folder.name, s.status) for s in sides] == [

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from jepatlas.cli.options import say
 from jepatlas.experiments import EXPERIMENTS, Experiment, last_record
-from jepatlas.experiments.claims import SYMBOLS
+from jepatlas.experiments.engine.publishing import SYMBOLS
 
 __all__ = ["show_experiments"]
 

@@ -25,9 +25,8 @@ from jepatlas.experiments import (
     read_results,
     reproduce,
 )
-from jepatlas.experiments.claims import SYMBOLS
-from jepatlas.experiments.image_control_runs import VARIABLE
-from jepatlas.experiments.social.scenes import absent
+from jepatlas.experiments.engine.image_folder import IMAGE_FOLDER_VARIABLE, missing_scenes
+from jepatlas.experiments.engine.publishing import SYMBOLS
 from jepatlas.training import SweepResult, Watch, dask_cluster, local_processes
 
 
@@ -95,10 +94,10 @@ def _possible(options: Reproduce, console: Console) -> list[tuple[Experiment, li
     found = []
     for experiment in _chosen(options.names):
         scenes = {str(trial.at.get("scene", "")) for trial in experiment.trials(options.scale, options.seed)}
-        without = sorted(absent(scenes - {""}))
+        without = sorted(missing_scenes(scenes - {""}))
         if options.publish is not None:
             check_publishable(options.scale, without)
-        known = f"{VARIABLE} is to name a folder that has them."
+        known = f"{IMAGE_FOLDER_VARIABLE} is to name a folder that has them."
         if not without or scenes - {*without}:
             found.append((experiment, without))
         elif options.names != ("all",):

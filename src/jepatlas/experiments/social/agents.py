@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from jepatlas.core.config import to_plain
 from jepatlas.data.images import Shuffle
-from jepatlas.experiments.experiment import Scale, Trial
+from jepatlas.experiments.engine.experiment import Scale, Trial
 from jepatlas.experiments.social.objectives import objective_of
 from jepatlas.experiments.social.runs import run
 from jepatlas.experiments.social.scenes import SCENES, WORLDS

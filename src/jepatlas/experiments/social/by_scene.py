@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from jepatlas.core.figures import Figure, Table, as_figure, as_table
-from jepatlas.experiments.experiment import Finding, Result, combined
+from jepatlas.experiments.engine.experiment import Finding, Result, combined
+from jepatlas.experiments.engine.seed_tables import grouped
 from jepatlas.experiments.social.scenes import SCENES
-from jepatlas.experiments.tables import grouped
 
 __all__ = ["by_scene"]
 

@@ -18,7 +18,7 @@ from jepatlas.alignment.controls import pca_control
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
 from jepatlas.experiments.social.runs import LATENTS
 
 __all__ = ["COMPARED", "CONTROLS", "NAMES", "Met", "charts_of", "leading", "meet"]

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Outcome, Result
+from jepatlas.experiments.engine.experiment import Outcome, Result
 from jepatlas.experiments.social.rules import settled
 from jepatlas.workflows.vision.directions import ENOUGH
 

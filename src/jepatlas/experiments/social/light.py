@@ -22,11 +22,11 @@ from jepatlas.alignment.nulls import half_sample_intervals
 from jepatlas.core.linear import r2, subsample
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import cell, extremes, mean_and_interval_with_groups, mean_and_range
 from jepatlas.experiments.social.charts import COMPARED, CONTROLS, NAMES, Met, charts_of
 from jepatlas.experiments.social.measures import Effort, translate
 from jepatlas.experiments.social.rules import least_of
-from jepatlas.experiments.tables import cell, extremes, over_seeds, over_seeds_and_groups
 from jepatlas.worlds.objects import LIGHTS
 
 __all__ = ["light_sentence", "light_table", "of_light"]
@@ -104,7 +104,11 @@ def light_table(kinds: Kinds) -> tuple[dict[str, Any], ...]:
     lit = _lit(kinds)
     parts = {"": "R²", "_light": "by the light alone", "_within": "within a light"}
     rows = [
-        [title, NAMES[name], *(extremes(over_seeds(runs, _key(unit, part, name))) for unit in UNITS for part in parts)]
+        [
+            title,
+            NAMES[name],
+            *(extremes(mean_and_range(runs, _key(unit, part, name))) for unit in UNITS for part in parts),
+        ]
         for title, runs in lit.items()
         for name in COMPARED
     ]
@@ -124,8 +128,8 @@ def light_sentence(kinds: Kinds) -> str:
     lit = _lit(kinds)
     if not lit:
         return ""
-    alone = ", ".join(f"{title} {over_seeds(runs, 'r2_light_agents').value:.2f}" for title, runs in lit.items())
-    blind = [over_seeds(runs, "r2_light_untrained").value for runs in lit.values()]
+    alone = ", ".join(f"{title} {mean_and_range(runs, 'r2_light_agents').value:.2f}" for title, runs in lit.items())
+    blind = [mean_and_range(runs, "r2_light_untrained").value for runs in lit.values()]
     return (
         " Of all this, the light that both views share was looked at after results were known, so it decides "
         f"nothing. By R² between standardised latents, the light alone tells of trained agents: {alone}; of "
@@ -143,11 +147,11 @@ def _range(values: Sequence[float]) -> str:
 
 def _said(title: str, runs: Sequence[Result], among: int) -> str:
     """Beyond the best control in the unit in which that is less."""
-    value = {name: over_seeds(runs, f"r2_within_{name}").value for name in COMPARED}
-    gain = least_of([over_seeds_and_groups(runs, f"{unit}_within_beyond", among) for unit in UNITS])
+    value = {name: mean_and_range(runs, f"r2_within_{name}").value for name in COMPARED}
+    gain = least_of([mean_and_interval_with_groups(runs, f"{unit}_within_beyond", among) for unit in UNITS])
     best = max(CONTROLS, key=value.__getitem__)
     return f"{title} {value['agents']:.2f}, {NAMES[best]} {value[best]:.2f}, beyond {cell(gain, 2)}"
 
 
 def _lit(kinds: Kinds) -> Kinds:
-    return {title: runs for title, runs in kinds.items() if over_seeds(runs, "r2_within_agents").n}
+    return {title: runs for title, runs in kinds.items() if mean_and_range(runs, "r2_within_agents").n}

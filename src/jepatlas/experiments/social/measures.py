@@ -24,7 +24,7 @@ from jepatlas.core.linear import r2, subsample
 from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Direction, Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.experiment import Scale
+from jepatlas.experiments.engine.experiment import Scale
 from jepatlas.experiments.social.charts import CONTROLS, Met, charts_of, leading
 
 __all__ = ["EFFORT", "Effort", "Translation", "measured", "translate"]

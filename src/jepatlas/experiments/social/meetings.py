@@ -11,10 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result, Trial
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import Result, Trial, as_verdicts
+from jepatlas.experiments.engine.seed_tables import grouped, select
 from jepatlas.experiments.social.charts import Met, meet
-from jepatlas.experiments.tables import at, grouped
 
 __all__ = ["meetings", "paired"]
 
@@ -24,7 +23,7 @@ Measure = Callable[[Met], dict[str, Estimate]]
 
 def meetings(results: Sequence[Result], measure: Measure) -> list[Result]:
     """For each kind of agent and seed, what the agents of both views have in common."""
-    pairs = [at(found, view=0) + at(found, view=1) for found in grouped(results, *KINDS).values()]
+    pairs = [select(found, view=0) + select(found, view=1) for found in grouped(results, *KINDS).values()]
     return [paired(pair[0], pair[1], measure) for pair in pairs if len(pair) == 2]
 
 
@@ -36,7 +35,7 @@ def paired(first: Result, second: Result, measure: Measure) -> Result:
     if lost is not None:
         return Result(trial, first.folder, lost.status, {"verdicts": []})
     found = measure(meet(first, second)) | _of_both(first, second)
-    return Result(trial, first.folder, "finished", {"verdicts": inform(found, "of a pair of agents")}, first.made)
+    return Result(trial, first.folder, "finished", {"verdicts": as_verdicts(found, "of a pair of agents")}, first.made)
 
 
 def _of_both(first: Result, second: Result) -> dict[str, Estimate]:

@@ -14,7 +14,8 @@ import numpy as np
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.records import Verdict
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_range, student
 from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.race import (
     LEAST,
@@ -38,7 +39,6 @@ from jepatlas.experiments.social.race_words import (
 from jepatlas.experiments.social.racers import RACES, WEIGHT, racer
 from jepatlas.experiments.social.sharing import probes_said, probes_table
 from jepatlas.experiments.social.teaching_runs import run_migration
-from jepatlas.experiments.tables import factor_over_seeds, over_seeds, student
 
 __all__ = ["EXPERIMENT"]
 
@@ -93,7 +93,7 @@ def judge(results: Sequence[Result]) -> Finding:
     finished = [r for r in results if r.status == "finished"]
     left = learned(finished)
     raced = len(left) >= LEAST
-    map_share = over_seeds(left, "migration_map").value
+    map_share = mean_and_range(left, "migration_map").value
     costs = f" {cost_sentence(left, WAYS)} Of these operations the map takes {map_share:.2%}."
     return Finding(
         _outcome(left) if decidable(finished) else "undecided",
@@ -102,8 +102,8 @@ def judge(results: Sequence[Result]) -> Finding:
         f"{final_sentence(finished, 'logits', 'With distilled logits,', {'scratch': BESIDE['scratch']})}"
         f"{collapse_sentence(finished, WAYS)} A probe of the teacher on the student that learned alone: "
         f"{probes_said(finished)}.",
-        short=f"{factor_over_seeds(left, 'migration_times').value:.2f}× the operations; distilled "
-        f"{factor_over_seeds(left, 'logits_times').value:.2f}×"
+        short=f"{geometric_mean_and_interval(left, 'migration_times').value:.2f}× the operations; distilled "
+        f"{geometric_mean_and_interval(left, 'logits_times').value:.2f}×"
         if decidable(finished)
         else why_undecidable(finished),
         verdicts=(
@@ -146,10 +146,10 @@ def _verdict(results: Sequence[Result]) -> Verdict:
         "scratch",
         Verdict.judge(
             "migration_times",
-            factor_over_seeds(results, "migration_times"),
+            geometric_mean_and_interval(results, "migration_times"),
             direction="lower",
             threshold=SOONER,
-            null=factor_over_seeds(results, "shuffled_times").value,
+            null=geometric_mean_and_interval(results, "shuffled_times").value,
             good="A teacher's latents save operations.",
             bad="A teacher's latents do not surely save operations.",
         ),

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.records import Verdict
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_range
 from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.race import LEAST, SOONER, decidable, final_gain, gain_verdict, heard, learned, sooner
 from jepatlas.experiments.social.race_shown import curves_figure, race_tables
@@ -24,7 +25,6 @@ from jepatlas.experiments.social.race_words import (
 )
 from jepatlas.experiments.social.racers import RACES, WEIGHT, racer
 from jepatlas.experiments.social.teaching_runs import run_mutual
-from jepatlas.experiments.tables import factor_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT"]
 
@@ -73,7 +73,7 @@ def judge(results: Sequence[Result]) -> Finding:
     finished = [r for r in results if r.status == "finished"]
     left = learned(finished)
     raced = len(left) >= LEAST
-    map_share = over_seeds(left, "cross_map").value
+    map_share = mean_and_range(left, "cross_map").value
     costs = f" {cost_sentence(left, WAYS)} The map takes {map_share:.2%} of the operations of the loss across."
     return Finding(
         _outcome(left) if decidable(finished) else "undecided",
@@ -81,7 +81,8 @@ def judge(results: Sequence[Result]) -> Finding:
         + "".join(final_sentence(finished, name, f"Taught {SAID[name]},", BESIDE) for name in TAUGHT)
         + collapse_sentence(finished, WAYS),
         short=", ".join(
-            f"{WAYS[name]} {factor_over_seeds(left, f'{name}_ratio').value:.2f}× the epochs" for name in TAUGHT
+            f"{WAYS[name]} {geometric_mean_and_interval(left, f'{name}_ratio').value:.2f}× the epochs"
+            for name in TAUGHT
         )
         if decidable(finished)
         else why_undecidable(finished),
@@ -105,7 +106,7 @@ def _outcome(left: Sequence[Result]) -> Outcome:
 
 
 def _verdict(results: Sequence[Result], name: str) -> Verdict:
-    ratio = factor_over_seeds(results, f"{name}_ratio", among=len(TAUGHT))
+    ratio = geometric_mean_and_interval(results, f"{name}_ratio", among=len(TAUGHT))
     return heard(
         results,
         name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jepatlas.experiments.experiment import Scale
+from jepatlas.experiments.engine.experiment import Scale
 from jepatlas.objectives import LeJEPAConfig, SIGRegConfig
 from jepatlas.objectives.vision import (
     AnyVision,

@@ -11,8 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.pair_noise import SHARES
+from jepatlas.experiments.alignment.pair_noise import SHARES
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import (
+    cell,
+    geometric_mean_and_interval,
+    grouped,
+    mean_and_interval,
+    mean_and_range,
+)
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.collapse import UNKNOWN, collapsed_at, named, unheard, weighed
 from jepatlas.experiments.social.meetings import meetings
@@ -25,7 +32,6 @@ from jepatlas.experiments.social.pairs_shown import (
 )
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.stress import METHODS, stressed
-from jepatlas.experiments.tables import cell, factor_over_seeds, grouped, mean_over_seeds, over_seeds
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -57,7 +63,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 def judge(pairs: Sequence[Result]) -> Finding:
     """R² must surely grow with pairs and surely fall with mismatches, and κ grow tenfold, in every scene. Scenes whose
     agents collapsed do not count."""
-    scenes = {scene: runs for (scene,), runs in grouped(pairs, "scene").items() if over_seeds(runs, "lost").n}
+    scenes = {scene: runs for (scene,), runs in grouped(pairs, "scene").items() if mean_and_range(runs, "lost").n}
     counts = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}
     among = max(1, RULES * sum(counts.values()))
     rules = [(rule, counts[scene]) for scene, runs in scenes.items() for rule in _rules(runs, among)]
@@ -80,30 +86,30 @@ def judge(pairs: Sequence[Result]) -> Finding:
 
 def _rules(runs: Sequence[Result], among: int) -> tuple[Estimate, Estimate, Estimate]:
     """What should be above 0: R² gained by pairs, R² lost by mismatches, the logarithm of κ's growth over GROWTH."""
-    growth = factor_over_seeds(runs, "growth", among)
+    growth = geometric_mean_and_interval(runs, "growth", among)
     with np.errstate(divide="ignore"):  # of an interval that reaches down to 0
         value, low, high = np.log(np.array([growth.value, growth.low, growth.high]) / GROWTH).tolist()
-    gained, lost = (mean_over_seeds(runs, name, among) for name in ("gained", "lost"))
+    gained, lost = (mean_and_interval(runs, name, among) for name in ("gained", "lost"))
     return gained, lost, Estimate(value, low, high, growth.n)
 
 
 def _sentence(scene: str, runs: Sequence[Result], among: int) -> str:
-    counts, clean = counts_of(runs), over_seeds(runs, "r2_noise_least squares_0").value
-    gained, lost = (mean_over_seeds(runs, name, among) for name in ("gained", "lost"))
-    kept = over_seeds(runs, f"r2_noise_robust_{SHARES[-1]:g}")
-    best = max(METHODS, key=lambda name: over_seeds(runs, f"r2_{name}_{counts[0]}").value)
+    counts, clean = counts_of(runs), mean_and_range(runs, "r2_noise_least squares_0").value
+    gained, lost = (mean_and_interval(runs, name, among) for name in ("gained", "lost"))
+    kept = mean_and_range(runs, f"r2_noise_robust_{SHARES[-1]:g}")
+    best = max(METHODS, key=lambda name: mean_and_range(runs, f"r2_{name}_{counts[0]}").value)
     return (
         f"{SCENES[scene].title.capitalize()}: from {counts[0]} to {counts[-1]:,} pairs R² of ridge grows by "
         f"{cell(gained)}; with {counts[0]}, {best} is best. With {SHARES[-1]:g} mismatched, R² of "
         f"least squares falls from {clean:.3f} by {cell(lost)}, and κ(W) is multiplied by "
-        f"{cell(factor_over_seeds(runs, 'growth', among), 2)}; the robust fit comes to {kept.value:.3f}."
+        f"{cell(geometric_mean_and_interval(runs, 'growth', among), 2)}; the robust fit comes to {kept.value:.3f}."
     )
 
 
 def _verdict(scene: str, runs: Sequence[Result], among: int) -> Verdict:
     return Verdict.judge(
         f"growth_{scene}",
-        factor_over_seeds(runs, "growth", among),
+        geometric_mean_and_interval(runs, "growth", among),
         direction="higher",
         threshold=GROWTH,
         good="Mismatched pairs make the map ill-conditioned, as published.",

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.pair_noise import PUBLISHED, SHARES
+from jepatlas.experiments.alignment.pair_noise import PUBLISHED, SHARES
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import curve, extremes, mean_and_range
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.stress import METHODS, ROBUST
-from jepatlas.experiments.tables import curve, extremes, over_seeds
 
 __all__ = ["budget_figure", "budget_table", "counts_of", "noise_figure", "noise_table"]
 
@@ -27,7 +27,9 @@ def budget_figure(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     panels = []
     for scene, runs in scenes.items():
         counts = counts_of(runs)
-        series = [curve(name, counts, [_drawn(over_seeds(runs, f"r2_{name}_{n}")) for n in counts]) for name in METHODS]
+        series = [
+            curve(name, counts, [_drawn(mean_and_range(runs, f"r2_{name}_{n}")) for n in counts]) for name in METHODS
+        ]
         panels.append({"title": SCENES[scene].title, "series": series})
     return {
         "kind": "curves",
@@ -48,7 +50,8 @@ def noise_figure(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     panels = []
     for scene, runs in scenes.items():
         series = [
-            curve(name, SHARES, [over_seeds(runs, f"r2_noise_{name}_{share:g}") for share in SHARES]) for name in ROBUST
+            curve(name, SHARES, [mean_and_range(runs, f"r2_noise_{name}_{share:g}") for share in SHARES])
+            for name in ROBUST
         ]
         published = {"name": "published", "x": list(PUBLISHED), "y": [r for r, _ in PUBLISHED.values()], "dash": True}
         panels.append({"title": SCENES[scene].title, "series": [*series, published]})
@@ -66,9 +69,9 @@ def budget_table(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
         [
             SCENES[scene].title,
             f"{n:,}",
-            *(extremes(over_seeds(runs, f"r2_{name}_{n}")) for name in METHODS),
+            *(extremes(mean_and_range(runs, f"r2_{name}_{n}")) for name in METHODS),
             f"{np.median([run.value(f'kappa_least squares_{n}') for run in runs]):.3g}",
-            extremes(over_seeds(runs, "directions"), 1),
+            extremes(mean_and_range(runs, "directions"), 1),
         ]
         for scene, runs in scenes.items()
         for n in counts_of(runs)
@@ -82,10 +85,10 @@ def noise_table(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
         [
             SCENES[scene].title,
             f"{share:g}",
-            *(extremes(over_seeds(runs, f"r2_noise_{name}_{share:g}")) for name in ROBUST),
+            *(extremes(mean_and_range(runs, f"r2_noise_{name}_{share:g}")) for name in ROBUST),
             *(f"{np.median([run.value(f'kappa_noise_{name}_{share:g}') for run in runs]):.3g}" for name in ROBUST),
             " ".join(map(str, PUBLISHED.get(share, ("–",)))),
-            extremes(over_seeds(runs, "directions"), 1),
+            extremes(mean_and_range(runs, "directions"), 1),
         ]
         for scene, runs in scenes.items()
         for share in SHARES

@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import (
+    grouped,
+    mean_and_interval_with_groups,
+    mean_and_range,
+    spread,
+    student,
+)
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.collapse import ENOUGH, collapsed_at, unheard
@@ -21,7 +28,6 @@ from jepatlas.experiments.social.objectives import OBJECTIVES
 from jepatlas.experiments.social.paradigms_shown import bars_figure, lost_table, scores_table
 from jepatlas.experiments.social.probed import probe_table, probed
 from jepatlas.experiments.social.rules import gaps
-from jepatlas.experiments.tables import grouped, over_seeds, over_seeds_and_groups, spread, student
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -58,7 +64,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 def judge(pairs: Sequence[Result]) -> Finding:
     """By the difference in R² at the same seeds: I-JEPA must be surely above all others, and is refuted by one that is
     surely above it. What collapsed at some seed is evidence neither for nor against, and beyond no control."""
-    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
+    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
     flat = [name for name, runs in kinds.items() if collapsed_at(runs)]
     rivals = len(kinds) - (OURS in kinds)
     ahead = {
@@ -73,7 +79,9 @@ def judge(pairs: Sequence[Result]) -> Finding:
         name
         for name, runs in kinds.items()
         if name not in flat
-        and all(over_seeds_and_groups(runs, unit, among=len(kinds)).low > 0 for unit in ("beyond", "beyond_raw"))
+        and all(
+            mean_and_interval_with_groups(runs, unit, among=len(kinds)).low > 0 for unit in ("beyond", "beyond_raw")
+        )
     ]
     return Finding(
         "undecided"
@@ -112,13 +120,13 @@ def _collapsed(flat: Sequence[str]) -> str:
 
 
 def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:
-    order = sorted(kinds, key=lambda name: -over_seeds(kinds[name], "r2").value)
+    order = sorted(kinds, key=lambda name: -mean_and_range(kinds[name], "r2").value)
     return ", ".join(f"{name} {spread([run.value('r2') for run in kinds[name]])}" for name in order)
 
 
 def _controls(kinds: Mapping[str, Sequence[Result]]) -> str:
     first = next(iter(kinds.values()), [])
-    return ", ".join(f"{NAMES[name]} {over_seeds(first, f'r2_{name}').value:.3f}" for name in CONTROLS)
+    return ", ".join(f"{NAMES[name]} {mean_and_range(first, f'r2_{name}').value:.3f}" for name in CONTROLS)
 
 
 def _verdict(name: str, found: Estimate, counts: bool) -> Verdict:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import bars, mean_and_range, spread
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.collapse import ENOUGH, marked
-from jepatlas.experiments.tables import bars, over_seeds, spread
 
 __all__ = ["bars_figure", "lost_table", "scores_table"]
 
@@ -32,7 +32,7 @@ PUBLISHED = {
 
 def bars_figure(kinds: Kinds, flat: Sequence[str]) -> dict[str, Any]:
     shown = {"trained": "r2"} | {NAMES[name]: f"r2_{name}" for name in CONTROLS}
-    series = [bars(title, [over_seeds(runs, name) for runs in kinds.values()]) for title, name in shown.items()]
+    series = [bars(title, [mean_and_range(runs, name) for runs in kinds.values()]) for title, name in shown.items()]
     published = [(PUBLISHED.get(name, (None,))[0] or (np.nan,))[0] for name in kinds]
     note = "Means over seeds, with the lowest and the highest; dashes: published for smallNORB."
     return {
@@ -51,9 +51,9 @@ def scores_table(kinds: Kinds) -> dict[str, Any]:
         [
             marked(name, runs),
             *(_spread(runs, key) for key in ("r2", "r2_raw", "dsc", "nos_10", "beyond", "beyond_raw", "cka")),
-            f"{over_seeds(runs, 'p_r2').high:.2f}",
+            f"{mean_and_range(runs, 'p_r2').high:.2f}",
             _spread(runs, "directions", 1),
-            f"{over_seeds(runs, 'flops').value / 1e12:.2f}",
+            f"{mean_and_range(runs, 'flops').value / 1e12:.2f}",
             *(_published(name, number) for number in range(2)),
         ]
         for name, runs in kinds.items()

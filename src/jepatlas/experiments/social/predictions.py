@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial, combined
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, combined
 from jepatlas.experiments.social import (
     predictions_loss,
     predictions_predictors,

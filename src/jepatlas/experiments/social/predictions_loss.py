@@ -19,7 +19,8 @@ import scipy  # its parts are loaded when they are asked for
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import cell, extremes, mean_and_interval, mean_and_range, select
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.charts import Met, charts_of
 from jepatlas.experiments.social.collapse import ENOUGH, weighed
@@ -29,7 +30,6 @@ from jepatlas.experiments.social.predictions_outcome import Prediction, verdicts
 from jepatlas.experiments.social.predictions_runs import run_watched, step_name
 from jepatlas.experiments.social.predictions_shown import loss_figure, loss_table
 from jepatlas.experiments.social.rules import MEASURES, WAYS, both_ways
-from jepatlas.experiments.tables import at, cell, extremes, mean_over_seeds, over_seeds
 from jepatlas.recipes import VisionRecipe
 
 __all__ = ["WATCHES", "correlation", "judge", "meet_watched", "steps", "trials", "watched"]
@@ -79,7 +79,7 @@ def steps(scale: Scale) -> list[int]:
 
 def meet_watched(results: Sequence[Result], scale: Scale, rows: int) -> list[Result]:
     """Both agents of each seed, at every look."""
-    looks, sides = steps(scale), [at(results, view=view) for view in range(2)]
+    looks, sides = steps(scale), [select(results, view=view) for view in range(2)]
     return [
         paired(a, b, lambda met, a=a, b=b: _estimates(watched(met, looks, rows), a, b, looks))
         for a in sides[0]
@@ -132,7 +132,7 @@ def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
     """ρ must surely have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning; for distances and
     neighbours both through the inverse of the map and through the map."""
     rho = {
-        way: _bounded(mean_over_seeds(pairs, f"rho_loss_{way}", among=len(TAKEN)))
+        way: _bounded(mean_and_interval(pairs, f"rho_loss_{way}", among=len(TAKEN)))
         for ways in TAKEN_BY.values()
         for way in ways
     }
@@ -147,8 +147,8 @@ def judge(pairs: Sequence[Result], looks: Sequence[int]) -> Prediction:
         "a lower loss aligns better",
         weighed(list(found.values()), counts),
         f"Over {len(looks)} checkpoints, Spearman's ρ of the held-out loss with {each}; with R² of the loss as a share "
-        f"of its targets' variance {extremes(over_seeds(pairs, 'rho_untold_r2'), 2)}. Latents vary along at least "
-        f"{extremes(over_seeds(pairs, 'fewest'), 1)} directions{'' if alive else ', so that some collapsed'}.",
+        f"of its targets' variance {extremes(mean_and_range(pairs, 'rho_untold_r2'), 2)}. Latents vary along at least "
+        f"{extremes(mean_and_range(pairs, 'fewest'), 1)} directions{'' if alive else ', so that some collapsed'}.",
         verdicts(
             found,
             "Alignment gets better as the loss falls.",

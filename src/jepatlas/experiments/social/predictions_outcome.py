@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Outcome
+from jepatlas.experiments.engine.experiment import Outcome
 from jepatlas.experiments.social.collapse import ENOUGH, unheard
 
 __all__ = ["COLLAPSED", "Prediction", "verdicts"]

@@ -13,7 +13,8 @@ import numpy as np
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import cell, extremes, grouped, mean_and_range, select
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.collapse import collapsed_at, weighed
 from jepatlas.experiments.social.measures import EFFORT, measured
@@ -21,7 +22,6 @@ from jepatlas.experiments.social.meetings import paired
 from jepatlas.experiments.social.predictions_outcome import COLLAPSED, Prediction, verdicts
 from jepatlas.experiments.social.predictions_shown import predictors_figure, predictors_table
 from jepatlas.experiments.social.rules import estimated, gaps
-from jepatlas.experiments.tables import at, cell, extremes, grouped, over_seeds
 from jepatlas.objectives.vision import IJEPAConfig, LinearPredictorConfig, NarrowPredictorConfig
 from jepatlas.objectives.vision.vision_configs import AnyPredictor
 from jepatlas.recipes import VisionRecipe
@@ -65,7 +65,7 @@ def meet_predictors(results: Sequence[Result], scale: Scale) -> list[Result]:
     return [
         paired(first, second, lambda met, a=first, b=second: measured(met, EFFORT[scale]) | _ends(a, b))
         for pair in grouped(ladder, "objective", "seed").values()
-        for first, second in zip(at(pair, view=0), at(pair, view=1), strict=True)
+        for first, second in zip(select(pair, view=0), select(pair, view=1), strict=True)
     ]
 
 
@@ -77,7 +77,7 @@ def _ends(first: Result, second: Result) -> dict[str, Estimate]:
 
 def judge(pairs: Sequence[Result]) -> Prediction:
     """R² must surely rise with every step up the ladder."""
-    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
+    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
     up = [(weak, strong) for weak, strong in zip([*LADDER][:-1], [*LADDER][1:], strict=True)]
     found = estimated(
         {
@@ -105,8 +105,9 @@ def judge(pairs: Sequence[Result]) -> Prediction:
 
 def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:
     return ", ".join(
-        f"{LADDER[name]} {extremes(over_seeds(kinds[name], 'r2'))} (loss {over_seeds(kinds[name], 'loss').value:.3f}, "
-        f"beyond the best control {over_seeds(kinds[name], 'beyond').value:.3f})"
+        f"{LADDER[name]} {extremes(mean_and_range(kinds[name], 'r2'))} "
+        f"(loss {mean_and_range(kinds[name], 'loss').value:.3f}, "
+        f"beyond the best control {mean_and_range(kinds[name], 'beyond').value:.3f})"
         for name in LADDER
         if name in kinds
     )

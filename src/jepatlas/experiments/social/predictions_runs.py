@@ -14,7 +14,7 @@ from jepatlas.core.arrays import read_arrays, write_arrays
 from jepatlas.core.config import from_plain
 from jepatlas.core.linear import subsample
 from jepatlas.core.records import Crops, Estimate
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.runs import LATENTS, kept_rows, recipe_of, run, train_and_keep
 from jepatlas.recipes import see
 from jepatlas.recipes.image_sources import ObjectImages
@@ -52,7 +52,7 @@ def run_watched(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         }
     write_arrays(place / LATENTS, arrays)
     estimates = {name: Estimate(value, value, value, 1) for name, value in found.items()}
-    return record | {"verdicts": record["verdicts"] + inform(estimates, "As the agent learned.")}
+    return record | {"verdicts": record["verdicts"] + as_verdicts(estimates, "As the agent learned.")}
 
 
 def step_name(name: str, step: int) -> str:

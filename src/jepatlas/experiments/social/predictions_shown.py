@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import bars, mean_and_range, plain
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.predictions_runs import step_name
 from jepatlas.experiments.social.rules import MEASURES
-from jepatlas.experiments.tables import bars, over_seeds, plain
 
 __all__ = [
     "loss_figure",
@@ -78,7 +78,7 @@ def loss_table(pairs: Sequence[Result], steps: Sequence[int], taken: Mapping[str
 
 def predictors_figure(kinds: Mapping[str, Sequence[Result]]) -> Spec:
     titles = {"r2": NAMES["agents"]} | {f"r2_{name}": NAMES[name] for name in CONTROLS}
-    series = [bars(title, [over_seeds(runs, name) for runs in kinds.values()]) for name, title in titles.items()]
+    series = [bars(title, [mean_and_range(runs, name) for runs in kinds.values()]) for name, title in titles.items()]
     return {
         "kind": "bars",
         "title": "Held-out R² by predictor, from weak to strong",
@@ -109,7 +109,7 @@ def predictors_table(pairs: Sequence[Result], ladder: Mapping[str, str]) -> Spec
 
 def stability_figure(kinds: Mapping[str, Sequence[Result]], parts: Mapping[int, str]) -> Spec:
     series = [
-        bars(f"maps from {title}", [over_seeds(runs, f"unrest_{count}") for runs in kinds.values()])
+        bars(f"maps from {title}", [mean_and_range(runs, f"unrest_{count}") for runs in kinds.values()])
         for count, title in parts.items()
     ]
     return {
@@ -149,7 +149,7 @@ def _deviation(runs: Sequence[Result]) -> str:
 
 def worlds_figure(same: Sequence[Result], apart: Sequence[Result]) -> Spec:
     titles = {"r2": NAMES["agents"]} | {f"r2_{name}": NAMES[name] for name in CONTROLS}
-    series = [bars(title, [over_seeds(runs, name) for runs in (same, apart)]) for name, title in titles.items()]
+    series = [bars(title, [mean_and_range(runs, name) for runs in (same, apart)]) for name, title in titles.items()]
     return {
         "kind": "bars",
         "title": "Held-out R² of agents that learned in the same world, or in two",

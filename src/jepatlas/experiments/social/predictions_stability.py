@@ -18,7 +18,8 @@ from jepatlas.alignment.maps import RidgeMap
 from jepatlas.core.linear import subsample
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, student
 from jepatlas.experiments.social.agents import agents
 from jepatlas.experiments.social.charts import Met
 from jepatlas.experiments.social.collapse import collapsed_at, in_part
@@ -27,7 +28,6 @@ from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.predictions_outcome import Prediction, verdicts
 from jepatlas.experiments.social.predictions_shown import stability_figure, stability_table
 from jepatlas.experiments.social.rules import gaps, settled
-from jepatlas.experiments.tables import cell, grouped, over_seeds, student
 
 __all__ = ["PREDICTIVE", "judge", "meet_objectives", "objectives", "ratio_of_variances", "trials", "unrest"]
 
@@ -106,7 +106,7 @@ def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray],
 def judge(pairs: Sequence[Result]) -> Prediction:
     """Maps of predictive objectives must be surely steadier: from halves, from quarters, and R² over seeds. Objectives
     of which a pair collapsed are not compared."""
-    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if over_seeds(runs, "r2").n}
+    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
     flat = [name for name, runs in kinds.items() if collapsed_at(runs)]
     ours, others = (
         {name: runs for name, runs in kinds.items() if name not in flat and (name in PREDICTIVE) is mine}

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.records import Verdict
-from jepatlas.experiments.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import cell, extremes, mean_and_interval, mean_and_range, select
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.collapse import collapsed_at, weighed
 from jepatlas.experiments.social.measures import EFFORT, measured
@@ -23,7 +24,6 @@ from jepatlas.experiments.social.predictions_runs import run_elsewhere
 from jepatlas.experiments.social.predictions_shown import worlds_figure, worlds_table
 from jepatlas.experiments.social.rules import MEASURES, gap
 from jepatlas.experiments.social.scenes import WORLDS
-from jepatlas.experiments.tables import at, cell, extremes, mean_over_seeds, over_seeds
 from jepatlas.worlds.objects import RenderedObjects
 
 __all__ = ["HALVES", "halves", "judge", "meet_worlds", "trials"]
@@ -81,8 +81,8 @@ def judge(same: Sequence[Result], apart: Sequence[Result]) -> Prediction:
         f"Agents that learned in the same world: {_scores(same)}; in different ones: {_scores(apart)}. The same world "
         "is better by "
         + ", ".join(f"{cell(found[f'same_world_{name}'])} in {title}" for name, title in MEASURES.items())
-        + f". Untrained they have R² {over_seeds(same, 'r2_untrained').value:.3f}, and PCA of the same width "
-        f"{over_seeds(same, 'r2_pca').value:.3f}."
+        + f". Untrained they have R² {mean_and_range(same, 'r2_untrained').value:.3f}, and PCA of the same width "
+        f"{mean_and_range(same, 'r2_pca').value:.3f}."
         f"{'' if alive else COLLAPSED}",
         (
             *verdicts(
@@ -96,13 +96,13 @@ def judge(same: Sequence[Result], apart: Sequence[Result]) -> Prediction:
 
 
 def _scores(runs: Sequence[Result]) -> str:
-    return ", ".join(f"{title} {extremes(over_seeds(runs, name))}" for name, title in MEASURES.items())
+    return ", ".join(f"{title} {extremes(mean_and_range(runs, name))}" for name, title in MEASURES.items())
 
 
 def _beyond(same: Sequence[Result]) -> Verdict:
     """Beside the prediction: whether there is anything that learning added. Pairs of one seed are not independent, so
     one of the worlds is asked."""
-    found = mean_over_seeds(at(same, objective=HALVES[0]), "beyond")
+    found = mean_and_interval(select(same, objective=HALVES[0]), "beyond")
     return Verdict.judge(
         "same_world_beyond",
         found,

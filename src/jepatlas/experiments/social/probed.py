@@ -14,9 +14,9 @@ import numpy as np
 
 from jepatlas.alignment.probes import LinearProbe
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import extremes, mean_and_range
 from jepatlas.experiments.social.charts import Met
-from jepatlas.experiments.tables import extremes, over_seeds
 from jepatlas.workflows.vision import majority_of
 
 __all__ = ["probe_table", "probed"]
@@ -45,9 +45,9 @@ def _read(h: np.ndarray, labels: np.ndarray, fit: np.ndarray, score: np.ndarray)
 def probe_table(kinds: Mapping[str, Sequence[Result]]) -> tuple[dict[str, Any], ...]:
     """No table where there was nothing to read."""
     rows = [
-        [title, *(extremes(over_seeds(runs, f"probe_{kind}")) for kind in READ)]
+        [title, *(extremes(mean_and_range(runs, f"probe_{kind}")) for kind in READ)]
         for title, runs in kinds.items()
-        if over_seeds(runs, "probe_h").n
+        if mean_and_range(runs, "probe_h").n
     ]
     title = "What a linear probe reads from held-out states: means of both agents over seeds (lowest to highest)"
     return ({"title": title, "columns": ["agents", *READ.values()], "rows": rows},) if rows else ()

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_interval, student
 from jepatlas.experiments.social.collapse import ENOUGH, unheard
-from jepatlas.experiments.tables import factor_over_seeds, mean_over_seeds, student
 from jepatlas.workflows.vision import Cost, first_to
 
 __all__ = [
@@ -98,7 +98,7 @@ def gain_verdict(results: Sequence[Result]) -> Verdict:
     those that learned something it would be so by choice."""
     return Verdict.judge(
         "gain",
-        mean_over_seeds(results, "gain"),
+        mean_and_interval(results, "gain"),
         direction="higher",
         threshold=ABOVE,
         good="Training from scratch raises a probe's accuracy.",
@@ -116,7 +116,7 @@ def sooner(results: Sequence[Result], name: str, first: str, measure: str, among
     more; None where seeds do not tell, or where latents of either way collapsed at some seed."""
     if collapsed(results, name) or collapsed(results, first):
         return None
-    found = factor_over_seeds(results, f"{name}_{measure}", among)
+    found = geometric_mean_and_interval(results, f"{name}_{measure}", among)
     if found.high < 1:
         return True if reached(results, name) == len(results) else None
     return False if found.low > 1 else None

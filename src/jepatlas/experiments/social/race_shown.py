@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_range, plain
 from jepatlas.experiments.social.race import LEAST, learned, reached
 from jepatlas.experiments.social.race_words import factor_text
-from jepatlas.experiments.tables import factor_over_seeds, over_seeds, plain
 
 __all__ = ["curves_figure", "race_tables"]
 
@@ -82,11 +82,11 @@ def _costs(left: Sequence[Result], ways: Mapping[str, str], seeds: int) -> Any:
         [
             title,
             f"{reached(left, name)} of {len(left)}",
-            factor_text(factor_over_seeds(left, f"{name}_epochs"), ".1f"),
-            factor_text(factor_over_seeds(left, f"{name}_flops"), ".3g"),
-            plain(over_seeds(left, f"{name}_map").value, ".2%"),
-            plain(over_seeds(left, f"{name}_before").value, ".3g"),
-            *(factor_text(factor_over_seeds(left, f"{name}_{key}")) for key in ("times", "all")),
+            factor_text(geometric_mean_and_interval(left, f"{name}_epochs"), ".1f"),
+            factor_text(geometric_mean_and_interval(left, f"{name}_flops"), ".3g"),
+            plain(mean_and_range(left, f"{name}_map").value, ".2%"),
+            plain(mean_and_range(left, f"{name}_before").value, ".3g"),
+            *(factor_text(geometric_mean_and_interval(left, f"{name}_{key}")) for key in ("times", "all")),
         ]
         for name, title in ways.items()
     ]
@@ -111,7 +111,7 @@ def curves_figure(results: Sequence[Result], ways: Mapping[str, str], title: str
     """Accuracy by epochs, by operations and, where something was paid before, with that: means over seeds, with the
     lowest and the highest."""
     units = {"epochs": _epochs, "operations": _operations}
-    if any(over_seeds(results, f"{name}_before").value > 0 for name in ways):
+    if any(mean_and_range(results, f"{name}_before").value > 0 for name in ways):
         units["operations, with the teacher's"] = lambda result, name: (
             _operations(result, name) + result.value(f"{name}_before")
         )
@@ -129,7 +129,7 @@ def curves_figure(results: Sequence[Result], ways: Mapping[str, str], title: str
     ]
     for panel in panels:
         panel["series"] += _constants(results, panel["series"])
-    share = over_seeds(results, "majority").value
+    share = mean_and_range(results, "majority").value
     return {
         "kind": "curves",
         "title": title,
@@ -144,8 +144,8 @@ def _constants(results: Sequence[Result], curves: Sequence[Mapping[str, Any]]) -
     """What is to be reached, and the commonest class where it is not far below all curves, which it would flatten."""
     end, lowest = max(max(one["x"]) for one in curves), min(min(one["low"]) for one in curves)
     known = {
-        "threshold": over_seeds(results, "threshold").value,
-        "commonest class": over_seeds(results, "majority").value,
+        "threshold": mean_and_range(results, "threshold").value,
+        "commonest class": mean_and_range(results, "majority").value,
     }
     return [
         {"name": name, "x": [0.0, end], "y": [value, value], "dash": True}

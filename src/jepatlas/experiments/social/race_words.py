@@ -7,10 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import (
+    cell,
+    extremes,
+    geometric_mean_and_interval,
+    mean_and_interval,
+    mean_and_range,
+)
 from jepatlas.experiments.social.collapse import ENOUGH
 from jepatlas.experiments.social.race import LEAST, collapsed, final_gain, gain_verdict, learned, reached
-from jepatlas.experiments.tables import cell, extremes, factor_over_seeds, mean_over_seeds, over_seeds
 
 __all__ = [
     "collapse_sentence",
@@ -26,7 +32,7 @@ WIDE = 1000  # an interval whose ends differ by so many times excludes nothing
 
 def scratch_sentence(results: Sequence[Result], who: str) -> str:
     """From where to where training from scratch goes, and what does not follow where that is not upwards."""
-    seeds, left, gain = len(results), len(learned(results)), mean_over_seeds(results, "gain")
+    seeds, left, gain = len(results), len(learned(results)), mean_and_interval(results, "gain")
     none = (
         f" At {seeds - left} of {seeds} seeds that is no higher than it began, than the commonest class or than "
         "the threshold: nothing was learned that could be reached sooner, and such seeds are left "
@@ -34,10 +40,10 @@ def scratch_sentence(results: Sequence[Result], who: str) -> str:
     )
     few = f" With fewer than {LEAST} seeds left, nothing follows."
     doubt = f" In the mean over all seeds the probe is not surely raised (by {cell(gain)}, 95%), so nothing follows."
-    start, end, goal = (extremes(over_seeds(results, name)) for name in ("untrained", "alone", "threshold"))
+    start, end, goal = (extremes(mean_and_range(results, name)) for name in ("untrained", "alone", "threshold"))
     return (
         f"{who} from {start} before the first step to {end}, where the threshold is {goal} and the commonest class "
-        f"alone gives {over_seeds(results, 'majority').value:.3f}.{none if left < seeds else ''}"
+        f"alone gives {mean_and_range(results, 'majority').value:.3f}.{none if left < seeds else ''}"
         f"{few if left < LEAST else '' if gain_verdict(results).passed else doubt}"
     )
 
@@ -52,8 +58,10 @@ def cost_sentence(results: Sequence[Result], ways: Mapping[str, str]) -> str:
 
 
 def _costs_of(results: Sequence[Result], name: str, title: str) -> str:
-    epochs, times, everything = (factor_over_seeds(results, f"{name}_{key}") for key in ("epochs", "times", "all"))
-    free = over_seeds(results, f"{name}_before").value == 0
+    epochs, times, everything = (
+        geometric_mean_and_interval(results, f"{name}_{key}") for key in ("epochs", "times", "all")
+    )
+    free = mean_and_range(results, f"{name}_before").value == 0
     paid = "" if free else f", {everything.value:.2f} × with the teacher's"
     return (
         f"{title} {factor_text(epochs, '.1f')} epochs and {factor_text(times)} × the operations{paid} "

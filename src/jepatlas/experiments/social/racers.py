@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jepatlas.core.config import from_plain, to_plain
-from jepatlas.experiments.experiment import Scale
+from jepatlas.experiments.engine.experiment import Scale
 from jepatlas.experiments.social.agents import agent
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.recipes import VisionRecipe

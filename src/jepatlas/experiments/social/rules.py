@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Outcome, Result
-from jepatlas.experiments.tables import student
+from jepatlas.experiments.engine.experiment import Outcome, Result
+from jepatlas.experiments.engine.seed_tables import student
 
 __all__ = ["MEASURES", "WAYS", "both_ways", "estimated", "gap", "gaps", "least_of", "settled"]
 

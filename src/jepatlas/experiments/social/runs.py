@@ -17,7 +17,7 @@ import numpy as np
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.scenes import source_of
 from jepatlas.recipes import VisionRecipe, build_crops, build_vision, see
 from jepatlas.recipes.image_sources import AnyImages
@@ -91,4 +91,4 @@ def pipeline_of(recipe: VisionRecipe) -> str | None:
 def _costs(folder: Path, flops: int) -> list[Verdict]:
     loss = last_metrics(folder)["loss"]
     found = {"flops": flops, "loss": loss}
-    return [Verdict.from_json(one) for one in inform({k: Estimate(v, v, v, 1) for k, v in found.items()}, "")]
+    return [Verdict.from_json(one) for one in as_verdicts({k: Estimate(v, v, v, 1) for k, v in found.items()}, "")]

@@ -6,17 +6,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from jepatlas.experiments.experiment import Scale
-from jepatlas.experiments.image_control_runs import VARIABLE, data_folder
+from jepatlas.experiments.engine.experiment import Scale
+from jepatlas.experiments.engine.image_folder import image_folder
 from jepatlas.recipes.image_sources import AnyImages, ImageNet, ImageTable, NuScenes, ObjectImages, SmallNORBFiles
 from jepatlas.worlds.objects import RenderedObjects
 
-__all__ = ["SCENES", "STUDIED", "WORLDS", "Scene", "absent", "source_of"]
+__all__ = ["SCENES", "STUDIED", "WORLDS", "Scene", "source_of"]
 
 
 @dataclass(frozen=True)
@@ -66,18 +64,11 @@ WORLDS: dict[Scale, RenderedObjects] = {
 between azimuths from the other, so that none sees what the other does."""
 
 
-def absent(scenes: Iterable[str]) -> list[str]:
-    """Of scenes, those that are read from files, where `JEPATLAS_DATA` names no folder that has them."""
-    given = os.environ.get(VARIABLE)
-    folders = {scene: scene.split("-", maxsplit=1)[0] for scene in scenes if scene != "rendered"}
-    return [scene for scene, name in folders.items() if not given or not (Path(given) / name).is_dir()]
-
-
 def source_of(scene: str, rendered: RenderedObjects) -> AnyImages:
     """Where the images of a scene come from."""
     if scene == "rendered":
         return ObjectImages(rendered)
-    place = str(Path(data_folder()).resolve() / scene.split("-", maxsplit=1)[0])
+    place = str(Path(image_folder()).resolve() / scene.split("-", maxsplit=1)[0])
     if scene == "smallnorb":
         return SmallNORBFiles(place)
     if scene.startswith("nuscenes"):

@@ -23,8 +23,8 @@ from jepatlas.core.linear import Split, hold_out
 from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.experiment import Result
-from jepatlas.experiments.tables import cell, over_seeds, plain
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, plain
 from jepatlas.workflows.vision import Seeing
 
 __all__ = ["probes_said", "probes_table", "share_probe"]
@@ -95,7 +95,7 @@ def _shared(source: Seeing, target: Seeing) -> tuple[np.ndarray, np.ndarray, np.
 
 def probes_said(results: Sequence[Result]) -> str:
     """Means over seeds; where a way came to no number at some, of how many."""
-    means = {name: over_seeds(results, f"probe_{name}") for name in PROBES}
+    means = {name: mean_and_range(results, f"probe_{name}") for name in PROBES}
     if not means["source"].n:
         return "it could be read at no seed"
     listed = ", ".join(f"{title} {_mean(means[name], len(results))}" for name, title in PROBES.items())
@@ -109,7 +109,7 @@ def probes_table(results: Sequence[Result]) -> dict[str, Any]:
     reasons = [_why(result) for result in results]
     rows = [[r.at["seed"], r.status, *(cell(r.estimate(f"probe_{name}")) for name in PROBES)] for r in results]
     rows += [
-        ["mean", "", *(_mean(over_seeds(results, f"probe_{name}"), len(results)) for name in PROBES)],
+        ["mean", "", *(_mean(mean_and_range(results, f"probe_{name}"), len(results)) for name in PROBES)],
         ["published", "", *(str(PUBLISHED.get(name, "")) for name in PROBES)],
     ]
     columns = ["seed", "status", *PROBES.values()]

@@ -15,7 +15,16 @@ from jepatlas.alignment.maps import RidgeMap
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import (
+    cell,
+    extremes,
+    grouped,
+    mean_and_interval,
+    mean_and_range,
+    plain,
+    select,
+)
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import Met
 from jepatlas.experiments.social.collapse import UNKNOWN, collapsed_at, marked, named, unheard, weighed
@@ -24,7 +33,6 @@ from jepatlas.experiments.social.meetings import meetings, paired
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.shift_shown import shift_figure, shift_table, width_figure, width_table
 from jepatlas.experiments.social.shift_widths import lower, steeper, width_verdict, widths
-from jepatlas.experiments.tables import at, cell, extremes, grouped, mean_over_seeds, over_seeds, plain
 
 __all__ = ["EXPERIMENT", "home", "judge", "shifted"]
 
@@ -53,8 +61,8 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     plan = PLANS[scale]
-    usual = at(results, width=plan.encoders[plan.usual].width)
-    sides = [at(results, scene=STUDIED[scale][0], view=view) for view in range(2)]
+    usual = select(results, width=plan.encoders[plan.usual].width)
+    sides = [select(results, scene=STUDIED[scale][0], view=view) for view in range(2)]
     pairs = [
         paired(a, b, lambda met: widths(met, EFFORT[scale].rows))
         for a in sides[0]
@@ -96,10 +104,10 @@ def _r2(met: Met, fit: np.ndarray, score: np.ndarray) -> float:
 def judge(moved: Sequence[Result], pairs: Sequence[Result], usual: int) -> Finding:
     """The price of a shift must be surely below CHEAP in every scene, and R² surely lower between other widths and the
     lower the further apart. Scenes and widths whose agents collapsed do not count."""
-    scenes = {scene: runs for (scene,), runs in grouped(moved, "scene").items() if over_seeds(runs, "price").n}
+    scenes = {scene: runs for (scene,), runs in grouped(moved, "scene").items() if mean_and_range(runs, "price").n}
     counts, alive = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}, not collapsed_at(pairs)
     among = max(1, sum(counts.values()) + 2 * alive)
-    price = {scene: mean_over_seeds(runs, "price", among) for scene, runs in scenes.items()}
+    price = {scene: mean_and_interval(runs, "price", among) for scene, runs in scenes.items()}
     apart = {"other": lower(pairs, usual, among), "ratio": steeper(pairs, among)}
     known = {name: alive and found.n > 0 for name, found in apart.items()}
     absent = [UNKNOWN for (scene,), _ in grouped(moved, "scene").items() if scene not in scenes]
@@ -132,7 +140,7 @@ def _saved(price: Estimate) -> Estimate:
 
 
 def _sentence(scene: str, runs: Sequence[Result], price: Estimate) -> str:
-    inside, outside, own = (over_seeds(runs, name) for name in ("inside", "outside", "own"))
+    inside, outside, own = (mean_and_range(runs, name) for name in ("inside", "outside", "own"))
     title = marked(SCENES[scene].title, runs)
     return (
         f"{title[:1].upper()}{title[1:]}: R² {extremes(inside)} on states like those fitted on, {extremes(outside)} on "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import bars, extremes, grouped, mean_and_range, plain
 from jepatlas.experiments.social.scenes import SCENES
-from jepatlas.experiments.tables import bars, extremes, grouped, over_seeds, plain
 
 __all__ = ["shift_figure", "shift_table", "width_figure", "width_table"]
 
@@ -15,7 +15,7 @@ PARTS = {"inside": "states like those fitted on", "outside": "others", "own": "o
 
 
 def shift_figure(scenes: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
-    series = [bars(title, [over_seeds(runs, name) for runs in scenes.values()]) for name, title in PARTS.items()]
+    series = [bars(title, [mean_and_range(runs, name) for runs in scenes.values()]) for name, title in PARTS.items()]
     return {
         "kind": "bars",
         "title": "Held-out R² of maps fitted on a part of the states",
@@ -54,7 +54,7 @@ def width_figure(pairs: Sequence[Result]) -> dict[str, Any]:
     """Held-out R² of each width with each other, the mean over seeds."""
     down, across = (sorted({pair.at[name] for pair in pairs}) for name in ("width", "to"))
     found = grouped(pairs, "width", "to")
-    matrix = [[over_seeds(found.get((one, other), []), "r2").value for other in across] for one in down]
+    matrix = [[mean_and_range(found.get((one, other), []), "r2").value for other in across] for one in down]
     return {
         "kind": "heatmap",
         "title": "Held-out R² from one width (down) to another",
@@ -69,8 +69,8 @@ def width_table(pairs: Sequence[Result]) -> dict[str, Any]:
     rows = [
         [
             f"{one} → {other}",
-            *(extremes(over_seeds(runs, name)) for name in names),
-            extremes(over_seeds(runs, "directions"), 1),
+            *(extremes(mean_and_range(runs, name)) for name in names),
+            extremes(mean_and_range(runs, "directions"), 1),
         ]
         for (one, other), runs in grouped(pairs, "width", "to").items()
     ]

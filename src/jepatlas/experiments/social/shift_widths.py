@@ -9,10 +9,10 @@ import numpy as np
 from jepatlas.alignment.controls import pca_control
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import grouped, student
 from jepatlas.experiments.social.charts import Met
 from jepatlas.experiments.social.measures import translate
-from jepatlas.experiments.tables import grouped, student
 
 __all__ = ["lower", "steeper", "width_verdict", "widths"]
 

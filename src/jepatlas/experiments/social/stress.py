@@ -11,7 +11,7 @@ from jepatlas.alignment.maps import FittedMap, LeastSquaresMap, ProcrustesMap, R
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.pair_noise import SHARES, mismatch
+from jepatlas.experiments.alignment.pair_noise import SHARES, mismatch
 from jepatlas.experiments.social.charts import Met, leading
 
 __all__ = ["METHODS", "ROBUST", "budgets", "stressed"]

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import bars, cell, extremes, grouped, mean_and_range, plain
 from jepatlas.experiments.social.agents import PLANS, SHUFFLES, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.collapse import collapsed_at, marked, named, unheard, weighed
@@ -19,7 +20,6 @@ from jepatlas.experiments.social.light import light_sentence, light_table, of_li
 from jepatlas.experiments.social.measures import EFFORT, measured
 from jepatlas.experiments.social.meetings import meetings
 from jepatlas.experiments.social.rules import MEASURES, WAYS, gap
-from jepatlas.experiments.tables import bars, cell, extremes, grouped, over_seeds, plain
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -46,7 +46,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 def judge(pairs: Sequence[Result]) -> Finding:
     """By paired differences over seeds: R², DSC and NOS@10 must get surely worse by either shuffle. A shuffle counts
     where neither its agents nor those of images as they are collapsed."""
-    kinds = {name: runs for (name,), runs in grouped(pairs, "shuffle").items() if over_seeds(runs, "r2").n}
+    kinds = {name: runs for (name,), runs in grouped(pairs, "shuffle").items() if mean_and_range(runs, "r2").n}
     counts = {name: not collapsed_at([*runs, *kinds.get("none", [])]) for name, runs in kinds.items()}
     shuffled = [name for (name,), _ in grouped(pairs, "shuffle").items() if name != "none"]
     counts |= {name: False for name in shuffled if name not in kinds}
@@ -86,14 +86,14 @@ def _moved(lost: Mapping[tuple[str, str], Estimate]) -> str:
 
 
 def _scores(runs: Sequence[Result]) -> str:
-    return ", ".join(f"{title} {extremes(over_seeds(runs, key))}" for key, title in MEASURES.items())
+    return ", ".join(f"{title} {extremes(mean_and_range(runs, key))}" for key, title in MEASURES.items())
 
 
 def _beyond(kinds: Mapping[str, Sequence[Result]]) -> str:
     """A fall that the controls share is the images', and not the agents'."""
     said = [
-        f"{SHUFFLES[name]}: {over_seeds(runs, 'r2').value:.3f} against "
-        + " and ".join(f"{over_seeds(runs, f'r2_{control}').value:.3f} ({NAMES[control]})" for control in CONTROLS)
+        f"{SHUFFLES[name]}: {mean_and_range(runs, 'r2').value:.3f} against "
+        + " and ".join(f"{mean_and_range(runs, f'r2_{control}').value:.3f} ({NAMES[control]})" for control in CONTROLS)
         for name, runs in kinds.items()
     ]
     return f"R² beside controls (PCA sees small images): {'; '.join(said)}."
@@ -112,7 +112,7 @@ def _verdict(name: str, key: str, found: Estimate) -> Verdict:
 
 def _figure(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     keys = {title: "r2" if name == "agents" else f"r2_{name}" for name, title in NAMES.items()}
-    series = [bars(title, [over_seeds(runs, key) for runs in kinds.values()]) for title, key in keys.items()]
+    series = [bars(title, [mean_and_range(runs, key) for runs in kinds.values()]) for title, key in keys.items()]
     return {
         "kind": "bars",
         "title": "Held-out R² on images whose structure was destroyed",
@@ -129,11 +129,11 @@ def _table(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
     rows = [
         [
             marked(SHUFFLES[name], runs),
-            *(extremes(over_seeds(runs, key)) for ways in WAYS.values() for key in ways),
-            *(extremes(over_seeds(runs, key)) for key in ("r2_raw", "beyond", "beyond_raw")),
-            *(extremes(over_seeds(runs, f"r2_{control}")) for control in CONTROLS),
-            plain(over_seeds(runs, "p_r2").high, ".2f"),
-            extremes(over_seeds(runs, "directions"), 1),
+            *(extremes(mean_and_range(runs, key)) for ways in WAYS.values() for key in ways),
+            *(extremes(mean_and_range(runs, key)) for key in ("r2_raw", "beyond", "beyond_raw")),
+            *(extremes(mean_and_range(runs, f"r2_{control}")) for control in CONTROLS),
+            plain(mean_and_range(runs, "p_r2").high, ".2f"),
+            extremes(mean_and_range(runs, "directions"), 1),
             " ".join(map(str, PUBLISHED[name])),
         ]
         for name, runs in kinds.items()

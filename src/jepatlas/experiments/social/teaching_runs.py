@@ -13,8 +13,8 @@ from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.energy_runs import exactly
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.energy.energy_runs import exactly
+from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.race import Curve, Runner, raced
 from jepatlas.experiments.social.scenes import source_of
 from jepatlas.experiments.social.sharing import share_probe
@@ -169,7 +169,7 @@ def _record(
     found |= {f"{name}_directions": exactly(way.directions, 1) for name, way in ways.items()}
     return {
         "status": "finished",
-        "verdicts": inform(found, "Of agents that were taught."),
+        "verdicts": as_verdicts(found, "Of agents that were taught."),
         "epoch": epoch,
         "ways": {name: way.record["status"] for name, way in ways.items()},
         "curves": {name: way.curve for name, way in ways.items() if way.finished},

@@ -16,10 +16,10 @@ import numpy as np
 from jepatlas.alignment.similarity import dsc, nos
 from jepatlas.core.linear import subsample
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import extremes, mean_and_range
 from jepatlas.experiments.social.charts import COMPARED, NAMES, Met, charts_of
 from jepatlas.experiments.social.measures import Effort, translate
-from jepatlas.experiments.tables import extremes, over_seeds
 
 __all__ = ["truncated", "truncations_table"]
 
@@ -52,7 +52,7 @@ def truncations_table(kinds: Mapping[str, Sequence[Result]]) -> dict[str, Any]:
             title,
             NAMES[name],
             *(
-                extremes(over_seeds(runs, key))
+                extremes(mean_and_range(runs, key))
                 for measure in measures
                 for key in (
                     *(f"{measure}_tau_{limit:g}_{name}" for limit in LIMITS),

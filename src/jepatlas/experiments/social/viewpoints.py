@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_interval, select, student
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.collapse import collapsed_at, named
 from jepatlas.experiments.social.measures import EFFORT, measured
@@ -21,7 +22,6 @@ from jepatlas.experiments.social.rules import gaps
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.social.viewpoints_runs import CHOSEN, run
 from jepatlas.experiments.social.viewpoints_shown import agents_table, cameras_figure, pairs_table, r2_figure, sentence
-from jepatlas.experiments.tables import at, cell, grouped, mean_over_seeds, student
 from jepatlas.recipes import LookingRecipe, VisionRecipe
 from jepatlas.recipes.image_sources import ObjectImages
 
@@ -93,7 +93,7 @@ def judge(pairs: Sequence[Result], lookers: Sequence[Result]) -> Finding:
     most, seen through one camera and as they choose, and not by varying along fewer directions."""
     as_well = {look: _as_well(pairs, look) for look in ("one", "own")}
     over = {look: gap(pairs, ("curious", look), ("random", look), "r2") for look in as_well}
-    real = mean_over_seeds([one for one in lookers if one.at["policy"] == "curious"], "advantage")
+    real = mean_and_interval([one for one in lookers if one.at["policy"] == "curious"], "advantage")
     return Finding(
         _outcome(list(as_well.values())),
         f"{sentence(pairs)} Curious agents against those with one camera, by paired differences of R² over seeds: "
@@ -132,10 +132,10 @@ def _by_policy(pairs: Sequence[Result]) -> dict[str, list[Result]]:
 def _as_well(pairs: Sequence[Result], look: str) -> bool | None:
     """None where seeds do not tell, or where agents of either kind collapsed."""
     ours, theirs = ("curious", look), ("fixed", "one")
-    if collapsed_at([pair for policy, seen in (ours, theirs) for pair in at(pairs, policy=policy, look=seen)]):
+    if collapsed_at([pair for policy, seen in (ours, theirs) for pair in select(pairs, policy=policy, look=seen)]):
         return None
     found, fewer = gap(pairs, ours, theirs, "r2"), gap(pairs, ours, theirs, "directions", among=1)
-    chance = [pair.value("p_r2") for pair in at(pairs, policy="curious", look=look) if pair.status == "finished"]
+    chance = [pair.value("p_r2") for pair in select(pairs, policy="curious", look=look) if pair.status == "finished"]
     if found.low >= -MARGIN:
         return max(chance) <= CHANCE and not fewer.high < 0
     return False if found.high < -MARGIN else None
@@ -151,7 +151,7 @@ def gap(
     pairs: Sequence[Result], ours: tuple[str, str], theirs: tuple[str, str], name: str, among: int = COMPARED
 ) -> Estimate:
     """How far a number is above that of others, at the same seeds."""
-    one, other = (at(pairs, policy=policy, look=look) for policy, look in (ours, theirs))
+    one, other = (select(pairs, policy=policy, look=look) for policy, look in (ours, theirs))
     return student(gaps(one, other, name), among=among)
 
 

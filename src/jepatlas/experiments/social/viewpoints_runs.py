@@ -19,7 +19,7 @@ import numpy as np
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.latents import inform
+from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.runs import LATENTS, kept_rows
 from jepatlas.recipes import LookingRecipe, build_crops, build_vision
 from jepatlas.training.flops import counted_flops, step_flops
@@ -62,7 +62,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     agents = [Seeing(recipe.agent, one, sights.seen) for one in (objective, untrained)]
     sides = {"": rows_sk[:, recipe.views.index(str(recipe.agent.view))], CHOSEN: choice.rows(rows_sk)}
     verdicts = {
-        name: _kept(agents[0], agents[1], rows, place / name) + inform(found, "Of one agent.")
+        name: _kept(agents[0], agents[1], rows, place / name) + as_verdicts(found, "Of one agent.")
         for name, rows in sides.items()
     }
     return record | {

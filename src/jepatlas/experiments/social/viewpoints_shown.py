@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import bars, cell, curve, extremes, grouped, mean_and_range, plain, select
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
-from jepatlas.experiments.tables import at, bars, cell, curve, extremes, grouped, over_seeds, plain
 
 __all__ = ["agents_table", "cameras_figure", "pairs_table", "r2_figure", "sentence"]
 
@@ -26,8 +26,9 @@ def _name(policy: str, look: str) -> str:
 def sentence(pairs: Sequence[Result]) -> str:
     """Every way of learning and looking in a few words; the table of pairs has the controls."""
     return " ".join(
-        f"{_name(*kind).capitalize()}: R² {extremes(over_seeds(runs, 'r2'))}, beyond the best control by "
-        f"{extremes(over_seeds(runs, 'beyond'))}, along {extremes(over_seeds(runs, 'directions'), 1)} directions."
+        f"{_name(*kind).capitalize()}: R² {extremes(mean_and_range(runs, 'r2'))}, beyond the best control by "
+        f"{extremes(mean_and_range(runs, 'beyond'))}, along "
+        f"{extremes(mean_and_range(runs, 'directions'), 1)} directions."
         for kind, runs in grouped(pairs, "policy", "look").items()
     )
 
@@ -35,7 +36,7 @@ def sentence(pairs: Sequence[Result]) -> str:
 def r2_figure(pairs: Sequence[Result]) -> Spec:
     kinds = grouped(pairs, "policy", "look")
     shown = {title: "r2" if name == "agents" else f"r2_{name}" for name, title in NAMES.items()}
-    series = [bars(title, [over_seeds(runs, key) for runs in kinds.values()]) for title, key in shown.items()]
+    series = [bars(title, [mean_and_range(runs, key) for runs in kinds.values()]) for title, key in shown.items()]
     return {
         "kind": "bars",
         "title": "Held-out R² between two agents, by where they looked",
@@ -122,7 +123,7 @@ def agents_table(lookers: Sequence[Result]) -> Spec:
             plain(one.value("looked"), ".0f"),
         ]
         for policy in POLICIES
-        for one in at(lookers, policy=policy)
+        for one in select(lookers, policy=policy)
     ]
     columns = [
         "policy",

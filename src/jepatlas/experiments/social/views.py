@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import (
+    cell,
+    extremes,
+    grouped,
+    mean_and_interval_with_groups,
+    mean_and_range,
+)
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.collapse import ENOUGH, UNKNOWN, collapsed_at, marked, unheard, weighed
@@ -34,7 +41,6 @@ from jepatlas.experiments.social.views_shown import (
     scores_table,
     spectrum_figure,
 )
-from jepatlas.experiments.tables import cell, extremes, grouped, over_seeds, over_seeds_and_groups
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -69,7 +75,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) -> Finding:
     """Of each scene: pairs are better than chance at every seed, and than the best control in the mean, in either unit,
     over seeds and held-out groups; and a rotation is as good. Scenes whose agents collapsed do not count."""
-    scenes = {scene: runs for (scene,), runs in grouped(pairs, "scene").items() if over_seeds(runs, "r2").n}
+    scenes = {scene: runs for (scene,), runs in grouped(pairs, "scene").items() if mean_and_range(runs, "r2").n}
     counts = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}
     gains = {scene: _gain(runs, among=max(1, sum(counts.values()))) for scene, runs in scenes.items()}
     nearer = {scene: _nearer(runs, among=len(scenes)) for scene, runs in scenes.items()}
@@ -106,13 +112,13 @@ def judge(pairs: Sequence[Result], figures: Sequence[Mapping[str, Any]] = ()) ->
 def _gain(runs: Sequence[Result], among: int) -> Estimate:
     """R² beyond the best control, in the unit in which it is less; not surely above 0 where some seed's pairs are no
     better than chance."""
-    found = least_of([over_seeds_and_groups(runs, name, among) for name in ("beyond", "beyond_raw")])
+    found = least_of([mean_and_interval_with_groups(runs, name, among) for name in ("beyond", "beyond_raw")])
     return found if _better_than_chance(runs) else replace(found, low=-np.inf)
 
 
 def _nearer(runs: Sequence[Result], among: int) -> Estimate:
     """Neighbours kept beyond the best control, whichever way."""
-    return both_ways([over_seeds_and_groups(runs, f"beyond_{way}", among) for way in WAYS["nos_10"]])
+    return both_ways([mean_and_interval_with_groups(runs, f"beyond_{way}", among) for way in WAYS["nos_10"]])
 
 
 def _better_than_chance(runs: Sequence[Result]) -> bool:
@@ -120,23 +126,24 @@ def _better_than_chance(runs: Sequence[Result]) -> bool:
 
 
 def _rigid(runs: Sequence[Result]) -> bool:
-    return over_seeds(runs, "r2_raw").value - over_seeds(runs, "r2_rotation").value <= RIGID
+    return mean_and_range(runs, "r2_raw").value - mean_and_range(runs, "r2_rotation").value <= RIGID
 
 
 def _sentence(scene: str, runs: Sequence[Result], gain: Estimate, nearer: Estimate) -> str:
     """What is said of a scene in a few words; its tables have the rest."""
-    raw, rotated = (over_seeds(runs, name).value for name in ("r2_raw", "r2_rotation"))
-    controls = {name: over_seeds(runs, f"r2_{name}").value for name in CONTROLS}
-    neighbours = {name: over_seeds(runs, f"nos_10_{name}").value for name in CONTROLS}
+    raw, rotated = (mean_and_range(runs, name).value for name in ("r2_raw", "r2_rotation"))
+    controls = {name: mean_and_range(runs, f"r2_{name}").value for name in CONTROLS}
+    neighbours = {name: mean_and_range(runs, f"nos_10_{name}").value for name in CONTROLS}
     best, nearest = max(controls, key=controls.__getitem__), min(neighbours, key=neighbours.__getitem__)
     title = marked(SCENES[scene].title, runs)
     chance = "" if _better_than_chance(runs) else ", no better than chance at some seed"
     return (
-        f"{title[:1].upper()}{title[1:]}: R² {extremes(over_seeds(runs, 'r2'))}{chance}; the best control, "
+        f"{title[:1].upper()}{title[1:]}: R² {extremes(mean_and_range(runs, 'r2'))}{chance}; the best control, "
         f"{NAMES[best]}, has {controls[best]:.3f}. Beyond the best, in the unit in which that is less, it is "
-        f"{cell(gain)}: {_surely(gain)}. Of ten neighbours {over_seeds(runs, 'nos_10').value:.0%} differ through the "
-        f"inverse and {over_seeds(runs, 'nos_10_there').value:.0%} with none; at best, of {NAMES[nearest]}, "
-        f"{neighbours[nearest]:.0%} and {over_seeds(runs, f'nos_10_there_{nearest}').value:.0%}: a gain of "
+        f"{cell(gain)}: {_surely(gain)}. Of ten neighbours "
+        f"{mean_and_range(runs, 'nos_10').value:.0%} differ through the "
+        f"inverse and {mean_and_range(runs, 'nos_10_there').value:.0%} with none; at best, of {NAMES[nearest]}, "
+        f"{neighbours[nearest]:.0%} and {mean_and_range(runs, f'nos_10_there_{nearest}').value:.0%}: a gain of "
         f"{cell(nearer)} in the way in which that is less, {_surely(nearer)}. A "
         f"rotation keeps {rotated:.3f} of R² {raw:.3f} as latents are{'' if _rigid(runs) else ': no isometry'}."
     )

@@ -15,7 +15,7 @@ from jepatlas.alignment import Latents, PairedLatents
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import subsample
 from jepatlas.core.pictures import as_pictures, shrunk, spread_rows
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
 from jepatlas.experiments.social.charts import Met, meet
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.scenes import SCENES

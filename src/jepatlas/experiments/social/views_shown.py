@@ -6,11 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jepatlas.alignment.similarity import NEIGHBOURS, cka_debiased
-from jepatlas.experiments.experiment import Result
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.seed_tables import (
+    bars,
+    cell,
+    curve,
+    extremes,
+    grouped,
+    mean_and_range,
+    plain,
+    select,
+    spread,
+)
 from jepatlas.experiments.social.charts import CONTROLS, NAMES, meet
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.scenes import SCENES, Scene
-from jepatlas.experiments.tables import at, bars, cell, curve, extremes, grouped, over_seeds, plain, spread
 
 __all__ = [
     "BEYOND",
@@ -83,7 +93,11 @@ def controls_table(scenes: Mapping[str, Sequence[Result]]) -> Spec:
         "nos_10_there": "NOS@10, no inverse",
     }
     rows = [
-        [SCENES[scene].title, NAMES[name], *(extremes(over_seeds(runs, f"{key}{_ending(name)}")) for key in measures)]
+        [
+            SCENES[scene].title,
+            NAMES[name],
+            *(extremes(mean_and_range(runs, f"{key}{_ending(name)}")) for key in measures),
+        ]
         for scene, runs in scenes.items()
         for name in NAMES
     ]
@@ -105,7 +119,9 @@ def _settings(scenes: Iterable[str]) -> list[Scene]:
 
 def controls_figure(scenes: Mapping[str, Sequence[Result]]) -> Spec:
     names = [name for name in NAMES if name != "pixels"]
-    series = [bars(NAMES[name], [over_seeds(runs, f"r2{_ending(name)}") for runs in scenes.values()]) for name in names]
+    series = [
+        bars(NAMES[name], [mean_and_range(runs, f"r2{_ending(name)}") for runs in scenes.values()]) for name in names
+    ]
     return {
         "kind": "bars",
         "title": "Held-out R² of agents, and of what learned nothing",
@@ -144,7 +160,7 @@ def neighbours_figure(scenes: Mapping[str, Sequence[Result]]) -> Spec:
     panels = []
     for scene, runs in scenes.items():
         series = [
-            curve(NAMES[name], NEIGHBOURS, [over_seeds(runs, f"nos_{k}_of_{name}") for k in NEIGHBOURS])
+            curve(NAMES[name], NEIGHBOURS, [mean_and_range(runs, f"nos_{k}_of_{name}") for k in NEIGHBOURS])
             for name in ("agents", *CONTROLS)
         ]
         published = {"name": "published", "x": list(NEIGHBOURS), "y": list(SCENES[scene].neighbours), "dash": True}
@@ -210,5 +226,5 @@ def first_pairs(results: Sequence[Result]) -> dict[str, tuple[Result, Result]]:
 def _pairs(results: Sequence[Result]) -> list[tuple[Result, Result]]:
     """Both agents of each seed, where both finished."""
     finished = [result for result in results if result.status == "finished"]
-    pairs = [(at(found, view=0), at(found, view=1)) for found in grouped(finished, "seed").values()]
+    pairs = [(select(found, view=0), select(found, view=1)) for found in grouped(finished, "seed").values()]
     return [(first[0], second[0]) for first, second in pairs if first and second]

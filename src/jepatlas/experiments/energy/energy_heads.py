@@ -1,0 +1,113 @@
+"""Heads with the same network, objective, steps and budget: what holds by construction, and how near they come.
+
+Triangle gaps are of the closure among all states and of points between them; both are 0 for a quasimetric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.experiments.energy.energy_runs import energy_trial, quasimetric
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range
+
+__all__ = ["EXPERIMENT"]
+
+HEADS = ("iqe", "mrn", "pqe", "relu-sum", "deep-norm", "l2")
+MEASURES = {
+    "Spearman": "spearman",
+    "median ratio": "median_ratio",
+    "5%": "ratio_5",
+    "95%": "ratio_95",
+    "error": "calibration_error",
+    "AUC, unreachable": "reachability_auc",
+    "triangle gap": "triangle",
+    "gap at points between": "midpoints",
+}
+
+CLAIM = Claim(
+    statement="Heads that are quasimetrics by construction obey the triangle inequality whatever they have learned; "
+    "which of them comes nearest to exact energies is left open.",
+    source="Intrinsic-Energy Joint Embedding Predictive Architectures Induce Quasimetric Spaces, section 4; Improved "
+    "Representation of Asymmetrical Distances with Interval Quasimetric Embeddings",
+    proven="for each head; L2, a metric, is here as the symmetric control",
+    assumed="evaluation in floating point keeps it, to the precision of the numbers",
+)
+
+SCALES = {"tiny": (("iqe", "deep-norm"), 1), "small": (HEADS, 3), "paper": (HEADS, 10)}
+
+
+def trials(scale: Scale, seed: int) -> list[Trial]:
+    heads, seeds = SCALES[scale]
+    return [energy_trial(scale, s, head=head) for head in heads for s in range(seed, seed + seeds)]
+
+
+def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    del scale
+    finished = [r for r in results if r.status == "finished"]
+    kept = [quasimetric(r) for r in finished]
+    groups = grouped(finished, "head")
+    error = {head: mean_and_range(runs, "calibration_error") for (head,), runs in groups.items()}
+    ranked = sorted(error, key=lambda head: error[head].value)
+    listed = ", ".join(f"{head} {cell(error[head])}" for head in ranked)
+    return Finding(
+        "holds" if all(kept) else "does not hold",
+        f"No axiom is broken in {sum(kept)} of {len(kept)} trained energies. Typical error against exact energies of "
+        f"reachable pairs, least first: {listed}.",
+        short=f"{sum(kept)} of {len(kept)} quasimetrics; nearest: {ranked[0]} {error[ranked[0]].value:.3f}",
+        verdicts=(_verdict(finished, kept),),
+        figures=(_figure(groups),),
+        tables=(_table(results),),
+    )
+
+
+def _verdict(results: Sequence[Result], kept: Sequence[bool]) -> Verdict:
+    share = float(np.mean(kept))
+    broken = [r.trial.job.name for r, keeps in zip(results, kept, strict=True) if not keeps]
+    return Verdict.judge(
+        "quasimetrics",
+        Estimate(share, share, share, len(kept)),
+        direction="higher",
+        threshold=1.0,
+        good="Every trained head is a quasimetric, as it must be.",
+        bad=f"An axiom is broken in {', '.join(broken)}.",
+    )
+
+
+def _figure(groups: dict[tuple[Any, ...], list[Result]]) -> dict[str, Any]:
+    series = [
+        {
+            "name": head,
+            "x": [r.value("calibration_error") for r in runs],
+            "y": [r.value("reachability_auc") for r in runs],
+            "points": True,
+        }
+        for (head,), runs in groups.items()
+    ]
+    return {
+        "kind": "curves",
+        "title": "Scale and reach: every run",
+        "x_label": "typical error of reachable pairs",
+        "y_label": "AUC, unreachable pairs",
+        "log_x": True,
+        "series": series,
+    }
+
+
+def _table(results: Sequence[Result]) -> dict[str, Any]:
+    rows = [
+        [head, len(runs), *(cell(mean_and_range(runs, name)) for name in MEASURES.values())]
+        for (head,), runs in grouped(results, "head").items()
+    ]
+    return {
+        "title": "Heads on a one-way grid with the same budget, means over seeds [extremes]",
+        "columns": ["head", "runs", *MEASURES],
+        "rows": rows,
+    }
+
+
+EXPERIMENT = Experiment("energy-heads", "Heads compared", CLAIM, trials, conclude)

@@ -1,0 +1,172 @@
+"""Energies as trials: a recipe each, trained, and judged at the states of its world, where the truth is exact.
+
+Every trial says its whole place in the grid (world, head, learning, coverage, seed), so that what two experiments ask
+for has one name and is run once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.graphs import Graph
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.energy import HEADS, ExpectileConfig, QRLConfig, graph_energies, symmetric_ceiling
+from jepatlas.energy.audit import audit
+from jepatlas.experiments.engine.experiment import Result, Scale, Trial, as_verdicts
+from jepatlas.nn import MLPConfig
+from jepatlas.recipes import EnergyRecipe, EnergyWorld, WalkConfig
+from jepatlas.workflows.energy import JudgedEnergy, judge_run
+from jepatlas.workflows.runs import resume_run, start_run
+from jepatlas.worlds import ConstantCurrent, CurrentWorld, GymTable, OneWayGrid
+
+__all__ = [
+    "AXIOMS",
+    "BUDGETS",
+    "WORLDS",
+    "energy_recipe",
+    "energy_trial",
+    "exactly",
+    "fit",
+    "named",
+    "quasimetric",
+    "run",
+]
+
+AXIOMS = ("nonnegativity", "identity", "triangle", "midpoints")
+WORLDS: dict[str, EnergyWorld] = {
+    "grid": OneWayGrid(),
+    # longest ways are 22 steps, as on the grid; everything is in reach, and the truth has a closed form
+    "current": CurrentWorld(ConstantCurrent(0.5), step=0.2),
+    "cliff": GymTable("CliffWalking-v1"),
+    "lake": GymTable("FrozenLake8x8-v1"),
+}
+LEARNING = {"qrl": QRLConfig(), "expectile": ExpectileConfig()}
+
+
+@dataclass(frozen=True)
+class Budget:
+    steps: int
+    batch_size: int
+    walk: WalkConfig
+    width: int
+    embedding: MLPConfig
+
+
+WALK, EMBEDDING = WalkConfig(), EnergyRecipe().embedding
+BUDGETS = {
+    "tiny": Budget(20, 64, WalkConfig(episodes=60, length=20), 32, MLPConfig(width=32, depth=1)),
+    "small": Budget(4000, 256, WALK, 256, EMBEDDING),
+    "paper": Budget(20_000, 512, WALK, 256, EMBEDDING),
+}
+
+
+def energy_recipe(scale: Scale, seed: int, **choices: Any) -> EnergyRecipe:
+    """An energy with the budget of a scale; on the one-way grid where nothing else is chosen."""
+    budget = BUDGETS[scale]
+    recipe = EnergyRecipe(seed=seed, walk=budget.walk, width=budget.width, embedding=budget.embedding)
+    training = replace(recipe.training, steps=budget.steps, batch_size=budget.batch_size, checkpoint_every=budget.steps)
+    return replace(recipe, training=training, **choices)
+
+
+def energy_trial(
+    scale: Scale,
+    seed: int,
+    *,
+    world: str = "grid",
+    head: str = "iqe",
+    learning: str = "qrl",
+    coverage: float = 1.0,
+) -> Trial:
+    """One energy of one world, as a trial."""
+    walk = replace(BUDGETS[scale].walk, coverage=coverage)
+    recipe = energy_recipe(
+        scale, seed, source=WORLDS[world], head=HEADS[head](), learning=LEARNING[learning], walk=walk
+    )
+    at = {"world": world, "head": head, "learning": learning, "coverage": coverage, "seed": seed}
+    return Trial(at, run, {"recipe": to_plain(recipe)})
+
+
+def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Train an energy (or go on), and judge it."""
+    recipe, place = from_plain(EnergyRecipe, settings["recipe"]), Path(folder)
+    record = fit(recipe, place)
+    if record["status"] != "finished":
+        return record
+    judged = judge_run(place, seed=recipe.seed)
+    verdicts = [verdict.to_json() for verdict in judged.record.verdicts]
+    more = as_verdicts(_uncalibrated(judged) | _ceiling(judged), "beside what was judged")
+    return record | {"verdicts": verdicts + more + _against_seen(judged), "curve": _curve(judged)}
+
+
+def fit(recipe: EnergyRecipe, place: Path) -> dict[str, Any]:
+    """Train, or go on where a run was stopped; the record of a run that came to no end holds why."""
+    outcome = resume_run(place) if (place / "recipe.yaml").exists() else start_run(recipe, place)
+    verdicts = [outcome.verdict.to_json()] if outcome.verdict else []
+    return {"status": outcome.status, "step": outcome.step, "verdicts": verdicts}
+
+
+def _uncalibrated(judged: JudgedEnergy) -> dict[str, Estimate]:
+    """The median ratio as it was before energies were brought to the scale of observed steps."""
+    scale = judged.fitted.scale
+    if scale is None:  # discounted values are not brought to any
+        return {}
+    ratio = judged.audit["median_ratio"].value * judged.fitted.data.unit / scale.value
+    return {"uncalibrated_ratio": exactly(ratio, scale.n)}
+
+
+def _ceiling(judged: JudgedEnergy) -> dict[str, Estimate]:
+    """What no symmetric score can exceed, over all pairs; NaN where everything is in reach."""
+    assert judged.ground.truth is not None
+    return {"symmetric_ceiling": exactly(symmetric_ceiling(judged.ground.truth), judged.ground.truth.size)}
+
+
+def _against_seen(judged: JudgedEnergy) -> list[dict[str, Any]]:
+    """The same energies against the cheapest ways along steps that were seen: with little coverage, not the world's."""
+    if not judged.ground.gridded or judged.fitted.gamma is not None:
+        return []
+    found = audit(judged.energies, truth=_seen_truth(judged), states=len(judged.energies))
+    return named("seen", (v for v in found.verdicts if v.name not in (*AXIOMS, "indiscernibles", "asymmetry")))
+
+
+def _seen_truth(judged: JudgedEnergy) -> np.ndarray:
+    learnt, positions = judged.fitted.data.learnt, judged.ground.positions
+    assert positions is not None and learnt.z is not None and learnt.z_next is not None
+    number = {tuple(place): i for i, place in enumerate(positions.tolist())}
+    steps = np.unique(np.column_stack([learnt.z, learnt.z_next, learnt.cost]), axis=0)
+    source, target = ([number[tuple(place)] for place in ends.tolist()] for ends in (steps[:, :2], steps[:, 2:4]))
+    return graph_energies(Graph(len(positions), np.array(source), np.array(target), steps[:, 4]))
+
+
+def exactly(value: float, n: int) -> Estimate:
+    """A number that has no interval of its own."""
+    return Estimate(value, value, value, n)
+
+
+def named(name: str, verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
+    """Verdicts of one of several energies, under its name."""
+    return [replace(verdict, name=f"{name}_{verdict.name}").to_json() for verdict in verdicts]
+
+
+def _curve(judged: JudgedEnergy) -> dict[str, list[float]] | None:
+    curve = judged.audit.curve
+    if curve is None:
+        return None
+    return {
+        "x": curve.truth.tolist(),
+        "y": curve.median.tolist(),
+        "low": curve.low.tolist(),
+        "high": curve.high.tolist(),
+    }
+
+
+def quasimetric(result: Result, name: str = "") -> bool:
+    """Whether a trial's audit found no axiom broken; `name` is that of one of several energies."""
+    passed = {verdict["name"]: verdict["passed"] for verdict in result.record.get("verdicts", [])}
+    prefix = f"{name}_" if name else ""
+    return all(passed.get(prefix + axiom) is True for axiom in AXIOMS)

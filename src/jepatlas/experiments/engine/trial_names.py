@@ -1,0 +1,70 @@
+"""Stable names of trial functions.
+
+A finished run is found again by a hash of its settings and of the name of its function. A function that has moved since
+version 0.1 keeps the name that it had then, so that runs finished by 0.1 are not repeated.
+"""
+
+from __future__ import annotations
+
+__all__ = ["import_path", "stable_name"]
+
+_PREFIX = "jepatlas.experiments."
+_MOVED = {  # present import path, below jepatlas.experiments: name in version 0.1
+    "alignment.alignment_nulls:run": "alignment_nulls:run",
+    "alignment.gl_symmetry:run": "gl_symmetry_runs:run",
+    "alignment.image_controls:run": "image_control_runs:run",
+    "alignment.linear_state_model:run": "linear_state_model:run",
+    "alignment.orthogonal_maps:run": "orthogonal_maps:run",
+    "alignment.pair_budget:run_agents": "pair_budget:run_agents",
+    "alignment.pair_budget:run_linear": "pair_budget:run_linear",
+    "alignment.pair_noise:run_agents": "pair_noise:run_agents",
+    "alignment.pair_noise:run_linear": "pair_noise:run_linear",
+    "energy.directed_effort_runs:run": "directed_effort_runs:run",
+    "energy.energy_runs:run": "energy_runs:run",
+    "energy.intrinsic_energy_runs:run": "intrinsic_energy_runs:run",
+    "energy.order_embedding_runs:run": "order_embedding_runs:run",
+    "energy.ported_energy_runs:run": "ported_energy_runs:run",
+    "energy.prediction_energy_runs:run": "prediction_energy_runs:run",
+    "energy.registration_energies_runs:run": "registration_energies_runs:run",
+    "engine.latent_trials:run_briefly": "settings:run_briefly",
+    "identifiability.anisotropic:run_spectral": "anisotropic:run_spectral",
+    "identifiability.anisotropic:run_trained": "anisotropic:run_trained",
+    "identifiability.dimension_mismatch:run": "dimension_mismatch:run",
+    "identifiability.generalised_normal:run": "generalised_normal_runs:run",
+    "identifiability.greedy_sfa:run_lejepa": "greedy_sfa_runs:run_lejepa",
+    "identifiability.greedy_sfa:run_spectral": "greedy_sfa_runs:run_spectral",
+    "identifiability.hermite_degrees:run": "hermite_degrees_runs:run",
+    "identifiability.isotropisation:run_corrected": "isotropisation:run_corrected",
+    "identifiability.isotropisation:run_weighted": "isotropisation:run_weighted",
+    "identifiability.scaling:run_raw": "scaling_runs:run_raw",
+    "identifiability.scaling:run_trained": "scaling_runs:run_trained",
+    "identifiability.spectral_solver:run_spectral": "spectral_solver:run_spectral",
+    "identifiability.spectral_solver:run_trained": "spectral_solver:run_trained",
+    "planning.one_way_doors_runs:run_exact": "one_way_doors_runs:run_exact",
+    "planning.one_way_doors_runs:run_learned": "one_way_doors_runs:run_learned",
+    "planning.optimal_planning_runs:run": "optimal_planning_runs:run",
+    "planning.planning_cost_runs:run": "planning_cost_runs:run",
+    "planning.planning_cost_runs:run_observed": "planning_cost_runs:run_observed",
+    "planning.planning_runs:run": "planning_runs:run",
+    "planning.ported_planner_runs:run": "ported_planner_runs:run",
+    "planning.straight_plans_runs:run": "straight_plans_runs:run",
+    "reacher.reacher_encoders:run": "reacher_runs:run",
+    "reacher.reacher_isotropisation:run": "reacher_isotropisation_runs:run",
+}
+_NAMES = {"jepatlas.workflows.runs:run_job": "jepatlas.runs:run_job"}
+_NAMES |= {_PREFIX + path: _PREFIX + name for path, name in _MOVED.items()}
+_PATHS = {name: path for path, name in _NAMES.items()}
+
+
+def stable_name(path: str) -> str:
+    """The name that identifies the function at an import path `module:function`.
+
+    >>> stable_name("jepatlas.workflows.runs:run_job")
+    'jepatlas.runs:run_job'
+    """
+    return _NAMES.get(path, path)
+
+
+def import_path(name: str) -> str:
+    """The present import path of the function with a stable name."""
+    return _PATHS.get(name, name)

@@ -1,0 +1,22 @@
+"""Claims on planning in a latent, by predicted distance or by a learned energy."""
+
+from jepatlas.experiments.planning import (
+    one_way_doors,
+    optimal_planning,
+    planning_cost,
+    ported_planner,
+    straight_plans,
+    value_guided,
+)
+
+__all__ = ["CLAIMS"]
+
+CLAIMS = (
+    optimal_planning,
+    planning_cost,
+    straight_plans,
+    value_guided,
+    one_way_doors,
+    ported_planner,
+)
+"""Modules with an experiment, in the order of the claims page."""

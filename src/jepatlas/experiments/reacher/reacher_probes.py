@@ -1,0 +1,112 @@
+"""How well latents of Reacher's pictures give its joint angles, by linear probes on two distributions of poses:
+
+own         the trajectories that were learned from: fitted on their episodes, scored on the held-out ones
+gaussian    fresh poses, angle = 0.6 z with z ~ N(0, I): fitted on one half of them, scored on the other
+
+Every probe is scored on both, because an encoder can be lost on its own trajectories and not elsewhere, or a probe
+can; the study fitted on trajectories and scored on Gaussian poses. An angle is no linear function of a picture's
+circle, so the sines and cosines are probed, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from jepatlas.core.linear import least_squares
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
+from jepatlas.experiments.reacher.reacher_agents import reacher_of
+from jepatlas.identifiability import degree_variances
+from jepatlas.workflows.plan import LatentEpisodes, TrainedModel, latent_episodes
+from jepatlas.worlds import OrnsteinUhlenbeckMotion
+
+__all__ = ["DEGREE", "PLACES", "TARGETS", "Poses", "degree_shares", "gaussian_poses", "probe", "probes"]
+
+PLACES = ("own", "gaussian")
+TARGETS = ("angles", "circle")
+DEGREE = 4
+MOST = 2000  # rows of trajectories for a probe of a few numbers
+SCALE = OrnsteinUhlenbeckMotion().scale
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Latents and joint angles; rows of one group are not independent."""
+
+    h: np.ndarray  # (b, d)
+    angles: np.ndarray  # (b, 2)
+    group: np.ndarray  # (b,)
+
+
+def probes(model: TrainedModel, count: int) -> dict[str, Estimate]:
+    """From so many Gaussian poses; for both targets and places, and every degree:
+
+    {target}_{fitted on}_{scored on}    R² of the angles, or of their sines and cosines ("circle")
+    degree_1 … degree_4, beyond         shares of the latents' variance over Gaussian poses, by Hermite degree
+    smallest_variance                   of any latent direction, on the held-out episodes: 1 at LeJEPA's optimum
+    correlation                         of a joint's angles in the two frames of a pair, mean over both joints
+    """
+    gaussian, seed = gaussian_poses(model, count), model.recipe.seed
+    learnt, held = (latent_episodes(model, held=which, most=MOST) for which in (False, True))
+    fits = {"own": _poses(learnt), "gaussian": _rows(gaussian, 0)}
+    scores = {"own": _poses(held), "gaussian": _rows(gaussian, 1)}
+    found = {
+        f"{target}_{one}_{other}": probe(fits[one], scores[other], target, seed)
+        for target, one, other in product(TARGETS, PLACES, PLACES)
+    }
+    smallest = float(np.linalg.eigvalsh(np.cov(held.h, rowvar=False))[0])
+    plain = {"smallest_variance": (smallest, len(held.h)), "correlation": (_correlation(learnt), len(learnt.h))}
+    return found | degree_shares(gaussian, seed) | {name: Estimate(v, v, v, n) for name, (v, n) in plain.items()}
+
+
+def gaussian_poses(model: TrainedModel, count: int) -> Poses:
+    angles = SCALE * numpy_generator(model.recipe.seed, "gaussian poses").standard_normal((count, 2))
+    return Poses(model.encode(reacher_of(model.recipe).render(angles)).double().numpy(), angles, np.arange(count))
+
+
+def _poses(episodes: LatentEpisodes) -> Poses:
+    assert episodes.z is not None  # a world knows its states
+    return Poses(episodes.h, episodes.z, episodes.episode)
+
+
+def _correlation(episodes: LatentEpisodes) -> float:
+    assert episodes.z is not None and episodes.z_next is not None
+    joints = zip(episodes.z.T, episodes.z_next.T, strict=True)
+    return float(np.mean([np.corrcoef(now, later)[0, 1] for now, later in joints]))
+
+
+def _rows(poses: Poses, half: int) -> Poses:
+    return Poses(poses.h[half::2], poses.angles[half::2], poses.group[half::2])
+
+
+def probe(fit: Poses, score: Poses, target: str, seed: int, replicates: int = 200) -> Estimate:
+    """R² by least squares; the interval is that of resampled groups."""
+    truth = _target(score.angles, target)
+    left = np.square(truth - least_squares(fit.h, _target(fit.angles, target)).apply(score.h)).sum(1)
+    around = np.square(truth - truth.mean(0)).sum(1)
+
+    def statistic(weights: np.ndarray) -> dict[str, float]:
+        return {"r2": float(1 - weights @ left / (weights @ around))}
+
+    rng = numpy_generator(seed, "probe")
+    return bootstrap(statistic, len(truth), rng, groups=score.group, replicates=replicates)["r2"]
+
+
+def _target(angles: np.ndarray, target: str) -> np.ndarray:
+    return angles if target == "angles" else np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def degree_shares(poses: Poses, seed: int) -> dict[str, Estimate]:
+    """Which part of the latents is linear in the angles, which quadratic, and so on."""
+    rng = numpy_generator(seed, "degrees")
+    found = degree_variances(poses.h, poses.angles / SCALE, DEGREE, rng, replicates=100)
+    total = found["total"].value
+    return {
+        name: Estimate(e.value / total, e.low / total, e.high / total, e.n)
+        for name, e in found.items()
+        if name.startswith("degree_") or name == "beyond"
+    }
