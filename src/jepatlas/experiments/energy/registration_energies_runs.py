@@ -19,8 +19,7 @@ from torch import Tensor
 
 from jepatlas.core.records import Estimate
 from jepatlas.energy.action import minimal_paths
-from jepatlas.energy.audit import closure
-from jepatlas.energy.audit import asymmetry_index
+from jepatlas.energy.audit import asymmetry_index, closure
 from jepatlas.energy.audit.triangle import relative_gap
 from jepatlas.energy.exact import LandmarkEffort, interval_energies, landmark_energies, strain_energies
 from jepatlas.experiments.energy.exact_worlds import random_maps
