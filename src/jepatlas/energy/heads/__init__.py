@@ -1,12 +1,33 @@
 """Heads: energies on latents, one file each, that declare what holds for them by construction."""
 
-from jepatlas.energy.heads.controls import L2, Cosine, CosineConfig, L2Config, SquaredL2, SquaredL2Config
-from jepatlas.energy.heads.deep_norm import DeepNorm, DeepNormConfig
-from jepatlas.energy.heads.head import EnergyHead
-from jepatlas.energy.heads.iqe import IQE, IQEConfig
-from jepatlas.energy.heads.mrn import MRN, MRNConfig
-from jepatlas.energy.heads.pqe import PQE, PQEConfig
-from jepatlas.energy.heads.relu_sum import ReluSum, ReluSumConfig
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.energy.energy_configs import (
+        HEADS,
+        CosineConfig,
+        DeepNormConfig,
+        HeadConfig,
+        IQEConfig,
+        L2Config,
+        MRNConfig,
+        PQEConfig,
+        ReluSumConfig,
+        SquaredL2Config,
+    )
+    from jepatlas.energy.heads.controls import L2, Cosine, SquaredL2
+    from jepatlas.energy.heads.deep_norm import DeepNorm
+    from jepatlas.energy.heads.head import EnergyHead
+    from jepatlas.energy.heads.iqe import IQE
+    from jepatlas.energy.heads.mrn import MRN
+    from jepatlas.energy.heads.pqe import PQE
+    from jepatlas.energy.heads.relu_sum import ReluSum
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "HEADS",
@@ -29,23 +50,3 @@ __all__ = [
     "SquaredL2",
     "SquaredL2Config",
 ]
-
-HeadConfig = (
-    IQEConfig | MRNConfig | PQEConfig | ReluSumConfig | DeepNormConfig | L2Config | SquaredL2Config | CosineConfig
-)
-"""The choice of a recipe's head."""
-
-HEADS: dict[str, type[HeadConfig]] = {
-    config.kind: config
-    for config in (
-        IQEConfig,
-        MRNConfig,
-        PQEConfig,
-        ReluSumConfig,
-        DeepNormConfig,
-        L2Config,
-        SquaredL2Config,
-        CosineConfig,
-    )
-}
-"""Settings by kind; each builds its head for a width."""

@@ -7,8 +7,7 @@ The last two break the triangle inequality: squared L2 at every midpoint.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import torch
 from torch import Tensor
@@ -16,15 +15,7 @@ from torch import Tensor
 from jepatlas.energy.heads.differences import difference, euclidean, where_finite
 from jepatlas.energy.heads.head import EnergyHead
 
-__all__ = ["L2", "Cosine", "CosineConfig", "L2Config", "SquaredL2", "SquaredL2Config"]
-
-
-@dataclass(frozen=True)
-class L2Config:
-    kind: ClassVar[str] = "l2"
-
-    def build(self, width: int) -> EnergyHead:
-        return L2(width)
+__all__ = ["L2", "Cosine", "SquaredL2"]
 
 
 @final
@@ -36,14 +27,6 @@ class L2(EnergyHead):
         return euclidean(difference(x, y))
 
 
-@dataclass(frozen=True)
-class SquaredL2Config:
-    kind: ClassVar[str] = "squared-l2"
-
-    def build(self, width: int) -> EnergyHead:
-        return SquaredL2(width)
-
-
 @final
 class SquaredL2(EnergyHead):
     def __init__(self, width: int) -> None:
@@ -51,14 +34,6 @@ class SquaredL2(EnergyHead):
 
     def energy(self, x: Tensor, y: Tensor) -> Tensor:
         return where_finite(difference(x, y), lambda delta: delta.square().sum(-1))
-
-
-@dataclass(frozen=True)
-class CosineConfig:
-    kind: ClassVar[str] = "cosine"
-
-    def build(self, width: int) -> EnergyHead:
-        return Cosine(width)
 
 
 @final

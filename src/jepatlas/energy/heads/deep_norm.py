@@ -13,44 +13,18 @@ Reference: "An Inductive Bias for Distances: Neural Nets that Respect the Triang
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
+from jepatlas.energy.energy_configs import DeepNormConfig
 from jepatlas.energy.heads.differences import difference, scaled, where_finite
 from jepatlas.energy.heads.head import EnergyHead
 from jepatlas.energy.heads.reduction import MaxMean
 
-__all__ = ["DeepNorm", "DeepNormConfig"]
-
-
-@dataclass(frozen=True)
-class DeepNormConfig:
-    kind: ClassVar[str] = "deep-norm"
-
-    units: int = 64
-    """Of each layer."""
-    layers: int = 2
-    """With one layer it is a maximum and mean of half-spaces alone."""
-    alpha: float = 0.5
-    """Weight of the largest unit against their mean; where it is learned, its first value."""
-    learn_alpha: bool = True
-    """Whether this weight is learned."""
-    floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
-
-    def __post_init__(self) -> None:
-        if self.units < 1 or self.layers < 1:
-            raise InputError(
-                f"A deep norm needs units >= 1 and layers >= 1, but {self.units} and {self.layers} were given."
-            )
-
-    def build(self, width: int) -> EnergyHead:
-        return DeepNorm(width, self)
+__all__ = ["DeepNorm"]
 
 
 @final

@@ -13,33 +13,16 @@ Reference: "Improved Representation of Asymmetrical Distances with Interval Quas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 from torch import Tensor
 
 from jepatlas.core.intervals import union_length, union_length_of_pairs
+from jepatlas.energy.energy_configs import IQEConfig
 from jepatlas.energy.heads.head import EnergyHead
 from jepatlas.energy.heads.reduction import MaxMean, check_chunks
 
-__all__ = ["IQE", "IQEConfig"]
-
-
-@dataclass(frozen=True)
-class IQEConfig:
-    kind: ClassVar[str] = "iqe"
-
-    chunks: int = 16
-    """Components; the width of the latent must be a multiple."""
-    alpha: float = 0.5
-    """Weight of the largest component against their mean; where it is learned, its first value."""
-    learn_alpha: bool = True
-    """Whether this weight is learned."""
-    floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
-
-    def build(self, width: int) -> EnergyHead:
-        return IQE(width, self)
+__all__ = ["IQE"]
 
 
 @final

@@ -13,30 +13,17 @@ Reference: "Metric Residual Networks for Sample Efficient Goal-Conditioned Reinf
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import torch
 from torch import Tensor
 
 from jepatlas.core.errors import InputError
+from jepatlas.energy.energy_configs import MRNConfig
 from jepatlas.energy.heads.differences import difference, euclidean, where_finite
 from jepatlas.energy.heads.head import EnergyHead
 
-__all__ = ["MRN", "MRNConfig"]
-
-
-@dataclass(frozen=True)
-class MRNConfig:
-    kind: ClassVar[str] = "mrn"
-
-    root: bool = True
-    """Whether the symmetric part is a distance, or a squared distance: then nothing is guaranteed."""
-    floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
-
-    def build(self, width: int) -> EnergyHead:
-        return MRN(width, self)
+__all__ = ["MRN"]
 
 
 @final

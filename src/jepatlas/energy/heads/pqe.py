@@ -12,39 +12,18 @@ Reference: "On the Learning and Learnability of Quasimetrics".
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
+from jepatlas.energy.energy_configs import PQEConfig
 from jepatlas.energy.heads.differences import difference
 from jepatlas.energy.heads.head import EnergyHead
 from jepatlas.energy.heads.reduction import check_chunks
 
-__all__ = ["PQE", "PQEConfig"]
-
-
-@dataclass(frozen=True)
-class PQEConfig:
-    kind: ClassVar[str] = "pqe"
-
-    chunks: int = 16
-    """Components; the width of the latent must be a multiple."""
-    bound: float = 1.0
-    """Σ w_i before training: no energy is larger."""
-    floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.bound < math.inf:
-            raise InputError(f"PQE needs a bound that is positive and finite, but {self.bound} was given.")
-
-    def build(self, width: int) -> EnergyHead:
-        return PQE(width, self)
+__all__ = ["PQE"]
 
 
 @final

@@ -9,35 +9,18 @@ unless it has a floor.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from jepatlas.energy.energy_configs import ReluSumConfig
 from jepatlas.energy.heads.differences import difference, where_finite
 from jepatlas.energy.heads.head import EnergyHead
 from jepatlas.energy.heads.reduction import MaxMean, check_chunks
 
-__all__ = ["ReluSum", "ReluSumConfig"]
-
-
-@dataclass(frozen=True)
-class ReluSumConfig:
-    kind: ClassVar[str] = "relu-sum"
-
-    chunks: int = 16
-    """Components; the width of the latent must be a multiple."""
-    alpha: float = 0.5
-    """Weight of the largest component against their mean; where it is learned, its first value."""
-    learn_alpha: bool = True
-    """Whether this weight is learned."""
-    floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
-
-    def build(self, width: int) -> EnergyHead:
-        return ReluSum(width, self)
+__all__ = ["ReluSum"]
 
 
 @final

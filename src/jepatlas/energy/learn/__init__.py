@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from jepatlas.energy.energy_configs import ExpectileConfig, IEJEPAConfig, QRLConfig
     from jepatlas.energy.learn.calibration import calibrate, step_scale
     from jepatlas.energy.learn.embedded import EmbeddedEnergy
-    from jepatlas.energy.learn.expectile import Expectile, ExpectileConfig, discounted, expectile_loss, undiscount
-    from jepatlas.energy.learn.ie_jepa import IEJEPA, IEJEPAConfig
+    from jepatlas.energy.learn.expectile import Expectile, discounted, expectile_loss, undiscount
+    from jepatlas.energy.learn.ie_jepa import IEJEPA
     from jepatlas.energy.learn.multiplier import Multiplier
     from jepatlas.energy.learn.prediction_error import PredictionError
-    from jepatlas.energy.learn.qrl import QRL, QRLConfig, excess, shortfall
+    from jepatlas.energy.learn.qrl import QRL, excess, shortfall
     from jepatlas.energy.learn.reachability import (
         ReachabilityErrors,
         later_pairs,

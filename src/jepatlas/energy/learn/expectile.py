@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -25,36 +24,13 @@ from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Steps
+from jepatlas.energy.energy_configs import ExpectileConfig
 from jepatlas.energy.learn.embedded import EmbeddedEnergy
 from jepatlas.nn.ema import ema_network
 
-__all__ = ["Expectile", "ExpectileConfig", "discounted", "expectile_loss", "undiscount"]
+__all__ = ["Expectile", "discounted", "expectile_loss", "undiscount"]
 
 Numbers = TypeVar("Numbers", np.ndarray, Tensor)
-
-
-@dataclass(frozen=True)
-class ExpectileConfig:
-    kind: ClassVar[str] = "expectile"
-
-    gamma: float = 0.98
-    """γ: what a step ahead still counts. Ways much longer than 1/(1 − γ) steps look alike."""
-    tau: float = 0.8
-    """τ: above ½ better steps count for more; at ½ the value is that of the policy that was observed."""
-    target: float | None = None
-    """Decay of a moving average of the energy that V(s', g) is taken from; the energy itself where not given."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.gamma < 1:
-            raise InputError(f"gamma must lie between 0 and 1, but {self.gamma} was given.")
-        if not 0 < self.tau < 1:
-            raise InputError(f"tau must lie between 0 and 1, but {self.tau} was given.")
-        if self.target is not None and not 0 <= self.target < 1:
-            raise InputError(f"target is a decay, at least 0 and below 1, but {self.target} was given.")
-
-    def build(self, energy: EmbeddedEnergy, unit: float = 1.0) -> Expectile:
-        """`unit` is a typical step's cost, for example the mean."""
-        return Expectile(energy, self, unit)
 
 
 class Expectile(nn.Module):

@@ -10,36 +10,15 @@ is frozen: its own loss is not taken, and it stays in evaluation mode, so only t
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Steps
+from jepatlas.energy.energy_configs import IEJEPAConfig
 
-__all__ = ["IEJEPA", "IEJEPAConfig"]
-
-
-@dataclass(frozen=True)
-class IEJEPAConfig:
-    kind: ClassVar[str] = "ie-jepa"
-
-    mode: Literal["joint", "separate"] = "separate"
-    """Whether the energy shapes the encoder."""
-    weight: float = 1.0
-    """Weight of the energy's loss beside the JEPA's."""
-
-    def __post_init__(self) -> None:
-        check_literals(self)
-        if not 0 < self.weight < math.inf:
-            raise InputError(f"The energy's weight must be positive and finite, but {self.weight} was given.")
-
-    def build(self, jepa: nn.Module, objective: nn.Module) -> IEJEPA:
-        return IEJEPA(jepa, objective, self)
+__all__ = ["IEJEPA"]
 
 
 class IEJEPA(nn.Module):

@@ -15,8 +15,6 @@ Reference: "Optimal Goal-Reaching Reinforcement Learning via Quasimetric Learnin
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -24,36 +22,11 @@ from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Steps
+from jepatlas.energy.energy_configs import QRLConfig
 from jepatlas.energy.learn.embedded import EmbeddedEnergy
 from jepatlas.energy.learn.multiplier import Multiplier
 
-__all__ = ["QRL", "QRLConfig", "excess", "shortfall"]
-
-
-@dataclass(frozen=True)
-class QRLConfig:
-    kind: ClassVar[str] = "qrl"
-
-    offset: float = 30.0
-    """Where pairs are no longer pushed apart, in steps. Well above the longest way that is to be told from no way."""
-    beta: float = 0.1
-    """β: how sharply the push ends at the offset."""
-    epsilon: float = 0.1
-    """ε: how far, in root mean square, steps may exceed their cost."""
-    multiplier: float = 0.01
-    """The first λ."""
-    multiplier_rate: float = 100.0
-    """Learning rate of λ over that of the network; found with 1e-3 for the latter. Too slow, and steps stay too long;
-    too fast, and λ freezes the geometry before it is found."""
-
-    def __post_init__(self) -> None:
-        for name in ("offset", "beta", "epsilon", "multiplier", "multiplier_rate"):
-            if not 0 < (value := getattr(self, name)) < math.inf:
-                raise InputError(f"{name} must be positive and finite, but {value} was given.")
-
-    def build(self, energy: EmbeddedEnergy, unit: float = 1.0) -> QRL:
-        """`unit` is a typical step's cost, for example the mean."""
-        return QRL(energy, self, unit)
+__all__ = ["QRL", "excess", "shortfall"]
 
 
 class QRL(nn.Module):
