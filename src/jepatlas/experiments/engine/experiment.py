@@ -32,6 +32,7 @@ __all__ = [
     "as_verdicts",
     "combined",
     "outcome_of",
+    "point_estimates",
     "run_trial",
 ]
 
@@ -170,6 +171,11 @@ def combined(outcomes: Sequence[Outcome]) -> Outcome:
     if any(outcome in ("holds", "holds in part") for outcome in outcomes):
         return "holds in part"
     return "does not hold" if "does not hold" in outcomes else "undecided"
+
+
+def point_estimates(values: Mapping[str, float], n: int) -> dict[str, Estimate]:
+    """Numbers without an interval, from n samples."""
+    return {name: Estimate(float(value), float(value), float(value), n) for name, value in values.items()}
 
 
 def as_verdicts(
