@@ -8,11 +8,12 @@ A *world* gives states, transitions and observations. *Views* turn them into bat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
-
-from torch import Generator, Tensor
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jepatlas.core.records import Loss, Plan
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
 
 __all__ = ["Batches", "Cost", "Dynamics", "Encoder", "Energy", "Law", "Mixing", "Objective", "Planner", "World"]
 

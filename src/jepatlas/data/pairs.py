@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol, runtime_checkable
-
-import torch
-from torch import Generator, Tensor
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from jepatlas.core.contracts import World
 from jepatlas.core.errors import InputError
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Pairs
 from jepatlas.core.seeding import torch_generator
 from jepatlas.data.batches import check_batch_split, process_rows
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["AnyPairLaw", "PairStream", "Siblings", "Transitions"]
 

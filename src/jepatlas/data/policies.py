@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
-from scipy.special import ndtr
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.lazy import lazy_import
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = lazy_import("scipy.special")
 
 __all__ = ["EpisodicPolicy", "Policy", "RandomPolicy"]
 
@@ -75,7 +80,7 @@ def _box_sampler(space: Any, persistence: float) -> Callable[[Generator], np.nda
         nonlocal w
         noise = generator.standard_normal(low.shape)
         w = noise if w is None else persistence * w + np.sqrt(1 - persistence**2) * noise
-        return np.clip(low + (high - low) * ndtr(w), low, high).astype(space.dtype)
+        return np.clip(low + (high - low) * special.ndtr(w), low, high).astype(space.dtype)
 
     return sample
 
