@@ -28,7 +28,7 @@ from jepatlas.data.images import CropPlan, ImageStream, SmallNORB
 from jepatlas.nn import ViTConfig
 from jepatlas.objectives.vision import IJEPAConfig, VisionParts
 from jepatlas.training import TrainingConfig, train
-from jepatlas.training.memory import keep_freed_memory
+from jepatlas.training.runtime import keep_freed_memory
 
 __all__ = ["run"]
 

@@ -7,12 +7,12 @@ import json
 import pytest
 from forked import forked_script
 
-from jepatlas.training.memory import keep_freed_memory
+from jepatlas.training.runtime import keep_freed_memory
 
 SCRIPT = """
 import json, resource, sys
 import torch
-from jepatlas.training.memory import keep_freed_memory
+from jepatlas.training.runtime import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

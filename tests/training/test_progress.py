@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from training.small import recipe
 
-from jepatlas.training.watch import latest
+from jepatlas.training.progress import latest_step
 from jepatlas.workflows.runs import start_run
 
 
@@ -62,11 +62,11 @@ def test_without_a_console_nothing_is_said(tmp_path: Path, capfd: pytest.Capture
 
 @pytest.mark.parametrize("line", ["", "[1]", '{"a": 1}', '{"step": 7}', '{"step": null, "loss": 1}', "garbled", "\xff"])
 def test_who_watches_a_run_is_not_stopped_by_a_damaged_line(line: str, tmp_path: Path):
-    assert latest(tmp_path) == (0, "")
+    assert latest_step(tmp_path) == (0, "")
     (tmp_path / "metrics.jsonl").write_text(f"{line}\n", encoding="latin-1")
-    assert latest(tmp_path) == (0, "")
+    assert latest_step(tmp_path) == (0, "")
     (tmp_path / "metrics.jsonl").write_text(f'{line}\n{{"step": 8, "loss": 0.25}}\n{{"st', encoding="latin-1")
-    assert latest(tmp_path) == (8, "loss 0.25")
+    assert latest_step(tmp_path) == (8, "loss 0.25")
 
 
 def test_of_several_models_in_one_run_the_one_that_writes_is_watched(tmp_path: Path):
@@ -74,4 +74,4 @@ def test_of_several_models_in_one_run_the_one_that_writes_is_watched(tmp_path: P
         (tmp_path / name).mkdir()
         (tmp_path / name / "metrics.jsonl").write_text(f'{{"step": {step}, "loss": 0.25}}\n')
         os.utime(tmp_path / name / "metrics.jsonl", (age, age))
-    assert latest(tmp_path) == (40, "loss 0.25")
+    assert latest_step(tmp_path) == (40, "loss 0.25")

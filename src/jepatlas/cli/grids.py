@@ -18,8 +18,7 @@ from jepatlas.cli.options import console_for, emit, parse, say
 from jepatlas.cli.recipe_options import choose_recipe
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError
-from jepatlas.training import Job, SweepResult, Watch, dask_cluster, local_processes
-from jepatlas.training.sweep import sweep
+from jepatlas.training import Job, SweepProgress, SweepResult, dask_cluster, local_processes, sweep
 
 __all__ = ["GridOptions", "make_jobs", "run_grid"]
 
@@ -53,8 +52,8 @@ def run_grid(
     say(console, f"{len(jobs)} runs in {options.out}")
     out = options.out.absolute()
     try:
-        with Watch(console, {out / job.name: job.recipe["training"]["steps"] for job in jobs}):
-            results = sweep(jobs, job, out, open_executor, tell=lambda r: _tell(console, r, shown))
+        with SweepProgress(console, {out / job.name: job.recipe["training"]["steps"] for job in jobs}):
+            results = sweep(jobs, job, out, open_executor, on_result=lambda r: _tell(console, r, shown))
     except KeyboardInterrupt:
         say(console, "Stopped; what was running has saved itself. The same command goes on.")
         raise

@@ -27,7 +27,7 @@ from jepatlas.experiments import (
 )
 from jepatlas.experiments.engine.image_folder import IMAGE_FOLDER_VARIABLE, missing_scenes
 from jepatlas.experiments.engine.publishing import SYMBOLS
-from jepatlas.training import SweepResult, Watch, dask_cluster, local_processes
+from jepatlas.training import SweepProgress, SweepResult, dask_cluster, local_processes
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _carry_out(experiment: Experiment, without: list[str], options: Reproduce, c
 
     runs = {out / options.scale / "runs" / job.name: _steps(job.recipe["settings"]) for job in jobs}
     try:
-        with Watch(console, runs):
+        with SweepProgress(console, runs):
             record = reproduce(
                 experiment, options.scale, out, open_executor, seed=options.seed, without=without, tell=tell
             )

@@ -22,7 +22,7 @@ from jepatlas.objectives import (
     VICRegConfig,
     WhiteningConfig,
 )
-from jepatlas.training import TrainingConfig, refuse_running_statistics, refuse_small_batch
+from jepatlas.training import TrainingConfig, check_batch_size, check_no_running_statistics
 from jepatlas.worlds import LatentWorld
 
 __all__ = ["Recipe", "build_batches", "build_objective"]
@@ -69,8 +69,8 @@ def build_objective(recipe: Recipe) -> PairObjective:
         projector = recipe.projector.build(dim, recipe.projector.width) if recipe.projector else None
         objective = recipe.objective.build(Parts(encoder, dim, projector, recipe.seed))
     if recipe.training.ema:
-        refuse_running_statistics(objective)
-    refuse_small_batch(objective, recipe.training.batch_size // recipe.training.accumulate, dim)
+        check_no_running_statistics(objective)
+    check_batch_size(objective, recipe.training.batch_size // recipe.training.accumulate, dim)
     return objective
 
 

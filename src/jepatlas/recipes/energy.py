@@ -16,7 +16,7 @@ from jepatlas.energy.learn import IEJEPA, EmbeddedEnergy, ExpectileConfig, IEJEP
 from jepatlas.nn import MLPConfig
 from jepatlas.objectives import CovarianceConfig, LeJEPAConfig, Parts, VICRegConfig, WhiteningConfig
 from jepatlas.recipes.experience import AnySource, Gathered, StepFile, WalkConfig, gather
-from jepatlas.training import TrainingConfig, refuse_running_statistics, refuse_small_batch
+from jepatlas.training import TrainingConfig, check_batch_size, check_no_running_statistics
 from jepatlas.worlds import AnyMixing, OneWayGrid
 
 __all__ = ["AgentConfig", "EnergyRecipe", "build_energy", "build_steps", "gathered"]
@@ -100,8 +100,8 @@ def build_energy(recipe: EnergyRecipe, data: Gathered) -> Any:
             jepa = agent.objective.build(Parts(encoder, agent.dim, None, recipe.seed))
             objective = IEJEPA(jepa, objective, agent.together)
     if recipe.training.ema:
-        refuse_running_statistics(objective)
-    refuse_small_batch(objective, recipe.training.batch_size // recipe.training.accumulate, given)
+        check_no_running_statistics(objective)
+    check_batch_size(objective, recipe.training.batch_size // recipe.training.accumulate, given)
     return objective
 
 

@@ -17,7 +17,7 @@ from jepatlas.recipes.sealed_files import refuse_changed
 from jepatlas.recipes.teaching import MutualRecipe, TaughtRecipe
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.recipes.vision_parts import SeenImages, build_vision, crop_stream, see
-from jepatlas.training import refuse_running_statistics
+from jepatlas.training import check_no_running_statistics
 
 __all__ = ["Lessons", "build_mutual", "build_taught", "lessons_for", "shared_states"]
 
@@ -39,7 +39,7 @@ def build_taught(recipe: TaughtRecipe) -> tuple[Student, Prefetched]:
     with forked_rng(recipe.seed, "lesson"):
         student = recipe.teaching.build(own, recipe.student.encoder.width, lessons.told.shape[1])
     if recipe.training.ema:
-        refuse_running_statistics(student)
+        check_no_running_statistics(student)
     told = np.zeros((len(seen.images), lessons.told.shape[1]), np.float32)
     told[lessons.rows] = lessons.told
     shared = (_shared(recipe.student, seen, lessons.rows, recipe.pairs, recipe.seed),)
@@ -53,7 +53,7 @@ def build_mutual(recipe: MutualRecipe) -> tuple[MutualTeaching, Prefetched]:
     one, two = (build_vision(*each) for each in zip(agents, seen, strict=True))
     mutual = recipe.teaching.build((one, two), (recipe.first.encoder.width, recipe.second.encoder.width))
     if recipe.training.ema:
-        refuse_running_statistics(mutual)
+        check_no_running_statistics(mutual)
     shared = [_shared(*part, recipe.pairs, recipe.seed) for part in zip(agents, seen, rows, strict=True)]
     own = [crop_stream(agent, images) for agent, images in zip(agents, seen, strict=True)]
     return mutual, Prefetched(PairedStream(tuple(own), tuple(shared)))

@@ -18,7 +18,7 @@ from jepatlas.data.images.pixel_scale import pixel_scale
 from jepatlas.objectives.vision import VisionParts
 from jepatlas.recipes.image_sources import SmallNORBFiles
 from jepatlas.recipes.vision import VisionRecipe
-from jepatlas.training import refuse_running_statistics, refuse_small_batch
+from jepatlas.training import check_batch_size, check_no_running_statistics
 
 __all__ = ["SeenImages", "build_crops", "build_vision", "crop_stream", "see"]
 
@@ -90,9 +90,9 @@ def build_vision(recipe: VisionRecipe, seen: SeenImages) -> Any:
         parts = VisionParts(encoder, recipe.encoder.width, training.steps, recipe.seed, training.accumulate)
         objective = recipe.objective.build(parts)
     if recipe.training.ema:
-        refuse_running_statistics(objective)
+        check_no_running_statistics(objective)
     rows = recipe.training.batch_size // recipe.training.accumulate
-    refuse_small_batch(objective, rows, recipe.encoder.width)
+    check_batch_size(objective, rows, recipe.encoder.width)
     return objective
 
 

@@ -20,7 +20,7 @@ from jepatlas.nn.mlp import mlp
 from jepatlas.objectives import Parts, WorldModelParts
 from jepatlas.recipes.episodes import HeldOut
 from jepatlas.recipes.world_model import LatentEnergy, Predictive, TwoFrames, WorldModelRecipe
-from jepatlas.training import refuse_running_statistics, refuse_small_batch
+from jepatlas.training import check_batch_size, check_no_running_statistics
 
 __all__ = ["build_windows", "build_world_model", "episodes_too_short"]
 
@@ -44,8 +44,8 @@ def build_world_model(recipe: WorldModelRecipe, data: HeldOut) -> Any:
             parts = WorldModelParts(encoder, model.dynamics.build(dim, actions), inverse, energy, recipe.seed)
             objective = model.loss.build(parts)
     if recipe.training.ema:
-        refuse_running_statistics(objective)
-    refuse_small_batch(objective, recipe.training.batch_size // recipe.training.accumulate, dim)
+        check_no_running_statistics(objective)
+    check_batch_size(objective, recipe.training.batch_size // recipe.training.accumulate, dim)
     return objective
 
 

@@ -12,8 +12,7 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.recipes import Recipe, recipe_text
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
-from jepatlas.training import Job, SweepResult, TrainingConfig, Watch, local_processes
-from jepatlas.training.sweep import sweep
+from jepatlas.training import Job, SweepProgress, SweepResult, TrainingConfig, local_processes, sweep
 from jepatlas.workflows.runs import train_job
 from jepatlas.worlds import Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 
@@ -32,7 +31,7 @@ def _play(stage: Stage) -> Record:
     chosen = recipes(stage.seed)
     stage.console.print("Training two LeJEPA agents, each in a process of its own (about a minute).", highlight=False)
     jobs = [Job(name, to_plain(recipe)) for name, recipe in chosen.items()]
-    with Watch(stage.console, {stage.agent(name): recipe.training.steps for name, recipe in chosen.items()}):
+    with SweepProgress(stage.console, {stage.agent(name): recipe.training.steps for name, recipe in chosen.items()}):
         results = sweep(jobs, train_job, stage.folder / "agents", local_processes(stage.workers))
     rows = [[r.name, chosen[r.name].world.mixing.kind, chosen[r.name].seed, _steps(r)] for r in results]
     return Record(

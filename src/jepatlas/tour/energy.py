@@ -24,8 +24,7 @@ from jepatlas.energy import L2Config, graph_energies
 from jepatlas.recipes import EnergyRecipe, StepFile
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.tour.shared_states import shared_states
-from jepatlas.training import Job, Watch, local_processes
-from jepatlas.training.sweep import sweep
+from jepatlas.training import Job, SweepProgress, local_processes, sweep
 from jepatlas.workflows.energy import JudgedEnergy, Ported, attach_energy, judge_run, port_energy, save_energy
 from jepatlas.workflows.energy.figures import audit_figures, choose_goal, grid_of, landscape
 from jepatlas.workflows.runs import load_objective, train_job
@@ -90,7 +89,7 @@ def _steps(stage: Stage, latents: np.ndarray, truth: np.ndarray) -> StepFile:
 
 def _learn(stage: Stage, steps: StepFile) -> dict[str, JudgedEnergy]:
     chosen, place = recipes(stage.seed, steps), stage.folder / "energies"
-    with Watch(stage.console, {place / name: recipe.training.steps for name, recipe in chosen.items()}):
+    with SweepProgress(stage.console, {place / name: recipe.training.steps for name, recipe in chosen.items()}):
         jobs = [Job(name, to_plain(recipe)) for name, recipe in chosen.items()]
         results = sweep(jobs, train_job, place, local_processes(stage.workers))
     for result in results:

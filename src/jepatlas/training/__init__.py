@@ -1,4 +1,4 @@
-"""One loop for all objectives, with checkpoints that survive anything, and sweeps over many runs."""
+"""The training loop, checkpoints, learning-rate schedules and sweeps over many runs."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from jepatlas.training.batch_size import refuse_small_batch
     from jepatlas.training.checkpoint import (
         Checkpoint,
+        check_no_running_statistics,
         fingerprint,
         latest_checkpoint,
         load_checkpoint,
+        load_weights,
         save_checkpoint,
     )
-    from jepatlas.training.config import TrainingConfig
-    from jepatlas.training.executors import OpenExecutor, dask_cluster, local_processes
-    from jepatlas.training.loop import Outcome, train
-    from jepatlas.training.schedule import ConstantSchedule, CosineSchedule, OneCycleSchedule
-    from jepatlas.training.state import load_weights, refuse_running_statistics
-    from jepatlas.training.sweep import Job, SweepResult
-    from jepatlas.training.watch import Watch
+    from jepatlas.training.config import ConstantSchedule, CosineSchedule, OneCycleSchedule, TrainingConfig
+    from jepatlas.training.data_parallel import wait_for_all
+    from jepatlas.training.loop import Outcome, check_batch_size, train
+    from jepatlas.training.metrics_log import last_metrics
+    from jepatlas.training.progress import SweepProgress
+    from jepatlas.training.sweeps import Job, OpenExecutor, SweepResult, dask_cluster, local_processes, sweep
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
@@ -33,17 +33,20 @@ __all__ = [
     "OneCycleSchedule",
     "OpenExecutor",
     "Outcome",
+    "SweepProgress",
     "SweepResult",
     "TrainingConfig",
-    "Watch",
+    "check_batch_size",
+    "check_no_running_statistics",
     "dask_cluster",
     "fingerprint",
+    "last_metrics",
     "latest_checkpoint",
     "load_checkpoint",
     "load_weights",
     "local_processes",
-    "refuse_running_statistics",
-    "refuse_small_batch",
     "save_checkpoint",
+    "sweep",
     "train",
+    "wait_for_all",
 ]

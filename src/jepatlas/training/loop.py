@@ -1,43 +1,54 @@
-"""The training loop, the only one.
+"""The training loop.
 
-It trains one module (the objective) on batches that are functions of the step, and knows nothing of worlds,
-encoders or losses. A run that is killed and resumed takes the same steps as one that was not.
+It trains one objective on batches that are functions of the step. A run that is killed and resumed takes the same steps
+as an uninterrupted one, bit for bit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from rich.console import Console
 from torch import Tensor, nn
 
-from jepatlas.core.contracts import Batches
+from jepatlas.core.arrays import check_latents
+from jepatlas.core.contracts import Batches, Objective
 from jepatlas.core.distributed import rank
 from jepatlas.core.errors import InputError
+from jepatlas.core.processes import torch_threads
 from jepatlas.core.records import Loss, Verdict
 from jepatlas.core.seeding import derive
-from jepatlas.training.batch_size import check_batch
-from jepatlas.training.checkpoint import Checkpoint, latest_checkpoint, load_checkpoint, save_checkpoint
+from jepatlas.training.checkpoint import (
+    Checkpoint,
+    TrainingState,
+    latest_checkpoint,
+    load_checkpoint,
+    save_checkpoint,
+)
 from jepatlas.training.config import TrainingConfig
-from jepatlas.training.health import Health, refuse_bad_batches
-from jepatlas.training.interruption import Interruption
-from jepatlas.training.journal import Journal
-from jepatlas.training.memory import keep_freed_memory
-from jepatlas.training.parallel import averaged, parallel, unsynchronised, wait_for_all
+from jepatlas.training.data_parallel import (
+    average_terms,
+    gather_values,
+    gradient_accumulation,
+    parallelise,
+    wait_for_all,
+)
+from jepatlas.training.health import HealthCheck, check_batches_finite
+from jepatlas.training.metrics_log import MetricsLog
 from jepatlas.training.progress import TrainingProgress
-from jepatlas.training.state import TrainingState
-from jepatlas.training.threads import threads
+from jepatlas.training.runtime import Interruption, keep_freed_memory
 
-__all__ = ["Outcome", "train"]
+__all__ = ["Outcome", "check_batch_size", "train"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended, after how many steps; a run that failed says why."""
+    """How a run ended and after how many steps; a failed run has a verdict."""
 
     status: Literal["finished", "interrupted", "failed"]
     step: int
@@ -45,7 +56,7 @@ class Outcome:
 
 
 def train(
-    objective: Any,
+    objective: Objective,
     batches: Batches,
     config: TrainingConfig,
     folder: Path | str,
@@ -54,41 +65,46 @@ def train(
     console: Console | None = None,
     until: int | None = None,
 ) -> Outcome:
-    """Train, or go on from the newest checkpoint in `folder`; `recipe` is the fingerprint it must carry.
+    """Train, or resume from the newest checkpoint in `folder`.
 
-    `until` ends a stretch of the run after so many of its steps, for batches that depend on what was learned before.
+    `objective` is an `nn.Module`. `recipe` is a fingerprint that the checkpoint must match. `until` stops after that
+    many steps of the run, for batches that depend on the model trained so far.
     """
     end = config.steps if until is None else min(until, config.steps)
-    with threads(config.threads):
+    with torch_threads(config.threads):
         return _Run(objective, batches, config, Path(folder), recipe).train(console, end)
 
 
 class _Run:
-    def __init__(self, objective: Any, batches: Batches, config: TrainingConfig, folder: Path, recipe: str) -> None:
+    def __init__(
+        self, objective: Objective, batches: Batches, config: TrainingConfig, folder: Path, recipe: str
+    ) -> None:
         self.config, self.batches, self.folder, self.recipe = config, batches, folder, recipe
         self.device = config.check_machine()
         if self.device.type == "cpu":
             keep_freed_memory()
-        if not any(p.requires_grad for p in objective.parameters()):
+        self.objective = objective
+        self.network = cast(nn.Module, objective)  # the same module, as torch sees it
+        if not any(parameter.requires_grad for parameter in self.network.parameters()):
             raise InputError("There is nothing to train: no parameter of the objective requires a gradient.")
-        self.objective = objective.to(self.device).train()
-        self.module = parallel(objective, config.parallel)
-        self.parameters = [p for p in objective.parameters() if p.requires_grad]
-        # The learning rate is a tensor-free float set at every step, so it needs no place in the checkpoint.
+        self.network.to(self.device).train()
+        self.module = parallelise(self.network, config.parallel)
+        self.parameters = [parameter for parameter in self.network.parameters() if parameter.requires_grad]
+        # The learning rate is set at every step, so it is not part of the checkpoint.
         self.optimizer = torch.optim.AdamW(
-            _groups(self.parameters, config), lr=config.lr, betas=config.betas, fused=True
+            _parameter_groups(self.parameters, config), lr=config.lr, betas=config.betas, fused=True
         )
-        self.state = TrainingState(objective, self.optimizer, config.ema)
-        self.health = Health(config.collapse, config.grace)
+        self.state = TrainingState(self.network, self.optimizer, config.ema)
+        self.health = HealthCheck(config.collapse, config.grace)
 
     def train(self, console: Console | None, end: int) -> Outcome:
         start = self._resume()
         if start < end:
-            self._look_at_batch(start * self.config.accumulate)  # before anything is written
+            self._check_first_batch(start * self.config.accumulate)  # before anything is written
         lead = rank() == 0
         progress = TrainingProgress(console if lead else None, self.folder.name, start, self.config.steps)
-        journal = Journal(self.folder, start, self.config.track) if lead else nullcontext()
-        with journal, Interruption() as interruption, progress, torch.random.fork_rng():
+        metrics = MetricsLog(self.folder, start, self.config.track) if lead else nullcontext()
+        with metrics, Interruption() as interruption, progress, torch.random.fork_rng():
             for step in range(start, end):
                 terms, x = self._step(step)
                 done = step + 1
@@ -97,38 +113,40 @@ class _Run:
                 save = done % self.config.checkpoint_every == 0 or done == end
                 due = done % self.config.log_every == 0 or save
                 if due or stop:
-                    values = averaged(terms)
-                    if isinstance(journal, Journal):
-                        journal.write(done, values)
+                    values = average_terms(terms)
+                    if isinstance(metrics, MetricsLog):
+                        metrics.write(done, values)
                     progress.report(done, values)
-                    if verdict := self._examine(done, values["loss"], x, due):
+                    verdict = self._check_health(done, values["loss"], x, due)
+                    if verdict is not None:
                         return Outcome("failed", done, verdict)
-                if save or stop:  # only what was examined: a checkpoint never holds a NaN
+                if save or stop:  # after the health check, so a checkpoint never holds a NaN
                     self._save(done)
                 if stop and done < self.config.steps:
                     return Outcome("interrupted", done)
         return Outcome("finished", end)
 
     def _step(self, step: int) -> tuple[dict[str, Tensor], Tensor]:
-        """One optimiser step; returns its loss terms, means over micro-batches, and the last one's observations."""
+        """One optimiser step. Returns the loss terms (means over micro-batches) and the last observations."""
         config, parts = self.config, self.config.accumulate
         for group in self.optimizer.param_groups:
             group["lr"] = config.lr * config.schedule.factor(step, config.steps)
-        last, before = (step + 1) * parts - 1, []
+        last = (step + 1) * parts - 1
+        earlier = []
         for micro in range(step * parts, last):
-            with unsynchronised(self.module):
-                before.append(self._descend(micro)[0])
-        terms, x = self._descend(last)
+            with gradient_accumulation(self.module):
+                earlier.append(self._backward(micro)[0])
+        terms, x = self._backward(last)
         if config.clip is not None:
             nn.utils.clip_grad_norm_(self.parameters, config.clip)
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.objective.after_step(step)
         self.state.update_average(step)
-        return {name: sum((part[name] for part in before), term) / parts for name, term in terms.items()}, x
+        return {name: sum((part[name] for part in earlier), term) / parts for name, term in terms.items()}, x
 
-    def _descend(self, micro: int) -> tuple[dict[str, Tensor], Tensor]:
-        """Add one micro-batch's gradient."""
+    def _backward(self, micro: int) -> tuple[dict[str, Tensor], Tensor]:
+        """Add the gradient of one micro-batch."""
         self._reseed(micro)
         batch = self.batches(micro)
         mixed = self.config.precision == "bfloat16"
@@ -138,28 +156,28 @@ class _Run:
         return {"loss": loss.total.detach(), **loss.terms}, batch.x
 
     def _reseed(self, micro: int) -> None:
-        """The dropout of a user's own encoder draws from the global generator, which must not tell a resumed run."""
+        """Make dropout of a user's encoder, which uses the global generator, reproducible after a resume."""
         seed = derive(rank(), self.recipe, micro)
         torch.default_generator.manual_seed(seed)
         if self.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def _look_at_batch(self, micro: int) -> None:
+    def _check_first_batch(self, micro: int) -> None:
         with torch.random.fork_rng():
-            check_batch(self.objective, self.batches(micro).x, self._encode, self.config)
+            _check_batch(self.objective, self.batches(micro).x, self._encode, self.config)
 
     @torch.no_grad()
     def _encode(self, x: Tensor) -> Tensor:
-        self.objective.eval()  # a look must leave no trace, not even in running statistics
+        self.network.eval()  # do not update running statistics
         h = self.objective.encode(x)
-        self.objective.train()
+        self.network.train()
         return h
 
-    def _examine(self, done: int, loss: float, x: Tensor, due: bool) -> Verdict | None:
+    def _check_health(self, done: int, loss: float, x: Tensor, due: bool) -> Verdict | None:
         verdict = self.health.check(done, loss, self._encode(x), due=due)
         if verdict is not None and verdict.name == "finite_loss":
             parts, first = self.config.accumulate, max(0, done - self.config.log_every)
-            refuse_bad_batches(self.batches, range(first * parts, done * parts), parts)
+            check_batches_finite(self.batches, range(first * parts, done * parts), parts)
         return verdict
 
     def _resume(self) -> int:
@@ -178,9 +196,39 @@ class _Run:
         wait_for_all()
 
 
-def _groups(parameters: list[nn.Parameter], config: TrainingConfig) -> list[dict[str, Any]]:
-    """Weights that decay, and those that do not."""
-    kept = [] if config.decayed == "all" else [p for p in parameters if p.ndim < 2]
-    decay = [p for p in parameters if config.decayed == "all" or p.ndim >= 2]
-    rates = ((decay, config.weight_decay), (kept, 0.0))
-    return [{"params": group, "weight_decay": rate} for group, rate in rates if group]
+def _parameter_groups(parameters: list[nn.Parameter], config: TrainingConfig) -> list[dict[str, Any]]:
+    """Parameters with weight decay, and those without."""
+    if config.decayed == "all":
+        return [{"params": parameters, "weight_decay": config.weight_decay}]
+    groups = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": config.weight_decay},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+def check_batch_size(objective: Objective, rows: int, dim: int) -> None:
+    """Raise InputError if a micro-batch of `rows` rows (over all processes) is too small for the objective."""
+    smallest = objective.smallest_batch(dim)
+    if rows < smallest:
+        raise InputError(
+            f"A batch of {rows} is too small: {type(objective).__name__} with {dim} latent dimensions needs at least "
+            f"{smallest} pairs. Raise batch_size (--batch-size), or lower accumulate."
+        )
+
+
+def _check_batch(objective: Objective, x: Tensor, encode: Callable[[Tensor], Tensor], config: TrainingConfig) -> None:
+    """Check the first micro-batch, on all processes alike: number of rows, and the shape of the latents."""
+    rows = gather_values(len(x))
+    # Joint statistics assume that all processes have equally many rows.
+    parts = len(rows) * config.accumulate
+    if any(count * parts != config.batch_size for count in rows):
+        found = " or ".join(map(str, sorted(set(rows))))
+        raise InputError(
+            f"batch_size is {config.batch_size} for {len(rows)} process(es) with accumulate {config.accumulate}, so "
+            f"each batch must have {config.batch_size / parts:g} rows, but has {found}. Set batch_size to the rows of "
+            "one step in total, or provide batches of that size."
+        )
+    shape = encode(x).shape
+    check_latents(shape, len(x))
+    check_batch_size(objective, sum(rows), shape[1])

@@ -32,8 +32,7 @@ from jepatlas.recipes import (
     recipe_id,
     recipe_text,
 )
-from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train
-from jepatlas.training.parallel import wait_for_all
+from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train, wait_for_all
 from jepatlas.workflows.certify import Certificate, certificate
 
 __all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run", "train_job", "trained"]

@@ -16,8 +16,7 @@ from jepatlas.core.figures import Table, as_figure
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.experiments.engine.experiment import Criterion, Experiment, Finding, Result, Scale, run_trial
-from jepatlas.training import OpenExecutor, SweepResult
-from jepatlas.training.sweep import sweep
+from jepatlas.training import OpenExecutor, SweepResult, sweep
 
 __all__ = ["UNKNOWN_CODE", "public_record", "reproduce"]
 

@@ -25,7 +25,7 @@ from jepatlas.experiments.social.rules import estimated, gaps
 from jepatlas.objectives.vision import IJEPAConfig, LinearPredictorConfig, NarrowPredictorConfig
 from jepatlas.objectives.vision.vision_configs import AnyPredictor
 from jepatlas.recipes import VisionRecipe
-from jepatlas.training.journal import last_metrics
+from jepatlas.training import last_metrics
 
 __all__ = ["LADDER", "judge", "meet_predictors", "trials"]
 

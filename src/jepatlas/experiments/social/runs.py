@@ -21,8 +21,8 @@ from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.scenes import source_of
 from jepatlas.recipes import VisionRecipe, build_crops, build_vision, see
 from jepatlas.recipes.image_sources import AnyImages
+from jepatlas.training import last_metrics
 from jepatlas.training.flops import step_flops
-from jepatlas.training.journal import last_metrics
 from jepatlas.workflows.runs import train_job
 from jepatlas.workflows.vision import Seeing, collapse_verdict, latents_of, load_agent
 from jepatlas.worlds.objects import RenderedObjects

@@ -22,8 +22,8 @@ from jepatlas.core.records import Estimate
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.runs import LATENTS, kept_rows
 from jepatlas.recipes import LookingRecipe, build_crops, build_vision
+from jepatlas.training import last_metrics
 from jepatlas.training.flops import counted_flops, step_flops
-from jepatlas.training.journal import last_metrics
 from jepatlas.workflows.vision import (
     Choice,
     Seeing,

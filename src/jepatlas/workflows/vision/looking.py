@@ -18,8 +18,7 @@ from jepatlas.core.distributed import process_group, rank
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_text
 from jepatlas.recipes import LookingRecipe, build_crops, build_vision, load_recipe, recipe_id, recipe_text
-from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train
-from jepatlas.training.parallel import wait_for_all
+from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train, wait_for_all
 from jepatlas.workflows.vision.viewpoints import Choice, Sights, decide, survey
 
 __all__ = ["choices_of", "load_looking", "train_looking"]

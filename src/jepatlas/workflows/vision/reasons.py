@@ -11,7 +11,7 @@ import numpy as np
 
 from jepatlas.nn.ema import momentum_at
 from jepatlas.nn.network_configs import Rise
-from jepatlas.training.journal import last_metrics
+from jepatlas.training import last_metrics
 
 __all__ = ["beginning_left", "shortcut", "uniform_assignments", "widest"]
 

@@ -15,8 +15,7 @@ from jepatlas.core.arrays import write_arrays
 from jepatlas.core.distributed import process_group, rank
 from jepatlas.core.errors import InputError
 from jepatlas.recipes import TaughtRecipe, TeacherFile, VisionRecipe, load_recipe, see
-from jepatlas.training import Outcome
-from jepatlas.training.parallel import wait_for_all
+from jepatlas.training import Outcome, wait_for_all
 from jepatlas.workflows.runs import start_run
 from jepatlas.workflows.vision.agents import load_agent
 from jepatlas.workflows.vision.latents import latents_of
