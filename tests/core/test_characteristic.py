@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from jepatlas.core.characteristic import characteristic_function
+from jepatlas.core.normality import characteristic_function
 from jepatlas.core.seeding import torch_generator
 
 WAYS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])

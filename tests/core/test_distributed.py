@@ -18,8 +18,9 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 
 from jepatlas.core.distributed import gather_rows, mean_over_processes, process_group, rank, world_size
+from jepatlas.core.moments import batch_covariance
+from jepatlas.core.normality import epps_pulley
 from jepatlas.core.seeding import forked_rng, torch_generator
-from jepatlas.core.stats import batch_covariance, epps_pulley
 
 ROWS, WIDTH = 6, 3  # of each process
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from jepatlas.core.errors import InputError
-from jepatlas.core.proportions import paired_difference, success_rate
+from jepatlas.core.stats import paired_difference, success_rate
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 20), (1, 20), (7, 20), (20, 20), (81, 263), (1, 1)])
@@ -46,5 +46,5 @@ def test_intervals_of_the_difference_cover_as_often_as_they_say():
 def test_what_cannot_be_compared_is_refused():
     with pytest.raises(InputError, match="at least one task"):
         success_rate(np.array([], bool))
-    with pytest.raises(InputError, match="same tasks"):
+    with pytest.raises(InputError, match="3 and 4"):
         paired_difference(np.ones(3, bool), np.ones(4, bool))

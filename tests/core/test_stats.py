@@ -17,15 +17,10 @@ from torch import Tensor
 
 from jepatlas.core.distributed import rank, world_size
 from jepatlas.core.errors import InputError
+from jepatlas.core.moments import Moments, batch_covariance
+from jepatlas.core.normality import epps_pulley, epps_pulley_null
 from jepatlas.core.seeding import torch_generator
-from jepatlas.core.stats import (
-    Moments,
-    batch_covariance,
-    bootstrap,
-    epps_pulley,
-    epps_pulley_null,
-    spearman,
-)
+from jepatlas.core.stats import bootstrap, spearman
 
 
 def normal(*shape: int, name: str = "x") -> Tensor:
@@ -264,9 +259,9 @@ def test_bootstrap_is_reproducible_and_keeps_undefined_values():
 
 
 def test_bootstrap_refuses_what_says_nothing_about_spread():
-    with pytest.raises(InputError, match="only 1"):
+    with pytest.raises(InputError, match="2 groups"):
         bootstrap(mean_of(np.ones(4)), 4, np.random.default_rng(0), groups=np.zeros(4))
-    with pytest.raises(InputError, match="4 rows to draw from, but 3 group labels"):
+    with pytest.raises(InputError, match=r"groups.*4 rows.*3"):
         bootstrap(mean_of(np.ones(4)), 4, np.random.default_rng(0), groups=np.arange(3))
 
 
@@ -294,7 +289,7 @@ def test_the_interval_of_a_rank_correlation_covers_as_often_as_it_says():
 
 def test_spearman_refuses_what_has_no_order():
     assert np.isnan(spearman(np.ones(5), np.arange(5.0)).value)
-    with pytest.raises(InputError, match="at least 2 pairs"):
+    with pytest.raises(InputError, match="pairs"):
         spearman(np.ones(1), np.ones(1))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jepatlas.core.proportions import paired_difference, success_rate
+from jepatlas.core.stats import paired_difference, success_rate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.planning.one_way_doors import TESTED

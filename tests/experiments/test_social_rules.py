@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from jepatlas.core.records import Estimate
+from jepatlas.core.stats import mean_interval
 from jepatlas.experiments import Finding, Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.engine.seed_tables import (
     geometric_mean_and_interval,
     mean_and_interval,
     mean_and_interval_with_groups,
-    student,
 )
 from jepatlas.experiments.social import pairs as social_pairs
 from jepatlas.experiments.social import paradigms as social_paradigms
@@ -78,7 +78,7 @@ def test_one_seed_decides_nothing():
 def test_one_number_of_several_must_be_surer_than_one_alone():
     """Differences over three seeds that lie above 0 at 95%, but not where two others might have done so by chance."""
     seeds, others = np.array([0.028, 0.037, 0.046]), np.array([-0.1, 0.0, 0.1])
-    alone, among = student(seeds), estimated({"r2": seeds, "dsc": others, "nos_10": others})["r2"]
+    alone, among = mean_interval(seeds), estimated({"r2": seeds, "dsc": others, "nos_10": others})["r2"]
     assert settled([alone]) == "holds" and settled([among]) == "undecided" and among.value == alone.value
     quantile = {1: 4.3027, 3: 7.6488}  # Student's with 2 degrees of freedom, at .975 and at 1 − .025/3
     for count, found in ((1, alone), (3, among)):

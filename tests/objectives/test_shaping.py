@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.normality import epps_pulley
 from jepatlas.core.seeding import torch_generator
-from jepatlas.core.stats import epps_pulley
 from jepatlas.objectives import Contrastive, Regressive, SIGRegConfig, SIGRegShaping, VCRegShaping, draw_slices
 
 

@@ -14,6 +14,7 @@ import scipy.linalg
 
 from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
+from jepatlas.core.linear import subsample
 
 __all__ = ["pca_control", "untrained_control"]
 
@@ -87,7 +88,7 @@ def _moments(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _spread(n: int) -> np.ndarray:
-    return np.linspace(0, n - 1, min(n, FIT_ROWS)).astype(int)
+    return subsample(np.arange(n), FIT_ROWS)
 
 
 def _chunks(raw: np.ndarray) -> list[np.ndarray]:

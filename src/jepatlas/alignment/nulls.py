@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from jepatlas.alignment.splits import group_labels
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Direction, Estimate
+from jepatlas.core.stats import student_quantile
 
 __all__ = ["ENOUGH", "Null", "half_sample_intervals", "permutation_null"]
 
@@ -125,7 +125,7 @@ def half_sample_intervals(
     value = statistic(np.arange(n))
     draws = [statistic(np.flatnonzero((rng.permutation(count) < half)[labels])) for _ in range(replicates)]
     # a part of m of the G groups has the variance (G − m)/m of that of the whole: 1 for a half, but G may be odd
-    reach = stdtrit(count - 1, (1 + level) / 2) * np.sqrt(half / (count - half))
+    reach = student_quantile(count - 1, level) * np.sqrt(half / (count - half))
     spread = {name: float(reach * np.std([draw[name] for draw in draws], ddof=1)) for name in value}
     bounds = {name: (ranges or {}).get(name, (-np.inf, np.inf)) for name in value}
     return {name: _within(float(found), spread[name], *bounds[name], n) for name, found in value.items()}

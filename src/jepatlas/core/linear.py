@@ -13,9 +13,11 @@ import scipy.linalg
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.linear_moments import PairMoments, is_lost, procrustes_of, ridge_of
+from jepatlas.core.stats import explained_share
 
 __all__ = [
     "Split",
+    "distance_from_identity",
     "hold_out",
     "least_squares",
     "orthogonality_error",
@@ -23,6 +25,7 @@ __all__ = [
     "r2",
     "ridge",
     "subsample",
+    "symmetric_product",
     "whitener",
 ]
 
@@ -71,13 +74,28 @@ def r2(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None = None) 
     mean = np.average(y, axis=0, weights=weights)
     residual = weights @ np.square(y - predicted).sum(1)
     total = weights @ np.square(y - mean).sum(1)
-    return float(1 - residual / total) if total > 0 else float("nan")
+    return explained_share(residual, total)
 
 
-def orthogonality_error(weight: np.ndarray) -> float:
-    """‖WᵀW − I‖_F / ‖I‖_F: zero for a rotation or reflection."""
-    eye = np.eye(weight.shape[1])
-    return float(np.linalg.norm(weight.T @ weight - eye) / np.linalg.norm(eye))
+def orthogonality_error(weight: np.ndarray, other: np.ndarray | None = None) -> float:
+    """‖WᵀW − I‖_F / ‖I‖_F: zero for a rotation or reflection.
+
+    With an independent second estimate W' of W, WᵀW is estimated by the symmetric part of WᵀW', in which the noise of
+    the two does not add up.
+    """
+    return distance_from_identity(weight.T @ weight if other is None else symmetric_product(weight, other))
+
+
+def symmetric_product(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The symmetric part of W₁ᵀW₂, for two independent estimates of W."""
+    product = one.T @ other
+    return (product + product.T) / 2
+
+
+def distance_from_identity(gram: np.ndarray) -> float:
+    """‖G − I‖_F / ‖I‖_F."""
+    eye = np.eye(len(gram))
+    return float(np.linalg.norm(gram - eye) / np.linalg.norm(eye))
 
 
 class Split(NamedTuple):

@@ -15,6 +15,7 @@ import numpy as np
 from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.stats import explained_share
 
 __all__ = ["PairMoments", "Products"]
 
@@ -146,8 +147,7 @@ class PairMoments:
 
     def r2(self, fitted: LinearMap) -> float:
         """1 − Σ‖y − ŷ‖² / Σ‖y − ȳ‖², pooled over dimensions; NaN where y does not vary."""
-        total = np.trace(self.yy)
-        return float(1 - self.residual(fitted) / total) if total > 0 else float("nan")
+        return explained_share(self.residual(fitted), np.trace(self.yy))
 
 
 def _near_mean(rows: np.ndarray, products: Products) -> np.ndarray:

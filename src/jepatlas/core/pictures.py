@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from jepatlas.core.linear import subsample
+
 __all__ = ["LARGEST", "as_pictures", "picture_range", "shrunk", "spread_rows"]
 
 LARGEST = 96  # height and width that a picture is brought below
@@ -73,4 +75,4 @@ def spread_rows(count: int, most: int, labels: np.ndarray | None = None) -> np.n
     array([1, 4])
     """
     order = np.arange(count) if labels is None else np.argsort(labels, kind="stable")
-    return order[np.linspace(0, count - 1, min(most, count)).round().astype(int)]
+    return subsample(order, most)

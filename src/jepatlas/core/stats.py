@@ -1,112 +1,73 @@
-"""Every statistic, defined once: streaming moments, the Epps–Pulley test of normality, bootstrap intervals, ranks."""
+"""Standard errors, Student and bootstrap intervals, success rates, and rank correlation. This module needs no torch."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
 import numpy as np
-import torch
-import torch.distributed as dist
-from torch import Tensor
+from scipy.special import stdtrit
 
-from jepatlas.core.characteristic import characteristic_function
-from jepatlas.core.distributed import mean_over_processes, world_size
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate
 
-__all__ = ["Moments", "batch_covariance", "bootstrap", "epps_pulley", "epps_pulley_null", "mean_ranks", "spearman"]
+__all__ = [
+    "bootstrap",
+    "explained_share",
+    "mean_interval",
+    "mean_ranks",
+    "paired_difference",
+    "spearman",
+    "standard_error",
+    "student_margin",
+    "student_quantile",
+    "success_rate",
+]
+
+Z = 1.959963984540054  # the 97.5% quantile of the standard normal distribution
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Count, mean and scatter Σ(x − mean)(x − mean)ᵀ of rows; moments of parts merge to those of the whole.
+def standard_error(values: np.ndarray) -> float:
+    """Standard error of the mean, s/√n with the unbiased s; NaN for fewer than two values."""
+    if len(values) < 2:
+        return float("nan")
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
-    >>> x = torch.randn(100, 3, dtype=torch.float64)
-    >>> both = Moments.of(x[:30]).merge(Moments.of(x[30:]))
-    >>> torch.allclose(both.covariance, x.T.cov())
-    True
+
+def student_quantile(freedom: int, level: float = 0.95, comparisons: int = 1) -> float:
+    """Student's t for a two-sided interval at `level`, with Bonferroni's correction for several comparisons.
+
+    >>> round(student_quantile(4), 3)
+    2.776
     """
-
-    count: int
-    mean: Tensor  # (d,) float64
-    scatter: Tensor  # (d, d) float64
-
-    @classmethod
-    def of(cls, rows: Tensor) -> Moments:
-        rows = rows.detach().double()
-        mean = rows.sum(0) / max(len(rows), 1)  # no rows are a valid part: they change nothing
-        centred = rows - mean
-        return cls(len(rows), mean, centred.T @ centred)
-
-    def merge(self, other: Moments) -> Moments:
-        count = self.count + other.count
-        if count == 0:
-            return self
-        shift = other.mean - self.mean
-        scatter = self.scatter + other.scatter + torch.outer(shift, shift) * (self.count * other.count / count)
-        return Moments(count, self.mean + shift * (other.count / count), scatter)
-
-    def over_processes(self) -> Moments:
-        """The moments of all processes' rows, the same bits on each of them."""
-        parts: list[Any] = [None] * world_size()
-        if len(parts) == 1:
-            return self
-        dist.all_gather_object(parts, (self.count, self.mean.cpu(), self.scatter.cpu()))
-        merged = Moments(*parts[0])
-        for part in parts[1:]:
-            merged = merged.merge(Moments(*part))
-        return merged
-
-    @property
-    def covariance(self) -> Tensor:
-        return self.scatter / (self.count - 1)
+    return float(stdtrit(freedom, 1 - (1 - level) / 2 / comparisons))
 
 
-def batch_covariance(h_bd: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and unbiased covariance of the rows of all processes, differentiable; two passes, for float32's sake."""
-    mean = mean_over_processes(h_bd.mean(0))
-    centred = h_bd - mean
-    count = len(h_bd) * world_size()
-    return mean, mean_over_processes(centred.T @ centred / len(h_bd)) * (count / (count - 1))
+def student_margin(values: np.ndarray, level: float = 0.95, comparisons: int = 1) -> float:
+    """Half the width of Student's interval of the mean; infinite for fewer than two values."""
+    if len(values) < 2:
+        return float("inf")
+    return student_quantile(len(values) - 1, level, comparisons) * standard_error(values)
 
 
-def epps_pulley(samples_bs: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:
-    """Distance of each column from N(0, 1):  n ∫ |φ̂(t) − e^{−t²/2}|² e^{−t²/2} dt  over [−limit, limit].
+def mean_interval(values: np.ndarray, level: float = 0.95, comparisons: int = 1) -> Estimate:
+    """The mean with Student's interval. With fewer than two values the interval is infinite.
 
-    φ̂ is the empirical characteristic function of the rows of *all* processes. It is averaged over them
-    before squaring: the mean of squares would be a different, batch-size-dependent statistic.
-    Half precision is raised to float32: it is too coarse for a sum of squares of small gaps.
+    With Bonferroni's correction for several `comparisons`, all of their intervals hold at once.
+
+    >>> mean_interval(np.array([1.0, 2.0, 3.0])).high.__round__(3)
+    4.484
     """
-    samples_bs = samples_bs.to(torch.promote_types(samples_bs.dtype, torch.float32))
-    weight, target = _quadrature(knots, limit, samples_bs.dtype, samples_bs.device)
-    cosine, sine = characteristic_function(samples_bs, knots, limit)
-    gap = (mean_over_processes(cosine) - target).square() + mean_over_processes(sine).square()
-    return len(samples_bs) * world_size() * (weight @ gap)
+    mean = float(np.mean(values)) if len(values) else float("nan")
+    margin = student_margin(values, level, comparisons)
+    if math.isinf(margin):
+        return Estimate(mean, -math.inf, math.inf, len(values))
+    return Estimate(mean, mean - margin, mean + margin, len(values))
 
 
-@cache
-def epps_pulley_null(knots: int = 17, limit: float = 3.0) -> float:
-    """Expected value of `epps_pulley` for standard normal samples, ∫ (1 − e^{−t²}) e^{−t²/2} dt, whatever n is.
-
-    >>> round(epps_pulley_null(), 3)
-    1.052
-    """
-    weight, target = _quadrature(knots, limit, torch.float64, torch.device("cpu"))
-    return float(weight @ (1 - target.square()))
-
-
-@cache  # asked for at every step, always the same
-@torch.inference_mode(False)  # so that what was first asked for without gradients serves later ones, too
-def _quadrature(knots: int, limit: float, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Trapezoid rule on [0, limit], doubled by symmetry; its weights include e^{−t²/2}."""
-    t = torch.linspace(0, limit, knots, dtype=dtype, device=device)
-    target = torch.exp(-t.square() / 2)
-    weight = torch.full_like(t, 2 * limit / (knots - 1))
-    weight[0] = weight[-1] = limit / (knots - 1)
-    return weight * target, target[:, None]
+def explained_share(residual: float, total: float) -> float:
+    """R² = 1 − residual / total, from sums of squares; NaN where the target does not vary."""
+    return float(1 - residual / total) if total > 0 else float("nan")
 
 
 Statistic = Callable[[np.ndarray], Mapping[str, float]]
@@ -122,15 +83,14 @@ def bootstrap(
     level: float = 0.95,
     centred: bool = False,
 ) -> dict[str, Estimate]:
-    """Percentile intervals of named statistics, from row weights that sum to n.
+    """Percentile bootstrap intervals of named statistics, computed from row weights that sum to n.
 
-    `statistic(weights)` is called with ones for the value itself, then with multinomial counts. Rows of one
-    group share a count, so that the interval does not take correlated rows for independent ones.
+    `statistic(weights)` is called with ones for the value itself, then with multinomial counts. Rows of one group share
+    a count, so that correlated rows are not treated as independent.
 
-    `centred` moves the draws so that their mean is the value. That is for statistics that are never negative or are
-    extremes (a norm, the largest eigenvalue): noise makes them larger, the draws have that noise twice, and their
-    percentiles may lie above the value itself. The interval then is of the value, which has the noise of one sample:
-    hold it against a null that has the same.
+    `centred` shifts the draws so that their mean is the value. Use it for statistics that noise can only increase (a
+    norm, the largest eigenvalue): the draws contain the noise twice, and their percentiles may exclude the value. The
+    shifted interval describes the value with the noise of one sample; compare it with a null that has the same noise.
 
     >>> x = np.arange(1000.0)
     >>> bootstrap(lambda w: {"mean": np.average(x, weights=w)}, 1000, np.random.default_rng(0))["mean"].value
@@ -139,11 +99,11 @@ def bootstrap(
     labels = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
     count = len(np.unique(labels))
     if len(labels) != n:
-        raise InputError(f"There are {n} rows to draw from, but {len(labels)} group labels.")
+        raise InputError(f"groups must have one label for each of the {n} rows, but there are {len(labels)}.")
     if count < 2:
         raise InputError(f"A confidence interval needs at least 2 groups of samples, but there is only {count}.")
     if replicates < 1:
-        raise InputError(f"A confidence interval needs at least 1 replicate, but {replicates} were asked for.")
+        raise InputError(f"replicates must be at least 1, but is {replicates}.")
     value = statistic(np.ones(n))
     draws: dict[str, list[float]] = {name: [] for name in value}
     for _ in range(replicates):
@@ -157,7 +117,7 @@ def bootstrap(
 
 
 def mean_ranks(x: np.ndarray) -> np.ndarray:
-    """Ranks from 1 on, those of equal numbers averaged; a NaN leaves none. (`scipy.stats` takes a second to load.)
+    """Ranks from 1, averaged over ties; all NaN if any value is NaN. (`scipy.stats.rankdata` is slow to import.)
 
     >>> mean_ranks(np.array([3.0, 1.0, 3.0]))
     array([2.5, 1. , 2.5])
@@ -169,18 +129,71 @@ def mean_ranks(x: np.ndarray) -> np.ndarray:
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> Estimate:
-    """Rank correlation with Fisher's interval in the form of Bonett and Wright; ties share their mean rank.
+    """Spearman's rank correlation with the interval of Bonett and Wright; ties have their mean rank.
 
     >>> spearman(np.arange(30.0), np.arange(30.0) ** 3).value
     1.0
     """
     n = len(x)
     if n < 2 or len(y) != n:
-        raise InputError(f"A rank correlation needs at least 2 pairs of numbers, but there are {n} and {len(y)}.")
+        raise InputError(f"A rank correlation needs at least 2 pairs of numbers, but x has {n} and y has {len(y)}.")
     ranks = np.stack([mean_ranks(x), mean_ranks(y)])
     value = float(np.corrcoef(ranks)[0, 1].round(12)) if np.ptp(ranks, axis=1).all() else float("nan")
     if n <= 3:
         return Estimate(value, -1.0, 1.0, n)
     centre = np.arctanh(np.clip(value, -1 + 1e-9, 1 - 1e-9))
-    reach = 1.96 * np.sqrt((1 + value**2 / 2) / (n - 3))
-    return Estimate(value, float(np.tanh(centre - reach)), float(np.tanh(centre + reach)), n)
+    margin = 1.96 * np.sqrt((1 + value**2 / 2) / (n - 3))
+    return Estimate(value, float(np.tanh(centre - margin)), float(np.tanh(centre + margin)), n)
+
+
+def success_rate(outcomes: np.ndarray) -> Estimate:
+    """Share of successes p = k/n with Wilson's 95% interval.
+
+        (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n),  z = 1.96
+
+    Reference: "Probable Inference, the Law of Succession, and Statistical Inference".
+
+    >>> success_rate(np.array([True] * 8 + [False] * 2)).low.__round__(3)
+    0.49
+    """
+    n = len(outcomes)
+    if n < 1:
+        raise InputError("A success rate needs at least one task, but there is none.")
+    share = float(np.mean(outcomes))
+    centre = share + Z**2 / (2 * n)
+    margin = Z * math.sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
+    low = (centre - margin) / (1 + Z**2 / n)
+    high = (centre + margin) / (1 + Z**2 / n)
+    return Estimate(share, max(0.0, low), min(1.0, high), n)
+
+
+def paired_difference(first: np.ndarray, second: np.ndarray) -> Estimate:
+    """Success rate of `first` minus that of `second` on the same tasks, with Newcombe's 95% interval (method 10).
+
+    The Wilson intervals of both rates are joined with the correlation φ of their outcomes. Tasks that are hard for both
+    make φ positive and the interval narrower. Reference: "Improved Confidence Intervals for the Difference between
+    Binomial Proportions Based on Paired Data".
+    """
+    if len(first) != len(second):
+        raise InputError(f"Paired outcomes need one of each per task, but there are {len(first)} and {len(second)}.")
+    one = success_rate(first)
+    other = success_rate(second)
+    value = one.value - other.value
+    phi = _outcome_correlation(np.asarray(first, bool), np.asarray(second, bool))
+    down, up = one.value - one.low, other.high - other.value
+    low = value - math.sqrt(max(0.0, down**2 - 2 * phi * down * up + up**2))
+    up_one, down_other = one.high - one.value, other.value - other.low
+    high = value + math.sqrt(max(0.0, up_one**2 - 2 * phi * up_one * down_other + down_other**2))
+    return Estimate(value, low, high, one.n)
+
+
+def _outcome_correlation(first: np.ndarray, second: np.ndarray) -> float:
+    """φ of the 2 × 2 table, with Newcombe's continuity correction where it is positive."""
+    n = len(first)
+    both, neither = int((first & second).sum()), int((~first & ~second).sum())
+    only_first, only_second = int((first & ~second).sum()), int((~first & second).sum())
+    sides = (both + only_first) * (only_second + neither) * (both + only_second) * (only_first + neither)
+    if sides == 0:
+        return 0.0
+    product = both * neither - only_first * only_second
+    return (max(product - n / 2, 0) if product > 0 else product) / math.sqrt(sides)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from jepatlas.core.moments import batch_covariance
 from jepatlas.core.records import Loss
-from jepatlas.core.stats import batch_covariance
 from jepatlas.objectives.lejepa import invariance
 from jepatlas.objectives.objective_configs import CovarianceConfig
 from jepatlas.objectives.pairwise import PairObjective

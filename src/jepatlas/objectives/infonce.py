@@ -23,8 +23,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jepatlas.core.distributed import gather_rows
+from jepatlas.core.moments import batch_covariance
 from jepatlas.core.records import Loss
-from jepatlas.core.stats import batch_covariance
 from jepatlas.objectives.objective_configs import InfoNCEConfig
 from jepatlas.objectives.pairwise import PairObjective
 from jepatlas.objectives.whitening import whiten

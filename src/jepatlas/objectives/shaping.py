@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from jepatlas.core.distributed import gather_rows
+from jepatlas.core.moments import batch_covariance
+from jepatlas.core.normality import epps_pulley
 from jepatlas.core.seeding import torch_generator
-from jepatlas.core.stats import batch_covariance, epps_pulley
 from jepatlas.objectives.infonce import contrast, gaussian_similarity
 from jepatlas.objectives.objective_configs import SIGRegConfig
 from jepatlas.objectives.sigreg import draw_slices

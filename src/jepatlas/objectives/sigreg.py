@@ -14,8 +14,8 @@ import torch
 from torch import Generator, Tensor
 
 from jepatlas.core.distributed import mean_over_processes
+from jepatlas.core.normality import epps_pulley, epps_pulley_null
 from jepatlas.core.seeding import torch_generator
-from jepatlas.core.stats import epps_pulley, epps_pulley_null
 from jepatlas.objectives.objective_configs import Design, SIGRegConfig
 
 __all__ = ["SIGReg", "draw_slices", "sigreg"]

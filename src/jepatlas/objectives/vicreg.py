@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from jepatlas.core.moments import batch_covariance
 from jepatlas.core.records import Loss
-from jepatlas.core.stats import batch_covariance
 from jepatlas.objectives.objective_configs import VICRegConfig
 from jepatlas.objectives.pairwise import PairObjective
 

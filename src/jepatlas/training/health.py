@@ -11,8 +11,8 @@ from torch import Tensor
 from jepatlas.core.contracts import Batches
 from jepatlas.core.distributed import rank
 from jepatlas.core.errors import InputError
+from jepatlas.core.moments import Moments
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.core.stats import Moments
 from jepatlas.training.data_parallel import gather_values
 
 __all__ = ["HealthCheck", "check_batches_finite"]

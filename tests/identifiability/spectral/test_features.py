@@ -8,7 +8,7 @@ import torch
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.stats import Moments
+from jepatlas.core.moments import Moments
 from jepatlas.identifiability.spectral.features import (
     Features,
     normal_quantiles,

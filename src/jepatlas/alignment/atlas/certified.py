@@ -26,7 +26,7 @@ from jepatlas.alignment.atlas.certified_limit import (
     predicted_limit,
     squares,
 )
-from jepatlas.core.linear import hold_out, least_squares, procrustes, whitener
+from jepatlas.core.linear import distance_from_identity, hold_out, least_squares, procrustes, whitener
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import bootstrap
@@ -140,7 +140,7 @@ def _orthogonality_verdict(
         def statistic(weights: np.ndarray) -> dict[str, float]:
             joint = np.cov(both, aweights=weights, bias=True)
             gram = one.T @ joint[d:, :d] @ np.linalg.pinv(joint[:d, :d])
-            return {"o": float(np.linalg.norm((gram + gram.T) / 2 - np.eye(d)) / np.sqrt(d))}
+            return {"o": distance_from_identity((gram + gram.T) / 2)}
 
         found = bootstrap(statistic, len(score), rng, groups=held, replicates=replicates)["o"]
         advice = (

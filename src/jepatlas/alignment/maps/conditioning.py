@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jepatlas.alignment.maps.map_verdicts import map_verdicts
+from jepatlas.core.linear import distance_from_identity
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.linear_moments import live_directions
 from jepatlas.core.pair_moments import PairMoments
@@ -130,8 +131,8 @@ def _effective_rank(sigma: np.ndarray) -> float:
 
 
 def _orthogonality(sigma: np.ndarray) -> float:
-    """‖WᵀW − I‖_F / ‖I‖_F of the narrower side: WWᵀ, where the target is the narrower one."""
-    return float(np.linalg.norm(np.square(sigma) - 1) / np.sqrt(len(sigma)))
+    """‖WᵀW − I‖_F / ‖I‖_F from the singular values of W; of WWᵀ if the target is narrower."""
+    return distance_from_identity(np.diag(np.square(sigma)))
 
 
 def _whitened(raw: np.ndarray, moments: PairMoments) -> np.ndarray:

@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy.spatial.distance
-from scipy.special import stdtrit
 
 from jepatlas.alignment.paired import Progress, centred, check_pairs, scaled
 from jepatlas.alignment.similarity.rank_buckets import RankBuckets, ranked_product
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate
-from jepatlas.core.stats import spearman
+from jepatlas.core.stats import spearman, student_margin
 
 __all__ = ["dsc", "dsc_in_tiles", "dsc_sampled"]
 
@@ -82,7 +81,7 @@ def dsc_sampled(a: np.ndarray, b: np.ndarray, pairs: int, rng: np.random.Generat
     distances = [_between(x, one, other) for x in (a, b)]
     value = spearman(*distances).value
     parts = [spearman(x, y).value for x, y in zip(*(np.array_split(d, BATCHES) for d in distances), strict=True)]
-    reach = stdtrit(BATCHES - 1, 0.975) * np.std(parts, ddof=1) / np.sqrt(BATCHES)
+    reach = student_margin(np.array(parts))
     low, high = np.clip([value - reach, value + reach], -1, 1)
     return Estimate(value, float(low), float(high), pairs)
 

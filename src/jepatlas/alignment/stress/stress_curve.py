@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.core.records import Direction, Estimate
+from jepatlas.core.stats import student_margin
 
 __all__ = ["MEASURES", "Score", "Scores", "StressCurve", "StressMeasure", "StressPoint"]
 
@@ -99,9 +99,7 @@ def _margin(values: np.ndarray) -> float:
     """Half the width of Student's 95% interval of the mean."""
     if not np.isfinite(values).all():  # a singular map has κ = ∞
         return np.nan
-    if len(values) < 2:
-        return np.inf
-    return stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values))
+    return student_margin(values)
 
 
 @dataclass(frozen=True)

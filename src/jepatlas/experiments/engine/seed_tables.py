@@ -9,6 +9,7 @@ import numpy as np
 import scipy  # its parts are loaded on first use
 
 from jepatlas.core.records import Estimate
+from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Result
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
     "plain",
     "select",
     "spread",
-    "student",
 ]
 
 
@@ -102,7 +102,7 @@ def mean_and_interval(results: Sequence[Result], name: str, among: int = 1) -> E
     The interval ignores the range of the statistic, so limits of R² may exceed 1. With fewer than two runs the limits
     are infinite.
     """
-    return student(_values(results, name), among)
+    return mean_interval(_values(results, name), comparisons=among)
 
 
 def mean_and_interval_with_groups(results: Sequence[Result], name: str, among: int = 1) -> Estimate:
@@ -126,18 +126,9 @@ def mean_and_interval_with_groups(results: Sequence[Result], name: str, among: i
 
 def geometric_mean_and_interval(results: Sequence[Result], name: str, among: int = 1) -> Estimate:
     """Geometric mean over runs of a positive factor, with the interval of the mean logarithm."""
-    found = student(np.log(_values(results, name)), among)
+    found = mean_interval(np.log(_values(results, name)), comparisons=among)
     value, low, high = np.exp([found.value, found.low, found.high]).tolist()
     return Estimate(value, low, high, found.n)
-
-
-def student(values: np.ndarray, among: int = 1) -> Estimate:
-    """Mean with Student's 95% interval, Bonferroni-corrected for one `among` several estimates."""
-    if len(values) < 2:
-        return Estimate(float(values.mean()) if len(values) else np.nan, -np.inf, np.inf, len(values))
-    mean = float(values.mean())
-    margin = float(scipy.stats.t.ppf(1 - 0.025 / among, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return Estimate(mean, mean - margin, mean + margin, len(values))
 
 
 def _values(results: Sequence[Result], name: str, stopped: float = np.nan) -> np.ndarray:

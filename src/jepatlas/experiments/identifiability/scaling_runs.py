@@ -17,6 +17,7 @@ import torch
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import derive, torch_generator
+from jepatlas.core.stats import standard_error
 from jepatlas.experiments.engine.experiment import Scale, Trial, as_verdicts
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
 from jepatlas.nn import CouplingConfig, MLPConfig
@@ -178,7 +179,7 @@ def _loss(recipe: Recipe, objective: PairObjective) -> Estimate:
     batches = build_batches(replace(recipe, seed=derive(recipe.seed, "loss")))
     with torch.no_grad():
         values = np.array([float(objective(batches(step), step).total) for step in range(LOSS_BATCHES)])
-    reach = 2 * float(values.std(ddof=1)) / LOSS_BATCHES**0.5
+    reach = 2 * standard_error(values)
     return Estimate(float(values.mean()), float(values.mean()) - reach, float(values.mean()) + reach, LOSS_BATCHES)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.core.config import from_plain, to_plain
-from jepatlas.core.linear import procrustes
+from jepatlas.core.linear import distance_from_identity, procrustes
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
@@ -130,7 +130,7 @@ def _slope_error(see: See, turn: np.ndarray, reach: float = 0.01) -> float:
     """‖QᵀJ − I‖_F / ‖I‖_F of the slope J of z → h at the origin: R² is a mean, feedback to one point lives on it."""
     ends = reach * np.eye(turn.shape[1])
     slope = (see(ends) - see(-ends)).T / (2 * reach)
-    return float(np.linalg.norm(turn.T @ slope - np.eye(len(ends))) / np.sqrt(len(ends)))
+    return distance_from_identity(turn.T @ slope)
 
 
 def _ratio(paid: np.ndarray, best: np.ndarray, rng: np.random.Generator) -> Estimate:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.core.proportions import paired_difference, success_rate
 from jepatlas.core.records import Estimate
+from jepatlas.core.stats import paired_difference, success_rate
 from jepatlas.experiments.engine.experiment import Result, as_verdicts
 
 __all__ = ["by_seed", "difference", "outcomes", "points", "share", "told"]

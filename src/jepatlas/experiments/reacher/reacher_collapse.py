@@ -14,8 +14,8 @@ from typing import Any, get_args
 
 import numpy as np
 
-from jepatlas.core.proportions import paired_difference, success_rate
 from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import paired_difference, success_rate
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, select
 from jepatlas.experiments.reacher.reacher_agents import reacher_recipe

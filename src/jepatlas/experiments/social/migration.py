@@ -14,8 +14,9 @@ import numpy as np
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.records import Verdict
+from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_range, student
+from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_range
 from jepatlas.experiments.social.by_scene import by_scene
 from jepatlas.experiments.social.race import (
     LEAST,
@@ -135,7 +136,7 @@ def _cheaper_than(results: Sequence[Result], other: str, among: int) -> bool | N
     if collapsed(results, "migration") or collapsed(results, other):
         return None
     ratios = np.array([r.value("migration_flops") / r.value(f"{other}_flops") for r in results])
-    found = student(np.log(ratios[np.isfinite(ratios)]), among)
+    found = mean_interval(np.log(ratios[np.isfinite(ratios)]), comparisons=among)
     return True if found.high < 0 else False if found.low > 0 else None
 
 

@@ -10,14 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import (
-    grouped,
-    mean_and_interval_with_groups,
-    mean_and_range,
-    spread,
-    student,
-)
+from jepatlas.experiments.engine.seed_tables import grouped, mean_and_interval_with_groups, mean_and_range, spread
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.charts import CONTROLS, NAMES
 from jepatlas.experiments.social.collapse import ENOUGH, collapsed_at, unheard
@@ -68,7 +63,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
     flat = [name for name, runs in kinds.items() if collapsed_at(runs)]
     rivals = len(kinds) - (OURS in kinds)
     ahead = {
-        name: student(gaps(kinds.get(OURS, []), runs, "r2"), among=rivals)
+        name: mean_interval(gaps(kinds.get(OURS, []), runs, "r2"), comparisons=rivals)
         for name, runs in kinds.items()
         if name != OURS
     }

@@ -18,8 +18,9 @@ from jepatlas.alignment.maps import RidgeMap
 from jepatlas.core.linear import subsample
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, student
+from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range
 from jepatlas.experiments.social.agents import agents
 from jepatlas.experiments.social.charts import Met
 from jepatlas.experiments.social.collapse import collapsed_at, in_part
@@ -114,7 +115,7 @@ def judge(pairs: Sequence[Result]) -> Prediction:
     )
     numbers = len(PARTS) + 1
     steadier = {
-        title: student(gaps(_all(others), _all(ours), f"log_unrest_{parts}"), among=numbers)
+        title: mean_interval(gaps(_all(others), _all(ours), f"log_unrest_{parts}"), comparisons=numbers)
         for parts, title in PARTS.items()
     }
     sides = ([_values(runs, "r2") for runs in side.values()] for side in (others, ours))

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Result
-from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_interval, student
+from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_interval
 from jepatlas.experiments.social.collapse import ENOUGH, unheard
 from jepatlas.workflows.vision import Cost, first_to
 
@@ -145,7 +146,7 @@ def final_gain(results: Sequence[Result], name: str, other: str) -> Verdict:
     """How much more a probe reads in the end after one way than after another, from the same weights and batches: by
     paired differences over all seeds, also where nothing was reached sooner. It informs, and decides no claim."""
     apart = np.array([r.value(f"{name}_final") - r.value(f"{other}_final") for r in results])
-    found = student(apart[np.isfinite(apart)])
+    found = mean_interval(apart[np.isfinite(apart)])
     return Verdict.judge(
         f"{name}_over_{other}", found, direction="higher", good="Accuracy at the end, above that of the other way."
     )

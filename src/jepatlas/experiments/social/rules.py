@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from jepatlas.core.records import Estimate
+from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Outcome, Result
-from jepatlas.experiments.engine.seed_tables import student
 
 __all__ = ["MEASURES", "WAYS", "both_ways", "estimated", "gap", "gaps", "least_of", "settled"]
 
@@ -40,12 +40,12 @@ def _by_seed(runs: Sequence[Result], key: str) -> dict[int, float]:
 
 def estimated(differences: Mapping[str, np.ndarray]) -> dict[str, Estimate]:
     """The means of several differences over seeds, with intervals that hold for all of them at once."""
-    return {name: student(values, among=len(differences)) for name, values in differences.items()}
+    return {name: mean_interval(values, comparisons=len(differences)) for name, values in differences.items()}
 
 
 def gap(better: Sequence[Result], worse: Sequence[Result], measure: str, among: int) -> Estimate:
     """By how much a measure is better in the mean over seeds, whichever way it is taken."""
-    return both_ways([student(gaps(better, worse, way), among) for way in WAYS[measure]])
+    return both_ways([mean_interval(gaps(better, worse, way), comparisons=among) for way in WAYS[measure]])
 
 
 def both_ways(found: Sequence[Estimate]) -> Estimate:

@@ -9,8 +9,9 @@ import numpy as np
 from jepatlas.alignment.controls import pca_control
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Result
-from jepatlas.experiments.engine.seed_tables import grouped, student
+from jepatlas.experiments.engine.seed_tables import grouped
 from jepatlas.experiments.social.charts import Met
 from jepatlas.experiments.social.measures import translate
 
@@ -50,7 +51,7 @@ def steeper(pairs: Sequence[Result], among: int = 1) -> Estimate:
 
 def _known(values: Sequence[float], among: int) -> Estimate:
     found = np.array(values)
-    return student(found[np.isfinite(found)], among)
+    return mean_interval(found[np.isfinite(found)], comparisons=among)
 
 
 def width_verdict(name: str, found: Estimate) -> Verdict:

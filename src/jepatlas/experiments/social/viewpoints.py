@@ -12,8 +12,9 @@ from dataclasses import replace
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_interval, select, student
+from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_interval, select
 from jepatlas.experiments.social.agents import PLANS, agents
 from jepatlas.experiments.social.collapse import collapsed_at, named
 from jepatlas.experiments.social.measures import EFFORT, measured
@@ -152,7 +153,7 @@ def gap(
 ) -> Estimate:
     """How far a number is above that of others, at the same seeds."""
     one, other = (select(pairs, policy=policy, look=look) for policy, look in (ours, theirs))
-    return student(gaps(one, other, name), among=among)
+    return mean_interval(gaps(one, other, name), comparisons=among)
 
 
 def _gaps(pairs: Sequence[Result], policy: str) -> str:

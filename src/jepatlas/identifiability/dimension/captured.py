@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jepatlas.core.linear import Split
+from jepatlas.core.linear import Split, orthogonality_error
 from jepatlas.core.records import Estimate
 from jepatlas.identifiability.checks import check_matrices
 from jepatlas.identifiability.dimension.state_directions import StateDirections, r2_of_columns
@@ -108,15 +108,9 @@ class _Measures:
             "folded": nonlinear - held,
             "superposed": nonlinear - self.h.shape[1],
             "participation": _participation(np.maximum(shares["coordinate"], 0)),
-            "projection": _projection(self.response, response),
+            "projection": orthogonality_error(self.response.T, response.T),
         }
 
 
 def _participation(shares: np.ndarray) -> float:
     return float(shares.sum() ** 2 / max(np.square(shares).sum(), np.finfo(float).tiny))
-
-
-def _projection(one: np.ndarray, other: np.ndarray) -> float:
-    """‖AAᵀ − I‖_F/√m from two independent estimates of A, whose noise does not add up."""
-    product, eye = one @ other.T, np.eye(len(one))
-    return float(np.linalg.norm((product + product.T) / 2 - eye) / np.sqrt(len(one)))

@@ -18,7 +18,7 @@ import torch
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.stats import Moments
+from jepatlas.core.moments import Moments
 
 __all__ = ["Features", "normal_quantiles", "principal_whitener", "random_frequencies"]
 

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from jepatlas.core.errors import InputError
-from jepatlas.core.stats import Moments
+from jepatlas.core.moments import Moments
 from jepatlas.identifiability.spectral.features import Features, principal_whitener
 from jepatlas.identifiability.spectral.pair_chunks import PairArrays, PairChunks
 from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder

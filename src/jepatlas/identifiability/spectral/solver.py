@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.moments import Moments
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.core.stats import Moments
 from jepatlas.identifiability.spectral.features import normal_quantiles, principal_whitener, random_frequencies
 from jepatlas.identifiability.spectral.pair_chunks import PairChunks, Places
 from jepatlas.identifiability.spectral.selection import SCORE, Candidate, Family, Kernel, best, candidates, moments_of

@@ -13,7 +13,7 @@ import scipy.linalg
 
 from jepatlas.core.linear import Split, least_squares, whitener
 from jepatlas.core.records import Estimate
-from jepatlas.core.stats import bootstrap
+from jepatlas.core.stats import bootstrap, explained_share
 from jepatlas.identifiability.checks import as_arrays, check_matrices, check_same_shape, rates
 from jepatlas.identifiability.covariance import WeightedCovariance
 
@@ -66,7 +66,7 @@ class _HeldOut:
     def __call__(self, weights: np.ndarray) -> dict[str, float]:
         joint, d = self.covariance(weights), len(self.directions)
         total = np.trace(joint[d:, d:])
-        explained = 1 - float(weights @ self.miss / weights.sum() / total) if total > 0 else float("nan")
+        explained = explained_share(weights @ self.miss / weights.sum(), total)
         found = {f"eigenvalue_{k}": value for k, value in enumerate(_correlations(joint, self.directions), 1)}
         return {"r2": explained} | found
 

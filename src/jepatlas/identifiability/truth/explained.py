@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jepatlas.core.records import Verdict
+from jepatlas.core.stats import explained_share
 from jepatlas.identifiability.truth.halves import Halves
 from jepatlas.identifiability.truth.regressions import fit_families
 from jepatlas.identifiability.truth.unmixing import unmix
@@ -78,8 +79,7 @@ def nonlinear_r2(explained: Explained, rng: np.random.Generator, replicates: int
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
         around = np.square(z - weights @ z / weights.sum()).sum(1)
-        total = float(weights @ around)
-        return {"r2_nonlinear": 1 - float(weights @ left) / total if total > 0 else float("nan")}
+        return {"r2_nonlinear": explained_share(weights @ left, weights @ around)}
 
     return Verdict.judge(
         "r2_nonlinear",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from jepatlas.core.linear import Split, least_squares, procrustes
+from jepatlas.core.linear import Split, least_squares, orthogonality_error, procrustes, symmetric_product
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate
-from jepatlas.core.stats import bootstrap
+from jepatlas.core.stats import bootstrap, explained_share
 from jepatlas.identifiability.checks import as_arrays, check_matrices, check_split
 from jepatlas.identifiability.covariance import WeightedCovariance
 from jepatlas.identifiability.truth.mcc import Matching, correlations
@@ -75,11 +75,11 @@ class _Statistic:
     def __call__(self, weights: np.ndarray) -> dict[str, float]:
         joint, n = self.covariance(weights), self.n
         missed = dict(zip(self.misses, weights @ self.residuals / weights.sum(), strict=True))
-        r2 = _explained(missed["z"], joint[:n, :n])
+        r2 = explained_share(missed["z"], np.trace(joint[:n, :n]))
         return {
             "r2": r2,
             "r2_adjusted": adjusted(r2, self.rows, self.predictors),
-            "r2_inverse": _explained(missed["h"], joint[n:, n:]),
+            "r2_inverse": explained_share(missed["h"], np.trace(joint[n:, n:])),
             "mcc": self.matching(joint),
             "mcc_linear": _mapped_correlation(joint, self.decode.weight),
             **{name: float(missed[name]) for name in self.forms},
@@ -100,8 +100,8 @@ class _Turn:
         raw = response(joint, self.n)
         white = (self.h_root @ one @ self.z_root for one in (self.raw, raw))
         return {
-            "orthogonality": _orthogonality(*white),
-            "orthogonality_raw": _orthogonality(self.raw, raw),
+            "orthogonality": orthogonality_error(*white),
+            "orthogonality_raw": orthogonality_error(self.raw, raw),
             "stretch": _stretch(self.raw @ self.units, raw @ self.units),
         }
 
@@ -130,21 +130,9 @@ def adjusted(r2: float, rows: int, predictors: int) -> float:
     return 1 - (1 - r2) * rows * (rows - predictors - 2) / ((rows + 1) * (rows - 2))
 
 
-def _gram(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """WᵀW from two independent estimates of W."""
-    product = one.T @ other
-    return (product + product.T) / 2
-
-
-def _orthogonality(one: np.ndarray, other: np.ndarray) -> float:
-    """‖WᵀW − I‖_F / ‖I‖_F."""
-    eye = np.eye(one.shape[1])
-    return float(np.linalg.norm(_gram(one, other) - eye) / np.linalg.norm(eye))
-
-
 def _stretch(one: np.ndarray, other: np.ndarray) -> float:
     """max |λ/λ̄ − 1|; NaN where there is no map. Of unrelated halves some λ are negative: their size counts for λ̄."""
-    values = np.linalg.eigvalsh(_gram(one, other))
+    values = np.linalg.eigvalsh(symmetric_product(one, other))
     mean = np.abs(values).mean() if len(values) else 0.0
     return float(np.abs(values / mean - 1).max()) if mean > 0 else float("nan")
 
@@ -160,12 +148,6 @@ def _misfit(h: np.ndarray, z: np.ndarray, split: Split) -> np.ndarray:
     """‖h − Qz‖² of each held-out row."""
     turn = procrustes(z[split.fit], h[split.fit])
     return _squares(h[split.score] - turn.apply(z[split.score]))
-
-
-def _explained(residual: float, covariance: np.ndarray) -> float:
-    """R², pooled over dimensions; NaN where there was nothing to explain."""
-    total = np.trace(covariance)
-    return float(1 - residual / total) if total > 0 else float("nan")
 
 
 def _squares(rows: np.ndarray) -> np.ndarray:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from jepatlas.core.normality import epps_pulley_null
 from jepatlas.core.records import Crops, Loss
-from jepatlas.core.stats import epps_pulley_null
 from jepatlas.objectives.objective_configs import SIGRegShaping
 from jepatlas.objectives.vision.multicrop import embed_all
 from jepatlas.objectives.vision.parts import CropObjective, VisionParts

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.core.linear import subsample
 from jepatlas.energy.audit import Audit
 
 __all__ = ["audit_figures", "choose_goal", "grid_of", "landscape"]
@@ -73,8 +74,7 @@ def _calibration(found: Audit, name: str) -> dict[str, Any]:
 
 def _thin(values: np.ndarray, most: int = 200) -> np.ndarray:
     """At most so many points of a long curve, with both ends."""
-    keep = np.unique(np.linspace(0, len(values) - 1, most).round().astype(int))
-    return values[keep]
+    return subsample(values, most)
 
 
 def choose_goal(energies: np.ndarray) -> int:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from jepatlas.core.linear import subsample
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import rows_of_episodes
 from jepatlas.planning import nearest_rows
@@ -47,7 +48,7 @@ def driven_films(
     known = _all_over(world, agent, seed) if agent is not None and count else None
     for number in _telling(drive.reached, count):
         steps = int(drive.steps[number])
-        times = np.linspace(0, steps, min(steps + 1, MOST)).round().astype(int)
+        times = subsample(np.arange(steps + 1), MOST)
         driven = arrays[f"driven-{number}"] = world.observe(drive.states[number, times])
         if agent is not None and known is not None:
             h = _foreseen(agent, driven[:1], drive.actions[number, :steps])[times // agent.stride]

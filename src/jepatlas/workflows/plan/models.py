@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.linear import subsample
 from jepatlas.data import EpisodeFile, RandomPolicy, stack_history
 from jepatlas.recipes import (
     AnyActionWorld,
@@ -111,7 +112,7 @@ def latent_episodes(model: TrainedModel, *, held: bool = True, most: int | None 
     starts = np.concatenate([int(offsets[i]) + np.arange(int(lengths[i]) - stride) for i in chosen])
     episode = np.repeat(chosen, counts)
     if most is not None and len(starts) > most:
-        kept = np.linspace(0, len(starts) - 1, most).round().astype(int)
+        kept = subsample(np.arange(len(starts)), most)
         starts, episode = starts[kept], episode[kept]
     rows, place = np.unique(np.stack([starts, starts + stride]), return_inverse=True)
     h = model.encode_rows(rows).double().numpy()[place.reshape(2, -1)]

@@ -16,10 +16,9 @@ import numpy as np
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import r2
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.proportions import paired_difference
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.core.stats import bootstrap
+from jepatlas.core.stats import bootstrap, paired_difference
 from jepatlas.recipes import AnyActionWorld
 from jepatlas.workflows.align import MapKind, fit_map
 from jepatlas.workflows.plan.agents import agent_of, ported

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.core.proportions import paired_difference, success_rate
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.core.stats import bootstrap
+from jepatlas.core.stats import bootstrap, paired_difference, success_rate
 from jepatlas.data import RandomPolicy
 from jepatlas.workflows.plan.agents import PlanningAgent
 from jepatlas.workflows.plan.driving import Drive

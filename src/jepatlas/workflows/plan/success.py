@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.core.proportions import success_rate
+from jepatlas.core.stats import success_rate
 from jepatlas.workflows.plan.driving import Drive
 from jepatlas.worlds import ActionWorld, FlatWorld
 

@@ -6,10 +6,10 @@ Where there are fewer than two, latents say next to nothing of an image: they co
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import stdtrit
 
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import student_quantile
 
 __all__ = ["ENOUGH", "collapse_verdict", "effective_directions"]
 
@@ -49,7 +49,7 @@ def _jackknifed(h_bd: np.ndarray, groups: np.ndarray | None) -> tuple[Estimate, 
     value, margin = effective_directions(h_bd), np.inf
     if len(left_out) > 1:
         spread = np.sqrt((len(left_out) - 1) * np.var(left_out))
-        margin = float(stdtrit(len(left_out) - 1, 0.975) * spread)
+        margin = float(student_quantile(len(left_out) - 1) * spread)
     low, high = max(value - margin, min(value, 1.0)), min(value + margin, float(h_bd.shape[1]))
     return Estimate(value, low, max(high, value), len(h_bd)), units
 
