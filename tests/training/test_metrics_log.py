@@ -137,8 +137,8 @@ def test_wandb_without_a_login_is_no_traceback(tmp_path: Path):
     process = command(*words, env=env | {"WANDB_API_KEY": "too short"}, cwd=tmp_path)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 2
-    assert "Weights & Biases: WANDB_API_KEY invalid" in err
-    assert "set WANDB_MODE=offline" in err
+    assert "WANDB_API_KEY" in err
+    assert "WANDB_MODE=offline" in err
     assert "Traceback" not in err
 
 

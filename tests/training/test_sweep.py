@@ -156,7 +156,7 @@ def test_a_scheduler_that_does_not_answer(tmp_path: Path, capsys: pytest.Capture
     for address in ("what://x", "127.0.0.1:1"):
         assert call("sweep", *WORDS, "--steps", "3", "--dask", address, "--out", tmp_path / "sweep") == 2
         err = capsys.readouterr().err
-        assert f"No dask scheduler answers at {address}" in err
+        assert address in err
         assert "Traceback" not in err
 
 
