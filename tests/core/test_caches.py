@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from jepatlas.core.caches import cache_folder
+from jepatlas.core.files import cache_folder
 
 
 def test_the_cache_lies_where_the_user_says_or_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

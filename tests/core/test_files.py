@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 
 from jepatlas.core import files
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import read_json, sha256, write_bytes, write_folder, write_json, write_text
+from jepatlas.core.files import read_json, write_bytes, write_folder, write_json, write_text
+from jepatlas.core.sealing import sha256_of_file
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -296,4 +297,4 @@ def test_sha256_is_that_of_coreutils(tmp_path: Path):
     path = tmp_path / "data"
     path.write_bytes(os.urandom(100_000))
     told = subprocess.run(["sha256sum", str(path)], capture_output=True, text=True, check=True).stdout
-    assert told.split()[0] == sha256(path)
+    assert told.split()[0] == sha256_of_file(path)

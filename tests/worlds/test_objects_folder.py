@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jepatlas.core.caches import cache_folder
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import read_json
+from jepatlas.core.files import cache_folder, read_json
 from jepatlas.data.images import MultiViewTable
 from jepatlas.worlds.objects import RenderedObjects, render
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 from rich.console import Console
 
-from jepatlas.core.caches import cache_folder
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.errors import InputError
+from jepatlas.core.files import cache_folder
 from jepatlas.worlds.reacher import OrnsteinUhlenbeckMotion, Reacher, SACMotion, ScriptedMotion, fingertip
 from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT, draw_targets, joint_angles
 from jepatlas.worlds.reacher.sac import act

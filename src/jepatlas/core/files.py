@@ -6,7 +6,6 @@ A crash, a kill or a full disk at any moment leaves the previous version in plac
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import json
 import math
 import os
@@ -23,7 +22,7 @@ from safetensors import SafetensorError
 
 from jepatlas.core.errors import InputError
 
-__all__ = ["finite", "read_json", "sha256", "write_bytes", "write_folder", "write_json", "write_text"]
+__all__ = ["cache_folder", "finite", "read_json", "write_bytes", "write_folder", "write_json", "write_text"]
 
 SYNCS = 16  # files of a folder that are brought to the disk at a time
 
@@ -119,9 +118,11 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def sha256(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def cache_folder() -> Path:
+    """$XDG_CACHE_HOME/jepatlas, or ~/.cache/jepatlas. A relative $XDG_CACHE_HOME is ignored."""
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    base = given if given.is_absolute() else Path.home() / ".cache"
+    return base / "jepatlas"
 
 
 def write_json(path: Path, value: Any) -> None:

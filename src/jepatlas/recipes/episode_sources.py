@@ -8,8 +8,8 @@ from typing import Any, ClassVar, TypeVar
 
 from jepatlas.core.config import choices, from_plain
 from jepatlas.core.errors import InputError
+from jepatlas.core.sealing import check_unchanged, seal_file
 from jepatlas.data import EpisodeFile, RandomPolicy
-from jepatlas.recipes.sealed_files import refuse_changed, seal
 from jepatlas.worlds import (
     LinearQuadratic,
     Maze,
@@ -73,11 +73,11 @@ class EpisodeSource:
     """What it must hash to; set when a run begins, so that a run that goes on learns from the same episodes."""
 
     def sealed(self) -> EpisodeSource:
-        path, sha256 = seal(self.path)
+        path, sha256 = seal_file(self.path)
         return replace(self, path=path, sha256=sha256)
 
     def open(self) -> EpisodeFile:
-        return EpisodeFile(refuse_changed(self.path, self.sha256))
+        return EpisodeFile(check_unchanged(self.path, self.sha256))
 
     def seen(self, file: EpisodeFile) -> str:
         """The column of a file that is seen."""

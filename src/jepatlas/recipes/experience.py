@@ -12,9 +12,9 @@ import torch
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Experience
+from jepatlas.core.sealing import check_unchanged, seal_file
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import experience_from_arrays
-from jepatlas.recipes.sealed_files import refuse_changed, seal
 from jepatlas.worlds import AnyMixing, CurrentWorld, GymTable, OneWayGrid
 
 __all__ = ["AnySource", "EnergyWorld", "Gathered", "StepFile", "WalkConfig", "gather", "mixed"]
@@ -35,10 +35,10 @@ class StepFile:
     """What it must hash to; set when a run begins, so that a run that goes on learns from the same steps."""
 
     def read(self) -> dict[str, np.ndarray]:
-        return read_arrays(refuse_changed(self.path, self.sha256))
+        return read_arrays(check_unchanged(self.path, self.sha256))
 
     def sealed(self) -> StepFile:
-        path, sha256 = seal(self.path)
+        path, sha256 = seal_file(self.path)
         return replace(self, path=path, sha256=sha256)
 
 

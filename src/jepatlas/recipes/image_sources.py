@@ -7,7 +7,6 @@ others: what it learned from would become what it is judged by.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from abc import ABC, abstractmethod
@@ -17,8 +16,8 @@ from typing import ClassVar, Literal, Self
 
 from jepatlas.core.config import check_literals
 from jepatlas.core.errors import InputError
+from jepatlas.core.sealing import MOVED, sha256_of_bytes
 from jepatlas.data.images import MultiViewTable, SmallNORB, ViewTable, read_imagenet, read_nuscenes
-from jepatlas.recipes.sealed_files import MOVED
 from jepatlas.worlds.objects import RenderedObjects, render
 
 __all__ = ["AnyImages", "ImageFolders", "ImageNet", "ImageTable", "NuScenes", "ObjectImages", "SmallNORBFiles"]
@@ -174,4 +173,4 @@ def _listing(table: ViewTable) -> str:
     columns = {
         name: table.columns[name].tolist() for name in ("state", "view", "group", "split") if name in table.columns
     }
-    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+    return sha256_of_bytes(json.dumps(columns).encode())

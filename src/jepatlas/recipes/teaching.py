@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 import tyro
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.sealing import seal_file
 from jepatlas.objectives.teaching import AnyTeaching, MigrationConfig, MutualConfig
-from jepatlas.recipes.sealed_files import seal
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.training import TrainingConfig
 
@@ -30,7 +30,7 @@ class TeacherFile:
     """What the file must hash to; set when a run begins."""
 
     def sealed(self) -> TeacherFile:
-        path, sha256 = seal(self.path)
+        path, sha256 = seal_file(self.path)
         return replace(self, path=path, sha256=sha256)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from jepatlas.core.arrays import check_finite, read_arrays
 from jepatlas.core.distributed import rank, world_size
 from jepatlas.core.errors import InputError
+from jepatlas.core.sealing import check_unchanged
 from jepatlas.core.seeding import forked_rng
 from jepatlas.data import Prefetched
 from jepatlas.data.images import CropPlan, ImageStream, PairedStream
 from jepatlas.objectives.teaching import MutualTeaching, Student
-from jepatlas.recipes.sealed_files import refuse_changed
 from jepatlas.recipes.teaching import MutualRecipe, TaughtRecipe
 from jepatlas.recipes.vision import VisionRecipe
 from jepatlas.recipes.vision_parts import SeenImages, build_vision, crop_stream, see
@@ -82,7 +82,7 @@ def _shared(agent: VisionRecipe, seen: SeenImages, rows: np.ndarray, pairs: int,
 
 def lessons_for(recipe: TaughtRecipe, seen: SeenImages) -> Lessons:
     """Of the teacher's latents those of states that the student learns from: what is held out stays so."""
-    path = str(refuse_changed(recipe.teacher.path, recipe.teacher.sha256))
+    path = str(check_unchanged(recipe.teacher.path, recipe.teacher.sha256))
     arrays = read_arrays(path)
     h, ids = _latents(path, arrays)
     place = {state: number for number, state in enumerate(ids)}

@@ -6,8 +6,6 @@ the recipe. It is renamed into place when complete, so an interruption or a full
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import read_json, sha256, write_folder, write_json
+from jepatlas.core.files import read_json, write_folder, write_json
+from jepatlas.core.sealing import sha256_of_file, sha256_of_json
 from jepatlas.nn.ema import ema_update
 
 __all__ = [
@@ -46,7 +45,7 @@ class Checkpoint:
 
 def fingerprint(recipe: Any) -> str:
     """Hash of a recipe as plain data. A checkpoint is loaded only with the recipe that produced it."""
-    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
+    return sha256_of_json(recipe)
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int) -> Path:
@@ -56,7 +55,7 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int
         with write_folder(path) as part:
             safetensors.torch.save_file(checkpoint.tensors, part / TENSORS)
             meta = {"format": 1, "step": checkpoint.step, "flat": checkpoint.flat, "recipe": recipe}
-            meta["sha256"] = {TENSORS: sha256(part / TENSORS)}
+            meta["sha256"] = {TENSORS: sha256_of_file(part / TENSORS)}
             write_json(part / META, meta | {"seal": fingerprint(meta)})
     except InputError as error:
         raise InputError(f"{error} Then resume with: jepatlas train --resume {quote(str(folder.parent))}") from error
@@ -90,7 +89,7 @@ def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
             "new run in another folder."
         )
     for name, expected in meta["sha256"].items():
-        if not (path / name).is_file() or sha256(path / name) != expected:
+        if not (path / name).is_file() or sha256_of_file(path / name) != expected:
             raise InputError(f"{path / name} is damaged: its hash differs from the recorded one. {remedy}")
     return Checkpoint(meta["step"], safetensors.torch.load_file(path / TENSORS), meta.get("flat", 0))
 

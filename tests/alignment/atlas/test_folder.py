@@ -14,13 +14,12 @@ import pytest
 import safetensors.numpy
 from gaussian_worlds import rotation
 
-from jepatlas.alignment.atlas import sealed_folder
 from jepatlas.alignment.atlas.atlas import Atlas
 from jepatlas.alignment.atlas.charts import Attachment, CertificateSummary, Chart, ChartLatents
 from jepatlas.alignment.atlas.folder import exchanged, load_atlas, save_atlas, size_table
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import sha256
 from jepatlas.core.records import Estimate
+from jepatlas.core.sealing import sha256_of_file, sha256_of_json
 
 BOUND = CertificateSummary(Estimate(0.125, 0.1, float("inf"), 500), identified=True, whitened=True)
 
@@ -82,7 +81,7 @@ def test_every_file_is_named_with_its_size_and_hash(saved: Path):
     found = {p.relative_to(saved).as_posix() for p in saved.rglob("*") if p.is_file()} - {"atlas.json"}
     assert meta["files"].keys() == found
     for name, entry in meta["files"].items():
-        assert entry == {"bytes": (saved / name).stat().st_size, "sha256": sha256(saved / name)}
+        assert entry == {"bytes": (saved / name).stat().st_size, "sha256": sha256_of_file(saved / name)}
     assert meta["format"] == "jepatlas.atlas" and meta["version"] == 1
     assert meta["charts"][0]["certificate"]["bound"]["high"] == "inf"
 
@@ -93,11 +92,11 @@ def test_a_folder_can_be_moved(saved: Path, tmp_path: Path):
 
 
 def test_a_newcomer_leaves_the_other_files_as_they_are(saved: Path):
-    before = {p: sha256(p) for p in saved.rglob("*") if p.is_file() and p.name != "atlas.json"}
+    before = {p: sha256_of_file(p) for p in saved.rglob("*") if p.is_file() and p.name != "atlas.json"}
     atlas = load_atlas(saved)
     z = np.random.default_rng(0).standard_normal((40, 3))
     save_atlas(atlas.add(ChartLatents("cem", z @ rotation(3), np.arange(40) - 7)), saved)
-    assert {p: sha256(p) for p in before} == before
+    assert {p: sha256_of_file(p) for p in before} == before
     assert load_atlas(saved).names == ["ada", "ben", "cem"]
 
 
@@ -120,7 +119,7 @@ def reseal(folder: Path, change) -> None:
     meta = json.loads((folder / "atlas.json").read_text())
     meta.pop("seal")
     change(meta)
-    (folder / "atlas.json").write_text(json.dumps(meta | {"seal": sealed_folder._seal(meta)}))
+    (folder / "atlas.json").write_text(json.dumps(meta | {"seal": sha256_of_json(meta)}))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +176,7 @@ def test_who_reseals_is_found_out_by_the_senders_seal(saved: Path):
 def test_a_path_out_of_the_folder_is_refused(saved: Path, name: str):
     secret = saved.parent / "outside"
     secret.write_bytes(b"secret")
-    entry = {"bytes": 6, "sha256": sha256(secret)}
+    entry = {"bytes": 6, "sha256": sha256_of_file(secret)}
     reseal(saved, lambda meta: meta["files"].update({name: entry}))
     with pytest.raises(InputError, match=r"atlas\.json names the file .* not inside the folder"):
         load_atlas(saved)
@@ -187,7 +186,7 @@ def test_a_path_out_of_the_folder_is_refused(saved: Path, name: str):
 def test_links_are_not_followed(saved: Path, linked: str):
     shutil.move(saved / linked, saved.parent / "elsewhere")
     (saved / linked).symlink_to(saved.parent / "elsewhere")
-    with pytest.raises(InputError, match=f"{linked} is a link"):
+    with pytest.raises(InputError, match=f"{linked} is a symbolic link"):
         load_atlas(saved)
 
 
@@ -244,7 +243,7 @@ def test_a_resealed_chart_that_makes_no_sense(saved: Path, tensors: str):
         parts["to_frame.weight"] = parts["to_frame.weight"][:, :2]
     data = b"noise" * 30 if tensors == "noise" else safetensors.numpy.save(parts)
     path.write_bytes(data)
-    entry = {"bytes": len(data), "sha256": sha256(path)}
+    entry = {"bytes": len(data), "sha256": sha256_of_file(path)}
     reseal(saved, lambda meta: meta["files"].update({"charts/ada.safetensors": entry}))
     with pytest.raises(InputError, match=r"charts/ada\.safetensors"):
         load_atlas(saved)
@@ -263,7 +262,7 @@ def test_a_resealed_chart_that_makes_no_sense(saved: Path, tensors: str):
 def test_resealed_anchors_that_make_no_sense(saved: Path, ids: np.ndarray):
     path = saved / "anchors.safetensors"
     safetensors.numpy.save_file(safetensors.numpy.load_file(path) | {"ids": ids}, path)
-    entry = {"bytes": path.stat().st_size, "sha256": sha256(path)}
+    entry = {"bytes": path.stat().st_size, "sha256": sha256_of_file(path)}
     reseal(saved, lambda meta: meta["files"].update({"anchors.safetensors": entry}))
     with pytest.raises(InputError, match=r"anchors\.safetensors"):
         load_atlas(saved)

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from jepatlas.alignment import Atlas, ChartLatents, load_atlas
-from jepatlas.alignment.atlas.sealed_folder import write_sealed
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.errors import InputError
+from jepatlas.core.sealing import write_sealed_folder
 from jepatlas.workflows.federation import (
     Absent,
     Federation,
@@ -301,7 +301,7 @@ def test_one_killed_after_it_read_a_swapped_letter_finds_out_when_it_goes_on(
 
 
 def test_nothing_is_unpickled(tmp_path: Path) -> None:
-    write_sealed(tmp_path / "ada", "exchange", 1, {}, {"latents.safetensors": pickle.dumps({"latents": 1})})
+    write_sealed_folder(tmp_path / "ada", "exchange", 1, {}, {"latents.safetensors": pickle.dumps({"latents": 1})})
     with pytest.raises(InputError, match=r"latents\.safetensors does not hold the array 'latents'"):
         read_parcel(tmp_path / "ada")
 

@@ -6,7 +6,6 @@ where a certificate says that h = Qz, whitened latents otherwise (or where the c
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear import whitener
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate
+from jepatlas.core.sealing import sha256_of_bytes
 
 __all__ = ["Attachment", "CertificateSummary", "Chart", "ChartLatents", "check_name", "standardiser"]
 
@@ -86,7 +86,7 @@ class Attachment:
 
     @property
     def sha256(self) -> str:
-        return hashlib.sha256(self.data).hexdigest()
+        return sha256_of_bytes(self.data)
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,10 @@ from safetensors import SafetensorError
 
 from jepatlas.alignment.atlas.atlas import Anchors, Atlas
 from jepatlas.alignment.atlas.charts import Attachment, CertificateSummary, Chart
-from jepatlas.alignment.atlas.sealed_folder import Sealed, read_sealed, write_sealed
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.sealing import SealedFolder, read_sealed_folder, write_sealed_folder
 
 __all__ = ["exchanged", "load_atlas", "load_sealed_atlas", "save_atlas", "size_table"]
 
@@ -38,7 +38,7 @@ def save_atlas(atlas: Atlas, path: Path | str) -> str:
     """Write the folder whole, in place of an older atlas of that name; the seal, which the receiver may compare."""
     judged = None if atlas.judged is None else [verdict.to_json() for verdict in atlas.judged]
     content = {"width": atlas.width, "charts": [_describe(chart) for chart in atlas.charts], "verdicts": judged}
-    return write_sealed(Path(path), KIND, VERSION, content, _files(atlas))
+    return write_sealed_folder(Path(path), KIND, VERSION, content, _files(atlas))
 
 
 def load_atlas(path: Path | str, *, seal: str | None = None) -> Atlas:
@@ -52,7 +52,7 @@ def load_atlas(path: Path | str, *, seal: str | None = None) -> Atlas:
 def load_sealed_atlas(path: Path | str) -> tuple[Atlas, str]:
     """An atlas, and the seal of the very bytes that it was read from."""
     path = Path(path)
-    sealed = read_sealed(path, KIND, VERSION)
+    sealed = read_sealed_folder(path, KIND, VERSION)
     try:
         charts = tuple(_chart(sealed, entry) for entry in sealed.content["charts"])
         atlas = Atlas(charts, _anchors(sealed), _judged(sealed.content.get("verdicts")))
@@ -117,7 +117,7 @@ def _describe(chart: Chart) -> dict[str, Any]:
     }
 
 
-def _chart(sealed: Sealed, entry: Mapping[str, Any]) -> Chart:
+def _chart(sealed: SealedFolder, entry: Mapping[str, Any]) -> Chart:
     name, width, frame = str(entry["name"]), int(entry["width"]), int(sealed.content["width"])
     file = _chart_file(name)
     tensors = _load(sealed, file, {f"{one}.{part}" for one in MAPS for part in PARTS})
@@ -164,7 +164,7 @@ def _judged(entries: Sequence[Mapping[str, Any]] | None) -> tuple[Verdict, ...] 
     return verdicts
 
 
-def _anchors(sealed: Sealed) -> Anchors:
+def _anchors(sealed: SealedFolder) -> Anchors:
     tensors = _load(sealed, ANCHORS, {"ids", "coordinates"})
     ids, coordinates = _ids_from_numbers(tensors["ids"]), tensors["coordinates"]
     if coordinates.ndim != 2 or ids.shape != coordinates.shape[:1] or len(np.unique(ids)) < len(ids):
@@ -176,7 +176,7 @@ def _save(tensors: Mapping[str, np.ndarray]) -> bytes:
     return safetensors.numpy.save({name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()})
 
 
-def _load(sealed: Sealed, file: str, names: set[str]) -> dict[str, np.ndarray]:
+def _load(sealed: SealedFolder, file: str, names: set[str]) -> dict[str, np.ndarray]:
     if file not in sealed.files:
         raise InputError(f"{file} is not among the files that atlas.json names.")
     try:

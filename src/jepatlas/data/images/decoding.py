@@ -18,9 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.core.caches import cache_folder
 from jepatlas.core.errors import InputError, MissingExtra
-from jepatlas.core.files import read_json, write_folder, write_json
+from jepatlas.core.files import cache_folder, read_json, write_folder, write_json
 from jepatlas.data.images.pixels import Fit
 from jepatlas.data.images.table import ViewTable
 

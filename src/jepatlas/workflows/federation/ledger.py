@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import safetensors.numpy
 
 from jepatlas.core.files import read_json
+from jepatlas.core.sealing import sha256_of_bytes
 from jepatlas.workflows.federation.parcels import KINDS
 
 __all__ = ["Entry", "entries", "ledger_table"]
@@ -51,7 +51,7 @@ def _entry(folder: Path, name: str, member: str, step: str) -> Entry:
     what, shape = _said(name, data) if name.endswith(".safetensors") else ("names, sizes, hashes; settings", "")
     if name == "atlas.json":
         what = "names, sizes, hashes; verdicts of its map"
-    return Entry(member, step, name, what, shape, len(data), hashlib.sha256(data).hexdigest())
+    return Entry(member, step, name, what, shape, len(data), sha256_of_bytes(data))
 
 
 def _said(name: str, data: bytes) -> tuple[str, str]:

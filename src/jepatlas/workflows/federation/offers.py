@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ import numpy as np
 
 from jepatlas.alignment import pca_control, untrained_control
 from jepatlas.core.errors import InputError
+from jepatlas.core.sealing import sha256_of_bytes
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align import read_latents
 from jepatlas.workflows.align.controls import PCA, RANDOM, UNTRAINED
@@ -64,7 +64,7 @@ def made_without_learning(raw: np.ndarray | None, untrained: np.ndarray | None, 
     """
     made = {} if untrained is None else {"untrained": untrained}
     if raw is not None:
-        secret = hashlib.sha256(np.ascontiguousarray(raw).tobytes()).hexdigest()
+        secret = sha256_of_bytes(np.ascontiguousarray(raw).tobytes())
         made["pca"] = pca_control(raw, width, np.arange(len(raw)))
         made["random"] = untrained_control(raw, width, numpy_generator(0, f"untrained {secret}"))
     return {name: rows.astype(np.float32) for name, rows in made.items()}

@@ -8,7 +8,6 @@ A copy stays with the sender, and is written first: one that was killed sends th
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -21,9 +20,9 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from jepatlas.alignment.atlas.charts import check_name
-from jepatlas.alignment.atlas.sealed_folder import read_sealed, write_sealed
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_folder
+from jepatlas.core.sealing import read_sealed_folder, sha256_of_bytes, write_sealed_folder
 
 __all__ = ["KIND", "KINDS", "VERSION", "Absent", "Exchange", "Parcel", "read_parcel", "transcript", "write_parcel"]
 
@@ -61,12 +60,12 @@ def write_parcel(place: Path, content: Mapping[str, Any], arrays: Mapping[str, n
         f"{name}.safetensors": safetensors.numpy.save({name: np.ascontiguousarray(array)})
         for name, array in (arrays or {}).items()
     }
-    write_sealed(place, KIND, VERSION, content, files)
+    write_sealed_folder(place, KIND, VERSION, content, files)
 
 
 def read_parcel(place: Path) -> Parcel:
     """Refused by name where a file is cut, changed, or does not hold finite numbers."""
-    sealed = read_sealed(place, KIND, VERSION)
+    sealed = read_sealed_folder(place, KIND, VERSION)
     arrays = {}
     for file, data in sealed.files.items():
         name = file.removesuffix(".safetensors")
@@ -85,7 +84,7 @@ def transcript(*rounds: Mapping[str, Sealed]) -> str:
     The folder is not looked at again: a letter that was swapped while it was read may lie there as it was before.
     """
     seals = [f"{name} {told[name].seal}\n" for told in rounds for name in sorted(told)]
-    return hashlib.sha256("".join(seals).encode()).hexdigest()
+    return sha256_of_bytes("".join(seals).encode())
 
 
 @dataclass(frozen=True)

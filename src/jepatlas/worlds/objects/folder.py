@@ -10,19 +10,17 @@ the folder: the config, what it was drawn with, and how many bytes there are to 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jepatlas.core.caches import cache_folder
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError, require
-from jepatlas.core.files import read_json, sha256, write_folder, write_json
+from jepatlas.core.files import cache_folder, read_json, write_folder, write_json
+from jepatlas.core.sealing import sha256_of_file, sha256_of_json
 from jepatlas.worlds.mujoco_canvas import load_mujoco
 from jepatlas.worlds.objects.naming import state_columns
 from jepatlas.worlds.objects.world import RenderedObjects
@@ -51,7 +49,7 @@ def render(config: RenderedObjects, folder: Path | str | None = None, progress: 
 
 
 def _key(config: RenderedObjects) -> str:
-    return hashlib.sha256(json.dumps(_identity(config), sort_keys=True).encode()).hexdigest()[:16]
+    return sha256_of_json(_identity(config))[:16]
 
 
 def _identity(config: RenderedObjects) -> dict[str, Any]:
@@ -65,7 +63,7 @@ def _rendered(config: RenderedObjects, place: Path, progress: Progress | None) -
         _write_images(beside, config, progress)
         _write_table(beside / "views.csv", config)
         drawn = {"mujoco": load_mujoco("The world 'objects'").__version__, "numpy": np.__version__}
-        contents = {"table": sha256(beside / "views.csv"), "bytes": _bytes(beside)}
+        contents = {"table": sha256_of_file(beside / "views.csv"), "bytes": _bytes(beside)}
         write_json(beside / "rendered.json", {**_identity(config), "drawn_with": drawn, **contents})
     return place
 
@@ -85,7 +83,7 @@ def _is_whole(place: Path, config: RenderedObjects) -> bool:
     about, table = _about(place), place / "views.csv"
     if not _identity(config).items() <= about.items() or not table.is_file():
         return False
-    return sha256(table) == about.get("table") and _bytes(place) == about.get("bytes")
+    return sha256_of_file(table) == about.get("table") and _bytes(place) == about.get("bytes")
 
 
 def _about(place: Path) -> dict[str, Any]:

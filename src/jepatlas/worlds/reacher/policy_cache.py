@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from jepatlas.core.caches import cache_folder
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import write_bytes
+from jepatlas.core.files import cache_folder, write_bytes
+from jepatlas.core.sealing import sha256_of_json
 
 __all__ = ["policy_path", "read_policy", "write_policy"]
 
@@ -22,8 +21,8 @@ PROCEDURE = 1  # to be raised whenever training changes: policies made before ar
 
 
 def policy_path(settings: Any) -> Path:
-    text = json.dumps({"procedure": PROCEDURE, **to_plain(settings)}, sort_keys=True)
-    return cache_folder() / f"reacher-sac-{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
+    key = sha256_of_json({"procedure": PROCEDURE, **to_plain(settings)})[:16]
+    return cache_folder() / f"reacher-sac-{key}.safetensors"
 
 
 def write_policy(settings: Any, weights: dict[str, Tensor]) -> None:
