@@ -62,14 +62,14 @@ def test_known_distances():
 
 @settings(max_examples=60)
 @given(WORDS, WORDS, COSTS, COSTS, COSTS)
-def test_it_is_the_recursion(x, y, insert, delete, substitute):
+def test_distances_match_the_recursion(x, y, insert, delete, substitute):
     found = edit_energy(x, y, EditCosts(insert, delete, substitute))
     assert found == pytest.approx(recursion(x, y, insert, delete, substitute))
 
 
 @settings(max_examples=60)
 @given(st.lists(WORDS, min_size=3, max_size=6), COSTS, COSTS, COSTS)
-def test_it_is_a_quasimetric(words, insert, delete, substitute):
+def test_distances_are_a_quasimetric(words, insert, delete, substitute):
     energy = edit_energies(words, costs=EditCosts(insert, delete, substitute))
     assert (energy[:, None, :] <= energy[:, :, None] + energy[None, :, :] + 1e-9).all()
     np.testing.assert_array_equal(energy == 0, [[x == y for y in words] for x in words])
@@ -77,12 +77,12 @@ def test_it_is_a_quasimetric(words, insert, delete, substitute):
 
 @settings(max_examples=40)
 @given(WORDS, WORDS, COSTS, COSTS)
-def test_going_back_swaps_insertions_and_deletions(x, y, insert, delete):
+def test_the_reverse_distance_swaps_insertions_and_deletions(x, y, insert, delete):
     one, other = EditCosts(insert, delete), EditCosts(delete, insert)
     assert edit_energy(x, y, one) == pytest.approx(edit_energy(y, x, other))
 
 
-def test_where_a_detour_pays_the_energy_takes_it_and_the_plain_recursion_breaks_the_triangle():
+def test_costs_are_closed_without_which_the_recursion_violates_the_triangle_inequality():
     assert not DETOUR.is_closed
     assert edit_energy("a", "c", DETOUR) == pytest.approx(0.2)
     once = {(x, y): min(2.0, DETOUR.table(3)["abc".index(x), "abc".index(y)]) for x, y in ("ab", "bc", "ac")}
@@ -90,7 +90,7 @@ def test_where_a_detour_pays_the_energy_takes_it_and_the_plain_recursion_breaks_
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_any_costs_give_the_cheapest_sequence_of_edits(seed):
+def test_distances_match_a_search_over_edit_sequences(seed):
     random = np.random.default_rng(seed)
     costs = EditCosts(random.uniform(0.2, 3, 3), random.uniform(0.2, 3, 3), random.uniform(0.1, 4, (3, 3)), "abc")
     assert not costs.is_closed
@@ -100,12 +100,12 @@ def test_any_costs_give_the_cheapest_sequence_of_edits(seed):
         np.testing.assert_allclose(edit_energies([start], words, costs)[0], [searched[word] for word in words])
 
 
-def test_equal_costs_are_closed_even_where_a_substitution_is_dearer_than_both():
+def test_equal_costs_are_closed_even_if_a_substitution_costs_more_than_both():
     assert EditCosts(1.0, 2.0, 9.0).is_closed
     assert not EditCosts(np.array([1.0, 9.0]), 1.0, 0.5, "ab").is_closed  # insert a, then make it a b
 
 
-def test_a_forbidden_edit_is_out_of_reach_and_not_a_number():
+def test_forbidden_edits_give_infinite_distances_and_no_nan():
     found = edit_energies(["ab", "abc", "b"], costs=EditCosts(insert=np.inf, substitute=np.inf))
     np.testing.assert_array_equal(found, [[0, np.inf, 1], [1, 0, 2], [np.inf, np.inf, 0]])
 
@@ -117,15 +117,15 @@ def test_starts_and_ends_may_differ():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"insert": -1.0}, "insert holds a cost that is negative or NaN"),
-        ({"substitute": float("nan")}, "substitute holds a cost"),
-        ({"delete": np.ones(2)}, "no alphabet"),
-        ({"delete": np.ones(2), "alphabet": "abc"}, r"delete has the shape \(2,\)"),
-        ({"substitute": np.ones((2, 3)), "alphabet": "ab"}, r"substitute has the shape \(2, 3\)"),
-        ({"alphabet": "aba"}, "names a symbol twice"),
+        ({"insert": -1.0}, "insert must be at least 0"),
+        ({"substitute": float("nan")}, "substitute"),
+        ({"delete": np.ones(2)}, "alphabet"),
+        ({"delete": np.ones(2), "alphabet": "abc"}, r"delete must have shape \(3,\)"),
+        ({"substitute": np.ones((2, 3)), "alphabet": "ab"}, r"substitute must have shape \(2, 2\)"),
+        ({"alphabet": "aba"}, "alphabet"),
     ],
 )
-def test_refusals(given, message):
+def test_invalid_costs_are_rejected(given, message):
     with pytest.raises(InputError, match=message):
         EditCosts(**given)
 

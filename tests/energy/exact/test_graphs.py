@@ -12,7 +12,7 @@ from jepatlas.energy.exact.graphs import energy_to_set, graph_energies, shortest
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Sparse enough that some pairs are out of reach; costs of zero are frequent."""
+    """Sparse enough to have unreachable pairs; costs of zero are frequent."""
     size = draw(st.integers(2, 8))
     nodes = st.integers(0, size - 1)
     costs = st.sampled_from([0.0, 0.0, 0.25, 1.0, 2.5, 7.0])
@@ -33,7 +33,7 @@ def floyd_warshall(graph: Graph) -> np.ndarray:
 
 @settings(max_examples=60)
 @given(graphs(), st.data())
-def test_energies_are_those_of_floyd_and_warshall(graph: Graph, data: st.DataObject) -> None:
+def test_energies_match_floyd_warshall(graph: Graph, data: st.DataObject) -> None:
     truth = floyd_warshall(graph)
     nodes = st.lists(st.integers(0, graph.size - 1), min_size=1, max_size=graph.size)
     sources, goals = data.draw(nodes), data.draw(nodes)
@@ -55,7 +55,7 @@ def test_energies_are_a_quasimetric(graph: Graph) -> None:
 
 @settings(max_examples=60)
 @given(graphs(), st.data())
-def test_a_shortest_path_costs_what_the_energy_says(graph: Graph, data: st.DataObject) -> None:
+def test_the_cost_of_a_shortest_path_is_the_energy(graph: Graph, data: st.DataObject) -> None:
     nodes = st.integers(0, graph.size - 1)
     source, goals = data.draw(nodes), data.draw(st.lists(nodes, min_size=1, max_size=3))
     energy = energy_to_set(graph, goals)[source]
@@ -75,7 +75,7 @@ def test_reversing_the_graph_transposes_the_energies(graph: Graph) -> None:
     np.testing.assert_allclose(graph_energies(graph.reversed), graph_energies(graph).T)
 
 
-def test_one_way_is_no_way_back() -> None:
+def test_edges_are_directed() -> None:
     graph = Graph(3, np.array([0, 1]), np.array([1, 2]), np.array([0.0, 4.0]))
     assert graph_energies(graph)[0, 2] == 4
     assert np.isinf(graph_energies(graph)[2, 0])
@@ -83,7 +83,7 @@ def test_one_way_is_no_way_back() -> None:
 
 
 @pytest.mark.parametrize("nodes", [[3], [-1], [], [0.5]])
-def test_refuses_nodes_that_are_not_there(nodes: list) -> None:
+def test_invalid_nodes_are_rejected(nodes: list) -> None:
     graph = Graph(3, np.array([0]), np.array([1]), np.array([1.0]))
     for ask in (
         lambda: graph_energies(graph, nodes),
@@ -91,5 +91,5 @@ def test_refuses_nodes_that_are_not_there(nodes: list) -> None:
         lambda: energy_to_set(graph, nodes),
         lambda: shortest_path(graph, 0, nodes),
     ):
-        with pytest.raises(InputError, match=r"not in the graph|at least one"):
+        with pytest.raises(InputError, match=r"not a node|node numbers"):
             ask()

@@ -1,4 +1,4 @@
-"""Derivations against a search by hand over rules, and the order that they make."""
+"""Derivations against a recursive search over rules, and the order they define."""
 
 import itertools
 
@@ -20,15 +20,15 @@ ANIMALS = [
 
 
 def cheapest(rules: list[tuple[str, str, float]], premise: str, conclusion: str) -> float:
-    """All derivations without repetition, tried one after the other."""
+    """Enumerate all derivations without repetition."""
     if premise == conclusion:
         return 0.0
-    left = [rule for rule in rules if rule[1] != premise]  # no need to come back
-    ways = (cost + cheapest(left, middle, conclusion) for start, middle, cost in rules if start == premise)
-    return min(ways, default=np.inf)
+    left = [rule for rule in rules if rule[1] != premise]  # a cheapest derivation has no cycle
+    costs = (cost + cheapest(left, middle, conclusion) for start, middle, cost in rules if start == premise)
+    return min(costs, default=np.inf)
 
 
-def test_energies_are_the_cheapest_of_all_derivations():
+def test_energies_match_an_enumeration_of_derivations():
     rules = Rules.of(ANIMALS)
     for (i, premise), (j, conclusion) in itertools.product(enumerate(rules.facts), repeat=2):
         assert rules.energies[i, j] == cheapest(ANIMALS, premise, conclusion)
@@ -44,14 +44,14 @@ def test_random_rules_with_cycles(seed):
     np.testing.assert_array_equal(rules.energies, expected)
 
 
-def test_a_derivation_is_made_of_rules_and_costs_what_they_cost():
+def test_the_cost_of_a_derivation_is_the_sum_of_its_rules():
     found = Rules.of(ANIMALS).derive("cat", "thing")
     assert found == Derivation(("cat", "mammal", "animal", "thing"), 3.0)
     costs = {rule[:2]: rule[2] for rule in ANIMALS}
     assert sum(costs[step] for step in itertools.pairwise(found.facts)) == found.cost
 
 
-def test_what_is_not_implied_has_no_derivation_and_infinite_energy():
+def test_facts_that_are_not_implied_have_infinite_energy():
     rules = Rules.of(ANIMALS)
     assert rules.derive("thing", "cat") == Derivation((), np.inf)
     assert rules.derive("cat", "dog").cost == np.inf
@@ -69,24 +69,24 @@ def test_the_closure_is_reflexive_transitive_and_an_order_without_cycles():
     assert not Rules.of([*ANIMALS, ("animal", "pet", 1.0)]).is_order
 
 
-def test_of_two_rules_for_the_same_the_cheaper_counts():
+def test_of_two_equal_rules_the_cheaper_counts():
     assert Rules.of([("a", "b", 3.0), ("a", "b", 1.0)]).derive("a", "b").cost == 1.0
 
 
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        ([("a", "b", -1.0)], "a → b costs -1"),
-        ([("a", "b", float("nan"))], "a → b costs nan"),
-        ([("a", "b")], "not of the form"),
+        ([("a", "b", -1.0)], "a → b must be at least 0, but -1"),
+        ([("a", "b", float("nan"))], "a → b must be at least 0, but nan"),
+        ([("a", "b")], "A rule must be"),
         ([], "no edges"),
     ],
 )
-def test_refusals(rules, message):
+def test_invalid_rules_are_rejected(rules, message):
     with pytest.raises(InputError, match=message):
         Rules.of(rules)
 
 
-def test_an_unknown_fact_names_the_nearest():
+def test_an_unknown_fact_suggests_the_nearest():
     with pytest.raises(InputError, match="Did you mean 'mammal'"):
         Rules.of(ANIMALS).derive("cat", "mamal")

@@ -24,7 +24,7 @@ def radial_energy(effort: LandmarkEffort, first: float, last: float) -> float:
     return abs(quad(slope, first, last)[0])
 
 
-def test_one_landmark_goes_straight_at_unit_effort():
+def test_one_landmark_moves_straight_at_unit_effort():
     found = match_landmarks(np.array([[0.5, 0.0]]), np.array([[3.5, -4.0]]), LandmarkEffort(width=0.3))
     assert found.energy == pytest.approx(5, rel=1e-8)
     np.testing.assert_allclose(np.diff(found.path[:, 0], axis=0) @ [4, 3], 0, atol=1e-6)
@@ -32,11 +32,11 @@ def test_one_landmark_goes_straight_at_unit_effort():
 
 @pytest.mark.parametrize("weights", [(0.0, 0.0), (0.5, 4.0)])
 @pytest.mark.parametrize(("first", "last"), [(0.3, 1.2), (1.2, 0.3)])
-def test_two_landmarks_that_part_or_meet_are_an_integral(weights, first, last):
+def test_the_energy_of_two_landmarks_on_a_line_is_an_integral(weights, first, last):
     effort = LandmarkEffort(0.8, *weights)
     found = match_landmarks(first * PAIR, last * PAIR, effort, segments=32)
     assert found.energy == pytest.approx(radial_energy(effort, first, last), rel=2e-3)
-    assert found.slope < 1e-4
+    assert found.gradient < 1e-4
 
 
 def test_the_error_is_of_second_order_in_the_segments():
@@ -45,7 +45,7 @@ def test_the_error_is_of_second_order_in_the_segments():
     assert errors[1] < errors[0] / 3
 
 
-def test_contracting_may_cost_more_than_expanding_and_turning_round_swaps_them():
+def test_contraction_can_cost_more_than_expansion():
     there, back = LandmarkEffort(1.0, 0.0, 5.0), LandmarkEffort(1.0, 5.0, 0.0)
     near, far = np.array([[0.0, 0.0], [0.6, 0.1], [0.2, 0.7]]), np.array([[-0.3, 0.0], [1.2, 0.0], [0.1, 1.3]])
     grown, shrunk = match_landmarks(near, far, there).energy, match_landmarks(far, near, there).energy
@@ -55,14 +55,14 @@ def test_contracting_may_cost_more_than_expanding_and_turning_round_swaps_them()
     assert even[0] == pytest.approx(even[1], rel=1e-3)
 
 
-def test_two_landmarks_change_places_without_meeting_and_cheaper_than_on_straight_lines():
+def test_two_landmarks_exchange_places_without_colliding():
     found = match_landmarks(PAIR, PAIR[::-1].copy())
     apart = np.linalg.norm(found.path[:, 0] - found.path[:, 1], axis=1)
     assert apart.min() > 0.5
     assert found.energy < radial_energy(LandmarkEffort(), 1.0, 0.01) * 2
 
 
-def test_energies_obey_the_triangle_inequality_and_moving_everything_changes_nothing():
+def test_energies_satisfy_the_triangle_inequality_and_are_invariant_to_rigid_motion():
     random = np.random.default_rng(1)
     sets = np.array([[0, 0], [1, 0], [0, 1.0]]) + 0.25 * random.standard_normal((3, 3, 2))
     effort = LandmarkEffort(0.7, 0.2, 2.0)
@@ -74,28 +74,28 @@ def test_energies_obey_the_triangle_inequality_and_moving_everything_changes_not
     assert moved == pytest.approx(energy[0, 1], rel=1e-4)
 
 
-def test_the_field_carries_the_landmarks_themselves_and_keeps_a_line_in_order():
+def test_warp_carries_the_landmarks_and_preserves_the_order_on_a_line():
     found = match_landmarks(0.3 * PAIR, PAIR, segments=64)
     np.testing.assert_allclose(found.warp(0.3 * PAIR), found.path, atol=2e-3)
     line = np.stack([np.linspace(-2, 2, 41), np.zeros(41)], -1)
     assert (np.diff(found.warp(line)[-1, :, 0]) > 0).all()
 
 
-def test_staying_is_free():
+def test_equal_landmarks_have_energy_zero():
     found = match_landmarks(PAIR, PAIR)
-    assert found.energy == 0 and found.slope == 0
+    assert found.energy == 0 and found.gradient == 0
 
 
 @pytest.mark.parametrize(
     ("start", "end", "message"),
     [
-        (PAIR, PAIR[:1], "Landmarks go in pairs"),
-        (PAIR, np.zeros((2, 2)), "end has two landmarks in one place"),
-        (np.full((1, 2), np.nan), np.zeros((1, 2)), "start holds NaN"),
-        (np.zeros(2), np.zeros(2), r"the shape \(2,\)"),
+        (PAIR, PAIR[:1], "start and end"),
+        (PAIR, np.zeros((2, 2)), "end has two equal landmarks"),
+        (np.full((1, 2), np.nan), np.zeros((1, 2)), "start must be finite"),
+        (np.zeros(2), np.zeros(2), r"start must be .* \(2,\)"),
     ],
 )
-def test_refusals(start, end, message):
+def test_invalid_landmarks_are_rejected(start, end, message):
     with pytest.raises(InputError, match=message):
         match_landmarks(start, end)
 
@@ -106,6 +106,6 @@ def test_efforts_are_checked(given):
         LandmarkEffort(**given)
 
 
-def test_a_path_needs_segments():
-    with pytest.raises(InputError, match="segments is 1"):
+def test_too_few_segments_are_rejected():
+    with pytest.raises(InputError, match="segments must be at least 2, but 1"):
         match_landmarks(PAIR, PAIR, segments=1)

@@ -3,8 +3,8 @@ import pytest
 from scipy.optimize import minimize
 
 from jepatlas.core.errors import InputError
+from jepatlas.energy.exact.navigation import zermelo
 from jepatlas.energy.exact.shooting import Shear, shoot
-from jepatlas.energy.exact.zermelo import zermelo
 
 JET = Shear(lambda y: 0.8 * np.cos(np.pi * y / 2) ** 2, lambda y: -0.4 * np.pi * np.sin(np.pi * y), 1.2)
 GAUSS, WEIGHTS = (np.polynomial.legendre.leggauss(3)[0] + 1) / 2, np.polynomial.legendre.leggauss(3)[1] / 2
@@ -31,7 +31,7 @@ def test_a_constant_current_has_the_closed_form() -> None:
     np.testing.assert_allclose(shoot(shear, np.zeros(2), TARGETS).time, truth, rtol=1e-9)
 
 
-def test_times_are_those_of_the_best_polyline() -> None:
+def test_times_match_the_best_polyline() -> None:
     source = np.array([0.1, 0.0])
     found = shoot(JET, source, TARGETS).time
     for time, target in zip(found[:2], TARGETS[:2], strict=True):
@@ -51,12 +51,12 @@ def test_paths_arrive_and_conserve_the_hamiltonian() -> None:
     np.testing.assert_allclose(conserved, np.broadcast_to(conserved[0], conserved.shape), atol=1e-7)
 
 
-def test_the_source_itself_is_reached_at_once() -> None:
+def test_the_time_to_the_source_is_zero() -> None:
     arrivals = shoot(JET, np.zeros(2), np.zeros((1, 2)))
     assert arrivals.time.tolist() == [0.0]
     assert np.isnan(arrivals.heading).all()
 
 
-def test_refuses_a_current_as_fast_as_the_vehicle() -> None:
+def test_a_current_as_fast_as_the_vehicle_is_rejected() -> None:
     with pytest.raises(InputError, match="slower than the vehicle"):
         shoot(Shear(lambda y: 1.0 + y, lambda y: 1 + 0 * y), np.zeros(2), TARGETS)

@@ -1,8 +1,8 @@
-"""Rules "premise implies conclusion" with costs: E(p, q) is the cost of the cheapest derivation of q from p.
+"""Implication with costs: E(p, q) is the cost of the cheapest derivation of q from p by rules "p implies r".
 
     E(p, p) = 0,    E(p, q) = min over rules p → r of cost + E(r, q),    +∞ if p does not imply q
 
-A derivation does not run backwards, so no symmetric distance can hold this. Rules have one premise each.
+Implication is not symmetric, so no symmetric distance can represent it. Rules have one premise each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rule = tuple[str, str, float]
 
 @dataclass(frozen=True)
 class Derivation:
-    """The facts from premise to conclusion, and what it costs; no facts and +∞ if there is none."""
+    """The facts from premise to conclusion and the cost; no facts and +∞ if there is no derivation."""
 
     facts: tuple[str, ...]
     cost: float
@@ -33,7 +33,7 @@ class Derivation:
 
 @dataclass(frozen=True)
 class Rules:
-    """Facts by name, and a graph of rules between them.
+    """Facts by name and the graph of rules between them.
 
     >>> rules = Rules.of([("cat", "mammal", 1.0), ("dog", "mammal", 1.0), ("mammal", "animal", 2.0)])
     >>> rules.derive("cat", "animal")
@@ -47,8 +47,8 @@ class Rules:
 
     @classmethod
     def of(cls, rules: Iterable[Rule], facts: Iterable[str] = ()) -> Self:
-        """From (premise, conclusion, cost); facts that no rule names may be given, and come first."""
-        rules = [_checked(rule) for rule in rules]
+        """Build from (premise, conclusion, cost). `facts` adds facts that no rule names; they come first."""
+        rules = [_check_rule(rule) for rule in rules]
         ends = [(premise, conclusion) for premise, conclusion, _ in rules]
         named = tuple(dict.fromkeys((*facts, *(fact for pair in ends for fact in pair))))
         number = {name: i for i, name in enumerate(named)}
@@ -57,25 +57,25 @@ class Rules:
 
     def index(self, fact: str) -> int:
         if fact not in self.facts:
-            raise InputError(f"There is no fact '{fact}' in these rules. {did_you_mean(fact, self.facts)}")
+            raise InputError(f"Unknown fact '{fact}'. {did_you_mean(fact, self.facts)}")
         return self.facts.index(fact)
 
     @cached_property
     def energies(self) -> np.ndarray:
-        """E from each fact to each, in the order of `facts`: (n, n)."""
+        """E between all facts in the order of `facts`, (n, n)."""
         return graph_energies(self.graph)
 
     @property
     def implies(self) -> np.ndarray:
-        """Whether the fact of the row implies that of the column, itself included: the ancestor closure, (n, n).
+        """Mask of the pairs whose row implies their column, (n, n): the reflexive transitive closure of the rules.
 
-        It is what an order embedding has to reproduce.
+        An order embedding has to reproduce it.
         """
         return np.isfinite(self.energies)
 
     @property
     def is_order(self) -> bool:
-        """Whether no two facts imply each other, so that implication is a partial order: the rules have no cycle."""
+        """Whether implication is a partial order: no two facts imply each other, so the rules have no cycle."""
         both = self.implies & self.implies.T
         return bool(both.sum() == len(self.facts))
 
@@ -86,12 +86,12 @@ class Rules:
         return Derivation(tuple(self.facts[node] for node in path), float(self.energies[start, goal]))
 
 
-def _checked(rule: Rule) -> Rule:
+def _check_rule(rule: Rule) -> Rule:
     try:
         premise, conclusion, cost = rule
         cost = float(cost)
     except (TypeError, ValueError) as error:
-        raise InputError(f"The rule {rule!r} is not of the form (premise, conclusion, cost).") from error
+        raise InputError(f"A rule must be (premise, conclusion, cost), but {rule!r} was given.") from error
     if not cost >= 0:
-        raise InputError(f"The rule {premise} → {conclusion} costs {cost:g}, but costs are numbers of at least 0.")
+        raise InputError(f"The cost of {premise} → {conclusion} must be at least 0, but {cost:g} was given.")
     return premise, conclusion, cost

@@ -1,13 +1,13 @@
-"""Registration in the plane: points that a smooth velocity field carries from one place to another.
+"""Landmark matching: the least effort of a smooth velocity field that carries one set of points to another.
 
-Of all fields that move landmarks q at velocities q̇, the smallest in the norm of a Gaussian kernel k is
+Of all fields that move landmarks q with velocities q̇, the one of least norm in the space of a Gaussian kernel k is
 v(x) = Σᵢ k(x, qᵢ)pᵢ with p = K(q)⁻¹q̇. The local effort is
 
     L(q, q̇)² = q̇ᵀK(q)⁻¹q̇ + mean_j [ a·(div v(qⱼ))⁺² + b·(div v(qⱼ))⁻² ]
 
-which is homogeneous of degree one, at least ‖v‖, and the same in both directions only where a = b. E is the length of
-the best path that was found: an upper bound, second order in the number of segments. The path minimises ∫L², whose
-minimiser is the shortest path at constant effort, while ∫L itself does not mind how time runs and has no one minimiser.
+It is homogeneous of degree one, at least ‖v‖, and symmetric only if a = b. E is the length of the best path found: an
+upper bound of second order in the number of segments. The path minimises ∫L², whose minimiser is the shortest path at
+constant effort; ∫L itself does not depend on the parametrisation, so its minimiser is not unique.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts are loaded when they are asked for
+import scipy  # submodules load on first access
 import torch
 from torch import Tensor
 
@@ -24,27 +24,27 @@ from jepatlas.core.errors import InputError
 
 __all__ = ["LandmarkEffort", "Matching", "landmark_energies", "match_landmarks"]
 
-BOW = 0.05  # how far the first guess is bent to the left: on straight lines landmarks may meet, and no field does that
-JITTER = 1e-10  # on the diagonal of K, which nearly meeting landmarks make singular
+BOW = 0.05  # leftward bend of the initial path: on straight lines landmarks may collide, which no field allows
+JITTER = 1e-10  # added to the diagonal of K, which is nearly singular for close landmarks
 
 
 @dataclass(frozen=True)
 class LandmarkEffort:
-    """How stiff the field is, and what expanding and contracting it costs on top."""
+    """The kernel width and the extra cost of expansion and contraction."""
 
     width: float = 1.0
-    """Standard deviation of the kernel: how far the field carries its surroundings along."""
+    """Standard deviation of the kernel: the range over which landmarks move their surroundings."""
     expand: float = 0.0
-    """The weight a of divergence above 0, at the landmarks."""
+    """The weight a of positive divergence at the landmarks."""
     contract: float = 0.0
-    """The weight b of divergence below 0."""
+    """The weight b of negative divergence at the landmarks."""
 
     def __post_init__(self) -> None:
         if not 0 < self.width < math.inf:
-            raise InputError(f"width is {self.width}, but it must be positive and finite.")
+            raise InputError(f"width must be positive and finite, but {self.width} was given.")
         for name, value in (("expand", self.expand), ("contract", self.contract)):
             if not 0 <= value < math.inf:
-                raise InputError(f"{name} is {value}, but it must be at least 0 and finite.")
+                raise InputError(f"{name} must be finite and at least 0, but {value} was given.")
 
     def kernel(self, x: Tensor, y: Tensor) -> Tensor:
         """(..., m, d), (..., n, d) → (..., m, n)."""
@@ -67,12 +67,12 @@ class LandmarkEffort:
 
 @dataclass(frozen=True)
 class Matching:
-    """A path of landmarks and what it takes: E is the sum of the lengths of its segments."""
+    """A path of landmarks. Its energy E is the sum of the lengths of its segments."""
 
     path: np.ndarray  # (segments + 1, k, d)
     lengths: np.ndarray  # (segments,)
-    slope: float
-    """The largest slope that was left of the action, relative to it: near 0 where the path is stationary."""
+    gradient: float
+    """The largest component of the final gradient relative to the action: near 0 for a stationary path."""
     effort: LandmarkEffort
 
     @property
@@ -80,28 +80,30 @@ class Matching:
         return float(self.lengths.sum())
 
     def warp(self, points: np.ndarray) -> np.ndarray:
-        """Where the fields along the path carry other points (n, d), a drawn grid for example: (segments + 1, n, d)."""
-        path, x = torch.from_numpy(self.path), torch.as_tensor(points, dtype=torch.float64)
+        """Carry other points (n, d), for example a grid, along the fields of the path: (segments + 1, n, d)."""
+        path = torch.from_numpy(self.path)
+        x = torch.as_tensor(points, dtype=torch.float64)
         middle, moved = (path[1:] + path[:-1]) / 2, path.diff(dim=0)
-        way = [x]
+        carried = [x]
         for q, p in zip(middle, self.effort.momenta(middle, moved), strict=True):
             half = x + self.effort.kernel(x, q) @ p / 2
             x = x + self.effort.kernel(half, q) @ p
-            way.append(x)
-        return torch.stack(way).numpy()
+            carried.append(x)
+        return torch.stack(carried).numpy()
 
 
 def match_landmarks(
     start: np.ndarray, end: np.ndarray, effort: LandmarkEffort | None = None, segments: int = 16
 ) -> Matching:
-    """The path of least action from one set of landmarks (k, d) to another, row to row."""
+    """The path of least action from one set of landmarks (k, d) to another; rows correspond."""
     effort = effort or LandmarkEffort()
     if segments < 2:
-        raise InputError(f"segments is {segments}, but a path that can bend has at least 2.")
-    x, y = _checked("start", start), _checked("end", end)
+        raise InputError(f"segments must be at least 2, but {segments} was given.")
+    x, y = _check_landmarks("start", start), _check_landmarks("end", end)
     if x.shape != y.shape:
-        raise InputError(f"start has the shape {tuple(x.shape)} and end {tuple(y.shape)}. Landmarks go in pairs.")
-    guess, smooth = _guess(x, y, segments), _smooth(segments)
+        raise InputError(f"start and end must have equal shapes, but {tuple(x.shape)} and {tuple(y.shape)} were given.")
+    guess = _initial_path(x, y, segments)
+    smooth = _preconditioner(segments)
 
     def path_of(free: np.ndarray) -> Tensor:
         moved = torch.from_numpy(smooth @ free.reshape(segments - 1, -1)).reshape(segments - 1, *x.shape)
@@ -117,8 +119,8 @@ def match_landmarks(
     found = scipy.optimize.minimize(action, np.zeros(guess[1:-1].numel()), jac=True, method="L-BFGS-B", options=options)
     path = path_of(found.x)
     lengths = _squared_efforts(path, effort).clamp_min(0).sqrt() / segments
-    slope = np.abs(found.jac).max() / found.fun if found.fun > 0 else 0.0
-    return Matching(path.numpy(), lengths.numpy(), float(slope), effort)
+    gradient = np.abs(found.jac).max() / found.fun if found.fun > 0 else 0.0
+    return Matching(path.numpy(), lengths.numpy(), float(gradient), effort)
 
 
 def landmark_energies(sets: np.ndarray, effort: LandmarkEffort | None = None, segments: int = 16) -> np.ndarray:
@@ -130,32 +132,33 @@ def landmark_energies(sets: np.ndarray, effort: LandmarkEffort | None = None, se
 
 
 def _squared_efforts(path: Tensor, effort: LandmarkEffort) -> Tensor:
-    """L² of each segment, for a path that takes one unit of time."""
+    """L² of each segment of a path of duration 1."""
     segments = len(path) - 1
     return effort.squared((path[1:] + path[:-1]) / 2, path.diff(dim=0) * segments)
 
 
-def _guess(x: Tensor, y: Tensor, segments: int) -> Tensor:
+def _initial_path(x: Tensor, y: Tensor, segments: int) -> Tensor:
     t = torch.linspace(0, 1, segments + 1, dtype=torch.float64)[:, None, None]
-    way = y - x
-    left = torch.zeros_like(way)
-    if way.shape[1] > 1:
-        left[:, 0], left[:, 1] = -way[:, 1], way[:, 0]
-    return x + t * way + BOW * torch.sin(math.pi * t) * left
+    step = y - x
+    left = torch.zeros_like(step)
+    if step.shape[1] > 1:
+        left[:, 0] = -step[:, 1]
+        left[:, 1] = step[:, 0]
+    return x + t * step + BOW * torch.sin(math.pi * t) * left
 
 
-def _smooth(segments: int) -> np.ndarray:
-    """From unknowns to paths, so that a single landmark's action is their sum of squares: far fewer steps."""
+def _preconditioner(segments: int) -> np.ndarray:
+    """The map from unknowns to interior points in which the action of a single landmark is a sum of squares."""
     bend = 2 * np.eye(segments - 1) - np.eye(segments - 1, k=1) - np.eye(segments - 1, k=-1)
     return np.linalg.inv(np.linalg.cholesky(segments * bend)).T
 
 
-def _checked(name: str, given: np.ndarray) -> Tensor:
+def _check_landmarks(name: str, given: np.ndarray) -> Tensor:
     points = np.asarray(given, dtype=np.float64)
     if points.ndim != 2 or len(points) == 0:
-        raise InputError(f"{name} has the shape {points.shape}, but landmarks are (count, dimensions).")
+        raise InputError(f"{name} must be (count, dimensions), but its shape is {points.shape}.")
     if not np.isfinite(points).all():
-        raise InputError(f"{name} holds NaN or infinite numbers. Give finite ones.")
+        raise InputError(f"{name} must be finite, but it holds NaN or infinite values.")
     if len(np.unique(points, axis=0)) < len(points):
-        raise InputError(f"{name} has two landmarks in one place, which no smooth field can bring together or part.")
+        raise InputError(f"{name} has two equal landmarks, which no smooth field can merge or separate.")
     return torch.from_numpy(points)

@@ -1,11 +1,11 @@
-"""Least times in a shear current W = (w(y), 0), by shooting: ground truth that shares nothing with a grid.
+"""Least times in a shear current W = (w(y), 0) by shooting: a reference that is independent of any grid.
 
 Pontryagin's principle gives Zermelo's navigation equation for the heading θ of a vehicle of speed s,
 
     ẋ = s cos θ + w(y),    ẏ = s sin θ,    θ̇ = −w'(y) cos²θ        with  cos θ / (s + w cos θ)  conserved,
 
-and a least-time path is among its solutions. A fan of them leaves the source. For each target the headings that pass
-nearest to it are refined by Newton's method on (heading, time), and the earliest arrival counts.
+and every least-time path solves it. A fan of solutions leaves the source. For each target the headings that pass
+closest to it are refined by Newton's method on (heading, time), and the earliest arrival is returned.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from jepatlas.core.errors import InputError
 
 __all__ = ["Arrivals", "Shear", "shoot"]
 
-HEADINGS, FAN_STEPS, STEPS, REFINEMENTS = 720, 240, 200, 8
-STRAIGHT = (np.arange(64) + 0.5) / 64  # where a straight line is sampled
+HEADINGS = 720
+FAN_STEPS = 240
+STEPS = 200
+REFINEMENTS = 8
+STRAIGHT = (np.arange(64) + 0.5) / 64  # sample points of a straight line
 
 
 @dataclass(frozen=True)
 class Shear:
-    """A current along x that depends on y alone, slower than the vehicle, with its derivative; both vectorised."""
+    """A current along x that depends on y only and is slower than the vehicle, with its derivative; both vectorised."""
 
     current: Callable[[np.ndarray], np.ndarray]
     slope: Callable[[np.ndarray], np.ndarray]
@@ -44,7 +47,7 @@ class Shear:
         )
 
     def step(self, state: np.ndarray, dt: np.ndarray | float) -> np.ndarray:
-        """One step of Runge and Kutta's fourth order."""
+        """One step of the classical fourth-order Runge-Kutta method."""
         a = self.rate(state)
         b = self.rate(state + dt / 2 * a)
         c = self.rate(state + dt / 2 * b)
@@ -52,27 +55,27 @@ class Shear:
         return state + dt / 6 * (a + 2 * b + 2 * c + d)
 
     def path(self, source: np.ndarray, heading: np.ndarray, time: np.ndarray, steps: int = STEPS) -> np.ndarray:
-        """States (x, y, θ) on the way, (steps + 1, 3, ...), for headings and times (...)."""
-        states = [departure(source, heading)]
+        """States (x, y, θ) along the paths with the given headings and durations (...), (steps + 1, 3, ...)."""
+        states = [initial_state(source, heading)]
         for _ in range(steps):
             states.append(self.step(states[-1], time / steps))
         return np.stack(states)
 
     def end(self, source: np.ndarray, heading: np.ndarray, time: np.ndarray) -> np.ndarray:
-        """The last of these states, (3, ...); the others are not kept."""
-        state = departure(source, heading)
+        """The last state of these paths, (3, ...)."""
+        state = initial_state(source, heading)
         for _ in range(STEPS):
             state = self.step(state, time / STEPS)
         return state
 
 
-def departure(source: np.ndarray, heading: np.ndarray) -> np.ndarray:
+def initial_state(source: np.ndarray, heading: np.ndarray) -> np.ndarray:
     return np.stack([np.full_like(heading, source[0]), np.full_like(heading, source[1]), heading])
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Least times to targets, and the headings at departure that achieve them; NaN headings for the source itself."""
+    """Least times to targets and the initial headings that attain them; NaN headings for the source itself."""
 
     shear: Shear
     source: np.ndarray  # (2,)
@@ -80,7 +83,7 @@ class Arrivals:
     heading: np.ndarray  # (n,)
 
     def paths(self, steps: int = STEPS) -> np.ndarray:
-        """The ways, (n, steps + 1, 2)."""
+        """The least-time paths, (n, steps + 1, 2)."""
         heading = np.nan_to_num(self.heading)
         return self.shear.path(self.source, heading, self.time, steps)[:, :2].transpose(2, 0, 1)
 
@@ -106,32 +109,32 @@ def shoot(shear: Shear, source: np.ndarray, targets: np.ndarray) -> Arrivals:
     if np.isinf(best).any():
         lost = targets[np.isinf(best)][0]
         raise InputError(
-            f"No path was found to {lost.tolist()}: the current may vary faster than {HEADINGS} headings see."
+            f"No path was found to {lost.tolist()}: the current may vary too fast for {HEADINGS} headings."
         )
     return Arrivals(shear, source, best, chosen)
 
 
 def _straight_times(shear: Shear, source: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The time that steering along a straight line takes, (n,): no less than the least."""
+    """The travel time along a straight line, (n,): an upper bound of the least time."""
     d = targets - source
     length = np.hypot(*d.T)
     nx, ny = (d / np.where(length > 0, length, 1)[:, None]).T
     w = shear.current(source[1] + STRAIGHT[:, None] * d[:, 1])
     if (np.abs(w) >= shear.speed).any():
         raise InputError(
-            "Shooting is for currents slower than the vehicle, but this one is not. Use the eikonal solver."
+            "Shooting requires a current slower than the vehicle everywhere. Use the eikonal solver instead."
         )
     pace = w * nx + np.sqrt(shear.speed**2 - (w * ny) ** 2)
-    return 1.02 * length * (1 / pace).mean(0)  # a little more, for what the sampling misses
+    return 1.02 * length * (1 / pace).mean(0)  # margin for the sampling error
 
 
 def _starts(
     shear: Shear, source: np.ndarray, targets: np.ndarray, horizon: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which target, heading and time to refine: where the fan passes a target nearer than before, after and beside.
+    """Indices of targets, headings and times to refine: the local minima of the distance from fan to target.
 
-    Every such pass counts, not only the nearest: paths that wander come near again, later. Straight ahead counts, too,
-    for targets nearer than the fan's first step.
+    All minima are used, not only the smallest, since a path can approach a target several times. The straight heading
+    is added for targets closer than the first step of the fan.
     """
     headings = np.arange(HEADINGS) * (2 * np.pi / HEADINGS)
     times = np.linspace(0, horizon.max(), FAN_STEPS + 1)
@@ -141,14 +144,14 @@ def _starts(
     starts = [(np.empty(0, dtype=int), [], [])]
     for which in np.flatnonzero(horizon > 0):
         away = np.hypot(*(fan - targets[which][:, None]).transpose(1, 0, 2))
-        t, k = np.nonzero(_valleys(away) & (away < mesh) & (times <= horizon[which])[:, None])
+        t, k = np.nonzero(_local_minima(away) & (away < mesh) & (times <= horizon[which])[:, None])
         starts.append((np.full(len(t) + 1, which), [*headings[k], ahead[which]], [*times[t], horizon[which]]))
     which, heading, time = (np.concatenate(part) for part in zip(*starts, strict=True))
     return which, heading, time
 
 
-def _valleys(away: np.ndarray) -> np.ndarray:
-    """Entries no larger than their four neighbours; times end, headings close a circle."""
+def _local_minima(away: np.ndarray) -> np.ndarray:
+    """Mask of the local minima over (time, heading); headings are periodic."""
     padded = np.pad(away, ((1, 1), (0, 0)), constant_values=np.inf)
     beside = np.minimum(np.roll(away, 1, axis=1), np.roll(away, -1, axis=1))
     return away <= np.minimum(np.minimum(padded[:-2], padded[2:]), beside)
@@ -157,7 +160,7 @@ def _valleys(away: np.ndarray) -> np.ndarray:
 def _refine(
     shear: Shear, source: np.ndarray, targets: np.ndarray, heading: np.ndarray, time: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Newton's method for heading and time of arrival; the derivative by heading from a neighbouring path."""
+    """Newton's method for heading and arrival time, with the derivative by heading from a neighbouring path."""
     eps = 1e-6
     time = np.maximum(time, 1e-6)
     for _ in range(REFINEMENTS):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from jepatlas.core.errors import InputError
-from jepatlas.energy.exact.zermelo import zermelo, zermelo_heading
+from jepatlas.energy.exact.navigation import zermelo, zermelo_heading
 
 REGIMES = {"still": 0.0, "slow": 0.5, "nearly as fast": 0.999, "as fast": 1.0, "faster": 1.5, "much faster": 4.0}
 
@@ -26,14 +26,14 @@ def least_time(d: np.ndarray, current: np.ndarray, speed: float) -> float:
 
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 @pytest.mark.parametrize("regime", REGIMES)
-def test_time_is_the_least_that_suffices(regime: str, dimension: int) -> None:
+def test_time_matches_a_numerical_search(regime: str, dimension: int) -> None:
     rng = np.random.default_rng(dimension)
     unit = rng.standard_normal((12, dimension))
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     displacement = rng.standard_normal((12, dimension))
     for speed in (1.0, 2.5):
         current = REGIMES[regime] * speed * unit
-        if regime == "as fast":  # exactly, whatever rounding does to a norm
+        if regime == "as fast":  # exactly as fast, without rounding
             current = np.zeros_like(unit)
             current[:, 0] = speed
         found = zermelo(np.zeros(dimension), displacement, current, speed)
@@ -41,7 +41,7 @@ def test_time_is_the_least_that_suffices(regime: str, dimension: int) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-7)
 
 
-def test_the_formulas_of_the_three_regimes() -> None:
+def test_time_matches_the_textbook_formula_of_each_regime() -> None:
     d = np.array([[1.0, 0.4], [-1.0, 0.2], [0.3, 2.0]])
     for w in (np.array([0.6, 0.1]), np.array([1.0, 0.0]), np.array([2.0, 1.0])):
         dot, square, gap = d @ w, (d * d).sum(1), 1 - w @ w
@@ -56,7 +56,7 @@ def test_the_formulas_of_the_three_regimes() -> None:
         np.testing.assert_allclose(zermelo(np.zeros(2), d, w), expected)
 
 
-def test_no_digits_are_lost_as_the_current_nears_the_speed() -> None:
+def test_accuracy_as_the_current_approaches_the_speed() -> None:
     for slack in 10.0 ** -np.arange(1, 13):
         current = np.array([1 - slack, 0.0])
         exact_slack = 1 - current[0]
@@ -69,7 +69,7 @@ points = st.tuples(*[st.floats(-3, 3)] * 2).map(np.array)
 
 @settings(max_examples=80)
 @given(points, points, points, points, st.floats(0.1, 3))
-def test_times_are_a_quasimetric_that_turns_with_the_current(
+def test_times_are_a_quasimetric_and_reverse_with_the_current(
     x: np.ndarray, y: np.ndarray, z: np.ndarray, current: np.ndarray, speed: float
 ) -> None:
     def time(a: np.ndarray, b: np.ndarray) -> float:
@@ -82,7 +82,7 @@ def test_times_are_a_quasimetric_that_turns_with_the_current(
     assert float(zermelo(y, x, -current, speed)) == time(x, y)
 
 
-def test_steering_along_the_heading_arrives() -> None:
+def test_the_heading_leads_to_the_target() -> None:
     rng = np.random.default_rng(0)
     x, y, current = rng.standard_normal((3, 50, 3))
     speed = rng.uniform(0.5, 2, 50)
@@ -104,11 +104,11 @@ def test_broadcasts() -> None:
 @pytest.mark.parametrize(
     ("y", "current", "speed", "message"),
     [
-        ([1.0, np.nan], [0.0, 0.0], 1.0, "y holds NaN"),
-        ([1.0, 0.0], [0.0, 0.0], 0.0, "must be positive"),
-        ([1.0, 0.0], [0.0, 0.0, 0.0], 1.0, "do not go together"),
+        ([1.0, np.nan], [0.0, 0.0], 1.0, "y must be finite"),
+        ([1.0, 0.0], [0.0, 0.0], 0.0, "speed must be positive"),
+        ([1.0, 0.0], [0.0, 0.0, 0.0], 1.0, "do not broadcast"),
     ],
 )
-def test_refusals(y: list, current: list, speed: float, message: str) -> None:
+def test_invalid_input_is_rejected(y: list, current: list, speed: float, message: str) -> None:
     with pytest.raises(InputError, match=message):
         zermelo(np.zeros(2), np.array(y), np.array(current), speed)
