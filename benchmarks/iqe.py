@@ -13,7 +13,7 @@ from benchmarks.timing import Comparison, compare
 from jepatlas.core.intervals import union_length
 from jepatlas.core.seeding import torch_generator
 from jepatlas.energy.heads import IQE, EnergyHead, IQEConfig
-from jepatlas.energy.heads.reduction import MaxMean
+from jepatlas.energy.heads.head import MaxMean
 
 __all__ = ["run", "textbook"]
 

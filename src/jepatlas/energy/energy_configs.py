@@ -1,4 +1,4 @@
-"""Settings of energy heads and of how energies are learned. Importing this module does not import torch."""
+"""Configurations of energy heads and of energy learning. This module does not import torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 
 if TYPE_CHECKING:
     from torch import nn
@@ -40,13 +40,13 @@ class IQEConfig:
     kind: ClassVar[str] = "iqe"
 
     chunks: int = 16
-    """Components; the width of the latent must be a multiple."""
+    """Number of components. The width of the latent must be a multiple of it."""
     alpha: float = 0.5
-    """Weight of the largest component against their mean; where it is learned, its first value."""
+    """Weight α of the largest component; the mean has weight 1 − α. The initial value if it is learned."""
     learn_alpha: bool = True
-    """Whether this weight is learned."""
+    """Whether alpha is learned."""
     floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
+    """Weight c of an added c‖x − y‖, which makes the energy of distinct points positive."""
 
     def build(self, width: int) -> EnergyHead:
         from jepatlas.energy.heads.iqe import IQE
@@ -59,9 +59,9 @@ class MRNConfig:
     kind: ClassVar[str] = "mrn"
 
     root: bool = True
-    """Whether the symmetric part is a distance, or a squared distance: then nothing is guaranteed."""
+    """Whether the symmetric part is a distance. Without the root it is squared, and the head is not a quasimetric."""
     floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
+    """Weight c of an added c‖x − y‖, which makes the energy of distinct points positive."""
 
     def build(self, width: int) -> EnergyHead:
         from jepatlas.energy.heads.mrn import MRN
@@ -74,15 +74,15 @@ class PQEConfig:
     kind: ClassVar[str] = "pqe"
 
     chunks: int = 16
-    """Components; the width of the latent must be a multiple."""
+    """Number of components. The width of the latent must be a multiple of it."""
     bound: float = 1.0
-    """Σ w_i before training: no energy is larger."""
+    """The initial Σ w_i, an upper bound of the energy."""
     floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
+    """Weight c of an added c‖x − y‖, which makes the energy of distinct points positive."""
 
     def __post_init__(self) -> None:
         if not 0 < self.bound < math.inf:
-            raise InputError(f"PQE needs a bound that is positive and finite, but {self.bound} was given.")
+            raise InputError(f"bound must be positive and finite, but {self.bound} was given.")
 
     def build(self, width: int) -> EnergyHead:
         from jepatlas.energy.heads.pqe import PQE
@@ -95,13 +95,13 @@ class ReluSumConfig:
     kind: ClassVar[str] = "relu-sum"
 
     chunks: int = 16
-    """Components; the width of the latent must be a multiple."""
+    """Number of components. The width of the latent must be a multiple of it."""
     alpha: float = 0.5
-    """Weight of the largest component against their mean; where it is learned, its first value."""
+    """Weight α of the largest component; the mean has weight 1 − α. The initial value if it is learned."""
     learn_alpha: bool = True
-    """Whether this weight is learned."""
+    """Whether alpha is learned."""
     floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
+    """Weight c of an added c‖x − y‖, which makes the energy of distinct points positive."""
 
     def build(self, width: int) -> EnergyHead:
         from jepatlas.energy.heads.relu_sum import ReluSum
@@ -114,21 +114,19 @@ class DeepNormConfig:
     kind: ClassVar[str] = "deep-norm"
 
     units: int = 64
-    """Of each layer."""
+    """Number of units per layer."""
     layers: int = 2
-    """With one layer it is a maximum and mean of half-spaces alone."""
+    """Number of layers. One layer gives a maximum and a mean of half-space functions."""
     alpha: float = 0.5
-    """Weight of the largest unit against their mean; where it is learned, its first value."""
+    """Weight α of the largest unit; the mean has weight 1 − α. The initial value if it is learned."""
     learn_alpha: bool = True
-    """Whether this weight is learned."""
+    """Whether alpha is learned."""
     floor: float = 0.0
-    """c of an added c‖x − y‖, with which no two distinct points are at distance 0."""
+    """Weight c of an added c‖x − y‖, which makes the energy of distinct points positive."""
 
     def __post_init__(self) -> None:
-        if self.units < 1 or self.layers < 1:
-            raise InputError(
-                f"A deep norm needs units >= 1 and layers >= 1, but {self.units} and {self.layers} were given."
-            )
+        check_count("units", self.units)
+        check_count("layers", self.layers)
 
     def build(self, width: int) -> EnergyHead:
         from jepatlas.energy.heads.deep_norm import DeepNorm
@@ -171,16 +169,16 @@ class QRLConfig:
     kind: ClassVar[str] = "qrl"
 
     offset: float = 30.0
-    """Where pairs are no longer pushed apart, in steps. Well above the longest way that is to be told from no way."""
+    """Energy, in steps, beyond which pairs are no longer pushed apart. Choose it well above the longest path."""
     beta: float = 0.1
-    """β: how sharply the push ends at the offset."""
+    """β: sharpness of the transition at the offset."""
     epsilon: float = 0.1
-    """ε: how far, in root mean square, steps may exceed their cost."""
+    """ε: root mean square by which steps may exceed their cost."""
     multiplier: float = 0.01
-    """The first λ."""
+    """Initial value of λ."""
     multiplier_rate: float = 100.0
-    """Learning rate of λ over that of the network; found with 1e-3 for the latter. Too slow, and steps stay too long;
-    too fast, and λ freezes the geometry before it is found."""
+    """Learning rate of λ relative to that of the network, tuned for 1e-3. If it is too low, steps exceed their cost; if
+    it is too high, λ stops the network from learning the geometry."""
 
     def __post_init__(self) -> None:
         for name in ("offset", "beta", "epsilon", "multiplier", "multiplier_rate"):
@@ -188,7 +186,7 @@ class QRLConfig:
                 raise InputError(f"{name} must be positive and finite, but {value} was given.")
 
     def build(self, energy: EmbeddedEnergy, unit: float = 1.0) -> QRL:
-        """`unit` is a typical step's cost, for example the mean."""
+        """The objective for an energy; `unit` is the typical cost of a step, for example the mean."""
         from jepatlas.energy.learn.qrl import QRL
 
         return QRL(energy, self, unit)
@@ -199,22 +197,22 @@ class ExpectileConfig:
     kind: ClassVar[str] = "expectile"
 
     gamma: float = 0.98
-    """γ: what a step ahead still counts. Ways much longer than 1/(1 − γ) steps look alike."""
+    """γ: the discount per step. Paths much longer than 1/(1 − γ) steps cannot be distinguished."""
     tau: float = 0.8
-    """τ: above ½ better steps count for more; at ½ the value is that of the policy that was observed."""
+    """τ: the expectile. At ½ the value is that of the observed policy; larger τ gives better steps more weight."""
     target: float | None = None
-    """Decay of a moving average of the energy that V(s', g) is taken from; the energy itself where not given."""
+    """Decay of the moving average that computes V(s', g); by default the energy itself computes it."""
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma < 1:
-            raise InputError(f"gamma must lie between 0 and 1, but {self.gamma} was given.")
+            raise InputError(f"gamma must lie strictly between 0 and 1, but {self.gamma} was given.")
         if not 0 < self.tau < 1:
-            raise InputError(f"tau must lie between 0 and 1, but {self.tau} was given.")
+            raise InputError(f"tau must lie strictly between 0 and 1, but {self.tau} was given.")
         if self.target is not None and not 0 <= self.target < 1:
-            raise InputError(f"target is a decay, at least 0 and below 1, but {self.target} was given.")
+            raise InputError(f"target must lie in [0, 1), but {self.target} was given.")
 
     def build(self, energy: EmbeddedEnergy, unit: float = 1.0) -> Expectile:
-        """`unit` is a typical step's cost, for example the mean."""
+        """The objective for an energy; `unit` is the typical cost of a step, for example the mean."""
         from jepatlas.energy.learn.expectile import Expectile
 
         return Expectile(energy, self, unit)
@@ -225,14 +223,14 @@ class IEJEPAConfig:
     kind: ClassVar[str] = "ie-jepa"
 
     mode: Literal["joint", "separate"] = "separate"
-    """Whether the energy shapes the encoder."""
+    """Whether the gradient of the energy reaches the encoder ("joint") or not ("separate")."""
     weight: float = 1.0
-    """Weight of the energy's loss beside the JEPA's."""
+    """Weight of the energy's loss relative to the JEPA's."""
 
     def __post_init__(self) -> None:
         check_literals(self)
         if not 0 < self.weight < math.inf:
-            raise InputError(f"The energy's weight must be positive and finite, but {self.weight} was given.")
+            raise InputError(f"weight must be positive and finite, but {self.weight} was given.")
 
     def build(self, jepa: nn.Module, objective: nn.Module) -> IEJEPA:
         from jepatlas.energy.learn.ie_jepa import IEJEPA
@@ -243,7 +241,7 @@ class IEJEPAConfig:
 HeadConfig = (
     IQEConfig | MRNConfig | PQEConfig | ReluSumConfig | DeepNormConfig | L2Config | SquaredL2Config | CosineConfig
 )
-"""The choice of a recipe's head."""
+"""The configurations of all heads, for the fields of recipes."""
 
 HEADS: dict[str, type[HeadConfig]] = {
     config.kind: config
@@ -258,4 +256,4 @@ HEADS: dict[str, type[HeadConfig]] = {
         CosineConfig,
     )
 }
-"""Settings by kind; each builds its head for a width."""
+"""Head configurations by kind."""

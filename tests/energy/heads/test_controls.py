@@ -19,16 +19,16 @@ def test_definitions():
         np.testing.assert_allclose(head(6).all_pairs(x, y), expected, rtol=1e-12)
 
 
-def slope(head: EnergyHead, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+def gradient(head: EnergyHead, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     x = x.clone().requires_grad_()
     return torch.autograd.grad(head(x, y).sum(), x)[0]
 
 
 def test_the_gradient_of_a_distance_is_a_unit_vector_but_zero_at_identical_points():
     x = torch.randn(4, 3, generator=torch_generator(0, "points"))
-    assert (slope(L2(3), x, x) == 0).all()
+    assert (gradient(L2(3), x, x) == 0).all()
     for scale in (1e-30, 1.0, 1e30):
-        far = slope(L2(3), scale * x, torch.zeros(3))
+        far = gradient(L2(3), scale * x, torch.zeros(3))
         torch.testing.assert_close(far, x / x.norm(dim=-1, keepdim=True))
 
 

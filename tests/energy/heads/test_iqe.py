@@ -1,4 +1,4 @@
-"""IQE against its definition, and what is particular to it."""
+"""IQE against its definition."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_definition(chunks: int, alpha: float):
         assert float(energy) == pytest.approx(alpha * max(parts) + (1 - alpha) * np.mean(parts), rel=1e-12)
 
 
-def test_alpha_weighs_the_maximum_and_is_learned_within_its_limits():
+def test_alpha_weights_the_maximum_and_is_learned_within_its_limits():
     head = IQE(12, IQEConfig(3, alpha=0.9))
     assert float(torch.as_tensor(head.reduce.alpha).detach()) == pytest.approx(0.9)
     x, y = points(2, 5, 12)
@@ -46,7 +46,7 @@ def test_alpha_weighs_the_maximum_and_is_learned_within_its_limits():
     assert not list(IQE(12, IQEConfig(3, learn_alpha=False)).parameters())
 
 
-def test_zero_for_ordered_points_and_only_one_way():
+def test_the_energy_to_a_lower_point_is_zero():
     head = IQE(12, IQEConfig(3))
     x = points(30, 12)
     below = x - points(30, 12).abs()
@@ -60,7 +60,7 @@ def test_a_union_counts_overlaps_once():
     assert float(head(start, torch.tensor([0.5, 3.0]))) == 2.5
 
 
-def test_all_pairs_take_the_room_of_a_tile(monkeypatch: pytest.MonkeyPatch):
+def test_all_pairs_are_computed_in_tiles(monkeypatch: pytest.MonkeyPatch):
     from jepatlas.energy.heads import head as module
 
     sizes: list[int] = []
@@ -73,7 +73,7 @@ def test_all_pairs_take_the_room_of_a_tile(monkeypatch: pytest.MonkeyPatch):
     assert max(sizes) == 5 and len(sizes) == 9
 
 
-def test_infinite_coordinates_are_one_way():
+def test_infinite_coordinates_have_one_finite_direction():
     head = IQE(4, IQEConfig(2))
     x = torch.tensor([0.0, 1.0, 2.0, 3.0])
     top = torch.tensor([0.0, math.inf, 2.0, 3.0])

@@ -1,4 +1,4 @@
-"""Heads: energies on latents, one file each, that declare what holds for them by construction."""
+"""Energy heads: energies on latents, one file each, that declare what they guarantee by construction."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Energies to compare with, all of them symmetric: none can say that there is no way back.
+"""Symmetric energies for comparison.
 
     L2: ‖x − y‖, a metric      squared L2: ‖x − y‖²      cosine: 1 − x·y / (‖x‖‖y‖)
 
-The last two break the triangle inequality: squared L2 at every midpoint.
+No symmetric energy can represent one-way pairs. The last two violate the triangle inequality, squared L2 at every
+midpoint.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from typing import final
 import torch
 from torch import Tensor
 
-from jepatlas.energy.heads.differences import difference, euclidean, where_finite
-from jepatlas.energy.heads.head import EnergyHead
+from jepatlas.energy.heads.head import EnergyHead, difference, euclidean, where_finite
 
 __all__ = ["L2", "Cosine", "SquaredL2"]
 
 
 @final
 class L2(EnergyHead):
+    """‖x − y‖"""
+
     def __init__(self, width: int) -> None:
         super().__init__(width, guaranteed_quasimetric=True, pseudo=False, symmetric=True)
 
@@ -29,6 +31,8 @@ class L2(EnergyHead):
 
 @final
 class SquaredL2(EnergyHead):
+    """‖x − y‖²"""
+
     def __init__(self, width: int) -> None:
         super().__init__(width, guaranteed_quasimetric=False, pseudo=False, symmetric=True)
 
@@ -38,7 +42,7 @@ class SquaredL2(EnergyHead):
 
 @final
 class Cosine(EnergyHead):
-    """½‖x/‖x‖ − y/‖y‖‖², which is 1 − cos, and exactly 0 for identical points; zero has the direction 0."""
+    """½‖x/‖x‖ − y/‖y‖‖² = 1 − cos(x, y), exactly 0 for identical points. The direction of zero is zero."""
 
     def __init__(self, width: int) -> None:
         super().__init__(width, guaranteed_quasimetric=False, pseudo=True, symmetric=True)
@@ -48,10 +52,10 @@ class Cosine(EnergyHead):
 
 
 def _direction(x: Tensor) -> Tensor:
-    """Of infinite coordinates only their signs count: the limit of going there in all of them alike."""
+    """x / ‖x‖. With infinite coordinates only their signs count: the limit as all of them grow at the same rate."""
     infinite = x.isinf()
     x = torch.where(infinite.any(-1, keepdim=True), infinite * x.detach().sign(), x)
     size = x.detach().abs().amax(-1, keepdim=True)
-    x = x / torch.where(size == 0, 1.0, size)  # the same direction, and no square of it is infinite
+    x = x / torch.where(size == 0, 1.0, size)  # avoids overflow of squares
     length = euclidean(x)[..., None]
     return x / torch.where(length == 0, 1.0, length)

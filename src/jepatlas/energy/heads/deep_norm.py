@@ -1,11 +1,11 @@
-"""The deep norm: an asymmetric norm of y − x, from a network that is convex and positively homogeneous.
+"""Deep norm: an asymmetric norm of y − x, computed by a convex and positively homogeneous network.
 
     δ = y − x,  h_1 = relu(U_1 δ),  h_l = relu(U_l δ + W_l h_{l−1}) with W_l ≥ 0,
     E = α · max h_L + (1 − α) · mean h_L
 
-A convex N with N(tδ) = t N(δ) for t ≥ 0 obeys N(δ + ε) ≤ N(δ) + N(ε): the triangle inequality. U_l is free, so which
-way is up is learned. All of U_l δ may be negative: a pseudo-quasimetric, unless it has a floor. Units are mixed over
-all coordinates, so a coordinate that is infinite at one point alone is infinitely far in either direction.
+A convex N with N(tδ) = t N(δ) for t ≥ 0 satisfies N(δ + ε) ≤ N(δ) + N(ε), the triangle inequality. U_l is
+unconstrained, so the orientation is learned. All of U_l δ can be negative, so E is a pseudo-quasimetric without a
+floor. Units mix all coordinates, so a coordinate that is infinite at one point only gives E = ∞ in both directions.
 
 Reference: "An Inductive Bias for Distances: Neural Nets that Respect the Triangle Inequality".
 """
@@ -20,15 +20,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jepatlas.energy.energy_configs import DeepNormConfig
-from jepatlas.energy.heads.differences import difference, scaled, where_finite
-from jepatlas.energy.heads.head import EnergyHead
-from jepatlas.energy.heads.reduction import MaxMean
+from jepatlas.energy.heads.head import EnergyHead, MaxMean, difference, scaled, where_finite
 
 __all__ = ["DeepNorm"]
 
 
 @final
 class DeepNorm(EnergyHead):
+    """The deep norm of y − x."""
+
     def __init__(self, width: int, config: DeepNormConfig | None = None) -> None:
         c = config or DeepNormConfig()
         super().__init__(width, guaranteed_quasimetric=True, pseudo=True, symmetric=False, floor=c.floor)

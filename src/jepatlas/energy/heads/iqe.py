@@ -1,12 +1,12 @@
 """IQE, the interval quasimetric embedding.
 
-The latent is cut into chunks of k coordinates. A chunk's component is the length of a union of intervals,
+The latent is split into chunks of k coordinates. A chunk's component is the length of a union of intervals,
 
     c_i(u, v) = | ⋃_j [u_ij, max(u_ij, v_ij)] |,    E = α · max_i c_i + (1 − α) · mean_i c_i.
 
-What is covered on the way from u over w to v covers all that is covered directly: so it is a quasimetric. It is zero
-for any v ≤ u: a pseudo-quasimetric, unless it has a floor. An infinite coordinate is as in `jepatlas.core.intervals`:
-going up to +∞ or away from −∞ is infinitely far, coming down costs nothing.
+The union from u over w to v contains the union from u to v, which gives the triangle inequality. E is zero for all
+v ≤ u, so it is a pseudo-quasimetric unless it has a floor. Infinite coordinates are treated as in
+`jepatlas.core.intervals`: E = ∞ for increases to +∞ or from −∞, and decreases cost nothing.
 
 Reference: "Improved Representation of Asymmetrical Distances with Interval Quasimetric Embeddings".
 """
@@ -19,18 +19,19 @@ from torch import Tensor
 
 from jepatlas.core.intervals import union_length, union_length_of_pairs
 from jepatlas.energy.energy_configs import IQEConfig
-from jepatlas.energy.heads.head import EnergyHead
-from jepatlas.energy.heads.reduction import MaxMean, check_chunks
+from jepatlas.energy.heads.head import EnergyHead, MaxMean, chunk_size
 
 __all__ = ["IQE"]
 
 
 @final
 class IQE(EnergyHead):
+    """The interval quasimetric embedding."""
+
     def __init__(self, width: int, config: IQEConfig | None = None) -> None:
         config = config or IQEConfig()
         super().__init__(width, guaranteed_quasimetric=True, pseudo=True, symmetric=False, floor=config.floor)
-        self.chunks = (config.chunks, check_chunks("IQE", width, config.chunks))
+        self.chunks = (config.chunks, chunk_size("IQE", width, config.chunks))
         self.reduce = MaxMean(config.alpha, config.learn_alpha)
 
     def energy(self, x: Tensor, y: Tensor) -> Tensor:

@@ -1,9 +1,9 @@
-"""The weighted sum of rises: what IQE is if no two intervals of a chunk overlap, without a sort.
+"""Weighted sum of coordinate increases: IQE for chunks without overlapping intervals, and cheaper.
 
     c_i(u, v) = Σ_j w_ij relu(v_ij − u_ij),  w_ij ≥ 0 learned,    E = α · max_i c_i + (1 − α) · mean_i c_i
 
-Each rise obeys the triangle inequality, so their sums and maxima do. It is zero for any v ≤ u: a pseudo-quasimetric,
-unless it has a floor.
+Each relu satisfies the triangle inequality, and so do sums and maxima of them. E is zero for all v ≤ u, so it is a
+pseudo-quasimetric unless it has a floor.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jepatlas.energy.energy_configs import ReluSumConfig
-from jepatlas.energy.heads.differences import difference, where_finite
-from jepatlas.energy.heads.head import EnergyHead
-from jepatlas.energy.heads.reduction import MaxMean, check_chunks
+from jepatlas.energy.heads.head import EnergyHead, MaxMean, chunk_size, difference, where_finite
 
 __all__ = ["ReluSum"]
 
 
 @final
 class ReluSum(EnergyHead):
+    """The weighted sum of coordinate increases."""
+
     def __init__(self, width: int, config: ReluSumConfig | None = None) -> None:
         config = config or ReluSumConfig()
         super().__init__(width, guaranteed_quasimetric=True, pseudo=True, symmetric=False, floor=config.floor)
-        self.chunks = (config.chunks, check_chunks("ReluSum", width, config.chunks))
+        self.chunks = (config.chunks, chunk_size("ReluSum", width, config.chunks))
         self.reduce = MaxMean(config.alpha, config.learn_alpha)
         self.raw_weight = nn.Parameter(torch.full((width,), math.log(math.e - 1)))  # softplus of it is 1
 
     def energy(self, x: Tensor, y: Tensor) -> Tensor:
-        return where_finite(torch.relu(difference(x, y)), self._weighted)
+        return where_finite(torch.relu(difference(x, y)), self._reduced)
 
-    def _weighted(self, rise: Tensor) -> Tensor:
+    def _reduced(self, rise: Tensor) -> Tensor:
         return self.reduce((rise * F.softplus(self.raw_weight)).unflatten(-1, self.chunks).sum(-1))

@@ -1,4 +1,4 @@
-"""Differences and lengths where plain ones would overflow or be NaN."""
+"""Building blocks of heads: differences and lengths with infinite, huge and equal coordinates."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.energy.heads.differences import difference, euclidean, where_finite
+from jepatlas.energy.heads.head import difference, euclidean, where_finite
 
 INF = math.inf
 
 
-def test_equal_infinities_are_no_difference():
+def test_equal_infinities_have_difference_zero():
     x, y = torch.tensor([INF, -INF, INF, 1.0, -INF]), torch.tensor([INF, -INF, -INF, INF, 2.0])
     assert difference(x, y).tolist() == [0, 0, -INF, INF, INF]
 
 
-def test_a_gradient_is_lost_only_where_both_are_infinite():
+def test_the_gradient_is_zero_only_for_equal_infinities():
     x, y = torch.tensor([INF, 1.0, 1.0]).requires_grad_(), torch.tensor([INF, 1.0, 3.0])
     difference(x, y).sum().backward()
     assert x.grad is not None and x.grad.tolist() == [0, -1, -1]
