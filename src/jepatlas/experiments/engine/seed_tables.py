@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy  # its parts are loaded on first use
 
+from jepatlas.core.figures import BarSeries, Curve
 from jepatlas.core.records import Estimate
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Result
@@ -136,19 +138,21 @@ def _values(results: Sequence[Result], name: str, stopped: float = np.nan) -> np
     return values[np.isfinite(values)]
 
 
-def curve(name: str, x: Sequence[float], estimates: Sequence[Estimate], **style: Any) -> dict[str, Any]:
-    """A series of a figure, with a band if every point has finite limits."""
-    series: dict[str, Any] = {"name": name, "x": list(x), "y": [estimate.value for estimate in estimates]}
-    if all(np.isfinite([estimate.low, estimate.high]).all() for estimate in estimates):
-        series |= {"low": [e.low for e in estimates], "high": [e.high for e in estimates]}
-    return series | style
+def curve(name: str, x: Sequence[float], estimates: Sequence[Estimate], **style: bool) -> Curve:
+    """A line of a figure, with a band if every point has finite limits."""
+    line = Curve(name, list(x), [estimate.value for estimate in estimates], **style)
+    if not all(np.isfinite([estimate.low, estimate.high]).all() for estimate in estimates):
+        return line
+    low = [estimate.low for estimate in estimates]
+    high = [estimate.high for estimate in estimates]
+    return replace(line, low=low, high=high)
 
 
-def bars(name: str, estimates: Sequence[Estimate]) -> dict[str, Any]:
+def bars(name: str, estimates: Sequence[Estimate]) -> BarSeries:
     """A series of a bar chart with whiskers."""
-    return {
-        "name": name,
-        "y": [estimate.value for estimate in estimates],
-        "low": [estimate.low for estimate in estimates],
-        "high": [estimate.high for estimate in estimates],
-    }
+    return BarSeries(
+        name,
+        [estimate.value for estimate in estimates],
+        low=[estimate.low for estimate in estimates],
+        high=[estimate.high for estimate in estimates],
+    )

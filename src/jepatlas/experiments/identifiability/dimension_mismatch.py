@@ -1,4 +1,4 @@
-"""More latents than states, or fewer: what the extra ones hold, and what too few of them keep."""
+"""More latents than states, or fewer: what the extra latents contain, and what too few latents keep."""
 
 from __future__ import annotations
 
@@ -9,8 +9,19 @@ from typing import Any
 import numpy as np
 
 from jepatlas.core.config import to_plain
+from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, as_verdicts
+from jepatlas.experiments.engine.experiment import (
+    Claim,
+    Criterion,
+    Experiment,
+    Finding,
+    Outcome,
+    Result,
+    Scale,
+    Trial,
+    as_verdicts,
+)
 from jepatlas.experiments.engine.latent_trials import LatentSample, r2_of_state, recipe_for, train_and_measure
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
 from jepatlas.identifiability import dimension_verdicts
@@ -23,7 +34,7 @@ __all__ = ["EXPERIMENT", "run"]
 LITTLE = 0.05
 
 CLAIM = Claim(
-    statement="Latents beyond the state's dimension must collapse or repeat what is there; with fewer latents than "
+    statement="Latents beyond the state's dimension must collapse or repeat what is there. With fewer latents than "
     "states, nothing decides which subspace is kept, and they may collapse or superpose.",
     source="When Does LeJEPA Learn a World Model?, limitations",
 )
@@ -47,16 +58,12 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan = SCALES[scale]
-    return [
-        Trial(
-            {"n": n, "m": m, "seed": s},
-            run,
-            {"recipe": to_plain(_recipe(scale, n, m, plan.steps, s)), "samples": plan.samples},
-        )
-        for n, m in plan.grid
-        for s in range(seed, seed + plan.seeds)
-    ]
+    plan, every = SCALES[scale], []
+    for n, m in plan.grid:
+        for s in range(seed, seed + plan.seeds):
+            recipe = to_plain(_recipe(scale, n, m, plan.steps, s))
+            every.append(Trial({"n": n, "m": m, "seed": s}, run, {"recipe": recipe, "samples": plan.samples}))
+    return every
 
 
 def _recipe(scale: Scale, n: int, m: int, steps: int, seed: int) -> Recipe:
@@ -66,10 +73,10 @@ def _recipe(scale: Scale, n: int, m: int, steps: int, seed: int) -> Recipe:
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    return train_and_measure(settings["recipe"], folder, settings["samples"], _measured)
+    return train_and_measure(settings["recipe"], folder, settings["samples"], _measure)
 
 
-def _measured(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[dict[str, Any]]:
+def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[dict[str, Any]]:
     del objective
     found = dimension_verdicts(drawn.h, drawn.h_next, drawn.z, seed=recipe.seed, replicates=200)
     whole = {"r2": r2_of_state(drawn.h, drawn.z, recipe.seed)}
@@ -77,25 +84,37 @@ def _measured(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> 
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    """It holds if all wide runs are redundant and some narrow run collapses or superposes."""
     grid = SCALES[scale].grid
     wide = [result for result in results if result.at["m"] > result.at["n"]]
     narrow = [result for result in results if result.at["m"] < result.at["n"]]
     redundant = [result for result in wide if result.value("state_directions") == result.at["n"]]
     spared = [result for result in wide if result.estimate("minimal_r2_lost").high <= LITTLE]
     superposed = [result for result in narrow if result.estimate("superposition").low > 0]
-    collapsed = [result for result in results if result.status == "failed"]
-    kept = {place: mean_and_range(select(results, n=place[0], m=place[1]), "r2", stopped=0.0) for place in grid}
-    good = [len(redundant) == len(wide), len(superposed) + sum(r in narrow for r in collapsed) > 0]
+    collapsed = [result for result in narrow if result.status == "failed"]
+    lost = len(superposed) + len(collapsed)
+    criteria = (
+        Criterion(
+            "m > n: latents are functions of n directions",
+            f"{len(redundant)} of {len(wide)}",
+            "all",
+            len(redundant) == len(wide),
+        ),
+        Criterion("m < n: superposed or collapsed", f"{lost} of {len(narrow)}", "at least one", lost > 0),
+    )
+    outcome: Outcome = "does not hold"
+    if redundant or any(criterion.met for criterion in criteria):
+        outcome = "holds in part"
+    if all(criterion.met for criterion in criteria):
+        outcome = "holds"
     return Finding(
-        "holds" if all(good) else "holds in part" if any(good) or redundant else "does not hold",
-        f"m > n: in {len(redundant)} of {len(wide)} runs all latents are found to be functions of n directions, and "
-        f"in {len(spared)} the minimal subspace costs at most {LITTLE} of R². m < n: {len(superposed)} of "
-        f"{len(narrow)} runs hold more than m directions of the state (superposition). {len(collapsed)} of "
-        f"{len(results)} runs collapsed.",
-        short=f"redundant {len(redundant)} of {len(wide)}, superposed {len(superposed)} of {len(narrow)}",
+        outcome,
+        f"Extra latents are redundant in {len(redundant)} of {len(wide)} runs; too few latents superpose in "
+        f"{len(superposed)} of {len(narrow)}.",
+        criteria=criteria,
         verdicts=_verdicts(narrow, wide),
-        figures=(_figure(grid, kept),),
-        tables=(_table(results),),
+        figures=(_figure(grid, results),),
+        tables=(_table(results), _count_table(results, wide, spared)),
     )
 
 
@@ -103,23 +122,23 @@ def _verdicts(narrow: Sequence[Result], wide: Sequence[Result]) -> tuple[Verdict
     return (
         Verdict.judge(
             "superposition",
-            _extremes(narrow, "superposition"),
+            _median_and_range(narrow, "superposition"),
             direction="lower",
             null=0.0,
-            good="Directions held beyond the number of latents, m < n (limits: the extremes over runs).",
+            good="Directions of the state beyond the number of latents, m < n (limits: range over runs).",
         ),
         Verdict.judge(
             "minimal_r2_lost",
-            _extremes(wide, "minimal_r2_lost"),
+            _median_and_range(wide, "minimal_r2_lost"),
             direction="lower",
             threshold=LITTLE,
-            good="The minimal subspace has what the state has in the latents (limits: extremes over runs).",
-            bad="In some run the minimal subspace lacks part of the state (limits: extremes over runs).",
+            good="The minimal subspace contains all that the latents contain of the state (limits: range over runs).",
+            bad="In some run the minimal subspace lacks a part of the state (limits: range over runs).",
         ),
     )
 
 
-def _extremes(results: Sequence[Result], name: str) -> Estimate:
+def _median_and_range(results: Sequence[Result], name: str) -> Estimate:
     values = np.array([result.value(name) for result in results])
     values = values[np.isfinite(values)]
     if not len(values):
@@ -127,41 +146,43 @@ def _extremes(results: Sequence[Result], name: str) -> Estimate:
     return Estimate(float(np.median(values)), float(values.min()), float(values.max()), len(values))
 
 
-def _figure(grid: Sequence[tuple[int, int]], kept: dict[tuple[int, int], Estimate]) -> dict[str, Any]:
+def _figure(grid: Sequence[tuple[int, int]], results: Sequence[Result]) -> Curves:
     series = []
     for n in dict.fromkeys(n for n, _ in grid):
         widths = [m for state, m in grid if state == n]
-        series.append(curve(f"n = {n}", widths, [kept[n, m] for m in widths]))
-        series.append({"name": f"m/n, n = {n}", "x": widths, "y": [min(1.0, m / n) for m in widths], "dash": True})
-    return {
-        "kind": "curves",
-        "title": "Recovery against the number of latents",
-        "x_label": "latents m",
-        "y_label": "held-out R² of the state",
-        "series": series,
-    }
+        means = [mean_and_range(select(results, n=n, m=m), "r2", stopped=0.0) for m in widths]
+        series.append(curve(f"n = {n}", widths, means))
+        series.append(Curve(f"m/n, n = {n}", widths, [min(1.0, m / n) for m in widths], dash=True))
+    return Curves(
+        title="Recovery against the number of latents",
+        x_label="latents m",
+        y_label="held-out R² of the state",
+        series=series,
+    )
 
 
-def _table(results: Sequence[Result]) -> dict[str, Any]:
-    names = {
+def _count_table(results: Sequence[Result], wide: Sequence[Result], spared: Sequence[Result]) -> Table:
+    collapsed = sum(result.status == "failed" for result in results)
+    rows = [
+        [f"m > n: the minimal subspace costs at most {LITTLE} of R²", f"{len(spared)} of {len(wide)}"],
+        ["all runs: collapsed", f"{collapsed} of {len(results)}"],
+    ]
+    return Table("Counts of runs", ["condition", "runs"], rows)
+
+
+def _table(results: Sequence[Result]) -> Table:
+    columns = {
         "R²": "r2",
         "captured, least direction": "captured",
         "superposition": "superposition",
         "lost in the minimal subspace": "minimal_r2_lost",
     }
-    rows = [
-        [
-            r.at["n"],
-            r.at["m"],
-            r.at["seed"],
-            r.status,
-            f"{r.value('state_directions'):.0f}",
-            *(cell(r.estimate(name)) for name in names.values()),
-        ]
-        for r in results
-    ]
-    columns = ["n", "m", "seed", "status", "directions found", *names]
-    return {"title": "All runs", "columns": columns, "rows": rows}
+    rows = []
+    for result in results:
+        at, directions = result.at, f"{result.value('state_directions'):.0f}"
+        cells = [cell(result.estimate(name)) for name in columns.values()]
+        rows.append([at["n"], at["m"], at["seed"], result.status, directions, *cells])
+    return Table("All runs", ["n", "m", "seed", "status", "directions found", *columns], rows)
 
 
 EXPERIMENT = Experiment("dimension", "More latents than states, or fewer", CLAIM, trials, conclude)

@@ -1,29 +1,70 @@
-"""One slow function at a time against all at once, over n; and what distinct rates are good for.
+"""Sequential against simultaneous extraction of slow functions, over the dimension n and three sets of rates.
 
     simultaneous   the n leading eigenfunctions
-    deflation      one at a time, each uncorrelated with those before (what "greedy SFA" says)
+    deflation      one at a time, each uncorrelated with those before ("greedy SFA")
     xSFA           one at a time, with all products of up to three earlier ones removed from the features before
 
-Rates: `equal`; `distinct`, inside the window ρ_min > ρ_max² in which no harmonic is slower than a coordinate; `wide`,
-outside of it. LeJEPA is trained beside them: its loss does not change when the latents are rotated, so it can find
-distinct coordinates only up to a rotation; linear SFA of its latents turns them.
+Rates are `equal`; `distinct`, inside the window ρ_min > ρ_max² in which no harmonic is slower than a coordinate; and
+`wide`, outside of it. All methods use the same features of x (random Fourier features; kernel and ridge are chosen for
+the simultaneous fit) and the same pairs, and solve each stage exactly. So they differ in the order of extraction only,
+and errors are errors of estimation. LeJEPA is trained for comparison: its loss is invariant under rotations of the
+latents, so it finds distinct coordinates only up to a rotation, which linear SFA of its latents can undo.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import numpy as np
+
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
+from jepatlas.core.linear import hold_out, least_squares
+from jepatlas.core.linear import ridge as ridge_map
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale
+from jepatlas.core.seeding import numpy_generator, torch_generator
+from jepatlas.core.stats import bootstrap
+from jepatlas.data import Transitions
+from jepatlas.experiments.engine.experiment import (
+    Claim,
+    Criterion,
+    Experiment,
+    Finding,
+    Result,
+    Scale,
+    Trial,
+    as_verdicts,
+    outcome_of,
+)
+from jepatlas.experiments.engine.latent_trials import LatentSample, recipe_for, train_and_measure
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_interval, mean_and_range, select
-from jepatlas.experiments.identifiability.greedy_sfa_runs import ENDS, METHODS, SCALES, SEQUENTIAL, trials
+from jepatlas.identifiability import SpectrumSettings, linear_sfa, recovery
+from jepatlas.identifiability.spectral.ladder import polynomials
+from jepatlas.identifiability.spectral.pair_chunks import PairArrays, PairChunks
+from jepatlas.identifiability.spectral.selection import SCORE
+from jepatlas.identifiability.spectral.solver import SpectralSolver
+from jepatlas.identifiability.spectral.transfer import TransferMoments, eigenfunctions
+from jepatlas.objectives import PairObjective
+from jepatlas.recipes import Recipe
+from jepatlas.worlds import InvertibleMLP, LatentWorld, OrnsteinUhlenbeck
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "extract_one_by_one", "run_lejepa", "run_spectral"]
 
-MARGIN = 0.02  # of R²: falling behind by less is no degradation
+HELD_OUT = 10_000
+ENDS = {"equal": (0.7, 0.7), "distinct": (0.7, 0.56), "wide": (0.9, 0.7)}
+"""ρ of the slowest and the fastest coordinate; the others are evenly spaced between them."""
+INSIDE = ("equal", "distinct")  # the rates inside the window
+SEQUENTIAL = {"deflation": 1, "xsfa": 3}
+"""Degree of the monomials that are removed."""
+METHODS = ("simultaneous", *SEQUENTIAL)
+TRAINED = ("lejepa", "turned")
 NAMES = {"xsfa": "xSFA", "lejepa": "LeJEPA", "turned": "LeJEPA, then linear SFA"}
+MARGIN = 0.02  # of R²: a smaller difference is no degradation
+TINY = 1e-9  # variance, against collinear monomials
+MEANING = "held out; MCC: latents and states matched one to one"
 
 CLAIM = Claim(
     statement="Sequential extraction, as in slow feature analysis, accumulates errors and degrades beyond a "
@@ -35,50 +76,154 @@ CLAIM = Claim(
 )
 
 
+@dataclass(frozen=True)
+class Plan:
+    dims: tuple[int, ...]
+    pairs: int
+    features: int
+    seeds: int
+    trained_dim: int
+    steps: int
+
+
+SCALES = {
+    "tiny": Plan((2, 3), 1500, 32, 1, 2, 30),
+    "small": Plan((2, 4, 8, 12), 20_000, 512, 3, 4, 2500),
+    "paper": Plan((2, 4, 8, 12), 40_000, 768, 5, 8, 20_000),
+}
+
+
+def trials(scale: Scale, seed: int) -> list[Trial]:
+    plan, every = SCALES[scale], []
+    seeds = range(seed, seed + plan.seeds)
+    for rates, dim, s in product(ENDS, plan.dims, seeds):
+        world = to_plain(_world(dim, rates, s))
+        settings = {"world": world, "pairs": plan.pairs, "features": plan.features, "seed": s}
+        every.append(Trial({"kind": "spectral", "rates": rates, "dim": dim, "seed": s}, run_spectral, settings))
+    for rates, s in product(INSIDE, seeds):
+        recipe = recipe_for(scale, _world(plan.trained_dim, rates, s), steps=plan.steps, seed=s)
+        at = {"kind": "trained", "rates": rates, "dim": plan.trained_dim, "seed": s}
+        every.append(Trial(at, run_lejepa, {"recipe": to_plain(recipe)}))
+    return every
+
+
+def _world(dim: int, rates: str, seed: int) -> LatentWorld:
+    each = tuple(float(rho) for rho in np.linspace(*ENDS[rates], dim))
+    return LatentWorld(OrnsteinUhlenbeck(dim=dim, rho=each), InvertibleMLP(layers=2, seed=seed))
+
+
+def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    del folder
+    world, seed = from_plain(LatentWorld, settings["world"]), settings["seed"]
+    pairs = Transitions().draw(world, settings["pairs"], torch_generator(seed, "spectral"))
+    fresh = Transitions().draw(world, HELD_OUT, torch_generator(seed, "fresh"))
+    x, x_next, others, z = (t.double().numpy() for t in (pairs.x, pairs.x_next, fresh.x, fresh.z))
+    options = SpectrumSettings(functions=world.dim, features=settings["features"], pilot=5000)
+    solution = SpectralSolver(PairChunks(PairArrays(x, x_next), seed, below=SCORE), options, seed).fit(world.dim)
+    together = solution.encoder.apply(others)
+    found = _scores("simultaneous", together, z, seed)
+    phi, phi_next, phi_others = (solution.encoder.features(view) for view in (x, x_next, others))
+    for method, degree in SEQUENTIAL.items():
+        h = extract_one_by_one(phi, phi_next, phi_others, world.dim, ridge=solution.ridge, degree=degree)
+        found |= _scores(method, h, z, seed) | {f"behind_{method}": _behind(together, h, z, seed)}
+    return {"status": "finished", "verdicts": as_verdicts(found, MEANING)}
+
+
+def run_lejepa(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    return train_and_measure(settings["recipe"], folder, 2 * HELD_OUT, _measure)
+
+
+def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[dict[str, Any]]:
+    del objective
+    rest, turn = slice(HELD_OUT, None), linear_sfa(drawn.h[:HELD_OUT], drawn.h_next[:HELD_OUT])
+    found = _scores("lejepa", drawn.h[rest], drawn.z[rest], recipe.seed)
+    found |= _scores("turned", turn.apply(drawn.h[rest]), drawn.z[rest], recipe.seed)
+    return as_verdicts(found, MEANING)
+
+
+def _scores(method: str, h: np.ndarray, z: np.ndarray, seed: int) -> dict[str, Estimate]:
+    split = hold_out(len(h), numpy_generator(seed, "split"))
+    found = recovery(h, z, split, numpy_generator(seed, "rows"), replicates=100)
+    return {f"{name}_{method}": found[name] for name in ("r2", "mcc")}
+
+
+def _behind(h: np.ndarray, other: np.ndarray, z: np.ndarray, seed: int) -> Estimate:
+    """R² of h minus R² of `other`, on the same rows."""
+    fit, score = hold_out(len(z), numpy_generator(seed, "split"))
+    residual = [np.square(z[score] - least_squares(a[fit], z[fit]).apply(a[score])).sum(1) for a in (h, other)]
+    deviation = np.square(z[score] - z[score].mean(0)).sum(1)
+
+    def statistic(weights: np.ndarray) -> dict[str, float]:
+        return {"behind": float(weights @ (residual[1] - residual[0]) / (weights @ deviation))}
+
+    return bootstrap(statistic, len(score), numpy_generator(seed, "rows"), replicates=100)["behind"]
+
+
+def extract_one_by_one(
+    phi: np.ndarray, phi_next: np.ndarray, others: np.ndarray, dim: int, *, ridge: float, degree: int
+) -> np.ndarray:
+    """Slow feature analysis one function at a time.
+
+    Stage k regresses every feature φ_j on all monomials m of the functions s_1 … s_{k−1} up to a total degree,
+
+        φ_j ← φ_j − Σ_m B_jm m(s_1, …, s_{k−1})
+
+    and solves S v = λ (C₀₀ + rI) v for the leading function of the residual. Degree 1 is plain deflation: without a
+    ridge it is the eigenproblem, solved one vector at a time. A higher degree is xSFA ("An Extension of Slow Feature
+    Analysis for Nonlinear Blind Source Separation"): harmonics and products of the estimates are removed too, so none
+    can be mistaken for a slow source.
+
+    Fits `dim` functions on features of paired views (b, k) and (b, k), and returns the latents (b', dim) of `others`.
+    """
+    views = [phi, phi_next, others]
+    found = [np.zeros((len(view), 0)) for view in views]
+    for _ in range(dim):
+        remaining = _residuals(views, [polynomials(s, degree) for s in found]) if found[0].shape[1] else views
+        moments = TransferMoments.of(remaining[0], remaining[1])
+        (slowest,) = eigenfunctions(moments, [ridge], 1)
+        new = [(view - moments.mean) @ slowest.vectors for view in remaining]
+        found = [np.c_[s, column] for s, column in zip(found, new, strict=True)]
+    return found[-1]
+
+
+def _residuals(views: Sequence[np.ndarray], known: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Residuals of the features, regressed on both views of the pairs."""
+    m, phi = np.concatenate(known[:2]), np.concatenate(views[:2])
+    explained = ridge_map(m, phi, TINY * len(m))
+    return [view - explained.apply(m) + explained.y_mean for view, m in zip(views, known, strict=True)]
+
+
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    """A sequential method degrades where, at the largest n and inside the window, its R² is behind the simultaneous one
-    by more than MARGIN, with an interval over seeds above zero. It holds where both do, and MCC is clearly higher with
-    distinct rates than with equal ones; it does not where none of the three is so."""
+    """Judged at the largest n: both sequential methods must degrade inside the window, and distinct rates raise MCC."""
     dims, spectral = SCALES[scale].dims, select(results, kind="spectral")
-    gaps = {
-        (rates, method): mean_and_interval(select(spectral, rates=rates, dim=dims[-1]), f"behind_{method}")
-        for rates, method in product(ENDS, SEQUENTIAL)
-    }
-    degrades = {
-        method: any(
-            gaps[rates, method].value > MARGIN and gaps[rates, method].low > 0 for rates in ("equal", "distinct")
+    largest = {rates: select(spectral, rates=rates, dim=dims[-1]) for rates in ENDS}
+    gaps: dict[tuple[str, str], Estimate] = {}
+    for rates, method in product(ENDS, SEQUENTIAL):
+        gaps[rates, method] = mean_and_interval(largest[rates], f"behind_{method}")
+    criteria = []
+    for method in SEQUENTIAL:
+        inside = [gaps[rates, method] for rates in INSIDE]
+        degrades = any(gap.value > MARGIN and gap.low > 0 for gap in inside)
+        found = "; ".join(f"{rates} {cell(gap)}" for rates, gap in zip(INSIDE, inside, strict=True))
+        criteria.append(
+            Criterion(f"R² behind simultaneous, {NAMES.get(method, method)}", found, f"> {MARGIN}", degrades)
         )
-        for method in SEQUENTIAL
-    }
-    mcc = {rates: mean_and_interval(select(spectral, rates=rates, dim=dims[-1]), "mcc_simultaneous") for rates in ENDS}
-    parts = [*degrades.values(), mcc["distinct"].low > mcc["equal"].high]
-    r2 = {
-        key: mean_and_range(select(spectral, rates=key[0], dim=key[1]), "r2_simultaneous").value
-        for key in product(ENDS, dims)
-    }
-    trained = select(results, kind="trained", rates="distinct")
-    plain, turned = (mean_and_range(trained, f"mcc_{name}").value for name in ("lejepa", "turned"))
+    mcc = {rates: mean_and_interval(largest[rates], "mcc_simultaneous") for rates in INSIDE}
+    higher = mcc["distinct"].low > mcc["equal"].high
+    criteria.append(
+        Criterion("MCC, distinct rates", cell(mcc["distinct"]), f"above equal: {cell(mcc['equal'])}", higher)
+    )
     return Finding(
-        "holds" if all(parts) else "holds in part" if any(parts) else "does not hold",
-        f"At n = {dims[-1]} and inside the window plain deflation is behind the simultaneous fit by "
-        f"{_listed(gaps, 'deflation')} in R², xSFA by {_listed(gaps, 'xsfa')}; the simultaneous fit itself goes from "
-        f"{r2['equal', dims[0]]:.3f} at n = {dims[0]} to {r2['equal', dims[-1]]:.3f}, as the features become too few. "
-        f"Outside the window it has {r2['wide', dims[-1]]:.3f} and xSFA, which removes the harmonics, "
-        f"{-gaps['wide', 'xsfa'].value:+z.3f} on that. MCC is {mcc['distinct'].value:z.3f} with distinct rates and "
-        f"{mcc['equal'].value:.3f} with equal ones. LeJEPA, on distinct rates, has {plain:.3f}, and {turned:.3f} after "
-        "linear SFA of its latents.",
-        short=f"n = {dims[-1]}: xSFA behind by {gaps['equal', 'xsfa'].value:z.3f} of R²",
+        outcome_of([criterion.met for criterion in criteria]),
+        f"At n = {dims[-1]} the R² of xSFA is {gaps['equal', 'xsfa'].value:z.3f} below that of the simultaneous fit.",
+        criteria=tuple(criteria),
         verdicts=tuple(_verdict(*key, gap) for key, gap in gaps.items()),
         figures=(_figure(results, dims),),
         tables=(
             _table(spectral, METHODS, "Spectral runs"),
-            _table(select(results, kind="trained"), ("lejepa", "turned"), "Trained runs"),
+            _table(select(results, kind="trained"), TRAINED, "Trained runs"),
         ),
     )
-
-
-def _listed(gaps: dict[tuple[str, str], Estimate], method: str) -> str:
-    return " and ".join(f"{gaps[rates, method].value:z.3f} ({rates} rates)" for rates in ("equal", "distinct"))
 
 
 def _verdict(rates: str, method: str, gap: Estimate) -> Verdict:
@@ -87,59 +232,45 @@ def _verdict(rates: str, method: str, gap: Estimate) -> Verdict:
         gap,
         direction="lower",
         threshold=MARGIN,
-        good="At the largest n, one at a time is as good as all at once (R² of the latter less that of the former).",
-        bad="At the largest n, one at a time may be worse than all at once (R² of the latter less that of the former).",
+        good="At the largest n sequential extraction is as good as simultaneous extraction (difference in R²).",
+        bad="At the largest n sequential extraction may be worse than simultaneous extraction (difference in R²).",
     )
 
 
-def _figure(results: Sequence[Result], dims: Sequence[int]) -> dict[str, Any]:
-    def line(method: str, rates: str, name: str, label: str) -> dict[str, Any]:
-        found = [
-            mean_and_range(select(results, kind="spectral", rates=rates, dim=dim), f"{name}_{method}") for dim in dims
-        ]
-        return curve(label, dims, found)
+def _figure(results: Sequence[Result], dims: Sequence[int]) -> Curves:
+    def line(method: str, rates: str, name: str, label: str) -> Curve:
+        runs = select(results, kind="spectral", rates=rates)
+        return curve(label, dims, [mean_and_range(select(runs, dim=dim), f"{name}_{method}") for dim in dims])
 
-    panels = [
-        {
-            "title": f"{rates} rates, ρ from {ends[0]} to {ends[1]}",
-            "series": [line(method, rates, "r2", NAMES.get(method, method)) for method in METHODS],
-        }
-        for rates, ends in ENDS.items()
-    ]
-    matched = [
-        line(m, r, "mcc", f"{NAMES.get(m, m)}, {r}")
-        for m, r in product(("simultaneous", "xsfa"), ("equal", "distinct"))
-    ]
+    panels = []
+    for rates, (slowest, fastest) in ENDS.items():
+        series = [line(method, rates, "r2", NAMES.get(method, method)) for method in METHODS]
+        panels.append(CurvePanel(series, f"{rates} rates, ρ from {slowest} to {fastest}"))
+    matched = []
+    for method, rates in product(("simultaneous", "xsfa"), INSIDE):
+        matched.append(line(method, rates, "mcc", f"{NAMES.get(method, method)}, {rates}"))
     trained = select(results, kind="trained", rates="distinct")
-    matched += [
-        curve(f"{NAMES[m]}, distinct", [trained[0].at["dim"]], [mean_and_range(trained, f"mcc_{m}")], points=True)
-        for m in ("lejepa", "turned")
-    ]
-    panels.append({"title": "MCC: each coordinate by itself", "series": matched})
-    return {
-        "kind": "curves",
-        "title": "One at a time, and all at once",
-        "x_label": "dimension n",
-        "log_x": True,
-        "y_label": "held-out R² (last: MCC)",
-        "panels": panels,
-    }
+    for method in TRAINED:
+        score = mean_and_range(trained, f"mcc_{method}")
+        matched.append(curve(f"{NAMES[method]}, distinct", [trained[0].at["dim"]], [score], points=True))
+    return Curves(
+        title="Sequential and simultaneous extraction",
+        x_label="dimension n",
+        log_x=True,
+        y_label="held-out R² (last: MCC)",
+        panels=[*panels, CurvePanel(matched, "MCC: each coordinate by itself")],
+    )
 
 
-def _table(results: Sequence[Result], methods: Sequence[str], title: str) -> dict[str, Any]:
-    columns = {
-        f"{label}, {NAMES.get(m, m)}": f"{name}_{m}"
-        for (name, label), m in product((("r2", "R²"), ("mcc", "MCC")), methods)
-    }
-    rows = [
-        [
-            *(result.at[name] for name in ("rates", "dim", "seed")),
-            result.status,
-            *(cell(result.estimate(name)) for name in columns.values()),
-        ]
-        for result in results
-    ]
-    return {"title": title, "columns": ["rates", "n", "seed", "status", *columns], "rows": rows}
+def _table(results: Sequence[Result], methods: Sequence[str], title: str) -> Table:
+    columns: dict[str, str] = {}
+    for (name, label), method in product((("r2", "R²"), ("mcc", "MCC")), methods):
+        columns[f"{label}, {NAMES.get(method, method)}"] = f"{name}_{method}"
+    rows = []
+    for result in results:
+        cells = [cell(result.estimate(name)) for name in columns.values()]
+        rows.append([result.at["rates"], result.at["dim"], result.at["seed"], result.status, *cells])
+    return Table(title, ["rates", "n", "seed", "status", *columns], rows)
 
 
 EXPERIMENT = Experiment("greedy-sfa", "One slow feature at a time, or all at once", CLAIM, trials, conclude)
