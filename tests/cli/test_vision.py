@@ -17,7 +17,7 @@ from jepatlas.cli.recipe_options import choose_recipe
 from jepatlas.cli.sweep import SweepVision, _directions
 from jepatlas.core.files import read_json
 from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
-from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, see
+from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, read_images
 from jepatlas.workflows.vision import collapse_verdict, latents_of, load_agent, train_and_judge
 from jepatlas.workflows.vision.reasons import beginning_left, shortcut, uniform_assignments, widest
 
@@ -206,7 +206,9 @@ def test_a_misspelt_choice_is_told_which_one_was_meant(words: tuple[str, ...], c
 
 
 def test_what_is_held_out_is_the_same_for_all_views_and_whole_groups(table: Path) -> None:
-    seen = {view: see(VisionRecipe(images=ImageTable(str(table)), view=view, size=16)) for view in ("left", "right")}
+    seen = {
+        view: read_images(VisionRecipe(images=ImageTable(str(table)), view=view, size=16)) for view in ("left", "right")
+    }
     states = {view: set(images.table.column("state")[images.held].tolist()) for view, images in seen.items()}
     assert states["left"] == states["right"]
     images = seen["left"]
@@ -231,7 +233,7 @@ def test_a_run_that_is_resumed_is_the_same_run(table: Path, tmp_path: Path) -> N
 def test_a_view_without_held_out_states_is_refused_before_training(
     table: Path, tmp_path: Path, left: int, capsys
 ) -> None:
-    seen = see(VisionRecipe(images=ImageTable(str(table)), view="right", size=16))
+    seen = read_images(VisionRecipe(images=ImageTable(str(table)), view="right", size=16))
     gone = seen.table.column("path")[seen.held][left:].tolist()
     lines = (table / "views.csv").read_text().splitlines()
     (table / "views.csv").write_text("\n".join(line for line in lines if line.split(",")[0] not in gone) + "\n")
@@ -274,9 +276,9 @@ def test_folders_that_list_other_images_are_refused_for_others_would_be_held_out
         path.rename(tmp_path / "folders" / view / path.name.replace(f"-{view}", ""))
     run = tmp_path / "run"
     assert call("train", "vision", tmp_path / "folders", "--view", "left", *SMALL, "--out", run) == 0
-    held = see(load_recipe(run, VisionRecipe)).held
+    held = read_images(load_recipe(run, VisionRecipe)).held
     (tmp_path / "folders" / "right" / "0-0.png").write_bytes(b"")  # a broken one is listed as before
-    assert (see(load_recipe(run, VisionRecipe)).held == held).all()
+    assert (read_images(load_recipe(run, VisionRecipe)).held == held).all()
     (tmp_path / "folders" / "right" / "0-0.png").unlink()
     capsys.readouterr()
     for words in (["encode", run], ["train", "vision", "--resume", run]):

@@ -27,7 +27,7 @@ from jepatlas.experiments.social.shift import shifted
 from jepatlas.experiments.social.shift_widths import widths
 from jepatlas.experiments.social.stress import stressed
 from jepatlas.experiments.social.truncations import truncated, truncations_table
-from jepatlas.recipes import Augmentation, see
+from jepatlas.recipes import Augmentation, read_images
 from jepatlas.workflows.vision import latents_of
 
 EFFORTS = Effort(19, 10, 80)
@@ -139,7 +139,7 @@ def test_agents_that_see_the_same_images_have_pipelines_for_views(
         folder = tmp_path / "".join(["run", *pipelines])
         assert train_and_keep(recipe, 100, folder)["status"] == "finished"
         raw[pipelines] = np.load(folder / LATENTS)["raw"]
-    seen = see(recipe).images
+    seen = read_images(recipe).images
     assert np.abs(raw[()].astype(int) - np.asarray(seen)).max() == 0  # as they are
     assert not (raw["A",] == raw[()]).all() and not (raw["A",] == raw["B",]).all()
 

@@ -25,9 +25,8 @@ from jepatlas.recipes import (
     StepFile,
     WalkConfig,
     any_recipe,
-    build,
     build_energy,
-    gathered,
+    gather_experience,
     load_recipe,
     read_recipe,
     recipe_from_plain,
@@ -131,11 +130,11 @@ def test_a_whole_number_where_a_fraction_may_be_is_resumed(tmp_path: Path):
 
 
 def test_what_is_built():
-    data = gathered(recipe())
+    data = gather_experience(recipe())
     assert isinstance(build_energy(recipe(), data), QRL)
     expectile = from_plain(EnergyRecipe, to_plain(recipe()) | {"learning": "expectile"})
     assert isinstance(build_energy(expectile, data), Expectile)
-    objective, batches = build(recipe(agent=AgentConfig(dim=3)))
+    objective, batches = recipe(agent=AgentConfig(dim=3)).build()
     assert isinstance(objective, IEJEPA) and objective.encode(batches(0).x).shape == (64, 3)
     first, second, other = (build_energy(recipe(seed=seed), data).state_dict() for seed in (0, 0, 1))
     assert all(first[name].equal(second[name]) for name in first)

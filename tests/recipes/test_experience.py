@@ -11,13 +11,12 @@ from workflows.energy.tiny import GRID, step_arrays, write_steps
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Experience
-from jepatlas.recipes import Gathered, StepFile, WalkConfig, mixed
-from jepatlas.recipes.experience import gather
+from jepatlas.recipes import EnergyRecipe, ExperienceSplit, StepFile, WalkConfig, apply_mixing, gather_experience
 from jepatlas.worlds import Coupling, InvertibleMLP
 
 
-def of_file(path: Path, seed: int = 0) -> Gathered:
-    return gather(StepFile(str(path)), WalkConfig(), None, seed)
+def of_file(path: Path, seed: int = 0) -> ExperienceSplit:
+    return gather_experience(EnergyRecipe(seed, StepFile(str(path))))
 
 
 def steps_of(experience: Experience) -> set[tuple[float, ...]]:
@@ -25,11 +24,11 @@ def steps_of(experience: Experience) -> set[tuple[float, ...]]:
 
 
 def test_whole_episodes_are_kept_and_nothing_is_lost():
-    data = gather(GRID, WalkConfig(episodes=40, length=6), None, seed=0)
+    data = gather_experience(EnergyRecipe(0, GRID, WalkConfig(episodes=40, length=6)))
     assert len(np.unique(data.held.episode)) == 4 and not set(data.held.episode) & set(data.learnt.episode)
     walk = GRID.walk(40, 6, seed=0)
     assert steps_of(data.learnt) | steps_of(data.held) == steps_of(walk)
-    other = gather(GRID, WalkConfig(episodes=40, length=6), None, seed=1)
+    other = gather_experience(EnergyRecipe(1, GRID, WalkConfig(episodes=40, length=6)))
     assert set(other.held.episode) != set(data.held.episode)
 
 
@@ -65,15 +64,15 @@ def test_states_with_episodes_are_steps_between_them(tmp_path: Path):
 
 def test_a_typical_cost_is_that_of_steps_that_cost_something():
     learnt = Experience(np.zeros((3, 1)), np.ones((3, 1)), np.array([0.0, 2.0, 4.0]), np.arange(3))
-    assert Gathered(learnt, learnt).unit == 3.0
+    assert ExperienceSplit(learnt, learnt).unit == 3.0
 
 
 def test_mixings_change_what_is_seen_and_nothing_else():
-    plain, seen = (gather(GRID, WalkConfig(20, 5), mixing, 0) for mixing in (None, Coupling()))
-    np.testing.assert_array_equal(seen.learnt.x, mixed(Coupling(), plain.learnt.x))
-    np.testing.assert_array_equal(seen.held.x_next, mixed(Coupling(), plain.held.x_next))
+    plain, seen = (gather_experience(EnergyRecipe(0, GRID, WalkConfig(20, 5), mixing)) for mixing in (None, Coupling()))
+    np.testing.assert_array_equal(seen.learnt.x, apply_mixing(Coupling(), plain.learnt.x))
+    np.testing.assert_array_equal(seen.held.x_next, apply_mixing(Coupling(), plain.held.x_next))
     np.testing.assert_array_equal(seen.learnt.cost, plain.learnt.cost)
-    assert gather(GRID, WalkConfig(20, 5), InvertibleMLP(), 0).width == 2
+    assert gather_experience(EnergyRecipe(0, GRID, WalkConfig(20, 5), InvertibleMLP())).width == 2
 
 
 WALK = step_arrays()
@@ -102,7 +101,7 @@ def test_what_cannot_be_learned_from_is_refused(message: str, tmp_path: Path):
 
 
 def held_episodes(seed: int) -> set[int]:
-    return set(gather(GRID, WalkConfig(30, 10), None, seed).held.episode)
+    return set(gather_experience(EnergyRecipe(seed, GRID, WalkConfig(30, 10))).held.episode)
 
 
 def test_gaps_between_numbered_states(tmp_path: Path):

@@ -24,12 +24,11 @@ from jepatlas.recipes import (
     TaughtRecipe,
     TeacherFile,
     any_recipe,
-    build,
-    lessons_for,
+    read_images,
     recipe_from_plain,
     recipe_id,
     recipe_text,
-    see,
+    teaching_targets,
 )
 from jepatlas.training.flops import step_flops
 from jepatlas.workflows.runs import resume_run, start_run
@@ -51,7 +50,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def told_of(table: Path, **arrays: np.ndarray) -> TeacherFile:
     """Latents of every state, held-out ones among them, in an order of their own; the labels are in them."""
-    rows = see(agent(table, "left")).table
+    rows = read_images(agent(table, "left")).table
     order = np.random.default_rng(2).permutation(len(rows))
     states, labels = rows.column("state")[order], rows.column("label")[order]
     h = np.random.default_rng(1).normal(3, 2, (len(order), TOLD)) + 4 * (labels == "lying")[:, None]
@@ -137,15 +136,15 @@ def as_bytes(image: torch.Tensor) -> bytes:
 
 def test_a_student_is_told_of_the_states_it_learns_from_and_no_others(scenes: Path):
     recipe = recipes(scenes)["migration"]
-    seen = see(recipe.student)
-    lessons = lessons_for(recipe, seen)
+    seen = read_images(recipe.student)
+    lessons = teaching_targets(recipe, seen)
     assert sorted(lessons.rows.tolist()) == sorted(seen.learnt.tolist())
     stored = np.load(recipe.teacher.path)
     h = np.array([stored["h"][stored["ids"] == state][0] for state in seen.table.column("state")[lessons.rows]])
-    np.testing.assert_allclose(lessons.told, (h - h.mean(0)) / np.sqrt(h.var(0).mean()), rtol=1e-5)
-    objective, batches = build(recipe)
+    np.testing.assert_allclose(lessons.targets, (h - h.mean(0)) / np.sqrt(h.var(0).mean()), rtol=1e-5)
+    objective, batches = recipe.build()
     batch = batches(3)
-    known, place = known_rows(seen.images), dict(zip(lessons.rows.tolist(), lessons.told, strict=True))
+    known, place = known_rows(seen.images), dict(zip(lessons.rows.tolist(), lessons.targets, strict=True))
     for image, told in zip(*batch.shared, strict=True):
         np.testing.assert_array_equal(told, place[known[as_bytes(image)]])  # as it is, and of a state it learns from
     assert objective.lesson.map.weight.shape == (TOLD, 16)
@@ -153,20 +152,20 @@ def test_a_student_is_told_of_the_states_it_learns_from_and_no_others(scenes: Pa
 
 def test_logits_are_those_of_a_probe_where_the_teacher_is(scenes: Path):
     recipe = recipes(scenes)["logits"]
-    seen = see(recipe.student)
-    lessons = lessons_for(recipe, seen)
+    seen = read_images(recipe.student)
+    lessons = teaching_targets(recipe, seen)
     stored = np.load(recipe.teacher.path)
     rows = [int(np.flatnonzero(stored["ids"] == state)[0]) for state in seen.table.column("state")[lessons.rows]]
     probe = LinearProbe.fit(stored["h"][rows], stored["labels"][rows])
-    np.testing.assert_allclose(lessons.told, probe.logits(stored["h"][rows]), rtol=1e-5)
+    np.testing.assert_allclose(lessons.targets, probe.logits(stored["h"][rows]), rtol=1e-5)
 
 
 def test_two_agents_are_shown_the_same_states(scenes: Path):
     recipe = recipes(scenes)["cross"]
-    _, batches = build(recipe)
+    _, batches = recipe.build()
     batch, found = batches(2), []
     for who, images in zip((recipe.first, recipe.second), batch.shared, strict=True):
-        seen = see(who)
+        seen = read_images(who)
         known = known_rows(seen.images)
         rows = [known[as_bytes(image)] for image in images]
         assert set(rows) <= set(seen.learnt.tolist())
@@ -175,7 +174,7 @@ def test_two_agents_are_shown_the_same_states(scenes: Path):
 
 
 def test_what_is_counted_leaves_a_student_as_it_was(scenes: Path):
-    objective, batches = build(recipes(scenes)["migration"])
+    objective, batches = recipes(scenes)["migration"].build()
     alone = step_flops(objective.own, lambda step: batches(step).own[0])
     assert step_flops(objective, batches) > 1.2 * alone and objective.lesson.map.count == 0
 
@@ -186,13 +185,13 @@ def test_refusals(scenes: Path, tmp_path: Path):
 
     def refused(recipe: Any, words: str) -> None:
         with pytest.raises(InputError, match=words):
-            build(recipe)
+            recipe.build()
 
     def teacher(name: str, **arrays: np.ndarray) -> TaughtRecipe:
         write_arrays(tmp_path / name, arrays)
         return replace(taught, teacher=TeacherFile(str(tmp_path / name)).sealed())
 
-    states = see(taught.student).table.column("state")
+    states = read_images(taught.student).table.column("state")
     h = np.random.default_rng(0).normal(size=(len(states), 3))
     refused(replace(taught, student=agent(other, "right")), "x.*0 of them are among the 40.*nothing to teach")
     refused(teacher("bare.npz", h=h, ids=states), "has no labels.*--teaching.tells latents")

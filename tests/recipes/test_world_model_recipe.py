@@ -31,7 +31,6 @@ from jepatlas.recipes import (
     TwoFrames,
     WalkedWorld,
     WorldModelRecipe,
-    build,
     episodes_too_short,
     gather_episodes,
     load_recipe,
@@ -70,9 +69,9 @@ def test_pictures_of_some_episodes_are_those_of_a_walk_that_draws_all():
     )
     every = WALK.world.observe(arrays.rows("state", np.arange(40 * 8)))
     rows = rows_of_episodes(arrays, data.held)
-    assert len(rows) == 4 * 8 and np.array_equal(data.seen(rows), every[rows])
+    assert len(rows) == 4 * 8 and np.array_equal(data.observations(rows), every[rows])
     numbers = gather_episodes(WalkedWorld(LinearQuadratic(), episodes=10, length=7), seed=2)
-    assert np.array_equal(numbers.seen(np.arange(80)), numbers.episodes.rows("state", np.arange(80)))
+    assert np.array_equal(numbers.observations(np.arange(80)), numbers.episodes.rows("state", np.arange(80)))
 
 
 def test_a_tenth_is_held_out():
@@ -82,7 +81,7 @@ def test_a_tenth_is_held_out():
 
 
 def test_windows_are_of_the_episodes_to_learn_from():
-    objective, stream = build(recipe())
+    objective, stream = recipe().build()
     assert isinstance(objective, WorldModel)
     windows, data = stream(0), gather_episodes(recipe().source, 0)
     assert windows.frames.shape == (8, 4, 3, 64, 64) and windows.frames.dtype == torch.uint8
@@ -92,7 +91,7 @@ def test_windows_are_of_the_episodes_to_learn_from():
 
 
 def test_two_frames_are_pairs():
-    objective, stream = build(recipe(model=TwoFrames(), stride=3))
+    objective, stream = recipe(model=TwoFrames(), stride=3).build()
     assert isinstance(objective, LeJEPA)
     pairs = stream(0)
     assert pairs.x.shape == pairs.x_next.shape == (8, 3, 64, 64) and pairs.z_next.shape == (8, 2)
@@ -100,20 +99,20 @@ def test_two_frames_are_pairs():
 
 def test_a_world_of_numbers_is_seen_by_an_mlp():
     numbers = WalkedWorld(LinearQuadratic(), episodes=10, length=7)
-    objective, stream = build(recipe(source=numbers, encoder=MLPConfig(16, 1)))
+    objective, stream = recipe(source=numbers, encoder=MLPConfig(16, 1)).build()
     assert objective(stream(0), 0).total.isfinite()
     with pytest.raises(InputError, match="--encoder mlp"):
-        build(recipe(source=numbers))
+        recipe(source=numbers).build()
     with pytest.raises(InputError, match="--encoder conv"):
-        build(recipe(encoder=MLPConfig()))
+        recipe(encoder=MLPConfig()).build()
 
 
 def test_a_collected_file_is_learned_from_and_held_to_its_hash(tmp_path: Path):
     path = tmp_path / "rooms.h5"
     collect(Rooms().make, RandomPolicy(0.8), 10, 7, 0, out=path, options={"goal": None})
     source = EpisodeSource(str(path)).sealed()
-    _, stream = build(recipe(source=source))
-    _, read_ahead = build(recipe(source=source, preload=False))
+    _, stream = recipe(source=source).build()
+    _, read_ahead = recipe(source=source, preload=False).build()
     assert isinstance(read_ahead, Prefetched)
     for step in (0, 5):
         assert stream(step).frames.shape == (8, 4, 3, 64, 64)
@@ -121,11 +120,11 @@ def test_a_collected_file_is_learned_from_and_held_to_its_hash(tmp_path: Path):
     assert len(EpisodeFile(path)) == 10
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(InputError, match="has changed since this run began"):
-        build(recipe(source=source))
+        recipe(source=source).build()
     with pytest.raises(InputError, match="no column 'pixel'"):
-        build(recipe(source=EpisodeSource(str(path), observation="pixel")))
+        recipe(source=EpisodeSource(str(path), observation="pixel")).build()
     with pytest.raises(InputError, match="none is named"):
-        build(recipe(source=EpisodeSource()))
+        recipe(source=EpisodeSource()).build()
 
 
 @pytest.mark.parametrize("row", [(3, 32, 32), (32, 32, 4), (32, 32, 1), (1, 24, 32)])
@@ -134,7 +133,7 @@ def test_pictures_of_other_people_are_read(row: tuple[int, ...], tmp_path: Path)
     with EpisodeWriter(tmp_path / "a.h5") as writer:
         for _ in range(4):
             writer.append({"pixels": rng.integers(0, 256, (8, *row), np.uint8), "action": rng.normal(size=(8, 2))})
-    objective, stream = build(recipe(source=EpisodeSource(str(tmp_path / "a.h5")), history=2))
+    objective, stream = recipe(source=EpisodeSource(str(tmp_path / "a.h5")), history=2).build()
     assert objective(stream(0), 0).total.isfinite()
 
 
@@ -144,7 +143,7 @@ def test_what_is_neither_picture_nor_vector_is_refused(tmp_path: Path):
             writer.append({"pixels": np.zeros((8, 16, 16), np.uint8), "action": np.zeros((8, 2))})
     for encoder in (ConvConfig(), MLPConfig()):
         with pytest.raises(InputError, match=r"\(16, 16\): they are neither pictures .* Give grey pictures a channel"):
-            build(recipe(source=EpisodeSource(str(tmp_path / "a.h5")), encoder=encoder))
+            recipe(source=EpisodeSource(str(tmp_path / "a.h5")), encoder=encoder).build()
 
 
 def test_episodes_without_a_window_are_counted():
@@ -198,9 +197,9 @@ def test_a_recipe_says_its_kind_and_is_read_back(tmp_path: Path):
         (lambda: recipe(stride=0), "stride must be at least 1"),
         (lambda: recipe(history=0), "history must be at least 1"),
         (lambda: recipe(latent_dim=0), "latent_dim must be at least 1"),
-        (lambda: build(recipe(stride=10)), "horizon .* skip 10 "),
-        (lambda: build(recipe(history=200)), "history .*199 rows.* 21 "),
-        (lambda: build(recipe(encoder=ConvConfig(), latent_dim=7)), "7"),
+        (lambda: recipe(stride=10).build(), "horizon .* skip 10 "),
+        (lambda: recipe(history=200).build(), "history .*199 rows.* 21 "),
+        (lambda: recipe(encoder=ConvConfig(), latent_dim=7).build(), "7"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong, message: str):

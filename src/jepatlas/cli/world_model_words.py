@@ -36,7 +36,7 @@ def fitting(words: list[str]) -> WorldModelRecipe:
     if given["--source.path"] is not None:
         source = EpisodeSource(given["--source.path"], given["--source.observation"])
         file = source.open()
-        numbers = len(file.columns[source.seen(file)].shape) != 3
+        numbers = len(file.columns[source.observation_column(file)].shape) != 3
     else:
         numbers = given["--world"] == LinearQuadratic.kind
     return replace(recipe, encoder=MLPConfig()) if numbers else recipe

@@ -31,17 +31,20 @@ def choices(annotation: Any) -> dict[str, type]:
 
 
 def to_plain(value: Any) -> Any:
-    """Dataclasses to dictionaries, with `kind` first where there is one; tuples to lists.
+    """Dataclasses as dictionaries, with `kind` first if there is one; tuples as lists.
 
-    A class may name fields that came `later`, and what was done before they were there: such a value is left out, so
-    that a recipe from before is still the same recipe, with the same fingerprint.
+    A class attribute `later` names fields (or `kind`) that were added after the first release, with the value that
+    older files imply. That value is left out, so that an old recipe keeps its fingerprint.
     """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kind = {"kind": kind_of(type(value))} if hasattr(value, "kind") else {}
-        given = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
-        later = getattr(value, "later", {})
-        return kind | {n: to_plain(item) for n, item in given.items() if n not in later or item != later[n]}
-    return [to_plain(item) for item in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [to_plain(item) for item in value]
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return value
+    plain: dict[str, Any] = {"kind": kind_of(type(value))} if hasattr(value, "kind") else {}
+    for field in dataclasses.fields(value):
+        plain[field.name] = getattr(value, field.name)
+    later = getattr(value, "later", {})
+    return {name: to_plain(item) for name, item in plain.items() if name not in later or item != later[name]}
 
 
 def from_plain(cls: type[T], data: Any, where: str = "recipe") -> T:

@@ -1,8 +1,7 @@
-"""Where images come from: a table, folders, a published data set or a rendered world; each read into the same kind of
-table.
+"""Sources of images: a table, folders, a published data set or a rendered world, all read as a `ViewTable`.
 
-What is held out follows from all that is listed. So a run keeps what its images hashed to when it began, and refuses
-others: what it learned from would become what it is judged by.
+Which states are held out follows from the list of all images. A run therefore records a hash of that list when it
+starts and refuses a changed one, because training states could become held-out states.
 """
 
 from __future__ import annotations
@@ -25,45 +24,45 @@ __all__ = ["AnyImages", "ImageFolders", "ImageNet", "ImageTable", "NuScenes", "O
 
 @dataclass(frozen=True)
 class ImageTable:
-    """A CSV with the columns path, state, view and, where there are any, label, group and more."""
+    """A CSV table with the columns path, state, view and optionally label, group and more."""
 
     kind: ClassVar[str] = "table"
 
     path: str = ""
     """The table, or a folder that holds a views.csv."""
     sha256: str | None = None
-    """What its states, views and groups must hash to; set when a run begins, so that it holds out the same. Labels may
-    be added or corrected later."""
+    """Hash of its states, views and groups. It is set when a run starts, and checked when the run is resumed. Labels
+    may be added or corrected later."""
 
     def sealed(self) -> ImageTable:
-        place = os.path.abspath(self._file())  # noqa: PTH100  (a link stays one: images lie beside it)
+        place = os.path.abspath(self._file())  # noqa: PTH100  (keeps links: images lie beside them)
         return replace(self, path=place, sha256=_listing(MultiViewTable.read(place)))
 
     def read(self) -> ViewTable:
         if self.sha256 is not None and not self._file().exists():
-            raise InputError(f"There is no {self.path} any more, which lists the images of this run. {MOVED}")
+            raise InputError(f"{self.path}, which lists the images of this run, does not exist any more. {MOVED}")
         table = MultiViewTable.read(self._file())
         if self.sha256 is not None and self.sha256 != _listing(table):
             raise InputError(
-                f"{self._file()} has changed since this run began: it lists other states, views or "
-                "groups, so that others would be held out. Put it back, or begin a new run."
+                f"{self._file()} has changed since this run started: it lists other states, views or groups, so that "
+                "other states would be held out. Restore it, or start a new run."
             )
         return table
 
     def _file(self) -> Path:
         if not self.path:
-            raise InputError("Images are to come from a table, but none is named. Give its path (--images.path).")
+            raise InputError("The images are a table, but no path is given. Give it with --images.path.")
         place = Path(self.path)
         return place / "views.csv" if place.is_dir() else place
 
 
 @dataclass(frozen=True)
 class _Listed(ABC):
-    """Images of a folder that no file of ours lists."""
+    """Images of a folder, listed by reading the folder."""
 
     folder: str = ""
     sha256: str | None = field(default=None, kw_only=True)
-    """What the list of states, views and groups must hash to; set when a run begins, so that it holds out the same."""
+    """Hash of the states, views and groups. It is set when a run starts, and checked when the run is resumed."""
 
     def sealed(self) -> Self:
         found = replace(self, folder=str(_there(self.folder)), sha256=None)
@@ -71,13 +70,12 @@ class _Listed(ABC):
 
     def read(self) -> ViewTable:
         if self.sha256 is not None and not Path(self.folder).is_dir():
-            raise InputError(f"There is no folder {self.folder} any more, which has the images of this run. {MOVED}")
+            raise InputError(f"{self.folder}, which has the images of this run, does not exist any more. {MOVED}")
         table = self._table(_there(self.folder))
         if self.sha256 is not None and self.sha256 != _listing(table):
             raise InputError(
-                f"{self.folder} does not list the images that it did when this run began; it has "
-                f"{len(table)} now. Held-out states would be others. Put the images back, or begin a new "
-                "run."
+                f"{self.folder} has changed since this run started: it now has {len(table)} images, and other states "
+                "would be held out. Restore the images, or start a new run."
             )
         return table
 
@@ -87,7 +85,7 @@ class _Listed(ABC):
 
 @dataclass(frozen=True)
 class ImageFolders(_Listed):
-    """A folder with a folder of images for each view, where files of one name show one state."""
+    """A folder with one folder of images per view. Files of the same name show the same state."""
 
     kind: ClassVar[str] = "folders"
 
@@ -97,14 +95,14 @@ class ImageFolders(_Listed):
 
 @dataclass(frozen=True)
 class SmallNORBFiles(_Listed):
-    """smallNORB's binary files as they are published, gzipped or not."""
+    """The published binary files of smallNORB, gzipped or not."""
 
     kind: ClassVar[str] = "smallnorb"
 
     views: Literal["azimuth", "camera"] = "azimuth"
-    """What the views of a state are: directions it is seen from, or the two cameras."""
+    """The views of a state: viewing directions, or the two cameras."""
     official: bool = True
-    """Hold out the instances that smallNORB keeps for testing; or else a share of all, as of other images."""
+    """Hold out the published test instances. Otherwise a share of all instances, as for other images."""
 
     def __post_init__(self) -> None:
         check_literals(self)
@@ -115,14 +113,14 @@ class SmallNORBFiles(_Listed):
 
 @dataclass(frozen=True)
 class NuScenes(_Listed):
-    """nuScenes' tables and samples; its cameras are the views, and samples the states."""
+    """The tables and samples of nuScenes: cameras are views, and samples are states."""
 
     kind: ClassVar[str] = "nuscenes"
 
     version: str | None = None
-    """The folder of tables, such as v1.0-mini, where there are several."""
+    """The folder of tables, such as v1.0-mini. Required if there are several."""
     cameras: tuple[str, ...] = ()
-    """The views that are read: images of other cameras need not be there. All, where none are named."""
+    """The cameras to read; by default all. Images of other cameras may be missing."""
 
     def _table(self, folder: Path) -> ViewTable:
         return read_nuscenes(folder, self.version, cameras=self.cameras)
@@ -130,7 +128,7 @@ class NuScenes(_Listed):
 
 @dataclass(frozen=True)
 class ImageNet(_Listed):
-    """ImageNet, or any class folders; agents see the same images through different augmentation pipelines."""
+    """ImageNet, or any folder of class folders. There is one view: agents differ in their augmentation pipelines."""
 
     kind: ClassVar[str] = "imagenet"
 
@@ -143,14 +141,14 @@ class ImageNet(_Listed):
 
 @dataclass(frozen=True)
 class ObjectImages:
-    """Objects drawn from several cameras: nothing to download, and drawn once for a world."""
+    """Rendered objects, seen by several cameras. They are rendered once and need no download."""
 
     kind: ClassVar[str] = "objects"
 
     world: RenderedObjects = field(default_factory=RenderedObjects)
 
     def sealed(self) -> ObjectImages:
-        return self  # the world says what is drawn
+        return self  # the settings of the world decide what is rendered
 
     def read(self) -> ViewTable:
         return MultiViewTable.read(render(self.world))
@@ -161,7 +159,7 @@ AnyImages = ImageTable | ImageFolders | SmallNORBFiles | NuScenes | ImageNet | O
 
 def _there(folder: str) -> Path:
     if not folder:
-        raise InputError("Images are to come from a folder, but none is named. Give its path (--images.folder).")
+        raise InputError("The images are a folder, but no path is given. Give it with --images.folder.")
     place = Path(folder)
     if not place.is_dir():
         raise InputError(f"There is no folder {folder}.")
@@ -169,7 +167,7 @@ def _there(folder: str) -> Path:
 
 
 def _listing(table: ViewTable) -> str:
-    """Of what a split is made from, row by row; not of where the images lie, which may be moved."""
+    """Hash of the columns that a split depends on. Paths are left out, because images may be moved."""
     columns = {
         name: table.columns[name].tolist() for name in ("state", "view", "group", "split") if name in table.columns
     }

@@ -25,7 +25,6 @@ from jepatlas.recipes import (
     AnyRecipe,
     Recipe,
     any_recipe,
-    build,
     build_objective,
     load_recipe,
     recipe_from_plain,
@@ -56,7 +55,7 @@ def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -
 
 def _begin(recipe: AnyRecipe, folder: Path, console: Console | None) -> Outcome:
     # Before anything is written: a recipe that cannot be built leaves no trace.
-    objective, batches = build(recipe)
+    objective, batches = recipe.build()
     wait_for_all()  # to look, or one would find what another has just written
     if rank() == 0:
         write_text(folder / "recipe.yaml", recipe_text(recipe))
@@ -67,7 +66,7 @@ def resume_run(folder: Path, console: Console | None = None) -> Outcome:
     """Go on from the newest checkpoint, or from the start where there is none."""
     recipe = any_recipe(folder)
     with process_group(recipe.training.device):
-        return _train(recipe, *build(recipe), folder, console)
+        return _train(recipe, *recipe.build(), folder, console)
 
 
 def _train(recipe: AnyRecipe, objective: Any, batches: Batches, folder: Path, console: Console | None) -> Outcome:

@@ -11,7 +11,7 @@ import pytest
 
 from jepatlas.core.errors import InputError
 from jepatlas.data.images import CropPlan, ImageStream, SmallNORB, decode, official_split
-from jepatlas.recipes import SmallNORBFiles, VisionRecipe, see
+from jepatlas.recipes import SmallNORBFiles, VisionRecipe, read_images
 
 NAMES = {"training": "smallnorb-5x46789x9x18x6x2x96x96-training", "testing": "smallnorb-5x01235x9x18x6x2x96x96-testing"}
 INSTANCES = {"training": (4, 6), "testing": (0, 1)}
@@ -109,7 +109,7 @@ def test_agents_hold_out_the_official_instances_unless_told_otherwise(tmp_path: 
         write(tmp_path, split)
 
     def held(official: bool, view: str, split: int) -> set[str]:
-        seen = see(
+        seen = read_images(
             VisionRecipe(images=SmallNORBFiles(str(tmp_path), official=official), view=view, split=split, size=8)
         )
         instances = seen.table.column("group")

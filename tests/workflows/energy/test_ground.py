@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import shortest_path
 from workflows.energy.tiny import GRID, TRUTH, recipe, step_arrays, write_steps
 
 from jepatlas.core.errors import InputError
-from jepatlas.recipes import StepFile, WalkConfig, mixed
+from jepatlas.recipes import StepFile, WalkConfig, apply_mixing
 from jepatlas.workflows.energy import ground_of, world_ground
 from jepatlas.worlds import ConstantCurrent, Coupling, CurrentWorld, GymTable, OneWayGrid, VortexCurrent
 
@@ -73,7 +73,7 @@ def test_a_current_that_varies_by_the_solver(monkeypatch: pytest.MonkeyPatch):
 
 def test_what_an_agent_sees_is_mixed():
     given = recipe(mixing=Coupling())
-    np.testing.assert_array_equal(ground_of(given).x, mixed(Coupling(), GRID.observe(GRID.positions)))
+    np.testing.assert_array_equal(ground_of(given).x, apply_mixing(Coupling(), GRID.observe(GRID.positions)))
 
 
 def file_recipe(path: Path):

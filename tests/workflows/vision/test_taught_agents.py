@@ -13,7 +13,15 @@ from workflows.vision.tiny_scenes import agent, write_scenes
 
 from jepatlas.core.errors import InputError
 from jepatlas.objectives.teaching import MutualConfig, RunningMap
-from jepatlas.recipes import Augmentation, MutualRecipe, TaughtRecipe, TeacherFile, any_recipe, build_vision, see
+from jepatlas.recipes import (
+    Augmentation,
+    MutualRecipe,
+    TaughtRecipe,
+    TeacherFile,
+    any_recipe,
+    build_vision,
+    read_images,
+)
 from jepatlas.training.flops import step_flops
 from jepatlas.workflows.runs import start_run
 from jepatlas.workflows.vision import (
@@ -60,7 +68,7 @@ def test_an_agent_alone_is_read_before_its_first_step_and_at_every_checkpoint(ru
     place, left, _ = runs
     (found,) = milestones(left, place / "alone").values()
     assert [mark.step for mark in found] == [0, 3, 6] and all(len(mark.hits) == 8 for mark in found)
-    assert found[0].accuracy == accuracy(Seeing(left, build_vision(left, see(left)).eval(), see(left)))
+    assert found[0].accuracy == accuracy(Seeing(left, build_vision(left, read_images(left)).eval(), read_images(left)))
     assert found[-1].accuracy == accuracy(load_agent(place / "alone"))
 
 
@@ -81,12 +89,12 @@ def test_a_lesson_costs_its_images_and_its_map(runs: Any):
         cost_of(right),
         cost_of(TaughtRecipe(TeacherFile(str(place / "taught/teacher.npz")).sealed(), pairs=8, student=right)),
     )
-    once = encoding_flops(build_vision(right, see(right)), right.size, 8)
+    once = encoding_flops(build_vision(right, read_images(right)), right.size, 8)
     assert 2.5 * once < taught.training - alone.training < 3.2 * once  # forward, and backward for weights and inputs
     assert alone.map == 0 and taught.map == RunningMap(24, 16).flops(8)
     both = cost_of(MutualRecipe(left, right, MutualConfig(), 8))
     apart = cost_of(left).training + alone.training
-    lessons = once + encoding_flops(build_vision(left, see(left)), left.size, 8)
+    lessons = once + encoding_flops(build_vision(left, read_images(left)), left.size, 8)
     assert 2.5 * lessons < both.training - apart < 3.2 * lessons
     turns = cost_of(MutualRecipe(left, right, MutualConfig("alternating", turn=4), 8))
     assert 1.7 * lessons < turns.training - apart < 2.1 * lessons  # one of them forwards only, by turns
@@ -95,7 +103,7 @@ def test_a_lesson_costs_its_images_and_its_map(runs: Any):
 
 def test_encoding_is_counted_by_the_forward_pass(runs: Any):
     _, left, _ = runs
-    objective = build_vision(left, see(left))
+    objective = build_vision(left, read_images(left))
     assert encoding_flops(objective, 16, 20) == 20 * encoding_flops(objective, 16, 1) > 0
     assert step_flops(objective, lambda step: _crops(left)) > encoding_flops(objective, 16, 8)
 
@@ -103,7 +111,7 @@ def test_encoding_is_counted_by_the_forward_pass(runs: Any):
 def _crops(recipe: Any) -> Any:
     from jepatlas.recipes import build_crops
 
-    return build_crops(recipe, see(recipe))(0)
+    return build_crops(recipe, read_images(recipe))(0)
 
 
 def test_what_is_never_reached_takes_for_ever():
@@ -136,13 +144,13 @@ def test_how_agents_come_along_is_drawn_beside_one_that_learned_alone(runs: Any)
     assert student["y"] == [round(mark.accuracy, 4) for mark in marks]
     assert all(low <= y <= high for low, y, high in zip(student["low"], student["y"], student["high"], strict=True))
     steps = [mark.step for mark in marks]
-    assert student["x"] == pytest.approx([step * 8 / len(see(right).learnt) for step in steps])
+    assert student["x"] == pytest.approx([step * 8 / len(read_images(right).learnt) for step in steps])
     assert operations["series"][0]["x"] == pytest.approx([step * cost_of(recipe).step for step in steps])  # type: ignore[arg-type]
 
 
 def test_what_an_agent_sees_is_kept_with_its_latents(runs: Any):
     place, left, _ = runs
-    figure, arrays = crops_figure(left, seen := see(left))
+    figure, arrays = crops_figure(left, seen := read_images(left))
     (panel,) = figure["panels"]
     rows = [seen.table.column("state").tolist().index(caption.split(", ")[-1]) for caption in panel["captions"]]
     assert set(rows) <= set(seen.learnt.tolist()) and len(rows) == 8

@@ -17,7 +17,7 @@ from jepatlas.core.arrays import write_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Crops
 from jepatlas.objectives.vision import MAEConfig
-from jepatlas.recipes import LookingRecipe, build_crops, build_vision, see, vision_parts
+from jepatlas.recipes import LookingRecipe, build_crops, build_vision, read_images
 from jepatlas.workflows.runs import start_run, trained
 from jepatlas.workflows.vision import chances, choices_of, choose, load_looking, look, looking, survey, train_looking
 
@@ -89,7 +89,7 @@ def test_an_agent_that_always_chooses_one_camera_is_the_agent_that_has_but_one(
 ):
     """Rounds are stretches of one run, and what is chosen is what is learned from. But for the scale of pixels, which
     is that of all of its cameras."""
-    monkeypatch.setattr(vision_parts, "pixel_scale", lambda *_: (None, None))
+    monkeypatch.setattr("jepatlas.data.images.pixel_scale.pixel_scale", lambda *_: (None, None))
     recipe, alone = curious(table), agent(table, VIEWS[camera])
     sights = survey(recipe)
     count = len(sights.learnt)
@@ -98,7 +98,7 @@ def test_an_agent_that_always_chooses_one_camera_is_the_agent_that_has_but_one(
         write_arrays(tmp_path / "run" / "looks" / f"round-{number:04d}.npz", made)
     assert train_looking(recipe, tmp_path / "run").step == 6
     start_run(alone, tmp_path / "alone")
-    there = weights(trained(build_vision(alone, see(alone)), alone, tmp_path / "alone"))
+    there = weights(trained(build_vision(alone, read_images(alone)), alone, tmp_path / "alone"))
     assert same(weights(load_looking(recipe, sights, tmp_path / "run")), there)
 
 

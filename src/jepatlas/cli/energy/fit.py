@@ -16,8 +16,8 @@ from jepatlas.cli.recipe_options import choices_help, choose_recipe
 from jepatlas.cli.training import RunOptions, train_and_tell
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, did_you_mean
-from jepatlas.recipes import EnergyRecipe, StepFile, gathered
-from jepatlas.recipes.experience import AnySource
+from jepatlas.recipes import EnergyRecipe, StepFile, gather_experience
+from jepatlas.recipes.energy_recipe import AnySource
 from jepatlas.training import Outcome
 from jepatlas.workflows.energy import ground_of, judge_run
 from jepatlas.workflows.runs import start_run
@@ -92,7 +92,7 @@ def _sealed(recipe: EnergyRecipe) -> EnergyRecipe:
     if not isinstance(recipe.source, StepFile):
         return recipe
     sealed = replace(recipe, source=recipe.source.sealed())
-    gathered(sealed)
+    gather_experience(sealed)
     ground_of(sealed)  # what it will be judged by is refused now, not after training
     return sealed
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from jepatlas.cli.options import say
 from jepatlas.core.errors import InputError
-from jepatlas.recipes import see
+from jepatlas.recipes import read_images
 from jepatlas.workflows.vision import graduate, judge_latents
 from jepatlas.workflows.vision.progress import agents_on_images, judge_progress
 
@@ -25,7 +25,7 @@ def check_beside(runs: Sequence[Path]) -> None:
         raise InputError(f"--beside names runs, but there is none in {', '.join(missing)}.")
     for run in runs:
         for agent in agents_on_images(run).values():
-            see(agent)
+            read_images(agent)
 
 
 def tell(console: Console, folder: Path, _: int, beside: Sequence[Path] = ()) -> dict[str, Any]:

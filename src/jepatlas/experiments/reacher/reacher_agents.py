@@ -16,7 +16,7 @@ from jepatlas.nn import ConvConfig
 from jepatlas.nn.network_configs import Norm
 from jepatlas.objectives import LeJEPAConfig
 from jepatlas.recipes import (
-    HeldOut,
+    EpisodeSplit,
     TwoFrames,
     WalkedWorld,
     WorldModelRecipe,
@@ -85,7 +85,7 @@ def reacher_of(recipe: WorldModelRecipe) -> Reacher:
 
 
 def learn(
-    recipe: WorldModelRecipe, folder: Path, data: HeldOut, batches: Batches
+    recipe: WorldModelRecipe, folder: Path, data: EpisodeSplit, batches: Batches
 ) -> tuple[dict[str, Any], TrainedModel | None]:
     """As `train_job`, from batches and episodes that are there already; and the model, where the run finished."""
     objective = build_world_model(recipe, data)

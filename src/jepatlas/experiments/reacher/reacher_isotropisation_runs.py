@@ -17,7 +17,7 @@ from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.reacher.reacher_agents import learn, reacher_of
 from jepatlas.experiments.reacher.reacher_runs import measured
 from jepatlas.identifiability import Isotropised, fit_isotropy, isotropic_resample
-from jepatlas.recipes import HeldOut, WorldModelRecipe, gather_episodes
+from jepatlas.recipes import EpisodeSplit, WorldModelRecipe, gather_episodes
 
 __all__ = ["WeightedPairs", "isotropised", "run"]
 
@@ -32,7 +32,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         return record if model is None else record | {"verdicts": measured(model, settings["poses"]) + _paid(found)}
 
 
-def _windows(recipe: WorldModelRecipe, data: HeldOut) -> WindowStream:
+def _windows(recipe: WorldModelRecipe, data: EpisodeSplit) -> WindowStream:
     """All pairs of frames of the episodes to learn from."""
     return WindowStream(
         data.episodes,

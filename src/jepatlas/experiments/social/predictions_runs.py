@@ -16,7 +16,7 @@ from jepatlas.core.linear import subsample
 from jepatlas.core.records import Crops, Estimate
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.runs import LATENTS, kept_rows, recipe_of, run, train_and_keep
-from jepatlas.recipes import see
+from jepatlas.recipes import read_images
 from jepatlas.recipes.image_sources import ObjectImages
 from jepatlas.workflows.vision import Seeing, collapse_verdict, stages
 from jepatlas.worlds.objects import RenderedObjects
@@ -39,7 +39,7 @@ def run_watched(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         return record
     _thin(place / "checkpoints", looks)
     recipe, arrays = recipe_of(settings), read_arrays(place / LATENTS)
-    seen, found = see(recipe), dict[str, float]()
+    seen, found = read_images(recipe), dict[str, float]()
     rows = kept_rows(seen.table.column("state"), settings["most"])
     for step, objective in stages(recipe, place):
         h = Seeing(recipe, objective.eval(), seen).latents(rows)

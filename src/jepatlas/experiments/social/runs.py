@@ -19,7 +19,7 @@ from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.scenes import source_of
-from jepatlas.recipes import VisionRecipe, build_crops, build_vision, see
+from jepatlas.recipes import VisionRecipe, build_crops, build_vision, read_images
 from jepatlas.recipes.image_sources import AnyImages
 from jepatlas.training import last_metrics
 from jepatlas.training.flops import step_flops
@@ -53,7 +53,7 @@ def train_and_keep(recipe: VisionRecipe, most: int, folder: Path, judged: AnyIma
     agent = load_agent(folder)
     untrained = build_vision(recipe, agent.seen).to(recipe.training.device_here())
     cost = step_flops(untrained, build_crops(recipe, agent.seen), recipe.training.accumulate) * recipe.training.steps
-    seen = agent.seen if judged is None else see(replace(recipe, images=judged))
+    seen = agent.seen if judged is None else read_images(replace(recipe, images=judged))
     rows = kept_rows(seen.table.column("state"), most)
     arrays = _arrays(replace(agent, seen=seen), Seeing(recipe, untrained.eval(), seen), rows)
     write_arrays(folder / LATENTS, arrays)

@@ -19,7 +19,7 @@ from jepatlas.experiments.social.race import Curve, Runner, raced
 from jepatlas.experiments.social.scenes import source_of
 from jepatlas.experiments.social.sharing import share_probe
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
-from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, VisionRecipe, see
+from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, VisionRecipe, read_images
 from jepatlas.workflows.runs import train_job
 from jepatlas.workflows.vision import (
     Cost,
@@ -158,7 +158,7 @@ def _record(
     measured: dict[str, Estimate],
 ) -> dict[str, Any]:
     """All ways but the first are charged what was paid before."""
-    seen = see(agent)
+    seen = read_images(agent)
     epoch, majority = len(seen.learnt) / agent.training.batch_size, majority_of(seen.table.labels(seen.held))
     runners = {
         name: Runner(way.curve, way.cost, before if number else 0.0)

@@ -20,7 +20,7 @@ from jepatlas.experiments.social.charts import Met, meet
 from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.views_shown import first_pairs
-from jepatlas.recipes import VisionRecipe, load_recipe, see
+from jepatlas.recipes import VisionRecipe, load_recipe, read_images
 from jepatlas.workflows.align.figures import projections
 
 __all__ = ["pictures"]
@@ -67,7 +67,7 @@ def _both_views(scene: str, met: Met, pair: tuple[Result, Result]) -> tuple[list
 
 def _images(result: Result, side: Arrays, rows: np.ndarray, states: list[str]) -> np.ndarray | None:
     try:
-        seen = see(load_recipe(result.folder, VisionRecipe))
+        seen = read_images(load_recipe(result.folder, VisionRecipe))
         place = {state: row for row, state in enumerate(seen.table.column("state").tolist())}
         return np.asarray(seen.images[[place[state] for state in states]])
     except (InputError, KeyError):

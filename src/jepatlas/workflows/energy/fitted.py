@@ -24,7 +24,7 @@ from jepatlas.energy import (
     unreachable_share,
     unreachable_threshold,
 )
-from jepatlas.recipes import EnergyRecipe, Gathered, build_energy, gathered, load_recipe
+from jepatlas.recipes import EnergyRecipe, ExperienceSplit, build_energy, gather_experience, load_recipe
 from jepatlas.workflows.energy.energy_file import EnergySpec, SavedEnergy
 from jepatlas.workflows.runs import trained
 
@@ -38,7 +38,7 @@ class FittedEnergy:
     """An energy of a run, with what it was learned from."""
 
     recipe: EnergyRecipe
-    data: Gathered
+    data: ExperienceSplit
     objective: Any
     energy: EmbeddedEnergy  # on latents
     scale: Estimate | None  # None for discounted values, which are not lengths of steps
@@ -70,7 +70,7 @@ class FittedEnergy:
 def load_fitted(folder: Path) -> FittedEnergy:
     """The energy of a run folder, ready for use."""
     recipe = load_recipe(folder, EnergyRecipe)
-    data = gathered(recipe)
+    data = gather_experience(recipe)
     objective = trained(build_energy(recipe, data), recipe, folder)
     energy: EmbeddedEnergy = (objective.objective if isinstance(objective, IEJEPA) else objective).energy
     learnt, held = (_on_latents(objective, part) for part in (data.learnt, data.held))

@@ -13,7 +13,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy import graph_energies
 from jepatlas.energy.audit.sample import true_energies
-from jepatlas.recipes import EnergyRecipe, EnergyWorld, StepFile, mixed
+from jepatlas.recipes import EnergyRecipe, EnergyWorld, StepFile, apply_mixing
 from jepatlas.workflows.energy.current_truth import current_energies
 from jepatlas.worlds import AnyMixing, CurrentWorld
 
@@ -66,7 +66,7 @@ def _some(count: int, seed: int) -> np.ndarray:
 
 
 def _seen(x: np.ndarray, mixing: AnyMixing | None) -> np.ndarray:
-    return x if mixing is None else mixed(mixing, x)
+    return x if mixing is None else apply_mixing(mixing, x)
 
 
 def _file_ground(source: StepFile, mixing: AnyMixing | None) -> Ground:

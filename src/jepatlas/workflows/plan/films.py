@@ -97,7 +97,7 @@ def imagined_films(model: TrainedModel, agent: PlanningAgent, count: int, steps:
     for episode in long:
         assert known is not None
         first = data.episodes.offsets[episode]
-        real = data.seen(first + stride * np.arange(steps + 1))
+        real = data.observations(first + stride * np.arange(steps + 1))
         done = data.episodes.rows(data.u, first + np.arange(steps * stride))
         arrays[f"real-{episode}"] = real
         arrays[f"imagined-{episode}"] = known.pictures(_foreseen(agent, real[:1], done))
@@ -133,7 +133,7 @@ def _held_out(model: TrainedModel, agent: PlanningAgent) -> _Library:
     data = model.data
     rows = rows_of_episodes(data.episodes, data.held)
     rows = rows[:: max(1, len(rows) // LIBRARY)]
-    return _Library(data.seen(rows), agent.see(data.seen(rows, agent.history, agent.stride)))
+    return _Library(data.observations(rows), agent.see(data.observations(rows, agent.history, agent.stride)))
 
 
 def _all_over(world: ActionWorld, agent: PlanningAgent, seed: int) -> _Library:

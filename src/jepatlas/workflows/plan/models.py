@@ -15,7 +15,7 @@ from jepatlas.core.linear import subsample
 from jepatlas.data import EpisodeFile, RandomPolicy, stack_history
 from jepatlas.recipes import (
     AnyActionWorld,
-    HeldOut,
+    EpisodeSplit,
     WalkedWorld,
     WorldModelRecipe,
     build_world_model,
@@ -35,7 +35,7 @@ ROWS = 512  # observations that are encoded at once
 class TrainedModel:
     recipe: WorldModelRecipe
     objective: Any
-    data: HeldOut
+    data: EpisodeSplit
 
     @property
     def world(self) -> AnyActionWorld | None:

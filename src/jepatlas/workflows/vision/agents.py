@@ -11,7 +11,7 @@ import numpy as np
 from jepatlas.core.linear import subsample
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
-from jepatlas.recipes import SeenImages, VisionRecipe, build_vision, load_recipe, see
+from jepatlas.recipes import ViewImages, VisionRecipe, build_vision, load_recipe, read_images
 from jepatlas.workflows.runs import train_job, trained
 from jepatlas.workflows.vision.directions import collapse_verdict, effective_directions
 from jepatlas.workflows.vision.latents import before_training, encode_images
@@ -30,7 +30,7 @@ class Seeing:
 
     recipe: VisionRecipe
     objective: Any
-    seen: SeenImages
+    seen: ViewImages
 
     def latents(self, rows: np.ndarray) -> np.ndarray:
         """Of some of its images: (b, d)."""
@@ -40,7 +40,7 @@ class Seeing:
 def load_agent(folder: Path) -> Seeing:
     """On the device that it was trained on, where this machine has one."""
     recipe = load_recipe(folder, VisionRecipe)
-    seen = see(recipe)
+    seen = read_images(recipe)
     objective = trained(build_vision(recipe, seen), recipe, folder)
     return Seeing(recipe, objective.to(recipe.training.device_here()), seen)
 
@@ -58,7 +58,7 @@ def judge_latents(folder: Path) -> Record:
     return record
 
 
-def groups_of(seen: SeenImages, rows: np.ndarray) -> np.ndarray | None:
+def groups_of(seen: ViewImages, rows: np.ndarray) -> np.ndarray | None:
     """Which of these images are of one object or block of time; None where each stands for itself."""
     return seen.table.column("group")[rows] if "group" in seen.table.columns else None
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from jepatlas.objectives.teaching import Migration, MutualTeaching, Student
-from jepatlas.recipes import MutualRecipe, TaughtRecipe, VisionRecipe, build
+from jepatlas.recipes import MutualRecipe, TaughtRecipe, VisionRecipe
 from jepatlas.training.flops import counted_flops, step_flops
 
 __all__ = ["Cost", "cost_of", "encoding_flops"]
@@ -34,7 +34,7 @@ class Cost:
 
 def cost_of(recipe: VisionRecipe | TaughtRecipe | MutualRecipe) -> Cost:
     """Of a step; where two agents learn in turn, of a step of either in the mean, for they may differ in width."""
-    objective, batches = build(recipe)
+    objective, batches = recipe.build()
     in_turn = isinstance(objective, MutualTeaching) and objective.config.method == "alternating"
     each = []
     for turn in range(2 if in_turn else 1):

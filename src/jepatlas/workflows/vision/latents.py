@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.data.images import Decoded, Shuffle, ViewTable, augmented, pipeline_named
-from jepatlas.recipes import SeenImages, VisionRecipe, build_vision
+from jepatlas.recipes import ViewImages, VisionRecipe, build_vision
 
 __all__ = ["Part", "before_training", "encode_images", "latents_by", "latents_of"]
 
@@ -59,7 +59,7 @@ def latents_of(
     return arrays | {"held": np.isin(everything, seen.held)} if isinstance(part, str) and part == "all" else arrays
 
 
-def before_training(recipe: VisionRecipe, seen: SeenImages) -> Any:
+def before_training(recipe: VisionRecipe, seen: ViewImages) -> Any:
     """An agent's network before its first step: its seed draws the same weights again."""
     return build_vision(recipe, seen).to(recipe.training.device_here()).eval()
 

@@ -16,14 +16,14 @@ from jepatlas.alignment.probes import LinearProbe
 from jepatlas.core.errors import InputError
 from jepatlas.recipes import (
     MutualRecipe,
-    SeenImages,
     TaughtRecipe,
+    ViewImages,
     VisionRecipe,
     build_mutual,
     build_taught,
     build_vision,
+    read_images,
     recipe_id,
-    see,
 )
 from jepatlas.training import load_checkpoint, load_weights
 from jepatlas.workflows.vision.agents import Seeing
@@ -49,7 +49,7 @@ class Milestone:
 def milestones(recipe: Trained, folder: Path) -> dict[str, list[Milestone]]:
     """Of each agent of a run, by the name that `agents_of` gives it; an agent that learned alone is `own`."""
     members = {"own": (recipe, "")} if isinstance(recipe, VisionRecipe) else agents_of(recipe)
-    seen = {name: see(agent) for name, (agent, _) in members.items()}
+    seen = {name: read_images(agent) for name, (agent, _) in members.items()}
     found: dict[str, list[Milestone]] = {name: [] for name in members}
     for step, objective in stages(recipe, folder):
         for name, (agent, where) in members.items():
@@ -69,7 +69,7 @@ def stages(recipe: Trained, folder: Path) -> Iterator[tuple[int, Any]]:
 
 def _fresh(recipe: Trained) -> Any:
     if isinstance(recipe, VisionRecipe):
-        return build_vision(recipe, see(recipe))
+        return build_vision(recipe, read_images(recipe))
     return build_taught(recipe)[0] if isinstance(recipe, TaughtRecipe) else build_mutual(recipe)[0]
 
 
@@ -80,7 +80,7 @@ def _kept(folder: Path) -> list[tuple[int, Path]]:
     return sorted(found)
 
 
-def _hits(agent: Seeing, seen: SeenImages) -> np.ndarray:
+def _hits(agent: Seeing, seen: ViewImages) -> np.ndarray:
     probe = LinearProbe.fit(agent.latents(seen.learnt), seen.table.labels(seen.learnt))
     return probe.predict(agent.latents(seen.held)) == seen.table.labels(seen.held)
 

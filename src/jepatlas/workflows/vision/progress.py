@@ -17,7 +17,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.recipes import MutualRecipe, SeenImages, TaughtRecipe, VisionRecipe, any_recipe, see
+from jepatlas.recipes import MutualRecipe, TaughtRecipe, ViewImages, VisionRecipe, any_recipe, read_images
 from jepatlas.workflows.vision.costs import Cost, cost_of
 from jepatlas.workflows.vision.graduates import agents_of
 from jepatlas.workflows.vision.milestones import majority_of, milestones
@@ -96,7 +96,7 @@ def _courses(folder: Path, *, named: bool = False) -> list[Course]:
     """Of each agent of a run; `named` after its folder, where it stands beside another run's."""
     recipe: Any = any_recipe(folder)
     members = agents_on_images(folder)
-    seen = {name: see(agent) for name, agent in members.items()}
+    seen = {name: read_images(agent) for name, agent in members.items()}
     if not all(_readable(one) for one in seen.values()):
         return []
     cost, courses = cost_of(recipe), []
@@ -109,13 +109,13 @@ def _courses(folder: Path, *, named: bool = False) -> list[Course]:
     return courses
 
 
-def _readable(seen: SeenImages) -> bool:
+def _readable(seen: ViewImages) -> bool:
     """Whether there are labels for a probe to tell apart, and images that it can be trained on in a while."""
     labels = labels_of(seen.table, np.arange(len(seen.images)))
     return len(seen.images) <= MOST and labels is not None and len(np.unique(labels[seen.learnt])) > 1
 
 
-def _interval(hits: np.ndarray, seen: SeenImages) -> Estimate:
+def _interval(hits: np.ndarray, seen: ViewImages) -> Estimate:
     groups = seen.table.column("group" if "group" in seen.table.columns else "state")[seen.held]
     if len(np.unique(groups)) < 2:
         return Estimate(float(hits.mean()), np.nan, np.nan, len(hits))

@@ -10,7 +10,7 @@ from torch import Tensor
 from jepatlas.core.pictures import shrunk, spread_rows
 from jepatlas.core.records import Crops
 from jepatlas.data.images import ImageStream, ViewTable
-from jepatlas.recipes import SeenImages, VisionRecipe
+from jepatlas.recipes import ViewImages, VisionRecipe
 
 __all__ = ["captions_of", "crops_figure", "labels_of"]
 
@@ -20,7 +20,7 @@ CROPS = 4
 Shown = tuple[dict[str, Any], dict[str, np.ndarray]]
 
 
-def crops_figure(recipe: VisionRecipe, seen: SeenImages) -> Shown:
+def crops_figure(recipe: VisionRecipe, seen: ViewImages) -> Shown:
     """Some of the images that it learns from and, below, the crops of its first step of just these."""
     labels = labels_of(seen.table, seen.learnt)
     some = seen.learnt[spread_rows(len(seen.learnt), MOST, labels)]

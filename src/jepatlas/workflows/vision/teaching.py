@@ -14,7 +14,7 @@ from rich.console import Console
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.distributed import process_group, rank
 from jepatlas.core.errors import InputError
-from jepatlas.recipes import TaughtRecipe, TeacherFile, VisionRecipe, load_recipe, see
+from jepatlas.recipes import TaughtRecipe, TeacherFile, VisionRecipe, load_recipe, read_images
 from jepatlas.training import Outcome, wait_for_all
 from jepatlas.workflows.runs import start_run
 from jepatlas.workflows.vision.agents import load_agent
@@ -33,7 +33,7 @@ def teacher_arrays(run: Path) -> dict[str, np.ndarray]:
 
 def refuse_told_tests(teacher: Path, student: VisionRecipe) -> None:
     """What the student is judged by must not reach it through a teacher that has learned from it."""
-    learnt, seen = see(load_recipe(teacher, VisionRecipe)), see(student)
+    learnt, seen = read_images(load_recipe(teacher, VisionRecipe)), read_images(student)
     known = set(learnt.table.column("state")[learnt.learnt].tolist())
     if found := known & set(seen.table.column("state")[seen.held].tolist()):
         raise InputError(

@@ -19,7 +19,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.records import Crops
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data.images import Shuffle
-from jepatlas.recipes import LookingRecipe, SeenImages, see
+from jepatlas.recipes import LookingRecipe, ViewImages, read_images
 
 __all__ = ["Choice", "Sights", "chances", "choose", "decide", "look", "survey"]
 
@@ -30,7 +30,7 @@ BATCH = 64
 class Sights:
     """All states that every camera of an agent shows, and the image of each from each."""
 
-    seen: SeenImages
+    seen: ViewImages
     rows: np.ndarray  # (states, cameras): rows of `seen`
     held: np.ndarray  # (states,): whether it is judged by
 
@@ -54,7 +54,7 @@ class Choice:
 
 def survey(recipe: LookingRecipe) -> Sights:
     """The images of all cameras, states in the order of the table; those that a camera does not show are left out."""
-    seen = see(recipe.agent, views=recipe.views)
+    seen = read_images(recipe.agent, views=recipe.views)
     states, number = np.unique(seen.table.column("state"), return_inverse=True)
     rows = np.full((len(states), len(recipe.views)), -1)
     for camera, view in enumerate(recipe.views):
