@@ -94,7 +94,7 @@ def test_recipes_survive_their_files(kind: str, scenes: Path, tmp_path: Path):
 
 
 def test_one_agent_twice_is_refused(scenes: Path):
-    with pytest.raises(InputError, match="one agent twice"):
+    with pytest.raises(InputError, match="same recipe"):
         MutualRecipe(agent(scenes, "left"), agent(scenes, "left"))
     assert MutualRecipe(agent(scenes, "left"), agent(scenes, "left", seed=1)).second.seed == 1
 
@@ -204,7 +204,7 @@ def test_refusals(scenes: Path, tmp_path: Path):
     refused(replace(mutual, second=replace(mutual.second, split=1)), "judged by .* states that the other learns from")
     with pytest.raises(InputError, match="differ in lr"):
         replace(mutual, second=agent(scenes, "right", lr=0.5))
-    with pytest.raises(InputError, match="pairs is 0"):
+    with pytest.raises(InputError, match="pairs .* 0 "):
         replace(taught, pairs=0)
     changed = teacher("changing.npz", h=h, ids=states)
     write_arrays(tmp_path / "changing.npz", {"h": h + 1, "ids": states})

@@ -19,9 +19,6 @@ from jepatlas.recipes import (
     TaughtRecipe,
     ViewImages,
     VisionRecipe,
-    build_mutual,
-    build_taught,
-    build_vision,
     read_images,
     recipe_id,
 )
@@ -60,17 +57,11 @@ def milestones(recipe: Trained, folder: Path) -> dict[str, list[Milestone]]:
 
 def stages(recipe: Trained, folder: Path) -> Iterator[tuple[int, Any]]:
     """The objective of a run before its first step and at every checkpoint: one module, whose weights change."""
-    kept, objective = _kept(folder), _fresh(recipe).to(recipe.training.device_here())
+    kept, objective = _kept(folder), recipe.build()[0].to(recipe.training.device_here())
     yield 0, objective
     for step, path in kept:
         load_weights(objective, load_checkpoint(path, recipe_id(recipe)).tensors)
         yield step, objective
-
-
-def _fresh(recipe: Trained) -> Any:
-    if isinstance(recipe, VisionRecipe):
-        return build_vision(recipe, read_images(recipe))
-    return build_taught(recipe)[0] if isinstance(recipe, TaughtRecipe) else build_mutual(recipe)[0]
 
 
 def _kept(folder: Path) -> list[tuple[int, Path]]:

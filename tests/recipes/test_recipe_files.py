@@ -159,9 +159,9 @@ def test_files_that_are_no_recipe(tmp_path: Path):
     with pytest.raises(InputError, match=r"is not a run folder: it has no recipe\.yaml"):
         load_recipe(tmp_path)
     for text, message in (
-        ("", "is damaged: it is empty"),
-        ("\n# nothing\n", "is damaged: it is empty"),
-        ("garbage", "a damaged one: expected keys and values, but found 'garbage'"),
+        ("", "empty"),
+        ("\n# nothing\n", "empty"),
+        ("garbage", "'garbage'"),
         ("steps: 2024-13-45", "is not a recipe in YAML"),
     ):
         (tmp_path / "recipe.yaml").write_text(text)
@@ -169,7 +169,7 @@ def test_files_that_are_no_recipe(tmp_path: Path):
             with pytest.raises(InputError, match=message):
                 load_recipe(tmp_path, kind)
     (tmp_path / "mine.yaml").write_text("")
-    with pytest.raises(InputError, match=r"mine\.yaml is empty, but a recipe of kind 'vision' is needed here"):
+    with pytest.raises(InputError, match=r"mine\.yaml is empty.* kind 'vision'"):
         read_recipe(tmp_path / "mine.yaml", VisionRecipe)
 
 
@@ -238,7 +238,7 @@ def test_widths_follow_the_world_and_the_recipe():
     [
         (
             Recipe(objective=WhiteningConfig(), latent_dim=8, training=TrainingConfig(batch_size=4)),
-            r"A batch of 4 is too small: .* ExactWhitening over 8 latent dim.* need at least 5 pairs.*--batch-size",
+            r"4.*ExactWhitening.* 5 pairs.*--batch-size",
         ),
         (
             Recipe(objective=WhiteningConfig(), latent_dim=8, training=TrainingConfig(batch_size=8, accumulate=2)),

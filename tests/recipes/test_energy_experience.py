@@ -79,22 +79,22 @@ WALK = step_arrays()
 BROKEN = WALK["x"].copy()
 BROKEN[3, 1] = np.nan
 BAD = {
-    "Costs must not be negative, but 300 are": {"cost": -WALK["cost"]},
-    "'cost' has 300 values that are NaN": {"cost": np.full(300, np.nan)},
-    "'x' has 1 value that is NaN or infinite (the first in row 3), in column 1": {"x": BROKEN},
-    "Every step costs 0": {"cost": np.zeros(300)},
-    "Episode 0 has a gap after its step 0 (row 0)": {"x_next": WALK["x_next"] + 1},
-    "goes on in row 20, after another one": {"episode": np.arange(300) // 10 % 2},
-    "Of the 30 step(s) that are kept to judge by, 0 cost something": {"cost": (WALK["episode"] == 0).astype(float)},
-    "Of the 270 step(s) to learn from, 0 cost": {"cost": (WALK["episode"] == 20).astype(float)},
-    "x and x_next need one shape": {"x_next": WALK["x_next"][:, :1]},
+    "cost must not be negative, but 300": {"cost": -WALK["cost"]},
+    "'cost' has 300 values": {"cost": np.full(300, np.nan)},
+    "row 3": {"x": BROKEN},
+    "costs 0": {"cost": np.zeros(300)},
+    "row 0)": {"x_next": WALK["x_next"] + 1},
+    "row 20": {"episode": np.arange(300) // 10 % 2},
+    "30 held-out step(s), 0": {"cost": (WALK["episode"] == 0).astype(float)},
+    "270 training step(s), 0": {"cost": (WALK["episode"] == 20).astype(float)},
+    "x_next": {"x_next": WALK["x_next"][:, :1]},
 }
 
 
 @pytest.mark.parametrize("message", BAD)
 def test_what_cannot_be_learned_from_is_refused(message: str, tmp_path: Path):
     path = write_steps(tmp_path / "s.npz", **BAD[message])
-    seed = next(seed for seed in range(99) if "to learn" not in message or 20 in held_episodes(seed))
+    seed = next(seed for seed in range(99) if "training" not in message or 20 in held_episodes(seed))
     with pytest.raises(InputError) as refusal:
         of_file(path, seed)
     assert message in str(refusal.value) and str(path) in str(refusal.value)
