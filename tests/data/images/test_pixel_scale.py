@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jepatlas.data.images.pixel_scale import pixel_scale
+from jepatlas.data.images import pixel_scale
 
 
 @pytest.mark.parametrize("shape", [(40, 6, 5, 3), (40, 6, 5)])

@@ -42,7 +42,7 @@ def test_the_order_depends_on_seed_and_number_alone(per):
 
 
 def test_patches_that_do_not_fill_an_image_are_refused():
-    with pytest.raises(InputError, match="Patches of 5 pixels do not fill images of 8 × 12"):
+    with pytest.raises(InputError, match=r"5.*8.*12"):
         Shuffle(5)(IMAGES, NUMBERS)
     with pytest.raises(InputError, match="patch is 0"):
         Shuffle(0)

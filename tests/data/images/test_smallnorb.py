@@ -135,12 +135,12 @@ def test_images_are_streamed_from_where_they_lie_and_decoded_to_a_size(tmp_path:
 @pytest.mark.parametrize(
     ("kind", "change", "message"),
     [
-        ("dat", lambda data: b"\x54" + data[1:], "no matrix of bytes: it begins with 0x1E3D4C54, which marks 32-bit"),
-        ("dat", lambda data: b"PK\x03\x04" + data[4:], "it begins with 0x04034B50, where 0x1E3D4C55 should be"),
-        ("dat", lambda data: data[:-7], "is cut: shape .* takes 13824 bytes, but there are 13817"),
-        ("dat", lambda data: data + b"x", "goes on: "),
-        ("dat", lambda data: data[:5], "too short for a head"),
-        ("info", lambda data: data[:12], "cut within its head"),
+        ("dat", lambda data: b"\x54" + data[1:], "0x1E3D4C54.*32-bit"),
+        ("dat", lambda data: b"PK\x03\x04" + data[4:], "0x04034B50.*0x1E3D4C55"),
+        ("dat", lambda data: data[:-7], "13824.*13817"),
+        ("dat", lambda data: data + b"x", "13824 .*13825"),
+        ("dat", lambda data: data[:5], "short"),
+        ("info", lambda data: data[:12], "header"),
         ("cat", lambda data: matrix(0x1E3D4C54, np.zeros(3, np.int32)), r"48 stereo pairs, but .* the shape \(3,\)"),
         ("cat", lambda data: matrix(0x1E3D4C54, np.full(48, 7, np.int32)), "pair 0 has category 7"),
         ("dat", lambda data: matrix(0x1E3D4C55, np.zeros((48, 3, 2, 2), np.uint8)), r"\(pairs, 2, height, width\)"),
@@ -157,12 +157,12 @@ def test_wrong_files_are_refused(tmp_path: Path, kind: str, change, message: str
 
 
 def test_cut_archives_missing_files_and_unknown_splits_are_refused(tmp_path: Path):
-    with pytest.raises(InputError, match=r"no file that ends with training-dat.mat"):
+    with pytest.raises(InputError, match=r"training-dat.mat"):
         SmallNORB.read(tmp_path, "training")
-    with pytest.raises(InputError, match="'train' was asked for"):
+    with pytest.raises(InputError, match="'train'"):
         SmallNORB.read(tmp_path, "train")
     write(tmp_path, "training", zipped=True)
     path = tmp_path / f"{NAMES['training']}-dat.mat.gz"
     path.write_bytes(path.read_bytes()[:-1000])
-    with pytest.raises(InputError, match=r"could not be read: .* downloaded completely"):
+    with pytest.raises(InputError, match=r"cannot be read"):
         SmallNORB.read(tmp_path, "training")

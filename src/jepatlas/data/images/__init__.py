@@ -1,4 +1,4 @@
-"""Images of states from several views: tables and readers, decoding, augmentation, and the stream of crops."""
+"""Multi-view image tables and their readers, decoding, augmentation, splits, and streams of crops."""
 
 from __future__ import annotations
 
@@ -8,19 +8,15 @@ from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from jepatlas.data.images.augment import augmented
-    from jepatlas.data.images.crops import CropPlan
-    from jepatlas.data.images.decoding import Decoded, decode
-    from jepatlas.data.images.imagenet import read_imagenet
-    from jepatlas.data.images.multiview import MultiViewTable
+    from jepatlas.data.images.decoding import Decoded, decode, pixel_scale
+    from jepatlas.data.images.image_splits import official_split, split_states, time_blocks_of
+    from jepatlas.data.images.image_stream import ImageStream, PairedStream
+    from jepatlas.data.images.multiview import MultiViewTable, read_imagenet
     from jepatlas.data.images.nuscenes import read_nuscenes
-    from jepatlas.data.images.paired import PairedStream
-    from jepatlas.data.images.pipelines import PIPELINES, Drawn, Pipeline, draw, pipeline_named
-    from jepatlas.data.images.pixels import Fit
+    from jepatlas.data.images.pipelines import PIPELINES, CropPlan, Drawn, Pipeline, draw, pipeline_named
     from jepatlas.data.images.shuffles import Shuffle
     from jepatlas.data.images.smallnorb import SmallNORB
-    from jepatlas.data.images.splits import official_split, split_states, time_blocks_of
-    from jepatlas.data.images.stream import ImageStream
-    from jepatlas.data.images.table import ViewTable
+    from jepatlas.data.images.view_table import Fit, ViewTable
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
@@ -42,6 +38,7 @@ __all__ = [
     "draw",
     "official_split",
     "pipeline_named",
+    "pixel_scale",
     "read_imagenet",
     "read_nuscenes",
     "split_states",
