@@ -52,9 +52,9 @@ def test_a_split_that_tears_a_state_or_group_is_refused():
     with pytest.raises(InputError, match="'group'"):
         split_states(toys(1), 0.5, 0)
     torn = table(state=["a", "b"], view=["l", "l"], group=["toy", "toy"], split=["train", "val"])
-    with pytest.raises(InputError, match="'toy' .*split"):
+    with pytest.raises(InputError, match=r"'toy' .*split"):
         official_split(torn, "val")
-    with pytest.raises(InputError, match="parts train, val, so holding out 'test' leaves one side empty"):
+    with pytest.raises(InputError, match="'test'"):
         official_split(torn, "test")
 
 
