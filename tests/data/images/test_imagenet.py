@@ -48,7 +48,7 @@ def test_other_layouts_are_refused(tmp_path: Path):
     with pytest.raises(InputError, match=" val"):
         read_imagenet(tmp_path)
     write(tmp_path, ["train/a/1.png", "train/b/1.png"])
-    with pytest.raises(InputError, match="1 names are those of two images or more, the first '1'"):
+    with pytest.raises(InputError, match=r"1 .*'1'"):
         read_imagenet(tmp_path)
 
 
