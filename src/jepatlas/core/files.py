@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 
 from jepatlas.core.errors import InputError
 
-__all__ = ["cache_folder", "finite", "read_json", "write_bytes", "write_folder", "write_json", "write_text"]
+__all__ = ["cache_folder", "cache_lock", "finite", "read_json", "write_bytes", "write_folder", "write_json", "write_text"]
 
 SYNCS = 16  # files of a folder that are brought to the disk at a time
 
@@ -123,6 +123,23 @@ def cache_folder() -> Path:
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     base = given if given.is_absolute() else Path.home() / ".cache"
     return base / "jepatlas"
+
+
+@contextmanager
+def cache_lock(path: Path) -> Iterator[None]:
+    """Let one process at a time write `path`, by a lock on `path` with the suffix .lock.
+
+    The operating system releases the lock if the process ends. On Windows there is no lock: every process writes its
+    own copy.
+    """
+    lock = path.with_suffix(".lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        if sys.platform != "win32":
+            import fcntl  # noqa: PLC0415  (not available on Windows)
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -1,7 +1,7 @@
-"""Where states come from and how they are observed: latent laws, mixings, the worlds made of both, worlds with actions.
+"""Worlds with known states: latent laws observed through mixings, and worlds with actions.
 
-The truth z is known in each of them. Laws, mixings and worlds are frozen dataclasses: what a recipe file
-says is the object itself, and equal objects have equal weights.
+Laws, mixings and worlds are frozen dataclasses, which recipe files describe directly. Equal objects have equal random
+weights.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from jepatlas.worlds.action_world import ActionWorld, PixelWorld
     from jepatlas.worlds.cameras import Camera
     from jepatlas.worlds.coupling import Coupling
-    from jepatlas.worlds.current_fields import AnyCurrent, ConstantCurrent, JetCurrent, ShearCurrent, VortexCurrent
-    from jepatlas.worlds.currents import CurrentWorld
+    from jepatlas.worlds.currents import AnyCurrent, ConstantCurrent, JetCurrent, ShearCurrent, VortexCurrent
+    from jepatlas.worlds.current_world import CurrentWorld
     from jepatlas.worlds.environment import ActionEnv
     from jepatlas.worlds.flat import FlatWorld
     from jepatlas.worlds.generalised_normal import AdditiveGeneralisedNormal, CopulaGeneralisedNormal
@@ -28,11 +28,10 @@ if TYPE_CHECKING:
     from jepatlas.worlds.objects import RenderedObjects
     from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck
     from jepatlas.worlds.reacher import OrnsteinUhlenbeckMotion, Reacher, SACMotion, ScriptedMotion
+    from jepatlas.worlds.planar_mixings import ParabolicShear, SinusoidalShear, Spiral
     from jepatlas.worlds.rooms import Rooms
-    from jepatlas.worlds.shear import ParabolicShear, SinusoidalShear
-    from jepatlas.worlds.spiral import Spiral
     from jepatlas.worlds.walks import BoundedWalk, UniformWalk
-    from jepatlas.worlds.world import AnyLaw, AnyMixing, LatentWorld
+    from jepatlas.worlds.latent_world import AnyLaw, AnyMixing, LatentWorld
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 

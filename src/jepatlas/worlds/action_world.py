@@ -1,7 +1,7 @@
-"""What a world with actions is: deterministic physics z' = f(z, u), seen as x = g(z), for many rows at once.
+"""Protocol of worlds with actions: deterministic dynamics z' = f(z, u), observed as x = g(z), for many rows at once.
 
-An action u lies in [−1, 1]^a, whatever its units in the world; the world scales it. One step of one episode is
-`ActionEnv`; what plans or checks against the truth takes these functions themselves.
+An action u lies in [−1, 1]^a; the world scales it to its own units. `ActionEnv` runs single episodes of a world as a
+gymnasium environment; planners and tests against the truth call these functions directly.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import numpy as np
 
 from jepatlas.core.errors import InputError
 
-__all__ = ["ActionWorld", "PixelWorld", "draw_until"]
+__all__ = ["ActionWorld", "PixelWorld", "draw_starts", "rejection_sample"]
 
-TRIES = 1_000  # draws before we say that there is nothing to draw
+MAX_DRAWS = 1_000
 
 
 class ActionWorld(Protocol):
-    """The config of a world is its physics; b rows are b independent copies of it."""
+    """A world's fields are its physical parameters; the b rows of an array are independent copies."""
 
     kind: ClassVar[str]
 
@@ -30,15 +30,15 @@ class ActionWorld(Protocol):
     def action_dim(self) -> int: ...
 
     def states(self, count: int, rng: np.random.Generator) -> np.ndarray:  # (count, n) float64
-        """States one can be in, spread evenly."""
+        """Random admissible states that cover the state space."""
         ...
 
     def goals(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:  # (b, n) → (b, n)
-        """For each state a goal that can be reached from it, and is not yet."""
+        """For each state a random goal that can be reached from it and is not reached yet."""
         ...
 
     def admits(self, states: np.ndarray) -> np.ndarray:  # (b, n) → (b,) bool
-        """Whether one can be in these states."""
+        """Whether states are admissible."""
         ...
 
     def step(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:  # (b, n), (b, a) → (b, n)
@@ -46,7 +46,7 @@ class ActionWorld(Protocol):
         ...
 
     def observe(self, states: np.ndarray) -> np.ndarray:  # (b, n) → (b, ...)
-        """What a learner is given: pixels in uint8, or numbers in float64."""
+        """Observations: pixels in uint8, or numbers in float64."""
         ...
 
     def reached(self, states: np.ndarray, goals: np.ndarray) -> np.ndarray:  # (b, n), (b, n) → (b,) bool
@@ -54,29 +54,35 @@ class ActionWorld(Protocol):
 
 
 class PixelWorld(ActionWorld, Protocol):
-    """A world that can be looked at; its observations are these pictures."""
+    """A world whose observations are rendered images."""
 
     def render(self, states: np.ndarray) -> np.ndarray:  # (b, n) → (b, 64, 64, 3) uint8
         ...
 
 
-def draw_until(
-    draw: Callable[[int], np.ndarray], fits: Callable[[np.ndarray, np.ndarray], np.ndarray], count: int
+def draw_starts(world: ActionWorld, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Start states for tasks: `world.starts` if the world defines it, else `world.states`."""
+    draw = getattr(world, "starts", world.states)
+    return draw(count, rng)
+
+
+def rejection_sample(
+    draw: Callable[[int], np.ndarray], accept: Callable[[np.ndarray, np.ndarray], np.ndarray], count: int
 ) -> np.ndarray:
-    """Rows of `draw(how many)`, each drawn again until `fits(row numbers, rows)`: (count, n).
+    """Draw `count` rows, replacing rejected rows until `accept(row_indices, rows)` holds for all: (count, n).
 
     >>> rng = np.random.default_rng(0)
-    >>> bool((draw_until(lambda k: rng.uniform(size=(k, 1)), lambda _, x: x[:, 0] > 0.9, 5) > 0.9).all())
+    >>> bool((rejection_sample(lambda k: rng.uniform(size=(k, 1)), lambda _, x: x[:, 0] > 0.9, 5) > 0.9).all())
     True
     """
     rows = draw(count)
-    open_ = np.flatnonzero(~fits(np.arange(count), rows))
-    for _ in range(TRIES):
-        if not len(open_):
+    rejected = np.flatnonzero(~accept(np.arange(count), rows))
+    for _ in range(MAX_DRAWS):
+        if not len(rejected):
             return rows
-        rows[open_] = draw(len(open_))
-        open_ = open_[~fits(open_, rows[open_])]
+        rows[rejected] = draw(len(rejected))
+        rejected = rejected[~accept(rejected, rows[rejected])]
     raise InputError(
-        f"Nothing suitable was found in {TRIES} draws for {len(open_)} of {count} rows: the world leaves no room, "
-        "or no goal can be reached from there. Make it wider, or give the state and the goal yourself."
+        f"No valid state or goal was found for {len(rejected)} of {count} rows in {MAX_DRAWS} draws. Free space may be "
+        "too small, or no goal can be reached. Change the world's layout, or pass the state and the goal yourself."
     )

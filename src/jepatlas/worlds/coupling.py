@@ -1,4 +1,4 @@
-"""Coupling layers (NICE, RealNVP): half of the state moves by a function of the other half, then they change roles."""
+"""Coupling layers (NICE, RealNVP): one half of the state is shifted by a function of the other, then they swap roles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Coupling"]
 Layer = tuple[Tensor, ...]  # W and V
 
 GAIN = 2.0  # singular values of W: tanh must saturate for typical states, or the layers would be nearly linear
-LOG_SCALE = 0.5  # the affine form stretches by factors in [e^−½, e^½]
+LOG_SCALE = 0.5  # the affine form scales by factors in [e^−½, e^½]
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,15 @@ class Coupling:
     """Layers of  b ← b + tanh(W a)  ("additive"), or  b ← b ⊙ exp(½ tanh(V a)) + tanh(W a)  ("affine").
 
     W is twice a random (semi-)orthogonal matrix, V a random (semi-)orthogonal one; a and b are the halves of the state.
-    The additive form preserves volume: an encoder of the same form cannot collapse, whatever its loss.
+    The additive form preserves volume, so an encoder of the same form cannot collapse.
     """
 
     kind: ClassVar[str] = "coupling"
 
     layers: int = 8
-    """Number of layers; two of them move every coordinate once."""
+    """Number of layers; two layers change every coordinate once."""
     form: Literal["additive", "affine"] = "additive"
-    """Whether a half is only shifted (volume preserving) or also scaled."""
+    """Whether a half is only shifted (volume preserving), or also scaled."""
     seed: int = 0
     """Seed of the random weights."""
 
@@ -43,50 +43,49 @@ class Coupling:
         check_argument("form", self.form, self.form in ("additive", "affine"), "'additive' or 'affine'")
 
     def observed_dim(self, dim: int) -> int:
-        check_argument("dim", dim, dim >= 2, "at least 2 for the mixing 'coupling', which splits a state into halves")
+        check_argument("dim", dim, dim >= 2, "at least 2 for the mixing 'coupling', which splits states into halves")
         return dim
 
     def __call__(self, z: Tensor) -> Tensor:
         layers = self._layers(z)
-        still, moving = z.tensor_split([z.shape[-1] // 2], -1)
+        fixed, changed = z.tensor_split([z.shape[-1] // 2], -1)
         for layer in layers:
-            still, moving = self._push(moving, still, layer), still
-        return torch.cat(self._in_order(still, moving), -1)
+            shifted = changed * self._scale(fixed, layer) + torch.tanh(fixed @ layer[0].T)
+            fixed, changed = shifted, fixed
+        return torch.cat(self._in_order(fixed, changed), -1)
 
     def inverse(self, x: Tensor) -> Tensor:
         layers = self._layers(x)
-        width = x.shape[-1] // 2
-        still, moving = self._in_order(*x.tensor_split([width], -1))
+        first, second = x.tensor_split([x.shape[-1] // 2], -1)
+        fixed, changed = self._in_order(first, second)
         for layer in reversed(layers):
-            still, moving = moving, self._pull(still, moving, layer)
-        return torch.cat([still, moving], -1)
+            shifted = (fixed - torch.tanh(changed @ layer[0].T)) / self._scale(changed, layer)
+            fixed, changed = changed, shifted
+        return torch.cat([fixed, changed], -1)
 
-    def _push(self, b: Tensor, a: Tensor, layer: Layer) -> Tensor:
-        return b * self._stretch(a, layer) + torch.tanh(a @ layer[0].T)
-
-    def _pull(self, b: Tensor, a: Tensor, layer: Layer) -> Tensor:
-        return (b - torch.tanh(a @ layer[0].T)) / self._stretch(a, layer)
-
-    def _stretch(self, a: Tensor, layer: Layer) -> Tensor | float:
-        return 1.0 if self.form == "additive" else (LOG_SCALE * torch.tanh(a @ layer[1].T)).exp()
+    def _scale(self, a: Tensor, layer: Layer) -> Tensor | float:
+        if self.form == "additive":
+            return 1.0
+        return (LOG_SCALE * torch.tanh(a @ layer[1].T)).exp()
 
     def _in_order(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-        # Each layer swaps the halves, so an odd number of them leaves the halves swapped.
+        # Each layer swaps the halves, so an odd number of layers leaves them swapped.
         return (second, first) if self.layers % 2 else (first, second)
 
     def _layers(self, z: Tensor) -> list[Layer]:
         self.observed_dim(z.shape[-1])
-        return _weights(self.layers, self.seed, z.shape[-1], z.dtype, z.device)
+        return coupling_weights(self.layers, self.seed, z.shape[-1], z.dtype, z.device)
 
 
 @lru_cache(maxsize=32)
-def _weights(layers: int, seed: int, dim: int, dtype: torch.dtype, device: torch.device) -> list[Layer]:
-    halves = dim // 2, dim - dim // 2
-    built: list[Layer] = []
+def coupling_weights(layers: int, seed: int, dim: int, dtype: torch.dtype, device: torch.device) -> list[Layer]:
+    """The matrices W and V of each layer."""
+    halves = (dim // 2, dim - dim // 2)
+    weights: list[Layer] = []
     for index in range(layers):
         rng = numpy_generator(seed, "worlds/coupling", index)
-        still, moving = halves[index % 2], halves[1 - index % 2]
-        shift = GAIN * semi_orthogonal(moving, still, rng)
-        stretch = semi_orthogonal(moving, still, rng)
-        built.append(tensors((shift, stretch), dtype, device))
-    return built
+        fixed, changed = halves[index % 2], halves[1 - index % 2]
+        shift = GAIN * semi_orthogonal(changed, fixed, rng)
+        log_scale = semi_orthogonal(changed, fixed, rng)
+        weights.append(tensors((shift, log_scale), dtype, device))
+    return weights

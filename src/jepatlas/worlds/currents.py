@@ -1,130 +1,162 @@
-"""A vehicle in a current: ẋ = W(x) + s·e with a heading e that it chooses, ‖e‖ = 1.
+"""Currents of the plane: velocity fields W(x), and reachability where a current exceeds the agent's speed.
 
-E(x, y) is the least time from x to y, which is not the time back; where the current is faster than the vehicle there
-may be no way back at all. The truth comes from a closed form or from an eikonal solver, not from here.
+Against a slower current, an agent reaches every place that it reaches without the current. For a faster current there
+is no closed-form rule among walls. `exploratory_paths` therefore follows straight and turning paths through the world
+itself; a goal counts as reachable if one of them reaches it. Some reachable goals are missed, but none is wrong.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.core.errors import check_argument, check_count
-from jepatlas.core.records import Experience
-from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.current_fields import AnyCurrent, ShearCurrent
-from jepatlas.worlds.episodes import as_experience, check_walk
+from jepatlas.core.errors import check_argument
 
-__all__ = ["CurrentWorld"]
+__all__ = [
+    "AnyCurrent",
+    "ConstantCurrent",
+    "JetCurrent",
+    "ShearCurrent",
+    "VortexCurrent",
+    "exceeds_agent_speed",
+    "exploratory_paths",
+    "on_a_path",
+]
 
-SUBSTEPS = 4  # of Runge and Kutta's fourth-order method in one step
-TRIES = 64  # headings tried before an episode is over because each leads out
-TILES = 8  # along each side of the box, of which episodes see a share
+STRAIGHT = TURNING = 16  # exploratory paths from each state
+TURN_PROBABILITY = 1 / 6  # of a turning path, in each step
+WIDTHS = 3  # length of exploratory paths, in widths of the world
+
+Step = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Reached = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
-class CurrentWorld:
-    """The box [−half, half]², a vehicle of its own speed, and a current.
+class ConstantCurrent:
+    """W(x) = W, for which the minimal time has a closed form.
 
-    >>> CurrentWorld().velocity(np.array([[0.0, 0.5]]))
-    array([[0.45, 0.  ]])
+    >>> ConstantCurrent(0.5, 0.0).velocity(np.array([[1.0, 2.0]]))
+    array([[0.5, 0. ]])
     """
 
-    kind: ClassVar[str] = "current"
+    kind: ClassVar[str] = "constant"
 
-    current: AnyCurrent = field(default_factory=ShearCurrent)
-    """What carries the vehicle along."""
-    speed: float = 1.0
-    """The vehicle's own speed; a current may be faster."""
-    half: float = 1.0
-    """Half of the box's side."""
-    step: float = 0.1
-    """The time for which a heading is kept, which is the cost of a step."""
+    along: float = 0.5
+    """Velocity along the first axis; 1 is the default speed of the vehicle."""
+    across: float = 0.0
+    """Velocity along the second axis."""
 
     def __post_init__(self) -> None:
-        for name in ("speed", "half", "step"):
-            check_argument(name, getattr(self, name), 0 < getattr(self, name) < math.inf, "positive and finite")
-
-    @property
-    def observed_dim(self) -> int:
-        return 2
+        _check_finite(along=self.along, across=self.across)
 
     def velocity(self, x: np.ndarray) -> np.ndarray:
-        """The current W at each place: (..., 2)."""
-        return self.current.velocity(np.asarray(x, dtype=np.float64))
-
-    def on_grid(self, resolution: int) -> tuple[np.ndarray, np.ndarray]:
-        """The places a along a side (resolution,), and W at the points (a[j], a[i]): (resolution, resolution, 2)."""
-        check_count("resolution", resolution, minimum=2)
-        axis = np.linspace(-self.half, self.half, resolution)
-        return axis, self.velocity(np.stack(np.meshgrid(axis, axis), -1))
-
-    def states(self, count: int, seed: int) -> np.ndarray:
-        """Places drawn uniformly from the box: (count, 2)."""
-        check_count("count", count)
-        return numpy_generator(seed, "states").uniform(-self.half, self.half, (count, 2))
-
-    def observe(self, z: np.ndarray) -> np.ndarray:
-        """Both coordinates, brought to [−1, 1]."""
-        return np.asarray(z, dtype=np.float64) / self.half
-
-    def move(self, z: np.ndarray, heading: np.ndarray) -> np.ndarray:
-        """The way through the current in one step with a heading (an angle): (SUBSTEPS + 1, ..., 2), from z on."""
-        own = self.speed * np.stack([np.cos(heading), np.sin(heading)], -1)
-        h, way = self.step / SUBSTEPS, [np.asarray(z, dtype=np.float64)]
-        for _ in range(SUBSTEPS):
-            x = way[-1]
-            a = self.velocity(x) + own
-            b = self.velocity(x + h / 2 * a) + own
-            c = self.velocity(x + h / 2 * b) + own
-            d = self.velocity(x + h * c) + own
-            way.append(x + h / 6 * (a + 2 * b + 2 * c + d))
-        return np.stack(way)
-
-    def walk(self, episodes: int, length: int, seed: int, coverage: float = 1.0) -> Experience:
-        """Episodes of random headings that stay in the box, and in a share `coverage` of its tiles.
-
-        A heading that leads out is drawn again; where none is found, as under a current that is faster than the
-        vehicle, the episode is over.
-        """
-        check_walk(episodes, length, coverage)
-        random, seen = numpy_generator(seed, "walk"), _seen_tiles(seed, coverage)
-        z = np.full((episodes, length + 1, 2), np.nan)
-        z[:, 0] = self._begin(episodes, seen, random)
-        for step in range(length):
-            going = np.flatnonzero(~np.isnan(z[:, step, 0]))
-            z[going, step + 1] = self._next(z[going, step], seen, random)
-        went = ~np.isnan(z[:, 1:, 0])
-        return as_experience(z, went, np.full(went.shape, self.step), self.observe)
-
-    def _begin(self, episodes: int, seen: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        tile = random.choice(np.flatnonzero(seen), episodes)
-        within = random.uniform(size=(episodes, 2))
-        return self.half * (2 * (np.stack(np.divmod(tile, TILES), -1) + within) / TILES - 1)
-
-    def _next(self, z: np.ndarray, seen: np.ndarray, random: np.random.Generator) -> np.ndarray:
-        """Where a random heading leads; NaN where none was found that stays inside."""
-        after, open_ = np.full(z.shape, np.nan), np.arange(len(z))
-        for _ in range(TRIES):
-            way = self.move(z[open_], random.uniform(0, 2 * math.pi, len(open_)))
-            inside = self._inside(way, seen).all(0)
-            after[open_[inside]] = way[-1][inside]
-            open_ = open_[~inside]
-            if not len(open_):
-                break
-        return after
-
-    def _inside(self, x: np.ndarray, seen: np.ndarray) -> np.ndarray:
-        tile = np.floor((x / self.half + 1) / 2 * TILES).astype(np.int64)
-        inside = (np.abs(x) < self.half).all(-1)
-        row, column = np.moveaxis(np.clip(tile, 0, TILES - 1), -1, 0)
-        return inside & seen[row * TILES + column]
+        return np.broadcast_to([self.along, self.across], np.shape(x)).astype(np.float64)
 
 
-def _seen_tiles(seed: int, coverage: float) -> np.ndarray:
-    """A random share of the tiles, at least one; a larger share contains a smaller."""
-    order = numpy_generator(seed, "coverage").permutation(TILES**2)
-    return np.isin(np.arange(TILES**2), order[: max(1, round(coverage * TILES**2))])
+@dataclass(frozen=True)
+class ShearCurrent:
+    """W(x) = (rate · x₁, 0): opposite directions on the two sides of the first axis."""
+
+    kind: ClassVar[str] = "shear"
+
+    rate: float = 0.9
+    """Change of the velocity per unit along the second axis."""
+
+    def __post_init__(self) -> None:
+        _check_finite(rate=self.rate)
+
+    def velocity(self, x: np.ndarray) -> np.ndarray:
+        return _along_first_axis(self.rate * x[..., 1])
+
+
+@dataclass(frozen=True)
+class JetCurrent:
+    """W(x) = (speed · exp(−x₁² / 2 width²), 0): a stream along the first axis."""
+
+    kind: ClassVar[str] = "jet"
+
+    speed: float = 0.9
+    """Velocity in the middle of the stream."""
+    width: float = 0.3
+    """Standard deviation of the velocity profile."""
+
+    def __post_init__(self) -> None:
+        _check_finite(speed=self.speed)
+        _check_positive(width=self.width)
+
+    def velocity(self, x: np.ndarray) -> np.ndarray:
+        return _along_first_axis(self.speed * np.exp(-0.5 * (x[..., 1] / self.width) ** 2))
+
+
+@dataclass(frozen=True)
+class VortexCurrent:
+    """A counter-clockwise vortex about the origin of velocity speed · (r/R) · exp((1 − (r/R)²) / 2)."""
+
+    kind: ClassVar[str] = "vortex"
+
+    speed: float = 0.8
+    """Largest velocity; negative for a clockwise vortex."""
+    radius: float = 0.5
+    """Radius R at which the velocity is largest."""
+
+    def __post_init__(self) -> None:
+        _check_finite(speed=self.speed)
+        _check_positive(radius=self.radius)
+
+    def velocity(self, x: np.ndarray) -> np.ndarray:
+        scaled = np.asarray(x, dtype=np.float64) / self.radius
+        turned = np.stack([-scaled[..., 1], scaled[..., 0]], -1)
+        return self.speed * turned * np.exp((1 - np.square(scaled).sum(-1, keepdims=True)) / 2)
+
+
+# The choices of recipe files and the command line. Register a new current here.
+AnyCurrent = ConstantCurrent | ShearCurrent | JetCurrent | VortexCurrent
+
+
+def _along_first_axis(first: np.ndarray) -> np.ndarray:
+    return np.stack([first, np.zeros_like(first)], -1)
+
+
+def _check_finite(**values: float) -> None:
+    for name, value in values.items():
+        check_argument(name, value, math.isfinite(value), "finite")
+
+
+def _check_positive(**values: float) -> None:
+    for name, value in values.items():
+        check_argument(name, value, 0 < value < math.inf, "positive and finite")
+
+
+def exceeds_agent_speed(current: AnyCurrent | None) -> bool:
+    """Whether the current is at least as fast as the agent (speed 1) anywhere in the box [−1, 1]²."""
+    if current is None:
+        return False
+    axis = np.linspace(-1, 1, 101)
+    velocity = current.velocity(np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2))
+    return bool(np.linalg.norm(velocity, axis=-1).max() >= 1)
+
+
+def exploratory_paths(step: Step, states: np.ndarray, step_length: float, rng: np.random.Generator) -> np.ndarray:
+    """Straight and turning paths from each state, which is their first point: (b, 2) → (b, paths, steps + 1, 2)."""
+    count, paths = len(states), STRAIGHT + TURNING
+    angle = 2 * np.pi * (np.arange(paths) / STRAIGHT + rng.uniform(size=(count, 1)))
+    turning = np.arange(paths) >= STRAIGHT
+    x = np.repeat(states, paths, axis=0)
+    visited = [states[:, None].repeat(paths, 1)]
+    for _ in range(round(2 * WIDTHS / step_length)):
+        turned = turning & (rng.uniform(size=angle.shape) < TURN_PROBABILITY)
+        angle = np.where(turned, rng.uniform(0, 2 * np.pi, angle.shape), angle)
+        x = step(x, np.stack([np.cos(angle), np.sin(angle)], -1).reshape(-1, 2))
+        visited.append(x.reshape(count, paths, 2))
+    return np.stack(visited, axis=2)
+
+
+def on_a_path(paths: np.ndarray, goals: np.ndarray, reached: Reached) -> np.ndarray:
+    """Whether a point of a row's paths reaches its goal: (b, paths, steps + 1, 2), (b, 2) → (b,)."""
+    count = paths.shape[1] * paths.shape[2]
+    found = reached(paths.reshape(-1, 2), np.repeat(goals, count, axis=0))
+    return np.logical_or.reduce(found.reshape(-1, count), axis=1)

@@ -1,9 +1,9 @@
-"""Worlds of the plane: an agent among walls in the box [−1, 1]², perhaps in a current, seen from above.
+"""Flat worlds: an agent among walls in the box [−1, 1]², optionally in a current, seen from above.
 
     x' = slide(x, s · (u / max(1, |u|) + W(x)))
 
-One step is a unit of time; in it the agent goes s in any direction, and a current W, in units of its own speed, carries
-it along. Without a current the least number of steps is the length of a shortest path over s.
+One step is a unit of time. In it the agent moves s in any direction, and a current W, in units of the agent's speed,
+carries it along. Without a current, the least number of steps is the length of a shortest path divided by s.
 """
 
 from __future__ import annotations
@@ -11,29 +11,27 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from jepatlas.core.errors import InputError, check_argument, check_count
-from jepatlas.worlds.action_world import draw_until
-from jepatlas.worlds.cameras import Camera
-from jepatlas.worlds.carried import carried_ways, on_a_way, too_fast
-from jepatlas.worlds.collisions import slide
-from jepatlas.worlds.current_fields import AnyCurrent
-from jepatlas.worlds.drawing import draw_agents, draw_ground
-from jepatlas.worlds.environment import ActionEnv
-from jepatlas.worlds.medium_arrays import on_grid
-from jepatlas.worlds.visibility import Geodesics, check_places
-from jepatlas.worlds.walls import Walls
+from jepatlas.worlds.action_world import rejection_sample
+from jepatlas.worlds.cameras import Camera, draw_agents, draw_ground
+from jepatlas.worlds.currents import AnyCurrent, exceeds_agent_speed, exploratory_paths, on_a_path
+from jepatlas.worlds.visibility import Geodesics
+from jepatlas.worlds.walls import Walls, slide
+
+if TYPE_CHECKING:
+    from jepatlas.worlds.environment import ActionEnv
 
 __all__ = ["FlatWorld"]
 
-ROOM = 2.0  # times its reach that a start must let one get away, or there were hardly any goals to draw
+MIN_ESCAPE = 2.0  # a start must allow the agent to get this many times `reach` away, or hardly any goal would fit
 
 
 class FlatWorld(ABC):
-    """What rooms and mazes share; they say where walls stand, and how large agent and step are."""
+    """Base class of rooms and mazes, which define the walls and the sizes of agent and step."""
 
     kind: ClassVar[str]
     reach: float
@@ -43,21 +41,21 @@ class FlatWorld(ABC):
     @property
     @abstractmethod
     def step_length(self) -> float:
-        """How far the agent goes in a step."""
+        """Distance that the agent moves in one step."""
 
     @property
     @abstractmethod
     def radius(self) -> float:
-        """Of the agent, which keeps its centre that far from walls."""
+        """Radius of the agent; its centre keeps this distance from walls."""
 
     @property
     @abstractmethod
     def thickness(self) -> float:
-        """Of the walls."""
+        """Thickness of the walls."""
 
     @abstractmethod
     def build_walls(self) -> Walls:
-        """Walls and doors within the box."""
+        """Walls and doors inside the box."""
 
     @property
     def state_dim(self) -> int:
@@ -69,54 +67,58 @@ class FlatWorld(ABC):
 
     def make(self, render_mode: str | None = "rgb_array") -> ActionEnv:
         """The gymnasium environment."""
+        from jepatlas.worlds.environment import ActionEnv  # noqa: PLC0415  (gymnasium is slow to import)
+
         return ActionEnv(self, render_mode)
 
-    def check_flat(self) -> None:
-        """Refuse what all flat worlds refuse. For `__post_init__`."""
+    def check_reach(self) -> None:
+        """For `__post_init__` of subclasses."""
         check_argument("reach", self.reach, 0 < self.reach < math.inf, "a positive and finite number of steps")
 
     def states(self, count: int, rng: np.random.Generator) -> np.ndarray:
         check_count("count", count)
         limit = 1 - self.radius
-        return draw_until(lambda k: rng.uniform(-limit, limit, (k, 2)), lambda _, x: self.admits(x), count)
+        return rejection_sample(lambda k: rng.uniform(-limit, limit, (k, 2)), lambda _, x: self.admits(x), count)
 
     def starts(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """States from which there is somewhere to go: a current that is too fast holds what is in a corner."""
-        if not too_fast(self.current):
+        """States that the agent can leave: a current faster than the agent may hold it in a corner."""
+        if not exceeds_agent_speed(self.current):
             return self.states(count, rng)
 
-        def fits(_: np.ndarray, states: np.ndarray) -> np.ndarray:
-            ends = carried_ways(self.step, states, self.step_length, rng)[:, :, -1]
-            away = np.linalg.norm(ends - states[:, None], axis=-1).max(1)
-            return away > ROOM * self.reach * self.step_length
+        def accept(_: np.ndarray, states: np.ndarray) -> np.ndarray:
+            ends = exploratory_paths(self.step, states, self.step_length, rng)[:, :, -1]
+            farthest = np.linalg.norm(ends - states[:, None], axis=-1).max(1)
+            return farthest > MIN_ESCAPE * self.reach * self.step_length
 
-        return draw_until(lambda k: self.states(k, rng), fits, count)
+        return rejection_sample(lambda k: self.states(k, rng), accept, count)
 
     def goals(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """None is behind doors that do not lead there, or where a current that is too fast does not let one get."""
-        ways = carried_ways(self.step, states, self.step_length, rng) if too_fast(self.current) else None
+        """Goals that doors, and a current faster than the agent, allow it to reach."""
+        paths = None
+        if exceeds_agent_speed(self.current):
+            paths = exploratory_paths(self.step, states, self.step_length, rng)
 
-        def fits(rows: np.ndarray, goals: np.ndarray) -> np.ndarray:
-            far = ~self.reached(states[rows], goals) & self.lead_there(states[rows], goals)
-            if ways is not None:
-                far[far] = on_a_way(ways[rows[far]], goals[far], self.reached)
-            return far
+        def accept(rows: np.ndarray, goals: np.ndarray) -> np.ndarray:
+            valid = ~self.reached(states[rows], goals) & self.connected(states[rows], goals)
+            if paths is not None:
+                valid[valid] = on_a_path(paths[rows[valid]], goals[valid], self.reached)
+            return valid
 
-        return draw_until(lambda k: self.states(k, rng), fits, len(states))
+        return rejection_sample(lambda k: self.states(k, rng), accept, len(states))
 
     def admits(self, states: np.ndarray) -> np.ndarray:
-        return ~self._met.inside(states) & (np.abs(states) <= 1).all(-1)
+        return ~self.collision_walls.inside(states) & (np.abs(states) <= 1).all(-1)
 
     def step(self, states: np.ndarray, actions: np.ndarray) -> np.ndarray:
         velocity = actions / np.maximum(1.0, np.linalg.norm(actions, axis=-1, keepdims=True))
         if self.current is not None:
             velocity = velocity + self.current.velocity(states)
-        return slide(self._met, states, self.step_length * velocity)
+        return slide(self.collision_walls, states, self.step_length * velocity)
 
     def reached(self, states: np.ndarray, goals: np.ndarray) -> np.ndarray:
-        """Whether the goal is at most `reach` steps away, in a straight line that neither wall nor door bars."""
+        """Whether the goal is at most `reach` steps away on a free straight line."""
         near = np.linalg.norm(goals - states, axis=-1) <= self.reach * self.step_length
-        near[near] = self._met.clear(states[near], goals[near])
+        near[near] = self.collision_walls.clear(states[near], goals[near])
         return near
 
     def render(self, states: np.ndarray) -> np.ndarray:
@@ -126,50 +128,78 @@ class FlatWorld(ABC):
         return self.render(states)
 
     def distance_to(self, goal: np.ndarray, states: np.ndarray) -> np.ndarray:
-        """The least number of steps from each state to the goal, in parts of steps; +∞ where there is no way."""
-        return self._geodesics.to(*self._places(goal, states)) / self.step_length
+        """Shortest path from each state to the goal in (fractional) steps; +∞ if there is no path."""
+        goal, states = self._check_points(goal, states)
+        return self._geodesics.to(goal, states) / self.step_length
 
     def distance_from(self, start: np.ndarray, states: np.ndarray) -> np.ndarray:
-        """The least number of steps from the start to each state."""
-        return self._geodesics.from_(*self._places(start, states)) / self.step_length
+        """Shortest path from the start to each state in (fractional) steps; +∞ if there is no path."""
+        start, states = self._check_points(start, states)
+        return self._geodesics.from_(start, states) / self.step_length
 
-    def lead_there(self, states: np.ndarray, goals: np.ndarray) -> np.ndarray:
-        """Whether doors lead from each state to its goal, (b, 2), (b, 2) → (b,): no current leads through a wall."""
-        if self._met.solid.all():
+    def connected(self, states: np.ndarray, goals: np.ndarray) -> np.ndarray:
+        """Whether the walls and doors leave a path from each state to its goal, (b, 2), (b, 2) → (b,)."""
+        if self.collision_walls.solid.all():
             return np.ones(len(states), dtype=bool)
-        ways = zip(states, goals, strict=True)
-        return np.array([np.isfinite(self._geodesics.to(goal, state[None])[0]) for state, goal in ways], dtype=bool)
+        finite = []
+        for state, goal in zip(states, goals, strict=True):
+            finite.append(np.isfinite(self._geodesics.to(goal, state[None])[0]))
+        return np.array(finite, dtype=bool)
 
     def medium_arrays(self, resolution: int) -> dict[str, Any]:
-        """Current, speed and walls on a grid, as an eikonal solver takes them: its times are steps."""
-        if not self._met.solid.all():
-            raise InputError(f"'{self.kind}' has one-way doors, which no medium holds. Set one_way to false.")
+        """Current, speed and walls on a grid, as arguments of `energy.exact.Medium`; its times are in steps.
+
+        Entry [i, j] of an array is at origin + (j, i) · spacing.
+        """
+        if not self.collision_walls.solid.all():
+            raise InputError(f"'{self.kind}' has one-way doors, which a medium cannot represent. Set one_way to false.")
         limit, thinnest = 1 - self.radius, self.thickness + 2 * self.radius
-        check_count("resolution", resolution, minimum=math.ceil(4 * limit / thinnest) + 1)  # or walls would leak
-        return on_grid(limit, resolution, self.current, self.step_length, self.admits)
+        # A coarser grid could miss the thinnest wall.
+        check_count("resolution", resolution, minimum=math.ceil(4 * limit / thinnest) + 1)
+        axis = np.linspace(-limit, limit, resolution)
+        places = np.stack(np.meshgrid(axis, axis), -1)
+        velocity = np.zeros_like(places) if self.current is None else self.current.velocity(places)
+        spacing = float(axis[1] - axis[0])
+        return {
+            "current": self.step_length * velocity,
+            "speed": self.step_length,
+            "passable": self.admits(places),
+            "origin": (-limit, -limit),
+            "spacing": (spacing, spacing),
+        }
 
     @cached_property
     def walls(self) -> Walls:
-        """As they are seen, without those round the box."""
+        """The walls as drawn, without those around the box."""
         return self.build_walls()
 
     @cached_property
-    def _met(self) -> Walls:
-        """The walls as the agent's centre meets them."""
-        return self.walls.closed(1.0).grown(self.radius)
+    def collision_walls(self) -> Walls:
+        """The walls that the agent's centre collides with, including those around the box."""
+        return self.walls.enclosed(1.0).grown(self.radius)
 
     @cached_property
     def _geodesics(self) -> Geodesics:
-        return Geodesics(self._met)
+        return Geodesics(self.collision_walls)
 
     @cached_property
     def _ground(self) -> np.ndarray:
         return draw_ground(self.camera, self.walls, self.thickness)
 
-    def _places(self, place: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _check_points(self, point: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A point (2,) and states (b, 2) as float64; raises InputError if one is not admissible."""
         if self.current is not None:
             raise InputError(
-                "In a current shortest paths are not the quickest, so there is no exact distance here. Hand "
-                "`medium_arrays` to the eikonal solver (energy.exact.Medium, energies_to), or set current to none."
+                "Exact distances need current=None: in a current the shortest path is not the quickest. Pass "
+                "`medium_arrays` to the eikonal solver (energy.exact.Medium, energies_to) instead."
             )
-        return check_places(place, states, self.admits)
+        if np.shape(point) != (2,) or np.shape(states)[1:] != (2,):
+            raise InputError(
+                "Distances need a point of shape (2,) and states of shape (b, 2), "
+                f"but their shapes are {np.shape(point)} and {np.shape(states)}."
+            )
+        points = np.vstack([point, states]).astype(np.float64)
+        allowed = self.admits(points)
+        if not allowed.all():
+            raise InputError(f"The point {points[~allowed][0].tolist()} is inside a wall or outside the world.")
+        return points[0], points[1:]

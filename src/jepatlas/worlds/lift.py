@@ -1,4 +1,4 @@
-"""A lift: states are observed in more dimensions than they have, on a bent sheet."""
+"""Lift: an injective nonlinear map of states into a space of more dimensions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import leaky_relu
 
 from jepatlas.core.errors import InputError, check_argument, check_count
 from jepatlas.core.seeding import numpy_generator
@@ -21,7 +20,7 @@ __all__ = ["Lift"]
 class Lift:
     """x = B σ(A z), A (p × n) with orthonormal columns, σ the leaky ReLU, B (p × p) well conditioned.
 
-    Injective: each of the three maps is. Its left inverse z = Aᵀ σ⁻¹(B⁻¹ x) is exact on the image.
+    Injective, because each of the three maps is. The left inverse z = Aᵀ σ⁻¹(B⁻¹ x) is exact on the image.
     """
 
     kind: ClassVar[str] = "lift"
@@ -29,7 +28,7 @@ class Lift:
     observed: int = 8
     """Number of observed dimensions p, at least that of the states."""
     dim: int | None = None
-    """Number of latent dimensions n; only `inverse` needs it, as x does not tell."""
+    """Number of latent dimensions n; only `inverse` needs it."""
     slope: float = 0.2
     """Slope of the leaky ReLU for negative values, in (0, 1]; 1 makes the lift linear."""
     seed: int = 0
@@ -37,31 +36,29 @@ class Lift:
 
     def __post_init__(self) -> None:
         check_count("observed", self.observed)
-        check_argument(
-            "slope", self.slope, 0 < self.slope <= 1, "in (0, 1]: with slope 0 the lift could not be inverted"
-        )
+        check_argument("slope", self.slope, 0 < self.slope <= 1, "in (0, 1] (slope 0 is not invertible)")
         if self.dim is not None:
             self.observed_dim(self.dim)
 
     def observed_dim(self, dim: int) -> int:
         check_count("dim", dim)
         if self.dim not in (None, dim):
-            raise InputError(f"The mixing 'lift' was given dim={self.dim}, but the states have dim {dim}.")
+            raise InputError(f"The mixing 'lift' has dim {self.dim}, but the states have dim {dim}.")
         if self.observed < dim:
-            raise InputError(f"observed is {self.observed}, but states of dim {dim} need at least as many.")
+            raise InputError(f"observed is {self.observed}, but it must be at least the dim of the states, {dim}.")
         return self.observed
 
     def __call__(self, z: Tensor) -> Tensor:
         self.observed_dim(z.shape[-1])
         a, b, _ = _weights(self.observed, self.seed, z.shape[-1], z.dtype, z.device)
-        return leaky_relu(z @ a.T, self.slope) @ b.T
+        return torch.nn.functional.leaky_relu(z @ a.T, self.slope) @ b.T
 
     def inverse(self, x: Tensor) -> Tensor:
         if self.dim is None:
-            raise InputError("The inverse of 'lift' needs the number of latent dimensions. Give it: Lift(dim=...).")
+            raise InputError("The inverse of 'lift' needs the number of latent dimensions: Lift(dim=...).")
         check_argument("x.shape[-1]", x.shape[-1], x.shape[-1] == self.observed, f"observed = {self.observed}")
         a, _, b_inverse = _weights(self.observed, self.seed, self.dim, x.dtype, x.device)
-        return leaky_relu(x @ b_inverse.T, 1 / self.slope) @ a
+        return torch.nn.functional.leaky_relu(x @ b_inverse.T, 1 / self.slope) @ a
 
 
 @lru_cache(maxsize=32)

@@ -1,7 +1,7 @@
-"""The linear–quadratic world: z' = A z + B u, with a cost Σ zᵀQz + uᵀRu whose optimum a Riccati equation gives.
+"""The linear–quadratic world: z' = A z + B u with cost Σ zᵀQz + uᵀRu, solved by a Riccati equation.
 
-The state is observed as it is, or through a mixing g that hides it: x = g(z). There are no pixels. The physics takes
-any u, so that the optimal controls of theory can be tried; the environment's actions are those in [−1, 1].
+The state is observed directly, or through a mixing: x = g(z). There are no pixels. `step` accepts any u, so that
+optimal controls can be applied; the actions of the environment lie in [−1, 1].
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -17,19 +17,21 @@ import torch
 from jepatlas.core.errors import InputError, check_argument, check_count
 from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.worlds.environment import ActionEnv
-from jepatlas.worlds.world import AnyMixing
+from jepatlas.worlds.latent_world import AnyMixing
+
+if TYPE_CHECKING:
+    from jepatlas.worlds.environment import ActionEnv
 
 __all__ = ["LinearQuadratic"]
 
 Rows = tuple[tuple[float, ...], ...]
 
-TRIES = 100  # of 2n random steps each, before goals are said to be too far
+MAX_WALKS = 100  # random walks of 2n steps that look for a goal outside `reach`
 
 
 @dataclass(frozen=True)
 class LinearQuadratic:
-    """A and B are given by rows, or drawn by the seed: A of the spectral radius `radius`, B with columns of length 1.
+    """A and B are given by rows, or random: A with spectral radius `radius`, B with columns of length 1.
 
     >>> world = LinearQuadratic(dim=1, actions=1, a=((0.5,),), b=((2.0,),))
     >>> world.step(np.array([[4.0]]), np.array([[-1.0]])).tolist()
@@ -39,38 +41,40 @@ class LinearQuadratic:
     kind: ClassVar[str] = "linear-quadratic"
 
     dim: int = 4
-    """Width n of the state."""
+    """Number of state dimensions n."""
     actions: int = 2
-    """Width of the action."""
+    """Number of action dimensions."""
     a: Rows | None = None
-    """Rows of A; none to draw it."""
+    """Rows of A; none for a random A."""
     b: Rows | None = None
-    """Rows of B; none to draw it."""
+    """Rows of B; none for a random B."""
     radius: float = 0.95
-    """Spectral radius of a drawn A: the share of a state that is left after a step, in the slowest direction."""
+    """Spectral radius of a random A: the share of a state that remains after a step, in the slowest direction."""
     seed: int = 0
-    """Seed of what is drawn."""
+    """Seed of random A and B."""
     state_cost: float = 1.0
-    """Q is this times the identity."""
+    """Q is this multiple of the identity."""
     action_cost: float = 0.1
-    """R is this times the identity."""
+    """R is this multiple of the identity."""
     mixing: AnyMixing | None = None
-    """How the state is observed; none for the state itself."""
+    """Map from states to observations; none for the state itself."""
     reach: float = 0.1
-    """How near a goal one has reached it."""
+    """Distance from the goal at which it counts as reached."""
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
         check_count("actions", self.actions)
-        check_argument("radius", self.radius, 0 < self.radius < 1, "above 0 and below 1, or states would grow")
+        check_argument("radius", self.radius, 0 < self.radius < 1, "above 0 and below 1, so that states stay bounded")
         for name in ("state_cost", "action_cost", "reach"):
-            check_argument(name, getattr(self, name), 0 < getattr(self, name) < math.inf, "positive and finite")
+            value = getattr(self, name)
+            check_argument(name, value, 0 < value < math.inf, "positive and finite")
         if self.mixing is not None:
             self.mixing.observed_dim(self.dim)
         _check_rows("a", self.a, (self.dim, self.dim))
         _check_rows("b", self.b, (self.dim, self.actions))
-        if (radius := np.abs(np.linalg.eigvals(self.A)).max()) > 1 + 1e-9:
-            raise InputError(f"a has the spectral radius {radius:.4g}: states would grow without bound. At most 1 is.")
+        radius = np.abs(np.linalg.eigvals(self.A)).max()
+        if radius > 1 + 1e-9:
+            raise InputError(f"a has spectral radius {radius:.4g}, so states would grow without bound. Use at most 1.")
 
     @property
     def state_dim(self) -> int:
@@ -107,24 +111,28 @@ class LinearQuadratic:
         return self.action_cost * np.eye(self.actions)
 
     def make(self, render_mode: str | None = None) -> ActionEnv:
-        """The gymnasium environment; there is nothing to render."""
+        """The gymnasium environment, without rendering."""
+        from jepatlas.worlds.environment import ActionEnv  # noqa: PLC0415  (gymnasium is slow to import)
+
         return ActionEnv(self, render_mode)
 
     def states(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Standard normal, as the theorems on identifiability ask."""
+        """Standard normal, as the identifiability theorems assume."""
         check_count("count", count)
         return rng.standard_normal((count, self.dim))
 
     def goals(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Where random actions lead in 2n steps or more, until it is out of `reach`: so actions in [−1, 1] do."""
+        """Where random actions in [−1, 1] lead in 2n steps, repeated until the goal is outside `reach`."""
         goals = np.array(states, dtype=np.float64)
-        for _ in range(TRIES):
+        for _ in range(MAX_WALKS):
             near = np.flatnonzero(self.reached(states, goals))
             if not len(near):
                 return goals
             for _ in range(2 * self.dim):
                 goals[near] = self.step(goals[near], rng.uniform(-1, 1, (len(near), self.actions)))
-        raise InputError(f"Actions in [−1, 1] do not lead out of reach = {self.reach}. Lower it, or give a larger b.")
+        raise InputError(
+            f"Random actions in [−1, 1] do not lead further than reach = {self.reach}. Lower reach, or use a larger b."
+        )
 
     def admits(self, states: np.ndarray) -> np.ndarray:
         return np.logical_and.reduce(np.isfinite(states), axis=-1)
@@ -146,6 +154,9 @@ def _check_rows(name: str, rows: Rows | None, shape: tuple[int, int]) -> None:
         return
     lengths = {len(row) for row in rows}
     if len(rows) != shape[0] or lengths != {shape[1]}:
-        raise InputError(f"{name} has {len(rows)} rows of lengths {sorted(lengths)}, but it must be {shape}.")
+        raise InputError(
+            f"{name} must have {shape[0]} rows of length {shape[1]}, but it has {len(rows)} rows of lengths "
+            f"{sorted(lengths)}."
+        )
     if not all(math.isfinite(entry) for row in rows for entry in row):
-        raise InputError(f"{name} holds NaN or infinite numbers. Give finite ones.")
+        raise InputError(f"{name} contains NaN or infinite entries. Give finite ones.")

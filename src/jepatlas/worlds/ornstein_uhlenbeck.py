@@ -1,4 +1,4 @@
-"""The Ornstein–Uhlenbeck law of "When Does LeJEPA Learn a World Model?":
+"""The Ornstein–Uhlenbeck law of "When Does LeJEPA Learn a World Model?".
 
 z ~ N(0, I),  z' = ρ z + √(1−ρ²) η,  η ~ N(0, I).
 """
@@ -13,24 +13,24 @@ from torch import Generator, Tensor
 
 from jepatlas.core.errors import InputError, check_argument, check_count
 
-__all__ = ["OrnsteinUhlenbeck", "Rho", "autoregress", "rates"]
+__all__ = ["OrnsteinUhlenbeck", "Rho", "autoregress", "correlations"]
 
 Rho = float | tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class OrnsteinUhlenbeck:
-    """Gaussian, stationary and reversible: the world in which linear identifiability is proven."""
+    """Gaussian, stationary and reversible: the law for which linear identifiability is proven."""
 
     kind: ClassVar[str] = "ornstein-uhlenbeck"
 
     dim: int = 2
     """Number of latent dimensions."""
     rho: Rho = 0.95
-    """Correlation of a state and its successor, in [0, 1): one for all dimensions, or one for each."""
+    """Correlation between a state and its successor, in [0, 1): one value, or one per dimension."""
 
     def __post_init__(self) -> None:
-        rates(self.rho, self.dim)
+        correlations(self.rho, self.dim)
 
     @property
     def gaussian(self) -> bool:
@@ -42,7 +42,7 @@ class OrnsteinUhlenbeck:
         >>> OrnsteinUhlenbeck(dim=2, rho=(0.9, 0.5)).correlation
         (0.9, 0.5)
         """
-        return rates(self.rho, self.dim)
+        return correlations(self.rho, self.dim)
 
     def correlation_after(self, steps: int) -> tuple[float, ...]:
         return tuple(rho**steps for rho in self.correlation)
@@ -55,19 +55,18 @@ class OrnsteinUhlenbeck:
         return autoregress(z, noise, self.rho)
 
 
-def rates(rho: Rho, dim: int) -> tuple[float, ...]:
-    """One ρ for each dimension, or an `InputError`."""
+def correlations(rho: Rho, dim: int) -> tuple[float, ...]:
+    """One ρ per dimension; raises InputError if rho does not fit dim or is outside [0, 1)."""
     check_count("dim", dim)
-    each = rho if isinstance(rho, tuple) else (rho,) * dim
-    if len(each) != dim:
-        count = f"{len(each)} value{'' if len(each) == 1 else 's'}"
-        raise InputError(f"rho has {count}, but dim is {dim}. Give one value, or one for each dimension.")
-    check_argument("rho", rho, all(0 <= value < 1 for value in each), "in [0, 1)")
-    return each
+    values = rho if isinstance(rho, tuple) else (rho,) * dim
+    if len(values) != dim:
+        raise InputError(f"rho has length {len(values)}, but dim is {dim}. Give one value, or one per dimension.")
+    check_argument("rho", rho, all(0 <= value < 1 for value in values), "in [0, 1)")
+    return values
 
 
 def autoregress(z: Tensor, noise: Tensor, rho: Rho) -> Tensor:
-    """ρ z + √(1−ρ²) η, with the coefficients taken in float64: near ρ = 1 float32 would cancel in 1−ρ²."""
+    """ρ z + √(1−ρ²) η, with coefficients computed in float64: in float32, 1−ρ² cancels near ρ = 1."""
     keep = torch.tensor(rho, dtype=torch.float64, device="cpu")
     renew = (1 - keep.square()).sqrt()
     return keep.to(z) * z + renew.to(z) * noise

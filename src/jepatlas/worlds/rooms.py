@@ -1,10 +1,10 @@
-"""Two rooms, a wall between them, and a door: the usual test of whether a planner sees round a wall.
+"""Two rooms with a wall and a door between them: tests whether a planner finds its way around a wall.
 
-With `one_way` the door leads from the left room to the right one only, and the way back is another door at the far
-end of the wall, which leads only back. From x to y and back again is then always one tour through both doors, equally
-long for every x on it: so a symmetrised cost-to-go, which is half of that tour, is flat along the wall and says nothing
-about which door to take, while the directed one says it everywhere. Who goes by the symmetrised one must see from one
-door to the other, which in big rooms a planner does not. Without a way back it is +∞ before the door.
+With `one_way` the door leads only from the left room to the right one, and a second door at the far end of the wall
+leads only back. A round trip from x to y and back is then always a tour through both doors, of the same length for
+every x on it. A symmetrised cost-to-go, half of that tour, is therefore constant along the wall and does not show which
+door to take; the directed cost-to-go does. A planner with the symmetrised cost must look ahead from one door to the
+other, which its horizon does not allow in big rooms. Without a way back, the symmetrised cost is +∞ before the door.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from jepatlas.core.config import check_literals
 from jepatlas.core.errors import InputError, check_argument
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.cameras import Camera
-from jepatlas.worlds.current_fields import AnyCurrent
+from jepatlas.worlds.currents import AnyCurrent
 from jepatlas.worlds.flat import FlatWorld
-from jepatlas.worlds.walls import Box, Walls, walls
+from jepatlas.worlds.walls import Walls
 
 __all__ = ["Rooms"]
 
-WALL_LIMIT = 0.5  # neither room gets smaller than a quarter
-DOOR_LIMIT = 0.7  # between a door and the corner there is always some wall
+WALL_LIMIT = 0.5  # each room has at least a quarter of the world
+DOOR_LIMIT = 0.7  # some wall is left between a door and the corner
 
 
-class Measures(NamedTuple):
+class Sizes(NamedTuple):
     """In units of half the world's side."""
 
     step: float
@@ -37,7 +37,7 @@ class Measures(NamedTuple):
     door: float
 
 
-SIZES = {"small": Measures(0.1, 0.08, 0.08, 0.44), "big": Measures(0.05, 0.06, 0.06, 0.3)}
+SIZES = {"small": Sizes(0.1, 0.08, 0.08, 0.44), "big": Sizes(0.05, 0.06, 0.06, 0.3)}
 
 
 @dataclass(frozen=True)
@@ -53,35 +53,31 @@ class Rooms(FlatWorld):
     size: Literal["small", "big"] = "small"
     """Whether the world is 20 or 40 steps wide."""
     wall: float | None = 0.0
-    """Where the wall stands, from -0.5 to 0.5 of the world from -1 to 1; none to draw it by the seed."""
+    """Position of the wall, from -0.5 to 0.5 in the world from -1 to 1; none for a random one."""
     door: float | None = 0.4
-    """Where in the wall the door is, from -0.7 to 0.7; none to draw it by the seed."""
+    """Position of the door in the wall, from -0.7 to 0.7; none for a random one."""
     seed: int = 0
-    """Seed of what is drawn of the two."""
+    """Seed of a random wall and door."""
     one_way: bool = False
-    """Whether the door leads to the right only."""
+    """Whether the door only leads from left to right."""
     way_back: bool = True
-    """Whether a one-way door has a second one for the way back, at the far end of the wall."""
+    """Whether a one-way door is paired with a second one that leads back, at the far end of the wall."""
     reach: float = 1.0
-    """How many steps from a goal one has reached it."""
+    """Distance from the goal, in steps, at which it counts as reached."""
     current: AnyCurrent | None = None
-    """What carries the agent along, in units of its own speed."""
+    """Current that carries the agent along, in units of its speed."""
     camera: Camera = field(default_factory=Camera)
-    """How it is seen."""
+    """Camera that renders the observations."""
 
     def __post_init__(self) -> None:
         check_literals(self)
-        self.check_flat()
-        if self.wall is not None:
-            check_argument(
-                "wall", self.wall, abs(self.wall) <= WALL_LIMIT, f"from {-WALL_LIMIT} to {WALL_LIMIT}, or none"
-            )
-        if self.door is not None:
-            check_argument(
-                "door", self.door, abs(self.door) <= DOOR_LIMIT, f"from {-DOOR_LIMIT} to {DOOR_LIMIT}, or none"
-            )
+        self.check_reach()
+        for name, limit in (("wall", WALL_LIMIT), ("door", DOOR_LIMIT)):
+            value = getattr(self, name)
+            if value is not None:
+                check_argument(name, value, abs(value) <= limit, f"from {-limit} to {limit}, or none")
         if not self.way_back and not self.one_way:
-            raise InputError("way_back is false, but the door is two-way. Set one_way, or leave way_back as it is.")
+            raise InputError("way_back is false, but the door is two-way. Set one_way to true, or way_back to true.")
 
     @property
     def step_length(self) -> float:
@@ -97,33 +93,41 @@ class Rooms(FlatWorld):
 
     @cached_property
     def wall_at(self) -> float:
-        """Where the wall stands, given or drawn."""
-        rng = numpy_generator(self.seed, "worlds/rooms/wall")
-        return rng.uniform(-WALL_LIMIT, WALL_LIMIT) if self.wall is None else self.wall
+        """Position of the wall, given or random."""
+        if self.wall is not None:
+            return self.wall
+        return numpy_generator(self.seed, "worlds/rooms/wall").uniform(-WALL_LIMIT, WALL_LIMIT)
 
     @cached_property
     def door_at(self) -> float:
-        """Where the door is, given or drawn."""
-        rng = numpy_generator(self.seed, "worlds/rooms/door")
-        return rng.uniform(-DOOR_LIMIT, DOOR_LIMIT) if self.door is None else self.door
+        """Position of the door, given or random."""
+        if self.door is not None:
+            return self.door
+        return numpy_generator(self.seed, "worlds/rooms/door").uniform(-DOOR_LIMIT, DOOR_LIMIT)
 
     @property
     def way_back_at(self) -> float:
-        """As far from the door as the wall allows."""
+        """Position of the door that leads back: as far from the door as the wall allows."""
         return -math.copysign(1 - SIZES[self.size].door / 2, self.door_at)
 
     def build_walls(self) -> Walls:
-        half = SIZES[self.size].door / 2
-        doors = [(self.door_at, 1)] if self.one_way else []
-        doors += [(self.way_back_at, -1)] if self.one_way and self.way_back else []
-        gaps = sorted({self.door_at, *(at for at, _ in doors)})
-        ends = [-1.0, *(side for at in gaps for side in (at - half, at + half)), 1.0]
-        pieces = [self._piece(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True) if high - low > 1e-9]
-        return walls(pieces, [(self._line(at - half, at + half), (way, 0)) for at, way in doors])
-
-    def _piece(self, low: float, high: float) -> Box:
-        half = self.thickness / 2
-        return (self.wall_at - half, low), (self.wall_at + half, high)
-
-    def _line(self, low: float, high: float) -> Box:
-        return (self.wall_at, low), (self.wall_at, high)
+        half_door = SIZES[self.size].door / 2
+        half_thickness = self.thickness / 2
+        doors = []
+        if self.one_way:
+            doors.append((self.door_at, 1))
+            if self.way_back:
+                doors.append((self.way_back_at, -1))
+        ends = [-1.0]
+        for centre in sorted({self.door_at, *(centre for centre, _ in doors)}):
+            ends += [centre - half_door, centre + half_door]
+        ends.append(1.0)
+        pieces = []
+        for low, high in zip(ends[::2], ends[1::2], strict=True):
+            if high - low > 1e-9:
+                pieces.append(((self.wall_at - half_thickness, low), (self.wall_at + half_thickness, high)))
+        lines = []
+        for centre, direction in doors:
+            line = ((self.wall_at, centre - half_door), (self.wall_at, centre + half_door))
+            lines.append((line, (direction, 0)))
+        return Walls.build(pieces, lines)

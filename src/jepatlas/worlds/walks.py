@@ -1,4 +1,4 @@
-"""Random walks that stay in a bounded region and keep the uniform distribution on it, with unit variance."""
+"""Random walks on bounded regions that are stationary with the uniform distribution, scaled to unit variance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WALL = math.sqrt(3)
 
 @dataclass(frozen=True)
 class UniformWalk:
-    """Each coordinate walks on [−√3, √3] with Gaussian steps, reflected at the walls.
+    """Gaussian steps in each coordinate on [−√3, √3], reflected at the ends.
 
     Exactly stationary: the folded Gaussian is the kernel of reflected Brownian motion. Its eigenfunctions are cosines,
     so with width w = 2√3 and steps σ,  Corr(z, z') = Σ_{k odd} 96/(πk)⁴ · exp(−(σ π k / w)² / 2).
@@ -29,11 +29,11 @@ class UniformWalk:
     dim: int = 2
     """Number of latent dimensions."""
     step: float = 0.35
-    """Standard deviation of one step, in the same unit as the state; 0.35 gives a correlation near 0.95."""
+    """Standard deviation of one step; 0.35 gives a correlation near 0.95."""
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
-        _check_step(self.step)
+        check_argument("step", self.step, 0 < self.step < math.inf, "positive and finite")
 
     @property
     def gaussian(self) -> bool:
@@ -54,15 +54,17 @@ class UniformWalk:
 
     def transition(self, z: Tensor, generator: Generator) -> Tensor:
         moved = z + self.step * torch.randn(z.shape, generator=generator, dtype=z.dtype, device=z.device)
-        return _reflect(moved)
+        # Repeated reflection at both ends is a triangle wave of period 4√3.
+        width = 2 * WALL
+        return WALL - (torch.remainder(moved + WALL, 2 * width) - width).abs()
 
 
 @dataclass(frozen=True)
 class BoundedWalk:
-    """A walk in the ball of radius √(n+2); a Gaussian step that would leave it is refused, and the state stays.
+    """Gaussian steps in the ball of radius √(n+2); a step that would leave the ball is rejected.
 
     Exactly stationary and uniform (Metropolis), with Cov = I. Coordinates are uncorrelated but dependent, so this law
-    lies outside the theorems on independent sources. Its correlation has no closed form.
+    is outside the theorems on independent sources. Its correlation has no closed form.
     """
 
     kind: ClassVar[str] = "bounded-walk"
@@ -70,11 +72,11 @@ class BoundedWalk:
     dim: int = 2
     """Number of latent dimensions."""
     step: float = 0.35
-    """Standard deviation of one step in each coordinate, in the same unit as the state."""
+    """Standard deviation of one step in each coordinate."""
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
-        _check_step(self.step)
+        check_argument("step", self.step, 0 < self.step < math.inf, "positive and finite")
 
     @property
     def gaussian(self) -> bool:
@@ -100,13 +102,3 @@ class BoundedWalk:
         moved = z + self.step * torch.randn(z.shape, generator=generator, dtype=z.dtype, device=z.device)
         inside = torch.linalg.vector_norm(moved, dim=-1, keepdim=True) <= self.radius
         return torch.where(inside, moved, z)
-
-
-def _check_step(step: float) -> None:
-    check_argument("step", step, 0 < step < math.inf, "positive and finite")
-
-
-def _reflect(moved: Tensor) -> Tensor:
-    """Fold the line onto [−√3, √3], as often as it takes: a triangle wave of period 4√3."""
-    width = 2 * WALL
-    return WALL - (torch.remainder(moved + WALL, 2 * width) - width).abs()

@@ -8,10 +8,9 @@ from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from jepatlas.worlds.objects.catalogue import CATEGORIES, Category
-    from jepatlas.worlds.objects.folder import render
-    from jepatlas.worlds.objects.lights import LIGHTS, Lighting
-    from jepatlas.worlds.objects.naming import state_columns
-    from jepatlas.worlds.objects.world import RenderedObjects
+    from jepatlas.worlds.objects.image_folder import render
+    from jepatlas.worlds.objects.object_rendering import LIGHTS, Lighting
+    from jepatlas.worlds.objects.rendered_objects import RenderedObjects, state_columns
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 

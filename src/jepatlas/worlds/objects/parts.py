@@ -1,6 +1,6 @@
-"""What objects are made of: MuJoCo's primitives, each with a size, a place, a frame and a colour.
+"""Parts of objects: MuJoCo's primitives with size, position, frame and colour; and random numbers for building them.
 
-An object stands upright (z), looks along x, and is brought to one size whatever lengths it was built with.
+An object stands upright (z), faces along x, and is scaled to a common size.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-__all__ = ["Colour", "Dice", "Part", "ball", "box", "disc", "fitted", "rod"]
+__all__ = ["Colour", "Dice", "Part", "ball", "box", "disc", "fit_to_ball", "rod"]
 
 Colour = tuple[float, float, float]
 Shape = Literal["box", "capsule", "cylinder", "ellipsoid"]
@@ -21,7 +21,7 @@ Point = Sequence[float] | np.ndarray
 
 @dataclass(frozen=True)
 class Part:
-    """Half lengths along its own axes; (radius, radius, half length of the straight part) for what is round."""
+    """`size`: half lengths along its own axes, or (radius, radius, half length of the straight part) if round."""
 
     shape: Shape
     size: np.ndarray  # (3,)
@@ -29,8 +29,8 @@ class Part:
     frame: np.ndarray  # (3, 3), its axes as columns
     colour: Colour
 
-    def reach(self) -> np.ndarray:
-        """How far it goes from its centre along x, y and z: (3,)."""
+    def half_extent(self) -> np.ndarray:
+        """Half the axis-aligned bounding box: (3,)."""
         if self.shape == "box":
             return np.abs(self.frame) @ self.size
         if self.shape == "ellipsoid":
@@ -41,7 +41,7 @@ class Part:
 
 
 def box(centre: Point, half: Point, colour: Colour, lean: float = 0.0) -> Part:
-    """`lean`: turned about y, in radians; its top goes backwards where it is above 0."""
+    """`lean`: rotation about y in radians; positive values move the top backwards."""
     c, s = np.cos(lean), -np.sin(lean)
     frame = np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]])
     return Part("box", np.array(half, float), np.array(centre, float), frame, colour)
@@ -52,10 +52,10 @@ def ball(centre: Point, radii: Point, colour: Colour) -> Part:
 
 
 def rod(start: Point, end: Point, radius: float, colour: Colour, *, rounded: bool = True) -> Part:
-    """From one point to another; rounded at both ends, or cut off flat there."""
+    """A capsule (rounded ends) or a cylinder (flat ends) between two points."""
     a, b = np.array(start, float), np.array(end, float)
     size = np.array([radius, radius, np.linalg.norm(b - a) / 2])
-    return Part("capsule" if rounded else "cylinder", size, (a + b) / 2, _along(b - a), colour)
+    return Part("capsule" if rounded else "cylinder", size, (a + b) / 2, _frame_along(b - a), colour)
 
 
 def disc(centre: Point, radius: float, half: float, colour: Colour) -> Part:
@@ -63,25 +63,26 @@ def disc(centre: Point, radius: float, half: float, colour: Colour) -> Part:
     return Part("cylinder", np.array([radius, radius, half]), np.array(centre, float), np.eye(3), colour)
 
 
-def _along(direction: np.ndarray) -> np.ndarray:
+def _frame_along(direction: np.ndarray) -> np.ndarray:
     """A frame whose third axis has this direction."""
     z = direction / np.linalg.norm(direction)
-    x = np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0], z)
+    other = [0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0]
+    x = np.cross(other, z)
     x /= np.linalg.norm(x)
     return np.stack([x, np.cross(z, x), z], 1)
 
 
-def fitted(parts: list[Part], radius: float) -> list[Part]:
-    """The object with the middle of its bounding box at 0, and that box inside a ball of this radius."""
-    low = np.min([part.centre - part.reach() for part in parts], 0)
-    high = np.max([part.centre + part.reach() for part in parts], 0)
+def fit_to_ball(parts: list[Part], radius: float) -> list[Part]:
+    """Centre the object's bounding box at 0 and scale it to the inside of a ball."""
+    low = np.min([part.centre - part.half_extent() for part in parts], 0)
+    high = np.max([part.centre + part.half_extent() for part in parts], 0)
     middle, scale = (low + high) / 2, radius / np.linalg.norm((high - low) / 2)
     return [replace(part, size=part.size * scale, centre=(part.centre - middle) * scale) for part in parts]
 
 
 @dataclass(frozen=True)
 class Dice:
-    """What an instance's own lengths and colours are drawn with."""
+    """Random lengths and colours of an instance."""
 
     rng: np.random.Generator
 
@@ -95,5 +96,5 @@ class Dice:
         return bool(self.rng.random() < share)
 
     def colour(self) -> Colour:
-        """Any hue, so that colours say nothing about the category."""
+        """Any hue, so that colours carry no information about the category."""
         return colorsys.hsv_to_rgb(self.between(0, 1), self.between(0.4, 0.95), self.between(0.4, 0.95))

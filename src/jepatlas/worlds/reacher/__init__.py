@@ -1,4 +1,4 @@
-"""dm_control's two-link arm: seen in pixels, moved by actions or along trajectories of known law."""
+"""dm_control's two-link arm: observed in pixels, moved by actions or along trajectories of a known law."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from jepatlas.worlds.reacher.arm import Reacher
     from jepatlas.worlds.reacher.kinematics import fingertip, joint_angles
-    from jepatlas.worlds.reacher.motion import Motion
-    from jepatlas.worlds.reacher.ornstein_uhlenbeck import OrnsteinUhlenbeckMotion
+    from jepatlas.worlds.reacher.motions import Motion, OrnsteinUhlenbeckMotion, ScriptedMotion
     from jepatlas.worlds.reacher.sac import SACMotion
-    from jepatlas.worlds.reacher.scripted import ScriptedMotion
-    from jepatlas.worlds.reacher.world import Reacher
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 

@@ -1,7 +1,7 @@
-"""Where the fingertip of a planar arm of two links is, and how to hold the joints for it to be somewhere.
+"""Forward and inverse kinematics of a planar arm with two links.
 
 tip = l₁ (cos q₁, sin q₁) + l₂ (cos(q₁ + q₂), sin(q₁ + q₂)), with q₁ the shoulder and q₂ the wrist. A point at distance
-r ≤ l₁ + l₂ is reached with cos q₂ = (r² − l₁² − l₂²) / (2 l₁ l₂), in two ways: the elbow on its one side or the other.
+r ≤ l₁ + l₂ has cos q₂ = (r² − l₁² − l₂²) / (2 l₁ l₂), with two solutions: the elbow on one side or the other.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import math
 
 import numpy as np
 
-__all__ = ["LINKS", "NEAR", "TARGETS", "WRIST_LIMIT", "draw_targets", "fingertip", "joint_angles", "wrap"]
+__all__ = ["LINKS", "NEAREST", "TARGETS", "WRIST_LIMIT", "draw_targets", "fingertip", "joint_angles", "wrap"]
 
 LINKS = (0.12, 0.12)
-"""Lengths of the arm and of the hand up to the fingertip, in metres; as in dm_control's model."""
+"""Lengths of the arm and of the hand up to the fingertip, in metres, as in dm_control's model."""
 WRIST_LIMIT = math.radians(160)
-"""The wrist turns this far to either side; the shoulder turns round and round."""
-NEAR = 2 * LINKS[0] * math.cos(WRIST_LIMIT / 2)
-"""Points nearer to the shoulder than this are out of reach."""
+"""Largest wrist angle to either side; the shoulder has no limit."""
+NEAREST = 2 * LINKS[0] * math.cos(WRIST_LIMIT / 2)
+"""Smallest distance from the shoulder that the fingertip can reach."""
 TARGETS = (0.05, 0.20)
-"""How far from the shoulder targets lie, in metres; as in dm_control's task."""
+"""Range of the distance of targets from the shoulder, in metres, as in dm_control's task."""
 
 
 def wrap(angles: np.ndarray) -> np.ndarray:
@@ -32,19 +32,17 @@ def wrap(angles: np.ndarray) -> np.ndarray:
 
 
 def fingertip(angles: np.ndarray) -> np.ndarray:
-    """(..., 2) joint angles → (..., 2) metres from the shoulder."""
+    """Joint angles (..., 2) → metres from the shoulder (..., 2)."""
     first, second = angles[..., 0], angles[..., 0] + angles[..., 1]
-    return np.stack([_along(np.cos(first), np.cos(second)), _along(np.sin(first), np.sin(second))], -1)
-
-
-def _along(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    return LINKS[0] * first + LINKS[1] * second
+    x = LINKS[0] * np.cos(first) + LINKS[1] * np.cos(second)
+    y = LINKS[0] * np.sin(first) + LINKS[1] * np.sin(second)
+    return np.stack([x, y], -1)
 
 
 def joint_angles(points: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """Inverse kinematics: (..., 2) metres, (...) sides of the elbow, each ±1 → (..., 2) joint angles.
+    """Inverse kinematics: metres (..., 2) and sides of the elbow (...), each ±1 → joint angles (..., 2).
 
-    Where a point is out of reach these are the angles of the nearest one that is not.
+    For an unreachable point, these are the angles of the nearest reachable point.
     """
     square = (points**2).sum(-1)
     cosine = (square - LINKS[0] ** 2 - LINKS[1] ** 2) / (2 * LINKS[0] * LINKS[1])
@@ -54,6 +52,7 @@ def joint_angles(points: np.ndarray, side: np.ndarray) -> np.ndarray:
 
 
 def draw_targets(count: int, arc: float, rng: np.random.Generator) -> np.ndarray:
-    """Points to reach for, in directions up to `arc` radians to either side of straight ahead: (count, 2)."""
-    direction, far = rng.uniform(-arc, arc, count), rng.uniform(*TARGETS, count)
-    return np.stack([far * np.cos(direction), far * np.sin(direction)], -1)
+    """Random targets in directions up to `arc` radians to either side of straight ahead: (count, 2)."""
+    direction = rng.uniform(-arc, arc, count)
+    distance = rng.uniform(*TARGETS, count)
+    return np.stack([distance * np.cos(direction), distance * np.sin(direction)], -1)

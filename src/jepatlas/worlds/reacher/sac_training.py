@@ -1,6 +1,7 @@
-"""Training the policy of `SACMotion` with stable-baselines3, on an environment of states, not of pixels.
+"""Training the policy of `SACMotion` with stable-baselines3, on states instead of pixels.
 
-The reward is −‖tip − target‖ / reach − 0.02 ‖u‖². Targets change every `steps_per_target` steps, five to an episode.
+The reward is −‖tip − target‖ / reach − 0.02 ‖u‖². Targets change every `steps_per_target` steps; an episode has five of
+them.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -21,10 +22,7 @@ from torch import Tensor
 
 from jepatlas.core.seeding import derive, forked_rng
 from jepatlas.worlds.reacher.kinematics import draw_targets
-from jepatlas.worlds.reacher.torque import OBSERVED, TorqueArms
-
-if TYPE_CHECKING:
-    from jepatlas.worlds.reacher.sac import SACMotion
+from jepatlas.worlds.reacher.sac import OBSERVED, SACMotion, TorqueArms
 
 __all__ = ["TorqueEnv", "train"]
 
@@ -32,7 +30,7 @@ TARGETS_PER_EPISODE = 5
 
 
 class TorqueEnv(gymnasium.Env[np.ndarray, np.ndarray]):
-    """One arm under torques, and its targets."""
+    """One arm driven by torques, with a sequence of targets."""
 
     def __init__(self, steps_per_target: int, arc: float) -> None:
         self.steps_per_target, self.arc = steps_per_target, arc
@@ -45,7 +43,7 @@ class TorqueEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed, options=options)
         self.steps = 0
-        self.arms.begin(self.np_random)
+        self.arms.reset(self.np_random)
         self.arms.targets = draw_targets(1, self.arc, self.np_random)
         return self.arms.observe()[0], {}
 
@@ -55,8 +53,8 @@ class TorqueEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self.steps += 1
         if self.steps % self.steps_per_target == 0:
             self.arms.targets = draw_targets(1, self.arc, self.np_random)
-        over = self.steps == TARGETS_PER_EPISODE * self.steps_per_target
-        return self.arms.observe()[0], reward, False, over, {}
+        truncated = self.steps == TARGETS_PER_EPISODE * self.steps_per_target
+        return self.arms.observe()[0], reward, False, truncated, {}
 
 
 def train(motion: SACMotion, console: Console) -> dict[str, Tensor]:
@@ -64,9 +62,9 @@ def train(motion: SACMotion, console: Console) -> dict[str, Tensor]:
     steps, seed = motion.training_steps, derive(motion.training_seed, "reacher-sac-training") % 2**32
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console.print(
-        f"Training a policy for the reacher once; it is kept as {motion.path}", soft_wrap=True, highlight=False
+        f"Training the reacher policy (once); it will be cached as {motion.path}", soft_wrap=True, highlight=False
     )
-    with _global_generators_kept(), Progress(*columns, console=console) as progress:
+    with _preserved_global_rng(), Progress(*columns, console=console) as progress:
         model = SAC(
             "MlpPolicy",
             TorqueEnv(motion.steps_per_target, motion.arc),
@@ -78,11 +76,11 @@ def train(motion: SACMotion, console: Console) -> dict[str, Tensor]:
             seed=seed,
             policy_kwargs={"net_arch": [motion.width, motion.width]},
         )
-        model.learn(steps, callback=_Bar(progress, steps))
+        model.learn(steps, callback=_ProgressBar(progress, steps))
     return dict(model.policy.actor.state_dict())
 
 
-class _Bar(BaseCallback):
+class _ProgressBar(BaseCallback):
     def __init__(self, progress: Progress, steps: int) -> None:
         super().__init__()
         self.progress, self.task = progress, progress.add_task("soft actor-critic", total=steps)
@@ -93,12 +91,12 @@ class _Bar(BaseCallback):
 
 
 @contextmanager
-def _global_generators_kept() -> Iterator[None]:
-    """stable-baselines3 seeds and uses the generators of the whole process; they are as before afterwards."""
-    plain, numpy = random.getstate(), np.random.get_state()
+def _preserved_global_rng() -> Iterator[None]:
+    """Restore the global random generators afterwards: stable-baselines3 seeds and uses them."""
+    python_state, numpy_state = random.getstate(), np.random.get_state()
     try:
         with forked_rng(0, "reacher-sac"):
             yield
     finally:
-        random.setstate(plain)
-        np.random.set_state(numpy)
+        random.setstate(python_state)
+        np.random.set_state(numpy_state)

@@ -1,4 +1,4 @@
-"""A law seen through a mixing: z moves, x = g(z) is observed."""
+"""Latent worlds: states z that follow a law, observed through a mixing as x = g(z)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from jepatlas.worlds.generalised_normal import AdditiveGeneralisedNormal, Copula
 from jepatlas.worlds.invertible_mlp import InvertibleMLP
 from jepatlas.worlds.lift import Lift
 from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck
-from jepatlas.worlds.shear import ParabolicShear, SinusoidalShear
-from jepatlas.worlds.spiral import Spiral
+from jepatlas.worlds.planar_mixings import ParabolicShear, SinusoidalShear, Spiral
 from jepatlas.worlds.walks import BoundedWalk, UniformWalk
 
 __all__ = ["AnyLaw", "AnyMixing", "LatentWorld"]
 
-# What recipe files and the command line offer; a new law or mixing is added here.
+# The choices of recipe files and the command line. Register a new law or mixing here.
 AnyLaw = OrnsteinUhlenbeck | AdditiveGeneralisedNormal | CopulaGeneralisedNormal | UniformWalk | BoundedWalk
 AnyMixing = Spiral | SinusoidalShear | ParabolicShear | Coupling | InvertibleMLP | Lift
 
@@ -34,9 +33,9 @@ class LatentWorld:
     kind: ClassVar[str] = "latent"
 
     law: AnyLaw = field(default_factory=OrnsteinUhlenbeck)
-    """How states are distributed and how they move."""
+    """Distribution and transitions of the states."""
     mixing: AnyMixing = field(default_factory=Spiral)
-    """How states are observed."""
+    """Map from states to observations."""
 
     def __post_init__(self) -> None:
         self.mixing.observed_dim(self.law.dim)
@@ -58,7 +57,7 @@ class LatentWorld:
         return self.law.correlation
 
     def correlation_after(self, steps: int) -> tuple[float, ...] | None:
-        """Corr(z_i(0), z_i(steps)) for each dimension, where it is known."""
+        """Corr(z_i(0), z_i(steps)) for each dimension, if it has a closed form."""
         return self.law.correlation_after(steps)
 
     def states(self, count: int, generator: Generator) -> Tensor:
