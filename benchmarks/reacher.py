@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.timing import Comparison, compare
 from jepatlas.worlds import Reacher
-from jepatlas.worlds.reacher.simulator import load_mujoco
+from jepatlas.worlds.reacher.arm import load_reacher_mujoco
 
 __all__ = ["run"]
 
@@ -24,7 +24,7 @@ TURNS, PICTURES = 5, 50
 def run(turns: int = TURNS, pictures: int = PICTURES) -> Iterator[Comparison]:
     os.environ.setdefault("MUJOCO_GL", "egl")  # its own renderer looks there when MuJoCo is imported
     angles = Reacher().states(pictures, np.random.default_rng(0))
-    with Reacher() as ours, load_mujoco().Renderer(suite_model(), 64, 64) as renderer:
+    with Reacher() as ours, load_reacher_mujoco().Renderer(suite_model(), 64, 64) as renderer:
         name = f"{pictures} pictures, 64×64: MuJoCo's renderer with the suite's settings, ours"
         yield compare(name, lambda: by_default(renderer, angles), lambda: ours.render(angles), turns)
     with Reacher() as above, Reacher(camera="tilted") as beside:
@@ -34,14 +34,14 @@ def run(turns: int = TURNS, pictures: int = PICTURES) -> Iterator[Comparison]:
 
 def suite_model() -> Any:
     path = resources.files("dm_control") / "suite" / "reacher.xml"
-    return load_mujoco().MjModel.from_xml_path(str(path))
+    return load_reacher_mujoco().MjModel.from_xml_path(str(path))
 
 
 def by_default(renderer: Any, angles: np.ndarray) -> None:
     model = renderer.model
-    data = load_mujoco().MjData(model)
+    data = load_reacher_mujoco().MjData(model)
     for angle in angles:
         data.qpos[:] = angle
-        load_mujoco().mj_forward(model, data)
+        load_reacher_mujoco().mj_forward(model, data)
         renderer.update_scene(data, "fixed")
         renderer.render()

@@ -13,7 +13,7 @@ from jepatlas.core.seeding import forked_rng
 from jepatlas.nn import CouplingConfig, CouplingEncoder
 from jepatlas.nn.mlp import mlp
 from jepatlas.worlds import Coupling
-from jepatlas.worlds.coupling import _weights
+from jepatlas.worlds.coupling import coupling_weights
 
 Form = Literal["additive", "affine"]
 FORMS: tuple[Form, ...] = ("additive", "affine")
@@ -26,7 +26,7 @@ def states(dim: int, count: int = 40) -> Tensor:
 def matched(mixing: Coupling, dim: int) -> CouplingEncoder:
     """The encoder with the mixing's own weights, last layer first."""
     encoder = CouplingEncoder(dim, mixing.layers, mixing.form).double()
-    layers = _weights(mixing.layers, mixing.seed, dim, torch.float64, torch.device("cpu"))
+    layers = coupling_weights(mixing.layers, mixing.seed, dim, torch.float64, torch.device("cpu"))
     for index, (shift, stretch) in enumerate(reversed(layers)):
         with torch.no_grad():
             weights = [encoder.shift[index].weight, *(scale.weight for scale in list(encoder.scale)[index : index + 1])]

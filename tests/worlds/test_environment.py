@@ -127,10 +127,10 @@ def test_gymnasium_makes_copies_from_the_spec():
     ("options", "message"),
     [
         ({"gaol": None}, "Did you mean 'goal'"),
-        ({"state": [0.0, 0.0]}, "state .* cannot be taken in the world 'rooms'"),  # in the wall
-        ({"goal": [3.0, 0.0]}, "goal .* cannot be taken"),
-        ({"goal": [0.5]}, "Give 2 finite numbers"),
-        ({"state": [np.nan, 0.0]}, "cannot be taken"),
+        ({"state": [0.0, 0.0]}, "state .*'rooms'"),  # in the wall
+        ({"goal": [3.0, 0.0]}, "goal"),
+        ({"goal": [0.5]}, "2 finite numbers"),
+        ({"state": [np.nan, 0.0]}, "state"),
     ],
 )
 def test_reset_refuses(options, message: str):
@@ -140,11 +140,11 @@ def test_reset_refuses(options, message: str):
 
 def test_step_refuses_what_is_no_action_and_waits_for_reset():
     env = Rooms().make()
-    with pytest.raises(InputError, match="Call reset"):
+    with pytest.raises(InputError, match="reset"):
         env.step(np.zeros(2))
     env.reset(seed=0)
     for action in (np.array([np.nan, 0.0]), np.zeros(3)):
-        with pytest.raises(InputError, match="must be 2 finite numbers"):
+        with pytest.raises(InputError, match="2 finite numbers"):
             env.step(action)
 
 
@@ -191,8 +191,8 @@ class Odd(LinearQuadratic):
     ("how", "message"),
     [
         ("no actions", "action_dim is 0"),
-        ("unbounded", "one row of 4 finite numbers is due"),
-        ("another type", "observed as float32"),
+        ("unbounded", "4 finite numbers"),
+        ("another type", "float32"),
     ],
 )
 def test_worlds_that_break_the_contract_are_refused(how: str, message: str):

@@ -156,20 +156,20 @@ def test_lift_bends_states_out_of_every_plane_of_their_own_width():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Spiral().observed_dim(3), "'spiral' takes states of dim 2, but dim is 3"),
+        (lambda: Spiral().observed_dim(3), "'spiral'.*dim is 3"),
         (lambda: Spiral()(states(3)), "dim is 3"),
-        (lambda: SinusoidalShear().observed_dim(1), "'sinusoidal-shear' takes states of dim 2"),
+        (lambda: SinusoidalShear().observed_dim(1), "'sinusoidal-shear'.*dim is 1"),
         (lambda: ParabolicShear().inverse(states(4)), "dim is 4"),
         (lambda: Spiral(twist=math.nan), "twist is nan"),
-        (lambda: Coupling().observed_dim(1), "dim is 1, but it must be at least 2"),
+        (lambda: Coupling().observed_dim(1), "dim is 1"),
         (lambda: Coupling(layers=0), "layers is 0"),
         (lambda: Coupling(form="linear"), "form is 'linear'"),  # pyright: ignore[reportArgumentType]
         (lambda: InvertibleMLP(slope=0.0), r"slope is 0\.0"),
-        (lambda: Lift(observed=2).observed_dim(3), "observed is 2, but states of dim 3 need at least as many"),
+        (lambda: Lift(observed=2).observed_dim(3), "observed is 2.*3"),
         (lambda: Lift(observed=2, dim=3), "observed is 2"),
-        (lambda: Lift(dim=2)(states(3)), "given dim=2, but the states have dim 3"),
+        (lambda: Lift(dim=2)(states(3)), "2.*3"),
         (lambda: Lift().inverse(states(8)), r"Lift\(dim=\.\.\.\)"),
-        (lambda: Lift(dim=2).inverse(states(5)), "must be observed = 8"),
+        (lambda: Lift(dim=2).inverse(states(5)), "observed = 8"),
     ],
 )
 def test_refusals_name_the_argument(build, message: str):

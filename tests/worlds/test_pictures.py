@@ -95,10 +95,10 @@ def test_a_second_camera_gives_other_pixels_of_the_same_state():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: Camera(zoom=1.2), "zoom is 1.2, but it must be above 0 and at most 1.0000"),
-        (lambda: Camera(angle=45.0, zoom=1.0), "at most 0.7071"),
+        (lambda: Camera(zoom=1.2), "zoom is 1.2.* 1.0000"),
+        (lambda: Camera(angle=45.0, zoom=1.0), "0.7071"),
         (lambda: Camera(angle=float("inf")), "angle is inf"),
-        (lambda: Camera(palette="nihgt"), "Did you mean 'night'"),  # pyright: ignore[reportArgumentType]
+        (lambda: Camera(palette="nihgt"), "'night'"),  # pyright: ignore[reportArgumentType]
     ],
 )
 def test_refusals_say_what_fits(build, message: str):

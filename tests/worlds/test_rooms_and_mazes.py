@@ -10,7 +10,7 @@ import pytest
 from jepatlas.core.errors import InputError
 from jepatlas.worlds import ConstantCurrent, Maze, Rooms, ShearCurrent
 from jepatlas.worlds.flat import FlatWorld
-from jepatlas.worlds.spanning_tree import grid_edges
+from jepatlas.worlds.maze import grid_edges
 
 ANGLES = np.arange(16) * np.pi / 8
 HEADINGS = np.stack([np.cos(ANGLES), np.sin(ANGLES)], -1)
@@ -70,10 +70,12 @@ def test_the_symmetrised_energy_is_flat_along_the_wall_between_the_doors():
 def test_doors_are_passed_their_way_only(world: FlatWorld):
     rng = np.random.default_rng(0)
     x, passed = world.states(400, rng), 0
-    doors = np.flatnonzero(world.walls.way.any(-1))
+    doors = np.flatnonzero(world.walls.direction.any(-1))
     for _ in range(100):
         y = world.step(x, rng.uniform(-1, 1, x.shape))
-        for low, high, way in zip(world.walls.low[doors], world.walls.high[doors], world.walls.way[doors], strict=True):
+        for low, high, way in zip(
+            world.walls.low[doors], world.walls.high[doors], world.walls.direction[doors], strict=True
+        ):
             side = np.abs(way[::-1])
             beside = np.stack([x, y]) @ side
             at = (beside > low @ side).all(0) & (beside < high @ side).all(0)
@@ -144,12 +146,12 @@ def test_a_door_ends_in_a_wall_even_where_no_other_is_left():
         (lambda: Rooms(size="huge"), "'huge'"),  # pyright: ignore[reportArgumentType]
         (lambda: Rooms(wall=0.8), "wall is 0.8"),
         (lambda: Rooms(door=float("nan")), "door is nan"),
-        (lambda: Rooms(way_back=False), "Set one_way"),
+        (lambda: Rooms(way_back=False), "one_way"),
         (lambda: Rooms(reach=0.0), "reach is 0.0"),
         (lambda: Maze(cells=1), "cells is 1"),
-        (lambda: Maze(cells=40), "from 2 to 10"),
-        (lambda: Maze(cells=3, loops=5), "from 0 to 4"),
-        (lambda: Maze(one_way=True), "Set loops"),
+        (lambda: Maze(cells=40), "cells is 40"),
+        (lambda: Maze(cells=3, loops=5), "loops is 5"),
+        (lambda: Maze(one_way=True), "loops"),
     ],
 )
 def test_refusals_name_the_field(build, message: str):

@@ -40,7 +40,7 @@ def by_dijkstra(world: FlatWorld, goal: np.ndarray, starts: np.ndarray) -> np.nd
 def free_along(world: FlatWorld, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     points = x + np.linspace(0, 1, 7)[:, None, None] * (y - x)
     free = np.ones(len(x), dtype=bool)
-    for low, high, way in zip(world.walls.low, world.walls.high, world.walls.way, strict=True):
+    for low, high, way in zip(world.walls.low, world.walls.high, world.walls.direction, strict=True):
         if not way.any():
             within = (points > low - world.radius + 1e-9) & (points < high + world.radius - 1e-9)
             free &= ~within.all(-1).any(0)
@@ -125,18 +125,18 @@ def test_in_a_current_the_medium_holds_it_in_steps():
     goal, x = np.array([-0.5, 0.1]), np.array([[-0.1, -0.6], [-0.8, 0.7]])
     times = energies_to(Medium(**world.medium_arrays(61)), goal)(x)
     np.testing.assert_allclose(times, zermelo(x, goal, np.array([0.03, 0.02]), 0.1), rtol=0.02)
-    with pytest.raises(InputError, match="eikonal solver"):
+    with pytest.raises(InputError, match="eikonal"):
         world.distance_to(goal, x)
 
 
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: Rooms().distance_to(np.array([0.0, 0.0]), np.zeros((1, 2)) + 0.5), "in a wall"),
+        (lambda: Rooms().distance_to(np.array([0.0, 0.0]), np.zeros((1, 2)) + 0.5), r"\[0.0, 0.0\]"),
         (lambda: Rooms().distance_to(np.array([0.5, 0.0]), np.array([[1.5, 0.0]])), r"\[1.5, 0.0\]"),
         (lambda: Rooms().distance_to(np.zeros((1, 2)), np.zeros((1, 2))), r"\(2,\)"),
         (lambda: Rooms().medium_arrays(5), "resolution is 5"),
-        (lambda: Rooms(one_way=True).medium_arrays(99), "one-way doors"),
+        (lambda: Rooms(one_way=True).medium_arrays(99), "one_way"),
     ],
 )
 def test_refusals_say_what_to_do(ask, message: str):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jepatlas.worlds.collisions import REST, slide
 from jepatlas.worlds.maze import Maze
 from jepatlas.worlds.rooms import Rooms
-from jepatlas.worlds.walls import segment, walls
+from jepatlas.worlds.walls import CLEARANCE, Walls, segment, slide
 
-BLOCK = walls([((0.0, 0.0), (1.0, 2.0))])
-DOOR = walls([], [(((0.0, -9.0), (0.0, 9.0)), (1, 0))])
+BLOCK = Walls.build([((0.0, 0.0), (1.0, 2.0))])
+DOOR = Walls.build([], [(((0.0, -9.0), (0.0, 9.0)), (1, 0))])
 ALONG = np.linspace(0, 1, 201)[:, None, None]
 
 
@@ -29,13 +28,13 @@ ALONG = np.linspace(0, 1, 201)[:, None, None]
 )
 def test_a_move_slides_as_the_closed_form_says(start, shift, end):
     found = slide(BLOCK, np.array([start], dtype=float), np.array([shift], dtype=float))
-    np.testing.assert_allclose(found, [end], atol=10 * REST)
+    np.testing.assert_allclose(found, [end], atol=10 * CLEARANCE)
 
 
 def test_a_corner_of_two_walls_holds_one_fast():
-    corner = walls([segment((0, 0), (3, 0), 0.2), segment((3, 0), (3, 3), 0.2)])
+    corner = Walls.build([segment((0, 0), (3, 0), 0.2), segment((3, 0), (3, 3), 0.2)])
     end = slide(corner, np.array([[2.0, 1.0]]), np.array([[4.0, -3.0]]))
-    np.testing.assert_allclose(end, [[2.9, 0.1]], atol=10 * REST)
+    np.testing.assert_allclose(end, [[2.9, 0.1]], atol=10 * CLEARANCE)
 
 
 @pytest.mark.parametrize("world", [Rooms(), Maze(cells=6, seed=1)], ids=lambda world: world.kind)
@@ -45,15 +44,15 @@ def test_ten_thousand_moves_never_enter_a_wall_nor_get_longer(world):
     solid = world.walls.grown(world.radius)
     for _ in range(100):
         shift = rng.normal(0, 3 * world.step_length, (100, 2))  # much longer than a wall is thick
-        y = slide(world._met, x, shift)
+        y = slide(world.collision_walls, x, shift)
         assert (np.abs(y) <= 1 - world.radius).all()
         assert not ((solid.low < y[:, None]) & (y[:, None] < solid.high)).all(-1).any()
-        assert (np.linalg.norm(y - x, axis=1) <= np.linalg.norm(shift, axis=1) + 10 * REST).all()
+        assert (np.linalg.norm(y - x, axis=1) <= np.linalg.norm(shift, axis=1) + 10 * CLEARANCE).all()
         x = y
 
 
 def test_a_wall_without_a_door_is_never_crossed_however_long_the_move():
-    wall = walls([((-0.01, -9.0), (0.01, 9.0))]).closed(1.0)
+    wall = Walls.build([((-0.01, -9.0), (0.01, 9.0))]).enclosed(1.0)
     rng = np.random.default_rng(0)
     x = rng.uniform(0.02, 0.9, (100, 2)) * [[-1, 1]] * rng.choice([-1, 1], (100, 1))
     side = np.sign(x[:, 0])
@@ -88,6 +87,6 @@ def test_lines_of_sight_are_those_whose_points_are_free():
     height = x[:, 1] + (0.1 - x[:, 0]) / (y[:, 0] - x[:, 0]) * (y[:, 1] - x[:, 1])
     against = crossing & (to_the_right != (height < 0.3))  # the door is at -0.3 and the way back at the upper end
     sure = np.abs(deep) > 0.01
-    clear = world._met.clear(x, y)
+    clear = world.collision_walls.clear(x, y)
     np.testing.assert_array_equal(clear[sure], (~against & (deep < 0))[sure])
     assert clear[crossing & to_the_right].any() and clear[crossing & ~to_the_right].any()

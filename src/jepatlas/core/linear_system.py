@@ -6,13 +6,18 @@ In rotated coordinates h = Qz, with Q orthogonal, the system z' = Az + Bu + c be
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from jepatlas.core.errors import InputError
-from jepatlas.core.linear_moments import PairMoments, least_squares_of
+from jepatlas.core.lazy import lazy_import
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["LinearSystem", "check_orthogonal", "fit_linear_system"]
 
@@ -81,6 +86,8 @@ def fit_linear_system(
     array([[2., 0.],
            [0., 2.]])
     """
+    from jepatlas.core.linear_moments import PairMoments, least_squares_of  # noqa: PLC0415  (imports scipy)
+
     fitted = least_squares_of(PairMoments.of(np.concatenate([h, u], axis=1), h_next, weights))
     a, b = np.split(fitted.weight, [h.shape[1]], axis=1)
     return LinearSystem(a, b, fitted.y_mean - fitted.weight @ fitted.x_mean)

@@ -1,23 +1,33 @@
 """Planners over any dynamics and any cost."""
 
-from jepatlas.planning.action_box import ActionBox
-from jepatlas.planning.candidates import unreachable
-from jepatlas.planning.cem import CEMConfig, ICEMConfig
-from jepatlas.planning.costs import LatentCost, LatentCostConfig, Quadratic, QuadraticCost, compiled, rollout_costs
-from jepatlas.planning.gradient import GradientConfig
-from jepatlas.planning.lqr import LQRConfig, finite_regulator, infinite_regulator
-from jepatlas.planning.mppi import MPPIConfig
-from jepatlas.planning.receding import ClosedLoop, receding_horizon
-from jepatlas.planning.shooting import ShootingConfig
-from jepatlas.planning.stable_worldmodel import CostModel, as_cost_model
-from jepatlas.planning.straight_line import (
-    Library,
-    LibraryLine,
-    StraightLineConfig,
-    detour,
-    nearest_rows,
-    waypoints,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.planning.action_box import ActionBox
+    from jepatlas.planning.candidates import unreachable
+    from jepatlas.planning.cem import CEMConfig, ICEMConfig
+    from jepatlas.planning.costs import LatentCost, LatentCostConfig, Quadratic, QuadraticCost, compiled, rollout_costs
+    from jepatlas.planning.gradient import GradientConfig
+    from jepatlas.planning.lqr import LQRConfig, finite_regulator, infinite_regulator
+    from jepatlas.planning.mppi import MPPIConfig
+    from jepatlas.planning.planners import PLANNERS, PlannerConfig
+    from jepatlas.planning.receding import ClosedLoop, receding_horizon
+    from jepatlas.planning.shooting import ShootingConfig
+    from jepatlas.planning.stable_worldmodel import CostModel, as_cost_model
+    from jepatlas.planning.straight_line import (
+        Library,
+        LibraryLine,
+        StraightLineConfig,
+        detour,
+        nearest_rows,
+        waypoints,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "PLANNERS",
@@ -49,12 +59,3 @@ __all__ = [
     "unreachable",
     "waypoints",
 ]
-
-PlannerConfig = CEMConfig | ICEMConfig | MPPIConfig | GradientConfig | ShootingConfig | LQRConfig | StraightLineConfig
-"""The planners that a recipe or the command line can choose."""
-
-PLANNERS: dict[str, type[PlannerConfig]] = {
-    config.kind: config
-    for config in (CEMConfig, ICEMConfig, MPPIConfig, GradientConfig, ShootingConfig, LQRConfig, StraightLineConfig)
-}
-"""Planner configs by kind; `config.build(box)` returns the planner."""

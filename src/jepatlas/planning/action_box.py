@@ -7,13 +7,18 @@ bound, in any unit.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
-import torch
-from torch import Generator, Tensor
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.lazy import lazy_import
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["ActionBox"]
 

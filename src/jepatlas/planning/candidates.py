@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
-
-import torch
-from torch import Generator, Tensor
+from typing import TYPE_CHECKING, Final
 
 from jepatlas.core.contracts import Cost
 from jepatlas.core.errors import InputError
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Plan
 from jepatlas.planning.action_box import ActionBox
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["Best", "coloured_noise", "evaluate", "evaluated_plan", "initial_actions", "start_and_goal", "unreachable"]
 

@@ -21,16 +21,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from jepatlas.core.contracts import Dynamics
 from jepatlas.core.errors import InputError, check_argument
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.linear_system import check_orthogonal
 from jepatlas.planning.candidates import start_and_goal
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    Distance = Callable[[Tensor, Tensor], Tensor]  # (..., d), (..., d) → (...)
+    Score = Callable[
+        [Tensor, Tensor, Tensor, Tensor], Tensor
+    ]  # start (r, d), goal (r, d), h (r, t, d), u (r, t, a) → (r,)
+else:
+    torch = lazy_import("torch")
 
 __all__ = [
     "CompiledDynamics",
@@ -44,9 +54,6 @@ __all__ = [
 
 CHUNK_NUMBERS = 2**20  # entries of a chunk of imagined latents: 4 MB in float32, which fits into a cache
 ROUNDING = 1e-9
-
-Distance = Callable[[Tensor, Tensor], Tensor]  # (..., d), (..., d) → (...)
-Score = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]  # start (r, d), goal (r, d), h (r, t, d), u (r, t, a) → (r,)
 
 
 @dataclass(frozen=True)
@@ -218,4 +225,4 @@ class CompiledDynamics:
 def compiled(dynamics: Dynamics, backend: str = "inductor") -> CompiledDynamics:
     """Dynamics with a compiled rollout; the first call for each horizon takes seconds, later ones are faster."""
     rollout = torch.compile(dynamics.rollout, backend=backend)
-    return CompiledDynamics(dynamics, cast(Callable[[Tensor, Tensor], Tensor], rollout))
+    return CompiledDynamics(dynamics, cast("Callable[[Tensor, Tensor], Tensor]", rollout))

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
-
-import torch
-from torch import Generator, Tensor
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jepatlas.core.config import check_literals
 from jepatlas.core.contracts import Cost
 from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Plan
 from jepatlas.planning.action_box import ActionBox
 from jepatlas.planning.candidates import Best, coloured_noise, evaluate, initial_actions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["Adam", "Gradient", "GradientConfig"]
 

@@ -23,20 +23,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import scipy
-import torch
-from torch import Generator, Tensor
 
 from jepatlas.core.contracts import Cost
 from jepatlas.core.errors import InputError, check_count
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.records import Plan
 from jepatlas.planning.action_box import ActionBox
 from jepatlas.planning.candidates import evaluated_plan, start_and_goal
 from jepatlas.planning.costs import Quadratic, QuadraticCost
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["LQR", "LQRConfig", "Regulator", "equilibrium_near", "finite_regulator", "infinite_regulator"]
 
@@ -147,6 +151,8 @@ def infinite_regulator(system: LinearSystem, weights: Quadratic, horizon: int) -
 
     P is the stabilising solution of the discrete algebraic Riccati equation.
     """
+    import scipy.linalg  # noqa: PLC0415  (slow to import)
+
     _check_widths(system, weights)
     _check_stabilisable(system)
     a, b = system.a_dd, system.b_da
@@ -163,6 +169,8 @@ def infinite_regulator(system: LinearSystem, weights: Quadratic, horizon: int) -
 
 def equilibrium_near(system: LinearSystem, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The equilibrium g* nearest to each goal and the action u* that holds it, (b, d) → (b, d), (b, a)."""
+    import scipy.linalg  # noqa: PLC0415  (slow to import)
+
     d = len(system.a_dd)
     still = np.concatenate([system.a_dd - np.eye(d), system.b_da], axis=1)
     particular = np.linalg.lstsq(still, -system.c_d, rcond=TOLERANCE)[0]  # minimum norm: orthogonal to the null space

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from jepatlas.core.contracts import Cost, Planner
 from jepatlas.core.errors import InputError, check_count
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Plan
 from jepatlas.core.seeding import torch_generator
 from jepatlas.planning.candidates import start_and_goal
 
-__all__ = ["ClosedLoop", "receding_horizon", "shift_plan"]
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
-Step = Callable[[Tensor], Mapping[str, Tensor]]
+    Step = Callable[[Tensor], Mapping[str, Tensor]]
+else:
+    torch = lazy_import("torch")
+
+__all__ = ["ClosedLoop", "receding_horizon", "shift_plan"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
-from torch import Generator, Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from jepatlas.core.contracts import Cost
 from jepatlas.core.errors import check_count
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Plan
 from jepatlas.planning.action_box import ActionBox
 from jepatlas.planning.candidates import Best, evaluate, initial_actions
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["Shooting", "ShootingConfig"]
 

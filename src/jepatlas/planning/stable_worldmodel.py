@@ -10,18 +10,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from jepatlas.core.contracts import Cost
 from jepatlas.core.errors import InputError
+from jepatlas.core.lazy import lazy_import
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    Encode = Callable[[dict[str, Any]], Mapping[str, Tensor]]
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["CostModel", "as_cost_model"]
-
-Encode = Callable[[dict[str, Any]], Mapping[str, Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,7 @@ def _without_candidate_axis(info_dict: Mapping[str, Any], candidates: int) -> di
     """Drop the candidate axis, (b, k, ...) → (b, ...), and convert numeric arrays to tensors."""
     info = {}
     for name, value in info_dict.items():
-        if not isinstance(value, Tensor | np.ndarray):
+        if not isinstance(value, torch.Tensor | np.ndarray):
             info[name] = value
             continue
         if value.ndim < 2 or value.shape[1] != candidates:

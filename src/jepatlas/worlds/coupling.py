@@ -1,21 +1,26 @@
-"""Coupling layers (NICE, RealNVP): one half of the state is shifted by a function of the other, then they swap roles."""
+"""Coupling layers (NICE, RealNVP): one half of the state is shifted by a function of the other, then they swap."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Literal
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jepatlas.core.errors import check_argument, check_count
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.random_matrices import semi_orthogonal, tensors
 
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    Layer = tuple[Tensor, ...]  # W and V
+else:
+    torch = lazy_import("torch")
+
 __all__ = ["Coupling"]
 
-Layer = tuple[Tensor, ...]  # W and V
 
 GAIN = 2.0  # singular values of W: tanh must saturate for typical states, or the layers would be nearly linear
 LOG_SCALE = 0.5  # the affine form scales by factors in [e^−½, e^½]

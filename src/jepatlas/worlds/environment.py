@@ -1,8 +1,8 @@
 """A world with actions as a gymnasium environment.
 
-`reset(options={"state": z, "goal": g})` sets the state and the goal. Omitted options are drawn at random; `"goal": None`
-gives an episode without a goal, which never terminates. With a goal the reward is −1 per step until the goal is
-reached; without one it is 0. `info` holds the exact "state", the "goal" (NaN if there is none) and "success".
+`reset(options={"state": z, "goal": g})` sets the state and the goal. Omitted options are drawn at random.
+`"goal": None` gives an episode without a goal, which never terminates. With a goal the reward is −1 per step until the
+goal is reached; without one it is 0. `info` holds the exact "state", the "goal" (NaN if there is none) and "success".
 """
 
 from __future__ import annotations

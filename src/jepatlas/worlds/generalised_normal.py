@@ -13,14 +13,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
-from torch import Generator, Tensor
 
 from jepatlas.core.errors import check_argument
+from jepatlas.core.lazy import lazy_import
 from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck, Rho, autoregress, correlations
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = [
     "AdditiveGeneralisedNormal",

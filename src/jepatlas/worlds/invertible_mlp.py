@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from jepatlas.core.errors import check_argument, check_count
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.random_matrices import tensors, well_conditioned
 
-__all__ = ["InvertibleMLP"]
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
-Layer = tuple[Tensor, ...]  # W and W⁻¹
+    Layer = tuple[Tensor, ...]  # W and W⁻¹
+else:
+    torch = lazy_import("torch")
+
+__all__ = ["InvertibleMLP"]
 
 
 @dataclass(frozen=True)

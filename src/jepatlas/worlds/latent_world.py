@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
-
-from torch import Generator, Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from jepatlas.worlds.coupling import Coupling
 from jepatlas.worlds.generalised_normal import AdditiveGeneralisedNormal, CopulaGeneralisedNormal
@@ -14,6 +12,9 @@ from jepatlas.worlds.lift import Lift
 from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck
 from jepatlas.worlds.planar_mixings import ParabolicShear, SinusoidalShear, Spiral
 from jepatlas.worlds.walks import BoundedWalk, UniformWalk
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
 
 __all__ = ["AnyLaw", "AnyMixing", "LatentWorld"]
 

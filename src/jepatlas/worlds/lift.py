@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.random_matrices import semi_orthogonal, tensors, well_conditioned
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["Lift"]
 

@@ -12,15 +12,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
 
 from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.latent_world import AnyMixing
 
 if TYPE_CHECKING:
+    import torch
+
     from jepatlas.worlds.environment import ActionEnv
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["LinearQuadratic"]
 

@@ -59,10 +59,15 @@ class Maze(FlatWorld):
         check_argument("cells", self.cells, 2 <= self.cells <= MAX_CELLS, f"a whole number from 2 to {MAX_CELLS}")
         most = (self.cells - 1) ** 2
         check_argument(
-            "loops", self.loops, 0 <= self.loops <= most, f"from 0 to {most}, the number of walls for cells={self.cells}"
+            "loops",
+            self.loops,
+            0 <= self.loops <= most,
+            f"from 0 to {most}, the number of walls for cells={self.cells}",
         )
         if self.one_way and not self.loops:
-            raise InputError("one_way is true, but loops is 0, so there is no opening for a door. Set loops to 1 or more.")
+            raise InputError(
+                "one_way is true, but loops is 0, so there is no opening for a door. Set loops to 1 or more."
+            )
 
     @property
     def step_length(self) -> float:

@@ -6,12 +6,16 @@ z ~ N(0, I),  z' = ρ z + √(1−ρ²) η,  η ~ N(0, I).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
-from torch import Generator, Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.lazy import lazy_import
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["OrnsteinUhlenbeck", "Rho", "autoregress", "correlations"]
 

@@ -5,9 +5,17 @@ They are drawn with numpy, because a torch generator cannot be used inside `torc
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import torch
-from torch import Tensor
+
+from jepatlas.core.lazy import lazy_import
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["semi_orthogonal", "tensors", "well_conditioned"]
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
-from torch import Generator, Tensor
+from typing import TYPE_CHECKING, ClassVar
 
 from jepatlas.core.errors import check_argument, check_count
+from jepatlas.core.lazy import lazy_import
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Generator, Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["BoundedWalk", "UniformWalk"]
 

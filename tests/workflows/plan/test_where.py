@@ -20,7 +20,7 @@ RIGHT, LEFT = np.array([[0.5, 0.0]]), np.array([[-0.5, 0.0]])
 @pytest.mark.parametrize("current", [None, ConstantCurrent(-0.5), JetCurrent(1.5)])
 def test_no_current_leads_back_through_a_one_way_door(current):
     world = replace(ONE_WAY, current=current)
-    assert world.lead_there(LEFT, RIGHT)[0] and not world.lead_there(RIGHT, LEFT)[0]
+    assert world.connected(LEFT, RIGHT)[0] and not world.connected(RIGHT, LEFT)[0]
     refuse_out_of_reach(world, LEFT, RIGHT)
     with pytest.raises(InputError, match=r"the energy is \+∞"):
         refuse_out_of_reach(world, RIGHT, LEFT)

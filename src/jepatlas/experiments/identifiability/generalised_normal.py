@@ -50,7 +50,7 @@ from jepatlas.identifiability import WarpSides, fit_warp, sturm_liouville_genera
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.worlds import AdditiveGeneralisedNormal, CopulaGeneralisedNormal, LatentWorld, Spiral
-from jepatlas.worlds.normal_scores import hermite_variances, to_gaussian
+from jepatlas.worlds.generalised_normal import hermite_variances, to_gaussian
 
 __all__ = ["EXPERIMENT", "SCALES", "run"]
 

@@ -17,7 +17,7 @@ from jepatlas.data import network_shape
 from jepatlas.recipes import AnyActionWorld
 from jepatlas.workflows.plan.models import TrainedModel
 from jepatlas.worlds import FlatWorld
-from jepatlas.worlds.carried import too_fast
+from jepatlas.worlds.currents import exceeds_agent_speed
 
 __all__ = ["Place", "place_of", "refuse_other_sight", "refuse_out_of_reach"]
 
@@ -88,11 +88,11 @@ def refuse_out_of_reach(world: AnyActionWorld, start: np.ndarray, goal: np.ndarr
     """Refuse a goal behind doors that do not lead there, (1, n) each; what a current may do is only said."""
     if not isinstance(world, FlatWorld):
         return ""
-    if not world.lead_there(start, goal)[0]:
+    if not world.connected(start, goal)[0]:
         raise InputError(
             f"The goal {goal[0].tolist()} cannot be reached from {start[0].tolist()}: the energy is +∞, because a "
             "one-way door is in between and there is no way round. Choose another start or goal."
         )
-    if not too_fast(world.current):
+    if not exceeds_agent_speed(world.current):
         return ""
     return "The current is as fast as the agent in places: whether it lets one get to the goal was not looked at."

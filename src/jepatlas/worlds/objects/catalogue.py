@@ -136,11 +136,12 @@ def _chair(dice: Dice) -> list[Part]:
         for side_y in (-1, 1):
             x, y = side_x * (deep - leg), side_y * (wide - leg)
             parts.append(rod((x * 1.1, y * 1.1, 0), (x, y, seat), leg, wood, rounded=False))
-    parts += _chair_back(dice, deep, wide, seat, wood, cloth)
+    parts += _chair_back(dice, (deep, wide, seat), wood, cloth)
     return parts + _chair_arms(dice, deep, wide, seat, wood)
 
 
-def _chair_back(dice: Dice, deep: float, wide: float, seat: float, wood: Colour, cloth: Colour) -> list[Part]:
+def _chair_back(dice: Dice, sizes: tuple[float, float, float], wood: Colour, cloth: Colour) -> list[Part]:
+    deep, wide, seat = sizes
     tall, lean = dice.between(0.45, 1.0), dice.between(0, 0.3)
     if dice.chance(0.5):
         centre = (-deep - np.sin(lean) * tall / 2, 0, seat + tall / 2)

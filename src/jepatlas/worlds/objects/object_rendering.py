@@ -90,9 +90,7 @@ class ObjectRenderer:
             if part.shape not in ("box", "ellipsoid"):
                 size = part.size[[0, 2, 1]]  # MuJoCo's order: radius, half length
             rgba = np.array([*part.colour, 1.0], np.float32)
-            self.mujoco.mjv_initGeom(
-                body, self.geom_types[part.shape], size, part.centre, part.frame.ravel(), rgba
-            )
+            self.mujoco.mjv_initGeom(body, self.geom_types[part.shape], size, part.centre, part.frame.ravel(), rgba)
         self.scene.geoms[0].specular = 0.0
         self.scene.ngeom = 1 + len(parts)
 

@@ -72,7 +72,7 @@ class OrnsteinUhlenbeckMotion:
         return 1 - inside
 
     def trajectory(self, world: Reacher, episodes: int, length: int, seed: int) -> np.ndarray:
-        """Stationary from the first angle on. Angles are neither clipped nor wrapped, so the law is exactly Gaussian."""
+        """Stationary from the first angle. Angles are neither clipped nor wrapped, so the law is exactly Gaussian."""
         del world  # angles are sampled directly, so `max_turn` does not apply
         check_trajectory(episodes, length)
         z = numpy_generator(seed, "reacher-ornstein-uhlenbeck").standard_normal((episodes, length, 2))

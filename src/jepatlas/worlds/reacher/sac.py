@@ -15,20 +15,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from jepatlas.core.caches import cache_folder, cache_lock
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError, check_argument, check_count, require
 from jepatlas.core.files import write_bytes
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.reacher.arm import Reacher, load_reacher_mujoco, reacher_spec
 from jepatlas.worlds.reacher.kinematics import LINKS, WRIST_LIMIT, draw_targets, fingertip, wrap
 from jepatlas.worlds.reacher.motions import LARGEST_ARC, check_trajectory
 
 if TYPE_CHECKING:
+    import torch
     from rich.console import Console
+    from torch import Tensor
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["OBSERVED", "SACMotion", "TorqueArms", "mean_actions"]
 
