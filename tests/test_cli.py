@@ -104,7 +104,7 @@ BAD = [
     (["train", "--objective", "vicreg", "--objective.covariance", "nan"], "VICReg's covariance must be finite"),
     (["train", "--schedule.first", "nan"], "A schedule's first must be finite and not negative, but nan"),
     (["train", "--schedule", "cosine", "--schedule.floor", "nan"], "floor must be finite"),
-    (["train", "--law.dim", "3"], "The mixing 'spiral' takes states of dim 2"),
+    (["train", "--law.dim", "3"], "The mixing 'spiral' needs states of dim 2"),
     (["train", "--latent-dim", "-1"], "latent_dim must be at least 1, but -1"),
     (["train", "--objective", "whitening", "--latent-dim", "8", "--batch-size", "4"], "A batch of 4 is too small"),
     (["train", "--objective.weight", "2"], "must be in [0, 1]"),

@@ -139,7 +139,7 @@ def test_what_is_left_out_takes_its_default(tmp_path: Path):
         ("seed: !!python/object/apply:os.getcwd []", r"is not a recipe in YAML"),
         ("training: {steps: 0}", r"steps must be at least 1, but 0"),
         ("latent_dim: 0", r"latent_dim must be at least 1, but 0"),
-        ("world: {kind: latent, law: {kind: ornstein-uhlenbeck, dim: 3}}", r"takes states of dim 2, but dim is 3"),
+        ("world: {kind: latent, law: {kind: ornstein-uhlenbeck, dim: 3}}", r"dim is 3"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(text: str, message: str, tmp_path: Path):

@@ -22,7 +22,16 @@ from safetensors import SafetensorError
 
 from jepatlas.core.errors import InputError
 
-__all__ = ["cache_folder", "cache_lock", "finite", "read_json", "write_bytes", "write_folder", "write_json", "write_text"]
+__all__ = [
+    "cache_folder",
+    "cache_lock",
+    "finite",
+    "read_json",
+    "write_bytes",
+    "write_folder",
+    "write_json",
+    "write_text",
+]
 
 SYNCS = 16  # files of a folder that are brought to the disk at a time
 

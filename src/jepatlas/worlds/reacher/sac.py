@@ -8,7 +8,6 @@ Reference: "Soft Actor-Critic: Off-Policy Maximum Entropy Deep Reinforcement Lea
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +15,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from jepatlas.core.caches import cache_folder, cache_lock
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError, check_argument, check_count, require
-from jepatlas.core.files import write_bytes
+from jepatlas.core.files import cache_folder, cache_lock, write_bytes
 from jepatlas.core.lazy import lazy_import
+from jepatlas.core.sealing import sha256_of_json
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.reacher.arm import Reacher, load_reacher_mujoco, reacher_spec
 from jepatlas.worlds.reacher.kinematics import LINKS, WRIST_LIMIT, draw_targets, fingertip, wrap
@@ -68,8 +67,8 @@ class SACMotion:
     @property
     def path(self) -> Path:
         """The cached policy; the file name depends on every field."""
-        text = json.dumps({"procedure": PROCEDURE, **to_plain(self)}, sort_keys=True)
-        return cache_folder() / f"reacher-sac-{hashlib.sha256(text.encode()).hexdigest()[:16]}.safetensors"
+        key = sha256_of_json({"procedure": PROCEDURE, **to_plain(self)})[:16]
+        return cache_folder() / f"reacher-sac-{key}.safetensors"
 
     def policy(self, console: Console | None = None) -> dict[str, Tensor]:
         """The actor's weights, from the cache; trains and caches them first if necessary."""
