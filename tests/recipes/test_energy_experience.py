@@ -82,7 +82,7 @@ BAD = {
     "cost must not be negative, but 300": {"cost": -WALK["cost"]},
     "'cost' has 300 values": {"cost": np.full(300, np.nan)},
     "row 3": {"x": BROKEN},
-    "costs 0": {"cost": np.zeros(300)},
+    "cost": {"cost": np.zeros(300)},
     "row 0)": {"x_next": WALK["x_next"] + 1},
     "row 20": {"episode": np.arange(300) // 10 % 2},
     "30 held-out step(s), 0": {"cost": (WALK["episode"] == 0).astype(float)},
@@ -118,16 +118,16 @@ def test_gaps_between_numbered_states(tmp_path: Path):
 
 def test_too_few_steps_and_no_file(tmp_path: Path):
     write_arrays(tmp_path / "s.npz", {"x": np.zeros(1), "x_next": np.ones(1), "cost": np.ones(1)})
-    with pytest.raises(InputError, match=r"1 step\(s\) in 1 episode\(s\) are too few: some must be kept"):
+    with pytest.raises(InputError, match=r"1 step\(s\) in 1 episode\(s\)"):
         of_file(tmp_path / "s.npz")
     write_arrays(tmp_path / "s.npz", {"x": np.arange(9.0), "x_next": np.arange(9.0) + 1, "cost": np.ones(9)})
-    with pytest.raises(InputError, match=r"Of the 1 step\(s\) that are kept to judge by, 1 cost .* at least 2 must"):
+    with pytest.raises(InputError, match=r"1 held-out step\(s\), 1 .* at least 2"):
         of_file(tmp_path / "s.npz")
     write_arrays(tmp_path / "h.npz", {"h": np.zeros(3)})
-    with pytest.raises(InputError, match=r"Experience is x, x_next and cost .* but the arrays are h"):
+    with pytest.raises(InputError, match=r"x_next.* h"):
         of_file(tmp_path / "h.npz")
     for act in (StepFile().read, StepFile().sealed):
-        with pytest.raises(InputError, match=r"none is named\. Give its path"):
+        with pytest.raises(InputError, match=r"path"):
             act()
     with pytest.raises(InputError, match="There is no file"):
         of_file(tmp_path / "none.npz")
