@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from jepatlas.core.arrays import write_arrays
+from jepatlas.core.figures import figure_from_json
 from jepatlas.core.files import write_json
 from jepatlas.core.records import Record
 from jepatlas.reporting import write_report
@@ -40,6 +43,11 @@ def browser():
         instance = playwright.chromium.launch(executable_path=chromium, args=ARGS)
         yield instance
         instance.close()
+
+
+def save(folder: Path, figures: Sequence[dict[str, Any]], arrays: Mapping[str, np.ndarray] | None = None) -> None:
+    specs = tuple(figure_from_json(figure) for figure in figures)
+    Record("Planning", "Three episodes.", {}, figures=specs, arrays=arrays or {}).save(folder, "planning")
 
 
 class Visit:
@@ -102,7 +110,7 @@ def test_several_runs_are_drawn(browser, two_runs, tmp_path, width):
 def test_labels_of_narrow_panels_are_not_cut(browser, tmp_path, width):
     panels = [{"title": name, "series": [{"name": "E", "x": [0, 1], "y": [1, 0]}]} for name in "abc"]
     figure = {"kind": "curves", "title": "T", "y_label": "energy / energy at the start", "panels": panels}
-    Record("Planning", "It drove.", {}, figures=(figure,)).save(tmp_path, "planning")
+    save(tmp_path, [figure])
     visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
     room = """() => [...document.querySelectorAll('.figure')].map((div) => {
         const [box, label] = [div, div.querySelector('.ytitle')].map((one) => one.getBoundingClientRect());
@@ -177,7 +185,7 @@ def test_strips_of_films_are_alike_and_larger_than_their_frames(browser, tmp_pat
         {"kind": "film", "title": "Six", "panels": panels},
         {"kind": "film", "title": "One", "panels": panels[:1]},
     )
-    Record("Planning", "It drove.", {}, figures=figures, arrays={"seen": frames}).save(tmp_path, "planning")
+    save(tmp_path, figures, {"seen": frames})
     visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
     sizes = """() => [...document.querySelectorAll('.plate')].map((plate) =>
         [...plate.querySelectorAll('.frames')].map((div) => div.getBoundingClientRect().width))"""
@@ -194,10 +202,7 @@ def test_a_film_runs_and_rests_under_the_pointer(browser, tmp_path):
     strips = [{"name": "driven", "frames": "driven"}, {"name": "goal", "frames": "goal"}]
     curves = {"kind": "curves", "title": "energy", "panels": [{"series": [{"name": "E", "x": [0, 1], "y": [1, 0]}]}]}
     figure = {"kind": "film", "title": "Episodes", "panels": [{"title": "Task 1", "strips": strips}]}
-    record = Record(
-        "Planning", "It drove.", {}, figures=(figure, curves), arrays={"driven": frames, "goal": frames[:1]}
-    )
-    record.save(tmp_path, "planning")
+    save(tmp_path, [figure, curves], {"driven": frames, "goal": frames[:1]})
     visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"))
     visit.check()
     where = "() => getComputedStyle(document.querySelector('.frames')).backgroundPositionX"
@@ -217,7 +222,7 @@ def test_sample_images_are_large_and_sharp_and_their_rows_stay_named(browser, tm
         {"kind": "images", "title": "Views", "panels": [{"captions": list("abcdefgh"), "rows": rows}]},
         {"kind": "heatmap", "title": "CKA", "matrix": [[1.0]]},
     )
-    Record("Views", "Seen.", {}, figures=figures, arrays={"seen": images}).save(tmp_path, "views")
+    save(tmp_path, figures, {"seen": images})
     visit = Visit(browser, write_report([tmp_path], tmp_path / "report.html", title="T"), width=width)
     visit.check()
     shown = visit.page.evaluate("""() => [...document.querySelectorAll('.samples img')].map((image) => [

@@ -13,7 +13,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_json
 from jepatlas.core.records import Verdict
 from jepatlas.reporting import Chapter, write_report
-from jepatlas.reporting.verdicts import compare, verdict_row
+from jepatlas.reporting.verdict_rows import compare, verdict_row
 
 EVIL = "<script>alert(1)</script>"
 

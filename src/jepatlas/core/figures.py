@@ -44,6 +44,7 @@ __all__ = [
     "as_figure",
     "as_table",
     "figure_from_json",
+    "table_from_json",
 ]
 
 Values = Sequence[float | str]
@@ -323,11 +324,14 @@ def as_figure(spec: Figure | Mapping[str, Any]) -> Figure:
     return spec if isinstance(spec, Figure) else figure_from_json(spec)
 
 
+def table_from_json(data: Mapping[str, Any]) -> Table:
+    """The table that `Table.to_json` wrote."""
+    return _from_json(Table, {"title": "", **data}, f"Table '{data.get('title', '')}'")
+
+
 def as_table(spec: Table | Mapping[str, Any]) -> Table:
     """A table, from one or from its JSON."""
-    if isinstance(spec, Table):
-        return spec
-    return _from_json(Table, spec, f"Table '{spec.get('title', '')}'")
+    return spec if isinstance(spec, Table) else table_from_json(spec)
 
 
 def _from_json(cls: type[T], data: Any, where: str) -> T:

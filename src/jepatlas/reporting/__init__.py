@@ -1,8 +1,7 @@
-"""One self-contained HTML page, drawn from saved records only: no torch, no network, no training code."""
+"""Self-contained HTML reports and printed figures, drawn from saved records. This package does not import torch."""
 
-from jepatlas.reporting.chapters import Chapter, Table
-from jepatlas.reporting.figures import draw
+from jepatlas.reporting.chapters import Chapter, read_chapters
+from jepatlas.reporting.drawers import draw
 from jepatlas.reporting.page import write_report
-from jepatlas.reporting.records import read_chapters
 
-__all__ = ["Chapter", "Table", "draw", "read_chapters", "write_report"]
+__all__ = ["Chapter", "draw", "read_chapters", "write_report"]

@@ -1,7 +1,7 @@
-"""Colours of samples: a wheel for two coordinates, a ramp for one, hues far apart for names.
+"""Colours of samples: a wheel for two coordinates, a ramp for one, evenly spaced hues for names.
 
-Two samples that are near in the true state get near colours, so a picture of latents shows at once whether the
-geometry was kept. Lightness is constant (OKLCH, Ottosson 2020), so no direction stands out on light or dark paper.
+Samples with similar true states get similar colours, so that a plot of latents shows whether the geometry was kept.
+Lightness is constant (OKLCH, Ottosson 2020), so that no direction stands out on a light or dark background.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ LIGHTNESS, CHROMA = 0.68, 0.155
 
 
 def wheel(xy: np.ndarray) -> list[str]:
-    """Hue from the direction of each row (n, 2) as seen from the mean, strength of colour from its distance."""
+    """Hue from the direction of each row (n, 2) relative to the mean, chroma from its distance."""
     offset = xy - np.nanmean(xy, axis=0)
     radius = np.hypot(*offset.T)
-    reach = np.nanquantile(radius, 0.95) or 1.0
-    strength = 0.25 + 0.75 * np.clip(radius / reach, 0, 1)
+    largest = np.nanquantile(radius, 0.95) or 1.0
+    strength = 0.25 + 0.75 * np.clip(radius / largest, 0, 1)
     return _hex(np.arctan2(offset[:, 1], offset[:, 0]), strength)
 
 
@@ -30,7 +30,7 @@ def ramp(values: np.ndarray) -> list[str]:
 
 
 def hues(count: int) -> list[str]:
-    """Colours for so many names, evenly around the wheel."""
+    """`count` colours, evenly around the wheel."""
     return _hex(np.deg2rad(30 + 360 * np.arange(count) / max(count, 1)), np.ones(count))
 
 
@@ -39,7 +39,7 @@ def _ramp_hue(share: np.ndarray) -> np.ndarray:
 
 
 def _hex(hue: np.ndarray, strength: np.ndarray) -> list[str]:
-    """OKLCH to sRGB, by the two matrices of the definition; colours outside sRGB are clipped."""
+    """OKLCH to sRGB by the matrices of its definition; colours outside sRGB are clipped."""
     hue, strength = np.nan_to_num(hue), np.nan_to_num(strength)
     a, b = CHROMA * strength * np.cos(hue), CHROMA * strength * np.sin(hue)
     to_lms = np.array([[0.3963377774, 0.2158037573], [-0.1055613458, -0.0638541728], [-0.0894841775, -1.2914855480]])
@@ -56,7 +56,7 @@ def _hex(hue: np.ndarray, strength: np.ndarray) -> list[str]:
     return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in np.round(255 * srgb).astype(int)]
 
 
-# For the small colour keys of the page. CSS turns clockwise from the top, mathematics counter-clockwise from the right.
+# For the colour keys of the page. CSS angles run clockwise from the top, hues counter-clockwise from the right.
 WHEEL_STOPS = _hex(np.deg2rad(90 - np.arange(0, 361, 30)), np.ones(13))
 CENTRE = _hex(np.zeros(1), np.zeros(1))[0]
 RAMP_STOPS = _hex(_ramp_hue(np.linspace(0, 1, 9)), np.ones(9))

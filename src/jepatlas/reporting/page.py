@@ -1,7 +1,8 @@
-"""The page: one HTML file with everything in it, written whole or not at all.
+"""The report page: one self-contained HTML file, written atomically.
 
-It asks the network for nothing, and its content policy forbids it: only the two scripts written here may run (they are
-named by their hashes), so that no text of a record can become code. The same records and seed give the same bytes.
+The page makes no network requests, and its content security policy forbids them. Only the two scripts written here may
+run (they are named by their hashes), so that no text of a record can become code. Equal records and seeds give equal
+bytes.
 """
 
 from __future__ import annotations
@@ -23,16 +24,15 @@ from jepatlas import __version__
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_text
 from jepatlas.core.records import Verdict
-from jepatlas.reporting.chapters import Chapter
+from jepatlas.reporting.chapters import Chapter, read_chapters
 from jepatlas.reporting.colours import CENTRE, RAMP_STOPS, WHEEL_STOPS
+from jepatlas.reporting.drawers import draw
 from jepatlas.reporting.drawing import Drawing
-from jepatlas.reporting.figures import draw
-from jepatlas.reporting.records import read_chapters
-from jepatlas.reporting.verdicts import compare, number, tally, verdict_row
+from jepatlas.reporting.verdict_rows import compare, number, tally, verdict_row
 
 __all__ = ["write_report"]
 
-UNBROKEN = 40  # letters of a word, a hash for example, beyond which it may be broken
+UNBROKEN = 40  # characters; longer words, such as hashes, may be broken
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Run:
 
 
 def write_report(folders: Sequence[Path | str], out: Path | str, *, title: str, seed: int = 0) -> Path:
-    """Draw the records of one or more run folders on one page; `seed` chooses the samples that are drawn."""
+    """Write the records of one or more run folders as one page; `seed` chooses the samples in scatter plots."""
     if not folders:
         raise InputError("A report needs at least one run folder.")
     names = _names([Path(folder) for folder in folders])
@@ -79,7 +79,7 @@ def write_report(folders: Sequence[Path | str], out: Path | str, *, title: str, 
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """The shortest endings of the paths that tell the folders apart."""
+    """The shortest endings of the paths that are distinct."""
     parts = [folder.resolve().parts for folder in folders]
     for depth in range(1, max(map(len, parts)) + 1):
         names = ["/".join(path[-depth:]) for path in parts]
@@ -100,7 +100,7 @@ def _drawings(name: str, chapter: Chapter, seed: int) -> list[Drawing]:
 
 
 def _provenance(chapters: Sequence[Chapter]) -> dict[str, str]:
-    """Every key once, with all the values that the chapters gave it."""
+    """Each key once, with all values that the chapters have for it."""
     values: dict[str, list[str]] = {}
     for chapter in chapters:
         for key, value in chapter.provenance.items():
@@ -109,16 +109,18 @@ def _provenance(chapters: Sequence[Chapter]) -> dict[str, str]:
 
 
 def _cell(value: Any) -> str:
-    """Plain data as one cell of text."""
-    if isinstance(value, float):
-        return number(value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    """Plain data as the text of a table cell."""
     if value is None:
         return "–"
-    if isinstance(value, list):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, list | tuple):
         return ", ".join(map(_cell, value))
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
 
 
 def _template() -> Template:

@@ -1,9 +1,9 @@
-"""The figures of a record on one sheet, as a paper prints them, from the specs that the page is drawn from."""
+"""Figures of a record on one sheet, as PNG for print."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -11,133 +11,223 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure as Sheet
 
-from jepatlas.core.figures import Figure as FigureSpec
-from jepatlas.core.figures import as_figure
+from jepatlas.core.figures import (
+    Bars,
+    Curve,
+    CurvePanel,
+    Curves,
+    Figure,
+    FilmPanel,
+    Heatmap,
+    ImagePanel,
+    Landscape,
+    LandscapePanel,
+    Scatter,
+    ScatterPanel,
+    as_figure,
+)
 from jepatlas.core.files import write_bytes
-from jepatlas.reporting.bars import PUBLISHED, bar_data
-from jepatlas.reporting.drawing import Arrays, Spec, numbers
-from jepatlas.reporting.marks import marks_of, pick
-from jepatlas.reporting.paper_pictures import film_panel, images_panel, landscape_panel
-from jepatlas.reporting.scatter import common_reach
+from jepatlas.reporting.drawing import Arrays, numbers
+from jepatlas.reporting.image_figures import frames_of, image_rows
+from jepatlas.reporting.landscape import colour_scale_top, landscape_axes, landscape_path, landscape_values
+from jepatlas.reporting.plots import LABELLED_PLACES, MARKED_POINTS, PUBLISHED, bar_data, matrix_of
+from jepatlas.reporting.scatter import axis_limit, marks_of, points_of
 
 __all__ = ["paper_figure"]
 
 ACROSS = 4  # panels in a row
 SIZE = 3.0  # inches of a panel
-MANY = 4  # names in a legend, from which on it stands below its panel
-LETTERS = 20  # of the caption on an inch
-FEW = 500  # samples, up to which they are drawn larger
+LEGEND_INSIDE = 4  # legends with at least so many names stand below their panel
+CAPTION_LETTERS = 20  # characters of the sheet's caption per inch
+IMAGE_CAPTION_LETTERS = 20
+LARGE_POINTS = 500  # samples up to which points are drawn larger
+CELLS_WITH_NUMBERS = 10  # columns up to which a heat map also shows its numbers
+FILM_TIMES = 5
 
 
-def paper_figure(figures: Sequence[FigureSpec | Spec], arrays: Arrays, path: Path, caption: str = "") -> None:
-    """Draw all panels of all figures to a PNG; the caption says which commit, seeds and recipe made them."""
-    specs = [as_figure(spec).to_json() for spec in figures]
-    panels = [(spec, part) for spec in specs for part in spec.get("panels", [spec])]
+def paper_figure(figures: Sequence[Figure | Mapping[str, Any]], arrays: Arrays, path: Path, caption: str = "") -> None:
+    """Draw all panels of all figures to a PNG, with a caption that says how they were made."""
+    panels = [(figure, part) for figure in map(as_figure, figures) for part in _panels(figure)]
     columns = min(ACROSS, len(panels))
     rows = -(-len(panels) // columns)
-    width = max(SIZE * 1.2 * columns, 2 * SIZE)  # room for the caption
-    figure = Figure(figsize=(width, SIZE * rows + 0.3), layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for ax, (spec, part) in zip(axes, panels, strict=False):
-        _PANELS[spec["kind"]](ax, spec, part, arrays)
-        ax.set_title(str(part.get("title", "")), fontsize=8, wrap=True)
+    width = max(SIZE * 1.2 * columns, 2 * SIZE)  # at least wide enough for the caption
+    sheet = Sheet(figsize=(width, SIZE * rows + 0.3), layout="constrained")
+    canvas = FigureCanvasAgg(sheet)
+    axes = sheet.subplots(rows, columns, squeeze=False).ravel()
+    for ax, (figure, part) in zip(axes, panels, strict=False):
+        _DRAWERS[figure.kind](ax, figure, part, arrays)
+        title = part.title or (figure.title if _is_single(figure) else "")
+        ax.set_title(str(title), fontsize=8, wrap=True)
         ax.tick_params(labelsize=7)
     for ax in axes[len(panels) :]:
         ax.remove()
     if caption:
-        figure.supxlabel("\n".join(wrap(caption, round(LETTERS * width))), fontsize=6, color="0.4")
+        sheet.supxlabel("\n".join(wrap(caption, round(CAPTION_LETTERS * width))), fontsize=6, color="0.4")
     png = io.BytesIO()
     canvas.print_png(png)
     write_bytes(path, png.getvalue())
 
 
-def _curves(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
+def _is_single(figure: Figure) -> bool:
+    """Whether the figure is one plot, whose title is that of the figure."""
+    return getattr(figure, "panels", None) is None
+
+
+def _panels(figure: Figure) -> Sequence[Any]:
+    if isinstance(figure, Curves):
+        return figure.resolved_panels()
+    return [figure] if _is_single(figure) else figure.panels  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _curves(ax: Axes, spec: Curves, part: CurvePanel, arrays: Arrays) -> None:
     del arrays
-    for number, series in enumerate(part["series"]):
-        x, y = numbers(series["x"]), numbers(series["y"])
-        style = "o" if series.get("points") else "--" if series.get("dash") else "o-" if len(x) <= 12 else "-"
-        ax.plot(x, y, style, color=f"C{number}", markersize=3, linewidth=1.2, label=str(series["name"]))
-        if series.get("low") is not None and series.get("high") is not None:
-            ax.fill_between(x, numbers(series["low"]), numbers(series["high"]), color=f"C{number}", alpha=0.2)
-    for axis, scale in (("log_x", ax.set_xscale), ("log_y", ax.set_yscale)):
-        if part.get(axis, spec.get(axis, False)):
-            scale("log")
-            if axis == "log_x":
-                _mark(ax, np.unique(np.concatenate([numbers(series["x"]) for series in part["series"]])))
-    ax.set_xlabel(str(part.get("x_label", spec.get("x_label", ""))), fontsize=8)
-    ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
-    if len(part["series"]) > 1:
-        _legend(ax, len(part["series"]))
+    for number, series in enumerate(part.series):
+        x, y = numbers(series.x), numbers(series.y)
+        style = _line_style(series, len(x))
+        ax.plot(x, y, style, color=f"C{number}", markersize=3, linewidth=1.2, label=str(series.name))
+        if series.low is not None and series.high is not None:
+            ax.fill_between(x, numbers(series.low), numbers(series.high), color=f"C{number}", alpha=0.2)
+    if part.log_x:
+        ax.set_xscale("log")
+        _label_places(ax, np.unique(np.concatenate([numbers(series.x) for series in part.series])))
+    if part.log_y:
+        ax.set_yscale("log")
+    _label_axes(ax, part.x_label, spec.y_label)
+    if len(part.series) > 1:
+        _legend(ax, len(part.series))
 
 
-def _legend(ax: Axes, count: int) -> None:
-    """Inside, where there is room; many names would cover what they name, and stand below."""
-    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2, "frameon": False}
-    ax.legend(fontsize=6, **(below if count >= MANY else {}))
+def _line_style(series: Curve, points: int) -> str:
+    if series.points:
+        return "o"
+    if series.dash:
+        return "--"
+    return "o-" if points <= MARKED_POINTS else "-"
 
 
-def _bars(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
-    del arrays
-    count, places = len(part["series"]), np.arange(len(part["names"]))
-    for number, series in enumerate(part["series"]):
-        data, width = bar_data(part, series), 0.8 / count
-        x = places + (number - (count - 1) / 2) * width
-        ax.bar(x, data["y"], width, color=f"C{number}", label=str(series["name"]))
-        if "low" in data and "high" in data:
-            ax.vlines(x, data["low"], data["high"], color="0.2", linewidth=0.8)
-    if PUBLISHED in part:
-        ax.hlines(numbers(part[PUBLISHED]), places - 0.4, places + 0.4, color="black", linestyle="--", label=PUBLISHED)
-    ax.set_xticks(places, [str(name) for name in part["names"]], rotation=25, ha="right", rotation_mode="anchor")
-    ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
-    _legend(ax, count + (PUBLISHED in part))
-
-
-def _mark(ax: Axes, places: np.ndarray) -> None:
-    """Label a logarithmic axis where the points are, if they are few: within a decade its own labels overlap."""
-    if len(places) <= 8:
+def _label_places(ax: Axes, places: np.ndarray) -> None:
+    """Label a logarithmic axis at the data if there are few places; matplotlib's labels within a decade overlap."""
+    if len(places) <= LABELLED_PLACES:
         ax.set_xticks(places, [f"{place:g}" for place in places])
         ax.set_xticks([], minor=True)
 
 
-def _scatter(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
-    points = pick(arrays, part["x"], part.get("columns", [0, 1]))
+def _label_axes(ax: Axes, x_label: str | None, y_label: str | None) -> None:
+    ax.set_xlabel(x_label or "", fontsize=8)
+    ax.set_ylabel(y_label or "", fontsize=8)
+
+
+def _legend(ax: Axes, count: int) -> None:
+    """A legend inside the panel; below it if there are many names, which would cover the data."""
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "ncols": 2, "frameon": False}
+    ax.legend(fontsize=6, **(below if count >= LEGEND_INSIDE else {}))
+
+
+def _bars(ax: Axes, spec: Bars, part: Bars, arrays: Arrays) -> None:
+    del part, arrays
+    count = len(spec.series)
+    places = np.arange(len(spec.names))
+    width = 0.8 / count
+    for number, series in enumerate(spec.series):
+        data = bar_data(spec, series)
+        x = places + (number - (count - 1) / 2) * width
+        ax.bar(x, data["y"], width, color=f"C{number}", label=str(series.name))
+        if "low" in data and "high" in data:
+            ax.vlines(x, data["low"], data["high"], color="0.2", linewidth=0.8)
+    if spec.published is not None:
+        published = numbers(spec.published)
+        ax.hlines(published, places - 0.4, places + 0.4, color="black", linestyle="--", label=PUBLISHED)
+    ax.set_xticks(places, [str(name) for name in spec.names], rotation=25, ha="right", rotation_mode="anchor")
+    _label_axes(ax, None, spec.y_label)
+    _legend(ax, count + (spec.published is not None))
+
+
+def _scatter(ax: Axes, spec: Scatter, part: ScatterPanel, arrays: Arrays) -> None:
+    points = points_of(part, arrays)
     marks = marks_of(part, arrays, points)
-    ax.scatter(points[:, 0], points[:, 1], s=2 if len(points) > FEW else 6, c=marks.colours or "C0", linewidths=0)
-    if (reach := common_reach(spec, part, arrays)) is not None:
-        ax.set(xlim=(-reach, reach), ylim=(-reach, reach))
-    ax.set_aspect("equal", adjustable="datalim" if reach is None else "box")
+    size = 2 if len(points) > LARGE_POINTS else 6
+    ax.scatter(points[:, 0], points[:, 1], s=size, c=marks.colours or "C0", linewidths=0)
+    limit = axis_limit(spec, part, arrays)
+    if limit is not None:
+        ax.set(xlim=(-limit, limit), ylim=(-limit, limit))
+    ax.set_aspect("equal", adjustable="datalim" if limit is None else "box")
     names = [name for key in marks.keys for name in key.names]
     for name in names:
         ax.scatter([], [], s=12, color=name.colour, label=name.name)
     if names:
-        _legend(ax, max(MANY, len(names)))
+        _legend(ax, max(LEGEND_INSIDE, len(names)))
 
 
-def _heatmap(ax: Axes, spec: Spec, part: Spec, arrays: Arrays) -> None:
-    del arrays
-    matrix = numbers(part["matrix"])
+def _heatmap(ax: Axes, spec: Heatmap, part: Heatmap, arrays: Arrays) -> None:
+    del part, arrays
+    matrix = matrix_of(spec)
     ax.imshow(np.where(np.isfinite(matrix), matrix, np.nan), cmap="viridis", aspect="auto")
-    for axis, names in ((ax.set_xticks, part.get("x")), (ax.set_yticks, part.get("y"))):
+    for set_ticks, names in ((ax.set_xticks, spec.x), (ax.set_yticks, spec.y)):
         if names is not None:
-            axis(range(len(names)), [str(name) for name in names])
-    if matrix.shape[1] <= 10:
+            set_ticks(range(len(names)), [str(name) for name in names])
+    if matrix.shape[1] <= CELLS_WITH_NUMBERS:
         middle = np.nanmean([np.nanmin(matrix), np.nanmax(matrix)])
         for (row, column), value in np.ndenumerate(matrix):
             ink = "white" if value < middle else "black"
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=6, color=ink)
-    ax.set_xlabel(str(spec.get("x_label", "")), fontsize=8)
-    ax.set_ylabel(str(spec.get("y_label", "")), fontsize=8)
+    _label_axes(ax, spec.x_label, spec.y_label)
 
 
-_PANELS = {
+def _landscape(ax: Axes, spec: Landscape, part: LandscapePanel, arrays: Arrays) -> None:
+    top = colour_scale_top([landscape_values(panel, arrays) for panel in spec.panels])
+    field = landscape_values(part, arrays)
+    x, y = landscape_axes(part, field)
+    ax.set_facecolor("0.7")  # unreachable places
+    ax.pcolormesh(x, y, np.ma.masked_invalid(field), vmin=0, vmax=top, cmap="viridis", shading="nearest")
+    for number, path in enumerate(part.paths or ()):
+        ax.plot(*landscape_path(path, arrays).T, color=f"C{number + 1}", linewidth=1.2, label=str(path.name))
+    for mark in part.marks or ():
+        ax.plot(*mark.at, "x", color="white", markersize=5)
+    ax.set_aspect("equal")
+    if part.paths:
+        ax.legend(fontsize=6, loc="upper right")
+
+
+def _film(ax: Axes, spec: Figure, part: FilmPanel, arrays: Arrays) -> None:
+    """Frames at five times, one row for each strip."""
+    del spec
+    films = [frames_of(strip.frames, arrays) for strip in part.strips]
+    last = max(map(len, films)) - 1
+    times = np.linspace(0, last, FILM_TIMES).round().astype(int)
+    rows = [np.concatenate([film[min(t, len(film) - 1)] for t in times], 1) for film in films]
+    ax.imshow(np.concatenate(rows, 0))
+    ax.set_xticks([])
+    height = films[0].shape[1]
+    ax.set_yticks([(i + 0.5) * height for i in range(len(films))], [str(strip.name) for strip in part.strips])
+
+
+def _images(ax: Axes, spec: Figure, part: ImagePanel, arrays: Arrays) -> None:
+    """Rows of images, each drawn as a unit square whatever its size; captions below the last row."""
+    del spec
+    rows = image_rows(part, arrays)
+    for down, (_, images) in enumerate(rows):
+        for across, image in enumerate(images):
+            ax.imshow(image, extent=(across, across + 0.96, down + 0.96, down), interpolation="nearest")
+    ax.set(xlim=(0, len(part.captions)), ylim=(len(rows), 0), aspect="equal")
+    ax.set_yticks(np.arange(len(rows)) + 0.48, [name for name, _ in rows])
+    captions = [_shortened(str(caption)) for caption in part.captions]
+    ax.set_xticks(np.arange(len(captions)) + 0.48, captions, rotation=40, ha="right", rotation_mode="anchor")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= IMAGE_CAPTION_LETTERS else f"{text[: IMAGE_CAPTION_LETTERS - 1]}…"
+
+
+_DRAWERS: dict[str, Callable[[Axes, Any, Any, Arrays], None]] = {
     "bars": _bars,
     "curves": _curves,
-    "film": film_panel,
+    "film": _film,
     "heatmap": _heatmap,
-    "images": images_panel,
-    "landscape": landscape_panel,
+    "images": _images,
+    "landscape": _landscape,
     "scatter": _scatter,
 }

@@ -26,7 +26,7 @@ from jepatlas.alignment.stress import (
 from jepatlas.alignment.stress.pair_stress import mismatched_partners
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, hold_out, least_squares
-from jepatlas.reporting.curves import draw_curves
+from jepatlas.reporting import draw
 
 PLAIN = {"plain": LeastSquaresMap()}
 BOTH = {"plain": LeastSquaresMap(), "robust": RobustMap()}
@@ -317,7 +317,7 @@ def test_figures_can_be_drawn(noise: StressCurve):
     ]
     for measure in noise.measures:
         figure = noise.figure(measure)
-        drawing = draw_curves(figure, {}, 0)
+        drawing = draw(figure)
         assert drawing.title == "Mismatched pairs" and "is better" in drawing.note
     series = noise.figure()["series"]
     assert [one["name"] for one in series] == ["plain", "robust", "shuffled"]  # of which a robust fit distrusts none

@@ -9,7 +9,7 @@ from workflows.align.models import Models, matched
 from jepatlas.alignment import Latents, PairedLatents, cka_debiased
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.pictures import spread_rows
-from jepatlas.reporting.heatmap import draw_heatmap
+from jepatlas.reporting import draw
 from jepatlas.workflows.align.figures import layers_figure, projections, spectrum_figure
 from jepatlas.workflows.align.pictures import pairs_figure
 
@@ -71,5 +71,5 @@ def test_layers_against_layers():
     assert figure is not None and (figure["y"], figure["x"]) == (list(a), list(b))
     assert figure["matrix"][0][1] == pytest.approx(cka_debiased(MODELS.a, MODELS.b[:, :2]))
     assert figure["matrix"][1][2] == pytest.approx(1)
-    assert "ada" in draw_heatmap(figure, {}, 0).title
+    assert "ada" in draw(figure).title
     assert layers_figure(matched(MODELS.a, MODELS.b)) is None

@@ -8,7 +8,7 @@ from workflows.align.models import Models, matched
 
 from jepatlas.alignment.stress import Protocol
 from jepatlas.alignment.stress.stress_curve import Score
-from jepatlas.reporting.figures import draw
+from jepatlas.reporting import draw
 from jepatlas.workflows.align import stress
 from jepatlas.workflows.align.stress import _cells, _halvings
 

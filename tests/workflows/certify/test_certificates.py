@@ -239,7 +239,7 @@ def test_what_was_found_comes_first_and_what_informs_is_asked_for(tmp_path: Path
 def test_the_record_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: Captured) -> None:
     answer([file_of(tmp_path, rotate), "--out", str(tmp_path / "kept")], capsys)
     (chapter,) = read_chapters(tmp_path / "kept")
-    assert [panel["x"] for panel in chapter.figures[0]["panels"]] == ["z", "h", "h_rotated"]
+    assert [panel.x for panel in chapter.figures[0].panels] == ["z", "h", "h_rotated"]
     turned = chapter.arrays["h_rotated"]
     np.testing.assert_allclose(turned, chapter.arrays["z"], atol=0.1)  # rotated back, on samples that were not fitted
     assert chapter.tables[0].title.startswith("The ladder of the latents")

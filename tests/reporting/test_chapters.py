@@ -8,15 +8,15 @@ import pytest
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_json, write_text
 from jepatlas.reporting import read_chapters
-from jepatlas.reporting.training import POINTS, outline
+from jepatlas.reporting.chapters import POINTS, envelope
 
 
 def test_a_run_folder_is_read_training_first(run):
     training, certificate, sweep = read_chapters(run)
     assert [training.title, training.source] == ["Training", "metrics.jsonl"]
     assert "kind: lejepa" in training.recipe
-    assert [panel["title"] for panel in training.figures[0]["panels"]] == ["loss", "sigreg", "invariance"]
-    assert all(len(panel["series"][0]["x"]) <= POINTS for panel in training.figures[0]["panels"])
+    assert [panel.title for panel in training.figures[0].panels] == ["loss", "sigreg", "invariance"]
+    assert all(len(panel.series[0].x) <= POINTS for panel in training.figures[0].panels)
     assert [verdict.name for verdict in certificate.verdicts][:2] == ["r2", "orthogonality"]
     assert certificate.arrays["h"].shape == (3000, 2)
     assert sweep.provenance["seed"] == [0, 1, 2, 3, 4]
@@ -33,9 +33,11 @@ def test_records_by_scale_are_named(tmp_path):
     write_json(tmp_path / "small" / "records" / "a.json", {"title": "One"})
     write_text(tmp_path / "run" / "recipe.yaml", "seed: 0\n")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=rf"nothing to report.*These in it are: {tmp_path}/run, {tmp_path}/small\. R"):
+    with pytest.raises(
+        InputError, match=rf"nothing to report.*these run folders: {tmp_path}/run, {tmp_path}/small\. R"
+    ):
         read_chapters(tmp_path)
-    with pytest.raises(InputError, match=r"at least one of them\.$"):
+    with pytest.raises(InputError, match=r"records/\*\.json\.$"):
         read_chapters(tmp_path / "empty")
 
 
@@ -49,15 +51,15 @@ def test_values_that_are_not_finite_are_named_with_their_first_step(tmp_path):
     rows = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": "nan"}, {"step": 3, "loss": "inf"}, {"step": 4, "phase": "b"}]
     write_text(tmp_path / "metrics.jsonl", "\n".join(map(json.dumps, rows)))
     (chapter,) = read_chapters(tmp_path)
-    assert "not finite at 2 recorded steps, first at step 2" in chapter.figures[0]["note"]
-    assert [panel["title"] for panel in chapter.figures[0]["panels"]] == ["loss"]
+    assert "not finite at 2 recorded steps, first at step 2" in chapter.figures[0].note
+    assert [panel.title for panel in chapter.figures[0].panels] == ["loss"]
 
 
 def test_an_outline_keeps_ends_and_extremes():
     x = np.arange(50_000.0)
     y = np.sin(x / 700)
     y[12_345], y[40_001] = 9.0, -9.0
-    kept, values = outline(x, y)
+    kept, values = envelope(x, y)
     assert len(kept) <= POINTS and (np.diff(kept) > 0).all()
     assert (values == y[kept.astype(int)]).all()
     assert (kept[0], kept[-1], values.max(), values.min()) == (0, 49_999, 9.0, -9.0)
@@ -114,8 +116,9 @@ VERDICT = {
         ({"verdicts": [VERDICT | {"n": "many"}]}, "'n' is 'many'"),
         ({"verdicts": [VERDICT | {"value": None}]}, "'value' is None"),
         ({"figures": ["scatter"]}, "a figure must be an object"),
+        ({"figures": [{"kind": "heatmap", "matrix": [[1]], "colour": "red"}]}, r"a\.json.*'colour'"),
         ({"tables": [{"title": "t", "columns": ["a"], "rows": [[1, 2]]}]}, "row 0 of table 't' has 2 cells"),
-        ({"tables": [{"title": "t", "columns": ["a"]}]}, "'rows' of table 't'"),
+        ({"tables": [{"title": "t", "columns": ["a"]}]}, "'rows'"),
         ({"arrays": "../secret.npz"}, "beside the record"),
         ({"arrays": "absent.npz"}, "There is no file"),
     ],

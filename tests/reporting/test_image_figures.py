@@ -1,4 +1,4 @@
-"""Sample images on the page and on paper: every one is there as it was given, in its place, and is named."""
+"""Films and sample images on the page and on paper: every picture is there, in its place, and is named."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from jepatlas.core.errors import InputError
-from jepatlas.core.pictures import LARGEST, as_pictures, shrunk, spread_rows
+from jepatlas.core.figures import Film, FilmPanel, FilmStrip, ImagePanel, ImageRow, Images, Scatter, ScatterPanel
 from jepatlas.core.records import Record
 from jepatlas.reporting import draw, write_report
 from jepatlas.reporting.paper import paper_figure
@@ -24,10 +24,13 @@ ARRAYS = {
     "h": RNG.standard_normal((3, 2)),
 }
 
+FRAMES = RNG.integers(0, 256, (5, 6, 8, 3), dtype=np.uint8)
+FILMS = {"seen": FRAMES, "goal": FRAMES[:1], "grey": FRAMES[..., 0], "numbers": FRAMES.astype(float)}
 
-def samples(*names: str, captions: tuple[str, ...] = ("a", "b", "<c>")) -> dict[str, Any]:
-    rows = [{"name": f"view {name}", "images": name} for name in names]
-    return {"kind": "images", "title": "T", "panels": [{"title": "both", "captions": list(captions), "rows": rows}]}
+
+def samples(*names: str, captions: tuple[str, ...] = ("a", "b", "<c>")) -> Images:
+    rows = [ImageRow(f"view {name}", name) for name in names]
+    return Images(title="T", panels=[ImagePanel(captions, rows, "both")])
 
 
 def picture(source: str) -> np.ndarray:
@@ -59,7 +62,7 @@ def test_the_page_names_images_and_escapes_their_names(tmp_path):
         (samples("lft"), "Did you mean 'left'"),
         (samples("left", captions=("a",)), "3 images for 1 captions"),
         (samples(), "no image to show"),
-        (samples("h"), "in bytes"),
+        (samples("h"), "uint8"),
     ],
 )
 def test_what_cannot_be_shown_is_refused(spec, message):
@@ -68,34 +71,34 @@ def test_what_cannot_be_shown_is_refused(spec, message):
 
 
 def test_on_paper_images_stand_beside_samples_marked_by_name(tmp_path):
-    scatter = {"kind": "scatter", "panels": [{"x": "h", "color": "label"}]}
+    scatter = Scatter(panels=[ScatterPanel("h", color="label")])
     paper_figure([samples("left", "right"), scatter], ARRAYS, tmp_path / "sheet.png")
     with Image.open(tmp_path / "sheet.png") as sheet:
         colours = {tuple(pixel) for pixel in np.asarray(sheet.convert("RGB")).reshape(-1, 3).tolist()}
     assert {tuple(pixel) for pixel in ARRAYS["left"][0].reshape(-1, 3).tolist()} <= colours
 
 
-def test_raw_input_becomes_pictures_whatever_its_form():
-    grey = RNG.uniform(0, 255, (2, 5, 7))
-    expected = np.repeat(grey.round().astype(np.uint8)[..., None], 3, axis=3)
-    for form in (grey, grey[..., None], grey[:, None], np.repeat(grey[:, None], 3, axis=1), (grey / 255)):
-        np.testing.assert_array_equal(as_pictures(form), expected)
-    centred = as_pictures(grey - 300)
-    assert centred is not None and (centred.min(), centred.max()) == (0, 255)
-    for other in (grey[:, 0], grey[:, :2], grey[:, :, :, None, None], np.full((2, 5, 5), np.nan), grey.astype(str)):
-        assert as_pictures(other) is None
+def film_of(*names: str) -> Film:
+    return Film(title="T", panels=[FilmPanel([FilmStrip(name, name) for name in names], "one")])
 
 
-def test_large_images_are_brought_to_the_mean_of_their_squares():
-    images = RNG.integers(0, 256, (2, 2 * LARGEST, 2 * LARGEST, 3), dtype=np.uint8)
-    small = shrunk(images)
-    assert small.shape == (2, LARGEST, LARGEST, 3)
-    assert small[1, 3, 4, 2] == round(images[1, 6:8, 8:10, 2].mean())
-    assert shrunk(small) is small
+def test_the_picture_holds_all_frames_and_a_shorter_strip_waits():
+    panel: Any = draw(film_of("seen", "goal"), FILMS).panels[0]
+    seen, goal = panel.strips
+    assert (seen.frames, seen.shape, goal.frames) == (5, (6, 8), 5)
+    assert np.array_equal(picture(seen.source), np.concatenate(list(FRAMES), axis=1))
+    assert np.array_equal(picture(goal.source), np.concatenate([FRAMES[0]] * 5, axis=1))
 
 
-def test_rows_to_show_cover_the_labels():
-    labels = np.array(["b", "a"] * 30 + ["c"] * 20)
-    rows = spread_rows(len(labels), 5, labels)
-    assert set(labels[rows]) == {"a", "b", "c"} and len(set(rows.tolist())) == 5
-    np.testing.assert_array_equal(spread_rows(3, 8), [0, 1, 2])
+def test_what_a_film_shows_is_said():
+    drawing = draw(film_of("seen", "goal"), FILMS)
+    assert drawing.panels[0].alt == "Film of 5 frames: seen beside goal."
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("sen", "Did you mean 'seen'"), ("grey", r"\(5, 6, 8\) uint8"), ("numbers", "uint8")],
+)
+def test_what_is_no_film_is_refused(name: str, message: str):
+    with pytest.raises(InputError, match=message):
+        draw(film_of(name), FILMS)

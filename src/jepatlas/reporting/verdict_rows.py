@@ -1,4 +1,4 @@
-"""Verdicts as a person reads them: symbol and word, value with interval, and where it lies against its threshold."""
+"""Verdicts as rows of the page: formatted numbers, status symbols, gauges, and comparisons between runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SYMBOLS = {"passed": "✓", "failed": "✗", "informational": "○"}
 
 @dataclass(frozen=True)
 class Gauge:
-    """Positions on a line from 0 to 100; `good` is the stretch that the threshold allows."""
+    """Positions on a line from 0 to 100; `good` is the range that passes."""
 
     low: float
     high: float
@@ -29,7 +29,7 @@ class Gauge:
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """A verdict in words."""
+    """A verdict as formatted text."""
 
     name: str
     status: str
@@ -45,7 +45,7 @@ class VerdictRow:
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One verdict name across runs; a run may have none or several of it."""
+    """One verdict name across runs; a run may have none or several verdicts of that name."""
 
     label: str
     cells: tuple[tuple[VerdictRow, ...], ...]
@@ -54,6 +54,10 @@ class ComparisonRow:
 def verdict_row(verdict: Verdict) -> VerdictRow:
     status = {True: "passed", False: "failed", None: "informational"}[verdict.passed]
     sign = "≥" if verdict.direction == "higher" else "≤"
+    if verdict.threshold is None:
+        threshold = f"none; {verdict.direction} is better"
+    else:
+        threshold = f"{sign} {number(verdict.threshold)}"
     return VerdictRow(
         name=verdict.name,
         status=status,
@@ -62,23 +66,23 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
         interval=f"[{number(verdict.low)}, {number(verdict.high)}]",
         n=f"{verdict.n:,}",
         null="" if verdict.null is None else number(verdict.null),
-        threshold=f"{sign} {number(verdict.threshold)}"
-        if verdict.threshold is not None
-        else f"none; {verdict.direction} is better",
+        threshold=threshold,
         advice=verdict.advice,
         gauge=_gauge(verdict),
     )
 
 
 def number(value: float) -> str:
-    """Four digits, with signs as in print.
+    """A number with four significant digits and typographic signs.
 
     >>> number(-0.123456), number(float("inf")), number(float("nan"))
     ('−0.1235', '∞', 'undefined')
     """
     if math.isnan(value):
         return "undefined"
-    return ("∞" if math.isinf(value) else f"{abs(value):.4g}") if value >= 0 else f"−{number(-value)}"
+    if value < 0:
+        return f"−{number(-value)}"
+    return "∞" if math.isinf(value) else f"{abs(value):.4g}"
 
 
 def tally(verdicts: Sequence[Verdict]) -> list[tuple[str, str, int]]:
@@ -88,14 +92,11 @@ def tally(verdicts: Sequence[Verdict]) -> list[tuple[str, str, int]]:
 
 
 def compare(runs: Mapping[str, Sequence[Chapter]]) -> list[ComparisonRow]:
-    """Rows are verdict names, cells are runs. A name that one run uses in two chapters is told apart by the chapter."""
+    """Rows are verdict names, cells are runs. The chapter is added to names that one run uses in several chapters."""
     named = {run: [(c.title, v) for c in chapters for v in c.verdicts] for run, chapters in runs.items()}
-    ambiguous = {
-        name
-        for verdicts in named.values()
-        for name, chapters in _chapters_by_name(verdicts).items()
-        if len(chapters) > 1
-    }
+    ambiguous: set[str] = set()
+    for verdicts in named.values():
+        ambiguous |= _names_in_several_chapters(verdicts)
     table: dict[str, dict[str, list[VerdictRow]]] = {}
     for run, verdicts in named.items():
         for chapter, verdict in verdicts:
@@ -104,17 +105,18 @@ def compare(runs: Mapping[str, Sequence[Chapter]]) -> list[ComparisonRow]:
     return [ComparisonRow(label, tuple(tuple(cells.get(run, ())) for run in runs)) for label, cells in table.items()]
 
 
-def _chapters_by_name(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+def _names_in_several_chapters(verdicts: Sequence[tuple[str, Verdict]]) -> set[str]:
+    chapters: dict[str, set[str]] = {}
     for chapter, verdict in verdicts:
-        found.setdefault(verdict.name, set()).add(chapter)
-    return found
+        chapters.setdefault(verdict.name, set()).add(chapter)
+    return {name for name, titles in chapters.items() if len(titles) > 1}
 
 
 def _gauge(verdict: Verdict) -> Gauge | None:
     marks = [verdict.low, verdict.high, verdict.value, verdict.null, verdict.threshold]
     known = [mark for mark in marks if mark is not None]
-    if len(known) == 3 or not all(map(math.isfinite, known)) or max(known) == min(known):  # nothing to compare with
+    has_reference = verdict.null is not None or verdict.threshold is not None
+    if not has_reference or not all(map(math.isfinite, known)) or max(known) == min(known):
         return None
     start, span = min(known), max(known) - min(known)
 
