@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Expectile,
         ExpectileConfig,
         IEJEPAConfig,
+        PortedEnergy,
         PredictionError,
         QRLConfig,
         calibrate,
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
         unreachable_threshold,
         with_unreachable,
     )
-    from jepatlas.energy.ported import PortedEnergy
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 

@@ -1,4 +1,4 @@
-"""Calibration recovers a scale that is known, with an interval that holds it."""
+"""Calibration recovers a known scale, with a valid interval."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from jepatlas.energy.learn import EmbeddedEnergy, calibrate, step_scale
 
 
 def experience(factor: float, zeros: int = 0, floor: float = 0.0, count: int = 60) -> Experience:
-    """Steps whose cost is `factor` times what `MaxSum` says, plus the floor; the first are free, and stay almost."""
+    """Steps whose cost is `factor` times `MaxSum` plus the floor; the first `zeros` steps cost nothing."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(count, 3))
     x_next = x + rng.normal(size=(count, 3))
-    x_next[:zeros] = x[:zeros] - np.array([1e-3, 0, 0])  # downwards: of length 0
+    x_next[:zeros] = x[:zeros] - np.array([1e-3, 0, 0])  # downwards, of length 0
     cost = factor * np.maximum(x_next - x, 0).sum(1) + floor * np.linalg.norm(x_next - x, axis=1)
     return Experience(x, x_next, cost, np.repeat(np.arange(count // 6), 6))
 
 
 @pytest.mark.parametrize("factor", [0.4, 1.0, 250.0])
-def test_it_recovers_a_known_scale(factor: float):
+def test_a_known_scale_is_recovered(factor: float):
     energy = EmbeddedEnergy(MaxSum())
-    energy.scale.fill_(7.0)  # whatever it was before
+    energy.scale.fill_(7.0)  # must not matter
     given = experience(factor)
     estimate = calibrate(energy, given)
     assert estimate.value == pytest.approx(factor, rel=1e-5) and estimate.n == 60
@@ -33,7 +33,7 @@ def test_it_recovers_a_known_scale(factor: float):
     np.testing.assert_allclose(learned, given.cost, rtol=1e-4)
 
 
-def test_free_steps_and_steps_that_stay_change_nothing():
+def test_steps_of_cost_zero_and_steps_that_stay_have_no_effect():
     given = experience(2.0, zeros=20)
     stay = Experience(given.x, given.x, np.full(60, 5.0), given.episode)
     both = Experience(
@@ -51,8 +51,8 @@ def test_a_floor_is_not_counted_twice():
     assert calibrate(energy, given).value == pytest.approx(1.5, rel=1e-5)
 
 
-def test_the_interval_holds_the_truth_as_often_as_it_says():
-    """Steps of one episode err together, so rows taken for independent would promise too much."""
+def test_the_interval_has_its_nominal_coverage():
+    """Errors within an episode are dependent, so intervals over rows would be too narrow."""
     rng, held = np.random.default_rng(0), 0
     for trial in range(60):
         error = np.repeat(np.exp(0.3 * rng.normal(size=25)) / np.exp(0.045), 20)
@@ -61,17 +61,17 @@ def test_the_interval_holds_the_truth_as_often_as_it_says():
     assert 50 <= held <= 60
 
 
-def test_one_long_episode_has_an_interval_too():
+def test_a_single_episode_has_an_interval():
     rng = np.random.default_rng(0)
     estimate = step_scale(np.ones(400), 1 + 0.1 * rng.normal(size=400), np.zeros(400))
     assert estimate.low < 1 < estimate.high and estimate.high - estimate.low < 0.05
 
 
-def test_what_has_no_length_is_refused():
+def test_steps_without_length_are_rejected():
     given = experience(1.0)
-    with pytest.raises(InputError, match="ended where it began"):
+    with pytest.raises(InputError, match="held_out"):
         calibrate(EmbeddedEnergy(MaxSum()), Experience(given.x, given.x, given.cost, given.episode))
-    with pytest.raises(InputError, match="0 long together"):
+    with pytest.raises(InputError, match="total length 0"):
         step_scale(np.zeros(4), np.ones(4), np.arange(4))
-    with pytest.raises(InputError, match="lower the floor"):
+    with pytest.raises(InputError, match="Lower the floor"):
         calibrate(EmbeddedEnergy(MaxSum(), floor=50.0), given)

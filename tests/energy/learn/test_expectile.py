@@ -1,4 +1,4 @@
-"""The expectile loss against its definition, and its fixed point against discounted truth."""
+"""The expectile loss against its definition, and its fixed point against the discounted truth."""
 
 from __future__ import annotations
 
@@ -12,19 +12,13 @@ from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Steps
-from jepatlas.energy.learn import (
-    EmbeddedEnergy,
-    Expectile,
-    ExpectileConfig,
-    discounted,
-    expectile_loss,
-    undiscount,
-)
+from jepatlas.energy.learn import EmbeddedEnergy, Expectile, ExpectileConfig, discounted, undiscount
+from jepatlas.energy.learn.expectile import expectile_loss
 from jepatlas.training import TrainingConfig, train
 
 
 class Table(nn.Module):
-    """A number for every pair of numbered states: no quasimetric, so nothing but the loss decides what it learns."""
+    """A free parameter for every pair of states, so that only the loss determines the result."""
 
     guaranteed_quasimetric, pseudo = False, True
 
@@ -37,7 +31,7 @@ class Table(nn.Module):
 
 
 def steps(moves: list[tuple[int, int, float]], size: int) -> Steps:
-    """Every move with every goal but the state it leaves."""
+    """Every move with every goal except its own start."""
     rows = torch.tensor([(a, b, cost, g) for a, b, cost in moves for g in range(size) if g != a], dtype=torch.float32)
     return Steps(rows[:, :1], rows[:, 1:2], rows[:, 2], rows[:, 3:])
 
@@ -55,16 +49,16 @@ def learned(moves: list[tuple[int, int, float]], size: int, config: ExpectileCon
 
 
 @pytest.mark.parametrize("target", [None, 0.5])
-def test_on_a_chain_the_fixed_point_is_discounted_truth(target: float | None):
-    """0 → 1 → 2 with costs 1 and 2; at the end one stays. There is no way back."""
+def test_the_fixed_point_on_a_chain_is_the_discounted_truth(target: float | None):
+    """0 → 1 → 2 with costs 1 and 2; state 2 is absorbing."""
     found = learned([(0, 1, 1.0), (1, 2, 2.0), (2, 2, 1.0)], 3, ExpectileConfig(gamma=0.5, tau=0.7, target=target))
     truth = np.array([[0, 1, 3], [np.inf, 0, 2], [np.inf, np.inf, 0]])
     np.testing.assert_allclose(found, (1 - 0.5**truth) / 0.5, atol=1e-3)
     np.testing.assert_allclose(found, discounted(truth, 0.5), atol=1e-3)
 
 
-def test_with_a_high_expectile_the_better_way_counts():
-    """From 0 one gets to 2 in one step or stays; the mean of both is not the shortest way, an upper expectile is."""
+def test_a_high_expectile_learns_the_better_step():
+    """From 0 a step leads to 2 or stays; the mean of both is not the shortest path, an upper expectile is."""
     moves = [(0, 2, 1.0), (0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0)]
     errors = [learned(moves, 3, ExpectileConfig(gamma=0.5, tau=tau))[0, 2] - 1.0 for tau in (0.5, 0.9, 0.99)]
     assert errors[0] > errors[1] > errors[2] > -1e-3
@@ -78,9 +72,9 @@ def test_costs_in_another_unit():
 
 
 @pytest.mark.parametrize("tau", [0.5, 0.8])
-def test_the_loss_is_its_formula(tau: float):
+def test_the_loss_matches_its_formula(tau: float):
     batch = random_steps()
-    goal = torch.where(torch.arange(16)[:, None] < 4, batch.x, batch.goal)  # some are there already
+    goal = torch.where(torch.arange(16)[:, None] < 4, batch.x, batch.goal)  # some states are at their goal
     batch = Steps(batch.x, batch.x_next, torch.ones(16), goal)
     energy = EmbeddedEnergy(MaxSum(2), nn.Linear(4, 6))
     total = Expectile(energy, ExpectileConfig(gamma=0.9, tau=tau))(batch, 0).total.item()
@@ -92,7 +86,7 @@ def test_the_loss_is_its_formula(tau: float):
     assert total == pytest.approx(expected, rel=1e-5)
 
 
-def test_no_gradient_through_what_lies_ahead():
+def test_the_next_value_has_no_gradient():
     batch, energy = random_steps(), EmbeddedEnergy(MaxSum(2), nn.Linear(4, 6))
     objective = Expectile(energy, ExpectileConfig(gamma=0.9))
     fixed = -energy(batch.x_next, batch.goal).detach()
@@ -119,7 +113,7 @@ def test_the_target_is_a_moving_average_and_is_saved(tmp_path: Path):
     assert not torch.equal(first, layer.weight)
 
 
-def test_discounting_and_back():
+def test_undiscount_inverts_discounted():
     truth = np.array([0.0, 0.5, 1.0, 7.0, np.inf])
     np.testing.assert_allclose(undiscount(discounted(truth, 0.9), 0.9), truth)
     torch.testing.assert_close(undiscount(discounted(torch.tensor(truth), 0.9), 0.9), torch.tensor(truth))
@@ -127,13 +121,13 @@ def test_discounting_and_back():
     np.testing.assert_allclose(discounted(np.arange(1.0, 8.0), 0.9), steps)
 
 
-def test_undoing_the_discount_can_break_the_triangle():
-    """1.9 ≤ 1 + 1 holds of the values, but 4.3 ≤ 1 + 1 does not of what they are values of."""
+def test_undiscounting_can_violate_the_triangle_inequality():
+    """1.9 ≤ 1 + 1 holds for the values, but 4.3 ≤ 1 + 1 does not hold for the costs."""
     direct, leg = undiscount(np.array([1.9, 1.0]), 0.5)
     assert direct > 2 * leg
 
 
 @pytest.mark.parametrize("options", [{"gamma": 1.0}, {"gamma": 0.0}, {"tau": 0.0}, {"tau": 1.0}, {"target": 1.0}])
-def test_settings_out_of_range_are_refused(options: dict):
+def test_invalid_settings_are_rejected(options: dict):
     with pytest.raises(InputError, match=next(iter(options))):
         ExpectileConfig(**options)

@@ -1,4 +1,4 @@
-"""IE-JEPA: which loss reaches which weights; and why a prediction error is no energy."""
+"""IE-JEPA: which loss reaches which weights; and the prediction error as an energy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_joint_is_the_weighted_sum_for_all_weights():
         torch.testing.assert_close(ours, by_hand)
 
 
-def test_separate_has_the_same_value_but_the_encoder_learns_from_the_jepa_alone():
+def test_separate_has_the_same_value_but_no_energy_gradient_in_the_encoder():
     joint, model, batch = made("joint"), made("separate"), random_steps()
     found = model(batch, 3).total
     torch.testing.assert_close(found, joint(batch, 3).total)
@@ -55,7 +55,7 @@ def test_separate_has_the_same_value_but_the_encoder_learns_from_the_jepa_alone(
     assert not torch.allclose(gradients(joint(batch, 3).total, joint.jepa)[0], alone[0])
 
 
-def test_terms_are_named_apart():
+def test_terms_have_prefixes():
     loss = made("joint")(random_steps(), 0)
     assert {"jepa/loss", "jepa/sigreg", "energy/loss", "energy/push", "energy/multiplier"} <= set(loss.terms)
     assert loss.total.item() == pytest.approx((loss.terms["jepa/loss"] + 0.5 * loss.terms["energy/loss"]).item())
@@ -67,7 +67,7 @@ def test_the_energy_of_observations_is_that_of_their_latents():
     torch.testing.assert_close(model.energy(batch.x, batch.goal), model.objective.energy(u, v))
 
 
-def test_a_frozen_jepa_is_left_as_it_is(tmp_path: Path):
+def test_a_frozen_jepa_does_not_change(tmp_path: Path):
     states, _, moves = grid()
     torch.manual_seed(0)
     jepa = LeJEPA(nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))).requires_grad_(False)
@@ -81,7 +81,7 @@ def test_a_frozen_jepa_is_left_as_it_is(tmp_path: Path):
     assert not any(name.startswith("jepa") for name in model(random_steps(dim=2), 0).terms)
 
 
-def test_the_statistics_of_a_jepa_that_learns_decide_the_smallest_batch():
+def test_the_smallest_batch_depends_on_whether_the_jepa_is_frozen():
     jepa = ExactWhitening(nn.Linear(4, 9), 9)
     objective = QRL(EmbeddedEnergy(MaxSum()))
     assert IEJEPA(jepa, objective).smallest_batch(9) == jepa.smallest_batch(9) > 1
@@ -89,13 +89,13 @@ def test_the_statistics_of_a_jepa_that_learns_decide_the_smallest_batch():
 
 
 @pytest.mark.parametrize(("options", "message"), [({"mode": "both"}, "both"), ({"weight": 0.0}, "weight")])
-def test_settings_that_mean_nothing_are_refused(options: dict, message: str):
+def test_invalid_settings_are_rejected(options: dict, message: str):
     with pytest.raises(InputError, match=message):
         IEJEPAConfig(**options)
 
 
-def test_a_prediction_error_is_no_quasimetric():
-    """Even a perfect model of x → x + 1: staying costs 1, and the way by the middle is far cheaper than the direct."""
+def test_a_prediction_error_is_not_a_quasimetric():
+    """Even for a perfect model of x → x + 1: E(x, x) = 1, and a detour over the midpoint is cheaper."""
     successor = nn.Linear(1, 1)
     nn.init.ones_(successor.weight)
     nn.init.ones_(successor.bias)

@@ -1,4 +1,4 @@
-"""Energies learned from observed steps: quasimetric learning, expectile values, their calibration and reachability."""
+"""Energies learned from observed steps: objectives, calibration and reachability decisions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,13 @@ from jepatlas.core.lazy import lazy_exports
 if TYPE_CHECKING:
     from jepatlas.energy.energy_configs import ExpectileConfig, IEJEPAConfig, QRLConfig
     from jepatlas.energy.learn.calibration import calibrate, step_scale
-    from jepatlas.energy.learn.embedded import EmbeddedEnergy
-    from jepatlas.energy.learn.expectile import Expectile, discounted, expectile_loss, undiscount
-    from jepatlas.energy.learn.ie_jepa import IEJEPA
-    from jepatlas.energy.learn.multiplier import Multiplier
-    from jepatlas.energy.learn.prediction_error import PredictionError
-    from jepatlas.energy.learn.qrl import QRL, excess, shortfall
+    from jepatlas.energy.learn.embedded import EmbeddedEnergy, PortedEnergy
+    from jepatlas.energy.learn.expectile import Expectile, discounted, undiscount
+    from jepatlas.energy.learn.ie_jepa import IEJEPA, PredictionError
+    from jepatlas.energy.learn.qrl import QRL
     from jepatlas.energy.learn.reachability import (
-        ReachabilityErrors,
         later_pairs,
         reachability_errors,
-        reachable_closure,
         unreachable_share,
         unreachable_threshold,
         with_unreachable,
@@ -34,18 +30,13 @@ __all__ = [
     "Expectile",
     "ExpectileConfig",
     "IEJEPAConfig",
-    "Multiplier",
+    "PortedEnergy",
     "PredictionError",
     "QRLConfig",
-    "ReachabilityErrors",
     "calibrate",
     "discounted",
-    "excess",
-    "expectile_loss",
     "later_pairs",
     "reachability_errors",
-    "reachable_closure",
-    "shortfall",
     "step_scale",
     "undiscount",
     "unreachable_share",

@@ -1,15 +1,15 @@
-"""Value-guided learning: a value of every goal, by an expectile over the steps that were seen.
+"""Expectile value learning: a goal-conditioned value from observed steps.
 
     L²_τ(u) = |τ − 1[u < 0]| · u²
     u = −r·1[s ≠ g] + γ^c · sg V(s', g) − V(s, g),     V = −E,     r = (1 − γ^c)/(1 − γ)
 
-for a step s → s' of cost c. With costs of one this is the usual −1[s ≠ g] + γ V(s', g) − V(s, g). With τ above ½ better
-steps count for more: the fixed point comes near that of the best step, which is not E = d, the cost of the cheapest
-path, but the discounted (1 − γ^d)/(1 − γ), for any costs, since (1 − γ^{c+d}) = (1 − γ^c) + γ^c (1 − γ^d).
-Pairs without a path go to 1/(1 − γ). So compare what is learned with discounted truth.
+for a step s → s' of cost c. With unit costs this is the usual −1[s ≠ g] + γ V(s', g) − V(s, g). With τ > ½ better steps
+have more weight, and the fixed point approaches that of the best step. This is not the cost d of the cheapest path but
+the discounted (1 − γ^d)/(1 − γ), for any costs, since (1 − γ^{c+d}) = (1 − γ^c) + γ^c (1 − γ^d). Pairs without a path
+converge to 1/(1 − γ). Compare the learned energy with the discounted truth.
 
-With a unit of cost other than one, this is said of E/unit and d/unit. Expectations are plain means over rows, so they
-need no exchange between processes, as in `qrl`.
+With a unit of cost other than 1, this holds for E/unit and d/unit. Expectations are plain means over rows, so data
+parallelism needs no further communication, as in `qrl`.
 """
 
 from __future__ import annotations
@@ -34,24 +34,27 @@ Numbers = TypeVar("Numbers", np.ndarray, Tensor)
 
 
 class Expectile(nn.Module):
-    """Train it with `collapse=0`, as `QRL`. Distance or quasi-distance: as the energy's head is."""
+    """Objective on `Steps`. Train it with `collapse=0`, as `QRL`. The energy's head decides whether it is symmetric."""
 
     def __init__(self, energy: EmbeddedEnergy, config: ExpectileConfig | None = None, unit: float = 1.0) -> None:
         super().__init__()
         if not 0 < unit < math.inf:
-            raise InputError(f"The unit of cost must be positive and finite, but {unit} was given.")
-        self.config, self.unit = config or ExpectileConfig(), unit
+            raise InputError(f"unit must be positive and finite, but {unit} was given.")
+        self.config = config or ExpectileConfig()
+        self.unit = unit
         energy.scale.fill_(unit)
         self.energy = energy
         self.target = None if self.config.target is None else copy.deepcopy(energy).requires_grad_(False)
 
     def forward(self, batch: Steps, step: int) -> Loss:
-        gamma, cost = self.config.gamma, batch.cost / self.unit
+        gamma = self.config.gamma
+        cost = batch.cost / self.unit
         value = -self.energy(batch.x, batch.goal) / self.unit
         with torch.no_grad():
-            ahead = -(self.energy if self.target is None else self.target)(batch.x_next, batch.goal) / self.unit
-        on_the_way = (batch.x != batch.goal).any(-1)
-        error = -discounted(cost, gamma) * on_the_way + gamma**cost * ahead - value
+            target = self.energy if self.target is None else self.target
+            next_value = -target(batch.x_next, batch.goal) / self.unit
+        not_at_goal = (batch.x != batch.goal).any(-1)
+        error = -discounted(cost, gamma) * not_at_goal + gamma**cost * next_value - value
         total = expectile_loss(error, self.config.tau).mean()
         return Loss(total, {"expectile": total.detach(), "value": value.mean().detach()})
 
@@ -68,12 +71,12 @@ class Expectile(nn.Module):
 
 
 def expectile_loss(error: Tensor, tau: float) -> Tensor:
-    """L²_τ: a square with weight τ above zero and 1 − τ below."""
+    """L²_τ: the squared error with weight τ if positive and 1 − τ if negative."""
     return torch.where(error < 0, 1 - tau, tau) * error.square()
 
 
 def discounted(truth: Numbers, gamma: float) -> Numbers:
-    """(1 − γ^d)/(1 − γ): what the expectile loss learns of a path of cost d; 1/(1 − γ) where there is none.
+    """(1 − γ^d)/(1 − γ), the discounted value of a path of cost d; 1/(1 − γ) for d = ∞.
 
     >>> discounted(np.array([0.0, 1.0, 2.0, np.inf]), 0.5)
     array([0. , 1. , 1.5, 2. ])
@@ -82,11 +85,10 @@ def discounted(truth: Numbers, gamma: float) -> Numbers:
 
 
 def undiscount(value: Numbers, gamma: float) -> Numbers:
-    """log(1 − (1 − γ)·v) / log γ: the inverse of `discounted`, +∞ from 1/(1 − γ) on.
+    """log(1 − (1 − γ)·v) / log γ, the inverse of `discounted`; +∞ for v ≥ 1/(1 − γ).
 
-    It is convex, so it can break the triangle inequality that learned values satisfy: v(x, z) ≤ v(x, y) + v(y, z)
-    does not carry over. It also magnifies errors the more the nearer v is to 1/(1 − γ). To judge what was learned,
-    discount the truth instead.
+    It is convex, so it does not preserve the triangle inequality v(x, z) ≤ v(x, y) + v(y, z), and it magnifies errors
+    near 1/(1 − γ). To evaluate learned values, discount the truth instead.
 
     >>> undiscount(np.array([0.0, 1.0, 1.5, 2.0, 3.0]), 0.5)
     array([ 0.,  1.,  2., inf, inf])

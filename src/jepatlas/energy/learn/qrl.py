@@ -1,13 +1,15 @@
-"""Quasimetric learning from steps: push all pairs apart, but no step beyond its cost.
+"""Quasimetric learning from steps: maximise all energies while no step exceeds its cost.
 
     maximise    E[φ(d(s, g))],   φ(d) = −softplus_β(offset − d) = −log(1 + e^{β(offset − d)}) / β
     subject to  E[relu(d(s, s') − cost)²] ≤ ε²
 
-The largest quasimetric that no observed step exceeds is the cost of the cheapest path. φ flattens beyond the offset,
-where pairs without a path would otherwise be pushed to infinity. The bound is kept by a learned multiplier.
+The largest quasimetric that no observed step exceeds is the cost of the cheapest path. φ saturates beyond the offset,
+so that pairs without a path do not diverge. The constraint is enforced by a learned Lagrange multiplier λ:
 
-Offset, β and ε are counted in units of a typical step's cost. Expectations are plain means over rows, in which the
-loss is linear: so the mean of the processes' losses is the loss of the joint batch, without any exchange of ours.
+    max over λ ≥ 0, min over θ:   f(θ) + λ · (g(θ) − ε²),     λ = softplus(rate · p)
+
+Offset, β and ε are in units of a typical step's cost. Expectations are plain means over rows and the loss is linear in
+them, so the mean of the losses of several processes is the loss of the joint batch.
 
 Reference: "Optimal Goal-Reaching Reinforcement Learning via Quasimetric Learning".
 """
@@ -15,6 +17,7 @@ Reference: "Optimal Goal-Reaching Reinforcement Learning via Quasimetric Learnin
 from __future__ import annotations
 
 import math
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -24,24 +27,25 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Steps
 from jepatlas.energy.energy_configs import QRLConfig
 from jepatlas.energy.learn.embedded import EmbeddedEnergy
-from jepatlas.energy.learn.multiplier import Multiplier
 
-__all__ = ["QRL", "excess", "shortfall"]
+__all__ = ["QRL", "Multiplier", "excess", "shortfall"]
 
 
 class QRL(nn.Module):
-    """Train it with `collapse=0`: an embedding wider than the states has flat directions by right."""
+    """Objective on `Steps`. Train it with `collapse=0`: an embedding wider than the states may have flat directions."""
 
     def __init__(self, energy: EmbeddedEnergy, config: QRLConfig | None = None, unit: float = 1.0) -> None:
         super().__init__()
         if not 0 < unit < math.inf:
-            raise InputError(f"The unit of cost must be positive and finite, but {unit} was given.")
-        self.energy, self.config, self.unit = energy, config or QRLConfig(), unit
-        energy.scale.fill_(unit)  # so the head works with numbers about one, whatever costs are counted in
+            raise InputError(f"unit must be positive and finite, but {unit} was given.")
+        self.energy = energy
+        self.config = config or QRLConfig()
+        self.unit = unit
+        energy.scale.fill_(unit)  # keeps the outputs of the head near 1 for any unit of cost
         self.multiplier = Multiplier(self.config.multiplier, self.config.multiplier_rate)
 
     def forward(self, batch: Steps, step: int) -> Loss:
-        near, far = step_and_goal_energies(self.energy, batch)
+        near, far = _step_and_goal_energies(self.energy, batch)
         push = shortfall(far / self.unit, self.config.offset, self.config.beta).mean()
         over = excess(near / self.unit, batch.cost / self.unit).mean()
         weight = self.multiplier()
@@ -52,14 +56,46 @@ class QRL(nn.Module):
         return self.energy.embed(x)
 
     def after_step(self, step: int) -> None:
-        """Nothing: the multiplier is a parameter like any other."""
+        """Does nothing: the multiplier is a parameter."""
 
     def smallest_batch(self, dim: int) -> int:
         return 1
 
 
+class Multiplier(nn.Module):
+    """A Lagrange multiplier that ascends while other parameters descend, with one backward pass and one optimiser.
+
+    Its gradient is negated in the backward pass. Adam normalises gradients, so a factor on the gradient would not
+    change the speed of λ; a factor on the parameter does: with raw = rate · p, a step of lr in p is one of rate · lr in
+    raw. p gets the gradient of raw, so that gradient clipping does not depend on the rate.
+
+    `first` is the initial λ and `rate` its learning rate relative to that of the other parameters.
+    """
+
+    def __init__(self, first: float, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        raw = math.log(math.expm1(first))  # softplus(raw) = first
+        self.parameter = nn.Parameter(torch.tensor([raw / rate]))  # a vector, since sharding does not support scalars
+
+    def forward(self) -> Tensor:
+        return F.softplus(cast(Tensor, _Ascent.apply(self.parameter, self.rate))).squeeze(0)
+
+
+class _Ascent(torch.autograd.Function):
+    """rate · p in the forward pass; the negated gradient, without the rate, in the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, parameter: Tensor, rate: float) -> Tensor:
+        return rate * parameter
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        return -grads[0], None
+
+
 def shortfall(d: Tensor, offset: float, beta: float) -> Tensor:
-    """−φ(d) = log(1 + e^{β(offset − d)}) / β: how much is missing to the offset, softly."""
+    """−φ(d) = log(1 + e^{β(offset − d)}) / β: a smooth version of relu(offset − d)."""
     return F.softplus(offset - d, beta)
 
 
@@ -68,13 +104,14 @@ def excess(d: Tensor, cost: Tensor) -> Tensor:
     return (d - cost).relu().square()
 
 
-def step_and_goal_energies(energy: EmbeddedEnergy, batch: Steps) -> tuple[Tensor, Tensor]:
+def _step_and_goal_energies(energy: EmbeddedEnergy, batch: Steps) -> tuple[Tensor, Tensor]:
     """E(x, x') and E(state, goal), with one pass of the embedding.
 
-    States are x and x' in turn: where an episode ends for good, as in a hole, no step begins, and pairs from there
+    States alternate between x and x'. No step starts from a terminal state, so with x alone pairs that start there
     would never be pushed apart.
     """
     u, u_next, u_goal = energy.embed(torch.cat([batch.x, batch.x_next, batch.goal])).chunk(3)
-    arrived = (torch.arange(len(u), device=u.device) % 2 == 1)[:, None]
-    state, x = torch.where(arrived, u_next, u), torch.where(arrived, batch.x_next, batch.x)
+    use_next = (torch.arange(len(u), device=u.device) % 2 == 1)[:, None]
+    state = torch.where(use_next, u_next, u)
+    x = torch.where(use_next, batch.x_next, batch.x)
     return energy.between(u, u_next, batch.x, batch.x_next), energy.between(state, u_goal, x, batch.goal)
