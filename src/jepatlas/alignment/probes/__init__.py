@@ -1,9 +1,8 @@
-"""Linear probes, and their way from one model to another with no training."""
+"""Linear probes, and their migration between models without training."""
 
-from jepatlas.alignment.probes.distillation import distil
-from jepatlas.alignment.probes.migration import Support, migrate, migrate_back, support
-from jepatlas.alignment.probes.probe import LinearProbe
-from jepatlas.alignment.probes.report import MigrationReport, migration_report
+from jepatlas.alignment.probes.linear_probe import LinearProbe
+from jepatlas.alignment.probes.probe_migration import Support, distil, migrate, migrate_back, support
+from jepatlas.alignment.probes.probe_report import MigrationReport, migration_report
 
 __all__ = [
     "LinearProbe",

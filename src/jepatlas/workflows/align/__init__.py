@@ -1,17 +1,38 @@
-"""Two models' latents, from files to a record: what is aligned, beyond chance and beyond the raw input."""
+"""Align the latents of two or more models, migrate probes between them, and build atlases, from files to records."""
 
-from jepatlas.workflows.align.alignment import Alignment, MapKind, align, fit_map
-from jepatlas.workflows.align.atlases import add_verdicts, build_verdicts, read_charts
-from jepatlas.workflows.align.charts import certificate_summary, certificates_said, chart_latents, read_certificate
-from jepatlas.workflows.align.evidence import BRIEF, Study, gather
-from jepatlas.workflows.align.latents import read_latents
-from jepatlas.workflows.align.matched import match
-from jepatlas.workflows.align.migration import Migration, Through, migrate_between
-from jepatlas.workflows.align.stress import stress
-from jepatlas.workflows.align.translations import translation_said, translations
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.workflows.align.align_models import PCA, RANDOM, UNTRAINED, Alignment, align, control_names
+    from jepatlas.workflows.align.align_options import HALF, MapKind, Through
+    from jepatlas.workflows.align.align_stress import stress
+    from jepatlas.workflows.align.align_study import BRIEF, MAIN, Study, fit_map, gather, study_split
+    from jepatlas.workflows.align.atlas_inputs import (
+        certificate_summary,
+        not_identified_note,
+        read_certificate,
+        read_charts,
+    )
+    from jepatlas.workflows.align.atlas_verdicts import (
+        add_verdicts,
+        build_verdicts,
+        translation_note,
+        translations_summary,
+    )
+    from jepatlas.workflows.align.latent_files import match, read_latents, read_pair
+    from jepatlas.workflows.align.migrate_probe import Migration, migrate_between
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "BRIEF",
+    "HALF",
+    "MAIN",
+    "PCA",
+    "RANDOM",
+    "UNTRAINED",
     "Alignment",
     "MapKind",
     "Migration",
@@ -21,16 +42,18 @@ __all__ = [
     "align",
     "build_verdicts",
     "certificate_summary",
-    "certificates_said",
-    "chart_latents",
+    "control_names",
     "fit_map",
     "gather",
     "match",
     "migrate_between",
+    "not_identified_note",
     "read_certificate",
     "read_charts",
     "read_latents",
+    "read_pair",
     "stress",
-    "translation_said",
-    "translations",
+    "study_split",
+    "translation_note",
+    "translations_summary",
 ]

@@ -1,9 +1,9 @@
-"""Linear probes: a classifier that reads a latent through one matrix.
+"""Linear probes: multi-class linear classifiers on standardised latents.
 
-    logits(x) = V((x − mean) / scale) + bias        the class with the largest logit is the answer
+    logits(x) = V((x − mean) / scale) + bias        the class with the largest logit is predicted
 
-Mean and scale are those of the standardiser that the probe was trained behind. A probe of two classes has two logits,
-∓½ of scikit-learn's one score: their difference is that score, so decisions and probabilities are the same.
+A probe with two classes has two logits, ∓½ of scikit-learn's single score. Their difference is that score, so
+decisions and probabilities are the same.
 """
 
 from __future__ import annotations
@@ -51,55 +51,55 @@ class LinearProbe:
         c, d = len(self.classes), len(self.x_mean)
         shapes = {name: np.shape(getattr(self, name)) for name in ("classes", *PARTS)}
         if shapes != {"classes": (c,), "weight": (c, d), "bias": (c,), "x_mean": (d,), "x_scale": (d,)}:
-            raise InputError(f"The parts of a probe do not fit together: {shapes}.")
+            raise InputError(f"The arrays of a probe have shapes that do not match: {shapes}.")
         if c < 2:
-            raise InputError(f"A probe tells at least 2 classes apart, but there is only {c}.")
+            raise InputError(f"A probe needs at least 2 classes, but there is {c}.")
         for name in PARTS:
             check_finite(f"{name} of the probe", getattr(self, name))
         if not np.all(self.x_scale):
-            raise InputError("The probe's standardiser divides by zero: give a constant dimension the scale 1.")
+            raise InputError("'x_scale' must not contain zeros: use 1 for constant dimensions.")
 
     @classmethod
     def fit(cls, x: np.ndarray, labels: np.ndarray) -> LinearProbe:
         """Multinomial logistic regression on standardised latents, by scikit-learn with its usual L2 penalty."""
         x, labels = check_matrix("x", x).astype(np.float64), np.asarray(labels)
         if labels.shape != (len(x),):
-            raise InputError(f"A probe needs one label for each of {len(x)} rows, but the labels are {labels.shape}.")
+            raise InputError(f"'labels' must have one entry for each of {len(x)} rows, but has shape {labels.shape}.")
         check_classes(labels, "the rows to train a probe on")
         return cls.from_sklearn(make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(x, labels))
 
     @classmethod
     def from_sklearn(cls, estimator: Any) -> LinearProbe:
-        """From a fitted linear classifier, alone or behind a StandardScaler in a Pipeline; all else is refused."""
+        """From a fitted linear classifier, alone or after a StandardScaler in a Pipeline."""
         scaler, head = _parts(estimator)
         coef = head.coef_.toarray() if scipy.sparse.issparse(head.coef_) else head.coef_
-        coef = np.atleast_2d(np.asarray(coef, np.float64))  # RidgeClassifier gives two classes one row without its axis
+        coef = np.atleast_2d(np.asarray(coef, np.float64))  # RidgeClassifier with two classes has a vector
         bias = np.broadcast_to(np.asarray(head.intercept_, np.float64), len(coef))
         if head.predict(np.zeros((1, coef.shape[1]))).ndim != 1:
-            raise InputError(f"{type(head).__name__} was fitted on several labels per row; a probe gives one answer.")
+            raise InputError(f"{type(head).__name__} was fitted with several labels per row; a probe predicts one.")
         if len(coef) == 1:
             coef, bias = np.concatenate([-coef, coef]) / 2, np.concatenate([-bias, bias]) / 2
         return cls(np.asarray(head.classes_), coef, bias, *_standardiser(scaler, coef.shape[1]))
 
     def logits(self, x: np.ndarray) -> np.ndarray:
-        """(b, c) of latents (b, d)."""
+        """Logits (b, c) of latents (b, d)."""
         if x.ndim != 2 or x.shape[1] != len(self.x_mean):
-            raise InputError(f"The probe reads latents of {len(self.x_mean)} dimensions, but they are {x.shape}.")
+            raise InputError(f"'x' must have shape (b, {len(self.x_mean)}), but has shape {x.shape}.")
         return (x - self.x_mean) / self.x_scale @ self.weight.T + self.bias
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         return self.classes[self.logits(x).argmax(1)]
 
     def to_bytes(self) -> bytes:
-        """As safetensors, with the classes in its header: they may be texts."""
+        """Safetensors with the classes in the header, because they may be texts."""
         tensors = {name: np.ascontiguousarray(getattr(self, name)) for name in PARTS}
         about = {"classes": self.classes.tolist(), "dtype": self.classes.dtype.str}
-        # under one key: several would come in another order each time, and the same probe would have other hashes
+        # one key only: several keys have no fixed order, so equal probes would have different hashes
         return safetensors.numpy.save(tensors, metadata={FORMAT: json.dumps(about)})
 
     @classmethod
     def from_bytes(cls, data: bytes, where: str = "This") -> LinearProbe:
-        """What `to_bytes` gave; `where` they are from is told where they are something else."""
+        """Inverse of `to_bytes`; error messages start with `where`."""
         try:
             tensors = safetensors.numpy.load(data)
             about = json.loads(_metadata(data)[FORMAT])
@@ -125,21 +125,22 @@ class LinearProbe:
 
 
 def _metadata(data: bytes) -> dict[str, str]:
-    """Of safetensors that are in order: the length of the header in 8 bytes, then the header as JSON."""
+    """Metadata of valid safetensors: the length of the header in 8 bytes, then the header as JSON."""
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     return header.get("__metadata__", {})
 
 
 def check_classes(labels: np.ndarray, where: str) -> None:
-    """Refuse labels that are missing, or all the same."""
+    """Raise InputError for missing or fractional labels, or if there is only one class."""
     if labels.dtype.kind not in "iufbU":
         raise InputError(f"Labels must be numbers or texts, but they are {labels.dtype}.")
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise InputError(f"{int(np.isnan(labels).sum())} labels of {where} are NaN. Leave those rows out.")
     if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
-        raise InputError("Labels are classes, but these are fractions. A quantity is read by a map, not by a probe.")
-    if len(classes := np.unique(labels)) < 2:
-        raise InputError(f"Only one class ({classes[0]}) is among {where}: there is nothing to tell apart.")
+        raise InputError("Labels must be classes, but these are fractions. Fit a map instead of a probe to quantities.")
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise InputError(f"A probe needs at least 2 classes, but {where} have only one class ({classes[0]}).")
 
 
 def _parts(estimator: Any) -> tuple[StandardScaler | None, Any]:
@@ -147,20 +148,20 @@ def _parts(estimator: Any) -> tuple[StandardScaler | None, Any]:
     *before, head = [step for step in steps if step is not None and step != "passthrough"] or [None]
     if not isinstance(head, LINEAR):
         known = ", ".join(kind.__name__ for kind in LINEAR)
-        raise InputError(f"A map carries linear classifiers only ({known}), but {type(head).__name__} was given.")
+        raise InputError(f"'estimator' must be a linear classifier ({known}), but {type(head).__name__} was given.")
     if len(before) > 1 or not all(isinstance(step, StandardScaler) for step in before):
         names = ", ".join(type(step).__name__ for step in before)
-        raise InputError(f"Before a probe there may be one StandardScaler and nothing else, but there are: {names}.")
+        raise InputError(f"Only one StandardScaler may precede the classifier, but the pipeline has: {names}.")
     try:
         for step in (*before, head):
             check_is_fitted(step)
     except NotFittedError as error:
-        raise InputError(f"The probe has not been fitted: {error}") from error
+        raise InputError(f"The estimator has not been fitted: {error}") from error
     return (before[0] if before else None), head
 
 
 def _standardiser(scaler: StandardScaler | None, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and scale that are subtracted and divided by: a scaler keeps a mean even where it does not use it."""
+    """Mean and scale that the scaler applies; it stores a mean even if it does not use it."""
     mean = scaler.mean_ if scaler is not None and scaler.with_mean else np.zeros(width)
     scale = scaler.scale_ if scaler is not None and scaler.with_std else np.ones(width)
     return np.asarray(mean, np.float64), np.asarray(scale, np.float64)

@@ -1,21 +1,57 @@
-"""The study of one alignment: which rows are fitted and scored, and how often pairs are permuted."""
+"""Kinds of maps and the study of one alignment: rows to fit and to score, permutations, half samples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from jepatlas.alignment import METRICS, Evidence, HeldOut, measure
+from jepatlas.alignment import (
+    METRICS,
+    Evidence,
+    FittedMap,
+    HeldOut,
+    LeastSquaresMap,
+    PairedLatents,
+    ProcrustesMap,
+    RidgeMap,
+    RobustMap,
+    StreamedMap,
+    measure,
+    split_rows,
+    time_blocks,
+)
 from jepatlas.alignment.splits import group_labels
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, subsample
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.seeding import numpy_generator
+from jepatlas.workflows.align.align_options import HALF, MapKind
 
-__all__ = ["BRIEF", "MAIN", "Evidence", "Fit", "HasMap", "Study", "gather"]
+__all__ = [
+    "BRIEF",
+    "MAIN",
+    "Fit",
+    "HasMap",
+    "Study",
+    "fit_map",
+    "gather",
+    "marked_split",
+    "study_split",
+]
+
+MAPS: dict[MapKind, Callable[[], StreamedMap | RobustMap]] = {
+    "ridge": partial(RidgeMap, standardise=True),
+    "least-squares": LeastSquaresMap,
+    "procrustes": ProcrustesMap,
+    "similarity": partial(ProcrustesMap, scaled=True),
+    "robust": partial(RobustMap, RidgeMap(standardise=True)),
+}
+STRETCHES = 4
+"""A single group is cut into so many stretches of neighbouring rows, one of which chooses the penalty."""
 
 
 class HasMap(Protocol):
@@ -99,6 +135,62 @@ class Study:
     def scored(self) -> np.ndarray:
         """The held-out rows, or an even subsample of them."""
         return subsample(np.sort(self.split.score), self.rows)
+
+
+def fit_map(kind: MapKind, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None = None) -> FittedMap:
+    """Fit a map a → b. A penalty is chosen on held-out `groups` of rows.
+
+    If all rows are of one group, stretches of neighbouring rows take the place of groups.
+    """
+    estimator = MAPS[kind]()
+    if groups is not None and len(np.unique(groups)) == 1:
+        groups = np.arange(len(a)) * STRETCHES // len(a)
+    if isinstance(estimator, RidgeMap | RobustMap):
+        return estimator.fit(a, b, groups)
+    return estimator.fit(a, b)
+
+
+def study_split(
+    pairs: PairedLatents, rng: np.random.Generator, *, share: float | None = None, blocks: int | None = None
+) -> tuple[Split, np.ndarray | None]:
+    """Rows to fit and to score, and the groups that they keep together.
+
+    The split is the one that the files mark, unless a share or time blocks are given; by default half is held out.
+    """
+    marked = marked_split(pairs, share, blocks)
+    if marked is not None:
+        return marked, pairs.groups
+    share = HALF if share is None else share
+    n = len(pairs)
+    if blocks is None:
+        return split_rows(n, rng, groups=pairs.groups, share=share), pairs.groups
+    if pairs.groups is not None:
+        raise InputError("Rows are split by groups or by time blocks, not by both: leave out --blocks or the groups.")
+    return split_rows(n, rng, blocks=blocks, share=share), time_blocks(n, blocks)
+
+
+def marked_split(pairs: PairedLatents, share: float | None, blocks: int | None) -> Split | None:
+    """The split that the files mark; None without marks, or if a share or time blocks are given.
+
+    A state that either model was trained on is not scored.
+    """
+    held = pairs.held
+    if held is None or share is not None or blocks is not None:
+        return None
+    if held.all() or not held.any():
+        raise InputError(
+            f"{held.sum()} of {len(held)} rows are marked as held out by both files, but some must be held out, to "
+            "score on, and others not, to fit on. Give --share to ignore the marks."
+        )
+    if pairs.groups is not None:
+        both = np.intersect1d(pairs.groups[held], pairs.groups[~held])
+        if len(both):
+            raise InputError(
+                f"{len(both)} groups, such as '{both[0]}', have rows that are marked as held out and rows that are "
+                "not, but rows of one group are nearly copies of each other. Hold out whole groups, or give --share "
+                "to ignore the marks."
+            )
+    return pairs.marked_split
 
 
 def gather(

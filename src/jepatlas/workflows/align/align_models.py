@@ -1,0 +1,271 @@
+"""Align two models: fit a map, judge it on held-out rows, compare it with controls, and write a record.
+
+The control for what training adds is each model's own network before training. If a file does not hold its latents, a
+random network on the raw input is used instead. It is a weaker control: untrained vision transformers on drawn toys
+align with R² 0.87, random networks on small copies of the images with 0.39.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sklearn.base import clone
+
+from jepatlas.alignment import METRICS, Evidence, FittedMap, PairedLatents, RobustMap, pca_control, untrained_control
+from jepatlas.core.figures import Table
+from jepatlas.core.linear import r2
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Estimate, Record, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
+from jepatlas.workflows.align.align_figures import layers_figure, pairs_figure, projections, spectrum_figure
+from jepatlas.workflows.align.align_options import MapKind
+from jepatlas.workflows.align.align_study import BRIEF, MAIN, Fit, Study, fit_map, gather
+
+__all__ = ["PCA", "RANDOM", "UNTRAINED", "Alignment", "Controls", "align", "control_names"]
+
+Controls = Mapping[str, Mapping[str, Evidence]]
+"""Evidence by control and metric."""
+
+PCA = "PCA of the raw input"
+UNTRAINED = "the same networks, untrained"
+RANDOM = "a random network on the raw input"
+CONTROL_VERDICTS = {PCA: "r2_beyond_pca", UNTRAINED: "r2_beyond_untrained", RANDOM: "r2_beyond_untrained"}
+IF_NOT_BETTER = {
+    PCA: "what the models agree on may come from the input alone.",
+    UNTRAINED: "what the models agree on may come from the input and the architecture, not from training.",
+    RANDOM: "what the models agree on may come from the input alone.",
+}
+IF_ONLY_RANDOM = (
+    " This does not show that training helps: the untrained networks may align as well. Store their latents as "
+    "'untrained' in both files (jepatlas encode does)."
+)
+MISMATCHED = 0.05
+"""Share of distrusted pairs above which they are more than the tail of the noise."""
+MOST_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The fitted map, its evidence, that of the controls, and the record."""
+
+    map: LinearMap
+    evidence: Mapping[str, Evidence]
+    controls: Controls
+    record: Record
+
+
+def align(
+    pairs: PairedLatents,
+    kind: MapKind,
+    study: Study,
+    *,
+    umap: bool = False,
+    metrics: Sequence[str] = tuple(METRICS),
+) -> Alignment:
+    """Fit the map from a to b and compare it with permuted pairs and with controls.
+
+    Controls need raw inputs or untrained latents of both models. Metrics with a verdict are measured in any case.
+    """
+    a, b, rows = pairs.a.h, pairs.b.h, study.split.fit
+    fitted = fit_map(kind, a[rows], b[rows], None if study.groups is None else study.groups[rows])
+    names = [name for name in METRICS if name in metrics or name in MAIN]
+    evidence = gather(a, b, partial(fit_map, kind), study, names)
+    controls = _gather_controls(pairs, partial(fit_map, kind), study)
+    held_out = pairs.rows(study.scored)
+    scatters, arrays = projections(held_out, fitted.map_.apply(held_out.a.h), umap=umap, seed=study.seed)
+    images, image_arrays = pairs_figure(held_out)
+    layers = layers_figure(held_out)
+    distrusted = _distrusted(fitted, pairs, rows)
+    verdicts = [
+        *(evidence[name].verdict for name in MAIN),
+        *_control_verdicts(evidence["r2"], controls),
+        *fitted.conditioning_.verdicts(len(rows)),
+    ]
+    summary = [_summary(pairs, evidence["r2"], controls)]
+    if distrusted is not None:
+        arrays["distrusted"] = distrusted
+        verdicts += [_distrusted_verdict(distrusted, len(rows)), *_trusted_r2(fitted, pairs, study, evidence["r2"])]
+        summary.append(_distrusted_note(distrusted, len(rows)))
+    record = Record(
+        title=f"{pairs.a.name} → {pairs.b.name}",
+        summary=" ".join([*summary, *pairs.left_out_note]),
+        provenance=provenance(study.seed)
+        | {"map": kind, "pairs fitted": len(rows), "pairs held out": len(held_out)}
+        | pairs.provenance,
+        verdicts=tuple(verdicts),
+        figures=(*images, *scatters, spectrum_figure(fitted.map_), *([layers] if layers else [])),
+        tables=(_metrics_table(evidence), _controls_table({"the models": evidence} | controls)),
+        arrays=arrays | image_arrays,
+    )
+    return Alignment(fitted.map_, evidence, controls, record)
+
+
+def _summary(pairs: PairedLatents, r2: Evidence, controls: Controls) -> str:
+    a, b = pairs.a.name, pairs.b.name
+    if np.isnan(r2.estimate.value):
+        return f"Nothing is aligned: {b} does not vary in the held-out rows, so there is nothing to predict."
+    if r2.passed is None:
+        why = r2.too_few or "its interval is not defined for so few rows"
+        return f"Undecided whether a linear map predicts {b} from {a} (held-out R² {r2.cell}): {why}."
+    if not r2.passed:
+        return f"Nothing is aligned: a linear map predicts {b} from {a} no better than chance (held-out R² {r2.cell})."
+    if r2.estimate.low <= 0:
+        return (
+            f"The rows belong together, but this map predicts {b} from {a} no better than the mean of {b} does: "
+            f"held-out R² {r2.cell}. Another kind of map may (--map)."
+        )
+    sentences = [f"A linear map predicts {b} from {a} with held-out R² {r2.cell}."]
+    if controls:
+        sentences += [_control_sentence(name, r2, control["r2"]) for name, control in controls.items()]
+    else:
+        sentences.append("What the raw input alone would give is not known: add it with --raw-a and --raw-b.")
+    sentences.append("Agreement between models does not show that they are right.")
+    return " ".join(sentences)
+
+
+def _metrics_table(evidence: Mapping[str, Evidence]) -> Table:
+    null_name = next(iter(evidence.values())).null_name
+    columns = ["held out (↑ higher is better, ↓ lower)", "value", "95% interval", null_name, "p", "effect"]
+    return Table("Metrics", columns, [one.line for one in evidence.values()])
+
+
+def _controls_table(rows: Controls) -> Table:
+    columns = ["coordinates", *(f"{name} ({METRICS[name].direction} is better)" for name in BRIEF)]
+    cells = [[name, *(evidence[metric].cell for metric in BRIEF)] for name, evidence in rows.items()]
+    return Table("Comparison with controls", columns, cells)
+
+
+# --- controls ---
+
+
+def control_names(pairs: PairedLatents) -> list[str]:
+    """The controls that can be computed from what both files hold."""
+    names = [PCA] if pairs.has_raw else []
+    if pairs.has_untrained:
+        names.append(UNTRAINED)
+    elif pairs.has_raw:
+        names.append(RANDOM)
+    return names
+
+
+def _gather_controls(pairs: PairedLatents, fit: Fit, study: Study) -> dict[str, dict[str, Evidence]]:
+    found: dict[str, dict[str, Evidence]] = {}
+    for name in control_names(pairs):
+        a, b = _control_latents(name, pairs, study)
+        found[name] = gather(a, b, fit, study, BRIEF)
+    return found
+
+
+def _control_latents(name: str, pairs: PairedLatents, study: Study) -> list[np.ndarray]:
+    """Control latents (b, k) of both sides."""
+    found: list[np.ndarray] = []
+    for stream, side in (("untrained a", pairs.a), ("untrained b", pairs.b)):
+        if name == UNTRAINED:
+            assert side.untrained is not None  # see `control_names`
+            found.append(side.untrained)
+            continue
+        assert side.raw is not None
+        if name == PCA:
+            found.append(pca_control(side.raw, side.h.shape[1], study.split.fit))
+        else:
+            found.append(untrained_control(side.raw, side.h.shape[1], numpy_generator(study.seed, stream)))
+    return found
+
+
+def _control_verdicts(r2: Evidence, controls: Controls) -> list[Verdict]:
+    """Whether R² is above the upper confidence limit of each control's."""
+    verdicts: list[Verdict] = []
+    for name, evidence in controls.items():
+        control = evidence["r2"].estimate
+        good = f"The models align better than {name} (R² {control.value:.3f})."
+        if name == RANDOM:
+            good += IF_ONLY_RANDOM
+        worse = control.low > r2.estimate.high
+        start = "The models align worse" if worse else "The models do not align significantly better"
+        interval = f"{control.value:z.3f} [{control.low:z.3f}, {control.high:z.3f}]"
+        verdicts.append(
+            Verdict.judge(
+                CONTROL_VERDICTS[name],
+                r2.estimate,
+                direction="higher",
+                null=r2.null.mean,
+                threshold=control.high,
+                good=good,
+                bad=f"{start} than {name} (R² {interval}): {IF_NOT_BETTER[name]}",
+            )
+        )
+    return verdicts
+
+
+def _control_sentence(name: str, r2: Evidence, control: Evidence) -> str:
+    """Lower or higher if the intervals do not overlap."""
+    if r2.estimate.low > control.estimate.high:
+        relation = "lower"
+    elif control.estimate.low > r2.estimate.high:
+        relation = "higher"
+    else:
+        relation = "not significantly different"
+    return f"The R² of {name} is {relation}: {control.cell}."
+
+
+# --- robust maps ---
+
+
+def _distrusted(fitted: FittedMap, pairs: PairedLatents, rows: np.ndarray) -> np.ndarray | None:
+    """Ids (or rows of a) of the pairs that a robust fit distrusts; None for other fits."""
+    if not isinstance(fitted, RobustMap):
+        return None
+    which = rows[fitted.distrusted_]
+    return which if pairs.a.ids is None else pairs.a.ids[which]
+
+
+def _distrusted_note(distrusted: np.ndarray, pairs: int) -> str:
+    note = "All held-out pairs are scored, including mismatched ones."
+    share = len(distrusted) / pairs
+    return f"{share:.0%} of the fitted pairs are distrusted. {note}" if share > MISMATCHED else note
+
+
+def _distrusted_verdict(distrusted: np.ndarray, pairs: int) -> Verdict:
+    share = len(distrusted) / pairs
+    named = ", ".join(map(str, distrusted[:MOST_NAMED])) + (", …" if len(distrusted) > MOST_NAMED else "")
+    return Verdict.judge(
+        "distrusted",
+        Estimate(share, share, share, pairs),
+        direction="lower",
+        threshold=MISMATCHED,
+        good="Share of pairs that do not fit the others and have little weight. So few can be chance.",
+        bad=f"Share of pairs that do not fit the others and have little weight. Check {named} (all are in the array "
+        "'distrusted' of the record).",
+    )
+
+
+def _trusted_r2(fitted: FittedMap, pairs: PairedLatents, study: Study, given: Evidence) -> list[Verdict]:
+    """R² on the held-out pairs that are trusted by a second robust fit, which is independent of the scored map.
+
+    If no map predicts anything, all pairs are trusted; therefore the null is that of all pairs.
+    """
+    held = np.sort(study.split.score)
+    a, b = pairs.a.h[held], pairs.b.h[held]
+    groups = None if study.groups is None else study.groups[held]
+    second = clone(fitted)
+    assert isinstance(second, RobustMap)
+    kept = np.setdiff1d(np.arange(len(held)), second.fit(a, b, groups).distrusted_)
+    if groups is not None and len(np.unique(groups[kept])) < 2:
+        return []
+    truth, predicted = b[kept], fitted.map_.apply(a[kept])
+    estimate = bootstrap(
+        lambda weights: {"r2": r2(truth, predicted, weights)},
+        len(kept),
+        numpy_generator(study.seed, "trusted"),
+        groups=None if groups is None else groups[kept],
+    )["r2"]
+    advice = (
+        f"R² on the {len(kept)} of {len(held)} held-out pairs that a separate robust fit trusts; 'r2' is that of all "
+        "pairs. It is optimistic, because these pairs were selected for their fit."
+    )
+    return [Verdict.judge("r2_trusted", estimate, direction="higher", null=given.null.mean, good=advice)]

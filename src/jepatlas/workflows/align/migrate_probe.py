@@ -1,0 +1,257 @@
+"""Migrate a probe from one model to another, and record its accuracy there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from jepatlas.alignment import (
+    Conditioning,
+    Evidence,
+    FittedMap,
+    LinearProbe,
+    MigrationReport,
+    PairedLatents,
+    migrate,
+    migrate_back,
+    migration_report,
+    time_blocks,
+)
+from jepatlas.core.errors import InputError
+from jepatlas.core.linear import Split
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Record, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.workflows.align.align_options import MapKind, Through
+from jepatlas.workflows.align.align_study import HasMap, Study, fit_map, gather
+from jepatlas.workflows.align.probe_split import (
+    ProbeSplit,
+    check_widths,
+    known_rows,
+    not_scored_note,
+    probe_split,
+)
+
+__all__ = ["Migration", "map_verdict", "migrate_between"]
+
+
+@dataclass(frozen=True)
+class Migration:
+    """The probe for the target, the source's probe, the map between the models, and the record."""
+
+    probe: LinearProbe
+    source: LinearProbe
+    map: LinearMap
+    report: MigrationReport
+    record: Record
+    back: LinearMap | None = None
+    """The map B → A, if the probe was migrated through it."""
+    failure: str = ""
+    """Why the migrated probe is useless (the map is no better than chance, or the probe than the majority class);
+    empty if it is not."""
+    remedy: str = ""
+    """What to do in case of failure."""
+
+
+def migrate_between(
+    pairs: PairedLatents,
+    kind: MapKind,
+    *,
+    limit: float,
+    seed: int,
+    through: Through | None = None,
+    probe: LinearProbe | None = None,
+    fitted: LinearMap | None = None,
+    blocks: int | None = None,
+    share: float | None = None,
+) -> Migration:
+    """Migrate a probe from a to b. A probe or map that is not given is fitted on rows that are not held out.
+
+    If both are fitted, each gets half of these rows (see `migration_report`). By default the probe is migrated
+    through a map B → A; a given map A → B is inverted.
+    """
+    labels = pairs.labels
+    if labels is None:
+        raise InputError(f"{pairs.a.name} has no labels, so no probe can be scored. Give them with --labels.")
+    check_widths(pairs, probe, fitted)
+    if fitted is not None and through == "backwards":
+        raise InputError(
+            "A given map A → B can only be inverted. Leave out --through backwards, or leave out --map to have maps "
+            "in both directions fitted."
+        )
+    backwards = fitted is None and through != "inverse"
+    given = [name for name, one in (("probe", probe), ("map", fitted)) if one is not None]
+    a, b = pairs.a.h, pairs.b.h
+    split = probe_split(pairs, labels, given, blocks=blocks, share=share, seed=seed)
+    groups = pairs.groups if blocks is None else time_blocks(len(a), blocks)
+
+    source, known = probe, split.score
+    if source is None:
+        source = LinearProbe.fit(a[split.probe], labels[split.probe])
+        known = known_rows(labels, split, stratified=pairs.groups is not None)
+
+    map_groups = None if groups is None else groups[split.map]
+    own: FittedMap | None = None
+    forward = fitted
+    if forward is None:
+        own = fit_map(kind, a[split.map], b[split.map], map_groups)
+        forward = own.map_
+    back = fit_map(kind, b[split.map], a[split.map], map_groups).map_ if backwards else None
+
+    refit = _GivenMap(forward) if own is None else partial(fit_map, kind)
+    r2 = gather(a, b, refit, Study(Split(split.map, split.score), groups, blocks, seed), ["r2"])["r2"]
+    chance = _chance_failure(pairs, r2)
+    if back is None:
+        migrated = _migrate_inverse(source, forward, limit, a[split.probe], chance)
+    else:
+        migrated = migrate_back(source, back)
+
+    def score(rows: np.ndarray) -> MigrationReport:
+        several = groups is None or len(np.unique(groups[split.map])) > 1
+        return migration_report(
+            source,
+            forward,
+            a,
+            b,
+            labels,
+            split=Split(split.probe, rows),
+            limit=limit,
+            back=back,
+            groups=groups,
+            distilled=split.map if several else None,  # a distilled head chooses its penalty by groups
+            rng=numpy_generator(seed, "migrate"),
+        )
+
+    report = score(known)
+    if probe is not None:
+        report = _with_all_rows(report, score(np.arange(len(a))), given)
+    failure, remedy = _failure(pairs, chance, report)
+    notes = [*not_scored_note(labels, split.score, known), *pairs.left_out_note]
+    record = Record(
+        title=f"A probe of {pairs.a.name}, migrated to {pairs.b.name}",
+        summary=" ".join([*([failure] if failure else []), _summary(pairs, report, given), *notes]),
+        provenance=provenance(seed) | _provenance(kind, given, split, known, back) | pairs.provenance,
+        verdicts=(
+            map_verdict(r2),
+            *report.verdicts(),
+            *_conditioning_verdicts(forward, own, len(split.map), limit if back is None else None),
+        ),
+    )
+    return Migration(migrated, source, forward, report, record, back, failure, remedy)
+
+
+@dataclass(frozen=True)
+class _GivenMap:
+    """A map that is kept for all pairs, also permuted ones."""
+
+    map_: LinearMap
+
+    def __call__(self, a: np.ndarray, b: np.ndarray, groups: np.ndarray | None) -> HasMap:
+        return self
+
+
+def _migrate_inverse(
+    probe: LinearProbe, forward: LinearMap, limit: float, latents: np.ndarray, chance: str
+) -> LinearProbe:
+    try:
+        return migrate(probe, forward, limit=limit, latents=latents)
+    except InputError as error:
+        if chance:  # the likely reason: the models are unrelated
+            raise InputError(f"{chance} {error}") from error
+        raise
+
+
+def _chance_failure(pairs: PairedLatents, r2: Evidence) -> str:
+    if r2.passed is not False:
+        return ""
+    return (
+        f"The migration fails: the map predicts {pairs.b.name} from {pairs.a.name} no better than chance (held-out R² "
+        f"{r2.cell})."
+    )
+
+
+def _failure(pairs: PairedLatents, chance: str, report: MigrationReport) -> tuple[str, str]:
+    """Why the migrated probe is useless, and what to do; empty if it is not."""
+    if chance:
+        return chance, "Check that rows are paired correctly. If they are, train a probe on B."
+    if not report.below_majority:
+        return "", ""
+    failure = (
+        f"The migration fails: on {pairs.b.name} the migrated probe is no better than predicting the majority class "
+        f"({report.migrated.value:.1%} against {report.majority:.1%})."
+    )
+    return failure, report.remedy
+
+
+def map_verdict(r2: Evidence) -> Verdict:
+    """The verdict of the map by p, without a threshold; a map worse than the target's mean does not pass."""
+    judged = replace(r2.verdict, name="map_r2", threshold=None)
+    if not judged.passed or judged.value > 0:
+        return judged
+    why = "The map is worse than predicting the target's mean, so what it carries is not reliable."
+    return replace(judged, passed=False, advice=f"{why} {judged.advice}")
+
+
+def _conditioning_verdicts(
+    forward: LinearMap, own: FittedMap | None, pairs: int, limit: float | None
+) -> list[Verdict]:
+    """Verdicts on the conditioning. The limit applies to the inverse; None if the inverse is not used.
+
+    The number of pairs that a given map was fitted on is unknown.
+    """
+    moments = None if own is None else own.moments_
+    found = Conditioning.of(forward, moments) if limit is None else Conditioning.of(forward, moments, limit)
+    return [one for one in found.verdicts(pairs) if own is not None or one.name != "pairs_beyond_dimensions"]
+
+
+def _with_all_rows(held: MigrationReport, every: MigrationReport, given: Sequence[str]) -> MigrationReport:
+    """Scores on all rows for what was not fitted here: the source's probe and, with a given map, the migrated one."""
+    found = replace(held, source=every.source, untranslated=every.untranslated)
+    if "map" not in given:
+        return found
+    return replace(found, migrated=every.migrated, loss=every.loss, beyond=every.beyond, majority=every.majority)
+
+
+def _provenance(
+    kind: MapKind, given: Sequence[str], split: ProbeSplit, known: np.ndarray, back: LinearMap | None
+) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "map": "given" if "map" in given else kind,
+        "the probe went through": "the inverse of the map" if back is None else "a map fitted backwards",
+        "pairs fitted": 0 if "map" in given else len(split.map),
+        "rows the probe was trained on": "given" if "probe" in given else len(split.probe),
+        "pairs held out": len(split.score),
+    }
+    if len(known) < len(split.score):
+        found["held-out rows not scored"] = len(split.score) - len(known)
+    if given:
+        found["not known"] = _given_note(given)
+    return found
+
+
+def _given_note(given: Sequence[str]) -> str:
+    if len(given) == 1:
+        return f"The {given[0]} was given; it may have been fitted on these rows."
+    return f"The {' and the '.join(given)} were given; they may have been fitted on these rows."
+
+
+def _summary(pairs: PairedLatents, report: MigrationReport, given: Sequence[str]) -> str:
+    moved, home = report.migrated, report.source
+    a, b, n = pairs.a.name, pairs.b.name, len(pairs)
+    moved_rows = f"all {moved.n}" if moved.n == n else "held-out"
+    home_rows = f"all {home.n}" if home.n == n else "held-out"
+    inverse = f", {report.inverse.value:.1%} through the inverse map" if report.inverse is not None else ""
+    sentences = [
+        f"The migrated probe has accuracy {moved.value:.1%} [{moved.low:.1%}, {moved.high:.1%}] on {moved_rows} rows "
+        f"of {b}{inverse}.",
+        f"The source probe has {home.value:.1%} on {home_rows} rows of {a}, a probe trained on {b} "
+        f"{report.target.value:.1%} on held-out rows, and the majority class {report.majority:.1%}.",
+    ]
+    if given:
+        sentences.append(_given_note(given))
+    return " ".join(sentences)
