@@ -16,7 +16,7 @@ from jepatlas.core.linear import r2
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align import Study, align, fit_map, match
-from jepatlas.workflows.align.figures import projections
+from jepatlas.workflows.align.align_figures import projections
 
 MODELS = Models.draw(rows=64)
 IDS = np.array([f"s{i}" for i in range(64)])
@@ -40,7 +40,7 @@ def value(found: dict, name: str) -> float:
 def test_two_files_give_a_map_a_record_and_a_page(capsys: Captured):
     assert call("align", "ada.npy", "ben.npy", *QUICK) == 0
     out, err = capsys.readouterr()
-    assert out.startswith("A linear map tells ben from ada with held-out R² 0.9")
+    assert out.startswith("A linear map predicts ben from ada with held-out R² 0.9")
     assert err == "measuring: 121 rounds\n"  # there is no terminal, so no bar
     assert "shuffled pairs" in out and "↑ r2" in out and "more metrics, and more of the map: --full" in out
     assert r2(MODELS.b, LinearMap.load("out/map.safetensors").apply(MODELS.a)) > 0.9
@@ -311,7 +311,7 @@ def test_independent_gaussians_of_any_width_are_said_to_be_so(capsys: Captured):
     rng = np.random.default_rng(0)
     paths = [write(f"{name}.npy", h=rng.standard_normal((500, 384))) for name in "xy"]
     found = answer(capsys, "align", *paths, "--permutations", "19", "--out", "out")
-    assert found["summary"].startswith("Nothing is aligned: a linear map tells y from x no better than chance")
+    assert found["summary"].startswith("Nothing is aligned: a linear map predicts y from x no better")
 
 
 @pytest.mark.slow
@@ -335,11 +335,11 @@ def test_umap_shows_the_target_and_what_is_told_in_one_plane(capsys: Captured):
     both = matched(few.a, few.b)
     figures, arrays = projections(both, few.b, umap=True, seed=0)
     assert [figure["title"].split("(")[1] for figure in figures] == ["PCA)", "UMAP)"]
-    assert arrays["umap_a"].shape == arrays["umap_told"].shape == (40, 2)
-    near = np.linalg.norm(arrays["umap_told"] - arrays["umap_b"], axis=1)
-    far = np.linalg.norm(arrays["umap_told"] - arrays["umap_b"][::-1], axis=1)
+    assert arrays["umap_a"].shape == arrays["umap_mapped"].shape == (40, 2)
+    near = np.linalg.norm(arrays["umap_mapped"] - arrays["umap_b"], axis=1)
+    far = np.linalg.norm(arrays["umap_mapped"] - arrays["umap_b"][::-1], axis=1)
     assert np.median(near) < 0.5 * np.median(far)
-    np.testing.assert_array_equal(projections(both, few.b, umap=True, seed=0)[1]["umap_told"], arrays["umap_told"])
+    np.testing.assert_array_equal(projections(both, few.b, umap=True, seed=0)[1]["umap_mapped"], arrays["umap_mapped"])
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Column, Table
 
-from jepatlas.alignment import METRICS, Evidence, PairedLatents, split_rows, time_blocks
+from jepatlas.alignment import METRICS, Evidence, PairedLatents
 from jepatlas.alignment.stress import Protocol
 from jepatlas.cli.options import console_for, emit, parse, progress_bar, say, verdict_table
 from jepatlas.cli.pairing import Pairing
@@ -22,10 +22,21 @@ from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Record
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.reporting import write_report
-from jepatlas.workflows.align import Alignment, MapKind, Study, align, match, read_latents, stress
-from jepatlas.workflows.align.controls import PCA, RANDOM, UNTRAINED, rivals_of
-from jepatlas.workflows.align.evidence import MAIN
-from jepatlas.workflows.align.marked import HALF, marked_split
+from jepatlas.workflows.align import (
+    HALF,
+    MAIN,
+    PCA,
+    RANDOM,
+    UNTRAINED,
+    Alignment,
+    MapKind,
+    Study,
+    align,
+    control_names,
+    read_pair,
+    stress,
+    study_split,
+)
 
 CONTROLS = {PCA: "PCA of raw input", UNTRAINED: "the same, untrained", RANDOM: "random net on raw"}
 """As a narrow terminal heads them."""
@@ -96,7 +107,7 @@ def main(words: list[str]) -> int:
     console = console_for(options.json)
     matched = _read(options)
     study = _study(matched, options)
-    rounds = study.rounds * (1 + len(rivals_of(matched)))
+    rounds = study.rounds * (1 + len(control_names(matched)))
     if not console.is_terminal:  # where there is no bar; the answer alone goes to standard output
         print(f"measuring: {rounds} rounds", file=sys.stderr, flush=True)
     with progress_bar(console, "shuffling pairs, drawing halves", rounds) as advance:
@@ -181,28 +192,28 @@ def _short(one: Evidence) -> list[str]:
 
 
 def _read(options: Align) -> PairedLatents:
-    ids = options.id_files
     if (options.raw_a is None) != (options.raw_b is None):
         raise InputError("The controls need the raw input of both models: give --raw-a and --raw-b.")
-    a = read_latents(options.a, ids=ids[0], groups=options.groups, labels=options.labels, raw=options.raw_a)
-    b = read_latents(options.b, ids=ids[1], raw=options.raw_b)
-    return match(a, b, intersect=options.intersect)
+    return read_pair(
+        options.a,
+        options.b,
+        ids=options.id_files,
+        groups=options.groups,
+        labels=options.labels,
+        raw=(options.raw_a, options.raw_b),
+        intersect=options.intersect,
+    )
 
 
-def _study(matched: PairedLatents, options: Align) -> Study:
-    n, rng = len(matched.a.h), numpy_generator(options.seed, "align split")
-    marked, share = marked_split(matched, options.share, options.blocks), options.share
-    share = HALF if share is None else share
-    if marked is not None:
-        split, groups = marked, matched.groups
-    elif options.blocks is not None:
-        if matched.groups is not None:
-            raise InputError(
-                "Rows are split by groups or by time blocks, not by both: leave out --blocks or the groups."
-            )
-        split, groups = split_rows(n, rng, blocks=options.blocks, share=share), time_blocks(n, options.blocks)
-    else:
-        split, groups = split_rows(n, rng, groups=matched.groups, share=share), matched.groups
+def _study(pairs: PairedLatents, options: Align) -> Study:
+    rng = numpy_generator(options.seed, "align split")
+    split, groups = study_split(pairs, rng, share=options.share, blocks=options.blocks)
     return Study(
-        split, groups, options.blocks, options.seed, options.permutations, rows=options.rows, limit=options.limit
+        split,
+        groups,
+        options.blocks,
+        options.seed,
+        options.permutations,
+        rows=options.rows,
+        limit=options.limit,
     )

@@ -12,7 +12,7 @@ from jepatlas.alignment.atlas.atlas import Atlas
 from jepatlas.alignment.atlas.charts import Attachment, ChartLatents
 from jepatlas.alignment.atlas.folder import load_atlas, save_atlas
 from jepatlas.alignment.atlas.probes import attach_probe, probe_for, probe_of
-from jepatlas.alignment.probes.probe import LinearProbe
+from jepatlas.alignment.probes.linear_probe import LinearProbe
 from jepatlas.core.errors import InputError
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jepatlas.alignment.maps.conditioning import Conditioning
 from jepatlas.alignment.maps.estimators import LeastSquaresMap, ProcrustesMap, RidgeMap
 from jepatlas.alignment.maps.fitted import StreamedMap
-from jepatlas.alignment.probes.migration import support
-from jepatlas.alignment.probes.probe import LinearProbe
+from jepatlas.alignment.probes.linear_probe import LinearProbe
+from jepatlas.alignment.probes.probe_migration import support
 from jepatlas.core.linear import orthogonality_error
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.pair_moments import PairMoments

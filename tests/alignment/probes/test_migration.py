@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jepatlas.alignment.maps import RidgeMap
-from jepatlas.alignment.probes.distillation import distil
-from jepatlas.alignment.probes.migration import migrate, migrate_back, support
-from jepatlas.alignment.probes.probe import LinearProbe
-from jepatlas.alignment.probes.report import MigrationReport, migration_report
+from jepatlas.alignment.probes.linear_probe import LinearProbe
+from jepatlas.alignment.probes.probe_migration import distil, migrate, migrate_back, support
+from jepatlas.alignment.probes.probe_report import MigrationReport, migration_report
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, hold_out, least_squares
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
@@ -118,7 +117,7 @@ def test_maps_that_do_not_fit_are_refused():
         migrate(probe, random_map(rng, np.full((4, 4), np.nan)))
     with pytest.raises(InputError, match="above 1, but 1 was given"):
         migrate(probe, random_map(rng, np.eye(4)), limit=1)
-    with pytest.raises(InputError, match=r"the latents are \(5, 3\)"):
+    with pytest.raises(InputError, match=r"'latents'.*\(5, 3\)"):
         migrate(probe, random_map(rng, np.eye(4)), latents=np.zeros((5, 3)))
 
 
@@ -213,7 +212,7 @@ def test_who_gains_on_the_way_is_not_believed():
     probe, through = LinearProbe.fit(noisy[fit], trial.labels[fit]), least_squares(noisy[fit], trial.a[fit])
     report = migration_report(probe, through, noisy, trial.a, trial.labels, split=trial.split, rng=rng)
     loss = next(one for one in report.verdicts() if one.name == "probe_loss")
-    assert loss.high < 0 and loss.passed is False and "better than its own source" in loss.advice
+    assert loss.high < 0 and loss.passed is False and "better than its source" in loss.advice
     usual = next(one for one in trial.report().verdicts() if one.name == "probe_loss")
     assert usual.high >= 0 and usual.passed is None
 
@@ -234,7 +233,7 @@ def test_a_map_backwards_is_scored_beside_the_inverse():
     right = probe.predict(back.apply(trial.b[score])) == truth
     assert report.backwards and report.migrated.value == right.mean()
     assert report.inverse is not None and report.inverse.value == plain.migrated.value
-    assert not plain.backwards and plain.inverse is None and not report.reads_nothing
+    assert not plain.backwards and plain.inverse is None and not report.below_majority
     assert report.beyond.value == pytest.approx(right.mean() - report.majority)
 
 
@@ -250,10 +249,10 @@ def test_models_of_different_width_have_no_untranslated_head():
         ({"b": np.zeros((800, 4))}, "same number of rows"),
         ({"b": np.full((900, 4), np.nan)}, "NaN or infinite"),
         ({"b": np.zeros((900, 5))}, "goes to 4 dimensions, but the target's latents have 5"),
-        ({"labels": np.full(900, "cup")}, "Only one class .cup. is among the held-out rows"),
+        ({"labels": np.full(900, "cup")}, r"held-out rows .*\(cup\)"),
         ({"labels": np.full(900, "cat")}, r"does not know the labels \['cat'\]"),
         ({"labels": np.arange(900) % 3}, r"does not know the labels \[0, 1, 2\]"),
-        ({"labels": np.full(800, "cup")}, "one label for each of 900 rows"),
+        ({"labels": np.full(800, "cup")}, "'labels'.* 900 rows"),
         ({"groups": np.arange(800)}, "900 rows, but 800 group labels"),
     ],
 )
@@ -266,5 +265,5 @@ def test_one_class_among_the_rows_to_fit_on():
     trial = Trial.draw()
     labels = trial.labels.copy()
     labels[trial.split.fit] = "cup"
-    with pytest.raises(InputError, match="among the rows to train a probe on"):
+    with pytest.raises(InputError, match="rows to train a probe on"):
         trial.report(labels=labels, translation=least_squares(trial.a, trial.b))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jepatlas.alignment.maps.estimators import LeastSquaresMap, ProcrustesMap, RobustMap
-from jepatlas.alignment.probes.probe import LinearProbe
+from jepatlas.alignment.probes.linear_probe import LinearProbe
 from jepatlas.alignment.stress import (
     UNSHIFTED,
     Protocol,

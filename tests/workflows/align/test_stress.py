@@ -10,18 +10,18 @@ from jepatlas.alignment.stress import Protocol
 from jepatlas.alignment.stress.stress_curve import Score
 from jepatlas.reporting import draw
 from jepatlas.workflows.align import stress
-from jepatlas.workflows.align.stress import _cells, _halvings
+from jepatlas.workflows.align.align_stress import halvings, score_cells
 
 
 @pytest.mark.parametrize(("width", "widths"), [(1, [1]), (3, [1, 3]), (8, [1, 2, 4, 8]), (96, [6, 12, 24, 48, 96])])
 def test_widths_are_halved(width: int, widths: list[int]):
-    assert _halvings(width) == widths
+    assert halvings(width) == widths
 
 
 def test_an_infinite_condition_has_no_interval():
     lost = Score.of([np.inf, np.inf], [1.0, 2.0], log=True)
-    assert np.isnan(lost.estimate.low) and _cells(lost, 2)[0] == "inf"
-    assert _cells(Score.of([0.5, 0.5], [0.0, 0.1]), 2) == ("0.5 [0.5, 0.5]", "0.05")
+    assert np.isnan(lost.estimate.low) and score_cells(lost, 2)[0] == "inf"
+    assert score_cells(Score.of([0.5, 0.5], [0.0, 0.1]), 2) == ("0.5 [0.5, 0.5]", "0.05")
 
 
 @pytest.mark.slow
@@ -30,9 +30,9 @@ def test_four_curves_with_and_without_labels():
     tiny = Protocol(seeds=2)
     record = stress(matched(models.a, models.b, labels=models.label), models.group, seed=0, protocol=tiny)
     assert len(record.tables) == 12 and len(record.figures) == 8  # map, pairs and probe; R² and the migrated probe
-    cells = [cell for table in record.tables for row in table["rows"] for cell in row[4:]]
+    cells = [cell for table in record.tables for row in table.rows for cell in row[4:]]
     assert all(cell.count("[") <= 1 and ";" not in cell for cell in cells)
-    assert all(len(row) == len(table["columns"]) <= 11 for table in record.tables for row in table["rows"])
+    assert all(len(row) == len(table.columns) <= 11 for table in record.tables for row in table.rows)
     assert all(draw(figure).title for figure in record.figures)
     assert record.provenance["seeds"] == 2 and "2 seeds" in record.summary
     line = stress(matched(models.a, models.b[:, :1]), None, seed=0, protocol=tiny)

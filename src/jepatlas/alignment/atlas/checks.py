@@ -32,6 +32,7 @@ __all__ = [
     "cycle_error",
     "cycle_verdicts",
     "pairwise_maps",
+    "shared_states",
     "split_states",
     "translation_verdicts",
 ]
@@ -64,7 +65,7 @@ def cycle_error(
 
 def pairwise_maps(charts: Sequence[ChartLatents], fit: Fit = least_squares) -> list[LinearMap]:
     """Maps from each chart to the next and from the last to the first, each fitted on the states that the two share."""
-    pairs = [_shared(a, b) for a, b in zip(charts, [*charts[1:], charts[0]], strict=True)]
+    pairs = [shared_states(a, b) for a, b in zip(charts, [*charts[1:], charts[0]], strict=True)]
     for a, b in pairs:
         if len(a.ids) < 2:
             raise InputError(
@@ -120,7 +121,7 @@ def translation_verdicts(
     Charts that share fewer than 2 of the held-out states cannot be compared, and have no verdict.
     """
     verdicts = []
-    for a, b in (_shared(a, b) for a, b in permutations(held, 2)):
+    for a, b in (shared_states(a, b) for a, b in permutations(held, 2)):
         if len(a.ids) < 2:
             continue
         told = atlas.translate(a.latents, a.name, b.name)
@@ -161,7 +162,7 @@ def _relative_error(truth: ChartLatents, told: np.ndarray, rng: np.random.Genera
     return replace(found, low=float(low), high=float(high))
 
 
-def _shared(a: ChartLatents, b: ChartLatents) -> tuple[ChartLatents, ChartLatents]:
+def shared_states(a: ChartLatents, b: ChartLatents) -> tuple[ChartLatents, ChartLatents]:
     """Both on the states that they share, row by row."""
     _, rows_a, rows_b = np.intersect1d(a.ids, b.ids, assume_unique=True, return_indices=True)
     return a.take(rows_a), b.take(rows_b)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from jepatlas.alignment.atlas.atlas import Atlas
 from jepatlas.alignment.atlas.charts import Attachment
-from jepatlas.alignment.probes.migration import migrate
-from jepatlas.alignment.probes.probe import LinearProbe
+from jepatlas.alignment.probes.linear_probe import LinearProbe
+from jepatlas.alignment.probes.probe_migration import migrate
 from jepatlas.core.errors import InputError
 
 __all__ = ["attach_probe", "probe_for", "probe_of"]

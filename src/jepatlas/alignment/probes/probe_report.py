@@ -23,7 +23,7 @@ from jepatlas.core.records import Estimate, Verdict
 __all__ = ["MigrationReport", "migration_report"]
 
 ILL_CONDITIONED = 30.0
-"""κ of a map above which its inverse is the first suspect: it amplifies errors of a few percent to the size of latents."""
+"""κ above which the inverse of a map is the first suspect: errors of a few percent become as large as latents."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class MigrationReport:
                 "probe_source",
                 self.source,
                 good="Accuracy of the source probe on its own model.",
-                bad="The source probe is not significantly better than the majority class on its own model, so there is "
+                bad="The source probe is not significantly better than the majority class on its own model. There is "
                 "nothing to migrate.",
             ),
             *self._informative(),

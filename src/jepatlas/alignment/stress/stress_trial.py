@@ -21,8 +21,8 @@ from sklearn.base import clone
 from jepatlas.alignment.evidence import HeldOut
 from jepatlas.alignment.maps import Conditioning, FittedMap, LeastSquaresMap, RidgeMap, RobustMap
 from jepatlas.alignment.paired import PairedLatents, Progress
-from jepatlas.alignment.probes.migration import migrate
-from jepatlas.alignment.probes.probe import LinearProbe, check_classes
+from jepatlas.alignment.probes.linear_probe import LinearProbe, check_classes
+from jepatlas.alignment.probes.probe_migration import migrate
 from jepatlas.alignment.similarity.metrics import measure
 from jepatlas.alignment.splits import group_labels, split_rows
 from jepatlas.alignment.stress.stress_curve import MEASURES, Score, Scores, StressPoint

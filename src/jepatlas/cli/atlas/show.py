@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from jepatlas.alignment import Atlas, Chart, exchanged, load_atlas
 from jepatlas.cli.options import console_for, emit, parse, say, verdict_table
 from jepatlas.core.files import read_json
-from jepatlas.workflows.align import certificates_said, translations
+from jepatlas.workflows.align import not_identified_note, translations_summary
 
 __all__ = ["present"]
 
@@ -50,8 +50,8 @@ def _foreign(folder: Path, known: set[str]) -> list[str]:
 
 def present(atlas: Atlas, place: Path, *, json: str | None, seal: str) -> None:
     """The answer that travels with it; a table of charts, what was judged of them, the size of what would be sent."""
-    console, sizes, summary = console_for(json), exchanged(atlas), translations(atlas.names, atlas.judged)
-    judged, said = [*(atlas.judged or ()), *atlas.verdicts()], certificates_said(atlas.charts)
+    console, sizes, summary = console_for(json), exchanged(atlas), translations_summary(atlas.names, atlas.judged)
+    judged, said = [*(atlas.judged or ()), *atlas.verdicts()], not_identified_note(atlas.charts)
     emit(
         json,
         {

@@ -10,7 +10,7 @@ import tyro
 from jepatlas.alignment import load_atlas
 from jepatlas.cli.options import console_for, emit, parse, say
 from jepatlas.core.arrays import write_arrays
-from jepatlas.workflows.align import read_latents, translation_said
+from jepatlas.workflows.align import read_latents, translation_note
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def main(words: list[str]) -> int:
     keep_ids = given.ids is not None and options.out.suffix != ".npy"
     write_arrays(options.out, {"h": told} | ({"ids": given.ids} if keep_ids and given.ids is not None else {}))
     directions = min(atlas.chart(name).tied for name in (options.source, options.target))
-    passed, said = translation_said(options.source, options.target, atlas.judged)
+    passed, said = translation_note(options.source, options.target, atlas.judged)
     console = console_for(options.json)
     say(
         console,

@@ -13,7 +13,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Record
 from jepatlas.reporting import write_report
-from jepatlas.workflows.align import match, read_latents
+from jepatlas.workflows.align import read_pair
 
 __all__ = ["keep", "read_models", "tell"]
 
@@ -25,9 +25,7 @@ def read_models(
     if len(latents) != 2:
         were = "file was" if len(latents) == 1 else "files were"
         raise InputError(f"give the latents of both models, A and B, but {len(latents)} {were} given.")
-    ids_a, ids_b = pairing.id_files
-    a = read_latents(latents[0], ids=ids_a, groups=groups, labels=labels)
-    return match(a, read_latents(latents[1], ids=ids_b), intersect=pairing.intersect)
+    return read_pair(*latents, ids=pairing.id_files, groups=groups, labels=labels, intersect=pairing.intersect)
 
 
 def keep(record: Record, through: LinearMap, folder: Path, seed: int) -> Path:

@@ -69,9 +69,9 @@ def main(words: list[str]) -> int:
     if len(options.latents) == 0:
         return _through_saved_map(options)
     found = _between_models(options)
-    if found.nothing:
+    if found.failure:
         emit(options.json, {"probe": None, "source_probe": None, "report": None} | found.record.to_json())
-        print(f"jepatlas migrate probe: {found.record.summary} No probe is written. {found.instead}", file=sys.stderr)
+        print(f"jepatlas migrate probe: {found.record.summary} No probe is written. {found.remedy}", file=sys.stderr)
         return 1
     found.probe.save(place := options.out / "probe.safetensors")
     found.source.save(source := options.out / "source_probe.safetensors")

@@ -7,12 +7,14 @@ small ones that lie beside the latents must do.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jepatlas.alignment import Latents, PairedLatents
 from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Scatter
 from jepatlas.core.linear import subsample
 from jepatlas.core.pictures import as_pictures, shrunk, spread_rows
 from jepatlas.experiments.engine.experiment import Result
@@ -21,7 +23,7 @@ from jepatlas.experiments.social.measures import translate
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.views_shown import first_pairs
 from jepatlas.recipes import VisionRecipe, load_recipe, read_images
-from jepatlas.workflows.align.figures import projections
+from jepatlas.workflows.align.align_figures import projections
 
 __all__ = ["pictures"]
 
@@ -74,7 +76,7 @@ def _images(result: Result, side: Arrays, rows: np.ndarray, states: list[str]) -
         return as_pictures(side["raw"][rows])
 
 
-def _projected(scene: str, met: Met) -> tuple[Spec, Arrays]:
+def _projected(scene: str, met: Met) -> tuple[Scatter, Arrays]:
     """Standardised latents of held-out states, and what the map of the others makes of the first agent's."""
     found = translate(met, met.a["h"], met.b["h"], POINTS)
     rows = subsample(met.split.score, POINTS)
@@ -82,10 +84,12 @@ def _projected(scene: str, met: Met) -> tuple[Spec, Arrays]:
     one, other = _names(scene)
     matched = PairedLatents(Latents(one, found.own, labels=labels), Latents(other, found.target))
     (figure,), arrays = projections(matched, found.predicted, prefix=f"{scene}_")
-    figure["title"] = f"Latents before and after the map: {SCENES[scene].title}"
-    figure["note"] = f"Principal components of standardised latents, first seed. {figure['note']}"
-    for panel in figure["panels"]:
-        panel["title"] = f"{scene}: {panel['title']}"
+    figure = replace(
+        figure,
+        title=f"Latents before and after the map: {SCENES[scene].title}",
+        note=f"Principal components of standardised latents, first seed. {figure.note}",
+        panels=[replace(panel, title=f"{scene}: {panel.title}") for panel in figure.panels],
+    )
     return figure, {name: array if array.dtype.kind == "U" else array.round(DIGITS) for name, array in arrays.items()}
 
 

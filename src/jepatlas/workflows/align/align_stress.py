@@ -49,14 +49,12 @@ def stress(pairs: PairedLatents, groups: np.ndarray | None, *, seed: int, protoc
     widths = halvings(b.shape[1])
     if len(widths) > 1:
         curves.append(capacity(a, b, rng, widths=widths, **given))
-    figures = [
-        curve.figure(measure) for curve in curves for measure in ("r2", "migrated") if measure in curve.measures
-    ]
+    figures = [curve.figure(measure) for curve in curves for measure in ("r2", "migrated") if measure in curve.measures]
     return Record(
         title=f"Stress curves of the map {pairs.a.name} → {pairs.b.name}",
         summary=f"Held-out scores over {protocol.seeds} seeds for each fitting method; dashed lines are shuffled "
-        "pairs. Bands are 95% intervals over seeds. – marks undefined values: NOS@10 of fewer than 11 held-out rows, or "
-        "a probe that the map does not carry. κ = inf means that the map loses directions.",
+        "pairs. Bands are 95% intervals over seeds. – marks undefined values: NOS@10 of fewer than 11 held-out rows, "
+        "or a probe that the map does not carry. κ = inf means that the map loses directions.",
         provenance=provenance(seed) | {"seeds": protocol.seeds} | pairs.provenance,
         figures=tuple(figures),
         tables=tuple(table for curve in curves for table in _tables(curve)),

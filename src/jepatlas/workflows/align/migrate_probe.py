@@ -23,7 +23,7 @@ from jepatlas.alignment import (
 )
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
-from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
 from jepatlas.core.seeding import numpy_generator
@@ -197,16 +197,24 @@ def map_verdict(r2: Evidence) -> Verdict:
     return replace(judged, passed=False, advice=f"{why} {judged.advice}")
 
 
-def _conditioning_verdicts(
-    forward: LinearMap, own: FittedMap | None, pairs: int, limit: float | None
-) -> list[Verdict]:
-    """Verdicts on the conditioning. The limit applies to the inverse; None if the inverse is not used.
+def _conditioning_verdicts(forward: LinearMap, own: FittedMap | None, pairs: int, limit: float | None) -> list[Verdict]:
+    """Verdicts on the conditioning of the map.
 
-    The number of pairs that a given map was fitted on is unknown.
+    The limit of the condition number applies to the inverse; it is None if the inverse is not used. The number of
+    pairs that a given map was fitted on is unknown.
     """
     moments = None if own is None else own.moments_
-    found = Conditioning.of(forward, moments) if limit is None else Conditioning.of(forward, moments, limit)
-    return [one for one in found.verdicts(pairs) if own is not None or one.name != "pairs_beyond_dimensions"]
+    found = Conditioning.of(forward, moments, CONDITION_LIMIT if limit is None else limit)
+    verdicts: list[Verdict] = []
+    for one in found.verdicts(pairs):
+        if one.name == "pairs_beyond_dimensions" and own is None:
+            continue  # unknown
+        if one.name == "condition" and limit is None:
+            advice = f"κ = {found.condition:.3g}. It has no threshold, because the inverse of this map is not used."
+            verdicts.append(replace(one, passed=None, threshold=None, advice=advice))
+        else:
+            verdicts.append(one)
+    return verdicts
 
 
 def _with_all_rows(held: MigrationReport, every: MigrationReport, given: Sequence[str]) -> MigrationReport:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jepatlas.alignment import LinearProbe, PairedLatents, split_rows, time_blocks
-from jepatlas.alignment.probes.probe import check_classes
+from jepatlas.alignment.probes.linear_probe import check_classes
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, hold_out
 from jepatlas.core.linear_map import LinearMap
@@ -89,9 +89,7 @@ def _divide_marked(
     return ProbeSplit(marked.fit[part == 0], marked.fit[part == 1], marked.score)
 
 
-def _stratify(
-    groups: np.ndarray, labels: np.ndarray, given: Sequence[str], share: float, seed: int
-) -> ProbeSplit:
+def _stratify(groups: np.ndarray, labels: np.ndarray, given: Sequence[str], share: float, seed: int) -> ProbeSplit:
     """Classes with few groups go to the probe's part first: it cannot predict classes that its part lacks."""
     check_classes(labels, "the rows")
     rng = numpy_generator(seed, "migrate groups")
@@ -194,10 +192,8 @@ def stratified_groups(
         missing += np.multiply(shares, len(members))
         without = list(range(len(shares)))
         for group in members:
-            if first in without:
-                chosen = first
-            else:
-                chosen = max(without or range(len(shares)), key=missing.__getitem__)
+            neediest = max(without or range(len(shares)), key=missing.__getitem__)
+            chosen = first if first in without else neediest
             part[group] = chosen
             missing[chosen] -= 1
             without = [other for other in without if other != chosen]

@@ -13,7 +13,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.sealing import sha256_of_bytes
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align import read_latents
-from jepatlas.workflows.align.controls import PCA, RANDOM, UNTRAINED
+from jepatlas.workflows.align.align_models import PCA, RANDOM, UNTRAINED
 from jepatlas.workflows.vision.agents import Seeing, load_agent
 from jepatlas.workflows.vision.latents import Part, latents_of
 

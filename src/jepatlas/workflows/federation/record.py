@@ -9,8 +9,8 @@ import numpy as np
 
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
-from jepatlas.workflows.align import translations
-from jepatlas.workflows.align.controls import WHY
+from jepatlas.workflows.align import translations_summary
+from jepatlas.workflows.align.align_models import IF_NOT_BETTER
 from jepatlas.workflows.federation.ledger import Entry, entries, ledger_table
 from jepatlas.workflows.federation.member import Federation, Member
 from jepatlas.workflows.federation.offers import CONTROLS, Offer
@@ -72,7 +72,8 @@ def _summary(found: Federation, sent: list[Entry], received: list[Entry]) -> str
         "that alone. Where all may know how alike their inputs are, all give --controls."
     )
     return (
-        f"{translations(found.atlas.names, found.atlas.judged or None)} {len(found.atlas.names)} members, one atlas, "
+        f"{translations_summary(found.atlas.names, found.atlas.judged or None)} "
+        f"{len(found.atlas.names)} members, one atlas, "
         f"{found.agreed} agreed states. Sent: {sizes[0]:,} bytes in {len(sent)} files; received: {sizes[1]:,} bytes in "
         f"{len(received)}. No image, label, gradient or weight was among them.{controls} {found.scarce}"
     ).rstrip()
@@ -132,7 +133,7 @@ def _beyond(one: Verdict, kind: str, control: Verdict) -> Verdict:
         threshold=control.high,
         good=f"The agents translate better than {CONTROLS[kind]} (R² {control.value:z.3f}).",
         bad=f"The agents do not beyond doubt translate better than {CONTROLS[kind]} (R² {control.value:z.3f}): "
-        f"{WHY[CONTROLS[kind]]}",
+        f"{IF_NOT_BETTER[CONTROLS[kind]]}",
     )
 
 
