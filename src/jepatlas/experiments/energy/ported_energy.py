@@ -17,7 +17,7 @@ import numpy as np
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.alignment.agents import two_recipes
+from jepatlas.experiments.alignment.latent_pairs import paired_recipes
 from jepatlas.experiments.energy.energy_runs import BUDGETS, energy_recipe, quasimetric
 from jepatlas.experiments.energy.ported_energy_runs import run
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
@@ -67,7 +67,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
             {"seed": s},
             run,
             {
-                "recipes": two_recipes(scale, 2, plan.steps, s),
+                "recipes": paired_recipes(scale, 2, plan.steps, s),
                 "energy": _energy(scale, s),
                 "seed": s,
                 "arms": arms,

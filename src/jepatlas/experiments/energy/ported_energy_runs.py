@@ -23,7 +23,7 @@ from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy import PortedEnergy, graph_energies, reachability_errors
 from jepatlas.energy.audit import audit
-from jepatlas.experiments.alignment.agents import Meeting, meet
+from jepatlas.experiments.alignment.latent_pairs import TrainedPair, train_pair
 from jepatlas.experiments.energy.energy_runs import exactly, fit, named
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
@@ -41,7 +41,7 @@ See = Callable[[np.ndarray], np.ndarray]
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train both agents; on every grid learn an energy on the latents of the first, and audit it on those of both."""
     place, seed, pairs = Path(folder), settings["seed"], settings["pairs"]
-    record, met = meet(settings["recipes"], folder, pairs + TEST, seed)
+    record, met = train_pair(settings["recipes"], folder, pairs + TEST, seed)
     if met is None:
         return record
     found = ProcrustesMap().fit(met.b[:pairs], met.a[:pairs])
@@ -56,7 +56,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 
 
 def _arm(
-    arm: dict[str, Any], met: Meeting, to_source: LinearMap, place: Path
+    arm: dict[str, Any], met: TrainedPair, to_source: LinearMap, place: Path
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """One grid, with or without noise on the latents while learning."""
     grid, walk = from_plain(OneWayGrid, arm["grid"]), from_plain(WalkConfig, arm["walk"])
@@ -96,7 +96,7 @@ def _write_steps(path: Path, grid: OneWayGrid, walk: WalkConfig, see: See, seed:
 
 
 def _shuffled(
-    name: str, judged: JudgedEnergy, met: Meeting, there: np.ndarray, settings: dict[str, Any]
+    name: str, judged: JudgedEnergy, met: TrainedPair, there: np.ndarray, settings: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """What maps between shuffled pairs come to."""
     truth, pairs = judged.ground.truth, settings["pairs"]
