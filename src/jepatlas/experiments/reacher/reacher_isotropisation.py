@@ -1,50 +1,74 @@
-"""Reacher from pixels: the dose–response curve from goal-directed trajectories toward isotropic exploration.
+"""Reacher from pixels: a dose–response curve from goal-directed trajectories toward isotropic exploration.
 
 Pairs of a scripted controller's frames are drawn with weights that bring the true angles toward an isotropic Gaussian
-(the best case: an agent of its own would have to estimate them), and LeJEPA learns from what is drawn. It is scored on
-rows without weights: held-out episodes of the controller, and Gaussian poses. Frames are next to each other, or so far
-apart that their correlation is that of the Gaussian motion beside: weights change where the arm is, not how it moves.
+(the best case; an agent would have to estimate them), and LeJEPA is trained on these. It is scored without weights, on
+held-out episodes of the controller and on Gaussian poses. Frames are consecutive, or so far apart that their
+correlation is that of the Gaussian motion: weights change where the arm is, but not how it moves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jepatlas.core.config import to_plain
-from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
+from jepatlas.core.records import Estimate, Pairs, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.data import WindowStream
+from jepatlas.experiments.engine.experiment import (
+    Claim,
+    Criterion,
+    Experiment,
+    Finding,
+    Result,
+    Scale,
+    Trial,
+    as_verdicts,
+    outcome_of,
+    point_estimates,
+)
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range
-from jepatlas.experiments.reacher.reacher_agents import BUDGETS, reacher_recipe
+from jepatlas.experiments.reacher.reacher_encoders import (
+    BUDGETS,
+    probe_model,
+    reacher_of,
+    reacher_recipe,
+    train_model,
+)
 from jepatlas.experiments.reacher.reacher_exploration import APART, gaussian_trial
-from jepatlas.experiments.reacher.reacher_isotropisation_runs import run
 from jepatlas.experiments.reacher.reacher_probes import PLACES
+from jepatlas.identifiability import Isotropised, fit_isotropy, isotropic_resample
+from jepatlas.recipes import EpisodeSplit, WorldModelRecipe, gather_episodes
 from jepatlas.worlds import ScriptedMotion
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "WeightedPairs", "isotropised", "run"]
 
 DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
 STRIDES = {1: "next to each other", APART: f"{APART} apart"}
 SCORES = {"own": "own episodes", "gaussian": "Gaussian poses"}
 GAIN = 0.05
 SCALES = {"tiny": (1, (0.0, 1.0)), "small": (3, DOSES), "paper": (5, DOSES)}
+"""Seeds and doses."""
 
 CLAIM = Claim(
-    statement="Isotropising the goal-directed trajectories of an arm brings back a part of what isotropic exploration "
+    statement="Isotropising the goal-directed trajectories of an arm recovers a part of what isotropic exploration "
     "identifies.",
-    source="asked for by readers of When Does LeJEPA Learn a World Model?, which advises isotropic exploration and "
-    "measures the two ends only",
+    source="When Does LeJEPA Learn a World Model?, asked for by its readers; the paper advises isotropic exploration "
+    "and measures only the two ends",
     measured="the two ends only: R² .95 and at most .50",
 )
 
-Place = tuple[int, str]  # stride, and where it is scored
+Place = tuple[int, str]  # stride, and distribution that is scored
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    """With the Gaussian motion as what there is to gain: it is a trial of `reacher-exploration`, too."""
+    """The Gaussian motion gives the upper end; its trials are shared with `reacher-exploration`."""
     seeds, doses = SCALES[scale]
     every = []
     for s in range(seed, seed + seeds):
@@ -56,29 +80,83 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return every
 
 
+def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    recipe = from_plain(WorldModelRecipe, settings["recipe"])
+    with reacher_of(recipe):
+        data = gather_episodes(recipe.source, recipe.seed)
+        windows = _windows(recipe, data)
+        found = isotropised(windows, settings["dose"])
+        record, model = train_model(recipe, Path(folder), data, WeightedPairs(windows, found.weights))
+        if model is None:
+            return record
+        return record | {"verdicts": probe_model(model, settings["poses"]) + _weight_measures(found)}
+
+
+def _windows(recipe: WorldModelRecipe, data: EpisodeSplit) -> WindowStream:
+    """All pairs of frames of the training episodes."""
+    return WindowStream(
+        data.episodes,
+        recipe.training.batch_size,
+        recipe.seed,
+        skip=recipe.stride,
+        x=data.x,
+        u=data.u,
+        z=data.z,
+        episodes=data.learnt,
+        preload=True,
+    )
+
+
+def isotropised(windows: WindowStream, dose: float) -> Isotropised:
+    """Weights of all pairs of frames, computed from the true states."""
+    states = WindowStream(
+        windows.source, 1, windows.seed, skip=windows.skip, x=windows.z or "", u=windows.u, episodes=windows.episodes
+    )
+    z, z_next = states.windows(np.arange(states.count)).frames.double().unbind(1)
+    return fit_isotropy(z.numpy(), z_next.numpy(), seed=windows.seed).at(dose)
+
+
+@dataclass(frozen=True)
+class WeightedPairs:
+    """Pairs of each training step, drawn from (seed, step) with probabilities proportional to the weights."""
+
+    stream: WindowStream
+    weights: np.ndarray  # (windows,)
+
+    def __call__(self, step: int) -> Pairs:
+        rng = numpy_generator(self.stream.seed, "weighted pairs", step)
+        windows = self.stream.windows(isotropic_resample(self.weights, rng, self.stream.batch_size))
+        assert windows.z is not None  # the weights are computed from states
+        return Pairs(*windows.frames.unbind(1), *windows.z.unbind(1))
+
+
+def _weight_measures(found: Isotropised) -> list[dict[str, Any]]:
+    n = len(found.weights)
+    share = as_verdicts(point_estimates({"share": found.ess / n}, n), "effective share of the pairs")
+    return share + as_verdicts(point_estimates({"distance": found.distance}, n), "from the Gaussian", "lower")
+
+
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    """Runs that were stopped count as R² 0."""
+    """Runs that were stopped count as R² = 0."""
     doses, places = SCALES[scale][1], list(product(STRIDES, PLACES))
-    curves = {
-        (k, p): [mean_and_range(_dosed(results, k, dose), _r2(p), stopped=0.0) for dose in doses] for k, p in places
-    }
+    curves: dict[Place, list[Estimate]] = {}
+    for stride, place in places:
+        runs = [_dosed(results, stride, dose) for dose in doses]
+        curves[stride, place] = [mean_and_range(found, _r2(place), stopped=0.0) for found in runs]
     gains = {place: _gain(results, doses, place) for place in places}
-    ends = {p: mean_and_range([r for r in results if "dose" not in r.at], _r2(p), stopped=0.0) for p in PLACES}
-    helped = [place for place in places if gains[place].value >= GAIN]
-    left = {k: mean_and_range(_dosed(results, k, doses[-1]), "share").value for k in STRIDES}
+    gaussian = [result for result in results if "dose" not in result.at]
+    ends = {place: mean_and_range(gaussian, _r2(place), stopped=0.0) for place in PLACES}
+    criteria = []
+    for place, gain in gains.items():
+        criteria.append(Criterion(f"gain of R², {_title(place)}", cell(gain), f"≥ {GAIN}", gain.value >= GAIN))
+    helped = [criterion.met for criterion in criteria]
     return Finding(
-        "holds" if len(helped) == len(places) else "holds in part" if helped else "does not hold",
-        f"Mean R² of the angles, stopped runs as 0, at doses {', '.join(f'{dose:g}' for dose in doses)}: "
-        + "; ".join(f"{_title(place)} {', '.join(f'{e.value:z.3f}' for e in found)}" for place, found in curves.items())
-        + ". From no dose to the full one, seed by seed: "
-        + "; ".join(f"{_title(p)} {cell(gain)}{_closed(curves[p], ends[p[1]])}" for p, gain in gains.items())
-        + f". A gain of {GAIN} was asked for. Gaussian exploration at ρ = .9 has "
-        + " and ".join(f"{ends[p].value:z.3f} on {SCORES[p]}" for p in PLACES)
-        + f". The full dose leaves {' and '.join(f'{100 * left[k]:.0f}%' for k in STRIDES)} of the pairs.",
-        short=f"gain ≥ {GAIN} in {len(helped)} of {len(places)} settings",
+        outcome_of(helped),
+        f"R² gains at least {GAIN} in {sum(helped)} of {len(helped)} settings.",
+        criteria=tuple(criteria),
         verdicts=tuple(_verdict(place, gain) for place, gain in gains.items()),
         figures=(_figure(doses, curves, ends),),
-        tables=(_table(results),),
+        tables=(_table(results), _curve_table(results, doses, curves, ends)),
     )
 
 
@@ -95,7 +173,7 @@ def _dosed(results: Sequence[Result], stride: int, dose: float) -> list[Result]:
 
 
 def _gain(results: Sequence[Result], doses: Sequence[float], place: Place) -> Estimate:
-    """From the first dose to the last with the same episodes; limits: the extremes over seeds."""
+    """Gain from the first dose to the last, paired by seed; limits: range over seeds."""
     ends, name = (_dosed(results, place[0], doses[end]) for end in (0, -1)), _r2(place[1])
     first, last = ({r.at["seed"]: mean_and_range([r], name, stopped=0.0).value for r in runs} for runs in ends)
     gains = np.array([last[seed] - first[seed] for seed in first if seed in last])
@@ -105,12 +183,6 @@ def _gain(results: Sequence[Result], doses: Sequence[float], place: Place) -> Es
     return Estimate(float(gains.mean()), float(gains.min()), float(gains.max()), len(gains))
 
 
-def _closed(found: Sequence[Estimate], end: Estimate) -> str:
-    """The share of the way to what the Gaussian motion gives, where something was gained on it."""
-    way, gone = end.value - found[0].value, found[-1].value - found[0].value
-    return f" ({gone / way:.0%} of the way to Gaussian exploration)" if way > 0 and gone > 0 else ""
-
-
 def _verdict(place: Place, gain: Estimate) -> Verdict:
     return Verdict.judge(
         f"gain_{place[1]}_stride_{place[0]}",
@@ -118,63 +190,72 @@ def _verdict(place: Place, gain: Estimate) -> Verdict:
         direction="higher",
         threshold=GAIN,
         null=0.0,
-        good=f"Isotropising brings recovery back: {_title(place)} (limits: the extremes over seeds).",
-        bad=f"Isotropising does not gain that much for every seed: {_title(place)} (limits: the extremes over seeds).",
+        good=f"Isotropising improves recovery: {_title(place)} (limits: range over seeds).",
+        bad=f"Isotropising does not gain that much at every seed: {_title(place)} (limits: range over seeds).",
     )
 
 
-def _figure(
-    doses: Sequence[float], curves: Mapping[Place, list[Estimate]], ends: Mapping[str, Estimate]
-) -> dict[str, Any]:
-    panels = [
-        {
-            "title": f"scored on {SCORES[p]}",
-            "series": [
-                *(curve(f"frames {title}", doses, curves[k, p]) for k, title in STRIDES.items()),
-                {"name": "Gaussian exploration", "x": list(doses), "y": [ends[p].value] * len(doses), "dash": True},
-            ],
-        }
-        for p in PLACES
-    ]
-    return {
-        "kind": "curves",
-        "title": "Recovery against the dose",
-        "x_label": "dose",
-        "y_label": "held-out R²",
-        "panels": panels,
-        "note": "Bands: the extremes over seeds.",
-    }
+def _figure(doses: Sequence[float], curves: Mapping[Place, list[Estimate]], ends: Mapping[str, Estimate]) -> Curves:
+    panels = []
+    for place in PLACES:
+        series = [curve(f"frames {title}", doses, curves[stride, place]) for stride, title in STRIDES.items()]
+        level = [ends[place].value] * len(doses)
+        series.append(Curve("Gaussian exploration", list(doses), level, dash=True))
+        panels.append(CurvePanel(series, f"scored on {SCORES[place]}"))
+    return Curves(
+        title="Recovery against the dose",
+        x_label="dose",
+        y_label="held-out R²",
+        panels=panels,
+        note="Bands: range over seeds.",
+    )
 
 
-def _table(results: Sequence[Result]) -> dict[str, Any]:
-    rows = [
-        [
-            r.at.get("stride", "Gaussian motion"),
-            r.at.get("dose", "–"),
-            r.at["seed"],
-            r.status,
-            *(cell(r.estimate(_r2(p))) for p in PLACES),
-            cell(r.estimate("circle_own_own")),
-            cell(r.estimate("degree_1")),
-            f"{r.value('correlation'):.3f}",
-            f"{r.value('share'):.2f}",
-            f"{r.value('distance'):.3f}",
-        ]
-        for r in results
-    ]
+def _curve_table(
+    results: Sequence[Result],
+    doses: Sequence[float],
+    curves: Mapping[Place, list[Estimate]],
+    ends: Mapping[str, Estimate],
+) -> Table:
+    rows = []
+    for (stride, place), found in curves.items():
+        means = [f"{one.value:z.3f}" for one in found]
+        share = mean_and_range(_dosed(results, stride, doses[-1]), "share").value
+        rows.append([_title((stride, place)), *means, f"{ends[place].value:z.3f}", f"{100 * share:.0f}%"])
+    columns = ["setting", *(f"dose {dose:g}" for dose in doses), "Gaussian exploration", "pairs left at the full dose"]
+    return Table("Mean R² of the angles over seeds, stopped runs as 0", columns, rows)
+
+
+def _table(results: Sequence[Result]) -> Table:
+    rows = []
+    for r in results:
+        rows.append(
+            [
+                r.at.get("stride", "Gaussian motion"),
+                r.at.get("dose", "–"),
+                r.at["seed"],
+                r.status,
+                *(cell(r.estimate(_r2(place))) for place in PLACES),
+                cell(r.estimate("circle_own_own")),
+                cell(r.estimate("degree_1")),
+                f"{r.value('correlation'):.3f}",
+                f"{r.value('share'):.2f}",
+                f"{r.value('distance'):.3f}",
+            ]
+        )
     columns = [
         "stride",
         "dose",
         "seed",
         "status",
-        *(f"R², {SCORES[p]}" for p in PLACES),
+        *(f"R², {SCORES[place]}" for place in PLACES),
         "R² of sines and cosines, own episodes",
         "linear share of variance",
         "correlation of a pair",
         "effective share of the pairs",
         "distance from the Gaussian",
     ]
-    return {"title": "Every run, with 95% intervals", "columns": columns, "rows": rows}
+    return Table("All runs, with 95% intervals", columns, rows)
 
 
 EXPERIMENT = Experiment(

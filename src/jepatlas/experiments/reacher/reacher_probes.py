@@ -1,11 +1,11 @@
-"""How well latents of Reacher's pictures give its joint angles, by linear probes on two distributions of poses:
+"""Linear probes of Reacher latents for the joint angles, on two distributions of poses.
 
-own         the trajectories that were learned from: fitted on their episodes, scored on the held-out ones
-gaussian    fresh poses, angle = 0.6 z with z ~ N(0, I): fitted on one half of them, scored on the other
+own         training trajectories: fitted on the training episodes, scored on the held-out ones
+gaussian    fresh poses, angle = 0.6 z with z ~ N(0, I): fitted on one half, scored on the other
 
-Every probe is scored on both, because an encoder can be lost on its own trajectories and not elsewhere, or a probe
-can; the study fitted on trajectories and scored on Gaussian poses. An angle is no linear function of a picture's
-circle, so the sines and cosines are probed, too.
+Every probe is scored on both distributions, since an encoder or a probe can fail on one of them only. The study fitted
+on trajectories and scored on Gaussian poses. An angle is not a linear function of an image of a circle, so sines and
+cosines are probed as well.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from jepatlas.core.linear import least_squares
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.experiments.reacher.reacher_agents import reacher_of
+from jepatlas.experiments.engine.experiment import point_estimates
 from jepatlas.identifiability import degree_variances
 from jepatlas.workflows.plan import LatentEpisodes, TrainedModel, latent_episodes
-from jepatlas.worlds import OrnsteinUhlenbeckMotion
+from jepatlas.worlds import OrnsteinUhlenbeckMotion, Reacher
 
 __all__ = ["DEGREE", "PLACES", "TARGETS", "Poses", "degree_shares", "gaussian_poses", "probe", "probes"]
 
 PLACES = ("own", "gaussian")
 TARGETS = ("angles", "circle")
 DEGREE = 4
-MOST = 2000  # rows of trajectories for a probe of a few numbers
+MOST = 2000  # rows of trajectories that a probe uses
 SCALE = OrnsteinUhlenbeckMotion().scale
 
 
@@ -42,34 +42,34 @@ class Poses:
     group: np.ndarray  # (b,)
 
 
-def probes(model: TrainedModel, count: int) -> dict[str, Estimate]:
-    """From so many Gaussian poses; for both targets and places, and every degree:
+def probes(model: TrainedModel, arm: Reacher, count: int) -> dict[str, Estimate]:
+    """All measures of a model, with `count` Gaussian poses:
 
     {target}_{fitted on}_{scored on}    R² of the angles, or of their sines and cosines ("circle")
     degree_1 … degree_4, beyond         shares of the latents' variance over Gaussian poses, by Hermite degree
-    smallest_variance                   of any latent direction, on the held-out episodes: 1 at LeJEPA's optimum
-    correlation                         of a joint's angles in the two frames of a pair, mean over both joints
+    smallest_variance                   of any latent direction on the held-out episodes; 1 at LeJEPA's optimum
+    correlation                         of a joint's angles in the two frames of a pair, mean over joints
     """
-    gaussian, seed = gaussian_poses(model, count), model.recipe.seed
+    gaussian, seed = gaussian_poses(model, arm, count), model.recipe.seed
     learnt, held = (latent_episodes(model, held=which, most=MOST) for which in (False, True))
     fits = {"own": _poses(learnt), "gaussian": _rows(gaussian, 0)}
     scores = {"own": _poses(held), "gaussian": _rows(gaussian, 1)}
-    found = {
-        f"{target}_{one}_{other}": probe(fits[one], scores[other], target, seed)
-        for target, one, other in product(TARGETS, PLACES, PLACES)
-    }
+    found = {}
+    for target, one, other in product(TARGETS, PLACES, PLACES):
+        found[f"{target}_{one}_{other}"] = probe(fits[one], scores[other], target, seed)
     smallest = float(np.linalg.eigvalsh(np.cov(held.h, rowvar=False))[0])
-    plain = {"smallest_variance": (smallest, len(held.h)), "correlation": (_correlation(learnt), len(learnt.h))}
-    return found | degree_shares(gaussian, seed) | {name: Estimate(v, v, v, n) for name, (v, n) in plain.items()}
+    found |= degree_shares(gaussian, seed)
+    found |= point_estimates({"smallest_variance": smallest}, len(held.h))
+    return found | point_estimates({"correlation": _correlation(learnt)}, len(learnt.h))
 
 
-def gaussian_poses(model: TrainedModel, count: int) -> Poses:
+def gaussian_poses(model: TrainedModel, arm: Reacher, count: int) -> Poses:
     angles = SCALE * numpy_generator(model.recipe.seed, "gaussian poses").standard_normal((count, 2))
-    return Poses(model.encode(reacher_of(model.recipe).render(angles)).double().numpy(), angles, np.arange(count))
+    return Poses(model.encode(arm.render(angles)).double().numpy(), angles, np.arange(count))
 
 
 def _poses(episodes: LatentEpisodes) -> Poses:
-    assert episodes.z is not None  # a world knows its states
+    assert episodes.z is not None  # a simulated world provides its states
     return Poses(episodes.h, episodes.z, episodes.episode)
 
 
@@ -84,13 +84,13 @@ def _rows(poses: Poses, half: int) -> Poses:
 
 
 def probe(fit: Poses, score: Poses, target: str, seed: int, replicates: int = 200) -> Estimate:
-    """R² by least squares; the interval is that of resampled groups."""
+    """R² by least squares, with an interval from resampled groups."""
     truth = _target(score.angles, target)
-    left = np.square(truth - least_squares(fit.h, _target(fit.angles, target)).apply(score.h)).sum(1)
-    around = np.square(truth - truth.mean(0)).sum(1)
+    residual = np.square(truth - least_squares(fit.h, _target(fit.angles, target)).apply(score.h)).sum(1)
+    deviation = np.square(truth - truth.mean(0)).sum(1)
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
-        return {"r2": float(1 - weights @ left / (weights @ around))}
+        return {"r2": float(1 - weights @ residual / (weights @ deviation))}
 
     rng = numpy_generator(seed, "probe")
     return bootstrap(statistic, len(truth), rng, groups=score.group, replicates=replicates)["r2"]
@@ -101,7 +101,7 @@ def _target(angles: np.ndarray, target: str) -> np.ndarray:
 
 
 def degree_shares(poses: Poses, seed: int) -> dict[str, Estimate]:
-    """Which part of the latents is linear in the angles, which quadratic, and so on."""
+    """Shares of the latents' variance by Hermite degree of the angles."""
     rng = numpy_generator(seed, "degrees")
     found = degree_variances(poses.h, poses.angles / SCALE, DEGREE, rng, replicates=100)
     total = found["total"].value

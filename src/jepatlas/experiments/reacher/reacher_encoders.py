@@ -1,7 +1,8 @@
-"""Encoders of Reacher's pictures as the experiments train them: LeJEPA on a frame and a later one, with two latents.
+"""Encoders of Reacher images: recipes, training, and the trial that probes the result.
 
-λ is fixed once, at the value that serves in worlds without pixels; the study chose it by R² on its test images. The
-learning rate of `small` was chosen by the training loss, of three.
+LeJEPA is trained on a frame and a later one, with two latents. λ is fixed at the value that works in worlds without
+pixels; the study chose it by R² on its test images. The learning rate of `small` was chosen among three by the training
+loss.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.contracts import Batches
-from jepatlas.experiments.engine.experiment import Scale
+from jepatlas.core.records import Estimate
+from jepatlas.experiments.engine.experiment import Scale, Trial, as_verdicts
+from jepatlas.experiments.reacher.reacher_probes import probes
 from jepatlas.nn import ConvConfig
 from jepatlas.nn.network_configs import Norm
 from jepatlas.objectives import LeJEPAConfig
@@ -20,7 +24,9 @@ from jepatlas.recipes import (
     TwoFrames,
     WalkedWorld,
     WorldModelRecipe,
+    build_windows,
     build_world_model,
+    gather_episodes,
     recipe_id,
 )
 from jepatlas.training import CosineSchedule, TrainingConfig, train
@@ -28,7 +34,7 @@ from jepatlas.workflows.plan import TrainedModel
 from jepatlas.workflows.runs import trained
 from jepatlas.worlds import OrnsteinUhlenbeckMotion, Reacher, SACMotion, ScriptedMotion
 
-__all__ = ["BUDGETS", "Budget", "Motion", "learn", "reacher_of", "reacher_recipe"]
+__all__ = ["BUDGETS", "Motion", "probe_model", "probed_trial", "reacher_of", "reacher_recipe", "run", "train_model"]
 
 WEIGHT = 0.01  # λ
 Motion = OrnsteinUhlenbeckMotion | ScriptedMotion | SACMotion
@@ -38,9 +44,9 @@ Motion = OrnsteinUhlenbeckMotion | ScriptedMotion | SACMotion
 class Budget:
     encoder: ConvConfig
     training: TrainingConfig
-    frames: int  # of all episodes together, about
-    length: int  # of an episode in steps, where nothing else is asked for
-    poses: int  # Gaussian ones to score on
+    frames: int  # of all episodes together, approximately
+    length: int  # default number of steps of an episode
+    poses: int  # Gaussian poses to score on
 
 
 _LOOP = TrainingConfig(steps=500, batch_size=128, lr=5e-3, weight_decay=1e-4, collapse=1e-6)
@@ -64,7 +70,7 @@ def reacher_recipe(
     norm: Norm = "batch",
     weight: float = WEIGHT,
 ) -> WorldModelRecipe:
-    """Episodes of any length come to the same number of pictures."""
+    """The number of images does not depend on the length of the episodes."""
     budget = BUDGETS[scale]
     steps = length or budget.length
     return WorldModelRecipe(
@@ -79,15 +85,15 @@ def reacher_recipe(
 
 
 def reacher_of(recipe: WorldModelRecipe) -> Reacher:
-    """The arm that the pictures are of; `with` it, what draws them is given back."""
+    """The arm of a recipe; a context manager that releases the renderer."""
     assert isinstance(recipe.source, WalkedWorld) and isinstance(recipe.source.world, Reacher)
     return recipe.source.world
 
 
-def learn(
+def train_model(
     recipe: WorldModelRecipe, folder: Path, data: EpisodeSplit, batches: Batches
 ) -> tuple[dict[str, Any], TrainedModel | None]:
-    """As `train_job`, from batches and episodes that are there already; and the model, where the run finished."""
+    """Train on the given batches or resume; the model is None if the run did not finish."""
     objective = build_world_model(recipe, data)
     outcome = train(objective, batches, recipe.training, folder, recipe=recipe_id(recipe))
     verdicts = [outcome.verdict.to_json()] if outcome.verdict else []
@@ -95,3 +101,24 @@ def learn(
     if outcome.status != "finished":
         return record, None
     return record, TrainedModel(recipe, trained(objective, recipe, folder), data)
+
+
+def probed_trial(scale: Scale, recipe: WorldModelRecipe, **at: str | int | float) -> Trial:
+    """A trial that trains a recipe and probes the result."""
+    return Trial(at | {"seed": recipe.seed}, run, {"recipe": to_plain(recipe), "poses": BUDGETS[scale].poses})
+
+
+def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    recipe = from_plain(WorldModelRecipe, settings["recipe"])
+    with reacher_of(recipe):
+        data = gather_episodes(recipe.source, recipe.seed)
+        record, model = train_model(recipe, Path(folder), data, build_windows(recipe, data))
+        return record if model is None else record | {"verdicts": probe_model(model, settings["poses"])}
+
+
+def probe_model(model: TrainedModel, poses: int) -> list[dict[str, Any]]:
+    """All probes of the trained model, and of the same network before training (`untrained_...`)."""
+    arm = reacher_of(model.recipe)
+    fresh = TrainedModel(model.recipe, build_world_model(model.recipe, model.data).eval(), model.data)
+    before: dict[str, Estimate] = {f"untrained_{name}": found for name, found in probes(fresh, arm, poses).items()}
+    return as_verdicts(probes(model, arm, poses) | before, "of the latents of images")
