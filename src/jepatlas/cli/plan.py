@@ -1,4 +1,4 @@
-"""An agent drives to goals that it has never seen: how often does it get there?"""
+"""Plan with a trained world model: drive to goals and measure the success rate."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from jepatlas.workflows.plan import (
     Tasks,
     agent_of,
     check_film,
+    check_reachable,
     draw_tasks,
     drive,
     drive_at_random,
@@ -30,7 +31,6 @@ from jepatlas.workflows.plan import (
     load_world_model,
     place_of,
     planning_record,
-    refuse_out_of_reach,
     write_film,
 )
 from jepatlas.worlds import AnyCurrent
@@ -68,7 +68,7 @@ those by which the run explored where that is known.
 
 Choices, each with options of its own (--planner mppi --help shows those of that planner):
 {choices_help(DrivingConfig())}
-  --world KIND drives in another world than the run was trained on, seen and moved alike; what differs is said.
+  --world KIND plans in another world with the same observations and actions; differences are reported.
   --current {{{",".join(choices(AnyCurrent))},none}} of that world: what carries the agent along."""
 
 
@@ -106,7 +106,7 @@ def main(words: list[str]) -> int:
         films=[imagined_films(model, agent, 3)],
         about=about,
     )
-    record = replace(record, summary=" ".join(filter(None, [record.summary, place.said, warning, _rest(options)])))
+    record = replace(record, summary=" ".join(filter(None, [record.summary, place.note, warning, _rest(options)])))
     folder = options.out or options.run
     record.save(folder, "planning")
     page = write_report([folder], folder / "report.html", title=record.title, seed=options.seed)
@@ -128,7 +128,7 @@ def _rest(options: Plan) -> str:
 
 
 def _tasks(options: Plan, world: AnyActionWorld) -> tuple[Tasks, str]:
-    """Those that are asked for, and what is to be said of them."""
+    """The requested tasks, and a warning about them or an empty string."""
     if (options.start is None) != (options.goal is None):
         raise InputError("--start and --goal belong together: give both, or neither to draw tasks.")
     if options.start is None or options.goal is None:
@@ -140,4 +140,4 @@ def _tasks(options: Plan, world: AnyActionWorld) -> tuple[Tasks, str]:
                 f"--{name} {place[0].tolist()} is no state of '{world.kind}': give {world.state_dim} numbers that lie "
                 "inside of it and not in a wall."
             )
-    return Tasks(*ends), refuse_out_of_reach(world, *ends)
+    return Tasks(*ends), check_reachable(world, *ends)

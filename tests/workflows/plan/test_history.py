@@ -90,19 +90,19 @@ def test_a_frame_alone_has_been_there_all_the_time(tmp_path: Path):
     world, agent = model.world, agent_of(model)
     assert world is not None and agent.history == 2
     goal = world.observe(world.states(3, np.random.default_rng(0)))
-    assert torch.equal(agent.see(goal), agent.see(np.concatenate([goal, goal], -1)))
+    assert torch.equal(agent.encode(goal), agent.encode(np.concatenate([goal, goal], -1)))
     assert model.objective.encode(torch.zeros(2, 6, 64, 64, dtype=torch.uint8)).shape == (2, 8)
     arrays, _ = imagined_films(model, agent, 1, steps=3)
     assert arrays[f"imagined-{model.data.held[0]}"].shape == (4, 64, 64, 3), "shown as one frame"
     same = LinearMap(np.eye(8), np.zeros(8), np.zeros(8))
-    assert ported(agent, agent.see, same).history == 2 and ported(agent, agent.see, same, history=1).history == 1
+    assert ported(agent, agent.encode, same).history == 2 and ported(agent, agent.encode, same, history=1).history == 1
 
 
 @pytest.mark.parametrize("stride", [1, 2])
 def test_an_agent_that_drives_keeps_what_it_saw(stride: int):
     """What it is shown, against what the drive says where it was."""
     world, shown = Rooms(), []
-    seeing = all_seeing(world, world.step_length).see
+    seeing = all_seeing(world, world.step_length).encode
 
     def see(observations: np.ndarray) -> torch.Tensor:
         shown.append(observations)

@@ -105,7 +105,7 @@ def _orders(world: Rooms, name: str, agent: PlanningAgent, seed: int) -> dict[st
     rng = numpy_generator(seed, "pairs of states")
     x, y = world.states(PAIRS, rng), world.states(PAIRS, rng)
     there, back = exact_energy(world), exact_way_back(world)
-    learned = agent.energy(agent.see(world.observe(x)), agent.see(world.observe(y))).double().numpy()
+    learned = agent.energy(agent.encode(world.observe(x)), agent.encode(world.observe(y))).double().numpy()
     ends = torch.from_numpy(x), torch.from_numpy(y)
     truths = {"order": there(*ends), "symmetric_order": symmetrised(there, back)(*ends)}
     return {

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jepatlas.core.config import from_plain
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate
@@ -28,6 +30,7 @@ from jepatlas.workflows.plan import (
     ported,
     same_world,
     shared_latents,
+    shuffled_pairs,
 )
 from jepatlas.workflows.runs import train_job
 
@@ -67,11 +70,11 @@ def _maps(
     """Maps of every kind from every number of shared states, and one of shuffled pairs; R² of each but that."""
     most = max(numbers)
     shared = shared_latents(a, b, most + TEST, seed)
-    apart, maps, scores = shared.rows(slice(most, None)), {}, {}
+    apart, maps, scores = shared.rows(np.arange(most, len(shared))), {}, {}
     for kind in MAPS:
         for number in numbers:
             name = through(kind, number)
-            maps[name], scores[f"{name}_r2"] = fit_port(kind, shared.rows(slice(number)), apart, seed)
-    shuffled = shared.rows(slice(most)).shuffled(numpy_generator(seed, "shuffled pairs"))
+            maps[name], scores[f"{name}_r2"] = fit_port(kind, shared.rows(np.arange(number)), apart, seed)
+    shuffled = shuffled_pairs(shared.rows(np.arange(most)), numpy_generator(seed, "shuffled pairs"))
     maps["shuffled"], _ = fit_port("ridge", shuffled, apart, seed)
     return maps, scores

@@ -1,17 +1,41 @@
-"""From world models to what they do: tasks driven in worlds, success beside chance, films, planners that are ported."""
+"""Planning with trained world models: drive tasks, record success and films, port planners between models."""
 
-from jepatlas.workflows.plan.agents import PlanningAgent, agent_of, euclidean, ported
-from jepatlas.workflows.plan.driving import Drive, DrivingConfig, drive, drive_at_random
-from jepatlas.workflows.plan.film_files import check_film, write_film
-from jepatlas.workflows.plan.films import driven_films, film_rows, imagined_films
-from jepatlas.workflows.plan.identified import certify_world_model
-from jepatlas.workflows.plan.linear_latents import LinearLatent, linear_latent, quadratic_cost
-from jepatlas.workflows.plan.models import LatentEpisodes, TrainedModel, latent_episodes, load_world_model
-from jepatlas.workflows.plan.porting import fit_port, port_planner, same_world, shared_latents
-from jepatlas.workflows.plan.record import planning_record
-from jepatlas.workflows.plan.success import success_table
-from jepatlas.workflows.plan.tasks import Tasks, draw_tasks
-from jepatlas.workflows.plan.where import Place, place_of, refuse_out_of_reach
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.workflows.plan.driving import Drive, DrivingConfig, drive, drive_at_random
+    from jepatlas.workflows.plan.episode_films import check_film, driven_films, film_rows, imagined_films, write_film
+    from jepatlas.workflows.plan.planner_migration import (
+        fit_port,
+        port_planner,
+        same_world,
+        shared_latents,
+        shuffled_pairs,
+    )
+    from jepatlas.workflows.plan.planning_agent import (
+        LinearLatent,
+        PlanningAgent,
+        agent_of,
+        euclidean,
+        linear_latent,
+        ported,
+        quadratic_cost,
+    )
+    from jepatlas.workflows.plan.planning_results import planning_record
+    from jepatlas.workflows.plan.planning_tasks import Place, Tasks, check_reachable, draw_tasks, place_of
+    from jepatlas.workflows.plan.trained_world_model import (
+        LatentEpisodes,
+        TrainedModel,
+        latent_episodes,
+        load_world_model,
+    )
+    from jepatlas.workflows.plan.world_model_certificate import certify_world_model
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "Drive",
@@ -25,6 +49,7 @@ __all__ = [
     "agent_of",
     "certify_world_model",
     "check_film",
+    "check_reachable",
     "draw_tasks",
     "drive",
     "drive_at_random",
@@ -41,9 +66,8 @@ __all__ = [
     "port_planner",
     "ported",
     "quadratic_cost",
-    "refuse_out_of_reach",
     "same_world",
     "shared_latents",
-    "success_table",
+    "shuffled_pairs",
     "write_film",
 ]

@@ -1,20 +1,17 @@
-"""What becomes of tasks when an agent drives: seen, planned, done, seen again."""
+"""Closed-loop evaluation of an agent: observe, plan, act, observe again."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from gymnasium.spaces import Box
-from torch import Tensor
 
-from jepatlas.core.contracts import Cost
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
+from jepatlas.core.lazy import lazy_import
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.data import RandomPolicy, stack_history
 from jepatlas.planning import (
     ActionBox,
     LatentCost,
@@ -25,133 +22,157 @@ from jepatlas.planning import (
     compiled,
     receding_horizon,
 )
-from jepatlas.workflows.plan.agents import PlanningAgent
-from jepatlas.workflows.plan.linear_latents import quadratic_cost
-from jepatlas.workflows.plan.tasks import Tasks
-from jepatlas.worlds import ActionWorld
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from jepatlas.core.contracts import Cost
+    from jepatlas.data import RandomPolicy
+    from jepatlas.workflows.plan.planning_agent import PlanningAgent
+    from jepatlas.workflows.plan.planning_tasks import Tasks
+    from jepatlas.worlds import ActionWorld
+else:
+    torch = lazy_import("torch")
 
 __all__ = ["Drive", "DrivingConfig", "drive", "drive_at_random"]
 
 
 @dataclass(frozen=True)
 class DrivingConfig:
-    """How an agent plans, and how long it may drive."""
+    """Planner, cost and length of an episode."""
 
     planner: PlannerConfig = field(default_factory=lambda: MPPIConfig(horizon=12, samples=128, iterations=3))
     cost: LatentCostConfig = field(default_factory=lambda: LatentCostConfig(stage=1.0, terminal=1.0))
-    """What a plan is judged by: the energy at its end, after each action, or both; for LQR the squared distance."""
+    """Cost of a plan: the energy at its end, after each action, or both; squared distances for LQR."""
     steps: int = 80
-    """Steps of the world that an episode may take."""
+    """Maximal number of steps of an episode."""
     replan: int = 2
-    """Plans are made anew after so many of their actions."""
+    """Number of actions after which a new plan is made."""
     compile: bool = False
-    """Roll out through torch.compile, which takes a while once and is faster after that."""
+    """Roll out through torch.compile: a slow first call, faster afterwards."""
 
     def __post_init__(self) -> None:
-        for name in ("steps", "replan"):
-            if not getattr(self, name) >= 1:
-                raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")
+        check_count("steps", self.steps)
+        check_count("replan", self.replan)
 
 
 @dataclass(frozen=True)
 class Drive:
-    """What happened, task by task; after a goal was reached nothing moves any more."""
+    """Trajectories of all tasks; after its goal is reached, a task does not move."""
 
     tasks: Tasks
     states: np.ndarray  # (b, t + 1, n)
     actions: np.ndarray  # (b, t, a)
     reached: np.ndarray  # (b,) bool
-    steps: np.ndarray  # (b,): until the goal was reached; all of them where it was not
-    energies: np.ndarray  # (b, t + 1): what the agent thought was still to go
-    out_of_reach: np.ndarray  # (b,) bool: nothing that the agent tried at the start had a finite cost
+    steps: np.ndarray  # (b,): until the goal was reached, or all steps
+    energies: np.ndarray  # (b, t + 1): the agent's energy to the goal
+    unreachable: np.ndarray  # (b,) bool: no candidate of the first plan had a finite cost
 
 
 def drive(
     world: ActionWorld, agent: PlanningAgent, tasks: Tasks, config: DrivingConfig | None = None, seed: int = 0
 ) -> Drive:
-    """Receding-horizon planning of all tasks at once, in the world itself."""
+    """Receding-horizon planning of all tasks at once in the true world."""
     config = config or DrivingConfig()
     if world.action_dim != agent.action_dim:
         raise InputError(
-            f"The agent acts in {agent.action_dim} dimensions, but the world '{world.kind}' takes {world.action_dim}. "
-            "Plan in the world that it was trained on."
+            f"The agent has {agent.action_dim} action dimensions, but the world '{world.kind}' has {world.action_dim}. "
+            "Plan in the world of its training."
         )
     planner = config.planner.build(ActionBox.symmetric(1.0, agent.stride * agent.action_dim))
-    cost, course = _cost(agent, config), _Course(world, agent, tasks)
-    lost = np.zeros(len(course.done), dtype=bool)
-    if not course.done.all():
+    cost = _cost(agent, config)
+    episode = _Episode(world, agent, tasks)
+    unreachable = np.zeros(len(episode.done), dtype=bool)
+    if not episode.done.all():
         actions = -(-config.steps // agent.stride)
         with torch.no_grad():
-            found = receding_horizon(
-                planner, cost, course.info(), course.step, steps=actions, replan=config.replan, seed=seed
+            loop = receding_horizon(
+                planner, cost, episode.info(), episode.step, steps=actions, replan=config.replan, seed=seed
             )
-        lost[list(found.unreachable)] = True
-    return course.drive(lost)
+        unreachable[list(loop.unreachable)] = True
+    return episode.result(unreachable)
 
 
 def _cost(agent: PlanningAgent, config: DrivingConfig) -> Cost:
     if isinstance(config.planner, LQRConfig):
+        from jepatlas.workflows.plan.planning_agent import quadratic_cost  # noqa: PLC0415  (imports torch)
+
         return quadratic_cost(agent.linear, config.cost)
     dynamics = compiled(agent.dynamics) if config.compile else agent.dynamics
     return LatentCost(dynamics, agent.energy, config.cost)
 
 
-class _Course:
-    """The state of every task, moved by what is planned for it."""
+class _Episode:
+    """The states of all tasks, and what the agent observes."""
 
     def __init__(self, world: ActionWorld, agent: PlanningAgent, tasks: Tasks) -> None:
         self.world, self.agent, self.tasks = world, agent, tasks
-        self.states, self.actions = [tasks.starts], []
+        self.states = [tasks.starts]
+        self.actions: list[np.ndarray] = []
         self.done = world.reached(tasks.starts, tasks.goals)
         self.steps = np.zeros(len(self.done), dtype=int)
-        self.goal = agent.see(world.observe(tasks.goals))
-        self.seen = deque([world.observe(tasks.starts)], maxlen=agent.history)
-        self.here = agent.see(stack_history([*self.seen], agent.history))
+        self.goal = agent.encode(world.observe(tasks.goals))
+        self.frames: deque[np.ndarray] = deque(maxlen=agent.history)
+        self._observe()
         self.energies = [self._energy()]
 
     def info(self) -> Mapping[str, Tensor]:
-        return {"start": self.here, "goal": self.goal, "done": torch.from_numpy(self.done)}
+        return {"start": self.latent, "goal": self.goal, "done": torch.from_numpy(self.done)}
 
     def step(self, actions: Tensor) -> Mapping[str, Tensor]:
+        """One action of the plan, `stride` steps of the world."""
         for action in actions.double().numpy().reshape(len(actions), self.agent.stride, -1).swapaxes(0, 1):
-            self._move(action)
-        self.seen.append(self.world.observe(self.states[-1]))
-        self.here = self.agent.see(stack_history([*self.seen], self.agent.history))
+            self._world_step(action)
+        self._observe()
         self.energies[-1] = self._energy()
         return self.info()
 
-    def _move(self, action: np.ndarray) -> None:
-        action = np.where(self.done[:, None], 0.0, action)
+    def _world_step(self, action: np.ndarray) -> None:
+        done = self.done[:, None]
+        action = np.where(done, 0.0, action)
         moved = self.world.step(self.states[-1], action)
-        self.states.append(np.where(self.done[:, None], self.states[-1], moved))
+        self.states.append(np.where(done, self.states[-1], moved))
         self.actions.append(action)
         self.steps += ~self.done
-        self.energies.append(self.energies[-1])  # it looks again only after all steps of an action
+        self.energies.append(self.energies[-1])  # the agent observes only after all steps of an action
         self.done = self.done | self.world.reached(self.states[-1], self.tasks.goals)
 
-    @torch.no_grad()
-    def _energy(self) -> np.ndarray:
-        return self.agent.energy(self.here, self.goal).double().numpy()
+    def _observe(self) -> None:
+        from jepatlas.data import stack_history  # noqa: PLC0415  (imports torch)
 
-    def drive(self, out_of_reach: np.ndarray) -> Drive:
+        self.frames.append(self.world.observe(self.states[-1]))
+        self.latent = self.agent.encode(stack_history([*self.frames], self.agent.history))
+
+    def _energy(self) -> np.ndarray:
+        with torch.no_grad():
+            return self.agent.energy(self.latent, self.goal).double().numpy()
+
+    def result(self, unreachable: np.ndarray) -> Drive:
         empty = np.zeros((len(self.done), 0, self.world.action_dim))
         actions = np.stack(self.actions, 1) if self.actions else empty
         states, energies = np.stack(self.states, 1), np.stack(self.energies, 1)
-        return Drive(self.tasks, states, actions, self.done, self.steps, energies, out_of_reach)
+        return Drive(self.tasks, states, actions, self.done, self.steps, energies, unreachable)
 
 
 def drive_at_random(
     world: ActionWorld, tasks: Tasks, steps: int, seed: int = 0, policy: RandomPolicy | None = None
 ) -> np.ndarray:
-    """Which goals are reached by any actions whatever: the control of every success rate, (b,) bool.
+    """Which goals random actions reach, (b,) bool: the control of every success rate.
 
-    Actions have no memory, or are as smooth as those of a policy: one that persists gets about more.
+    Actions are independent and uniform, or those of a policy; correlated actions travel further.
     """
-    rng, states = numpy_generator(seed, "random drive"), tasks.starts
-    shape, done = (len(states), world.action_dim), world.reached(states, tasks.goals)
-    act = None if policy is None else policy.begin(Box(-1.0, 1.0, shape, np.float64))
+    rng = numpy_generator(seed, "random drive")
+    states, done = tasks.starts, world.reached(tasks.starts, tasks.goals)
+    shape = (len(states), world.action_dim)
+    act = None
+    if policy is not None:
+        from gymnasium.spaces import Box  # noqa: PLC0415  (slow to import)
+
+        act = policy.begin(Box(-1.0, 1.0, shape, np.float64))
     for _ in range(steps):
-        moved = world.step(states, rng.uniform(-1, 1, shape) if act is None else act(states, {}, rng))
+        actions = rng.uniform(-1, 1, shape) if act is None else act(states, {}, rng)
+        moved = world.step(states, actions)
         states = np.where(done[:, None], states, moved)
         done = done | world.reached(states, tasks.goals)
     return done

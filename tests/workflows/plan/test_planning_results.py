@@ -50,15 +50,18 @@ def test_success_stands_beside_chance_and_the_shortest_way():
     found = {verdict.name: verdict for verdict in record.verdicts}
     assert (found["success"].value, found["success"].n) == (2 / 3, 3) and found["success"].null == 1 / 3
     assert 1 <= found["detour"].value < 2
-    assert record.summary.startswith("Ada reached 2 of 3 goals") and "Ada less ben: +0 points" in record.summary
-    rows = record.tables[0]["rows"]
+    assert (
+        record.summary.startswith("Ada reached 2 of 3 goals")
+        and "Ada minus ben: +0 percentage points" in record.summary
+    )
+    rows = record.tables[0].rows
     assert [row[:2] for row in rows] == [["ada", "2 of 3"], ["ben", "2 of 3"], ["random actions", "1 of 3"]]
 
 
 def test_films_show_what_was_driven_and_failures_among_it():
     one = driven()
     arrays, figure = driven_films(WORLD, one, 2)
-    assert len(figure["panels"]) == 2 and "not reached in 20 steps" in str(figure["panels"])
+    assert len(figure.panels) == 2 and "not reached in 20 steps" in str(figure.panels)
     assert np.array_equal(arrays["driven-1"][0], WORLD.observe(STARTS[1:2])[0])
     assert np.array_equal(arrays["goal-1"], WORLD.observe(GOALS[1:2]))
 
@@ -69,22 +72,22 @@ def test_imagined_frames_begin_with_the_real_one(tmp_path):
     number = int(model.data.held[0])
     assert arrays[f"real-{number}"].shape == arrays[f"imagined-{number}"].shape == (6, 64, 64, 3)
     assert np.array_equal(arrays[f"real-{number}"][0], arrays[f"imagined-{number}"][0]), "the library holds it"
-    assert len(figure["panels"]) == 1
+    assert len(figure.panels) == 1
 
 
 def test_driven_films_show_what_was_imagined_from_the_start_under_the_same_actions():
     """Dynamics without a wall: imagined, the second task goes through it; the library has what is nearest."""
     one = driven()
     arrays, figure = driven_films(WORLD, one, 3, all_seeing(WORLD, WORLD.step_length))
-    assert [strip["name"] for strip in figure["panels"][1]["strips"]] == ["driven", "imagined", "goal"]
+    assert [strip.name for strip in figure.panels[1].strips] == ["driven", "imagined", "goal"]
     real, imagined = arrays["driven-1"], arrays["foreseen-1"]
     assert real.shape == imagined.shape and np.array_equal(real[0], imagined[0])
     agent = all_seeing(WORLD, WORLD.step_length)
     walked = STARTS[1] + WORLD.step_length * one.actions[1].cumsum(0)
-    seen = agent.see(imagined[1:]).numpy()
+    seen = agent.encode(imagined[1:]).numpy()
     inside = (np.abs(walked) < 0.9).all(1) & (np.abs(walked[:, 0]) > 0.15)  # where there are states to be near
     assert inside.sum() > 5 and np.linalg.norm(seen - walked, axis=1)[inside].max() < 0.12
-    assert np.linalg.norm(agent.see(real[-1:]).numpy() - walked[-1]) > 0.2, "but the wall stood in the way"
+    assert np.linalg.norm(agent.encode(real[-1:]).numpy() - walked[-1]) > 0.2, "but the wall stood in the way"
     rows, goals = film_rows(arrays)
     assert list(rows) == ["driven", "imagined: same start, same actions"] and len(goals) == 3
 
@@ -94,7 +97,7 @@ def test_imagination_keeps_step_with_an_agent_that_plans_several_steps_as_one():
     config = DrivingConfig(MPPIConfig(horizon=4, samples=64, iterations=3), steps=20)
     one = drive(WORLD, agent, Tasks(STARTS[:1], GOALS[:1]), config)
     arrays, _ = driven_films(WORLD, one, 1, agent)
-    seen = agent.see(arrays["foreseen-0"]).numpy()
+    seen = agent.encode(arrays["foreseen-0"]).numpy()
     steps = int(one.steps[0])
     for time in range(2, steps + 1):
         assert np.linalg.norm(seen[time] - one.states[0, time // 2 * 2]) < 0.12
@@ -104,11 +107,11 @@ def test_goals_that_an_agent_gives_up_are_counted_and_drawn_without_a_word_of_0_
     agent = replace(all_seeing(WORLD, 0.1), energy=lambda h, goal: torch.full_like((h + goal)[..., 0], torch.inf))
     one = drive(WORLD, agent, Tasks(STARTS, GOALS), DrivingConfig(MPPIConfig(horizon=3, samples=8), steps=6))
     record = planning_record("Planning", WORLD, {"ada": one}, np.zeros(3, bool), seed=0, agent=agent)
-    assert record.tables[0]["rows"][0][-1] == "3" and "3 goals were out of reach" in record.summary
-    titles = [panel["title"] for panel in record.figures[0]["panels"]]
-    assert titles[0] == "Task 1: not reached in 6 steps, and held to be out of reach"
-    assert all(cell for row in record.tables[0]["rows"] for cell in row), "no cell is empty"
-    assert [figure["kind"] for figure in record.figures] == ["film"], "of +∞ there is no curve"
+    assert record.tables[0].rows[0][-1] == "3" and "3 of the goals" in record.summary
+    titles = [panel.title for panel in record.figures[0].panels]
+    assert titles[0] == "Task 1: not reached in 6 steps (the agent's energy was +∞)"
+    assert all(cell for row in record.tables[0].rows for cell in row), "no cell is empty"
+    assert [figure.kind for figure in record.figures] == ["film"], "of +∞ there is no curve"
 
 
 @pytest.mark.parametrize("suffix", ["gif", "mp4"])
@@ -129,7 +132,7 @@ def test_a_film_has_all_frames_and_the_goal_shines_through(tmp_path, suffix):
 def test_other_films_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"\.gif or \.mp4"):
         write_film(tmp_path / "film.avi", {"driven": [np.zeros((1, 8, 8, 3), np.uint8)]}, [np.zeros((1, 8, 8, 3))])
-    with pytest.raises(InputError, match="'linear-quadratic' is not seen as pictures"):
+    with pytest.raises(InputError, match="'linear-quadratic'"):
         check_film(tmp_path / "film.gif", LinearQuadratic())
 
 

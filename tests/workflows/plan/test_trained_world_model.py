@@ -51,14 +51,14 @@ def test_a_ported_agent_reads_another_camera_through_the_map(folder: Path):
     assert world is not None
     turn = LinearMap(np.roll(np.eye(8), 1, 0), np.zeros(8), np.ones(8))
     seen = world.observe(world.states(4, np.random.default_rng(1)))
-    other = ported(agent, agent.see, turn)
-    assert torch.allclose(other.see(seen).double(), torch.as_tensor(turn.apply(agent.see(seen).double().numpy())))
+    other = ported(agent, agent.encode, turn)
+    assert torch.allclose(other.encode(seen).double(), torch.as_tensor(turn.apply(agent.encode(seen).double().numpy())))
     assert other.dynamics is agent.dynamics and other.energy is agent.energy
 
 
 def test_an_encoder_alone_does_not_plan(tmp_path: Path):
     model = load_world_model(run(tmp_path / "run", model=TwoFrames()))
-    with pytest.raises(InputError, match="no dynamics to imagine with"):
+    with pytest.raises(InputError, match="dynamics"):
         agent_of(model)
 
 

@@ -10,7 +10,7 @@ from workflows.plan.small import recipe
 from jepatlas.core.errors import InputError
 from jepatlas.data import EpisodeWriter
 from jepatlas.recipes import EpisodeSource, gather_episodes
-from jepatlas.workflows.plan import TrainedModel, draw_tasks, place_of, refuse_out_of_reach
+from jepatlas.workflows.plan import TrainedModel, check_reachable, draw_tasks, place_of
 from jepatlas.worlds import ConstantCurrent, JetCurrent, Rooms
 
 ONE_WAY = Rooms(one_way=True, way_back=False)
@@ -21,9 +21,9 @@ RIGHT, LEFT = np.array([[0.5, 0.0]]), np.array([[-0.5, 0.0]])
 def test_no_current_leads_back_through_a_one_way_door(current):
     world = replace(ONE_WAY, current=current)
     assert world.connected(LEFT, RIGHT)[0] and not world.connected(RIGHT, LEFT)[0]
-    refuse_out_of_reach(world, LEFT, RIGHT)
-    with pytest.raises(InputError, match=r"the energy is \+∞"):
-        refuse_out_of_reach(world, RIGHT, LEFT)
+    check_reachable(world, LEFT, RIGHT)
+    with pytest.raises(InputError, match=r"one-way door"):
+        check_reachable(world, RIGHT, LEFT)
 
 
 def test_a_run_on_a_foreign_environment_is_not_driven_in_a_world_of_ours(tmp_path: Path):
@@ -33,7 +33,7 @@ def test_a_run_on_a_foreign_environment_is_not_driven_in_a_world_of_ours(tmp_pat
     source = EpisodeSource(str(tmp_path / "a.h5"))
     model = TrainedModel(replace(recipe(), source=source), None, gather_episodes(source, 0))
     for given in (None, Rooms()):
-        with pytest.raises(InputError, match="episodes of 'Pendulum-v1', which is none of our worlds"):
+        with pytest.raises(InputError, match="Pendulum-v1"):
             place_of(model, given, "run")
 
 
@@ -43,5 +43,5 @@ def test_goals_in_a_current_are_not_behind_doors_either():
 
 
 def test_a_current_that_may_be_too_fast_is_said():
-    assert refuse_out_of_reach(replace(Rooms(), current=JetCurrent(0.9)), RIGHT, LEFT) == ""
-    assert "as fast as the agent" in refuse_out_of_reach(replace(Rooms(), current=JetCurrent(1.2)), RIGHT, LEFT)
+    assert check_reachable(replace(Rooms(), current=JetCurrent(0.9)), RIGHT, LEFT) == ""
+    assert "as fast as the agent" in check_reachable(replace(Rooms(), current=JetCurrent(1.2)), RIGHT, LEFT)

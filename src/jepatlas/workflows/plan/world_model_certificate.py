@@ -1,0 +1,87 @@
+"""Certificate of a world model: latents of held-out frames against the true states.
+
+With actions, the record also compares the dynamics of the latents with those of the states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Verdict
+from jepatlas.identifiability import certify_dynamics
+from jepatlas.workflows.certify import Certificate, certificate
+from jepatlas.workflows.plan.trained_world_model import LatentEpisodes, latent_episodes, load_world_model
+
+__all__ = ["certify_world_model"]
+
+MIN_EPISODES = 3  # held out: one to fit on, two to score on
+MIN_FRAMES = 20
+MIN_SAMPLES = 100
+
+
+def certify_world_model(
+    folder: Path, *, samples: int = 40_000, seed: int = 0, out: Path | None = None, audited: bool = False
+) -> Certificate:
+    """Certify a run on its held-out episodes and save `records/certificate.json`.
+
+    Intervals resample whole episodes, because rows of an episode are dependent.
+    """
+    if samples < MIN_SAMPLES:
+        raise InputError(f"samples is {samples}, but a certificate needs at least {MIN_SAMPLES}.")
+    model = load_world_model(folder)
+    if model.data.z is None:
+        raise InputError(
+            f"{folder} was trained on a file without true states. Name their column with --source.state, or certify "
+            "a file of latents: jepatlas certify LATENTS.npz."
+        )
+    held = len(model.data.held)
+    if held < MIN_EPISODES:
+        raise InputError(
+            f"{folder.name} holds out {held} episodes, but a certificate needs at least {MIN_EPISODES}. A tenth of the "
+            "episodes is held out: train on more of them."
+        )
+    pairs = latent_episodes(model, most=samples)
+    assert pairs.z is not None
+    needed = max(MIN_FRAMES, 2 * (max(pairs.h.shape[1], pairs.z.shape[1]) + 1))  # for a linear map in each half
+    if len(pairs.h) < needed:
+        raise InputError(
+            f"{folder.name} has {len(pairs.h)} pairs of held-out frames, but latents of {pairs.h.shape[1]} dimensions "
+            f"need at least {needed}. Train on more or longer episodes (a tenth is held out), or with fewer latents "
+            "(--latent-dim)."
+        )
+    record = certificate(
+        f"Certificate of {folder.name}",
+        {"h": pairs.h, "h_next": pairs.h_next, "z": pairs.z, "groups": pairs.episode},
+        rho=None,
+        seed=seed,
+        audited=audited,
+        note="No bound is given: it assumes a Gaussian world of known correlation.",
+        about={"trained with seed": model.recipe.seed, "held-out episodes": held},
+    )
+    record = _with_dynamics(record, pairs, seed)
+    record.save(out or folder, "certificate")
+    return record
+
+
+def _with_dynamics(record: Certificate, pairs: LatentEpisodes, seed: int) -> Certificate:
+    """Add verdicts on the dynamics; whether the certificate passes depends on the latents alone."""
+    if not pairs.u.shape[1]:
+        return record
+    verdicts = certify_dynamics(pairs.h, pairs.u, pairs.h_next, pairs.z, pairs.z_next, groups=pairs.episode, seed=seed)
+    summary = f"{record.summary} {_dynamics_summary({verdict.name: verdict for verdict in verdicts})}"
+    return replace(record, summary=summary, verdicts=(*record.verdicts, *verdicts))
+
+
+def _dynamics_summary(verdicts: dict[str, Verdict]) -> str:
+    linear, excitation = verdicts["linear_dynamics"], verdicts["persistent_excitation"]
+    a, b = verdicts["conjugacy_a"], verdicts["conjugacy_b"]
+    summary = (
+        f"Under actions: a linear map predicts the next latent with held-out R² {linear.value:.3f} "
+        f"({linear.null:.3f} with shuffled actions); excitation {excitation.value:.3g}; A and B differ from those of "
+        f"the state by {a.value:.3g} and {b.value:.3g}."
+    )
+    if a.threshold is None:
+        summary += " These errors have no threshold, because there are surplus dimensions."
+    return summary
