@@ -50,6 +50,12 @@ _MOVED = {  # present import path, below jepatlas.experiments: name in version 0
     "planning.straight_plans_runs:run": "straight_plans_runs:run",
     "reacher.reacher_encoders:run": "reacher_runs:run",
     "reacher.reacher_isotropisation:run": "reacher_isotropisation_runs:run",
+    "social.loss_and_alignment:run_watched": "social.predictions_runs:run_watched",
+    "social.predictors_and_worlds:run_in_half": "social.predictions_runs:run_elsewhere",
+    "social.race_trials:run_migration": "social.teaching_runs:run_migration",
+    "social.race_trials:run_mutual": "social.teaching_runs:run_mutual",
+    "social.trained_agents:run_agent": "social.runs:run",
+    "social.viewpoint_trials:run_viewpoints": "social.viewpoints_runs:run",
 }
 _NAMES = {"jepatlas.workflows.runs:run_job": "jepatlas.runs:run_job"}
 _NAMES |= {_PREFIX + path: _PREFIX + name for path, name in _MOVED.items()}

@@ -1,10 +1,9 @@
-"""The claims of "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models", one file each, and
-what they share: scenes, agents, what is measured of two of them, and races of ways to train."""
+"""Claims of "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models"."""
 
 from jepatlas.experiments.social import (
     migration,
+    mismatched_pairs,
     mutual,
-    pairs,
     paradigms,
     predictions,
     shift,
@@ -15,5 +14,5 @@ from jepatlas.experiments.social import (
 
 __all__ = ["CLAIMS"]
 
-CLAIMS = (views, paradigms, structure, pairs, shift, predictions, migration, mutual, viewpoints)
-"""Those that hold an experiment, in the order of the page of claims."""
+CLAIMS = (views, paradigms, structure, mismatched_pairs, shift, predictions, migration, mutual, viewpoints)
+"""Modules with an `EXPERIMENT`, in the order of the claims page."""

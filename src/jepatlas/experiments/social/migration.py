@@ -1,10 +1,9 @@
-"""A student that is told what a teacher makes of states that both have seen: does it learn sooner than alone?
+"""Does a student that is taught a teacher's latents of shared states learn sooner than alone?
 
-The teacher saw one view; students see the other, all from the same weights and batches: alone, by
-migration (a map fitted in closed form as they go), by distilling a probe's logits, by distilling latents through a
-trained head, and by migration from the teacher's latents of other states: what that gains, no teacher gave. The rate of
-students is constant after its rise, because under a falling one an accuracy depends on when training is to end.
-"""
+The teacher sees one view; students see the other, all with the same initial weights and batches: alone, by migration
+(a map fitted in closed form during training), by distilling a probe's logits, by distilling latents through a trained
+head, and, as a control, by migration from the teacher's latents of other states. The learning rate is constant after
+warm-up."""
 
 from __future__ import annotations
 
@@ -12,34 +11,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jepatlas.core.config import to_plain
 from jepatlas.core.records import Verdict
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_range
-from jepatlas.experiments.social.by_scene import by_scene
+from jepatlas.experiments.engine.seed_tables import cell, geometric_mean_and_interval
+from jepatlas.experiments.social.decisions import decide_by_scene
+from jepatlas.experiments.social.probe_sharing import probes_table
 from jepatlas.experiments.social.race import (
-    LEAST,
-    SOONER,
-    collapsed,
+    MIN_SEEDS,
+    collapsed_seeds_of,
+    cost_verdict,
     decidable,
     final_gain,
     gain_verdict,
-    heard,
     learned,
-    sooner,
-)
-from jepatlas.experiments.social.race_shown import curves_figure, race_tables
-from jepatlas.experiments.social.race_words import (
-    collapse_sentence,
-    cost_sentence,
-    final_sentence,
-    scratch_sentence,
+    surely_cheaper,
     why_undecidable,
 )
-from jepatlas.experiments.social.racers import RACES, WEIGHT, racer
-from jepatlas.experiments.social.sharing import probes_said, probes_table
-from jepatlas.experiments.social.teaching_runs import run_migration
+from jepatlas.experiments.social.race_figures import accuracy_figure, race_tables
+from jepatlas.experiments.social.race_trials import RACES, migration_settings, run_migration
 
 __all__ = ["EXPERIMENT"]
 
@@ -50,7 +40,6 @@ WAYS = {
     "latents": "distilled latents",
     "shuffled": "migration, other states",
 }
-BESIDE = {"scratch": "that of one that learned alone", "shuffled": "that of one that was told of other states"}
 PUBLISHED = {"scratch": ("150", "1.00"), "logits": ("90", "0.62"), "migration": ("35", "0.28")}
 
 CLAIM = Claim(
@@ -65,96 +54,75 @@ CLAIM = Claim(
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
     race = RACES[scale]
-    return [
-        Trial(
-            {"scene": race.scene, "seed": s},
-            run_migration,
-            {
-                "scene": race.scene,
-                "world": to_plain(race.world),
-                "threshold": race.threshold,
-                "pairs": race.pairs,
-                "recipes": [racer(scale, 0, s, watched=False), racer(scale, 1, s)],
-                "weight": WEIGHT,
-                "memory": race.memory,
-                "replicates": race.replicates,
-            },
-        )
-        for s in range(seed, seed + race.seeds)
-    ]
+    found = []
+    for number in range(seed, seed + race.seeds):
+        place = {"scene": race.scene, "seed": number}
+        found.append(Trial(place, run_migration, migration_settings(scale, number)))
+    return found
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
-    return by_scene(results, judge)
+    return decide_by_scene(results, judge)
 
 
 def judge(results: Sequence[Result]) -> Finding:
-    """Of seeds at which training alone learned something that a probe reads; from fewer than two nothing follows."""
-    finished = [r for r in results if r.status == "finished"]
-    left = learned(finished)
-    raced = len(left) >= LEAST
-    map_share = mean_and_range(left, "migration_map").value
-    costs = f" {cost_sentence(left, WAYS)} Of these operations the map takes {map_share:.2%}."
+    """The rule of `_outcome`, over the seeds that count."""
+    finished = [result for result in results if result.status == "finished"]
+    counted = learned(finished)
+    if decidable(finished):
+        outcome = _outcome(counted)
+        migration, logits = (geometric_mean_and_interval(counted, f"{name}_times") for name in ("migration", "logits"))
+        sentence = f"Operations relative to training alone: migration {cell(migration, 2)}, logits {cell(logits, 2)}."
+        short = f"{migration.value:.2f}× the operations; distilled {logits.value:.2f}×"
+    else:
+        outcome = "undecided"
+        short = why_undecidable(finished)
+        sentence = f"{short.capitalize()}."
     return Finding(
-        _outcome(left) if decidable(finished) else "undecided",
-        f"{scratch_sentence(finished, 'Training alone goes')}{costs if raced else ''}"
-        f"{final_sentence(finished, 'migration', 'By migration,', BESIDE)}"
-        f"{final_sentence(finished, 'logits', 'With distilled logits,', {'scratch': BESIDE['scratch']})}"
-        f"{collapse_sentence(finished, WAYS)} A probe of the teacher on the student that learned alone: "
-        f"{probes_said(finished)}.",
-        short=f"{geometric_mean_and_interval(left, 'migration_times').value:.2f}× the operations; distilled "
-        f"{geometric_mean_and_interval(left, 'logits_times').value:.2f}×"
-        if decidable(finished)
-        else why_undecidable(finished),
+        outcome,
+        sentence,
+        short=short,
         verdicts=(
             gain_verdict(finished),
-            *((_verdict(left),) if raced else ()),
-            *(final_gain(finished, "migration", other) for other in BESIDE),
+            *((_cost_verdict(counted),) if len(counted) >= MIN_SEEDS else ()),
+            final_gain(finished, "migration", "scratch"),
+            final_gain(finished, "migration", "shuffled"),
             final_gain(finished, "logits", "scratch"),
         ),
-        figures=(curves_figure(finished, WAYS, "A probe's accuracy as students learn"),),
+        figures=(accuracy_figure(finished, WAYS, "Probe accuracy of students during training"),),
         tables=(*race_tables(results, WAYS, PUBLISHED), probes_table(results)),
     )
 
 
-def _outcome(left: Sequence[Result]) -> Outcome:
-    """It holds where migration is cheaper than training alone, than distilled logits and than migration from other
-    states, beyond doubt; in part where it is cheaper than training alone and than the last. It does not where it is
-    surely dearer than either of these two: then it is not what the teacher knows of the states that helps. What
-    collapsed decides nothing."""
-    cheaper = sooner(left, "migration", "scratch", "times", among=2)
-    taught, distilled = (_cheaper_than(left, name, among=2) for name in ("shuffled", "logits"))
-    if cheaper and taught:
+def _outcome(counted: Sequence[Result]) -> Outcome:
+    """Holds if migration is surely cheaper than training alone, than migration from other states, and than distilled
+    logits; in part without the last. Does not hold if it is surely more expensive than either of the first two."""
+    alone = surely_cheaper(counted, "migration", "scratch", "times", among=2)
+    control, distilled = (_cheaper_than(counted, name, among=2) for name in ("shuffled", "logits"))
+    if alone and control:
         return "holds" if distilled else "holds in part"
-    return "does not hold" if False in (cheaper, taught) else "undecided"
+    return "does not hold" if False in (alone, control) else "undecided"
 
 
 def _cheaper_than(results: Sequence[Result], other: str, among: int) -> bool | None:
-    """Paired by seed; one that did not get there is charged less than it would need, which does not help migration.
-    None where seeds do not tell, or where latents of either collapsed."""
-    if collapsed(results, "migration") or collapsed(results, other):
+    """Paired by seed. None if the seeds do not decide, or if latents of either way collapsed.
+
+    A way that did not reach the threshold is charged less than it would need, which does not favour migration.
+    """
+    if collapsed_seeds_of(results, "migration") or collapsed_seeds_of(results, other):
         return None
-    ratios = np.array([r.value("migration_flops") / r.value(f"{other}_flops") for r in results])
+    ratios = np.array([result.value("migration_flops") / result.value(f"{other}_flops") for result in results])
     found = mean_interval(np.log(ratios[np.isfinite(ratios)]), comparisons=among)
-    return True if found.high < 0 else False if found.low > 0 else None
+    if found.high < 0:
+        return True
+    return False if found.low > 0 else None
 
 
-def _verdict(results: Sequence[Result]) -> Verdict:
-    return heard(
-        results,
-        "migration",
-        "scratch",
-        Verdict.judge(
-            "migration_times",
-            geometric_mean_and_interval(results, "migration_times"),
-            direction="lower",
-            threshold=SOONER,
-            null=geometric_mean_and_interval(results, "shuffled_times").value,
-            good="A teacher's latents save operations.",
-            bad="A teacher's latents do not surely save operations.",
-        ),
-    )
+def _cost_verdict(results: Sequence[Result]) -> Verdict:
+    cost = geometric_mean_and_interval(results, "migration_times")
+    null = geometric_mean_and_interval(results, "shuffled_times").value
+    return cost_verdict(results, "migration", "scratch", ("migration_times", cost), null=null)
 
 
 EXPERIMENT = Experiment("social-migration", "A student and its teacher's latents", CLAIM, trials, conclude)

@@ -1,37 +1,34 @@
-"""Two agents that learn at once and teach each other: do both come sooner to what they would learn apart?
+"""Do two agents that teach each other learn sooner than apart?
 
-Agents of two views, from the same weights and batches: apart, in turn (each is drawn to the other as it is,
-through a map fitted once a turn), and by a loss across (both are drawn together, the map fitted at every step). What is
-read is the mean accuracy of both agents' probes.
-"""
+Agents of two views, with the same initial weights and batches: apart, in turn (each is drawn to the other's current
+latents through a map fitted once a turn), and by a loss across (both are drawn together, and the map is fitted at
+every step). The accuracy is the mean of both agents' probes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jepatlas.core.config import to_plain
 from jepatlas.core.records import Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_range
-from jepatlas.experiments.social.by_scene import by_scene
-from jepatlas.experiments.social.race import LEAST, SOONER, decidable, final_gain, gain_verdict, heard, learned, sooner
-from jepatlas.experiments.social.race_shown import curves_figure, race_tables
-from jepatlas.experiments.social.race_words import (
-    collapse_sentence,
-    cost_sentence,
-    final_sentence,
-    scratch_sentence,
+from jepatlas.experiments.engine.seed_tables import cell, geometric_mean_and_interval
+from jepatlas.experiments.social.decisions import decide_by_scene
+from jepatlas.experiments.social.race import (
+    MIN_SEEDS,
+    cost_verdict,
+    decidable,
+    final_gain,
+    gain_verdict,
+    learned,
+    surely_cheaper,
     why_undecidable,
 )
-from jepatlas.experiments.social.racers import RACES, WEIGHT, racer
-from jepatlas.experiments.social.teaching_runs import run_mutual
+from jepatlas.experiments.social.race_figures import accuracy_figure, race_tables
+from jepatlas.experiments.social.race_trials import RACES, mutual_settings, run_mutual
 
 __all__ = ["EXPERIMENT"]
 
 WAYS = {"apart": "apart", "alternating": "in turn", "cross": "loss across"}
 TAUGHT = ("alternating", "cross")
-SAID = {"alternating": "in turn", "cross": "by a loss across"}
-BESIDE = {"apart": "that of agents that learned apart"}
 PUBLISHED = {"apart": ("120", "1.00"), "alternating": ("80", "1.05"), "cross": ("55", "1.12")}
 
 CLAIM = Claim(
@@ -45,81 +42,57 @@ CLAIM = Claim(
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
     race = RACES[scale]
-    return [
-        Trial(
-            {"scene": race.scene, "seed": s},
-            run_mutual,
-            {
-                "scene": race.scene,
-                "world": to_plain(race.world),
-                "threshold": race.threshold,
-                "pairs": race.pairs,
-                "recipes": [racer(scale, view, s) for view in range(2)],
-                "weight": WEIGHT,
-                "memory": race.memory,
-            },
-        )
-        for s in range(seed, seed + race.seeds)
-    ]
+    found = []
+    for number in range(seed, seed + race.seeds):
+        place = {"scene": race.scene, "seed": number}
+        found.append(Trial(place, run_mutual, mutual_settings(scale, number)))
+    return found
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
-    return by_scene(results, judge)
+    return decide_by_scene(results, judge)
 
 
 def judge(results: Sequence[Result]) -> Finding:
-    """Of seeds at which agents apart learned something that a probe reads; from fewer than two nothing follows."""
-    finished = [r for r in results if r.status == "finished"]
-    left = learned(finished)
-    raced = len(left) >= LEAST
-    map_share = mean_and_range(left, "cross_map").value
-    costs = f" {cost_sentence(left, WAYS)} The map takes {map_share:.2%} of the operations of the loss across."
+    """Over the seeds that count: holds if both ways surely need fewer epochs, in part if one does, and does not hold if
+    neither does and one surely needs more."""
+    finished = [result for result in results if result.status == "finished"]
+    counted = learned(finished)
+    if decidable(finished):
+        outcome = _outcome(counted)
+        ratios = {name: geometric_mean_and_interval(counted, f"{name}_ratio") for name in TAUGHT}
+        listed = ", ".join(f"{WAYS[name]} {cell(ratio, 2)}" for name, ratio in ratios.items())
+        sentence = f"Epochs relative to training apart: {listed}."
+        short = ", ".join(f"{WAYS[name]} {ratio.value:.2f}× the epochs" for name, ratio in ratios.items())
+    else:
+        outcome = "undecided"
+        short = why_undecidable(finished)
+        sentence = f"{short.capitalize()}."
     return Finding(
-        _outcome(left) if decidable(finished) else "undecided",
-        f"{scratch_sentence(finished, 'Apart, agents go')}{costs if raced else ''}"
-        + "".join(final_sentence(finished, name, f"Taught {SAID[name]},", BESIDE) for name in TAUGHT)
-        + collapse_sentence(finished, WAYS),
-        short=", ".join(
-            f"{WAYS[name]} {geometric_mean_and_interval(left, f'{name}_ratio').value:.2f}× the epochs"
-            for name in TAUGHT
-        )
-        if decidable(finished)
-        else why_undecidable(finished),
+        outcome,
+        sentence,
+        short=short,
         verdicts=(
             gain_verdict(finished),
-            *(_verdict(left, name) for name in TAUGHT if raced),
+            *(_cost_verdict(counted, name) for name in TAUGHT if len(counted) >= MIN_SEEDS),
             *(final_gain(finished, name, "apart") for name in TAUGHT),
         ),
-        figures=(curves_figure(finished, WAYS, "Probes' accuracy as two agents learn"),),
+        figures=(accuracy_figure(finished, WAYS, "Probe accuracy of two agents during training"),),
         tables=race_tables(results, WAYS, PUBLISHED),
     )
 
 
-def _outcome(left: Sequence[Result]) -> Outcome:
-    """It holds where both ways need fewer epochs beyond doubt, in part where one does; where neither does and one is
-    surely slower, it does not."""
-    found = [sooner(left, name, "apart", "ratio", among=len(TAUGHT)) for name in TAUGHT]
-    return (
-        "holds" if all(found) else "holds in part" if any(found) else "does not hold" if False in found else "undecided"
-    )
+def _outcome(counted: Sequence[Result]) -> Outcome:
+    cheaper = [surely_cheaper(counted, name, "apart", "ratio", among=len(TAUGHT)) for name in TAUGHT]
+    if any(cheaper):
+        return "holds" if all(cheaper) else "holds in part"
+    return "does not hold" if False in cheaper else "undecided"
 
 
-def _verdict(results: Sequence[Result], name: str) -> Verdict:
+def _cost_verdict(results: Sequence[Result], name: str) -> Verdict:
     ratio = geometric_mean_and_interval(results, f"{name}_ratio", among=len(TAUGHT))
-    return heard(
-        results,
-        name,
-        "apart",
-        Verdict.judge(
-            f"{name}_epochs",
-            ratio,
-            direction="lower",
-            threshold=SOONER,
-            good="Two agents that teach each other learn sooner.",
-            bad="Two agents that teach each other do not surely learn sooner.",
-        ),
-    )
+    return cost_verdict(results, name, "apart", (f"{name}_epochs", ratio))
 
 
 EXPERIMENT = Experiment("social-mutual", "Two agents that teach each other", CLAIM, trials, conclude)

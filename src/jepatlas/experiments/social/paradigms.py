@@ -1,41 +1,59 @@
-"""Does it take prediction? The same two views, networks and steps; agents differ by what they learn by.
+"""Does alignment need prediction? The same views, networks and steps with different objectives.
 
-A high R² says little of latents that hardly vary, so the number of directions they vary along stands beside it, and
-beside all what pixels and untrained networks align.
-"""
+A high R² says little about latents that hardly vary, so the number of directions is reported beside it, and what
+pixels and untrained networks align."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
+import numpy as np
+
+from jepatlas.core.figures import Bars, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import grouped, mean_and_interval_with_groups, mean_and_range, spread
-from jepatlas.experiments.social.agents import PLANS, agents
-from jepatlas.experiments.social.charts import CONTROLS, NAMES
-from jepatlas.experiments.social.collapse import ENOUGH, collapsed_at, unheard
-from jepatlas.experiments.social.light import light_sentence, light_table, of_light
-from jepatlas.experiments.social.measures import EFFORT, measured
-from jepatlas.experiments.social.meetings import meetings
-from jepatlas.experiments.social.objectives import OBJECTIVES
-from jepatlas.experiments.social.paradigms_shown import bars_figure, lost_table, scores_table
-from jepatlas.experiments.social.probed import probe_table, probed
-from jepatlas.experiments.social.rules import gaps
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.seed_tables import (
+    bars,
+    grouped,
+    mean_and_interval_with_groups,
+    mean_and_range,
+    spread,
+)
+from jepatlas.experiments.social.agent_pairs import CONTROLS, EFFORT, NAMES, measure_pair, pair_results
+from jepatlas.experiments.social.decisions import (
+    MIN_DIRECTIONS,
+    collapsed_seeds,
+    informative,
+    mark_collapsed,
+    seed_differences,
+)
+from jepatlas.experiments.social.sensitivity import light_table, measure_light, measure_probe, probe_table
+from jepatlas.experiments.social.trained_agents import OBJECTIVES, PLANS, agent_trials
 
 __all__ = ["EXPERIMENT", "judge"]
 
+Kinds = Mapping[str, Sequence[Result]]
 OURS = "ijepa"
 STUDIED: dict[Scale, tuple[str, ...]] = {
     "tiny": ("ijepa", "mae", "simclr"),
     "small": ("ijepa", "lejepa", "mae", "autoencoder", "simclr", "byol", "moco-v3", "dino"),
     "paper": tuple(OBJECTIVES),
 }
-CHOSEN = (
-    "At this scale the learning rate, I-JEPA's predictor and the time constant of slow copies (EMA) were chosen on "
-    "I-JEPA, by directions and loss of held-out images; the same rate serves all objectives."
-)
+PUBLISHED = {
+    "ijepa": ((0.891, 0.872, 0.27), (0.489, 0.584, 0.033)),
+    "mae": ((0.882, 0.845, 0.31), (0.409, 0.450, 0.028)),
+    "autoencoder": ((0.611, 0.593, 0.58), None),
+    "simclr": ((0.678, 0.641, 0.52), (0.437, 0.558, 0.072)),
+    "barlow-twins": (None, (0.452, 0.561, 0.058)),
+    "dino": ((0.811, 0.913, 0.046), (0.283, 0.391, 0.102)),
+    "moco-v3": ((0.987, 0.994, 0.125), (0.358, 0.521, 0.086)),
+    "ibot": ((0.851, 0.916, 0.130), (0.283, 0.391, 0.102)),
+    "swav": (None, (0.312, 0.428, 0.094)),
+    "dinov2": (None, (0.441, 0.542, 0.045)),
+}
+"""R², DSC and NOS@10 on smallNORB and on ImageNet."""
+
 CLAIM = Claim(
     statement="Agents trained by I-JEPA align better than those trained by reconstruction, contrast or "
     "self-distillation.",
@@ -46,96 +64,141 @@ CLAIM = Claim(
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    scene, seeds = "smallnorb" if scale == "paper" else "rendered", range(seed, seed + PLANS[scale].seeds)
-    return [trial for objective in STUDIED[scale] for trial in agents(scale, scene, seeds, objective)]
+    scene = "smallnorb" if scale == "paper" else "rendered"
+    seeds = range(seed, seed + PLANS[scale].seeds)
+    return [trial for objective in STUDIED[scale] for trial in agent_trials(scale, scene, seeds, objective)]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     effort = EFFORT[scale]
-    found = judge(meetings(results, lambda met: measured(met, effort) | of_light(met, effort) | probed(met)))
-    return found if scale == "paper" else replace(found, sentence=f"{found.sentence} {CHOSEN}")
+    return judge(
+        pair_results(
+            results, lambda pair: measure_pair(pair, effort) | measure_light(pair, effort) | measure_probe(pair)
+        )
+    )
 
 
 def judge(pairs: Sequence[Result]) -> Finding:
-    """By the difference in R² at the same seeds: I-JEPA must be surely above all others, and is refuted by one that is
-    surely above it. What collapsed at some seed is evidence neither for nor against, and beyond no control."""
+    """By paired differences of R² over seeds, I-JEPA must surely exceed all others; one that surely exceeds it
+    refutes the claim. Objectives that collapsed at some seed are excluded."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
-    flat = [name for name, runs in kinds.items() if collapsed_at(runs)]
-    rivals = len(kinds) - (OURS in kinds)
-    ahead = {
-        name: mean_interval(gaps(kinds.get(OURS, []), runs, "r2"), comparisons=rivals)
-        for name, runs in kinds.items()
-        if name != OURS
-    }
-    higher = [name for name, found in ahead.items() if found.low > 0]
-    lower = [name for name, found in ahead.items() if found.high < 0]
-    above, below = ([name for name in side if OURS not in flat and name not in flat] for side in (higher, lower))
-    beyond = [
-        name
-        for name, runs in kinds.items()
-        if name not in flat
-        and all(
-            mean_and_interval_with_groups(runs, unit, among=len(kinds)).low > 0 for unit in ("beyond", "beyond_raw")
-        )
-    ]
+    collapsed = {name for name, runs in kinds.items() if collapsed_seeds(runs)}
+    ours = kinds.get(OURS, [])
+    rivals = [name for name in kinds if name != OURS]
+    ahead = {name: mean_interval(seed_differences(ours, kinds[name], "r2"), comparisons=len(rivals)) for name in rivals}
+    counts = {name: name not in collapsed and OURS not in collapsed for name in rivals}
+    above = [name for name, found in ahead.items() if counts[name] and found.low > 0]
+    below = [name for name, found in ahead.items() if counts[name] and found.high < 0]
+    beyond = [name for name, runs in kinds.items() if name not in collapsed and _beyond_controls(runs, len(kinds))]
+    excluded = f" Excluded because latents collapsed: {_listed(sorted(collapsed))}." if collapsed else ""
+    prefix = "I-JEPA collapsed, " if OURS in collapsed else "I-JEPA "
     return Finding(
-        "undecided"
-        if not ahead or not (above or below)
-        else "does not hold"
-        if below
-        else "holds"
-        if len(above) == len(ahead)
-        else "holds in part",
-        f"Held-out R², mean ± standard deviation over seeds: {_listed(kinds)}. Controls: {_controls(kinds)}. By paired "
-        f"differences over seeds, of the same held-out states, R² of I-JEPA is surely above that of {_names(higher)} "
-        f"and surely below that of {_names(lower)} (at 95% for all {rivals} comparisons at once). {_collapsed(flat)}So "
-        f"I-JEPA counts as above {_names(above)} and below {_names(below)}. Surely beyond the best control, "
-        f"standardised and as they are, over seeds and held-out groups: {_names(beyond)}.{light_sentence(kinds)}",
-        short=f"I-JEPA {'collapsed, ' if OURS in flat else ''}surely above {len(above)}, below {len(below)} of "
-        f"{len(ahead)}",
-        verdicts=tuple(_verdict(name, found, counts=not {name, OURS} & {*flat}) for name, found in ahead.items()),
-        figures=(bars_figure(kinds, flat),),
-        tables=(scores_table(kinds), *light_table(kinds), *probe_table(kinds), lost_table(pairs)),
+        _outcome(above, below, rivals),
+        f"R² of I-JEPA is surely above that of {_listed(above)} and surely below that of {_listed(below)}. Surely beyond "
+        f"the best control: {_listed(beyond)}.{excluded}",
+        short=f"{prefix}surely above {len(above)}, below {len(below)} of {len(ahead)}",
+        verdicts=tuple(informative(_verdict(name, found), counts[name]) for name, found in ahead.items()),
+        figures=(_r2_figure(kinds, collapsed),),
+        tables=(_scores_table(kinds), *light_table(kinds), *probe_table(kinds), _collapsed_table(pairs)),
     )
 
 
-def _names(names: Sequence[str]) -> str:
+def _outcome(above: Sequence[str], below: Sequence[str], rivals: Sequence[str]) -> Outcome:
+    if below:
+        return "does not hold"
+    if not above:
+        return "undecided"
+    return "holds" if len(above) == len(rivals) else "holds in part"
+
+
+def _beyond_controls(runs: Sequence[Result], among: int) -> bool:
+    margins = [mean_and_interval_with_groups(runs, unit, among=among) for unit in ("beyond", "beyond_raw")]
+    return all(margin.low > 0 for margin in margins)
+
+
+def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "none"
 
 
-def _collapsed(flat: Sequence[str]) -> str:
-    return (
-        (
-            f"Collapsed at some seed, with latents that vary along less than {ENOUGH:g} directions, and therefore no "
-            f"evidence for or against, nor beyond controls: {_names(flat)}. "
+def _verdict(name: str, found: Estimate) -> Verdict:
+    return Verdict.judge(
+        f"r2_over_{name}",
+        found,
+        direction="higher",
+        threshold=0.0,
+        good=f"I-JEPA agents align better than {name} agents.",
+        bad=f"I-JEPA agents do not surely align better than {name} agents.",
+    )
+
+
+def _r2_figure(kinds: Kinds, collapsed: set[str]) -> Bars:
+    shown = {"trained": "r2"} | {NAMES[name]: f"r2_{name}" for name in CONTROLS}
+    published = []
+    for name in kinds:
+        figures = PUBLISHED.get(name, (None, None))[0]
+        published.append(figures[0] if figures else np.nan)
+    note = "Means over seeds with the lowest and highest; dashes: published for smallNORB."
+    return Bars(
+        title="Held-out R² between two views, by objective",
+        names=[f"{name}*" if name in collapsed else name for name in kinds],
+        y_label="held-out R²",
+        series=[bars(title, [mean_and_range(runs, key) for runs in kinds.values()]) for title, key in shown.items()],
+        published=published,
+        note=f"{note} *: collapsed at some seed." if collapsed else note,
+    )
+
+
+def _scores_table(kinds: Kinds) -> Table:
+    measures = {
+        "r2": "R²",
+        "r2_raw": "R² as they are",
+        "dsc": "DSC",
+        "nos_10": "NOS@10",
+        "beyond": "R² beyond the best control",
+        "beyond_raw": "R² as they are, beyond the best control",
+        "cka": "CKA",
+    }
+    columns = [
+        "objective",
+        *measures.values(),
+        "largest p",
+        "directions",
+        "training, 10¹² FLOPs",
+        "published, smallNORB",
+        "published, ImageNet",
+    ]
+    rows = []
+    for name, runs in kinds.items():
+        smallnorb, imagenet = PUBLISHED.get(name, (None, None))
+        rows.append(
+            [
+                mark_collapsed(name, runs),
+                *(_spread(runs, key) for key in measures),
+                f"{mean_and_range(runs, 'p_r2').high:.2f}",
+                _spread(runs, "directions", 1),
+                f"{mean_and_range(runs, 'flops').value / 1e12:.2f}",
+                _published(smallnorb),
+                _published(imagenet),
+            ]
         )
-        if flat
-        else ""
-    )
+    return Table("Mean ± standard deviation over seeds; published are R², DSC, NOS@10", columns, rows)
 
 
-def _listed(kinds: Mapping[str, Sequence[Result]]) -> str:
-    order = sorted(kinds, key=lambda name: -mean_and_range(kinds[name], "r2").value)
-    return ", ".join(f"{name} {spread([run.value('r2') for run in kinds[name]])}" for name in order)
+def _spread(runs: Sequence[Result], key: str, digits: int = 3) -> str:
+    return spread([run.value(key) for run in runs], digits)
 
 
-def _controls(kinds: Mapping[str, Sequence[Result]]) -> str:
-    first = next(iter(kinds.values()), [])
-    return ", ".join(f"{NAMES[name]} {mean_and_range(first, f'r2_{name}').value:.3f}" for name in CONTROLS)
+def _published(figures: tuple[float, ...] | None) -> str:
+    return "–" if figures is None else " ".join(map(str, figures))
 
 
-def _verdict(name: str, found: Estimate, counts: bool) -> Verdict:
-    return unheard(
-        Verdict.judge(
-            f"r2_over_{name}",
-            found,
-            direction="higher",
-            threshold=0.0,
-            good=f"I-JEPA agents align better than {name} agents.",
-            bad=f"I-JEPA agents do not surely align better than {name} agents.",
-        ),
-        counts,
-    )
+def _collapsed_table(pairs: Sequence[Result]) -> Table:
+    rows = []
+    for pair in pairs:
+        if not pair.value("directions") >= MIN_DIRECTIONS:
+            rows.append([pair.at["objective"], pair.at["seed"], pair.status, f"{pair.value('directions'):.1f}"])
+    title = f"Pairs that did not finish, or whose latents vary along fewer than {MIN_DIRECTIONS:g} directions"
+    return Table(title, ["objective", "seed", "agents", "directions"], rows)
 
 
 EXPERIMENT = Experiment("social-paradigms", "What agents learn by, and how they align", CLAIM, trials, conclude)

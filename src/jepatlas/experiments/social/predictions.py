@@ -1,11 +1,11 @@
-"""What Social-JEPA's theory predicts and its preprint leaves untested: four predictions, each with its own verdict.
+"""Predictions of Social-JEPA's theory that its paper leaves untested, each with its own outcome.
 
-    loss          over checkpoints, a lower prediction loss goes with better alignment
-    predictors    stronger predictors, better alignment
-    stability     objectives that ask for view-invariant prediction have steadier maps, over pairs and over seeds
-    worlds        agents that learned in the same world align better than those of different ones
+    loss          over checkpoints, a lower prediction loss goes with better alignment (`loss_and_alignment`)
+    predictors    stronger predictors align better (`predictors_and_worlds`)
+    stability     objectives with view-invariant prediction have steadier maps (`map_stability`)
+    worlds        agents of the same world align better than those of two (`predictors_and_worlds`)
 
-What it predicts of mismatched and of few pairs, `social-pairs` tests. Each file `predictions_*` has its rule.
+`social-pairs` tests what it predicts about mismatched and few pairs.
 """
 
 from __future__ import annotations
@@ -13,20 +13,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, combined
-from jepatlas.experiments.social import (
-    predictions_loss,
-    predictions_predictors,
-    predictions_stability,
-    predictions_worlds,
-)
-from jepatlas.experiments.social.agents import PLANS
-from jepatlas.experiments.social.collapse import ENOUGH
-from jepatlas.experiments.social.measures import EFFORT
-from jepatlas.experiments.social.predictions_outcome import Prediction
+from jepatlas.experiments.engine.seed_tables import select
+from jepatlas.experiments.social import loss_and_alignment, map_stability, predictors_and_worlds
+from jepatlas.experiments.social.agent_pairs import EFFORT
+from jepatlas.experiments.social.loss_and_alignment import WATCHED
+from jepatlas.experiments.social.prediction import Prediction
+from jepatlas.experiments.social.trained_agents import PLANS
 
 __all__ = ["EXPERIMENT", "judge"]
 
-WATCHED = "ijepa-watched"
+SHORT_FORMS = {"holds": "hold", "holds in part": "in part", "does not hold": "do not", "undecided": "undecided"}
 
 CLAIM = Claim(
     statement="A lower prediction loss and a stronger predictor align agents better; objectives that ask for "
@@ -38,52 +34,46 @@ CLAIM = Claim(
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    """The usual agents are among those whose stability is asked."""
-    scene, seeds = "smallnorb" if scale == "paper" else "rendered", range(seed, seed + PLANS[scale].seeds)
+    """The usual agents are among those of `map_stability`."""
+    scene = "smallnorb" if scale == "paper" else "rendered"
+    seeds = range(seed, seed + PLANS[scale].seeds)
     return [
-        *predictions_stability.trials(scale, scene, seeds),
-        *predictions_loss.trials(scale, scene, seeds),
-        *predictions_predictors.trials(scale, scene, seeds),
-        *predictions_worlds.trials(scale, seeds),
+        *map_stability.trials(scale, scene, seeds),
+        *loss_and_alignment.trials(scale, scene, seeds),
+        *predictors_and_worlds.predictor_trials(scale, scene, seeds),
+        *predictors_and_worlds.world_trials(scale, seeds),
     ]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     rows = EFFORT[scale].rows
-    watched = [result for result in results if result.at["objective"] == WATCHED]
+    checkpoints = loss_and_alignment.checkpoint_steps(scale)
+    watched = loss_and_alignment.watched_pairs(select(results, objective=WATCHED), scale, rows)
+    same, different = predictors_and_worlds.world_pairs(results, scale)
     return judge(
         [
-            predictions_loss.judge(predictions_loss.meet_watched(watched, scale, rows), predictions_loss.steps(scale)),
-            predictions_predictors.judge(predictions_predictors.meet_predictors(results, scale)),
-            predictions_stability.judge(predictions_stability.meet_objectives(results, scale, rows)),
-            predictions_worlds.judge(*predictions_worlds.meet_worlds(results, scale)),
+            loss_and_alignment.judge(watched, checkpoints),
+            predictors_and_worlds.judge_predictors(predictors_and_worlds.predictor_pairs(results, scale)),
+            map_stability.judge(map_stability.stability_pairs(results, scale, rows)),
+            predictors_and_worlds.judge_worlds(same, different),
         ]
     )
 
 
 def judge(predictions: Sequence[Prediction]) -> Finding:
-    """All must hold."""
+    """The claim holds if all predictions hold."""
+    counts = []
+    for name, form in SHORT_FORMS.items():
+        if count := sum(one.outcome == name for one in predictions):
+            counts.append(f"{count} {form}")
     return Finding(
         combined([one.outcome for one in predictions]),
-        " ".join(f"{one.title.capitalize()}: {one.outcome}. {one.sentence}" for one in predictions)
-        + " A prediction holds where Student's interval over seeds, at 95% for all of its numbers at once, has the "
-        "predicted sign for every number that it names, in part where it has for some, and not where it has for none "
-        "and the opposite for one; otherwise it is undecided, as is what latents gain that vary along less than "
-        f"{ENOUGH:g} directions. No figures are published for these.",
-        short=_short(predictions),
+        " ".join(f"{one.title.capitalize()}: {one.outcome}." for one in predictions),
+        short=f"of {len(predictions)}: {', '.join(counts)}",
         verdicts=tuple(verdict for one in predictions for verdict in one.verdicts),
         figures=tuple(figure for one in predictions for figure in one.figures),
         tables=tuple(table for one in predictions for table in one.tables),
     )
-
-
-def _short(predictions: Sequence[Prediction]) -> str:
-    counts = {
-        name: sum(one.outcome == name for one in predictions)
-        for name in ("holds", "holds in part", "does not hold", "undecided")
-    }
-    words = {"holds": "hold", "holds in part": "in part", "does not hold": "do not", "undecided": "undecided"}
-    return f"of {len(predictions)}: " + ", ".join(f"{count} {words[name]}" for name, count in counts.items() if count)
 
 
 EXPERIMENT = Experiment("social-predictions", "What the theory predicts of agents", CLAIM, trials, conclude)

@@ -1,8 +1,7 @@
-"""What the agents of Social-JEPA's study look at: two views of a scene, from a rendered world or from image files.
+"""Scenes of the study: two views of the same states, rendered or read from image files.
 
-`JEPATLAS_DATA` names the folder that holds `driving` and `eth80`, and for the published settings `smallnorb`,
-`nuscenes` and `imagenet`, as they are distributed. The rendered world needs no download.
-"""
+`JEPATLAS_DATA` names the folder that holds `driving` and `eth80` and, for the published settings, `smallnorb`,
+`nuscenes` and `imagenet` as they are distributed. The rendered world needs no files."""
 
 from __future__ import annotations
 
@@ -19,20 +18,19 @@ __all__ = ["SCENES", "STUDIED", "WORLDS", "Scene", "source_of"]
 
 @dataclass(frozen=True)
 class Scene:
-    """Two views, and what is published for such ones."""
+    """Two views, with the published figures of the nearest setting."""
 
     title: str
     views: tuple[str | None, str | None]
     setting: str
-    """The published setting that is nearest."""
+    """The nearest published setting."""
     published: tuple[float, float, float]
     """Its R², DSC and NOS@10."""
     neighbours: tuple[float, ...]
     """Its NOS@k for k = 1, 5, 10, 20, 50."""
     pipelines: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """How the agents' images are augmented, as published: two ways on ImageNet, where that is what tells the views
-    apart, without colours on smallNORB, which is grey, and with a mild jitter in a drive. By default as the objective
-    is usually given them."""
+    """Published augmentation of each view: two pipelines on ImageNet, which define its views; no colour jitter on
+    smallNORB, which is grey; a mild one for driving. Empty for the default of the objective."""
 
 
 _NORB = ("smallNORB, 0° and 160°", (0.891, 0.872, 0.27), (0.124, 0.198, 0.270, 0.352, 0.441))
@@ -54,18 +52,18 @@ STUDIED: dict[Scale, tuple[str, ...]] = {
     "small": ("rendered", "driving", "eth80"),
     "paper": ("rendered", "smallnorb", "nuscenes-rear", "nuscenes-side", "imagenet"),
 }
-"""The scenes of each scale."""
+"""Scenes of each scale."""
 WORLDS: dict[Scale, RenderedObjects] = {
     "tiny": RenderedObjects(("car", "mug"), instances=8, azimuths=4, elevations=(30.0,), lights=("noon",), size=16),
     "small": RenderedObjects(azimuths=8, elevations=(30.0, 50.0), lights=("morning", "evening"), size=48),
     "paper": RenderedObjects(instances=50, azimuths=20, size=224),
 }
-"""The rendered world of each scale. `small` has 1,920 states of 60 objects; no camera stands a multiple of the step
-between azimuths from the other, so that none sees what the other does."""
+"""The rendered world of each scale. `small` has 1,920 states of 60 objects. The angle between cameras is not a
+multiple of the step between azimuths, so the two never see the same image."""
 
 
 def source_of(scene: str, rendered: RenderedObjects) -> AnyImages:
-    """Where the images of a scene come from."""
+    """The images of a scene."""
     if scene == "rendered":
         return ObjectImages(rendered)
     place = str(Path(image_folder()).resolve() / scene.split("-", maxsplit=1)[0])

@@ -1,22 +1,35 @@
 """What a map between agents withstands: states of another kind than it was fitted on, and agents of other widths.
 
-Fitted on some categories (or on driving straight), scored on held-out states of these and of the others. A part that
-varies less has a lower R² for any map, so the price of the shift is counted from a map that was fitted on as many
-states of the part that is scored. Agents of different width are joined by rectangular maps, beside PCA of such widths.
-"""
+Maps are fitted on some categories (or on driving straight) and scored on held-out states of these and of the others.
+A part that varies less has a lower R² for any map, so the price of a shift is counted from a map fitted on as many
+states of the part that is scored. Agents of different widths are related by rectangular maps, beside PCA of the same
+widths."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from jepatlas.alignment import PairedLatents
+from jepatlas.alignment.controls import pca_control
 from jepatlas.alignment.maps import RidgeMap
+from jepatlas.core.figures import Bars, Heatmap, Table
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.core.stats import mean_interval
+from jepatlas.experiments.engine.experiment import (
+    Claim,
+    Experiment,
+    Finding,
+    Result,
+    Scale,
+    Trial,
+    point_estimates,
+)
 from jepatlas.experiments.engine.seed_tables import (
+    bars,
     cell,
     extremes,
     grouped,
@@ -25,22 +38,31 @@ from jepatlas.experiments.engine.seed_tables import (
     plain,
     select,
 )
-from jepatlas.experiments.social.agents import PLANS, agents
-from jepatlas.experiments.social.charts import Met
-from jepatlas.experiments.social.collapse import UNKNOWN, collapsed_at, marked, named, unheard, weighed
-from jepatlas.experiments.social.measures import EFFORT
-from jepatlas.experiments.social.meetings import meetings, paired
+from jepatlas.experiments.social.agent_pairs import (
+    EFFORT,
+    groups_of_pair,
+    pair_result,
+    pair_results,
+    scored_rows,
+    split_of,
+    translate,
+)
+from jepatlas.experiments.social.decisions import UNKNOWN, collapse_note, collapsed_seeds, decide, informative
 from jepatlas.experiments.social.scenes import SCENES
-from jepatlas.experiments.social.shift_shown import shift_figure, shift_table, width_figure, width_table
-from jepatlas.experiments.social.shift_widths import lower, steeper, width_verdict, widths
+from jepatlas.experiments.social.trained_agents import PLANS, agent_trials
 
-__all__ = ["EXPERIMENT", "home", "judge", "shifted"]
+__all__ = ["EXPERIMENT", "fitted_kind", "judge", "measure_shift", "measure_widths", "r2_per_doubling"]
 
-CHEAP = 0.1
+MAX_PRICE = 0.1
 STUDIED: dict[Scale, tuple[str, ...]] = {
     "tiny": ("rendered",),
     "small": ("rendered", "driving", "eth80"),
     "paper": ("smallnorb",),
+}
+PARTS = {
+    "inside": "states like those fitted on",
+    "outside": "other states",
+    "own": "other states, by a map of their own",
 }
 
 CLAIM = Claim(
@@ -52,113 +74,219 @@ CLAIM = Claim(
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    """The usual agents of every scene, and of the first scene those of all widths."""
-    seeds, plan = range(seed, seed + PLANS[scale].seeds), PLANS[scale]
-    usual = [trial for scene in STUDIED[scale] for trial in agents(scale, scene, seeds)]
-    others = [number for number in range(len(plan.encoders)) if number != plan.usual]
-    return usual + [trial for number in others for trial in agents(scale, STUDIED[scale][0], seeds, number=number)]
+    """The usual agents of every scene, and those of all widths for the first scene."""
+    plan = PLANS[scale]
+    seeds = range(seed, seed + plan.seeds)
+    found = [trial for scene in STUDIED[scale] for trial in agent_trials(scale, scene, seeds)]
+    for number in range(len(plan.encoders)):
+        if number != plan.usual:
+            found += agent_trials(scale, STUDIED[scale][0], seeds, number=number)
+    return found
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     plan = PLANS[scale]
-    usual = select(results, width=plan.encoders[plan.usual].width)
-    sides = [select(results, scene=STUDIED[scale][0], view=view) for view in range(2)]
-    pairs = [
-        paired(a, b, lambda met: widths(met, EFFORT[scale].rows))
-        for a in sides[0]
-        for b in sides[1]
-        if a.at["seed"] == b.at["seed"]
-    ]
-    return judge(meetings(usual, shifted), pairs, plan.encoders[plan.usual].width)
+    usual_width = plan.encoders[plan.usual].width
+    first, second = (select(results, scene=STUDIED[scale][0], view=view) for view in range(2))
+    width_pairs = []
+    for a in first:
+        for b in select(second, seed=a.at["seed"]):
+            width_pairs.append(pair_result(a, b, lambda pair: measure_widths(pair, EFFORT[scale].rows)))
+    return judge(pair_results(select(results, width=usual_width), measure_shift), width_pairs, usual_width)
 
 
-def home(labels: np.ndarray, scene_labels: Sequence[str]) -> np.ndarray:
-    """Which rows are of the kind that maps are fitted on: going straight, or the first half of the categories.
+def fitted_kind(labels: np.ndarray, all_labels: Sequence[str]) -> np.ndarray:
+    """Mask of the rows that maps are fitted on: driving straight, or the first half of the categories.
 
-    >>> home(np.array(["mug", "car", "plane"]), ["car", "mug", "plane"]).tolist()
+    >>> fitted_kind(np.array(["mug", "car", "plane"]), ["car", "mug", "plane"]).tolist()
     [False, True, False]
     """
-    if "straight" in scene_labels:
+    if "straight" in all_labels:
         return labels == "straight"
-    return np.isin(labels, sorted(scene_labels)[: len(scene_labels) // 2])
+    return np.isin(labels, sorted(all_labels)[: len(all_labels) // 2])
 
 
-def shifted(met: Met) -> dict[str, Estimate]:
-    """R² within the part that was fitted on, on the other part, and there by a map of its own."""
-    here = home(met.a["labels"], np.unique(met.a["labels"]).tolist())
-    (fit, away), (inside, outside) = ((rows[here[rows]], rows[~here[rows]]) for rows in met.split)
-    rng, count = numpy_generator(0, "shift"), min(len(fit), len(away))
-    few, own = (np.sort(rng.permutation(rows)[:count]) for rows in (fit, away))
-    found = {"inside": _r2(met, few, inside), "outside": _r2(met, few, outside), "own": _r2(met, own, outside)}
-    found |= {"price": found["own"] - found["outside"], "pairs": float(count)}
-    return {name: Estimate(value, value, value, len(outside)) for name, value in found.items()}
+def measure_shift(pair: PairedLatents) -> dict[str, Estimate]:
+    """R² on states like those fitted on, on other states, and there by a map of their own."""
+    assert pair.labels is not None, "scenes have labels"
+    here = fitted_kind(pair.labels, np.unique(pair.labels).tolist())
+    fit, score = split_of(pair)
+    fit_here, fit_away = fit[here[fit]], fit[~here[fit]]
+    inside, outside = score[here[score]], score[~here[score]]
+    rng = numpy_generator(0, "shift")
+    count = min(len(fit_here), len(fit_away))
+    few = np.sort(rng.permutation(fit_here)[:count])
+    own = np.sort(rng.permutation(fit_away)[:count])
+    found = {
+        "inside": _standardised_r2(pair, few, inside),
+        "outside": _standardised_r2(pair, few, outside),
+        "own": _standardised_r2(pair, own, outside),
+        "pairs": count,
+    }
+    found["price"] = found["own"] - found["outside"]
+    return point_estimates(found, len(outside))
 
 
-def _r2(met: Met, fit: np.ndarray, score: np.ndarray) -> float:
-    a, b = met.a["h"], met.b["h"]
-    fitted = RidgeMap(standardise=True).fit(a[fit], b[fit], groups=met.groups[fit])
+def _standardised_r2(pair: PairedLatents, fit: np.ndarray, score: np.ndarray) -> float:
+    a, b = pair.a.h, pair.b.h
+    fitted = RidgeMap(standardise=True).fit(a[fit], b[fit], groups=groups_of_pair(pair)[fit])
     scale = np.where(fitted.map_.y_scale > 0, fitted.map_.y_scale, 1.0)
     return r2(b[score] / scale, fitted.transform(a[score]) / scale)
 
 
-def judge(moved: Sequence[Result], pairs: Sequence[Result], usual: int) -> Finding:
-    """The price of a shift must be surely below CHEAP in every scene, and R² surely lower between other widths and the
-    lower the further apart. Scenes and widths whose agents collapsed do not count."""
-    scenes = {scene: runs for (scene,), runs in grouped(moved, "scene").items() if mean_and_range(runs, "price").n}
-    counts, alive = {scene: not collapsed_at(runs) for scene, runs in scenes.items()}, not collapsed_at(pairs)
-    among = max(1, sum(counts.values()) + 2 * alive)
-    price = {scene: mean_and_interval(runs, "price", among) for scene, runs in scenes.items()}
-    apart = {"other": lower(pairs, usual, among), "ratio": steeper(pairs, among)}
-    known = {name: alive and found.n > 0 for name, found in apart.items()}
-    absent = [UNKNOWN for (scene,), _ in grouped(moved, "scene").items() if scene not in scenes]
-    cheap = [scene for scene, found in price.items() if counts[scene] and found.high <= CHEAP]
-    flat = {SCENES[scene].title: runs for scene, runs in scenes.items()} | {"pairs of widths": pairs}
+def measure_widths(pair: PairedLatents, most: int) -> dict[str, Estimate]:
+    """Scores of a rectangular map, and R² between PCA of the same widths."""
+    fit = split_of(pair).fit
+    rows = scored_rows(pair, most)
+    assert pair.a.raw is not None and pair.b.raw is not None
+    a = pca_control(pair.a.raw, pair.a.h.shape[1], fit)
+    b = pca_control(pair.b.raw, pair.b.h.shape[1], fit)
+    control = translate(pair, a, b)
+    scores = translate(pair, pair.a.h, pair.b.h).scores(rows, rows)
+    scores["r2_pca"] = r2(control.target[rows], control.predicted[rows])
+    return point_estimates(scores, len(rows))
+
+
+def judge(shifted: Sequence[Result], width_pairs: Sequence[Result], usual_width: int) -> Finding:
+    """The price of a shift must surely be below MAX_PRICE in every scene, and R² must surely be lower between other
+    widths and fall with their ratio. Scenes and widths with collapsed agents are excluded."""
+    scenes, missing = {}, 0
+    for (scene,), runs in grouped(shifted, "scene").items():
+        if mean_and_range(runs, "price").n:
+            scenes[scene] = runs
+        else:
+            missing += 1
+    counts = {scene: not collapsed_seeds(runs) for scene, runs in scenes.items()}
+    widths_count = not collapsed_seeds(width_pairs)
+    among = max(1, sum(counts.values()) + 2 * widths_count)
+    prices = {scene: mean_and_interval(runs, "price", among) for scene, runs in scenes.items()}
+    width_losses = {
+        "other": r2_below_usual(width_pairs, usual_width, among),
+        "ratio": r2_per_doubling(width_pairs, among),
+    }
+    expected = [_saving(price) for price in prices.values()] + list(width_losses.values()) + [UNKNOWN] * missing
+    counted = (
+        list(counts.values()) + [widths_count and loss.n > 0 for loss in width_losses.values()] + [False] * missing
+    )
+    cheap = [scene for scene, price in prices.items() if counts[scene] and price.high <= MAX_PRICE]
+    loss = "collapsed" if not widths_count else f"R² lost {plain(width_losses['other'].value, 'z.3f')}"
+    titled = {SCENES[scene].title: runs for scene, runs in scenes.items()} | {"pairs of widths": width_pairs}
     return Finding(
-        weighed(
-            [*map(_saved, price.values()), *apart.values(), *absent],
-            [*counts.values(), *known.values(), *(False for _ in absent)],
-        ),
-        " ".join(_sentence(scene, runs, price[scene]) for scene, runs in scenes.items())
-        + f" A shift is cheap where its mean price over seeds is surely at most {CHEAP} of R². Between agents of width "
-        f"{usual}, R² is higher than between one of them and one of another width by {cell(apart['other'])}; over all "
-        f"pairs of widths it falls by {cell(apart['ratio'])} with each doubling of their ratio. Intervals hold "
-        f"at 95% for all numbers that count at once.{named(flat)}",
-        short=f"shift cheap in {len(cheap)} of {sum(counts.values())} scenes that count; "
-        + ("widths: collapsed" if not alive else f"other widths cost {plain(apart['other'].value, 'z.3f')}"),
+        decide(expected, counted),
+        f"A shift surely costs at most {MAX_PRICE} of R² in {len(cheap)} of {sum(counts.values())} scenes. R² lost "
+        f"between different widths: {cell(width_losses['other'])}.{collapse_note(titled)}",
+        short=f"shift cheap in {len(cheap)} of {sum(counts.values())} scenes; other widths: {loss}",
         verdicts=(
-            *(unheard(_verdict(scene, found), counts[scene]) for scene, found in price.items()),
-            *(unheard(width_verdict(name, found), alive) for name, found in apart.items() if found.n),
+            *(informative(_price_verdict(scene, price), counts[scene]) for scene, price in prices.items()),
+            *(informative(_width_verdict(name, one), widths_count) for name, one in width_losses.items() if one.n),
         ),
-        figures=(shift_figure(scenes), width_figure(pairs)),
-        tables=(shift_table(moved), width_table(pairs)),
+        figures=(_shift_figure(scenes), _width_figure(width_pairs)),
+        tables=(_shift_table(shifted), _width_table(width_pairs)),
     )
 
 
-def _saved(price: Estimate) -> Estimate:
-    """By how much a shift is cheaper than it may be."""
-    return Estimate(CHEAP - price.value, CHEAP - price.high, CHEAP - price.low, price.n)
+def _saving(price: Estimate) -> Estimate:
+    """How far the price is below its maximum."""
+    return Estimate(MAX_PRICE - price.value, MAX_PRICE - price.high, MAX_PRICE - price.low, price.n)
 
 
-def _sentence(scene: str, runs: Sequence[Result], price: Estimate) -> str:
-    inside, outside, own = (mean_and_range(runs, name) for name in ("inside", "outside", "own"))
-    title = marked(SCENES[scene].title, runs)
-    return (
-        f"{title[:1].upper()}{title[1:]}: R² {extremes(inside)} on states like those fitted on, {extremes(outside)} on "
-        f"others, and there {extremes(own)} by a map of their own; the price {cell(price)}, the mean with its "
-        "interval, is "
-        f"{'cheap' if price.high <= CHEAP else 'not surely cheap'}."
-    )
+def r2_below_usual(pairs: Sequence[Result], usual: int, among: int = 1) -> Estimate:
+    """R² between agents of the usual width minus R² between one of them and one of another width."""
+    losses = []
+    for runs in grouped(pairs, "seed").values():
+        same = [run.value("r2") for run in runs if run.at["width"] == run.at["to"] == usual]
+        other = [run.value("r2") for run in runs if (run.at["width"] == usual) != (run.at["to"] == usual)]
+        if same and other:
+            losses.append(np.mean(same) - np.mean(other))
+    return _student_of_finite(losses, among)
 
 
-def _verdict(scene: str, found: Estimate) -> Verdict:
+def r2_per_doubling(pairs: Sequence[Result], among: int = 1) -> Estimate:
+    """Fall of R² with each doubling of the ratio of widths: the slope of a line over all pairs of a seed."""
+    slopes = []
+    for runs in grouped(pairs, "seed").values():
+        doublings = np.array([abs(np.log2(run.at["to"] / run.at["width"])) for run in runs])
+        scores = np.array([run.value("r2") for run in runs])
+        if np.ptp(doublings) > 0 and np.isfinite(scores).all():
+            slopes.append(-np.polyfit(doublings, scores, 1)[0])
+    return _student_of_finite(slopes, among)
+
+
+def _student_of_finite(values: Sequence[float], among: int) -> Estimate:
+    found = np.array(values, dtype=float)
+    return mean_interval(found[np.isfinite(found)], comparisons=among)
+
+
+def _price_verdict(scene: str, price: Estimate) -> Verdict:
     return Verdict.judge(
         f"price_{scene}",
-        found,
+        price,
         direction="lower",
-        threshold=CHEAP,
+        threshold=MAX_PRICE,
         good="The map serves states of another kind.",
         bad="The map does not surely serve states of another kind.",
     )
+
+
+def _width_verdict(name: str, loss: Estimate) -> Verdict:
+    what = "between agents of different widths" if name == "other" else "the further apart the widths are"
+    return Verdict.judge(
+        f"r2_lost_{name}",
+        loss,
+        direction="higher",
+        threshold=0.0,
+        good=f"R² is surely lower {what}.",
+        bad=f"R² is not surely lower {what}.",
+    )
+
+
+def _shift_figure(scenes: Mapping[str, Sequence[Result]]) -> Bars:
+    series = []
+    for name, title in PARTS.items():
+        series.append(bars(title, [mean_and_range(runs, name) for runs in scenes.values()]))
+    return Bars(
+        title="Held-out R² of maps fitted on a part of the states",
+        y_label="held-out R²",
+        names=list(scenes),
+        series=series,
+        note="Means over seeds with the lowest and highest.",
+    )
+
+
+def _shift_table(shifted: Sequence[Result]) -> Table:
+    rows = []
+    for run in shifted:
+        scores = [plain(run.value(name)) for name in (*PARTS, "price")]
+        pairs, directions = plain(run.value("pairs"), ".0f"), plain(run.value("directions"), ".1f")
+        rows.append([SCENES[run.at["scene"]].title, run.at["seed"], run.status, pairs, *scores, directions])
+    parts = [f"R², {title}" for title in PARTS.values()]
+    columns = ["scene", "seed", "agents", "pairs fitted", *parts, "price", "directions"]
+    return Table("Shift (published: .891 within, .844 shifted)", columns, rows)
+
+
+def _width_figure(pairs: Sequence[Result]) -> Heatmap:
+    """Mean held-out R² over seeds between all widths."""
+    down, across = (sorted({pair.at[name] for pair in pairs}) for name in ("width", "to"))
+    found = grouped(pairs, "width", "to")
+    matrix = []
+    for one in down:
+        matrix.append([mean_and_range(found.get((one, other), []), "r2").value for other in across])
+    return Heatmap(
+        title="Held-out R² from one width (rows) to another (columns)",
+        matrix=matrix,
+        x=[str(width) for width in across],
+        y=[str(width) for width in down],
+    )
+
+
+def _width_table(pairs: Sequence[Result]) -> Table:
+    measures = {"r2": "R²", "r2_raw": "R² as they are", "dsc": "DSC", "nos_10": "NOS@10", "r2_pca": "R², PCA"}
+    rows = []
+    for (one, other), runs in grouped(pairs, "width", "to").items():
+        scores = [extremes(mean_and_range(runs, name)) for name in measures]
+        rows.append([f"{one} → {other}", *scores, extremes(mean_and_range(runs, "directions"), 1)])
+    title = "Widths (published: S to B .814, S to L .742): means over seeds (lowest to highest)"
+    return Table(title, ["widths", *measures.values(), "directions"], rows)
 
 
 EXPERIMENT = Experiment("social-shift", "Other states and other widths", CLAIM, trials, conclude)

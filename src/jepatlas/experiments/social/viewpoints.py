@@ -1,44 +1,57 @@
-"""Agents that choose where to look: do they still align with each other, and as well as agents with one camera?
+"""Do agents that choose where to look still align with each other, as well as agents with one camera?
 
-Each agent has four cameras of a ring, none of them the other's. On the same number of images it sees them all from one
-camera, from cameras at random, or from those where its own prediction is worst. Agents with one camera are those of
-`social-views`.
-"""
+Each agent has four cameras of a ring, none of them the other's. With the same number of images it sees all states
+from one camera, from random cameras, or from those where its own prediction is worst. Agents with one camera are
+those of `social-views`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.figures import Bars, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_interval, select
-from jepatlas.experiments.social.agents import PLANS, agents
-from jepatlas.experiments.social.collapse import collapsed_at, named
-from jepatlas.experiments.social.measures import EFFORT, measured
-from jepatlas.experiments.social.meetings import meetings
-from jepatlas.experiments.social.rules import gaps
+from jepatlas.experiments.engine.seed_tables import (
+    bars,
+    cell,
+    curve,
+    grouped,
+    mean_and_interval,
+    mean_and_range,
+    plain,
+    select,
+)
+from jepatlas.experiments.social.agent_pairs import CONTROLS, EFFORT, NAMES, measure_pair, pair_results
+from jepatlas.experiments.social.decisions import collapse_note, collapsed_seeds, seed_differences
 from jepatlas.experiments.social.scenes import WORLDS
-from jepatlas.experiments.social.viewpoints_runs import CHOSEN, run
-from jepatlas.experiments.social.viewpoints_shown import agents_table, cameras_figure, pairs_table, r2_figure, sentence
+from jepatlas.experiments.social.trained_agents import PLANS, agent_trials
+from jepatlas.experiments.social.viewpoint_trials import CHOSEN, run_viewpoints
 from jepatlas.recipes import LookingRecipe, VisionRecipe
 from jepatlas.recipes.image_sources import ObjectImages
 
-__all__ = ["EXPERIMENT", "judge", "ways_of"]
+__all__ = ["EXPERIMENT", "agents_by_look", "judge"]
 
-MARGIN, CHANCE = 0.05, 0.05
-COMPARED = 4  # differences in R²: through one camera and as they look, from one camera and from random ones
+MARGIN = 0.05
+"""R² may be lower by this much."""
+MAX_P = 0.05
+COMPARED = 4
+"""Differences in R² that are judged: through one camera and as agents look, against one camera and random ones."""
+POLICIES = {"fixed": "one camera", "random": "random cameras", "curious": "chosen cameras"}
+LOOKS = {"one": "seen through one", "own": "as it looks"}
 SEEDS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 5}
 ROUNDS: dict[Scale, int] = {"tiny": 2, "small": 6, "paper": 10}
-"""A round is about two epochs; to look at all states from four cameras costs nearly as much as to learn for one."""
+"""A round is about two epochs. Looking at all states from four cameras costs nearly as much as training for one."""
 RINGS: dict[Scale, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "tiny": ((0, 320), (160, 120)),
     "small": ((0, 40, 280, 320), (160, 120, 240, 200)),
     "paper": ((0, 40, 280, 320), (160, 120, 240, 200)),
 }
-"""Directions of each agent's cameras, that of its one camera first; one ring mirrors the other."""
+"""Angles of each agent's cameras, its single camera first. One ring mirrors the other."""
 
 CLAIM = Claim(
     statement="Agents that choose their own viewpoints align as well as agents with fixed cameras.",
@@ -48,12 +61,12 @@ CLAIM = Claim(
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    fixed = agents(scale, "rendered", range(seed, seed + SEEDS[scale]))
+    fixed = agent_trials(scale, "rendered", range(seed, seed + SEEDS[scale]))
     return fixed + [_looking(trial, scale, policy) for policy in ("random", "curious") for trial in fixed]
 
 
 def _looking(fixed: Trial, scale: Scale, policy: str) -> Trial:
-    """The same agent, with the same first weights, where it has several cameras."""
+    """The same agent, with the same initial weights and several cameras."""
     ring = RINGS[scale][int(fixed.at["view"])]
     world = replace(WORLDS[scale], cameras=4 if scale == "tiny" else 9)  # 160° apart: the first two are the usual ones
     agent = replace(from_plain(VisionRecipe, fixed.settings["recipe"]), images=ObjectImages(world))
@@ -64,109 +77,176 @@ def _looking(fixed: Trial, scale: Scale, policy: str) -> Trial:
         "rounds": ROUNDS[scale],
     }
     settings = {"recipe": to_plain(from_plain(LookingRecipe, recipe)), "most": PLANS[scale].most}
-    return Trial({**fixed.at, "policy": policy}, run, settings)
+    return Trial({**fixed.at, "policy": policy}, run_viewpoints, settings)
 
 
-def ways_of(results: Sequence[Result]) -> list[Result]:
-    """All agents by how they learned (`policy`) and how they are looked through (`look`)."""
-    made = []
+def agents_by_look(results: Sequence[Result]) -> list[Result]:
+    """All agents by how they were trained (`policy`) and from which cameras states are encoded (`look`)."""
+    found = []
     for result in results:
         policy = result.at.get("policy", "fixed")
-        chosen = replace(result, folder=result.folder / CHOSEN, record=result.record.get(CHOSEN, {}))
-        for look, side in (("one", result), *([] if policy == "fixed" else [("own", chosen)])):
+        looks = {"one": result}
+        if policy != "fixed":
+            chosen = result.record.get(CHOSEN, {})
+            looks["own"] = replace(result, folder=result.folder / CHOSEN, record=chosen)
+        for look, agent in looks.items():
             place = {**result.at, "policy": policy, "look": look}
-            made.append(replace(side, trial=Trial(place, result.trial.run, {})))
-    return made
+            found.append(replace(agent, trial=Trial(place, result.trial.run, {})))
+    return found
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    sides = ways_of(results)
-    pairs = [
-        pair
-        for found in grouped(sides, "policy", "look").values()
-        for pair in meetings(found, lambda met: measured(met, EFFORT[scale]))
-    ]
+    pairs = []
+    for found in grouped(agents_by_look(results), "policy", "look").values():
+        pairs += pair_results(found, lambda pair: measure_pair(pair, EFFORT[scale]))
     return judge(pairs, [result for result in results if "policy" in result.at])
 
 
-def judge(pairs: Sequence[Result], lookers: Sequence[Result]) -> Finding:
-    """By paired differences over seeds: R² of curious agents may be below that of agents with one camera by MARGIN at
-    most, seen through one camera and as they choose, and not by varying along fewer directions."""
-    as_well = {look: _as_well(pairs, look) for look in ("one", "own")}
-    over = {look: gap(pairs, ("curious", look), ("random", look), "r2") for look in as_well}
-    real = mean_and_interval([one for one in lookers if one.at["policy"] == "curious"], "advantage")
+def judge(pairs: Sequence[Result], choosers: Sequence[Result]) -> Finding:
+    """By paired differences over seeds, R² of choosing agents may be at most MARGIN below that of agents with one
+    camera, seen through one camera and as they choose, without fewer directions and better than chance."""
+    as_well = [_as_well(pairs, look) for look in LOOKS]
+    over_fixed = {look: _difference(pairs, ("curious", look), ("fixed", "one"), "r2") for look in LOOKS}
+    over_random = {look: _difference(pairs, ("curious", look), ("random", look), "r2") for look in LOOKS}
+    harder = mean_and_interval(select(choosers, policy="curious"), "advantage")
+    policies = {POLICIES[policy]: runs for (policy,), runs in grouped(pairs, "policy").items()}
+    good_fixed = "Agents that choose align as well as those with one camera."
+    good_random = "Choosing aligns better than random cameras."
     return Finding(
-        _outcome(list(as_well.values())),
-        f"{sentence(pairs)} Curious agents against those with one camera, by paired differences of R² over seeds: "
-        f"{_gaps(pairs, 'fixed')}; against random cameras {_gaps(pairs, 'random')} (at 95% for all four at "
-        f"once). As well means surely no more than {MARGIN} below, better than chance (p ≤ {CHANCE}) at every seed, "
-        "and not surely along fewer directions. With "
-        f"other masks, the loss from chosen cameras is {cell(real, 2)} standard deviations above the mean of all."
-        f"{named(_by_policy(pairs))}",
-        short=f"R² of curious − one camera {gap(pairs, ('curious', 'one'), ('fixed', 'one'), 'r2').value:+.3f}, "
-        f"as they look {gap(pairs, ('curious', 'own'), ('fixed', 'one'), 'r2').value:+.3f}",
+        _outcome(as_well),
+        f"R² of choosing agents minus that of agents with one camera: {cell(over_fixed['one'])} seen through one, "
+        f"{cell(over_fixed['own'])} as they look.{collapse_note(policies)}",
+        short=f"R² of curious − one camera {over_fixed['one'].value:+.3f}, as they look {over_fixed['own'].value:+.3f}",
         verdicts=(
-            *(
-                _verdict(
-                    f"over_fixed_{look}",
-                    gap(pairs, ("curious", look), ("fixed", "one"), "r2"),
-                    -MARGIN,
-                    "Agents that choose align as well as those with one camera.",
-                )
-                for look in as_well
-            ),
-            *(
-                _verdict(f"over_random_{look}", found, 0.0, "Choosing aligns better than chance cameras.")
-                for look, found in over.items()
-            ),
-            _verdict("advantage", real, 0.0, "What is chosen is harder for the agent by other masks, too."),
+            *(_verdict(f"over_fixed_{look}", one, -MARGIN, good_fixed) for look, one in over_fixed.items()),
+            *(_verdict(f"over_random_{look}", one, 0.0, good_random) for look, one in over_random.items()),
+            _verdict("advantage", harder, 0.0, "Chosen cameras are also harder with other masks."),
         ),
-        figures=(r2_figure(pairs), *cameras_figure(lookers)),
-        tables=(pairs_table(pairs), agents_table(lookers)),
+        figures=(_r2_figure(pairs), *_cameras_figure(choosers)),
+        tables=(_pairs_table(pairs), _agents_table(choosers)),
     )
-
-
-def _by_policy(pairs: Sequence[Result]) -> dict[str, list[Result]]:
-    return {policy: found for (policy,), found in grouped(pairs, "policy").items()}
 
 
 def _as_well(pairs: Sequence[Result], look: str) -> bool | None:
-    """None where seeds do not tell, or where agents of either kind collapsed."""
+    """None if the seeds do not decide, or if agents of either kind collapsed."""
     ours, theirs = ("curious", look), ("fixed", "one")
-    if collapsed_at([pair for policy, seen in (ours, theirs) for pair in select(pairs, policy=policy, look=seen)]):
+    curious = select(pairs, policy="curious", look=look)
+    if collapsed_seeds([*curious, *select(pairs, policy="fixed", look="one")]):
         return None
-    found, fewer = gap(pairs, ours, theirs, "r2"), gap(pairs, ours, theirs, "directions", among=1)
-    chance = [pair.value("p_r2") for pair in select(pairs, policy="curious", look=look) if pair.status == "finished"]
-    if found.low >= -MARGIN:
-        return max(chance) <= CHANCE and not fewer.high < 0
-    return False if found.high < -MARGIN else None
+    difference = _difference(pairs, ours, theirs, "r2")
+    if difference.low >= -MARGIN:
+        directions = _difference(pairs, ours, theirs, "directions", among=1)
+        largest_p = max(pair.value("p_r2") for pair in curious if pair.status == "finished")
+        return largest_p <= MAX_P and not directions.high < 0
+    return False if difference.high < -MARGIN else None
 
 
-def _outcome(found: Sequence[bool | None]) -> Outcome:
-    if all(found):
-        return "holds"
-    return "holds in part" if any(found) else "does not hold" if False in found else "undecided"
+def _outcome(as_well: Sequence[bool | None]) -> Outcome:
+    if any(as_well):
+        return "holds" if all(as_well) else "holds in part"
+    return "does not hold" if False in as_well else "undecided"
 
 
-def gap(
+def _difference(
     pairs: Sequence[Result], ours: tuple[str, str], theirs: tuple[str, str], name: str, among: int = COMPARED
 ) -> Estimate:
-    """How far a number is above that of others, at the same seeds."""
+    """Mean paired difference over seeds between two kinds of (policy, look)."""
     one, other = (select(pairs, policy=policy, look=look) for policy, look in (ours, theirs))
-    return mean_interval(gaps(one, other, name), comparisons=among)
-
-
-def _gaps(pairs: Sequence[Result], policy: str) -> str:
-    first, second = (
-        gap(pairs, ("curious", look), (policy, "one" if policy == "fixed" else look), "r2") for look in ("one", "own")
-    )
-    return f"{cell(first)} through one camera and {cell(second)} as they look"
+    return mean_interval(seed_differences(one, other, name), comparisons=among)
 
 
 def _verdict(name: str, found: Estimate, threshold: float, good: str) -> Verdict:
-    return Verdict.judge(
-        name, found, direction="higher", threshold=threshold, good=good, bad=f"Not surely: {good[0].lower()}{good[1:]}"
+    bad = f"Not surely: {good[0].lower()}{good[1:]}"
+    return Verdict.judge(name, found, direction="higher", threshold=threshold, good=good, bad=bad)
+
+
+def _kind_title(policy: str, look: str) -> str:
+    return POLICIES[policy] if policy == "fixed" else f"{POLICIES[policy]}, {LOOKS[look]}"
+
+
+def _r2_figure(pairs: Sequence[Result]) -> Bars:
+    kinds = grouped(pairs, "policy", "look")
+    series = []
+    for name, title in NAMES.items():
+        key = "r2" if name == "agents" else f"r2_{name}"
+        series.append(bars(title, [mean_and_range(runs, key) for runs in kinds.values()]))
+    return Bars(
+        title="Held-out R² between two agents, by where they looked",
+        y_label="held-out R²",
+        names=[_kind_title(*kind) for kind in kinds],
+        series=series,
+        note="Means over seeds with the lowest and highest. Controls see what the agents see.",
     )
+
+
+def _cameras_figure(choosers: Sequence[Result]) -> list[Curves]:
+    """Share of the states seen from each camera, by round."""
+    finished = [one for one in select(choosers, policy="curious") if one.status == "finished"]
+    if not finished:
+        return []
+    panels = []
+    for (view,), runs in grouped(finished, "view").items():
+        shares_src = np.array([run.record["cameras"] for run in runs])  # seeds, rounds, cameras
+        rounds = range(1, shares_src.shape[1] + 1)
+        lines = []
+        for camera, name in enumerate(runs[0].record["views"]):
+            points = []
+            for seeds in shares_src[:, :, camera].T:
+                points.append(Estimate(float(seeds.mean()), float(seeds.min()), float(seeds.max()), len(seeds)))
+            lines.append(curve(f"{name.removeprefix('camera')}°", rounds, points))
+        panels.append(CurvePanel(lines, f"agent {view + 1}"))
+    return [
+        Curves(
+            title="Where choosing agents look",
+            x_label="round",
+            y_label="share of states",
+            panels=panels,
+            note="Means over seeds with the lowest and highest; cameras of the first round are random.",
+        )
+    ]
+
+
+def _pairs_table(pairs: Sequence[Result]) -> Table:
+    scores = {
+        "r2": "R²",
+        "r2_raw": "R² as they are",
+        "dsc": "DSC",
+        "nos_10": "NOS@10",
+        **{f"r2_{name}": f"R², {NAMES[name]}" for name in (*CONTROLS, "pixels")},
+        "beyond": "R² beyond the best control",
+    }
+    numbers = {"p_r2": "p", "cka": "CKA", "r2_rotation": "R² of a rotation", "directions": "directions"}
+    rows = []
+    for pair in pairs:
+        cells = [cell(pair.estimate(name)) for name in scores] + [plain(pair.value(name), ".2f") for name in numbers]
+        rows.append([_kind_title(pair.at["policy"], pair.at["look"]), pair.at["seed"], pair.status, *cells])
+    columns = ["agents", "seed", "status", *scores.values(), *numbers.values()]
+    return Table("Pairs: held-out states, with 95% intervals by groups", columns, rows)
+
+
+def _agents_table(choosers: Sequence[Result]) -> Table:
+    """The final choice of each agent, and what choosing cost."""
+    numbers = {
+        "evenness": "evenness of cameras",
+        "openness": "evenness of a state's probabilities",
+        "advantage": "advantage, standard deviations",
+        "loss": "loss",
+    }
+    rows = []
+    for policy, title in POLICIES.items():
+        for one in select(choosers, policy=policy):
+            cells = [plain(one.value(name), ".2f") for name in numbers]
+            looked = plain(one.value("looked"), ".0f")
+            rows.append([title, one.at["view"] + 1, one.at["seed"], one.status, _final_cameras(one), *cells, looked])
+    columns = ["policy", "agent", "seed", "status", "cameras of the last round", *numbers.values(), "images looked at"]
+    return Table("Agents with several cameras (evenness is 1 if all cameras are equally frequent)", columns, rows)
+
+
+def _final_cameras(one: Result) -> str:
+    if "cameras" not in one.record:
+        return "–"
+    shares = zip(one.record["views"], one.record["cameras"][-1], strict=True)
+    return ", ".join(f"{name.removeprefix('camera')}° {share:.0%}" for name, share in shares)
 
 
 EXPERIMENT = Experiment("social-viewpoints", "Agents that choose where to look", CLAIM, trials, conclude)

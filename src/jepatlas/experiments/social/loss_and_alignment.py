@@ -1,0 +1,283 @@
+"""Does a lower prediction loss go with better alignment? Over checkpoints of one training, as the paper proposes.
+
+    ρ = Spearman correlation, over checkpoints, of the held-out loss with a measure of the pair's alignment
+
+R² may rise because the second agent becomes easier to predict from anything. ρ is therefore also taken of R² beyond
+what the first agent did not learn: R² to the same second agent from PCA of the first view or from the first network
+before training, whichever is higher. Controls on both sides do not change during training, and neither would ρ beyond
+them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy  # its parts are loaded when they are used
+import torch
+
+from jepatlas.alignment import PairedLatents
+from jepatlas.core.arrays import read_arrays, write_arrays
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
+from jepatlas.core.linear import r2, subsample
+from jepatlas.core.records import Crops, Estimate
+from jepatlas.experiments.engine.experiment import Result, Scale, Trial, as_verdicts, point_estimates
+from jepatlas.experiments.engine.seed_tables import mean_and_interval, plain, select
+from jepatlas.experiments.social.agent_pairs import pair_result, scored_rows, sides_of, translate
+from jepatlas.experiments.social.decisions import MEASURES, MIN_DIRECTIONS, VARIANTS, conservative, decide
+from jepatlas.experiments.social.prediction import Prediction, prediction_verdicts
+from jepatlas.experiments.social.trained_agents import (
+    LATENTS,
+    agent_trial,
+    recipe_of,
+    run_agent,
+    stored_rows,
+)
+from jepatlas.recipes import VisionRecipe, read_images
+from jepatlas.workflows.vision import Seeing, collapse_verdict, stages
+
+__all__ = [
+    "WATCHED",
+    "checkpoint_steps",
+    "correlation",
+    "held_out_loss",
+    "judge",
+    "measure_checkpoints",
+    "run_watched",
+    "step_key",
+    "trials",
+    "watched_pairs",
+]
+
+WATCHED = "ijepa-watched"
+CORRELATED = {**MEASURES, "beyond": "R² beyond what needs no learning"}
+CORRELATED_VARIANTS = {**VARIANTS, "beyond": ("beyond",)}
+BATCH_SIZE = 256
+MAX_IMAGES = 1000
+"""Held-out images of which a loss is taken."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A training of which checkpoints are kept, each after twice the steps of the one before."""
+
+    steps: int
+    looks: int
+
+    @property
+    def every(self) -> int:
+        return self.steps // 2 ** (self.looks - 1)
+
+    @property
+    def at(self) -> list[int]:
+        """
+        >>> Watch(640, 6).at
+        [20, 40, 80, 160, 320, 640]
+        """
+        return [self.every * 2**look for look in range(self.looks)]
+
+
+WATCHES: dict[Scale, Watch] = {"tiny": Watch(4, 2), "small": Watch(640, 6), "paper": Watch(3360, 6)}
+"""`small` trains longer than other agents, because longer training is what should help."""
+
+
+def trials(scale: Scale, scene: str, seeds: range) -> list[Trial]:
+    found = []
+    watch = WATCHES[scale]
+    for seed in seeds:
+        for view in range(2):
+            usual = agent_trial(scale, scene, view, seed)
+            recipe = from_plain(VisionRecipe, usual.settings["recipe"])
+            training = replace(recipe.training, steps=watch.steps, checkpoint_every=watch.every, keep=2**watch.looks)
+            settings = usual.settings | {"recipe": to_plain(replace(recipe, training=training)), "looks": watch.at}
+            found.append(Trial({**usual.at, "objective": WATCHED}, run_watched, settings))
+    return found
+
+
+def checkpoint_steps(scale: Scale) -> list[int]:
+    """Steps at which agents are measured; 0 is before training."""
+    return [0, *WATCHES[scale].at]
+
+
+def step_key(name: str, step: int) -> str:
+    return f"{name}_at_{step}"
+
+
+def run_watched(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Train, and store latents, held-out loss and directions before the first step and at every checkpoint."""
+    record = run_agent(settings, folder)
+    if record["status"] != "finished":
+        return record
+    place = Path(folder)
+    _remove_other_checkpoints(place / "checkpoints", settings["looks"])
+    recipe = recipe_of(settings)
+    arrays = read_arrays(place / LATENTS)
+    seen = read_images(recipe)
+    rows = stored_rows(seen.table.column("state"), settings["most"])
+    images = seen.images[subsample(seen.held, MAX_IMAGES)]
+    found = {}
+    for step, objective in stages(recipe, place):
+        h = Seeing(recipe, objective.eval(), seen).latents(rows)
+        arrays[step_key("h", step)] = h
+        found[step_key("loss", step)], found[step_key("untold", step)] = held_out_loss(objective, images)
+        found[step_key("directions", step)] = collapse_verdict(h[arrays["held"]]).value
+    write_arrays(place / LATENTS, arrays)
+    return record | {"verdicts": record["verdicts"] + as_verdicts(point_estimates(found, 1), "During training.")}
+
+
+def _remove_other_checkpoints(checkpoints: Path, looks: list[int]) -> None:
+    """Checkpoints are written at equal intervals and measured at doubled ones; the others would fill the disk."""
+    for path in checkpoints.glob("step-*"):
+        if int(path.name.removeprefix("step-")) not in looks:
+            shutil.rmtree(path)
+
+
+@torch.no_grad()
+def held_out_loss(objective: Any, images: np.ndarray) -> tuple[float, float]:
+    """I-JEPA's loss on images (b, height, width, 3), and the same as a share of the variance of its targets.
+
+    A loss also falls if all targets become alike; its share of their variance does not.
+    """
+    device = next(objective.parameters()).device
+    total = 0.0
+    targets = []
+    for start in range(0, len(images), BATCH_SIZE):
+        batch = np.ascontiguousarray(images[start : start + BATCH_SIZE])
+        x = torch.from_numpy(batch).permute(0, 3, 1, 2).to(device)
+        total += float(objective(Crops(x), start).total) * len(x)
+        targets.append(objective.targets(x).flatten(0, 1))
+    loss = total / len(images)
+    variance = float(torch.cat(targets).var(0, correction=0).mean())
+    return loss, loss / variance if variance > 0 else float("nan")
+
+
+def watched_pairs(results: Sequence[Result], scale: Scale, rows: int) -> list[Result]:
+    """Both agents of each seed, with their alignment at every checkpoint and its correlations with the loss."""
+    steps = checkpoint_steps(scale)
+    found = []
+    for a in select(results, view=0):
+        for b in select(results, view=1, seed=a.at["seed"]):
+            found.append(pair_result(a, b, lambda pair, a=a, b=b: _with_losses(pair, a, b, steps, rows)))
+    return found
+
+
+def measure_checkpoints(pair: PairedLatents, steps: Sequence[int], most: int) -> dict[str, float]:
+    """Alignment at every checkpoint, on the same held-out states."""
+    rows = scored_rows(pair, most)
+    sides = sides_of(pair)
+    found = {}
+    for step in steps:
+        a, b = (side.layers[step_key("h", step)] for side in (pair.a, pair.b))
+        scores = translate(pair, a, b).scores(rows, rows)
+        unlearned = []
+        for control in ("untrained", "pca"):
+            one = translate(pair, sides[control][0], b)
+            unlearned.append(r2(one.target[rows], one.predicted[rows]))
+        scores["beyond"] = scores["r2"] - max(unlearned)
+        for variant in _variants():
+            found[step_key(variant, step)] = scores[variant]
+    return found
+
+
+def _variants() -> list[str]:
+    return [variant for variants in CORRELATED_VARIANTS.values() for variant in variants]
+
+
+def _with_losses(pair: PairedLatents, a: Result, b: Result, steps: Sequence[int], most: int) -> dict[str, Estimate]:
+    """Alignment, mean losses and the smaller number of directions at every checkpoint, and their correlations."""
+    found = measure_checkpoints(pair, steps, most)
+    for step in steps:
+        for name, combine in (("loss", np.mean), ("untold", np.mean), ("directions", np.min)):
+            key = step_key(name, step)
+            found[key] = float(combine([a.value(key), b.value(key)]))
+    for variant in _variants():
+        course = [found[step_key(variant, step)] for step in steps]
+        for loss in ("loss", "untold"):
+            losses = [found[step_key(loss, step)] for step in steps]
+            found[f"rho_{loss}_{variant}"] = correlation(losses, course)
+    found["fewest"] = min(found[step_key("directions", step)] for step in steps)
+    return point_estimates(found, len(steps))
+
+
+def correlation(x: Sequence[float], y: Sequence[float]) -> float:
+    """Spearman correlation; NaN if one side is constant.
+
+    >>> correlation([3, 2, 1], [0.1, 0.2, 0.9]), correlation([1, 1, 1], [1, 2, 3])
+    (-1.0, nan)
+    """
+    if not np.isfinite([x, y]).all() or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan")
+    return float(np.asarray(scipy.stats.spearmanr(x, y))[0])
+
+
+def judge(pairs: Sequence[Result], steps: Sequence[int]) -> Prediction:
+    """ρ must surely have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning."""
+    found = {}
+    for name, variants in CORRELATED_VARIANTS.items():
+        estimates = [mean_and_interval(pairs, f"rho_loss_{way}", among=len(CORRELATED)) for way in variants]
+        found[f"rho_{name}"] = conservative([_expected_sign(_clipped(one), name) for one in estimates])
+    alive = all(pair.value("fewest") >= MIN_DIRECTIONS for pair in pairs if pair.status == "finished")
+    counts = [alive] * len(found)
+    return Prediction(
+        "a lower loss aligns better",
+        decide(list(found.values()), counts),
+        prediction_verdicts(
+            found,
+            "Alignment improves as the loss falls.",
+            "Alignment does not surely improve as the loss falls.",
+            counts,
+        ),
+        (_figure(pairs, steps),) if found["rho_r2"].n else (),
+        (_table(pairs, steps),),
+    )
+
+
+def _clipped(found: Estimate) -> Estimate:
+    """Student's interval, limited to the range of a correlation."""
+    return replace(found, low=max(found.low, -1.0), high=min(found.high, 1.0))
+
+
+def _expected_sign(found: Estimate, name: str) -> Estimate:
+    """Positive if as predicted: ρ is negative for measures that should rise as the loss falls."""
+    if name.startswith("nos"):
+        return found
+    return Estimate(-found.value, -found.high, -found.low, found.n)
+
+
+def _figure(pairs: Sequence[Result], steps: Sequence[int]) -> Curves:
+    """One line per pair, from its first checkpoint to its last."""
+    finished = [pair for pair in pairs if pair.status == "finished"]
+    panels = []
+    for name, title in {**CORRELATED, "directions": "directions of the latents"}.items():
+        lines = []
+        for pair in finished:
+            losses = [pair.value(step_key("loss", step)) for step in steps]
+            lines.append(Curve(f"seed {pair.at['seed']}", losses, [pair.value(step_key(name, s)) for s in steps]))
+        panels.append(CurvePanel(lines, title))
+    return Curves(
+        title="Alignment against the held-out loss during training",
+        log_x=True,
+        x_label="held-out prediction loss, mean of both agents",
+        y_label="",
+        panels=panels,
+        note="Training goes from right to left where the loss falls.",
+    )
+
+
+def _table(pairs: Sequence[Result], steps: Sequence[int]) -> Table:
+    columns = {
+        "loss": "held-out loss",
+        "untold": "loss as a share of the targets' variance",
+        **CORRELATED,
+        "directions": "directions",
+    }
+    rows = []
+    for pair in pairs:
+        for step in steps:
+            cells = [plain(pair.value(step_key(name, step))) for name in columns]
+            rows.append([pair.at["seed"], step, pair.status, *cells])
+    return Table("Checkpoints of each pair of agents", ["seed", "step", "agents", *columns.values()], rows)

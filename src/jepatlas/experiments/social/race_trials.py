@@ -1,0 +1,258 @@
+"""Trials that race ways of training: agents alone and taught, and a probe's accuracy at every checkpoint.
+
+No objective raises what a probe reads of unseen objects in the scenes of `social-views`: an untrained network says
+more about a new object than an agent that knows the 45 it was trained on. The races therefore use more objects in
+smaller images. World, objective, learning rate and threshold were chosen by training alone, with other seeds, before
+any student was taught."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.experiments.engine.experiment import Scale, as_verdicts, point_estimates
+from jepatlas.experiments.social.probe_sharing import share_probe
+from jepatlas.experiments.social.race import Curve, Runner, measure_race
+from jepatlas.experiments.social.scenes import WORLDS, source_of
+from jepatlas.experiments.social.trained_agents import agent_trial
+from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
+from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, VisionRecipe, read_images
+from jepatlas.training import ConstantSchedule
+from jepatlas.workflows.runs import train_job
+from jepatlas.workflows.vision import (
+    Cost,
+    Seeing,
+    collapse_verdict,
+    cost_of,
+    encoding_flops,
+    graduate,
+    load_agent,
+    majority_of,
+    milestones,
+    teacher_arrays,
+)
+from jepatlas.worlds.objects import CATEGORIES, RenderedObjects
+
+__all__ = ["RACES", "Race", "migration_settings", "mutual_settings", "prior_cost", "run_migration", "run_mutual"]
+
+WEIGHT = 1.0
+"""Weight of the teaching loss, which is in units of its target's variance, against the agent's own loss."""
+Recipe = VisionRecipe | TaughtRecipe | MutualRecipe
+TEACHERS = {"migration": "teacher", "logits": "teacher", "latents": "teacher", "shuffled": "shuffled"}
+
+
+@dataclass(frozen=True)
+class Race:
+    """The agents of a race, and how they are measured."""
+
+    scene: str
+    world: RenderedObjects
+    objective: str
+    seeds: int
+    looks: int
+    """Checkpoints at which a probe is trained."""
+    pairs: int
+    """Shared states in a step. Each costs a whole forward and backward pass, so there are few."""
+    memory: float
+    """Number of steps over which the running map averages."""
+    threshold: float | None
+    """Accuracy to reach; by default the final accuracy of training alone."""
+    replicates: int
+    size: int | None = None
+    """Image size, if it differs from that of the usual agents."""
+    training: dict[str, Any] = field(default_factory=dict)
+    """Changes to the training of the usual agents."""
+
+
+MANY_OBJECTS = RenderedObjects(CATEGORIES, instances=200, azimuths=4, elevations=(30.0,), lights=("noon",), size=32)
+"""6,400 states of 1,600 objects."""
+RACES: dict[Scale, Race] = {
+    "tiny": Race("rendered", WORLDS["tiny"], "ijepa", 1, 2, 16, 2.0, None, 5),
+    "small": Race("rendered", MANY_OBJECTS, "simclr", 4, 12, 16, 40.0, 0.8, 200, 32, {"lr": 1e-3, "batch_size": 128}),
+    "paper": Race("smallnorb", WORLDS["paper"], "ijepa", 3, 50, 64, 40.0, 0.85, 500),
+}
+
+
+def migration_settings(scale: Scale, seed: int) -> dict[str, Any]:
+    """Settings of a trial with a teacher of one view and students of the other."""
+    recipes = [_recipe(scale, 0, seed, watched=False), _recipe(scale, 1, seed)]
+    return _settings(scale, recipes) | {"replicates": RACES[scale].replicates}
+
+
+def mutual_settings(scale: Scale, seed: int) -> dict[str, Any]:
+    """Settings of a trial with two agents that learn at once."""
+    return _settings(scale, [_recipe(scale, view, seed) for view in range(2)])
+
+
+def _settings(scale: Scale, recipes: list[dict[str, Any]]) -> dict[str, Any]:
+    race = RACES[scale]
+    return {
+        "scene": race.scene,
+        "world": to_plain(race.world),
+        "threshold": race.threshold,
+        "pairs": race.pairs,
+        "recipes": recipes,
+        "weight": WEIGHT,
+        "memory": race.memory,
+    }
+
+
+def _recipe(scale: Scale, view: int, seed: int, *, watched: bool = True) -> dict[str, Any]:
+    """The recipe of an agent. A `watched` one keeps its checkpoints and has a constant learning rate after warm-up:
+    under a decaying one, the accuracy at a step would depend on when training is to end."""
+    race = RACES[scale]
+    usual = from_plain(VisionRecipe, agent_trial(scale, race.scene, view, seed, race.objective).settings["recipe"])
+    recipe = replace(usual, size=race.size or usual.size, training=replace(usual.training, **race.training))
+    if not watched:
+        return to_plain(recipe)
+    warmup = max(1, recipe.training.steps // 10)
+    every = recipe.training.steps // race.looks
+    training = replace(recipe.training, schedule=ConstantSchedule(warmup), checkpoint_every=every, keep=race.looks + 1)
+    return to_plain(replace(recipe, training=training))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One way to train: how it ended and, if it finished, probe accuracies, cost of a step and directions of
+    latents."""
+
+    record: dict[str, Any]
+    curve: Curve = field(default_factory=list)
+    cost: Cost = field(default_factory=lambda: Cost(0.0))
+    directions: float = np.nan
+
+    @property
+    def finished(self) -> bool:
+        return self.record["status"] == "finished"
+
+
+def run_migration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Train a teacher of one view, then students of the other: alone, taught in several ways, and, as a control, taught
+    with the teacher's latents of other states."""
+    place = Path(folder)
+    teacher, student = _agents(settings)
+    record = train_job(to_plain(teacher), str(place / "teacher"))
+    if record["status"] != "finished":
+        return record
+    _write_teacher_files(place, teacher.seed)
+    runs = {name: _train(recipe, place / name) for name, recipe in _students(student, settings, place).items()}
+    if not runs["scratch"].finished:
+        return runs["scratch"].record
+    agent = load_agent(place / "teacher")
+    accuracies, lost = share_probe(agent, load_agent(place / "scratch"), teacher.seed, settings["replicates"])
+    measured = {f"probe_{name}": value for name, value in accuracies.items()}
+    return _record(runs, settings, student, prior_cost(agent), measured) | {"probe_lost": lost}
+
+
+def prior_cost(teacher: Seeing) -> float:
+    """Operations of the teacher's training and of its latents of the shared states."""
+    recipe = teacher.recipe
+    training = cost_of(recipe).step * recipe.training.steps
+    return training + encoding_flops(teacher.objective, recipe.size, len(teacher.seen.learnt))
+
+
+def run_mutual(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Train two agents apart, and pairs of agents that teach each other."""
+    place = Path(folder)
+    first, second = _agents(settings)
+    alone = [_train(agent, place / name) for name, agent in (("first", first), ("second", second))]
+    for run in alone:
+        if not run.finished:
+            return run.record
+    teaching = MutualConfig(weight=settings["weight"], memory=settings["memory"])
+    mutual = MutualRecipe(first, second, teaching, settings["pairs"])
+    runs = {"apart": _combine(*alone)}
+    for method in ("alternating", "cross"):
+        runs[method] = _train(replace(mutual, teaching=replace(teaching, method=method)), place / method)
+    return _record(runs, settings, first, 0.0, {})
+
+
+def _agents(settings: dict[str, Any]) -> list[VisionRecipe]:
+    images = source_of(settings["scene"], from_plain(RenderedObjects, settings["world"]))
+    return [replace(from_plain(VisionRecipe, plain), images=images) for plain in settings["recipes"]]
+
+
+def _write_teacher_files(place: Path, seed: int) -> None:
+    """Written once: a resumed trial must find the files that its students began with."""
+    if (place / "shuffled.npz").exists():
+        return
+    arrays = teacher_arrays(place / "teacher")
+    write_arrays(place / "teacher.npz", arrays)
+    order = numpy_generator(seed, "shuffled").permutation(len(arrays["h"]))
+    write_arrays(place / "shuffled.npz", arrays | {"h": arrays["h"][order]})
+
+
+def _students(student: VisionRecipe, settings: dict[str, Any], place: Path) -> Mapping[str, Recipe]:
+    weight = settings["weight"]
+    migration = MigrationConfig(weight, map=RunningMapConfig(memory=settings["memory"]))
+    teachings = {
+        "migration": migration,
+        "shuffled": migration,
+        "logits": DistillationConfig(weight),
+        "latents": DistillationConfig(weight, "latents"),
+    }
+    students: dict[str, Recipe] = {"scratch": student}
+    for name, teaching in teachings.items():
+        teacher = TeacherFile(str(place / f"{TEACHERS[name]}.npz")).sealed()
+        students[name] = TaughtRecipe(teacher, teaching, settings["pairs"], student)
+    return students
+
+
+def _train(recipe: Recipe, folder: Path) -> _Run:
+    """For two agents: their mean accuracy, and the directions of the one that has fewer."""
+    record = train_job(to_plain(recipe), str(folder))
+    if record["status"] != "finished":
+        return _Run(record)
+    agents = list(milestones(recipe, folder).values())
+    curve = []
+    for marks in zip(*agents, strict=True):
+        curve.append((marks[0].step, float(np.mean([mark.accuracy for mark in marks]))))
+    folders = [folder] if isinstance(recipe, VisionRecipe) else graduate(folder).values()
+    return _Run(record, curve, cost_of(recipe), min(_directions(one) for one in folders))
+
+
+def _combine(one: _Run, other: _Run) -> _Run:
+    """Two agents that were trained apart, as one way to train both."""
+    curve = [(step, (a + b) / 2) for (step, a), (_, b) in zip(one.curve, other.curve, strict=True)]
+    cost = Cost(one.cost.training + other.cost.training)
+    return _Run(one.record, curve, cost, min(one.directions, other.directions))
+
+
+def _directions(folder: Path) -> float:
+    """Number of directions along which the final latents of held-out states vary."""
+    agent = load_agent(folder)
+    return collapse_verdict(agent.latents(agent.seen.held)).value
+
+
+def _record(
+    runs: Mapping[str, _Run],
+    settings: dict[str, Any],
+    agent: VisionRecipe,
+    prior: float,
+    measured: dict[str, Estimate],
+) -> dict[str, Any]:
+    """All ways but the first are charged the prior cost."""
+    seen = read_images(agent)
+    epoch = len(seen.learnt) / agent.training.batch_size
+    majority = majority_of(seen.table.labels(seen.held))
+    runners = {}
+    for number, (name, run) in enumerate(runs.items()):
+        if run.finished:
+            runners[name] = Runner(run.curve, run.cost, prior if number else 0.0)
+    found = measure_race(runners, settings["threshold"], epoch, majority) | measured
+    found |= point_estimates({f"{name}_directions": run.directions for name, run in runs.items()}, 1)
+    return {
+        "status": "finished",
+        "verdicts": as_verdicts(found, "Of agents that were taught."),
+        "epoch": epoch,
+        "ways": {name: run.record["status"] for name, run in runs.items()},
+        "curves": {name: run.curve for name, run in runs.items() if run.finished},
+    }

@@ -1,0 +1,145 @@
+"""Trials of agents that choose their viewpoints: train one in rounds, and encode all states in two ways.
+
+    one camera   from the camera that an agent with a single camera would have
+    own          each state from the camera that the trained agent chooses for it, by the rule it was trained with
+
+Losses are measured with random masks, so a choice could reflect the masks instead of the view. `advantage` therefore
+uses other masks: it is the loss from the chosen cameras minus the mean over all cameras, in standard deviations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jepatlas.core.arrays import write_arrays
+from jepatlas.core.config import from_plain
+from jepatlas.core.contracts import Objective
+from jepatlas.core.records import Estimate
+from jepatlas.experiments.engine.experiment import as_verdicts, point_estimates
+from jepatlas.experiments.social.trained_agents import LATENTS, stored_rows
+from jepatlas.recipes import LookingRecipe, build_crops, build_vision
+from jepatlas.training import last_metrics
+from jepatlas.training.flops import counted_flops, step_flops
+from jepatlas.workflows.vision import (
+    Choice,
+    Seeing,
+    Sights,
+    choices_of,
+    collapse_verdict,
+    decide,
+    groups_of,
+    latents_of,
+    load_looking,
+    look,
+    survey,
+    train_looking,
+)
+
+__all__ = ["CHOSEN", "advantage", "evenness", "run_viewpoints", "training_cost"]
+
+COUNTED = 64
+"""States whose forward passes are counted."""
+CHOSEN = "chosen"
+"""Folder of the latents, and part of the record, of states seen from the chosen cameras."""
+
+
+def run_viewpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Train (or resume), choose a camera for every state, and encode from it and from the single camera."""
+    recipe = from_plain(LookingRecipe, settings["recipe"])
+    place = Path(folder)
+    outcome = train_looking(recipe, place)
+    record = {"status": outcome.status, "step": outcome.step, "verdicts": []}
+    if outcome.status != "finished":
+        return record | {"verdicts": [outcome.verdict.to_json()] if outcome.verdict else []}
+    sights = survey(recipe)
+    objective = load_looking(recipe, sights, place)
+    untrained = build_vision(recipe.agent, sights.seen).to(recipe.training.device_here()).eval()
+    states = sights.seen.table.column("state")[sights.rows[:, 0]]
+    rows_sk = sights.rows[stored_rows(states, settings["most"])]
+    choice = decide(recipe, sights, rows_sk, recipe.rounds, objective)
+    measured = _measure_choice(recipe, sights, objective, choice, rows_sk) | training_cost(recipe, sights, place)
+    trained, random = (Seeing(recipe.agent, one, sights.seen) for one in (objective, untrained))
+    sides = {"": rows_sk[:, recipe.views.index(str(recipe.agent.view))], CHOSEN: choice.rows(rows_sk)}
+    verdicts = {}
+    for name, rows in sides.items():
+        verdicts[name] = _store(trained, random, rows, place / name) + as_verdicts(measured, "Of one agent.")
+    return record | {
+        "verdicts": verdicts[""],
+        CHOSEN: {"verdicts": verdicts[CHOSEN]},
+        "views": list(recipe.views),
+        "cameras": [_shares(made).tolist() for made in choices_of(place)],
+    }
+
+
+def _store(agent: Seeing, untrained: Seeing, rows: np.ndarray, place: Path) -> list[dict[str, Any]]:
+    """Write the latents of some images, trained and untrained, and report whether they collapsed."""
+    held = np.isin(rows, agent.seen.held)
+    arrays = latents_of(agent, rows) | {"untrained": untrained.latents(rows), "held": held}
+    write_arrays(place / LATENTS, arrays)
+    return [collapse_verdict(arrays["h"][held], groups_of(agent.seen, rows[held])).to_json()]
+
+
+def _measure_choice(
+    recipe: LookingRecipe, sights: Sights, objective: Objective, choice: Choice, rows_sk: np.ndarray
+) -> dict[str, Estimate]:
+    """How evenly cameras were chosen, and whether chosen cameras are also harder with other masks."""
+    seed = recipe.stretch(recipe.rounds)[1]
+    held = np.isin(rows_sk[:, 0], sights.seen.held)
+    loss_sk = look(objective, sights.seen.images, rows_sk[held], seed, recipe.agent.shuffle)
+    found = {
+        "advantage": advantage(loss_sk, choice.cameras[held]),
+        "evenness": evenness(_shares(choice)),
+        "openness": float(np.mean([evenness(row) for row in choice.chances])),
+    }
+    return point_estimates(found, len(rows_sk))
+
+
+def training_cost(recipe: LookingRecipe, sights: Sights, place: Path) -> dict[str, Estimate]:
+    """Operations of the training and of the forward passes that choose cameras, and the final loss."""
+    batches = build_crops(recipe.agent, sights.seen)
+    objective = build_vision(recipe.agent, sights.seen)
+    looked = (recipe.rounds - 1) * sights.learnt.size if recipe.policy == "curious" else 0
+    flops = step_flops(objective, batches, recipe.training.accumulate) * recipe.training.steps
+    if looked:
+        flops += looked * _forward_flops(objective, sights)
+    found = {"flops": float(flops), "loss": last_metrics(place)["loss"], "looked": float(looked)}
+    return point_estimates(found, 1)
+
+
+def _forward_flops(objective: Any, sights: Sights) -> float:
+    """Mean operations of a forward pass for one image."""
+    rows_sk = sights.learnt[:COUNTED]
+    with counted_flops() as counter:
+        look(objective.eval(), sights.seen.images, rows_sk, 0)
+    return counter.get_total_flops() / rows_sk.size
+
+
+def _shares(choice: Choice) -> np.ndarray:
+    """Share of the states for which each camera was chosen."""
+    return np.bincount(choice.cameras, minlength=choice.chances.shape[1]) / len(choice.cameras)
+
+
+def advantage(loss_sk: np.ndarray, cameras: np.ndarray) -> float:
+    """Mean excess of the loss from the chosen cameras over all cameras, in standard deviations between cameras.
+
+    >>> advantage(np.array([[0.0, 2.0], [1.0, 3.0]]), np.array([1, 1]))
+    1.0
+    """
+    excess = loss_sk - loss_sk.mean(1, keepdims=True)
+    sigma = float(np.sqrt(np.square(excess).mean()))
+    if sigma == 0:
+        return 0.0
+    return float(excess[np.arange(len(excess)), cameras].mean() / sigma)
+
+
+def evenness(shares: np.ndarray) -> float:
+    """Normalised entropy: 1 if all shares are equal, 0 if one of them is 1.
+
+    >>> evenness(np.array([0.5, 0.5])), evenness(np.array([1.0, 0.0]))
+    (1.0, 0.0)
+    """
+    positive = shares[shares > 0]
+    entropy = -(positive * np.log(positive)).sum()
+    return float(max(0.0, entropy / np.log(len(shares))))
