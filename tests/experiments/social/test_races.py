@@ -87,7 +87,10 @@ def test_between_agents_that_differ_by_a_rotation_a_shared_probe_is_as_good(
     table = write_scenes(tmp_path / "scenes", groups=12)
     left, right = agent(table, "left"), agent(table, "right")
     turn = torch.tensor([[0.0, 1, 0], [1, 0, 0], [0, 0, 1]])  # what lies for one stands for the other
-    one, other = Seeing(left, Reads(1.0, torch.eye(3)), read_images(left)), Seeing(right, Reads(-1.0, turn), read_images(right))
+    one, other = (
+        Seeing(left, Reads(1.0, torch.eye(3)), read_images(left)),
+        Seeing(right, Reads(-1.0, turn), read_images(right)),
+    )
     shared, lost = share_probe(one, other, 0, 20)
     found = {name: estimate.value for name, estimate in shared.items()}
     assert lost == "" and found["source"] == found["shared"] == found["target"] == found["backwards"] == 1.0
@@ -132,14 +135,9 @@ def concluded(name: str, numbers: Numbers, apart: float = 1e-4, seeds: tuple[Num
             if not key.endswith(("reached", "learned")):
                 found[key] *= bit
         curves = {way: [(0, 0.4), (300, 0.7)] for way in ways}
-        results.append(
-            Result(
-                trial,
-                Path(),
-                "finished",
-                {"verdicts": as_verdicts(point_estimates(found, 1), ""), "curves": curves, "epoch": 20},
-            )
-        )
+        verdicts = as_verdicts(point_estimates(found, 1), "")
+        record = {"verdicts": verdicts, "curves": curves, "epoch": 20}
+        results.append(Result(trial, Path(), "finished", record))
     return EXPERIMENTS[name].conclude(results, "small")
 
 
@@ -305,17 +303,17 @@ def test_what_a_probe_reads_in_the_end_is_compared_also_where_nothing_was_learne
     assert finding.outcome == "undecided"
 
 
-def test_scenes_are_judged_apart_and_told_together():
-    """What is decided in one scene counts where the other decides nothing; a scene without a trial is left out."""
+def test_scenes_are_judged_separately_and_combined():
+    """A decision in one scene counts where the other is undecided; a scene without a finished trial is left out."""
 
     def judge(runs: Sequence[Result]) -> Finding:
         outcomes: dict[str, Outcome] = {"rendered": "undecided", "driving": "holds"}
         scene = runs[0].at["scene"]
         verdict = Verdict.judge("gain", point_estimates({"": len(runs)}, 1)[""], direction="higher", good="")
         figure = Curves(title="Curves", panels=[CurvePanel([], "by epochs")])
-        return Finding(
-            outcomes[scene], f"{len(runs)} of it.", "in short", (verdict,), (figure,), (Table("Runs", (), ()),)
-        )
+        table = Table("Runs", (), ())
+        sentence = f"{len(runs)} of it."
+        return Finding(outcomes[scene], sentence, "in short", verdicts=(verdict,), figures=(figure,), tables=(table,))
 
     toys = EXPERIMENTS["social-mutual"].trials("small", 0)
     trials = [*toys, *(replace(trial, at={**trial.at, "scene": "driving"}) for trial in toys)]

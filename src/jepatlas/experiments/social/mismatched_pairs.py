@@ -144,7 +144,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
     titled = {SCENES[scene].title: runs for scene, runs in scenes.items()}
     return Finding(
         decide(expected, counted),
-        f"{met} of {sum(counted)} rules are met: in each scene R² grows with pairs and falls with mismatches, and κ grows "
+        f"{met} of {sum(counted)} rules are met: per scene, R² grows with pairs and falls with mismatches, and κ grows "
         f"{MIN_GROWTH:g}-fold.{collapse_note(titled)}",
         short=f"more pairs, mismatches, κ: {met} of {sum(counted)} rules met{excluded}",
         verdicts=tuple(informative(_verdict(scene, runs, among), counts[scene]) for scene, runs in scenes.items()),

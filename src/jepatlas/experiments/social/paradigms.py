@@ -94,8 +94,8 @@ def judge(pairs: Sequence[Result]) -> Finding:
     prefix = "I-JEPA collapsed, " if OURS in collapsed else "I-JEPA "
     return Finding(
         _outcome(above, below, rivals),
-        f"R² of I-JEPA is surely above that of {_listed(above)} and surely below that of {_listed(below)}. Surely beyond "
-        f"the best control: {_listed(beyond)}.{excluded}",
+        f"R² of I-JEPA is surely above that of {_listed(above)} and surely below that of {_listed(below)}. Surely "
+        f"beyond the best control: {_listed(beyond)}.{excluded}",
         short=f"{prefix}surely above {len(above)}, below {len(below)} of {len(ahead)}",
         verdicts=tuple(informative(_verdict(name, found), counts[name]) for name, found in ahead.items()),
         figures=(_r2_figure(kinds, collapsed),),

@@ -41,7 +41,7 @@ MISSING = Estimate(np.nan, np.nan, np.nan, 0)
 
 
 def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> tuple[dict[str, Estimate], str]:
-    """Accuracies by name on the states that both agents read_images, and, if the inverse of the map does not carry what the
+    """Accuracies by name on the states that both agents see, and, if the inverse of the map does not carry what the
     probe reads, the reason."""
     rows_a, rows_b, held = _common_rows(source, target)
     a = source.latents(rows_a).astype(np.float64)
@@ -85,7 +85,7 @@ def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> t
 
 
 def _common_rows(source: Seeing, target: Seeing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows of the states that both agents read_images, and which of them are held out."""
+    """Rows of the states that both agents see, and which of them are held out."""
     one, other = (agent.seen.table.column("state") for agent in (source, target))
     _, rows_a, rows_b = np.intersect1d(one, other, return_indices=True)
     return rows_a, rows_b, np.isin(rows_a, source.seen.held)

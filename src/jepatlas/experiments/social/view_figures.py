@@ -50,7 +50,7 @@ from jepatlas.experiments.social.agent_pairs import (
 )
 from jepatlas.experiments.social.scenes import SCENES, Scene
 from jepatlas.recipes import VisionRecipe, load_recipe, read_images
-from jepatlas.workflows.align.figures import projections
+from jepatlas.workflows.align.align_figures import projections
 
 __all__ = [
     "MAX_POINTS",
