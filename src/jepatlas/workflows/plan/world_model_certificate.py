@@ -39,7 +39,7 @@ def certify_world_model(
     held = len(model.data.held)
     if held < MIN_EPISODES:
         raise InputError(
-            f"{folder.name} holds out {held} episodes, but a certificate needs at least {MIN_EPISODES}. A tenth of the "
+            f"{folder.name} holds out {held} of its episodes, but a certificate needs at least {MIN_EPISODES}. A tenth of the "
             "episodes is held out: train on more of them."
         )
     pairs = latent_episodes(model, most=samples)
