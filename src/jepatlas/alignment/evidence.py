@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from jepatlas.alignment.nulls import ENOUGH, Null, half_sample_intervals, permutation_null
-from jepatlas.alignment.similarity.metrics import Metric
+from jepatlas.alignment.similarity.similarity_metrics import Metric
 from jepatlas.core.linear import Split, r2
 from jepatlas.core.records import Direction, Estimate, Verdict
 

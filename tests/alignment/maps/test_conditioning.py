@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jepatlas.alignment.maps.conditioning import Conditioning
-from jepatlas.alignment.maps.estimators import LeastSquaresMap, ProcrustesMap, RidgeMap
-from jepatlas.alignment.maps.fitted import StreamedMap
+from jepatlas.alignment.maps.map_estimators import LeastSquaresMap, ProcrustesMap, RidgeMap, StreamedMap
 from jepatlas.alignment.probes.linear_probe import LinearProbe
 from jepatlas.alignment.probes.probe_migration import support
 from jepatlas.core.linear import orthogonality_error
@@ -138,17 +137,13 @@ def test_what_limits_a_map_is_a_verdict_and_no_error():
         if verdict.passed is False
     }
     assert set(failed) == {"constant_source", "constant_target", "source_rank", "map_rank", "condition"}
-    assert failed["constant_source"].startswith("1 of 6 source dimensions never vary")
-    assert failed["constant_target"].startswith("1 of 4 target dimensions never vary")
+    assert failed["constant_source"].startswith("1 of 6 source dimensions")
+    assert failed["constant_target"].startswith("1 of 4 target dimensions")
     assert failed["source_rank"].startswith("The source varies in 4 of 6 directions")
     assert failed["map_rank"].startswith("The map carries 3 of 4 directions")
-    assert "a rotation as prior, if both charts are certified" in failed["map_rank"]
+    assert "rotation if both charts are certified" in failed["map_rank"]
     few = judged(ProcrustesMap().fit(x[:6], y[:6]).conditioning_, 6)["pairs_beyond_dimensions"]
-    assert (
-        few.passed is False
-        and "A penalty chosen by held-out score" in few.advice
-        and few.advice.startswith("6 pairs for 6 source")
-    )
+    assert few.passed is False and "penalty" in few.advice and few.advice.startswith("6 pairs for 6 source")
     assert judged(LeastSquaresMap().fit(x[:7], y[:7]).conditioning_, 7)["pairs_beyond_dimensions"].passed
 
 

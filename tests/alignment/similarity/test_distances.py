@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
-from jepatlas.alignment.similarity import distances
-from jepatlas.alignment.similarity.distances import dsc, dsc_in_tiles, dsc_sampled
-from jepatlas.alignment.similarity.rank_buckets import RankBuckets, ranked_product
+from jepatlas.alignment.similarity import distance_structure
+from jepatlas.alignment.similarity.distance_structure import RankBuckets, dsc, dsc_in_tiles, dsc_sampled, ranked_product
 from jepatlas.core.errors import InputError
 
 WAYS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
@@ -86,7 +85,7 @@ def test_ties_share_their_rank(compiled: bool, rows: int, dim: int, levels: int,
 def test_several_tiles_and_progress(monkeypatch: pytest.MonkeyPatch):
     """More rows than a tile has columns, and the choice of the way by the number of pairs."""
     for name, size in {"SMALL": 1000, "ROWS": 128, "COLUMNS": 300, "CHUNK": 100}.items():
-        monkeypatch.setattr(distances, name, size)
+        monkeypatch.setattr(distance_structure, name, size)
     a, b = related(700, 3, 5)
     seen: list[tuple[int, int]] = []
     found = dsc(a.astype(np.float32), b, progress=lambda done, total: seen.append((done, total)))

@@ -10,7 +10,7 @@ import scipy.spatial
 from alignment.latents import SHAPES, gaussian, related, rotation
 from hypothesis import given, settings
 
-from jepatlas.alignment.similarity.residuals import mse_per_dim, mse_sum, procrustes_error, r2
+from jepatlas.alignment.similarity.similarity_metrics import mse_per_dim, mse_sum, procrustes_error, r2
 from jepatlas.core.errors import InputError
 
 

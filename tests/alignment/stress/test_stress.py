@@ -9,7 +9,7 @@ from alignment.latents import gaussian, invertible, rotation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.alignment.maps.estimators import LeastSquaresMap, ProcrustesMap, RobustMap
+from jepatlas.alignment.maps.map_estimators import LeastSquaresMap, ProcrustesMap, RobustMap
 from jepatlas.alignment.probes.linear_probe import LinearProbe
 from jepatlas.alignment.stress import (
     UNSHIFTED,

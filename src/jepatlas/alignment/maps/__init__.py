@@ -1,8 +1,14 @@
-"""Maps between the latents of two models: how they are fitted, and what a fitted one can and cannot say."""
+"""Linear maps between the latents of two models: estimators, and the conditioning of fitted maps."""
 
 from jepatlas.alignment.maps.conditioning import Conditioning
-from jepatlas.alignment.maps.estimators import LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
-from jepatlas.alignment.maps.fitted import FittedMap, StreamedMap
+from jepatlas.alignment.maps.map_estimators import (
+    FittedMap,
+    LeastSquaresMap,
+    ProcrustesMap,
+    RidgeMap,
+    RobustMap,
+    StreamedMap,
+)
 
 __all__ = [
     "Conditioning",

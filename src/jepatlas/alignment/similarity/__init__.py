@@ -1,11 +1,19 @@
-"""How alike two models' latents of the same states are, by every measure the literature uses."""
+"""Similarity metrics between the latents of two models for the same states."""
 
 from jepatlas.alignment.similarity.cca import canonical_correlations, cca, pwcca, svcca
 from jepatlas.alignment.similarity.cka import cka, cka_debiased
-from jepatlas.alignment.similarity.distances import dsc, dsc_sampled
-from jepatlas.alignment.similarity.metrics import METRICS, NEIGHBOURS, Metric, measure
+from jepatlas.alignment.similarity.distance_structure import dsc, dsc_sampled
 from jepatlas.alignment.similarity.neighbours import mutual_knn, neighbour_overlap, neighbours, nos, overlap
-from jepatlas.alignment.similarity.residuals import mse_per_dim, mse_sum, procrustes_error, r2
+from jepatlas.alignment.similarity.similarity_metrics import (
+    METRICS,
+    NEIGHBOURS,
+    Metric,
+    measure,
+    mse_per_dim,
+    mse_sum,
+    procrustes_error,
+    r2,
+)
 
 __all__ = [
     "METRICS",

@@ -1,15 +1,17 @@
-"""Canonical correlations ρ₁ ≥ ρ₂ ≥ … of two sets of latents, and two ways to average them.
+"""Canonical correlation analysis: CCA, SVCCA and PWCCA.
+
+Canonical correlations ρ₁ ≥ ρ₂ ≥ … of two sets of latents, and weighted means of them:
 
     A = U_A Σ_A V_Aᵀ,  B = U_B Σ_B V_Bᵀ  (centred rows),        ρ = singular values of U_AᵀU_B
 
-    CCA     mean ρᵢ: invariant under GL on either side
-    SVCCA   the same on the leading directions that hold 99% of each side's variance
-    PWCCA   Σ αᵢρᵢ / Σ αᵢ,   αᵢ = Σ_j |⟨hᵢ, a_j⟩|: by how much of A's coordinates a_j the variate hᵢ of A accounts for
+    CCA     mean ρᵢ, invariant under invertible maps of either side
+    SVCCA   mean ρᵢ of the leading principal directions with 99% of each side's variance
+    PWCCA   Σ αᵢρᵢ / Σ αᵢ,   αᵢ = Σ_j |⟨hᵢ, a_j⟩|, with the variates hᵢ and the coordinates a_j of A
 
 From "SVCCA: Singular Vector Canonical Correlation Analysis for Deep Learning Dynamics and Interpretability" and
 "Insights on Representational Similarity in Neural Networks with Canonical Correlation". None is debiased: with as many
-columns as rows every ρ is 1, whatever the latents are. PWCCA is not symmetric: its weights are those of A, so that only
-B may be transformed by GL; where ρs coincide, as they do with few rows, variates and thereby weights are not unique.
+columns as rows every ρ is 1. PWCCA is not symmetric: its weights come from A, so it is invariant under invertible maps
+of B only. If several ρ are equal, as happens with few rows, variates and weights are not unique.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ __all__ = ["canonical_correlations", "cca", "pwcca", "svcca"]
 
 
 def canonical_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """All of them, largest first: as many as the smaller of the two ranks.
+    """All canonical correlations, largest first; their number is the smaller of the two ranks.
 
     >>> a = np.random.default_rng(0).standard_normal((100, 3))
     >>> canonical_correlations(a, a @ np.array([[1., 5.], [0., 2.], [4., 0.]])).round(6)
@@ -34,20 +36,20 @@ def canonical_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def cca(a: np.ndarray, b: np.ndarray) -> float:
-    """The mean canonical correlation; NaN where latents are constant."""
+    """Mean canonical correlation; NaN for constant latents."""
     return _mean(canonical_correlations(a, b))
 
 
 def svcca(a: np.ndarray, b: np.ndarray, kept: float = 0.99) -> float:
-    """The mean canonical correlation of the fewest leading principal directions with a share `kept` of the variance."""
+    """Mean canonical correlation of the leading principal directions that hold a share `kept` of the variance."""
     if not 0 < kept <= 1:
-        raise InputError(f"'kept' is a share of the variance, above 0 and at most 1, but {kept} was given.")
+        raise InputError(f"'kept', a share of the variance, must be in (0, 1], but {kept} was given.")
     a, b = check_pairs(a, b)
     return _mean(_correlations(_basis(centred(a), kept), _basis(centred(b), kept))[1])
 
 
 def pwcca(a: np.ndarray, b: np.ndarray) -> float:
-    """The mean canonical correlation, weighted by how much each canonical variate of `a` accounts for in `a`."""
+    """Mean canonical correlation, weighted by how much of `a` each canonical variate of `a` explains."""
     a, b = check_pairs(a, b)
     x = centred(a)
     variates, correlations = _correlations(_basis(x), _basis(centred(b)))
@@ -66,7 +68,7 @@ def _basis(x: np.ndarray, kept: float = 1.0) -> np.ndarray:
 
 
 def _correlations(u_a: np.ndarray, u_b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The canonical variates of the first, (n, r), and the correlations with their partners, (r,)."""
+    """Canonical variates of the first side (n, r), and canonical correlations (r,)."""
     turn, correlations, _ = np.linalg.svd(u_a.T @ u_b, full_matrices=False)
     return u_a @ turn, np.minimum(correlations, 1.0)
 

@@ -1,12 +1,12 @@
-"""Do two sets of latents agree on who is near whom? Overlap of k-neighbourhoods, row by row.
+"""Neighbourhood overlap: NOS@k and mutual k-NN.
 
-    overlapᵢ(k) = |N_a(i) ∩ N_b(i)| / k,   N(i) the k rows nearest to row i, itself left out
+    overlapᵢ(k) = |N_a(i) ∩ N_b(i)| / k,   N(i) the k nearest other rows of row i
 
-    NOS@k        1 − mean overlap of Euclidean neighbourhoods: 0 where they are the same
+    NOS@k        1 − mean overlap of Euclidean neighbourhoods: 0 if they are equal
     mutual k-NN  mean overlap of neighbourhoods by angle ("The Platonic Representation Hypothesis")
 
-Unrelated latents share k / (n − 1) by chance. Of rows that are equally far the earlier one is nearer, so that the same
-latents always have the same neighbours. Products are made in tiles and serve both rows and columns.
+Unrelated latents share k / (n − 1) by chance. Of rows at equal distance the earlier one counts as nearer, so results
+are deterministic. Products are computed in tiles that serve both their rows and their columns.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from jepatlas.core.errors import InputError
 __all__ = ["mutual_knn", "neighbour_overlap", "neighbours", "nos", "overlap"]
 
 ROWS, COLUMNS = 512, 2048  # of a tile: 4 MB
-SPARE = 8  # candidates besides the k nearest, so that rounding can hardly have left out one of these
+SPARE = 8  # extra candidates, so that float32 rounding is unlikely to exclude one of the k nearest
 
 
 def neighbours(a: np.ndarray, k: int, *, progress: Progress | None = None, compiled: bool = True) -> np.ndarray:
-    """The k nearest other rows of each row, nearest first, (n, k); `compiled` chooses the way, plain or quick.
+    """The k nearest other rows (n, k) of each row, nearest first; `compiled` selects the numba or the numpy version.
 
     >>> neighbours(np.array([[0.0], [1.0], [3.0], [0.0]]), 2).tolist()
     [[3, 1], [0, 3], [1, 0], [0, 1]]
     """
     a = check_matrix("a", a)
     if not 1 <= k < len(a):
-        raise InputError(f"{len(a)} rows have 1 to {len(a) - 1} neighbours each, but {k} were asked for.")
+        raise InputError(f"'k' must be from 1 to {len(a) - 1} for {len(a)} rows, but {k} was given.")
     return (_compiled if compiled else _plain)(a, k, progress)
 
 
 def neighbour_overlap(
     a: np.ndarray, b: np.ndarray, ks: Sequence[int], *, progress: Progress | None = None
 ) -> dict[int, np.ndarray]:
-    """The share of common neighbours of each row, for several k at once; NaN where one side is constant."""
+    """Share of common neighbours of each row, for several k at once; NaN if one side is constant."""
     a, b = check_pairs(a, b)
     found = [
         neighbours(a, max(ks), progress=progress and (lambda done, total: progress(done, 2 * total))),
@@ -51,9 +51,9 @@ def neighbour_overlap(
 
 
 def overlap(one: np.ndarray, other: np.ndarray, ks: Sequence[int]) -> dict[int, np.ndarray]:
-    """|N ∩ N'| / k of each row, from the neighbours on either side, nearest first, at least max(ks) of them.
+    """|N ∩ N'| / k of each row, from at least max(ks) neighbours on each side, nearest first.
 
-    A neighbour in place p here and q there is common to both from k = max(p, q) on: one count serves every k.
+    A neighbour at position p on one side and q on the other is common from k = max(p, q) on.
     """
     n, most = len(one), max(ks)
     counts = np.zeros((n, most), np.int64)
@@ -72,12 +72,13 @@ def nos(a: np.ndarray, b: np.ndarray, k: int = 10, *, progress: Progress | None 
 
 
 def mutual_knn(a: np.ndarray, b: np.ndarray, k: int = 10, *, progress: Progress | None = None) -> float:
-    """The share of common neighbours by angle, from 0 to 1: rows are brought to length 1 first."""
+    """Mean share of common neighbours by angle, from 0 to 1."""
     a, b = check_pairs(a, b)
     return float(neighbour_overlap(_directions(a), _directions(b), [k], progress=progress)[k].mean())
 
 
 def _directions(x: np.ndarray) -> np.ndarray:
+    """Rows scaled to length 1."""
     x = x.astype(np.float64)
     x = x / max(np.abs(x).max(), np.finfo(np.float64).tiny)
     lengths = np.linalg.norm(x, axis=1, keepdims=True)
@@ -100,7 +101,7 @@ def _compiled(a: np.ndarray, k: int, progress: Progress | None) -> np.ndarray:
 
 
 def _half_norms(rough: np.ndarray) -> np.ndarray:
-    """‖x‖²/2, less what float32 can be off by in a distance: rounding of rows, products and sums, and underflow."""
+    """‖x‖²/2 minus a bound of the float32 error of a distance: rounding of rows, products and sums, and underflow."""
     single, terms = np.finfo(np.float32), rough.shape[1] + 8
     return (np.square(rough, dtype=np.float64).sum(1) * (1 - terms * single.eps / 2) - terms * single.tiny) / 2
 

@@ -23,7 +23,7 @@ from jepatlas.alignment.maps import Conditioning, FittedMap, LeastSquaresMap, Ri
 from jepatlas.alignment.paired import PairedLatents, Progress
 from jepatlas.alignment.probes.linear_probe import LinearProbe, check_classes
 from jepatlas.alignment.probes.probe_migration import migrate
-from jepatlas.alignment.similarity.metrics import measure
+from jepatlas.alignment.similarity.similarity_metrics import measure
 from jepatlas.alignment.splits import group_labels, split_rows
 from jepatlas.alignment.stress.stress_curve import MEASURES, Score, Scores, StressPoint
 from jepatlas.core.errors import InputError

@@ -3,7 +3,7 @@
     ‖xᵢ − xⱼ‖² = ‖xᵢ‖² + ‖xⱼ‖² − 2xᵢ·xⱼ
 
 loses digits where rows lie much closer to each other than to the origin: in far clusters, and beside an outlier. Only
-there is the difference of rows taken. The plain twin is in `jepatlas.alignment.similarity.distances`.
+there is the difference of rows taken. The plain twin is in `jepatlas.alignment.similarity.distance_structure`.
 """
 
 from __future__ import annotations

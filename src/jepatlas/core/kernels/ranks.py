@@ -2,7 +2,7 @@
 
 A non-negative float64 is ordered as its bits are, read as an integer. Its distance x from an origin names a cell (the
 bits of x from `width` on) and, within it, a bucket (some of the bits below), `buckets[offset + (low >> shift)]`, with
-an offset and a shift for each cell. The plain twin is in `jepatlas.alignment.similarity.rank_buckets`.
+an offset and a shift for each cell. The plain twin is in `jepatlas.alignment.similarity.distance_structure`.
 """
 
 from __future__ import annotations

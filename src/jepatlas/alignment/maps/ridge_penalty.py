@@ -1,9 +1,9 @@
-"""The ridge penalty that scores best on pairs that were held out, from moments alone.
+"""Ridge penalty chosen on held-out pairs, from moments only.
 
     λ* = argmin_λ Σ_held ‖y − W_λ x‖²        W_λ fitted on the other pairs
 
-Then all pairs are fitted with λ*. It is not rescaled to their number: λ stands for noise over prior variance, which
-more pairs do not change.
+All pairs are then fitted with λ*. It is not rescaled to their number: λ is noise over prior variance, which does not
+depend on the number of pairs.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from jepatlas.core.pair_moments import PairMoments
 __all__ = ["CANDIDATES", "best_penalty", "held_out"]
 
 CANDIDATES = (0.0, *np.logspace(-8, 3, 23))
-"""Penalties that are tried, in units of the mean eigenvalue of S_xx: none, and half powers of ten."""
+"""Candidate penalties in units of the mean eigenvalue of S_xx: zero and half powers of ten."""
 
-_ALIKE = 1e-12  # residuals that differ by rounding
+_ALIKE = 1e-12  # relative difference of residuals at rounding level
 _EVERY = 4  # one row (or group) in so many is held out
 
 
 def best_penalty(
     fit: PairMoments, held: PairMoments, ridge: Callable[[float], LinearMap], *, offset: bool, standardise: bool
 ) -> float:
-    """The candidate whose map, `ridge(λ)` of the pairs `fit`, scores best on `held`; the largest of those as good."""
+    """The candidate λ whose map `ridge(λ)` of the pairs `fit` scores best on `held`; the largest of equal ones."""
     own = prepared(fit, offset=offset, standardise=standardise)
     penalties = np.trace(own.xx) / own.d_in * np.array(CANDIDATES)
     lost = np.array([is_lost(own, penalty) for penalty in penalties])
     residuals = _path(fit if offset else fit.about_origin(), held, own, penalties)
-    residuals[lost] = held.residual(ridge(0.0))  # all of these are the same: least squares
+    residuals[lost] = held.residual(ridge(0.0))  # all of these are least squares
     return float(penalties[residuals <= residuals.min() * (1 + _ALIKE)].max())
 
 
 def _path(fit: PairMoments, held: PairMoments, own: PairMoments, penalties: np.ndarray) -> np.ndarray:
-    """Σ_held ‖y − W_λ x‖² for every λ at the price of one eigenproblem, S_xx = VΛVᵀ.
+    """Σ_held ‖y − W_λ x‖² for every λ from one eigendecomposition, S_xx = VΛVᵀ.
 
     With f = 1/(Λ + λ) it is  tr H_yy − 2 Σ_k f_k (A∘G)_k + fᵀ (VᵀH_xx V ∘ AAᵀ) f,  where A = VᵀS_xy, G = VᵀH_xy and H
     is the scatter of the held-out pairs about the centre of the others.
     """
     d = own.d_in
     units = np.sqrt(np.diag(fit.scatter) / np.where(np.diag(own.scatter) > 0, np.diag(own.scatter), 1.0))
-    units = np.where(units > 0, units, 1.0)  # of the columns of x and y, where they are standardised
+    units = np.where(units > 0, units, 1.0)  # standard deviations of the columns of x and y, if standardised
     middle = held.mean - fit.mean
     scatter = (held.scatter + held.count * np.outer(middle, middle)) / np.append(units[:d], np.ones(own.d_out))
     values, vectors = np.linalg.eigh(own.xx)
@@ -59,10 +59,10 @@ def _path(fit: PairMoments, held: PairMoments, own: PairMoments, penalties: np.n
 
 
 def held_out(index: np.ndarray, seed: int) -> np.ndarray:
-    """Which rows (or groups) are held out, by their place in the stream: one of every four, drawn for each four.
+    """Which rows (or groups) are held out, by their number: a random one of every four.
 
-    So it does not matter how the stream was cut into pieces. Of the first four it is always the second, so that two
-    are enough to have one on either side.
+    The choice does not depend on how the data were divided into parts. Of the first four it is always the second, so
+    that two rows suffice to have one on each side.
 
     >>> np.array_equal(held_out(np.arange(9), 0)[5:], held_out(np.arange(5, 9), 0))
     True
