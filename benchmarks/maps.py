@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import Comparison, compare
 from jepatlas.alignment.maps import LeastSquaresMap
-from jepatlas.core.pair_moments import Products
+from jepatlas.core.linear_moments import Products
 from jepatlas.core.seeding import numpy_generator
 
 __all__ = ["run"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 import zipfile
 from pathlib import Path
 
@@ -234,7 +235,7 @@ def test_other_endings(tmp_path: Path, name: str):
     (tmp_path / name).touch()
     with pytest.raises(InputError, match=r"Known: \.npy, \.npz, \.safetensors, \.csv, \.parquet"):
         read_arrays(tmp_path / name)
-    with pytest.raises(InputError, match="are not written"):
+    with pytest.raises(InputError, match=re.escape(name)):
         write_arrays(tmp_path / name, {"h": np.zeros(3)})
     assert (tmp_path / name).read_bytes() == b""
 
@@ -329,7 +330,7 @@ def test_check_finite_names_count_and_row():
     check_finite("h", np.zeros((0, 3)))
     check_finite("label", np.arange(3))
     array[2, 1], array[4] = np.nan, [np.inf, -np.inf, 0]
-    with pytest.raises(InputError, match=r"'h' has 3 values that are NaN or infinite \(the first in row 2\)"):
+    with pytest.raises(InputError, match=r"'h' has 3 .*row 2.*columns 0, 1"):
         check_finite("h", array)
     with pytest.raises(InputError, match=r"'z' has 1 .*row 1"):
         check_finite("z", np.array([0, np.nan]))
@@ -338,7 +339,7 @@ def test_check_finite_names_count_and_row():
 
 
 def test_check_finite_refuses_complex_numbers():
-    with pytest.raises(InputError, match=r"'h' must hold real numbers, but it holds complex128\. Give real and imag"):
+    with pytest.raises(InputError, match=r"'h' .*complex128"):
         check_finite("h", np.ones((4, 2), complex))
 
 
@@ -347,7 +348,7 @@ def test_check_latents_names_the_shape(shape: tuple[int, ...]):
     check_latents((4, 1), 4)
     with pytest.raises(InputError) as caught:
         check_latents(shape, 4)
-    assert "(4, d) here, but the encoder (or projector) gave " + str(shape) in str(caught.value)
+    assert "(4, d)" in str(caught.value) and str(shape) in str(caught.value)
 
 
 def test_check_rows():

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from jepatlas.core import files
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import read_json, write_bytes, write_folder, write_json, write_text
+from jepatlas.core.files import cache_folder, read_json, write_bytes, write_folder, write_json, write_text
 from jepatlas.core.sealing import sha256_of_file
 
 
@@ -298,3 +298,11 @@ def test_sha256_is_that_of_coreutils(tmp_path: Path):
     path.write_bytes(os.urandom(100_000))
     told = subprocess.run(["sha256sum", str(path)], capture_output=True, text=True, check=True).stdout
     assert told.split()[0] == sha256_of_file(path)
+
+
+def test_the_cache_lies_where_the_user_says_or_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "jepatlas"
+    for none in ("", "relative/path"):
+        monkeypatch.setenv("XDG_CACHE_HOME", none)
+        assert cache_folder() == Path.home() / ".cache" / "jepatlas"

@@ -293,5 +293,5 @@ def test_hold_out_refuses():
     for n, groups in ((1, None), (0, None), (3, np.zeros(3))):
         with pytest.raises(InputError, match="at least 2 groups"):
             hold_out(n, np.random.default_rng(0), groups=groups)
-    with pytest.raises(InputError, match="4 rows to split, but 3"):
+    with pytest.raises(InputError, match=r"groups.*4 rows.*3"):
         hold_out(4, np.random.default_rng(0), groups=np.arange(3))

@@ -1,194 +1,27 @@
-"""Statistics against slow references written from their definitions."""
+"""Intervals and rank correlations, compared with slow references, scipy and published examples."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 import scipy.stats
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from processes import run_processes
-from scipy.integrate import trapezoid
-from torch import Tensor
+from scipy.stats import binomtest
 
-from jepatlas.core.distributed import rank, world_size
 from jepatlas.core.errors import InputError
-from jepatlas.core.moments import Moments, batch_covariance
-from jepatlas.core.normality import epps_pulley, epps_pulley_null
-from jepatlas.core.seeding import torch_generator
-from jepatlas.core.stats import bootstrap, spearman
-
-
-def normal(*shape: int, name: str = "x") -> Tensor:
-    return torch.randn(*shape, dtype=torch.float64, generator=torch_generator(0, name))
-
-
-def assert_moments(moments: Moments, rows: np.ndarray) -> None:
-    assert moments.count == len(rows)
-    centred = rows - rows.mean(0)
-    np.testing.assert_allclose(moments.mean, rows.mean(0), atol=1e-9)
-    np.testing.assert_allclose(moments.scatter, centred.T @ centred, atol=1e-7)
-
-
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_moments_of_parts_merge_to_those_of_the_whole(sizes, dim, seed):
-    if sum(sizes) == 0:
-        sizes = [*sizes, 1]
-    rng = np.random.default_rng(seed)
-    rows = rng.normal(size=(sum(sizes), dim)) * rng.uniform(0.1, 10, dim) + rng.normal(size=dim) * 100
-    parts = [Moments.of(torch.from_numpy(part)) for part in np.split(rows, np.cumsum(sizes)[:-1])]
-    forward = parts[0]
-    for part in parts[1:]:
-        forward = forward.merge(part)
-    backward = parts[-1]
-    for part in parts[-2::-1]:
-        backward = part.merge(backward)  # the other way to set the brackets
-    order = [parts[i] for i in rng.permutation(len(parts))]
-    shuffled = order[0]
-    for part in order[1:]:
-        shuffled = part.merge(shuffled)
-    for merged in (forward, backward, shuffled):
-        assert_moments(merged, rows)
-    if len(rows) > 1:
-        np.testing.assert_allclose(forward.covariance, np.atleast_2d(np.cov(rows, rowvar=False)), atol=1e-7)
-
-
-def test_moments_of_no_rows():
-    empty = Moments.of(torch.zeros(0, 2))
-    assert empty.merge(empty).count == 0
-    assert torch.equal(empty.merge(empty).mean, torch.zeros(2, dtype=torch.float64))
-
-
-def test_moments_are_float64_and_detached():
-    rows = (1e4 + normal(1000, 2)).float().requires_grad_()
-    moments = Moments.of(rows)
-    assert moments.mean.dtype == moments.scatter.dtype == torch.float64 and not moments.mean.requires_grad
-    assert_moments(moments, rows.detach().double().numpy())
-
-
-def test_batch_covariance_is_numpys():
-    h = normal(50, 3) + 5
-    mean, covariance = batch_covariance(h)
-    np.testing.assert_allclose(mean, h.numpy().mean(0))
-    np.testing.assert_allclose(covariance, np.cov(h.numpy(), rowvar=False))
-
-
-def slow_epps_pulley(samples: np.ndarray, knots: int, limit: float) -> np.ndarray:
-    """n ∫ |φ̂ − φ|² φ dt by the trapezoid rule on all of [−limit, limit], one column and one t at a time."""
-    t = np.linspace(-limit, limit, 2 * knots - 1)
-    values = []
-    for column in samples.T:
-        integrand = []
-        for point in t:
-            empirical = sum(complex(math.cos(point * u), math.sin(point * u)) for u in column) / len(column)
-            target = math.exp(-(point**2) / 2)
-            integrand.append(abs(empirical - target) ** 2 * target)
-        values.append(len(column) * trapezoid(integrand, t))
-    return np.array(values)
-
-
-def plain_epps_pulley(samples: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:
-    """The straightforward tensor form, for autograd to differentiate."""
-    t = torch.linspace(0, limit, knots, dtype=samples.dtype)
-    angle = t[:, None, None] * samples
-    target = torch.exp(-t.square() / 2)[:, None]
-    gap = (angle.cos().mean(1) - target).square() + angle.sin().mean(1).square()
-    return 2 * len(samples) * torch.trapezoid(gap * target, t, dim=0)
-
-
-@pytest.mark.parametrize(("knots", "limit"), [(17, 3.0), (2, 3.0), (3, 1.0), (33, 5.0)])
-def test_epps_pulley_is_its_definition(knots: int, limit: float):
-    samples = normal(23, 4) * torch.tensor([0.1, 1.0, 3.0, 40.0], dtype=torch.float64) + 0.3
-    expected = slow_epps_pulley(samples.numpy(), knots, limit)
-    np.testing.assert_allclose(epps_pulley(samples, knots, limit), expected, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(plain_epps_pulley(samples, knots, limit), expected, rtol=1e-10, atol=1e-12)
-
-
-def test_epps_pulley_gradient():
-    samples = (normal(7, 3) * 2).requires_grad_()
-    assert torch.autograd.gradcheck(lambda u: epps_pulley(u, 9), samples)
-    assert torch.autograd.gradgradcheck(lambda u: epps_pulley(u, 9), samples)
-    weight = normal(3, name="weight")
-    (ours,) = torch.autograd.grad(weight @ epps_pulley(samples), samples)
-    (plain,) = torch.autograd.grad(weight @ plain_epps_pulley(samples), samples)
-    torch.testing.assert_close(ours, plain, rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize("scale", [0.01, 1.0, 10.0])
-def test_epps_pulley_in_float32(scale: float):
-    exact = (normal(512, 16) * scale).float().double().requires_grad_()
-    single = exact.detach().float().requires_grad_()
-    value, value_single = epps_pulley(exact), epps_pulley(single)
-    assert value_single.dtype == torch.float32
-    torch.testing.assert_close(value_single.double(), value, rtol=2e-5, atol=1e-4)
-    (grad,) = torch.autograd.grad(value.sum(), exact)
-    (grad_single,) = torch.autograd.grad(value_single.sum(), single)
-    torch.testing.assert_close(grad_single.double(), grad, rtol=0, atol=2e-5 * float(grad.abs().max()))
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_epps_pulley_of_half_precision_is_computed_in_float32(dtype: torch.dtype):
-    samples = normal(256, 4).to(dtype).requires_grad_()
-    value = epps_pulley(samples)
-    assert value.dtype == torch.float32
-    torch.testing.assert_close(value, epps_pulley(samples.double()).float(), rtol=1e-4, atol=1e-4)
-    value.sum().backward()
-    assert samples.grad is not None and samples.grad.dtype == dtype
-
-
-@pytest.mark.parametrize(("knots", "limit"), [(17, 3.0), (9, 2.0)])
-def test_epps_pulley_null_is_the_mean_over_normal_samples(knots: int, limit: float):
-    for n in (8, 200):
-        values = epps_pulley(normal(n, 20_000 if n == 8 else 4000, name="null"), knots, limit)
-        error = values.std() / math.sqrt(len(values))
-        assert abs(values.mean() - epps_pulley_null(knots, limit)) < 4 * error
-    if knots == 17:
-        t = np.linspace(-3, 3, 10_001)
-        integral = trapezoid((1 - np.exp(-(t**2))) * np.exp(-(t**2) / 2), t)
-        assert epps_pulley_null() == pytest.approx(integral, rel=2e-3)
-
-
-def test_epps_pulley_of_a_collapsed_batch():
-    value = float(epps_pulley(torch.zeros(512, 1, dtype=torch.float64)))
-    t = np.linspace(-3, 3, 33)
-    phi = np.exp(-(t**2) / 2)
-    assert value == pytest.approx(512 * trapezoid((1 - phi) ** 2 * phi, t), rel=1e-12)
-    assert value == pytest.approx(206, abs=0.5)
-    # ∫ (φ − 2φ² + φ³) over [−3, 3] in closed form
-    closed = sum(c * math.sqrt(2 * math.pi / k) * math.erf(3 * math.sqrt(k / 2)) for c, k in [(1, 1), (-2, 2), (1, 3)])
-    assert value == pytest.approx(512 * closed, rel=1e-3)
-
-
-def statistics_of_my_rows(sizes: list[int]) -> dict[str, Any]:
-    """The job of the next test: `sizes` says how many rows each process has for its moments."""
-    x = normal(sum(sizes), 3)
-    mine = torch.split(x, sizes)[rank()]
-    joint = Moments.of(mine).over_processes()
-    u = normal(10 * world_size(), 4)
-    mean, covariance = batch_covariance(u.chunk(world_size())[rank()])
-    return {
-        "moments": (joint.count, joint.mean, joint.scatter),
-        "epps_pulley": epps_pulley(u.chunk(world_size())[rank()]),
-        "covariance": (mean, covariance),
-    }
-
-
-@pytest.mark.slow
-def test_statistics_over_processes_are_those_of_the_joint_batch():
-    results = run_processes(statistics_of_my_rows, 2, [30, 12])
-    x, u = normal(42, 3), normal(20, 4)
-    for result in results:
-        assert_moments(Moments(*result["moments"]), x.numpy())
-        np.testing.assert_allclose(result["epps_pulley"], epps_pulley(u), rtol=1e-12)
-        np.testing.assert_allclose(result["epps_pulley"], slow_epps_pulley(u.numpy(), 17, 3.0), rtol=1e-10)
-        np.testing.assert_allclose(result["covariance"][0], u.numpy().mean(0), atol=1e-12)
-        np.testing.assert_allclose(result["covariance"][1], np.cov(u.numpy(), rowvar=False), atol=1e-12)
-    first, second = (result["moments"] for result in results)
-    assert first[0] == second[0] and all(torch.equal(a, b) for a, b in zip(first[1:], second[1:], strict=True))
+from jepatlas.core.stats import (
+    bootstrap,
+    explained_share,
+    mean_interval,
+    paired_difference,
+    spearman,
+    standard_error,
+    student_margin,
+    success_rate,
+)
 
 
 def mean_of(x: np.ndarray):
@@ -293,10 +126,66 @@ def test_spearman_refuses_what_has_no_order():
         spearman(np.ones(1), np.ones(1))
 
 
-def test_a_statistic_first_taken_in_inference_mode_can_be_differentiated_later():
-    knots = 29  # asked for nowhere else
-    with torch.inference_mode():
-        epps_pulley(torch.randn(50, 2), knots)
-    samples = torch.randn(50, 2, requires_grad=True)
-    epps_pulley(samples, knots).sum().backward()
-    assert samples.grad is not None and samples.grad.isfinite().all()
+@pytest.mark.parametrize(("successes", "n"), [(0, 20), (1, 20), (7, 20), (20, 20), (81, 263), (1, 1)])
+def test_wilson_is_scipys(successes: int, n: int):
+    found = success_rate(np.arange(n) < successes)
+    truth = binomtest(successes, n).proportion_ci(method="wilson")
+    assert (found.value, found.n) == (successes / n, n)
+    assert (found.low, found.high) == pytest.approx((truth.low, truth.high), abs=1e-9)
+
+
+def tables(both: int, only_first: int, only_second: int, neither: int) -> tuple[np.ndarray, np.ndarray]:
+    first = np.repeat([True, True, False, False], [both, only_first, only_second, neither])
+    second = np.repeat([True, False, True, False], [both, only_first, only_second, neither])
+    return first, second
+
+
+def test_newcombes_example():
+    found = paired_difference(*tables(36, 12, 2, 0))
+    assert (found.low, found.high) == pytest.approx((0.0569, 0.3404), abs=1e-4)
+
+
+def test_the_difference_turns_with_its_sides():
+    first, second = tables(20, 12, 5, 13)
+    there, back = paired_difference(first, second), paired_difference(second, first)
+    assert (there.value, there.low, there.high) == pytest.approx((-back.value, -back.high, -back.low))
+
+
+def test_intervals_of_the_difference_cover_as_often_as_they_say():
+    rng, covered = np.random.default_rng(0), 0
+    for _ in range(1000):
+        hard = rng.uniform(size=60) < 0.5  # tasks that are hard for both
+        first, second = (rng.uniform(size=60) < np.where(hard, a, b) for a, b in ((0.5, 0.9), (0.3, 0.8)))
+        found = paired_difference(first, second)
+        covered += found.low <= 0.15 <= found.high
+    assert 0.93 <= covered / 1000 <= 0.99
+
+
+def test_what_cannot_be_compared_is_refused():
+    with pytest.raises(InputError, match="at least one task"):
+        success_rate(np.array([], bool))
+    with pytest.raises(InputError, match="3 and 4"):
+        paired_difference(np.ones(3, bool), np.ones(4, bool))
+
+
+def test_student_interval_is_scipys():
+    values = np.random.default_rng(0).normal(2.0, 3.0, 7)
+    for level, comparisons in ((0.95, 1), (0.9, 4)):
+        found = mean_interval(values, level, comparisons)
+        inside = 1 - (1 - level) / comparisons
+        expected = scipy.stats.t.interval(inside, 6, values.mean(), scipy.stats.sem(values))
+        assert (found.low, found.high) == pytest.approx(expected)
+    assert found.value == values.mean() and found.n == 7
+    assert standard_error(values) == pytest.approx(scipy.stats.sem(values))
+
+
+@pytest.mark.parametrize("values", [np.ones(0), np.ones(1)])
+def test_one_value_has_no_interval(values: np.ndarray):
+    found = mean_interval(values)
+    assert (found.low, found.high, found.n) == (-np.inf, np.inf, len(values))
+    assert np.isnan(standard_error(values)) and student_margin(values) == np.inf
+
+
+def test_explained_share():
+    assert explained_share(1.0, 4.0) == 0.75
+    assert np.isnan(explained_share(0.0, 0.0))

@@ -67,9 +67,7 @@ def test_every_choice_is_found():
 def test_one_kind_of_recipe_is_not_taken_for_another(tmp_path: Path):
     (tmp_path / "agent.yaml").write_text(recipe_text(Recipe()))
     (tmp_path / "energy.yaml").write_text(recipe_text(EnergyRecipe()))
-    message = (
-        r"agent\.yaml is a recipe of an agent .*kind 'energy'"
-    )
+    message = r"agent\.yaml is a recipe of an agent .*kind 'energy'"
     with pytest.raises(InputError, match=message):
         read_recipe(tmp_path / "agent.yaml", EnergyRecipe)
     message = r"energy\.yaml is a recipe of kind 'energy', but .* an agent"

@@ -204,7 +204,7 @@ def test_refusals(scenes: Path, tmp_path: Path):
     refused(replace(mutual, second=replace(mutual.second, split=1)), "held-out states")
     with pytest.raises(InputError, match="differ in lr"):
         replace(mutual, second=agent(scenes, "right", lr=0.5))
-    with pytest.raises(InputError, match="pairs .* 0 "):
+    with pytest.raises(InputError, match=r"pairs .* 0 "):
         replace(taught, pairs=0)
     changed = teacher("changing.npz", h=h, ids=states)
     write_arrays(tmp_path / "changing.npz", {"h": h + 1, "ids": states})

@@ -1,1 +1,1 @@
-"""What every room speaks: contracts, records, seeds, statistics, linear fits, arrays and files."""
+"""Contracts, records, seeding, statistics, linear fits, arrays and files, used by all other packages."""

@@ -1,6 +1,7 @@
-"""Latents in every format people keep them in: .npy, .npz, .safetensors, .csv, .parquet. Nothing is ever unpickled.
+"""Reading, writing and checking of named arrays: .npy, .npz, .safetensors, .csv and .parquet.
 
-A file is a set of named arrays with one row per sample. How tables name theirs is said in `tables.py`.
+A file is a set of named arrays with one row per sample. `array_tables` describes the columns of tables. Nothing is
+unpickled.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
+from jepatlas.core.array_tables import read_csv, read_parquet, without_objects, write_csv, write_parquet
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
-from jepatlas.core.tables import read_csv, read_parquet, without_objects, write_csv, write_parquet
 
 __all__ = ["check_finite", "check_latents", "check_rows", "read_arrays", "write_arrays"]
 
@@ -29,11 +30,11 @@ _BROKEN = (ValueError, OSError, EOFError, RuntimeError, SafetensorError, zipfile
 
 
 def read_arrays(path: Path | str) -> Arrays:
-    """All arrays of a file by name; a lone .npy array is called `h`."""
+    """All arrays of a file by name; the array of a .npy file is called `h`."""
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in _READERS:
-        raise InputError(f"{path}: files of type '{path.suffix}' are not read. Known: {', '.join(_READERS)}.")
+        raise InputError(f"{path}: files of type '{path.suffix}' cannot be read. Known: {', '.join(_READERS)}.")
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
     try:
@@ -45,58 +46,60 @@ def read_arrays(path: Path | str) -> Arrays:
 
 
 def write_arrays(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write named arrays in the format that the ending names."""
+    """Write named arrays in the format of the file name's suffix."""
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in _WRITERS:
-        raise InputError(f"{path}: files of type '{path.suffix}' are not written. Known: {', '.join(_WRITERS)}.")
+        raise InputError(f"{path}: files of type '{path.suffix}' cannot be written. Known: {', '.join(_WRITERS)}.")
     if kind in (".csv", ".parquet"):
         check_rows(arrays)
     write_bytes(path, _WRITERS[kind]({name: without_objects(name, array) for name, array in arrays.items()}))
 
 
 def check_finite(name: str, array: np.ndarray) -> None:
-    """Refuse NaN and infinity, and say how many there are, where the first one is, and in which columns they are."""
+    """Raise InputError for complex or non-numeric arrays, and for NaN and infinity, with their number and place."""
     if array.dtype.kind == "c":
         raise InputError(
             f"'{name}' must hold real numbers, but it holds {array.dtype}. "
-            "Give real and imaginary parts as columns of their own."
+            "Give real and imaginary parts as separate columns."
         )
     if array.dtype.kind not in "fiub":
-        raise InputError(
-            f"'{name}' must hold numbers, but it holds {array.dtype}. Is there a text in one of its columns?"
-        )
+        raise InputError(f"'{name}' must hold numbers, but it holds {array.dtype}. Does one of its columns hold text?")
     bad = ~np.isfinite(array)
     if bad.any():
         row = int(np.flatnonzero(bad.reshape(len(array), -1).any(1))[0])
-        columns = [str(column) for column in np.flatnonzero(bad.any(0))] if array.ndim == 2 else []
-        shown = ", ".join(columns[:5]) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
-        where = f", in column{'s' if len(columns) > 1 else ''} {shown}" if columns else ""
-        count = int(bad.sum())
-        values = f"{count} {'value that is' if count == 1 else 'values that are'} NaN or infinite"
         raise InputError(
-            f"'{name}' has {values} (the first in row {row}){where}. Remove those rows, or find out what produced them."
+            f"'{name}' has {int(bad.sum())} NaN or infinite values (first in row {row}){_bad_columns(bad)}. "
+            "Remove those rows, or find out what produced them."
         )
 
 
+def _bad_columns(bad: np.ndarray) -> str:
+    if bad.ndim != 2:
+        return ""
+    columns = [str(column) for column in np.flatnonzero(bad.any(0))]
+    more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+    return f", in column{'s' if len(columns) > 1 else ''} {', '.join(columns[:5])}{more}"
+
+
 def check_latents(shape: Sequence[int], rows: int) -> None:
-    """Refuse latents that are not (b, d), one row for each of the `rows` observations."""
+    """Raise InputError unless latents have the shape (rows, d)."""
     if len(shape) != 2 or shape[0] != rows or shape[1] < 1:
         raise InputError(
-            f"Latents must have the shape (b, d), one row for each observation: ({rows}, d) here, but the encoder (or "
-            f"projector) gave {tuple(shape)}. Flatten or average what is more, so that each row is one vector."
+            f"Latents must have shape ({rows}, d), one row for each observation, but the encoder (or projector) "
+            f"returned {tuple(shape)}. Flatten or average the other dimensions."
         )
 
 
 def check_rows(arrays: Mapping[str, np.ndarray]) -> None:
-    """Refuse arrays of different length."""
+    """Raise InputError unless all arrays have the same number of rows."""
     if len({array.shape[:1] for array in arrays.values()}) > 1:
         lengths = ", ".join(f"'{name}' has {len(array) if array.ndim else 'none'}" for name, array in arrays.items())
         raise InputError(f"All arrays must have the same number of rows, but {lengths}.")
 
 
 def _read_npy(path: Path) -> Arrays:
-    with open(path, "rb") as file:  # not np.load, which also opens whatever else a file of this name may hold
+    with open(path, "rb") as file:  # np.load would also open other formats under this name
         return {"h": np.lib.format.read_array(file, allow_pickle=False)}
 
 
@@ -112,7 +115,7 @@ def _read_npz(path: Path) -> Arrays:
 def _read_safetensors(path: Path) -> Arrays:
     try:
         return safetensors.numpy.load_file(path)
-    except TypeError:  # bfloat16, which numpy does not know: by way of torch, which report must not import
+    except TypeError:  # numpy has no bfloat16; torch is imported only here, because reporting must not import it
         tensors = importlib.import_module("safetensors.torch").load_file(path)
         return {name: (t.double() if t.is_floating_point() else t).numpy() for name, t in tensors.items()}
 

@@ -1,7 +1,7 @@
-"""Frozen dataclasses as plain data, and back: what a recipe file is.
+"""Conversion of frozen dataclasses to plain data and back, for recipe files.
 
-A field that offers a choice is a union of dataclasses; its data carries a `kind:` key. Reading is strict: an
-unknown key, an unknown kind or a value of the wrong type is an `InputError` that says where, and what was meant.
+A field whose type is a union of dataclasses is a choice; its data has a `kind:` key. Reading is strict: unknown keys,
+unknown kinds and values of the wrong type raise an `InputError` that names the place and suggests alternatives.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 def kind_of(cls: type) -> str:
-    """The name of a choice: its `kind` attribute."""
+    """The `kind` attribute of a choice."""
     return cls.kind  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def choices(annotation: Any) -> dict[str, type]:
-    """The kinds that a field offers; empty for a field without a choice."""
+    """The classes that a field can take, by kind; empty if the field is no choice."""
     members = [m for m in _members(annotation) if dataclasses.is_dataclass(m) and isinstance(m, type)]
     return {kind_of(m): m for m in members if hasattr(m, "kind")}
 
@@ -48,7 +48,7 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(cls: type[T], data: Any, where: str = "recipe") -> T:
-    """Build `cls` from plain data, with defaults for what is left out."""
+    """Build `cls` from plain data; missing fields have their defaults."""
     if not isinstance(data, dict):
         raise InputError(f"{where}: expected keys and values, but found {data!r}.")
     hints = typing.get_type_hints(cls)
@@ -67,7 +67,7 @@ def from_plain(cls: type[T], data: Any, where: str = "recipe") -> T:
 
 
 def check_literals(config: Any) -> None:
-    """Refuse what a `Literal` field of a dataclass does not offer: in Python nothing else does. For `__post_init__`."""
+    """Raise InputError if a `Literal` field has a value that is not allowed. For use in `__post_init__`."""
     hints = typing.get_type_hints(type(config))
     for field in dataclasses.fields(config):
         hint, value = hints[field.name], getattr(config, field.name)
@@ -83,7 +83,7 @@ def check_literals(config: Any) -> None:
 
 
 def _literals(annotation: Any) -> tuple[Any, ...]:
-    """What a field that takes nothing else offers; empty where it takes other things, too."""
+    """The values of a `Literal`; empty for other types, including unions that contain a Literal."""
     members = _members(annotation)
     return get_args(members[0]) if len(members) == 1 and get_origin(members[0]) is Literal else ()
 
@@ -119,7 +119,7 @@ def _choice(kinds: dict[str, type], data: Any, where: str) -> Any:
     data = {"kind": data} if isinstance(data, str) else data
     if not isinstance(data, dict):
         raise InputError(f"{where}: expected keys and values, but found {data!r}.")
-    if len(kinds) == 1:  # nothing to choose, so nothing to name
+    if len(kinds) == 1:  # the kind may be left out
         data = {"kind": next(iter(kinds))} | data
     if "kind" not in data:
         raise InputError(f"{where}: the key 'kind' is missing. Known: {', '.join(sorted(kinds))}.")
@@ -145,7 +145,7 @@ def _scalar(annotation: Any, data: Any) -> tuple[bool, Any]:
 
 
 def _is_exponent(data: Any) -> bool:
-    """Whether this is a number such as 1e-3, which YAML 1.1 takes for a text because it has no dot."""
+    """Whether this is a number such as 1e-3, which YAML 1.1 reads as a string because it has no dot."""
     return isinstance(data, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", data) is not None
 
 
@@ -157,6 +157,7 @@ def _name(annotation: Any) -> str:
         return f"a list of {_name(first)}" if others == [Ellipsis] else f"a list of length {1 + len(others)}"
     if len(members := _members(annotation)) > 1:
         return " or ".join(map(_name, members))
-    return {float: "a number", int: "a whole number", bool: "true or false", str: "a text", types.NoneType: "null"}.get(
-        annotation, str(annotation)
-    )
+    return _NAMES.get(annotation, str(annotation))
+
+
+_NAMES = {float: "a number", int: "a whole number", bool: "true or false", str: "a text", types.NoneType: "null"}

@@ -1,8 +1,8 @@
-"""The protocols. Whatever satisfies one can stand where ours does; nothing needs to be inherited.
+"""Protocols of worlds, objectives, energies, dynamics, costs and planners. Classes need not inherit from them.
 
-A *world* gives states, transitions and observations. *Views* turn them into batches. An *objective* owns an
-*encoder* and everything else that is trained, and turns a batch into a `Loss`. The loop knows nothing more.
-*Dynamics* say what becomes of a latent under actions, a *cost* what that is worth, and a *planner* what to do.
+A *world* provides states, transitions and observations, from which batches are made. An *objective* owns an *encoder*
+and everything else that is trained, and maps a batch to a `Loss`. *Dynamics* predict latents under actions, a *cost*
+evaluates sequences of actions, and a *planner* minimises a cost.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ __all__ = ["Batches", "Cost", "Dynamics", "Encoder", "Energy", "Law", "Mixing", 
 
 
 class Law(Protocol):
-    """How states are distributed and how they move."""
+    """The distribution of states and of their transitions."""
 
     @property
     def dim(self) -> int: ...
 
     @property
     def correlation(self) -> tuple[float, ...] | None:
-        """Corr(z_i, z'_i) for each dimension, where it is known in closed form."""
+        """Corr(z_i, z'_i) for each dimension, if known in closed form."""
         ...
 
     @property
     def gaussian(self) -> bool:
-        """Whether (z, z') is jointly Gaussian and stationary, as the identifiability theorems ask."""
+        """Whether (z, z') is jointly Gaussian and stationary, as the identifiability theorems require."""
         ...
 
     def states(self, count: int, generator: Generator) -> Tensor: ...  # (b, n)
@@ -40,10 +40,10 @@ class Law(Protocol):
 
 
 class Mixing(Protocol):
-    """How a state is observed: an injective map g."""
+    """An injective map g from states to observations."""
 
     def observed_dim(self, dim: int) -> int:
-        """The width of x for states of width `dim`; an `InputError` where this mixing cannot take them."""
+        """The width of x for states of width `dim`; raises InputError for unsupported widths."""
         ...
 
     def __call__(self, z: Tensor) -> Tensor: ...  # (b, n) → (b, p)
@@ -52,7 +52,7 @@ class Mixing(Protocol):
 
 
 class World(Law, Protocol):
-    """A law seen through a mixing."""
+    """A law of states and a mixing that observes them."""
 
     @property
     def observed_dim(self) -> int: ...
@@ -67,23 +67,23 @@ class Encoder(Protocol):
 
 
 class Objective(Protocol):
-    """One `nn.Module` that owns everything trainable and gives one kind of answer."""
+    """One `nn.Module` that owns everything trainable and maps a batch to a `Loss`."""
 
     def __call__(self, batch: Any, step: int) -> Loss: ...
 
     def encode(self, x: Tensor) -> Tensor: ...  # (b, p) → (b, d)
 
     def after_step(self, step: int) -> None:
-        """Called after each optimiser step: moving averages and the like."""
+        """Called after each optimiser step, for example to update moving averages."""
         ...
 
     def smallest_batch(self, dim: int) -> int:
-        """How many rows its batch statistics need for latents of width `dim`."""
+        """The least number of rows that its batch statistics need for latents of width `dim`."""
         ...
 
 
 class Energy(Protocol):
-    """What it takes to go from x to y: not negative, and finite wherever it is learned."""
+    """The cost of going from x to y: non-negative, and finite if it is learned."""
 
     @property
     def guaranteed_quasimetric(self) -> bool:
@@ -99,33 +99,33 @@ class Energy(Protocol):
 
 
 class Dynamics(Protocol):
-    """What becomes of a latent under actions."""
+    """Predicted latents under actions."""
 
     def rollout(self, h: Tensor, actions: Tensor) -> Tensor:  # (b, d), (b, t, a) → (b, t, d)
-        """The latents after each of the actions."""
+        """The latents after each action."""
         ...
 
 
 class Cost(Protocol):
-    """What candidate sequences of actions cost, for each start; +∞ where a goal is out of reach.
+    """The cost of candidate action sequences for each start; +∞ if the goal cannot be reached.
 
-    `info` carries what the cost needs to know, row by row: at least the latents "start" and "goal", each (b, d).
+    `info` holds the rows' inputs: at least the latents "start" and "goal", each (b, d).
     """
 
     def __call__(self, info: Mapping[str, Tensor], actions: Tensor) -> Tensor: ...  # (b, k, t, a) → (b, k)
 
 
 class Planner(Protocol):
-    """Looks for the actions of least cost, for each start."""
+    """Minimises a cost over actions, for each start."""
 
     def __call__(
         self, cost: Cost, info: Mapping[str, Tensor], generator: Generator, warm: Tensor | None = None
     ) -> Plan:
-        """`warm` is a sequence to begin from for each start, (b, t, a): what is left of the plan before."""
+        """`warm` is an initial sequence for each start, (b, t, a), for example the rest of the previous plan."""
         ...
 
 
 class Batches(Protocol):
-    """The batch of a step, the same one whenever it is asked for: so a resumed run sees what the first would have."""
+    """The batch of a step. It is always the same for the same step, so that resumed runs see the same data."""
 
     def __call__(self, step: int, /) -> Any: ...

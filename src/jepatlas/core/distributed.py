@@ -1,9 +1,8 @@
-"""Batch statistics over all processes, with the gradient of one process on the joint batch.
+"""Differentiable batch statistics over all processes of data-parallel training.
 
-Convention: the loss of the joint batch is the mean of the processes' losses, L = (1/W) Σ_r L_r, and
-`DistributedDataParallel` averages parameter gradients. So the local backward pass must deliver
-W · ∂L/∂(local value): that is the mean of the incoming gradients for a mean, their sum for a gather.
-Without a process group both functions return their argument.
+The loss of the joint batch is the mean of the processes' losses, L = (1/W) Σ_r L_r, and `DistributedDataParallel`
+averages parameter gradients. So the local backward pass must return W · ∂L/∂(local value): the mean of the incoming
+gradients for a mean, and their sum for a gather. Without a process group both functions return their argument.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def rank() -> int:
 
 
 def is_main_process() -> bool:
-    """Whether this process speaks for all of them, also before and after there is a process group."""
+    """Whether this is the process of rank 0; also valid before and after a process group exists."""
     return os.environ.get("RANK", "0") == "0"
 
 
@@ -45,7 +44,7 @@ def gather_rows(rows: Tensor) -> Tensor:
 
 
 class _Sum(torch.autograd.Function):
-    """The sum of a tensor over the processes; by the convention above it is its own adjoint."""
+    """The sum of a tensor over the processes, which is its own adjoint under the convention above."""
 
     @staticmethod
     def forward(ctx: Any, value: Tensor) -> Tensor:
@@ -73,10 +72,10 @@ class _Gather(torch.autograd.Function):
 
 @contextmanager
 def process_group(device: str = "cpu") -> Iterator[None]:
-    """Join the group that `torchrun` has prepared, if any, and leave it at the end.
+    """Join the process group that `torchrun` has prepared, if any, and leave it at the end.
 
-    Whoever trains in it must hold no data-parallel module when it ends: one that outlives the group keeps its threads,
-    and the process aborts at exit now and then.
+    All data-parallel modules must be deleted within the block. A module that outlives the group keeps its threads, and
+    the process may abort at exit.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or dist.is_initialized():
         yield
@@ -87,5 +86,5 @@ def process_group(device: str = "cpu") -> Iterator[None]:
     try:
         yield
     finally:
-        gc.collect()  # modules refer to themselves
+        gc.collect()  # modules contain reference cycles
         dist.destroy_process_group()

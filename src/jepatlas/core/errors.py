@@ -1,7 +1,7 @@
-"""Errors that a person can act on.
+"""Errors about the user's input, and checks of arguments.
 
-An `InputError` says what was wrong, where, and what to do. The command line prints it in one piece
-and exits with code 2; in Python it is a `ValueError`.
+An `InputError` says what is wrong, where, and what to do. The command line prints it without a traceback and exits with
+code 2; in Python it is a `ValueError`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["InputError", "MissingExtra", "check_argument", "check_count", "did_y
 
 
 class InputError(ValueError):
-    """Something the user gave cannot be used; the message names it and says what to do."""
+    """The user's input cannot be used; the message names it and says what to do."""
 
 
 class MissingExtra(InputError, ImportError):
-    """An optional dependency is needed and not installed."""
+    """An optional dependency is needed but not installed."""
 
 
 def check_argument(name: str, value: object, valid: bool, allowed: str) -> None:
@@ -33,7 +33,7 @@ def check_count(name: str, value: int, minimum: int = 1) -> None:
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:
-    """Import an optional module, or say which `pip install` brings it."""
+    """Import an optional module; raises MissingExtra with the `pip install` command that provides it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -46,7 +46,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A sentence that names the nearest known word, and then all of them."""
+    """A sentence with the most similar known word, if any, and all known words."""
     known = sorted(known)
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
     hint = f"Did you mean '{close[0]}'? " if close else ""

@@ -1,6 +1,7 @@
-"""Files that are whole or absent: written beside, synced, renamed.
+"""Atomic writing of files and folders, JSON, and the user's cache folder.
 
-A crash, a kill or a full disk at any moment leaves the previous version in place.
+Content is written under a temporary name, synced to disk, and renamed. A crash or a full disk at any moment leaves the
+previous version in place.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ __all__ = [
     "write_text",
 ]
 
-SYNCS = 16  # files of a folder that are brought to the disk at a time
+SYNCS = 16  # files of a folder that are synced concurrently
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Replace the file at `path` in one step."""
+    """Replace the file at `path` atomically."""
     path = Path(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     with _clear_errors(path):
@@ -59,10 +60,10 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def write_folder(path: Path) -> Iterator[Path]:
-    """Fill a folder beside `path`; it takes the name `path` only when all of it is on disk.
+    """Yield a temporary folder, which is renamed to `path` when the block ends and its content is on disk.
 
-    A folder of that name is exchanged for the new one in one step. Where the system cannot exchange names (not
-    Linux, some network disks), a kill between two renames leaves the previous version beside, as `.name.pid.old`.
+    An existing folder is exchanged with the new one atomically. Systems that cannot exchange names (other than Linux,
+    some network disks) need two renames; a kill between them leaves the previous version as `.name.pid.old`.
     """
     path = Path(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -71,7 +72,7 @@ def write_folder(path: Path) -> Iterator[Path]:
         beside.mkdir(parents=True)
         try:
             yield beside
-            with ThreadPoolExecutor(SYNCS) as pool:  # each waits for the disk: thousands of files would, one by one
+            with ThreadPoolExecutor(SYNCS) as pool:  # syncing thousands of files one by one is slow
                 list(pool.map(_sync, [*beside.rglob("*"), beside]))
             _take_name(beside, path)
         finally:
@@ -80,7 +81,7 @@ def write_folder(path: Path) -> Iterator[Path]:
 
 
 def _take_name(folder: Path, path: Path) -> None:
-    """Give `folder` the name `path`; a previous folder then has the name of `folder`."""
+    """Rename `folder` to `path`; an existing folder at `path` gets the name of `folder`."""
     if path.is_symlink() or not path.is_dir():
         folder.replace(path)
     elif not _exchange(folder, path):
@@ -88,7 +89,7 @@ def _take_name(folder: Path, path: Path) -> None:
 
 
 def _exchange(first: Path, second: Path) -> bool:
-    """Swap two names in one step: renameat2(…, RENAME_EXCHANGE). False where there is no such call."""
+    """Exchange two names atomically with renameat2(…, RENAME_EXCHANGE); False if that is not available."""
     if sys.platform != "linux" or not hasattr(libc := ctypes.CDLL(None), "renameat2"):
         return False
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
@@ -114,8 +115,8 @@ def _clear_errors(path: Path) -> Iterator[None]:
         if isinstance(error, SafetensorError) and "I/O error" not in str(error):
             raise
         raise InputError(
-            f"Could not write {path}: {getattr(error, 'strerror', None) or error}. Nothing was changed there; "
-            "free some space or choose another place with --out."
+            f"Could not write {path}: {getattr(error, 'strerror', None) or error}. Nothing was changed there. "
+            "Free some space or choose another place with --out."
         ) from error
 
 
@@ -152,7 +153,7 @@ def cache_lock(path: Path) -> Iterator[None]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write plain data; infinite and undefined numbers become "inf", "-inf" and "nan"."""
+    """Write plain data as JSON; numbers that are not finite become the strings "inf", "-inf" and "nan"."""
     write_text(path, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
 
 
@@ -168,6 +169,7 @@ def read_json(path: Path) -> Any:
 
 
 def finite(value: Any) -> Any:
+    """Plain data for JSON: numpy scalars as Python numbers, and numbers that are not finite as strings."""
     if isinstance(value, dict):
         return {finite(key): finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""A directed graph with costs: what discrete worlds give and exact energies are computed on."""
+"""Directed graphs with edge costs, for discrete worlds and exact energies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Graph"]
 class Graph:
     """Nodes 0 … size − 1 and edges source[e] → target[e] at cost[e] ≥ 0, ordered by source, then target.
 
-    Of parallel edges the cheapest is kept; an edge at cost +∞ is none; an edge at cost 0 is one.
+    Of parallel edges the cheapest is kept. Edges of cost +∞ are dropped; edges of cost 0 are kept.
 
     >>> graph = Graph(3, np.array([1, 0, 0, 2]), np.array([2, 1, 1, 0]), np.array([0.0, 5.0, 2.0, np.inf]))
     >>> list(zip(graph.source.tolist(), graph.target.tolist(), graph.cost.tolist()))
@@ -24,8 +24,8 @@ class Graph:
     """
 
     size: int
-    source: np.ndarray  # (e,) whole numbers
-    target: np.ndarray  # (e,) whole numbers
+    source: np.ndarray  # (e,) integers
+    target: np.ndarray  # (e,) integers
     cost: np.ndarray  # (e,) float64
 
     def __post_init__(self) -> None:
@@ -40,8 +40,8 @@ class Graph:
         if wrong.any():
             first = int(np.argmax(wrong))
             raise InputError(
-                f"The edge {source[first]} → {target[first]} costs {cost[first]:g}. Costs must be numbers ≥ 0: "
-                "with a negative one, going round in circles would pay."
+                f"The edge {source[first]} → {target[first]} has cost {cost[first]:g}, but costs must be ≥ 0: "
+                "a cycle of negative cost would have no cheapest path."
             )
         keep = _cheapest(source, target, cost)
         if len(keep) == 0:
@@ -52,22 +52,22 @@ class Graph:
     def _nodes(self, nodes: np.ndarray, name: str) -> np.ndarray:
         nodes = np.asarray(nodes)
         if nodes.size and not np.issubdtype(nodes.dtype, np.integer):
-            raise InputError(f"The {name}s of edges are node numbers, but they came as {nodes.dtype}.")
+            raise InputError(f"{name} must hold integer node numbers, but its type is {nodes.dtype}.")
         outside = (nodes < 0) | (nodes >= self.size)
         if outside.any():
             raise InputError(
-                f"An edge has the {name} {nodes[outside][0]}, but the graph's nodes are 0 … {self.size - 1}."
+                f"{name} contains the node {nodes[outside][0]}, but the graph's nodes are 0 … {self.size - 1}."
             )
         return nodes.astype(np.int64)
 
     @property
     def reversed(self) -> Self:
-        """Every edge turned round: energies from a node in it are energies to that node here."""
+        """The graph with all edges reversed: costs from a node in it are costs to that node in this graph."""
         return type(self)(self.size, self.target, self.source, self.cost)
 
 
 def _cheapest(source: np.ndarray, target: np.ndarray, cost: np.ndarray) -> np.ndarray:
-    """Which edges to keep: the cheapest of each pair of nodes, if it is finite."""
+    """Indices of the cheapest finite edge of each pair of nodes."""
     order = np.lexsort((cost, target, source))
     first = np.ones(len(order), dtype=bool)
     first[1:] = (np.diff(source[order]) != 0) | (np.diff(target[order]) != 0)

@@ -1,16 +1,16 @@
-"""The length of the union ⋃_j [u_j, max(u_j, v_j)], differentiable, in two ways that tests hold equal.
+"""Differentiable length of a union of intervals, ⋃_j [u_j, max(u_j, v_j)].
 
 With the left ends sorted, l_1 ≤ l_2 ≤ …, and m_i the largest right end of the first i intervals, the length is
 
     Σ_i m_i − max(l_i, m_{i−1})    over the intervals that are not empty,
 
-so that only k numbers are sorted, and not all 2k ends. On a CPU it is compiled, without a sort
-(`kernels/intervals.py`); plain torch does this on any device, in any precision, and under `torch.compile`.
+so that only k numbers are sorted instead of all 2k ends. A compiled kernel without a sort (`kernels/intervals.py`) is
+used on a CPU; plain torch works on any device, in any precision, and under `torch.compile`. Tests compare the two.
 
-Either way keeps one byte for each interval for the backward pass: whether it starts or ends a piece of the union. The
-gradient is +1 at the right end of each piece and −1 at its left end; an empty interval has none, nor
-has one with u_j = v_j. Infinite ends are allowed: [∞, ∞] and [−∞, −∞] are empty, a piece from or to infinity has the
-length ∞, and gradients are finite all the same. A NaN makes the length NaN.
+Both keep one byte per interval for the backward pass: whether it starts or ends a piece of the union. The gradient is
++1 at the right end of each piece and −1 at its left end, and 0 for empty intervals, including u_j = v_j. Infinite ends
+are allowed: [∞, ∞] and [−∞, −∞] are empty, a piece from or to infinity has length ∞, and gradients stay finite. A NaN
+makes the length NaN.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STARTS, ENDS = 1, 2  # as in the kernel
 def union_length(left: Tensor, right: Tensor, *, compiled: bool | None = None) -> Tensor:
     """The length of ⋃_j [left_j, max(left_j, right_j)] over the last dimension; the others are broadcast.
 
-    `compiled` chooses the way; by default the compiled one on a CPU, in float32 and float64.
+    `compiled` selects the kernel, which is the default on a CPU in float32 and float64.
 
     >>> union_length(torch.tensor([0.0, 1.0, 5.0]), torch.tensor([2.0, 3.0, 4.0]))
     tensor(3.)
@@ -41,14 +41,14 @@ def union_length(left: Tensor, right: Tensor, *, compiled: bool | None = None) -
 
 
 def union_length_of_pairs(left_nck: Tensor, right_mck: Tensor, *, compiled: bool | None = None) -> Tensor:
-    """The lengths of all n × m pairs, (n, m, c), without their n·m·c·k ends where it is compiled."""
+    """The lengths of all n × m pairs, (n, m, c); the kernel does not store their n·m·c·k ends."""
     if not (_serves(left_nck, right_mck) if compiled is None else compiled):
         return union_length(left_nck[:, None], right_mck, compiled=False)
     return _UnionLengthOfPairs.apply(left_nck, right_mck)  # pyright: ignore[reportReturnType]
 
 
 def _serves(left: Tensor, right: Tensor) -> bool:
-    """Whether there is a kernel: a compiler that traces torch's operations cannot look into one."""
+    """Whether the kernel can be used. torch.compile cannot trace it."""
     known = left.dtype == right.dtype and left.dtype in (torch.float32, torch.float64)
     return known and left.device.type == right.device.type == "cpu" and not torch.compiler.is_compiling()
 
@@ -67,33 +67,33 @@ class _UnionLength(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
         (roles,) = ctx.saved_tensors
-        # A gradient that is itself to be differentiated must be made of torch's own operations.
+        # Double differentiation needs torch operations.
         gradients = _gradients_compiled if ctx.compiled and not torch.is_grad_enabled() else _gradients
         return *gradients(roles, grads[0]), None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *args: Any) -> tuple[Any, tuple[int, int]]:
-        """Leading dimensions are a batch already."""
+        """Batched dimensions become leading dimensions, which the function supports."""
         *ends, compiled = args
         ends = [end if dim is None else end.movedim(dim, 0) for end, dim in zip(ends, in_dims, strict=False)]
         return _UnionLength.apply(*torch.broadcast_tensors(*ends), compiled), (0, 0)
 
 
 def _lengths(left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-    """Lengths and roles. Products and maxima in place of choices, which take ten times as long on a CPU.
+    """Lengths and roles, by products and maxima: `torch.where` takes ten times as long on a CPU.
 
-    An empty interval is taken for a piece [u, u] of its own: it adds nothing, and at last its roles are taken away.
+    An empty interval is treated as a piece [u, u] of length zero, whose roles are removed at the end.
     """
     left, order = left.sort(dim=-1, stable=True)
     right = right.gather(-1, order)
     opened = ~(right <= left)
     reach, holder = torch.maximum(left, right).cummax(-1)
     before = F.pad(reach[..., :-1], (1, 0), value=-math.inf)
-    # ∞ − ∞ is nothing here; a missing number stays the reach to the end.
+    # nansum ignores ∞ − ∞; a NaN among the ends persists in the running maximum up to the last one
     total = (reach - torch.maximum(left, before)).nansum(-1).masked_fill_(reach[..., -1].isnan(), math.nan)
     starts = left >= before
-    # The interval that holds the reach just before a piece starts, or at the last, ends the piece before. No interval
-    # ends two, and the first one starts a piece: turned round, it closes the last.
+    # The interval that holds the running maximum just before a piece starts ends the previous piece; the one that holds
+    # it last ends the last piece. The first interval starts a piece, so rolling `starts` marks all of these places.
     closes = starts.roll(-1, -1).to(torch.uint8) * ENDS
     roles = torch.zeros_like(closes).scatter_add_(-1, holder, closes)
     roles = (roles | starts) * opened  # STARTS is 1
@@ -120,7 +120,7 @@ def _gradients_compiled(roles: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _UnionLengthOfPairs(torch.autograd.Function):
-    """Nothing is kept but the two inputs: the backward pass merges the intervals of each pair again."""
+    """Keeps only its two inputs; the backward pass merges the intervals of each pair again."""
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
-"""Every linear fit on rows, defined once, in float64. Fits are `LinearMap`s; scores take other samples than the fit.
+"""Linear fits on rows, R², orthogonality error, splits and subsampling, in float64.
 
-Ridge and Procrustes are those of `linear_moments`; least squares is solved on the rows, which sees finer directions.
+Ridge and Procrustes fits are those of `linear_moments`; least squares is solved on the rows, which resolves directions
+of smaller variance.
 """
 
 from __future__ import annotations
@@ -31,19 +32,20 @@ __all__ = [
 
 
 def least_squares(x: np.ndarray, y: np.ndarray) -> LinearMap:
-    """W = argmin Σ‖y − W x‖² on centred rows; the smallest such W where x is rank deficient."""
+    """W = argmin Σ‖y − W x‖² on centred rows; the minimum-norm W if x is rank deficient."""
     if len(x) != len(y):
-        raise InputError(f"A map needs as many rows on both sides, but x has {len(x)} and y has {len(y)}.")
+        raise InputError(f"x and y must have the same number of rows, but x has {len(x)} and y has {len(y)}.")
     x, y = x.astype(np.float64), y.astype(np.float64)
     x_mean, y_mean = x.mean(0), y.mean(0)
-    cutoff = max(x.shape) * np.finfo(np.float64).eps  # scipy's own, without the size, takes rounding for rank
+    # scipy's default cutoff ignores the size and counts rounding errors as rank
+    cutoff = max(x.shape) * np.finfo(np.float64).eps
     solution = scipy.linalg.lstsq(x - x_mean, y - y_mean, cond=cutoff, lapack_driver="gelsd")
     assert solution is not None  # only other LAPACK drivers return None
     return LinearMap(solution[0].T, x_mean, y_mean)
 
 
 def ridge(x: np.ndarray, y: np.ndarray, penalty: float) -> LinearMap:
-    """W = YᵀX (XᵀX + λI)⁻¹ on centred rows; least squares where λ is lost in the rounding of XᵀX."""
+    """W = YᵀX (XᵀX + λI)⁻¹ on centred rows; least squares if λ is below the rounding error of XᵀX."""
     moments = PairMoments.of(x, y)
     return least_squares(x, y) if is_lost(moments, penalty) else ridge_of(moments, penalty)
 
@@ -54,9 +56,9 @@ def procrustes(x: np.ndarray, y: np.ndarray, *, scaled: bool = False) -> LinearM
 
 
 def whitener(x: np.ndarray, floor: float = 1e-12) -> LinearMap:
-    """The symmetric whitening map Cov^{−1/2}(x − mean); directions below `floor`·largest variance become zero."""
+    """The symmetric whitening map Cov^{−1/2}(x − mean); directions of variance below `floor` · largest become zero."""
     first = x[0].astype(np.float64)
-    shifted = x - first  # so that a constant column is exactly zero, not rounding to be blown up
+    shifted = x - first  # constant columns become exactly zero, not amplified rounding errors
     mean = first + shifted.mean(0)
     values, vectors = np.linalg.eigh(np.atleast_2d(np.cov(shifted, rowvar=False)))
     kept = values > floor * max(values[-1], np.finfo(float).tiny)
@@ -65,11 +67,11 @@ def whitener(x: np.ndarray, floor: float = 1e-12) -> LinearMap:
 
 
 def r2(y: np.ndarray, predicted: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """1 − Σ‖y − ŷ‖² / Σ‖y − mean‖², pooled over dimensions, so that a constant one does no harm; NaN if all are."""
+    """1 − Σ‖y − ŷ‖² / Σ‖y − mean‖², pooled over dimensions; NaN if all dimensions are constant."""
     if y.shape != predicted.shape:
-        raise InputError(f"y and its prediction must have one shape, but they have {y.shape} and {predicted.shape}.")
+        raise InputError(f"y and predicted must have the same shape, but have {y.shape} and {predicted.shape}.")
     first = y[0].astype(np.float64)
-    y, predicted = y - first, predicted - first  # so that a constant y is exactly zero
+    y, predicted = y - first, predicted - first  # a constant y becomes exactly zero
     weights = np.ones(len(y)) if weights is None else weights
     mean = np.average(y, axis=0, weights=weights)
     residual = weights @ np.square(y - predicted).sum(1)
@@ -99,17 +101,17 @@ def distance_from_identity(gram: np.ndarray) -> float:
 
 
 class Split(NamedTuple):
-    """Rows to fit on, and other rows to score on."""
+    """Indices of the rows to fit on, and of the rows to score on."""
 
     fit: np.ndarray
     score: np.ndarray
 
 
 def hold_out(n: int, rng: np.random.Generator, *, groups: np.ndarray | None = None, share: float = 0.5) -> Split:
-    """Hold out a share of the groups (of the rows, where there are none); a group is never on both sides."""
+    """Hold out a share of the groups, or of the rows if there are no groups. No group is on both sides."""
     labels = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
     if len(labels) != n:
-        raise InputError(f"There are {n} rows to split, but {len(labels)} group labels.")
+        raise InputError(f"groups must have one label for each of the {n} rows, but there are {len(labels)}.")
     count = int(labels.max()) + 1 if n else 0
     if count < 2:
         raise InputError(f"Fitting and scoring need at least 2 groups of samples, but there is only {count}.")
@@ -119,7 +121,7 @@ def hold_out(n: int, rng: np.random.Generator, *, groups: np.ndarray | None = No
 
 
 def subsample(rows: np.ndarray, most: int) -> np.ndarray:
-    """At most so many of some rows, evenly spread over them.
+    """At most `most` of the rows, evenly spaced.
 
     >>> subsample(np.array([3, 4, 5, 6, 7]), 3).tolist(), subsample(np.array([3, 4]), 3).tolist()
     ([3, 5, 7], [3, 4])

@@ -82,7 +82,7 @@ class _CharacteristicFunction(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         (samples,) = ctx.saved_tensors
-        # A gradient that is itself to be differentiated must be made of torch's own operations.
+        # Double differentiation needs torch operations.
         gradient = _gradient_compiled if ctx.compiled and not torch.is_grad_enabled() else _gradient
         return gradient(samples * ctx.step, *grads) * (ctx.step / len(samples)), None, None, None
 

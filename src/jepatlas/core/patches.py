@@ -1,4 +1,4 @@
-"""Images cut into square patches, row by row: what vision transformers read, and what decoders draw."""
+"""Square patches of images, in row-major order, for vision transformers and decoders."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["patch_grid", "patches", "take_rows", "unit_pixels"]
 
 
 def unit_pixels(x: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Bytes 0 … 255 brought to 0 … 1; what is not bytes is there already."""
+    """Bytes 0 … 255 scaled to 0 … 1; other types are converted unscaled."""
     return x.to(dtype) / 255 if x.dtype == torch.uint8 else x.to(dtype)
 
 
 def patch_grid(size: tuple[int, int], patch: int) -> tuple[int, int]:
-    """How many patches fit, from top to bottom and from left to right.
+    """The number of patches from top to bottom and from left to right.
 
     >>> patch_grid((224, 224), 16)
     (14, 14)
@@ -24,8 +24,8 @@ def patch_grid(size: tuple[int, int], patch: int) -> tuple[int, int]:
     height, width = size
     if height < patch or width < patch or height % patch or width % patch:
         raise InputError(
-            f"Images are cut into patches of {patch} × {patch} pixels, but they are {height} × {width}. "
-            f"Give sizes that {patch} divides, or another patch."
+            f"Images of {height} × {width} pixels cannot be divided into patches of {patch} × {patch}. "
+            f"Use image sizes that are multiples of {patch}, or another patch size."
         )
     return height // patch, width // patch
 
@@ -39,5 +39,5 @@ def patches(x: Tensor, patch: int) -> Tensor:
 
 
 def take_rows(x: Tensor, index: Tensor) -> Tensor:
-    """For each image its own patches: (b, n, d) and indices (b, k) → (b, k, d)."""
+    """Selected patches of each image: (b, n, d) and indices (b, k) → (b, k, d)."""
     return x.gather(1, index[..., None].expand(-1, -1, x.shape[-1]))

@@ -1,10 +1,10 @@
-"""Images to be looked at: a few of many, as bytes, and no larger than a page shows them.
+"""Images for reports: conversion to bytes, reduction to the size of a page, and choice of rows.
 
-    (b, h, w)                  grey
-    (b, h, w, 3), (b, 3, h, w) colour; one channel is grey, too
+    (b, h, w)                   grey
+    (b, h, w, 3), (b, 3, h, w)  colour; a single channel is grey
 
-Bytes are shown as they are. Other numbers are bytes where they lie between 0 and 255, shares of full light between 0
-and 1, and are stretched from their lowest to their highest where they lie elsewhere.
+Numbers between 0 and 1, or between 0 and 255, are brightness in that range; others are scaled from their minimum to
+their maximum.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from jepatlas.core.linear import subsample
 
 __all__ = ["LARGEST", "as_pictures", "picture_range", "shrunk", "spread_rows"]
 
-LARGEST = 96  # height and width that a picture is brought below
-LEAST = 4  # what is narrower is a table of numbers
+LARGEST = 96  # largest height and width of a reduced picture
+LEAST = 4  # narrower arrays are tables of numbers, not images
 
 
 def as_pictures(images: np.ndarray, limits: tuple[float, float] | None = None) -> np.ndarray | None:
-    """(b, h, w, 3) in bytes; None for what is no image: rows, sequences, numbers that are not finite.
+    """Images as (b, h, w, 3) bytes; None for arrays of other shapes, or with values that are not finite.
 
-    `limits` are black and white where the images are some of many; else they are those of `picture_range`.
+    `limits` are the values of black and white, by default those of `picture_range`.
 
     >>> as_pictures(np.ones((2, 8, 8))).shape, as_pictures(np.ones((2, 3, 8, 6))).shape, as_pictures(np.ones((2, 8)))
     ((2, 8, 8, 3), (2, 8, 6, 3), None)
@@ -46,7 +46,7 @@ def _channels_last(images: np.ndarray) -> np.ndarray | None:
 
 
 def picture_range(images: np.ndarray) -> tuple[float, float]:
-    """The numbers that are shown as black and as white.
+    """The values that are shown as black and as white.
 
     >>> picture_range(np.array([0.0, 0.7])), picture_range(np.array([0, 200])), picture_range(np.array([-1.0, 2.0]))
     ((0.0, 1.0), (0.0, 255.0), (-1.0, 2.0))
@@ -58,7 +58,7 @@ def picture_range(images: np.ndarray) -> tuple[float, float]:
 
 
 def shrunk(images: np.ndarray) -> np.ndarray:
-    """Images (b, h, w, 3) in bytes by means over squares of pixels, so that none is larger than a page shows it."""
+    """Images (b, h, w, 3) in bytes, reduced by means over squares of pixels to at most `LARGEST` pixels."""
     factor = -(-max(images.shape[1:3]) // LARGEST)
     if factor == 1:
         return images
@@ -69,7 +69,7 @@ def shrunk(images: np.ndarray) -> np.ndarray:
 
 
 def spread_rows(count: int, most: int, labels: np.ndarray | None = None) -> np.ndarray:
-    """Rows to show of so many: evenly over them, and over their labels where there are any.
+    """At most `most` of `count` rows, spread evenly, and over the labels if given.
 
     >>> spread_rows(5, 2, np.array(["mug", "car", "car", "car", "mug"]))
     array([1, 4])

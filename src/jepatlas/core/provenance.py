@@ -1,4 +1,4 @@
-"""Where a number comes from: the version and, in a checkout, the commit that made it."""
+"""Version, git commit and seed that produced a result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def provenance(seed: int) -> dict[str, str | int | None]:
 
 @cache
 def _commit() -> str | None:
-    """The commit of jepatlas' own sources, marked where they were edited; None for an installed package."""
+    """The commit of jepatlas' own sources, with "+edited" if they have changes; None for an installed package."""
     here = Path(__file__).parent
     try:
         git = ["git", "-C", str(here)]

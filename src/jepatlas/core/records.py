@@ -1,10 +1,10 @@
-"""The records that flow between rooms. All are frozen, and none does any work of its own.
+"""Frozen records that packages exchange: batches, losses, estimates, verdicts and saved results.
 
-Shapes, everywhere in jepatlas: `b` rows of a batch, `n` dimensions of the true state z,
-`p` of an observation x, `d` of a latent h, `a` of an action u; `t` times, `k` candidates. So `h_bd` is a batch of
-latents. Rows are samples. Images are (..., 3, height, width) where networks see them.
+Shape suffixes used throughout jepatlas: `b` rows of a batch, `n` dimensions of the true state z, `p` of an observation
+x, `d` of a latent h, `a` of an action u; `t` times, `k` candidates. So `h_bd` is a batch of latents. Rows are samples.
+Images are (..., 3, height, width) as input of networks.
 
-This module does not import torch, so that the report can be drawn without it.
+This module does not import torch, so that reports can be drawn without it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Direction = Literal["higher", "lower"]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Two views of one state, or of a state and its successor; z is the truth behind them."""
+    """Two views of one state, or of a state and its successor; z is the true state."""
 
     x: Tensor  # (b, p)
     x_next: Tensor  # (b, p)
@@ -55,7 +55,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Steps:
-    """Observed steps with what they cost, and goals drawn from the same data: what an energy is learned from."""
+    """Observed steps with their costs, and goals drawn from the same data, to learn energies from."""
 
     x: Tensor  # (b, p)
     x_next: Tensor  # (b, p)
@@ -65,25 +65,25 @@ class Steps:
 
 @dataclass(frozen=True)
 class Windows:
-    """Stretches of episodes: what was seen at t + 1 times, and what was done between them."""
+    """Segments of episodes: t + 1 observations and the t actions between them."""
 
     frames: Tensor  # (b, t + 1, p) or (b, t + 1, 3, height, width)
     u: Tensor  # (b, t, a)
-    z: Tensor | None = None  # (b, t + 1, n), where it is known
+    z: Tensor | None = None  # (b, t + 1, n), if known
 
     @property
     def x(self) -> Tensor:
-        """What is seen first: (b, p) or (b, 3, height, width)."""
+        """The first observation: (b, p) or (b, 3, height, width)."""
         return self.frames[:, 0]
 
 
 CropKind = Literal["one", "two", "multi"]
-"""What an objective is given of an image: one crop, two of its full size, or two and several smaller ones."""
+"""Crops that an objective needs of an image: one, two of full size, or two and several smaller ones."""
 
 
 @dataclass(frozen=True)
 class Crops:
-    """Augmented crops of the same images, row by row: `x`, and as many others as an objective asks for."""
+    """Augmented crops of the same images, row by row: `x`, and `others` as the objective needs."""
 
     x: Tensor  # (b, 3, height, width), bytes or 0 … 1
     others: tuple[Tensor, ...] = ()  # each (b, 3, height, width); local crops are smaller
@@ -95,23 +95,23 @@ class Crops:
 
 @dataclass(frozen=True)
 class PairedCrops:
-    """Crops of each agent's own images, and states that two agents share, row by row: as each of them sees them.
+    """Crops of each agent's own images, and both agents' views of shared states, row by row.
 
-    Of a teacher that is not there, what it told of the states stands in the place of images.
+    For a teacher that is given by its saved outputs only, these take the place of its images.
     """
 
-    own: tuple[Crops, ...]  # of each agent that learns
-    shared: tuple[Tensor, Tensor]  # each (b', 3, height, width), or (b', k) of a teacher
+    own: tuple[Crops, ...]  # one for each agent that learns
+    shared: tuple[Tensor, Tensor]  # each (b', 3, height, width), or (b', k) outputs of a teacher
 
     @property
     def x(self) -> Tensor:
-        """What the first agent sees."""
+        """The first agent's crop."""
         return self.own[0].x
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do, for each start, and what that is expected to cost."""
+    """Planned actions for each start, and their expected cost."""
 
     actions: Tensor  # (b, t, a)
     cost: Tensor  # (b,)
@@ -119,19 +119,19 @@ class Plan:
 
 @dataclass(frozen=True)
 class Experience:
-    """Steps x → x_next as they were observed, in order within each episode; z is the truth behind x, where known."""
+    """Observed steps x → x_next, in order within each episode; z is the true state of x, if known."""
 
     x: np.ndarray  # (t, p)
     x_next: np.ndarray  # (t, p)
     cost: np.ndarray  # (t,)
-    episode: np.ndarray  # (t,) whole numbers
+    episode: np.ndarray  # (t,) integers
     z: np.ndarray | None = None  # (t, n)
     z_next: np.ndarray | None = None  # (t, n)
 
 
 @dataclass(frozen=True)
 class Loss:
-    """What every objective returns: the number to descend, and the terms it is made of."""
+    """The return value of objectives: the total to minimise, and its terms."""
 
     total: Tensor  # ()
     terms: Mapping[str, Tensor] = field(default_factory=dict)  # each (), detached
@@ -139,7 +139,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number from n samples, with its 95% confidence interval."""
+    """A statistic of n samples with its 95% confidence interval."""
 
     value: float
     low: float
@@ -149,12 +149,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judged estimate: never a bare number.
+    """An estimate compared with its threshold.
 
-    `passed` is decided by the worse end of the interval (and the value), so that noise cannot pass a test
-    (an assumption that is audited fails only on evidence against it);
-    it is None where there is no threshold and the number only informs.
-    `null` is what the same statistic gives where there is nothing to find.
+    `passed` is decided by the worse end of the interval, so that noise cannot pass a test; audits of assumptions fail
+    only on evidence against the assumption. It is None if there is no threshold. `null` is the value of the same
+    statistic if there is nothing to find, for example for shuffled pairs.
     """
 
     name: str
@@ -180,12 +179,13 @@ class Verdict:
         threshold: float | None = None,
         null: float | None = None,
     ) -> Self:
-        """Compare an estimate with its threshold; `good` and `bad` are the advice for either case."""
+        """Compare an estimate with its threshold; `good` and `bad` are the advice if it passes or fails."""
         passed = None
         if threshold is not None:
-            # numpy's min and max keep a NaN, whichever of the three it is, and NaN passes nothing
             numbers = [estimate.value, estimate.low, estimate.high]
-            passed = bool(np.min(numbers) >= threshold if direction == "higher" else np.max(numbers) <= threshold)
+            # unlike Python's, numpy's min and max return NaN if any number is NaN, which then fails the comparison
+            reached = np.min(numbers) >= threshold if direction == "higher" else np.max(numbers) <= threshold
+            passed = bool(reached)
         advice = bad if passed is False else good
         return cls(
             name, **asdict(estimate), null=null, threshold=threshold, direction=direction, passed=passed, advice=advice
@@ -196,9 +196,12 @@ class Verdict:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        numbers = {"value", "low", "high", "null", "threshold"}
+        """Read what `to_json` wrote; numbers may be the strings "nan", "inf" and "-inf"."""
         try:
-            fields: dict[str, Any] = {k: float(v) if k in numbers and v is not None else v for k, v in data.items()}
+            fields: dict[str, Any] = dict(data)
+            for name in ("value", "low", "high", "null", "threshold"):
+                if fields.get(name) is not None:
+                    fields[name] = float(fields[name])
             return cls(**fields)
         except (AttributeError, TypeError, ValueError) as error:
             raise InputError(f"This is not a saved verdict: {error}") from error
@@ -216,10 +219,10 @@ class Record:
     tables: tuple[Table | Mapping[str, Any], ...] = ()
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
-    """What further readers want to know, for example the claim that an experiment tests."""
+    """Further information for other readers, for example the claim that an experiment tests."""
 
     def to_json(self) -> dict[str, Any]:
-        """All but the arrays."""
+        """Plain data of everything but the arrays."""
         return {
             "title": self.title,
             "summary": self.summary,
@@ -232,7 +235,7 @@ class Record:
         }
 
     def save(self, folder: Path, name: str) -> None:
-        """Write `folder/records/NAME.json`, after the arrays it refers to."""
+        """Write `folder/records/NAME.json` and its arrays, the arrays first."""
         place = folder / "records"
         if self.arrays:
             write_arrays(place / f"{name}.npz", self.arrays)

@@ -1,6 +1,6 @@
-"""Randomness as an argument: every generator is derived from (seed, name, step).
+"""Random generators derived from (seed, name, step).
 
-Nothing random needs saving, because nothing random has a state that outlives its step.
+No random state needs to be saved in checkpoints, because no generator outlives its step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["derive", "forked_rng", "numpy_generator", "torch_generator"]
 
 
 def derive(seed: int, name: str, step: int = 0) -> int:
-    """A 63-bit seed; independent streams for different names and steps.
+    """A 63-bit seed; different names and steps give independent streams.
 
     >>> derive(0, "pairs", 1) == derive(0, "pairs", 1), derive(0, "pairs", 1) == derive(0, "pairs", 2)
     (True, False)
@@ -42,7 +42,7 @@ def numpy_generator(seed: int, name: str, step: int = 0) -> np.random.Generator:
 
 @contextmanager
 def forked_rng(seed: int, name: str, step: int = 0) -> Iterator[None]:
-    """For code that only knows the global generator (module initialisers, dropout)."""
+    """Seed torch's global generator within the block, for code that uses it (initialisers, dropout)."""
     with torch.random.fork_rng():
         torch.manual_seed(derive(seed, name, step))
         yield

@@ -15,7 +15,7 @@ from jepatlas.alignment.probes.linear_probe import LinearProbe
 from jepatlas.alignment.probes.probe_migration import support
 from jepatlas.core.linear import orthogonality_error
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.linear_moments import PairMoments
 from jepatlas.core.records import Verdict
 
 

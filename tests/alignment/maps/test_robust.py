@@ -12,8 +12,7 @@ from jepatlas.alignment.maps.map_estimators import LeastSquaresMap, ProcrustesMa
 from jepatlas.alignment.maps.robust_weights import central_weights, robust_weights
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.linear_moments import least_squares_of
-from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.linear_moments import PairMoments, least_squares_of
 
 
 def agents(

@@ -20,8 +20,7 @@ import numpy as np
 
 from jepatlas.core.linear import distance_from_identity
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
-from jepatlas.core.linear_moments import live_directions
-from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.linear_moments import PairMoments, live_directions
 from jepatlas.core.records import Direction, Estimate, Verdict
 
 __all__ = ["Conditioning", "carried_rank", "varied_directions"]

@@ -34,8 +34,7 @@ from jepatlas.alignment.splits import group_labels
 from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
-from jepatlas.core.linear_moments import fit_between, least_squares_of, procrustes_of, ridge_of
-from jepatlas.core.pair_moments import PairMoments, Products
+from jepatlas.core.linear_moments import PairMoments, Products, fit_between, least_squares_of, procrustes_of, ridge_of
 
 __all__ = ["FittedMap", "LeastSquaresMap", "ProcrustesMap", "RidgeMap", "RobustMap", "StreamedMap"]
 

@@ -13,8 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.linear_moments import is_lost, prepared
-from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.linear_moments import PairMoments, is_lost, prepared
 
 __all__ = ["CANDIDATES", "best_penalty", "held_out"]
 

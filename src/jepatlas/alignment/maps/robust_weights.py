@@ -23,7 +23,7 @@ from scipy.special import expit
 from jepatlas.alignment.splits import group_labels
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.linear_moments import PairMoments
 
 __all__ = ["Fit", "central_weights", "robust_weights"]
 

@@ -31,7 +31,7 @@ from jepatlas.alignment.probes.linear_probe import LinearProbe
 from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
-from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.linear_moments import PairMoments
 
 __all__ = ["LOST", "Support", "check_widths", "distil", "migrate", "migrate_back", "support"]
 

@@ -1,4 +1,4 @@
-"""Fast paths for the CPU, each with a plain-torch twin that runs anywhere; tests hold the two equal.
+"""Compiled kernels for the CPU. Each has an equivalent in plain torch or numpy; tests compare the two.
 
-Kernels are serial: runs in parallel have a core each, and numba's own threads do not go with torch's.
+Kernels are single-threaded: parallel runs have one core each, and numba's threads conflict with torch's.
 """

@@ -1,9 +1,9 @@
-"""Squared distances from products of rows, and from the rows themselves where products cannot tell.
+"""Squared distances from inner products of rows, recomputed from the rows if cancellation would lose digits.
 
     ‖xᵢ − xⱼ‖² = ‖xᵢ‖² + ‖xⱼ‖² − 2xᵢ·xⱼ
 
-loses digits where rows lie much closer to each other than to the origin: in far clusters, and beside an outlier. Only
-there is the difference of rows taken. The plain twin is in `jepatlas.alignment.similarity.distance_structure`.
+is inaccurate if two rows lie much closer to each other than to the origin. Only for these the difference of the rows is
+computed. The numpy equivalent is in `jepatlas.alignment.similarity.distance_structure`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ __all__ = ["squared_distances"]
 def squared_distances(
     products: np.ndarray, corner: tuple[int, int], x: np.ndarray, norms: np.ndarray, limits: tuple[float, float]
 ) -> None:
-    """Turn the tile of products that begins at a corner into squared distances, none below the second limit.
+    """Convert a tile of inner products, whose first entry is at `corner`, to squared distances in place.
 
-    What is below the share of ‖xᵢ‖² + ‖xⱼ‖² that is the first limit is taken from the difference of rows, where j > i.
+    `limits` are (close, lowest). For j > i, distances below close · (‖xᵢ‖² + ‖xⱼ‖²) are recomputed from the rows; all
+    are raised to at least `lowest`.
     """
     rows, columns = products.shape
     (row, column), (close, lowest) = corner, limits
@@ -33,7 +34,7 @@ def squared_distances(
             products[i - row, j - column] = max(distance, lowest)
 
 
-@numba.njit(cache=True, fastmath=True)  # so that sums are made several at a time
+@numba.njit(cache=True, fastmath=True)  # allows vectorised sums
 def _squared_distance(one: np.ndarray, other: np.ndarray) -> float:
     total = 0.0
     for k in range(len(one)):

@@ -1,8 +1,8 @@
-"""Sums and gradients over the harmonics cos kθ, sin kθ, without ever storing them.
+"""Sums and gradients over the harmonics cos kθ and sin kθ, without storing them.
 
-Given cos θ and sin θ of every sample (rows) and slice (columns), the Chebyshev recurrence yields all knots k in
-registers and first-level cache: a block of columns at a time, one row after the other. Per sample, slice and knot that
-is a multiplication and three additions for each of the two.
+Given cos θ and sin θ of every sample (rows) and slice (columns), the Chebyshev recurrence computes all knots k in the
+first-level cache, for a block of columns at a time. This takes one multiplication and three additions per sample, slice
+and knot for each of the two. The torch equivalent is in `jepatlas.core.normality`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 __all__ = ["harmonic_gradient", "harmonic_sums"]
 
-COLUMNS = 256  # of one block: its sums over 17 knots fill half of a first-level cache
+COLUMNS = 256  # of one block; its sums over 17 knots fill half of a first-level cache
 
 
 @numba.njit(fastmath=True, cache=True)

@@ -1,10 +1,9 @@
-"""The length of a union of intervals [u_j, v_j], merged one by one into the pieces that are already there.
+"""Length of a union of intervals [u_j, v_j], by merging intervals one by one into the pieces found so far.
 
-A chunk's intervals soon overlap, so there are few pieces to look at: this takes less time than sorting. A piece knows
-which u_j its left end is and which v_j its right end; these alone have a gradient, −1 and +1. An interval with
-v_j ≤ u_j is empty. Intervals that only touch are pieces of their own. Of equal left ends the first interval counts, of
-equal right ends the one with the largest left end, and of these the last: as in the plain twin, which is in
-`jepatlas.core.intervals`.
+There are few pieces, because intervals soon overlap, so this is faster than sorting. A piece stores which u_j is its
+left end and which v_j its right end; only these have gradients, −1 and +1. An interval with v_j ≤ u_j is empty.
+Intervals that only touch are separate pieces. Of equal left ends the first interval counts, of equal right ends the one
+with the largest left end, and of these the last, as in the torch equivalent in `jepatlas.core.intervals`.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ import numpy as np
 
 __all__ = ["ENDS", "STARTS", "role_gradients", "union_lengths", "union_lengths_gradient", "union_lengths_of_pairs"]
 
-STARTS, ENDS = 1, 2  # what an interval does to a piece; 3 is both
+STARTS, ENDS = 1, 2  # roles of an interval in its piece; 3 is both
 
 Pieces = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""Left ends, right ends, the intervals that these are of, ascending; and a list of the intervals that are not empty."""
+"""Left ends, right ends and their intervals, in ascending order, and a list of the intervals that are not empty."""
 
 
 @numba.njit(cache=True)
 def union_lengths(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The length for each row of (rows, k) ends, and (rows, k) roles: whether an interval starts or ends a piece."""
+    """Lengths (rows,) for ends (rows, k), and roles (rows, k): whether an interval starts or ends a piece."""
     rows, k = left.shape
     total, roles = np.empty(rows, left.dtype), np.zeros((rows, k), np.uint8)
     pieces = _room(left)
@@ -50,7 +49,7 @@ def role_gradients(roles: np.ndarray, grad: np.ndarray) -> tuple[np.ndarray, np.
 
 @numba.njit(cache=True)
 def union_lengths_of_pairs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """From (n, chunks, k) left and (m, chunks, k) right ends, the lengths of all pairs, (n, m, chunks)."""
+    """Lengths of all pairs, (n, m, chunks), for left ends (n, chunks, k) and right ends (m, chunks, k)."""
     n, chunks, k = left.shape
     total = np.empty((n, len(right), chunks), left.dtype)
     pieces, one, other = _room(left), left.reshape(-1, k), right.reshape(-1, k)
@@ -63,7 +62,7 @@ def union_lengths_of_pairs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 @numba.njit(cache=True)
 def union_lengths_gradient(left: np.ndarray, right: np.ndarray, grad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The gradient of all pairs' lengths, added up where it belongs: nothing of the size of n·m·k is ever made."""
+    """Gradient of the lengths of all pairs, accumulated without any array of size n·m·k."""
     n, chunks, k = left.shape
     grad_left, grad_right = np.zeros_like(left), np.zeros_like(right)
     pieces, one, other = _room(left), left.reshape(-1, k), right.reshape(-1, k)
@@ -95,7 +94,7 @@ def _length(pieces: Pieces, count: int) -> float:
 
 @numba.njit(cache=True)
 def _merge(left: np.ndarray, i: int, right: np.ndarray, r: int, pieces: Pieces) -> int:
-    """Fill in the pieces of one union, of row i and row r, and return their number; −1 where an end is NaN."""
+    """Compute the pieces of one union, of row i and row r, and return their number; −1 if an end is NaN."""
     low, high, first, last, opened = pieces
     count, some = 0, _opened(left, i, right, r, opened)
     for which in range(some):
@@ -131,7 +130,7 @@ def _merge(left: np.ndarray, i: int, right: np.ndarray, r: int, pieces: Pieces) 
 
 @numba.njit(cache=True)
 def _opened(left: np.ndarray, i: int, right: np.ndarray, r: int, opened: np.ndarray) -> int:
-    """List the intervals that are not empty; a branch for each would be foretold wrongly half of the time."""
+    """List the intervals that are not empty, without branches, which would often be mispredicted."""
     count, known = 0, True
     for j in range(left.shape[1]):
         opened[count] = j

@@ -1,10 +1,9 @@
-"""Nearest neighbours in two steps: rough products say who may be near, exact distances who is.
+"""Exact nearest neighbours in two steps: candidates by float32 products, then distances in float64.
 
-A product in float32 bounds a squared distance from below. A few more than k rows with the lowest bounds are kept for
-each row (`offer`). Of these the k nearest are taken by the distances of the rows themselves, in float64 (`settle`);
-where the last of them is not below all bounds that were left out, all rows are looked at. So neighbours are those of
-exact distances, and of rows that are equally far the earlier one is nearer. The plain twin is in
-`jepatlas.alignment.similarity.neighbours`.
+A product in float32 gives a lower bound of a squared distance. For each row, a few more than k rows with the lowest
+bounds are kept as candidates (`offer`). The k nearest of these are found by exact distances (`settle`). If the last of
+them is not below all bounds that were left out, all rows are searched. Of equally distant rows the earlier one is
+nearer. The numpy equivalent is in `jepatlas.alignment.similarity.neighbours`.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ __all__ = ["offer", "settle"]
 def offer(
     products: np.ndarray, corner: tuple[int, int], norms: np.ndarray, bounds: np.ndarray, candidates: np.ndarray
 ) -> None:
-    """Offer the rows of the tile that begins at a corner to its columns, and the columns to the rows, where j > i.
+    """Update the candidates of rows and columns with a tile of products whose first entry is at `corner`, for j > i.
 
-    `norms` are lower bounds of ‖x‖²/2. `bounds` (n, m) are the lowest bounds of ‖xᵢ − xⱼ‖²/2 so far, ascending, and
-    `candidates` (n, m) the j whose they are.
+    `norms` are lower bounds of ‖x‖²/2. `bounds` (n, m) are the lowest bounds of ‖xᵢ − xⱼ‖²/2 so far, in ascending
+    order, and `candidates` (n, m) their j.
     """
     (rows, columns), (row, column) = products.shape, corner
-    last = bounds[:, -1].copy()  # side by side in memory
+    last = bounds[:, -1].copy()  # contiguous in memory
     for i in range(row, row + rows):
         for j in range(max(column, i + 1), column + columns):
             bound = norms[i] + norms[j] - products[i - row, j - column]
@@ -55,11 +54,11 @@ def settle(x: np.ndarray, bounds: np.ndarray, candidates: np.ndarray, k: int) ->
 def _nearest(x: np.ndarray, i: int, ascending: np.ndarray, far: np.ndarray, near: np.ndarray) -> None:
     for j in ascending:
         distance = _squared_distance(x[i], x[j])
-        if distance < far[-1] and j != i:  # not ≤: the earlier one stays
+        if distance < far[-1] and j != i:  # strict, so that the earlier of equals stays
             _insert(far, near, distance, j)
 
 
-@numba.njit(cache=True, fastmath=True)  # so that sums are made several at a time
+@numba.njit(cache=True, fastmath=True)  # allows vectorised sums
 def _squared_distance(one: np.ndarray, other: np.ndarray) -> float:
     total = 0.0
     for k in range(len(one)):
@@ -69,7 +68,7 @@ def _squared_distance(one: np.ndarray, other: np.ndarray) -> float:
 
 @numba.njit(cache=True)
 def _insert(values: np.ndarray, rows: np.ndarray, value: float, row: int) -> None:
-    """Into its place in an ascending order, after its equals; the last one falls out."""
+    """Insert a value into an ascending list, after equal values; the last one is dropped."""
     place = len(values) - 1
     while place > 0 and values[place - 1] > value:
         values[place], rows[place] = values[place - 1], rows[place - 1]

@@ -1,8 +1,9 @@
-"""Counting numbers by size, and multiplying their ranks, without ever sorting or storing them.
+"""Counts of numbers in buckets by size, and sums of products of ranks, without sorting or storing the numbers.
 
-A non-negative float64 is ordered as its bits are, read as an integer. Its distance x from an origin names a cell (the
-bits of x from `width` on) and, within it, a bucket (some of the bits below), `buckets[offset + (low >> shift)]`, with
-an offset and a shift for each cell. The plain twin is in `jepatlas.alignment.similarity.distance_structure`.
+Non-negative float64 numbers are ordered like their bits read as integers. The difference x of these bits to an origin
+gives a cell (the bits of x from `width` on) and a bucket within it (some of the lower bits),
+`buckets[offset + (low >> shift)]`, with an offset and a shift for each cell. The numpy equivalent is in
+`jepatlas.alignment.similarity.distance_structure`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 __all__ = ["Buckets", "add_counts", "rank_product"]
 
 Buckets = tuple[int, int, np.ndarray, np.ndarray, np.ndarray]
-"""Width, origin, the offsets and the shifts of cells, and a count or rank for each bucket."""
+"""Width, origin, offsets and shifts of cells, and a count or rank for each bucket."""
 
 
 @numba.njit(cache=True)

@@ -17,8 +17,7 @@ from jepatlas.alignment.evidence import HeldOut
 from jepatlas.alignment.maps import Conditioning
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.linear import Split, hold_out, least_squares, r2
-from jepatlas.core.linear_moments import least_squares_of
-from jepatlas.core.pair_moments import PairMoments
+from jepatlas.core.linear_moments import PairMoments, least_squares_of
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap

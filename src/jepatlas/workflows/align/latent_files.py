@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from jepatlas.alignment import Latents, PairedLatents, match_ids
+from jepatlas.core.array_tables import is_id
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
-from jepatlas.core.tables import is_id
 
 __all__ = ["check_ids", "match", "model_names", "read_array", "read_latents", "read_pair"]
 

@@ -1,15 +1,15 @@
-"""Tables as named arrays: .csv and .parquet.
+"""Named arrays as tables: .csv and .parquet.
 
-The columns of a matrix `h` are called `h.0, h.1, …`, and then every other column is an array of its own. Where none is
-called so, those that are numeric are one matrix `h`, except for those whose name says that they are something else:
+The columns of a matrix `h` are called `h.0, h.1, …`; every other column then is an array of its own. If no column has
+such a name, the numeric columns form one matrix `h`, except for those whose names mean something else:
 
     ids, groups, labels, held, raw, untrained, cost, episode, step, state, view, index, …_next   always
-    z                                                                        without x and y, whose third it might be
-    h, x, z                                                                  beside a cost, an episode or a …_next
-    …id, as in sample_id                                                     where its numbers are whole
+    z                                                                        unless x and y exist (third coordinate)
+    h, x, z                                                                  if there is a cost, an episode or a …_next
+    …id, as in sample_id                                                     if its numbers are integers
 
-in singular or plural, small or capital letters. An id that is taken for a latent would align any two models. An empty
-cell among numbers is NaN; the row index that pandas writes is left out.
+in singular or plural, upper or lower case. An id must not become a coordinate of a latent, because it would align any
+two models. An empty cell among numbers is NaN. The row index that pandas writes is dropped.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ STATES = ("h", "x", "z")
 SUCCESSORS = tuple(f"{name}_next" for name in STATES)
 EXPERIENCE = ("cost", "episode", *SUCCESSORS)
 APART = ("id", "group", "label", "held", "raw", "untrained", "step", "state", "view", "index", *EXPERIENCE)
-"""What readers of tables, here or elsewhere, call something that is no coordinate of a latent; plurals as well."""
+"""Names of columns that are not coordinates of a latent; their plurals are, too."""
 
 
 def read_csv(path: Path) -> Arrays:
-    with open(path, newline="", encoding="utf-8-sig") as file:  # Excel begins a file with a mark
+    with open(path, newline="", encoding="utf-8-sig") as file:  # Excel writes a byte order mark
         reader = csv.reader(file)
         lines = [(reader.line_num, row) for row in reader if row]
     if not lines:
@@ -81,23 +81,23 @@ def write_parquet(arrays: Arrays) -> bytes:
 
 
 def without_objects(name: str, array: np.ndarray) -> np.ndarray:
-    """Texts that pandas and pyarrow keep as Python objects become numpy's; other objects would need pickle."""
+    """Strings that pandas and pyarrow keep as Python objects, as a numpy array; other objects are refused."""
     if array.dtype.kind != "O":
         return array
     if not all(isinstance(item, str) for item in array.flat):
-        raise InputError(f"'{name}' holds Python objects that are neither numbers nor text, or has missing values.")
+        raise InputError(f"'{name}' holds Python objects that are neither numbers nor strings, or has missing values.")
     return array.astype(str)
 
 
 def is_id(name: str, column: np.ndarray) -> bool:
-    """Whole numbers or texts under a name such as `sample_id`; one that is missing may have made the numbers floats."""
+    """Whether a column holds integers or strings and has a name such as `sample_id`; missing ids may be NaN."""
     if not _stem(name).endswith("id") or column.ndim != 1 or column.dtype.kind not in "iufU":
         return False
     return column.dtype.kind != "f" or bool(np.all(np.isnan(column) | (column == np.rint(column))))
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """Whether the first row is not all numbers, or is 0, 1, 2, … above fractions, as pandas numbers its columns."""
+    """Whether the first row is not numeric, or counts 0, 1, 2, … above fractions, as pandas numbers columns."""
     if not all(map(_is_number, rows[0])):
         return True
     counted = rows[0] == [str(i) for i in range(len(rows[0]))]
@@ -109,7 +109,7 @@ def _is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
-    return "_" not in cell  # Python reads 2021_03 as a number
+    return "_" not in cell  # Python accepts 2021_03 as a number
 
 
 def _is_whole(cell: str) -> bool:
@@ -117,7 +117,7 @@ def _is_whole(cell: str) -> bool:
 
 
 def _column(cells: list[str]) -> np.ndarray:
-    if cells and all(map(_is_whole, cells)):  # as floats, long ids would lose their last digits
+    if cells and all(map(_is_whole, cells)):  # floats would lose the last digits of long ids
         whole = [int(cell) for cell in cells]
         return np.array(whole) if min(whole) >= -(2**63) and max(whole) < 2**63 else np.array(cells)
     filled = [cell for cell in cells if cell.strip()]
@@ -141,12 +141,12 @@ def _from_table(path: Path, columns: list[tuple[str, np.ndarray]]) -> Arrays:
 
 
 def _gathered(plain: Arrays) -> Arrays:
-    """Numeric columns as one matrix `h`, but for those that are something else by their name."""
+    """Numeric columns as one matrix `h`, except for those with another meaning."""
     names = {_stem(name) for name in plain}
     numeric = {name: column for name, column in plain.items() if column.dtype.kind in "fiub"}
     h = {name: column for name, column in numeric.items() if not (_is_apart(_stem(name), names) or is_id(name, column))}
     apart = {name: column for name, column in plain.items() if name not in h}
-    # a state of one dimension is a matrix, as `h` is
+    # states are matrices, also if they have one dimension
     apart |= {name: column[:, None] for name, column in apart.items() if name in (*STATES, *SUCCESSORS)}
     return ({"h": np.stack(list(h.values()), 1)} if h else {}) | apart
 
@@ -162,7 +162,7 @@ def _is_apart(name: str, names: set[str]) -> bool:
 
 
 def _is_index(name: str) -> bool:
-    """Row numbers, which pandas writes without a name, and reads and writes again under one."""
+    """Whether a column holds the row numbers that pandas writes, under any of its names for them."""
     return re.fullmatch(r"|__index_level_\d+__|Unnamed: \d+(_level_\d+)?|level_\d+", name) is not None
 
 
