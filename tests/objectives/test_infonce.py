@@ -147,5 +147,5 @@ def test_precisions_find_the_rates():
 
 def test_fewer_rows_than_the_covariance_needs_are_named_beforehand():
     assert anisotropic(None).smallest_batch(7) == 4
-    with pytest.raises(InputError, match="leave the projector out"):
+    with pytest.raises(InputError, match="projector"):
         InfoNCEConfig("anisotropic").build(Parts(nn.Identity(), 3, nn.Identity()))

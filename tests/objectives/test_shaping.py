@@ -58,10 +58,10 @@ def test_equal_latents_have_a_gradient():
 
 @pytest.mark.parametrize("shaping", [SIGRegShaping, VCRegShaping, Contrastive, Regressive])
 def test_bad_weights_are_refused(shaping):
-    with pytest.raises(InputError, match="weight must be finite"):
+    with pytest.raises(InputError, match="weight"):
         shaping(weight=-1)
 
 
 def test_pooled_views_are_refused():
-    with pytest.raises(InputError, match="one by one"):
+    with pytest.raises(InputError, match="views"):
         SIGRegShaping(sigreg=SIGRegConfig(views="pooled"))

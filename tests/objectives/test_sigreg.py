@@ -14,7 +14,7 @@ from torch import Tensor
 from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import LeJEPA, SIGReg, SIGRegConfig, draw_slices
 from jepatlas.objectives.objective_configs import Design
-from jepatlas.objectives.sigreg import SPREAD, sigreg
+from jepatlas.objectives.sigreg import LOW_DISCREPANCY_DIM, sigreg
 
 DESIGNS: tuple[Design, ...] = ("random", "low-discrepancy")
 
@@ -140,8 +140,8 @@ def test_spread_slices_are_independent_ones_where_spreading_does_not_help():
     def drawn(dim: int, design: Design) -> Tensor:
         return draw_slices(dim, 6, torch_generator(0, "slices"), design)
 
-    assert not torch.equal(drawn(SPREAD, "low-discrepancy"), drawn(SPREAD, "random"))
-    for dim in (SPREAD + 1, 30_000):  # a Sobol sequence has at most 21,201 dimensions
+    assert not torch.equal(drawn(LOW_DISCREPANCY_DIM, "low-discrepancy"), drawn(LOW_DISCREPANCY_DIM, "random"))
+    for dim in (LOW_DISCREPANCY_DIM + 1, 30_000):  # a Sobol sequence has at most 21,201 dimensions
         assert torch.equal(drawn(dim, "low-discrepancy"), drawn(dim, "random"))
 
 

@@ -118,7 +118,7 @@ def test_the_average_is_what_is_predicted():
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(InputError, match="decay"):
+    with pytest.raises(InputError, match="average"):
         WorldModelConfig(average=1.0)
     with pytest.raises(InputError, match="inverse must be finite"):
         WorldModelConfig(inverse=-1)

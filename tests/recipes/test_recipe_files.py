@@ -246,7 +246,7 @@ def test_widths_follow_the_world_and_the_recipe():
         ),
         (Recipe(objective=InfoNCEConfig(), training=TrainingConfig(batch_size=1)), "A batch of 1 is too small"),
         (Recipe(encoder=CouplingConfig(), latent_dim=3), "keeps the width, but it would have to go from 2 to 3"),
-        (Recipe(objective=WhiteningConfig(), projector=MLPConfig()), "leave the projector out"),
+        (Recipe(objective=WhiteningConfig(), projector=MLPConfig()), "projector"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(recipe: Recipe, message: str):

@@ -1,4 +1,4 @@
-"""What is minimised, one file each. An objective is one module that owns everything it trains."""
+"""Objectives on pairs and windows, one file each. An objective is one `nn.Module` that owns everything it trains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from jepatlas.objectives.covariance import CovarianceWhitening
+    from jepatlas.objectives.covariance_whitening import CovarianceWhitening
+    from jepatlas.objectives.exact_whitening import ExactWhitening
     from jepatlas.objectives.infonce import AnInfoNCE, InfoNCE
     from jepatlas.objectives.lejepa import LeJEPA
     from jepatlas.objectives.objective_configs import (
@@ -24,10 +25,9 @@ if TYPE_CHECKING:
         WhiteningConfig,
         WorldModelConfig,
     )
-    from jepatlas.objectives.pairwise import PairObjective, Parts
+    from jepatlas.objectives.pair_objective import PairObjective, Parts
     from jepatlas.objectives.sigreg import SIGReg, draw_slices
     from jepatlas.objectives.vicreg import VICReg
-    from jepatlas.objectives.whitening import ExactWhitening
     from jepatlas.objectives.world_model import WorldModel, WorldModelParts
 else:
     __getattr__ = lazy_exports(__name__, __file__)

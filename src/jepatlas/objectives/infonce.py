@@ -1,17 +1,17 @@
-"""InfoNCE: find the partner of each view among the partners of all others.
+"""InfoNCE: identify the partner of each view among the partners of all views in the batch.
 
     L = −½ mean_i [ log softmax_j s(h_i, h'_j) + log softmax_j s(h_j, h'_i) ]_{j = i}
     gaussian:     s(u, v) = −‖u − v‖² / 2σ²      cosine:  s(u, v) = cos(u, v) / σ
     anisotropic:  s(u, v) = −Σ_i Λ_i^dose (u_i − v_i)² / 2σ²,   u and v whitened in the batch,   Π_i Λ_i = 1
 
-With a fixed σ the Gaussian kernel saturates in high dimension, where all distances grow with √d and the
-gradient vanishes; a learned one follows them.
+With a fixed σ the Gaussian kernel saturates in high dimension: distances grow with √d and the gradient vanishes. A
+learned σ adapts.
 
-The anisotropic kernel is that of AnInfoNCE ("InfoNCE: Identifying the Gap Between Theory and Practice"): a width for
-each dimension, learned, for states whose dimensions change at different rates. There latents lie on a sphere; here
-they have covariance I, as the states do. Without such a constraint Λ would mean nothing: with the Gaussian kernel an
-encoder is free to scale each of its outputs by √Λ_i, so it has the full dose already; and with variances of one, but
-latents that may correlate, it stretches the sum of two and shrinks their difference.
+The anisotropic kernel is that of AnInfoNCE ("InfoNCE: Identifying the Gap Between Theory and Practice"), with a learned
+width per dimension for states whose dimensions change at different rates. In the paper latents lie on a sphere; here
+they have covariance I, like the states. Without such a constraint Λ is not identifiable: with the Gaussian kernel the
+encoder can scale its outputs by √Λ_i; with unit variances but free correlations it stretches the sum of two dimensions
+and shrinks their difference.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from torch import Tensor, nn
 from jepatlas.core.distributed import gather_rows
 from jepatlas.core.moments import batch_covariance
 from jepatlas.core.records import Loss
+from jepatlas.objectives.exact_whitening import whiten
 from jepatlas.objectives.objective_configs import InfoNCEConfig
-from jepatlas.objectives.pairwise import PairObjective
-from jepatlas.objectives.whitening import whiten
+from jepatlas.objectives.pair_objective import PairObjective
 
 __all__ = [
     "AnInfoNCE",
@@ -38,7 +38,7 @@ __all__ = [
     "gaussian_similarity",
 ]
 
-EPSILON = 1e-6  # on the diagonal of the covariance before it is inverted
+EPSILON = 1e-6  # added to the diagonal of the covariance before inversion
 
 
 class InfoNCE(PairObjective):
@@ -52,7 +52,7 @@ class InfoNCE(PairObjective):
     def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss:
         similarity = gaussian_similarity if self.config.kernel == "gaussian" else cosine_similarity
         width = self.log_width.exp()
-        # Every process contrasts the joint batch; anything less would have other negatives.
+        # Contrast the joint batch of all processes, so that the negatives do not depend on their number.
         total = contrast(similarity(gather_rows(h_bd), gather_rows(h_next_bd), width))
         return Loss(total, {"infonce": total.detach(), "width": width.detach()})
 
@@ -60,16 +60,16 @@ class InfoNCE(PairObjective):
 class AnInfoNCE(PairObjective):
     """InfoNCE with the anisotropic kernel.
 
-    Λ descends the loss at full dose, and everything else the loss at its own: an exponent on a Λ that descends the same
-    loss would be undone by a larger Λ, and every dose but zero would be the full one. The value is that of the latter.
-    `encode` gives the latents before they are whitened: any invertible linear map of them has the same loss.
+    Λ minimises the loss at full dose, and all other parameters the loss at the configured dose, whose value is
+    returned. If Λ minimised the same loss, a larger Λ would compensate the exponent and the dose would have no effect.
+    `encode` returns the latents before whitening; the loss is invariant to invertible linear maps of them.
     """
 
     def __init__(self, encoder: nn.Module, dim: int, config: InfoNCEConfig | None = None) -> None:
         super().__init__(encoder)
         self.config = config or InfoNCEConfig("anisotropic")
         self.log_width = _log_width(self.config)
-        self.log_precision = nn.Parameter(torch.zeros(dim))  # log Λ, but for its mean
+        self.log_precision = nn.Parameter(torch.zeros(dim))  # log Λ up to its mean
 
     def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss:
         dose = 1.0 if self.config.dose is None else self.config.dose
@@ -78,12 +78,12 @@ class AnInfoNCE(PairObjective):
         precision, width = self.log_precision - self.log_precision.mean(), self.log_width.exp()
         total = contrast(anisotropic_similarity(u, v, dose * precision.detach(), width))
         full = contrast(anisotropic_similarity(u.detach(), v.detach(), precision, width.detach()))
-        spread = ((precision.max() - precision.min()) / 2).exp()  # the widest dimension's width over the narrowest's
+        spread = ((precision.max() - precision.min()) / 2).exp()  # ratio of the largest to the smallest width
         terms = {"infonce": total.detach(), "width": width.detach(), "anisotropy": spread.detach()}
         return Loss(total + (full - full.detach()), terms)
 
     def smallest_batch(self, dim: int) -> int:
-        """Both views count, and their pooled covariance must have full rank."""
+        """The pooled covariance of both views must have full rank."""
         return dim // 2 + 1
 
 
@@ -93,7 +93,7 @@ def _log_width(config: InfoNCEConfig) -> nn.Parameter:
 
 def gaussian_similarity(u_bd: Tensor, v_bd: Tensor, width: Tensor) -> Tensor:
     """−‖u_i − v_j‖² / 2σ² for all pairs (i, j)."""
-    centre = v_bd.detach().mean(0)  # the squares below cancel badly where the mean is large
+    centre = v_bd.detach().mean(0)  # avoids cancellation in the squares below if the mean is large
     u_bd, v_bd = u_bd - centre, v_bd - centre
     squares = u_bd.square().sum(1)[:, None] + v_bd.square().sum(1)[None, :] - 2 * u_bd @ v_bd.T
     return -squares.clamp_min(0) / (2 * width.square())
@@ -110,6 +110,6 @@ def cosine_similarity(u_bd: Tensor, v_bd: Tensor, width: Tensor) -> Tensor:
 
 
 def contrast(similarity_bb: Tensor) -> Tensor:
-    """Symmetric cross-entropy whose right answers are on the diagonal."""
+    """Symmetric cross-entropy with the positives on the diagonal."""
     answers = torch.arange(len(similarity_bb), device=similarity_bb.device)
     return (F.cross_entropy(similarity_bb, answers) + F.cross_entropy(similarity_bb.T, answers)) / 2

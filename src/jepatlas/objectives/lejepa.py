@@ -1,4 +1,4 @@
-"""LeJEPA: pull the two views together, hold the latents to an isotropic Gaussian.
+"""LeJEPA: invariance of the two views, and latents that follow an isotropic Gaussian.
 
     convex:    (1 − λ) · invariance + λ · SIGReg
     additive:            invariance + λ · SIGReg
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from jepatlas.core.records import Loss
 from jepatlas.objectives.objective_configs import LeJEPAConfig
-from jepatlas.objectives.pairwise import PairObjective
+from jepatlas.objectives.pair_objective import PairObjective
 from jepatlas.objectives.sigreg import SIGReg
 
 __all__ = ["LeJEPA", "invariance"]

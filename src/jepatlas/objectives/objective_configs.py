@@ -1,4 +1,4 @@
-"""Settings of the objectives on pairs and windows. Importing this module does not import torch."""
+"""Configurations of the objectives on pairs and windows. Importing this module does not import torch."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument, check_count
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from jepatlas.objectives.covariance import CovarianceWhitening
+    from jepatlas.objectives.covariance_whitening import CovarianceWhitening
+    from jepatlas.objectives.exact_whitening import ExactWhitening
     from jepatlas.objectives.infonce import AnInfoNCE, InfoNCE
     from jepatlas.objectives.lejepa import LeJEPA
-    from jepatlas.objectives.pairwise import Parts
+    from jepatlas.objectives.pair_objective import Parts
     from jepatlas.objectives.vicreg import VICReg
-    from jepatlas.objectives.whitening import ExactWhitening
     from jepatlas.objectives.world_model import WorldModel, WorldModelParts
 
 __all__ = [
@@ -25,9 +25,9 @@ __all__ = [
     "Contrastive",
     "CovarianceConfig",
     "Design",
+    "Gradient",
     "InfoNCEConfig",
     "LeJEPAConfig",
-    "Reach",
     "Regressive",
     "SIGRegConfig",
     "SIGRegShaping",
@@ -35,44 +35,41 @@ __all__ = [
     "VICRegConfig",
     "WhiteningConfig",
     "WorldModelConfig",
+    "check_not_negative",
 ]
 
 Design = Literal["random", "low-discrepancy"]
+Gradient = Literal["joint", "separate"]
+"""Whether the gradient of a term reaches the encoder."""
 
 
-Reach = Literal["joint", "separate"]
-
-
-def _check(name: str, value: float) -> None:
-    if not 0 <= value < math.inf:
-        raise InputError(f"{name} must be finite and not negative, but {value} was given.")
+def check_not_negative(name: str, value: float) -> None:
+    check_argument(name, value, 0 <= value < math.inf, "finite and not negative")
 
 
 @dataclass(frozen=True)
 class SIGRegConfig:
-    """The choices on which implementations differ; each is named here."""
+    """Settings in which published implementations of SIGReg differ."""
 
     slices: int = 32
-    """Directions that the latents are projected on."""
+    """Number of projection directions."""
     design: Design = "low-discrepancy"
-    """Independent directions, or evenly spread ones: fewer are needed then, but only up to 16 dimensions. Above that
-    the directions are independent in either case."""
+    """Independent directions, or evenly spread ones, of which fewer are needed. Above 16 dimensions the directions are
+    always independent."""
     fresh: bool = True
-    """Draw new slices at every step, or keep those of step 0."""
+    """Draw new slices at every step, or use those of step 0 throughout."""
     knots: int = 17
-    """Points of the characteristic function, from 0 to `limit`."""
+    """Number of frequencies of the characteristic function, from 0 to `limit`."""
     limit: float = 3.0
-    """Largest frequency that is compared."""
+    """Largest frequency."""
     views: Literal["each", "pooled"] = "each"
-    """Hold each view against the Gaussian and average, or both views pooled."""
+    """Average the statistic over views, or compute it for the pooled views."""
 
     def __post_init__(self) -> None:
         check_literals(self)
-        if not (self.slices >= 1 and self.knots >= 2 and 0 < self.limit < math.inf):
-            raise InputError(
-                "SIGReg needs slices >= 1, knots >= 2 and a finite limit > 0, "
-                f"but {self.slices}, {self.knots} and {self.limit} were given."
-            )
+        check_count("slices", self.slices)
+        check_count("knots", self.knots, minimum=2)
+        check_argument("limit", self.limit, 0 < self.limit < math.inf, "positive and finite")
 
 
 @dataclass(frozen=True)
@@ -82,13 +79,13 @@ class SIGRegShaping:
     kind: ClassVar[str] = "sigreg"
 
     weight: float = 0.05
-    """Of this term beside the prediction error."""
+    """Weight relative to the prediction error."""
     sigreg: SIGRegConfig = field(default_factory=SIGRegConfig)
 
     def __post_init__(self) -> None:
-        _check("weight", self.weight)
-        if self.sigreg.views != "each":
-            raise InputError("The times of a window are held against the Gaussian one by one: leave views at 'each'.")
+        check_not_negative("weight", self.weight)
+        views = self.sigreg.views
+        check_argument("views", views, views == "each", "'each', because the times of a window are not independent")
 
     def term(self, h_btd: Tensor, step: int, seed: int) -> Tensor:
         from jepatlas.objectives.shaping import sigreg_shaping
@@ -103,15 +100,15 @@ class VCRegShaping:
     kind: ClassVar[str] = "vcreg"
 
     weight: float = 1.0
-    """Of the hinge on standard deviations."""
+    """Weight of the hinge on standard deviations."""
     covariance: float = 0.04
-    """Of the squared covariances, beside the hinge."""
+    """Weight of the squared covariances relative to the hinge."""
     target: float = 1.0
-    """Standard deviation below which the hinge acts."""
+    """Standard deviation below which the hinge is active."""
 
     def __post_init__(self) -> None:
         for name in ("weight", "covariance", "target"):
-            _check(name, getattr(self, name))
+            check_not_negative(name, getattr(self, name))
 
     def term(self, h_btd: Tensor, step: int, seed: int) -> Tensor:
         from jepatlas.objectives.shaping import vcreg_shaping
@@ -126,13 +123,13 @@ class Contrastive:
     kind: ClassVar[str] = "contrastive"
 
     weight: float = 1.0
-    """Of this term beside the prediction error."""
+    """Weight relative to the prediction error."""
     width: float = 1.0
-    """Of the Gaussian kernel that compares two latents."""
+    """Width of the Gaussian kernel."""
 
     def __post_init__(self) -> None:
-        _check("weight", self.weight)
-        _check("width", self.width)
+        check_not_negative("weight", self.weight)
+        check_not_negative("width", self.width)
 
     def term(self, h_btd: Tensor, step: int, seed: int) -> Tensor:
         from jepatlas.objectives.shaping import contrastive_shaping
@@ -142,15 +139,15 @@ class Contrastive:
 
 @dataclass(frozen=True)
 class Regressive:
-    """Distances between latents of a window should equal the time between them."""
+    """Distances between latents of a window equal the elapsed time."""
 
     kind: ClassVar[str] = "regressive"
 
     weight: float = 1.0
-    """Of this term beside the prediction error."""
+    """Weight relative to the prediction error."""
 
     def __post_init__(self) -> None:
-        _check("weight", self.weight)
+        check_not_negative("weight", self.weight)
 
     def term(self, h_btd: Tensor, step: int, seed: int) -> Tensor:
         from jepatlas.objectives.shaping import regressive_shaping
@@ -163,14 +160,13 @@ class CovarianceConfig:
     kind: ClassVar[str] = "covariance"
 
     weight: float = 0.5
-    """λ, the weight of the covariance term; 1 − λ goes to the invariance."""
+    """Weight λ of the covariance term; the invariance has weight 1 − λ."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise InputError(f"λ must be in [0, 1], but {self.weight} was given.")
+        check_argument("weight", self.weight, 0 <= self.weight <= 1, "in [0, 1]")
 
     def build(self, parts: Parts) -> CovarianceWhitening:
-        from jepatlas.objectives.covariance import CovarianceWhitening
+        from jepatlas.objectives.covariance_whitening import CovarianceWhitening
 
         return CovarianceWhitening(parts.encoder, self, parts.projector)
 
@@ -180,22 +176,21 @@ class InfoNCEConfig:
     kind: ClassVar[str] = "infonce"
 
     kernel: Literal["gaussian", "cosine", "anisotropic"] = "gaussian"
-    """How two latents are compared. Cosine leaves their length free, anisotropic gives each dimension a width."""
+    """Similarity of two latents. Cosine ignores their length; anisotropic has a width per dimension."""
     width: float = 1.0
-    """σ: the kernel's width, or the temperature of the cosine; its first value where it is learned."""
+    """Kernel width σ, or temperature of the cosine; the initial value if adaptive."""
     adaptive: bool = False
-    """Learn σ with the rest."""
+    """Learn σ."""
     dose: float | None = None
-    """Of the anisotropic kernel: from 0, one width for all dimensions, to 1, each its own; 1 where not given."""
+    """Dose of anisotropy, from 0 (one width for all dimensions) to 1 (a width per dimension); default 1."""
 
     def __post_init__(self) -> None:
         check_literals(self)
-        if not 0 < self.width < math.inf:
-            raise InputError(f"The kernel width must be positive and finite, but {self.width} was given.")
-        if self.dose is not None and self.kernel != "anisotropic":
-            raise InputError(f"A dose belongs to the anisotropic kernel; the {self.kernel} one has a single width.")
-        if self.dose is not None and not 0 <= self.dose <= 1:
-            raise InputError(f"The dose of anisotropy lies between 0 and 1, but {self.dose} was given.")
+        check_argument("width", self.width, 0 < self.width < math.inf, "positive and finite")
+        if self.dose is not None:
+            if self.kernel != "anisotropic":
+                raise InputError(f"dose applies to the anisotropic kernel only, but the kernel is '{self.kernel}'.")
+            check_argument("dose", self.dose, 0 <= self.dose <= 1, "between 0 and 1")
 
     def build(self, parts: Parts) -> InfoNCE | AnInfoNCE:
         from jepatlas.objectives.infonce import AnInfoNCE, InfoNCE
@@ -203,7 +198,7 @@ class InfoNCEConfig:
         if self.kernel != "anisotropic":
             return InfoNCE(parts.encoder, self, parts.projector)
         if parts.projector is not None:
-            raise InputError("The anisotropic kernel gives widths to the latents themselves: leave the projector out.")
+            raise InputError("The anisotropic kernel acts on the latents. Remove the projector.")
         return AnInfoNCE(parts.encoder, parts.dim, self)
 
 
@@ -212,16 +207,17 @@ class LeJEPAConfig:
     kind: ClassVar[str] = "lejepa"
 
     weight: float = 0.01
-    """λ, the weight of SIGReg. 0 is alignment alone, 1 (convex) is SIGReg alone."""
+    """Weight λ of SIGReg: 0 is invariance only, 1 (convex form) is SIGReg only."""
     form: Literal["convex", "additive"] = "convex"
     """(1 − λ)·invariance + λ·SIGReg, or invariance + λ·SIGReg."""
     sigreg: SIGRegConfig = field(default_factory=SIGRegConfig)
 
     def __post_init__(self) -> None:
         check_literals(self)
-        if not 0 <= self.weight < math.inf or (self.form == "convex" and self.weight > 1):
-            allowed = "in [0, 1]" if self.form == "convex" else "finite and not negative"
-            raise InputError(f"λ must be {allowed} in the {self.form} form, but {self.weight} was given.")
+        if self.form == "convex":
+            check_argument("weight", self.weight, 0 <= self.weight <= 1, "in [0, 1] in the convex form")
+        else:
+            check_not_negative("weight", self.weight)
 
     def build(self, parts: Parts) -> LeJEPA:
         from jepatlas.objectives.lejepa import LeJEPA
@@ -234,20 +230,19 @@ class VICRegConfig:
     kind: ClassVar[str] = "vicreg"
 
     invariance: float = 25.0
-    """λ, the weight of the mean squared difference of the views."""
+    """Weight λ of the mean squared difference of the views."""
     variance: float = 25.0
-    """μ, the weight of the hinge on standard deviations."""
+    """Weight μ of the hinge on standard deviations."""
     covariance: float = 1.0
-    """ν, the weight of the squared off-diagonal covariances."""
+    """Weight ν of the squared off-diagonal covariances."""
     target: float = 1.0
-    """γ, the standard deviation below which the hinge acts."""
+    """Standard deviation γ below which the hinge is active."""
     epsilon: float = 1e-4
-    """ε, under the root of the variance."""
+    """ε, added to the variance before the root."""
 
     def __post_init__(self) -> None:
         for name in ("invariance", "variance", "covariance", "target", "epsilon"):
-            if not 0 <= (value := getattr(self, name)) < math.inf:
-                raise InputError(f"VICReg's {name} must be finite and not negative, but {value} was given.")
+            check_not_negative(name, getattr(self, name))
 
     def build(self, parts: Parts) -> VICReg:
         from jepatlas.objectives.vicreg import VICReg
@@ -260,22 +255,19 @@ class WhiteningConfig:
     kind: ClassVar[str] = "whitening"
 
     momentum: float = 0.99
-    """How slowly the running mean and covariance follow those of the batches."""
+    """Momentum of the running mean and covariance."""
     epsilon: float = 1e-6
-    """Added to the diagonal of the covariance before it is inverted."""
+    """Added to the diagonal of the covariance before inversion."""
 
     def __post_init__(self) -> None:
-        if not (0 <= self.momentum < 1 and 0 <= self.epsilon < math.inf):
-            raise InputError(
-                "Whitening needs a momentum in [0, 1) and a finite epsilon >= 0, "
-                f"but {self.momentum} and {self.epsilon} were given."
-            )
+        check_argument("momentum", self.momentum, 0 <= self.momentum < 1, "in [0, 1)")
+        check_not_negative("epsilon", self.epsilon)
 
     def build(self, parts: Parts) -> ExactWhitening:
-        from jepatlas.objectives.whitening import ExactWhitening
+        from jepatlas.objectives.exact_whitening import ExactWhitening
 
         if parts.projector is not None:
-            raise InputError("Exact whitening acts on the latents themselves: leave the projector out.")
+            raise InputError("Exact whitening acts on the latents. Remove the projector.")
         return ExactWhitening(parts.encoder, parts.dim, self)
 
 
@@ -284,25 +276,24 @@ class WorldModelConfig:
     kind: ClassVar[str] = "world-model"
 
     shaping: AnyShaping | None = field(default_factory=SIGRegShaping)
-    """What gives the latents their shape; none where an average or an energy is to."""
-    prediction: Reach = "joint"
-    """Whether the prediction error shapes the encoder, or only trains the dynamics."""
+    """Term that prevents collapse of the latents; none if an average or an energy does."""
+    prediction: Gradient = "joint"
+    """Whether the prediction error trains the encoder and the dynamics, or only the dynamics."""
     average: float | None = None
-    """Decay of a moving average of the encoder that is predicted; the encoder itself where not given."""
+    """Decay of a moving average of the encoder that provides the targets; by default the encoder itself does."""
     inverse: float = 0.0
-    """Weight of inverse dynamics: the action between two latents is to be read off them."""
-    energy: Reach = "joint"
-    """Whether an energy, where one is learned, shapes the encoder."""
+    """Weight of inverse dynamics, which predict the action between two latents."""
+    energy: Gradient = "joint"
+    """Whether the energy, if one is learned, trains the encoder."""
     energy_weight: float = 1.0
-    """Weight of the energy's own loss."""
+    """Weight of the loss of the energy."""
 
     def __post_init__(self) -> None:
         check_literals(self)
-        if self.average is not None and not 0 <= self.average < 1:
-            raise InputError(f"average is a decay, at least 0 and below 1, but {self.average} was given.")
-        for name in ("inverse", "energy_weight"):
-            if not 0 <= (value := getattr(self, name)) < math.inf:
-                raise InputError(f"{name} must be finite and not negative, but {value} was given.")
+        if self.average is not None:
+            check_argument("average", self.average, 0 <= self.average < 1, "in [0, 1)")
+        check_not_negative("inverse", self.inverse)
+        check_not_negative("energy_weight", self.energy_weight)
 
     def build(self, parts: WorldModelParts) -> WorldModel:
         from jepatlas.objectives.world_model import WorldModel

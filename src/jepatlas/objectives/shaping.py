@@ -5,7 +5,7 @@ The latents of windows have the shape (b, t, d).
 sigreg:       SIGReg of the latents at each time
 vcreg:        a hinge on standard deviations, and decorrelation, as in VICReg
 contrastive:  InfoNCE between the first two times of the window
-regressive:   ‖h_s − h_t‖ = |s − t| within a window: distances are the time that passed
+regressive:   ‖h_s − h_t‖ = |s − t| within a window: distances equal elapsed time
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["contrastive_shaping", "regressive_shaping", "sigreg_shaping", "vcreg
 def sigreg_shaping(h_btd: Tensor, config: SIGRegConfig, step: int, seed: int) -> Tensor:
     generator = torch_generator(seed, "slices", step if config.fresh else 0)
     slices_ds = draw_slices(h_btd.shape[-1], config.slices, generator, config.design).to(h_btd)
-    # Times of one window are alike, and the statistic counts rows as independent: so each time for itself.
+    # Per time step, because the statistic assumes independent rows and the times of a window are correlated.
     return epps_pulley((h_btd @ slices_ds).flatten(1), config.knots, config.limit).mean()
 
 
@@ -46,6 +46,6 @@ def contrastive_shaping(h_btd: Tensor, width: float) -> Tensor:
 
 def regressive_shaping(h_btd: Tensor) -> Tensor:
     first, later = torch.triu_indices(h_btd.shape[1], h_btd.shape[1], offset=1, device=h_btd.device)
-    # Under the root, so that equal latents, with which training may begin, have a gradient.
-    apart = (h_btd[:, first] - h_btd[:, later]).square().sum(-1).add(1e-6).sqrt()
-    return (apart - (later - first)).square().mean()
+    # The constant under the root gives equal latents a gradient.
+    distance = (h_btd[:, first] - h_btd[:, later]).square().sum(-1).add(1e-6).sqrt()
+    return (distance - (later - first)).square().mean()

@@ -1,9 +1,9 @@
-"""VICReg, as its paper has it: invariance, a hinge on each standard deviation, decorrelation.
+"""VICReg: invariance, a hinge on standard deviations, and decorrelation.
 
     λ · mse(h, h') + μ · [v(h) + v(h')] + ν · [c(h) + c(h')]
     v = mean_j relu(γ − √(Var h_j + ε)),   c = (1/d) Σ_{i≠j} Cov(h)²_ij
 
-Not to be confused with the covariance loss that some studies call by this name: see `covariance.py`.
+Some studies give this name to the covariance-whitening loss; see `covariance_whitening.py`.
 Reference: "VICReg: Variance-Invariance-Covariance Regularization for Self-Supervised Learning" (Algorithm 1).
 """
 
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from jepatlas.core.moments import batch_covariance
 from jepatlas.core.records import Loss
 from jepatlas.objectives.objective_configs import VICRegConfig
-from jepatlas.objectives.pairwise import PairObjective
+from jepatlas.objectives.pair_objective import PairObjective
 
 __all__ = ["VICReg", "decorrelation", "variance_hinge"]
 

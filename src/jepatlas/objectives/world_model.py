@@ -1,13 +1,13 @@
-"""A world model: an encoder and latent dynamics that predict what will be seen, without ever drawing it.
+"""World model: an encoder and latent dynamics that predict future latents without reconstruction.
 
     prediction:  mean over τ = 1 … t of (ĥ_τ − h̄_τ)²,   ĥ = rollout(f(x_0), u_0 … u_{t−1}),   h̄ = f̄(x)
     total:       prediction + shaping(h) + weight · inverse + weight · energy
 
-f̄ is the encoder itself, or its moving average. What keeps f from mapping everything to one point is the shaping
-(`jepatlas.objectives.shaping`), the average, or an energy that is learned on the latents. Either of prediction and
-energy may be kept from the encoder ("separate"): it then learns on latents as they are.
+f̄ is the encoder or its moving average. Collapse of f is prevented by the shaping term (`objectives/shaping.py`), by the
+average, or by an energy that is learned on the latents. With "separate", the gradient of the prediction or of the
+energy does not reach the encoder.
 
-LeJEPA as a world model is prediction and SIGReg: "LeWorldModel: Stable End-to-End Joint-Embedding Predictive
+LeJEPA as a world model combines prediction and SIGReg: "LeWorldModel: Stable End-to-End Joint-Embedding Predictive
 Architecture from Pixels". Energies that shape the encoder: "Value-guided action planning with JEPA world models".
 """
 
@@ -28,21 +28,21 @@ from jepatlas.core.records import Loss, Steps, Windows
 from jepatlas.core.seeding import torch_generator
 from jepatlas.nn.ema import ema_network
 from jepatlas.objectives.objective_configs import WorldModelConfig
-from jepatlas.objectives.pairwise import at_least_float32
+from jepatlas.objectives.pair_objective import at_least_float32
 
 __all__ = ["WorldModel", "WorldModelParts"]
 
 
 @dataclass(frozen=True)
 class WorldModelParts:
-    """What a recipe has ready when it builds a world model."""
+    """What a recipe provides to build a world model."""
 
     encoder: nn.Module
     dynamics: nn.Module
     inverse: nn.Module | None = None
-    """(b, 2d) → (b, a); needed where the config weighs it."""
+    """(b, 2d) → (b, a); required if `config.inverse` is positive."""
     energy: nn.Module | None = None
-    """An objective on `Steps` of latents, with its `energy`."""
+    """An objective on `Steps` of latents, with an attribute `energy`."""
     seed: int = 0
 
 
@@ -54,7 +54,7 @@ class WorldModel(nn.Module):
         self.inverse = parts.inverse if self.config.inverse else None
         self.learned = parts.energy
         if self.config.inverse and parts.inverse is None:
-            raise InputError("Inverse dynamics have a weight, but no network was given for them.")
+            raise InputError(f"inverse is {self.config.inverse}, but no inverse dynamics network was given.")
         self.target = copy.deepcopy(parts.encoder).requires_grad_(False) if self.config.average is not None else None
 
     def forward(self, batch: Windows, step: int) -> Loss:
@@ -65,24 +65,24 @@ class WorldModel(nn.Module):
             if self.config.shaping is not None:
                 terms["shaping"] = self.config.shaping.weight * self.config.shaping.term(h, step, self.seed)
             if self.inverse is not None:
-                between = self.inverse(torch.cat([h[:, :-1], h[:, 1:]], -1))
-                terms["inverse"] = self.config.inverse * F.mse_loss(between, u)
+                actions = self.inverse(torch.cat([h[:, :-1], h[:, 1:]], -1))
+                terms["inverse"] = self.config.inverse * F.mse_loss(actions, u)
             if self.learned is not None:
                 terms["energy"] = self.config.energy_weight * self._energy(h, step).total
         total = torch.stack(list(terms.values())).sum()
         return Loss(total, {name: term.detach() for name, term in terms.items()})
 
     def _prediction(self, h: Tensor, batch: Windows, u: Tensor) -> Tensor:
-        start, aim = h[:, 0], h[:, 1:]
+        start, target = h[:, 0], h[:, 1:]
         if self.target is not None:
             with torch.no_grad():
-                aim = self._latents(self.target, batch.frames[:, 1:])
+                target = self._latents(self.target, batch.frames[:, 1:])
         if self.config.prediction == "separate":
-            start, aim = start.detach(), aim.detach()
-        return F.mse_loss(cast(Dynamics, self.dynamics).rollout(start, u), aim)
+            start, target = start.detach(), target.detach()
+        return F.mse_loss(cast(Dynamics, self.dynamics).rollout(start, u), target)
 
     def _energy(self, h: Tensor, step: int) -> Loss:
-        """Each step of the windows costs one unit of time; its goal is a frame of any window of the batch."""
+        """Each step costs one unit of time. Goals are random frames of the batch."""
         h = h if self.config.energy == "joint" else h.detach()
         x, x_next = h[:, :-1].flatten(0, 1), h[:, 1:].flatten(0, 1)
         rows = h.flatten(0, 1)
@@ -92,7 +92,7 @@ class WorldModel(nn.Module):
 
     @staticmethod
     def _latents(encoder: nn.Module, frames: Tensor) -> Tensor:
-        """(b, t, …) → (b, t, d), all frames as one batch, so that batch statistics are those of all times."""
+        """(b, t, …) → (b, t, d), with all frames as one batch, so that batch statistics are pooled over time."""
         return at_least_float32(encoder(frames.flatten(0, 1))).unflatten(0, frames.shape[:2])
 
     def encode(self, x: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ class WorldModel(nn.Module):
 
     @property
     def energy(self) -> nn.Module | None:
-        """What the latents' energy is, where one was learned: (b, d), (b, d) → (b,)."""
+        """The energy learned on the latents, if any: (b, d), (b, d) → (b,)."""
         return None if self.learned is None else cast(nn.Module, self.learned.energy)
 
     def after_step(self, step: int) -> None:

@@ -151,20 +151,20 @@ def test_without_weight_agents_are_left_to_themselves():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (lambda: MigrationConfig(-1.0), "Migration's weight.*-1.0"),
+        (lambda: MigrationConfig(-1.0), "weight.*-1.0"),
         (lambda: MigrationConfig(through="up"), "up"),  # pyright: ignore[reportArgumentType]
-        (lambda: DistillationConfig(float("nan")), "Distillation's weight.*nan"),
+        (lambda: DistillationConfig(float("nan")), "weight"),
         (lambda: DistillationConfig(temperature=0.0), "temperature.*0.0"),
         (lambda: DistillationConfig(tells="words"), "words"),  # pyright: ignore[reportArgumentType]
         (lambda: MutualConfig("both"), "both"),  # pyright: ignore[reportArgumentType]
-        (lambda: MutualConfig(weight=-2.0), "Mutual teaching's weight.*-2.0"),
-        (lambda: MutualConfig("alternating", turn=0), "every is 0"),
+        (lambda: MutualConfig(weight=-2.0), "weight.*-2.0"),
+        (lambda: MutualConfig("alternating", turn=0), "turn.*0"),
         (lambda: MutualConfig(ridge=-1.0), "ridge.*-1.0"),
         (
             lambda: migrated(MigrationConfig())(
                 PairedCrops(told_batch().own, (told_batch().shared[0], told_batch().shared[1][:3])), 0
             ),
-            "8 and 3 rows",
+            "8.*rows",
         ),
     ],
 )

@@ -28,7 +28,7 @@ def batch(step: int, rows: int = ROWS) -> tuple[Tensor, Tensor]:
 def run(config: RunningMapConfig, steps: int) -> RunningMap:
     through = RunningMap(IN, OUT, config)
     for step in range(steps):
-        through.watch(*batch(step))
+        through.observe(*batch(step))
         through.after_step(step)
     return through
 
@@ -93,11 +93,11 @@ def test_before_the_first_fit_nothing_is_asked():
 def test_a_first_fit_waits_for_enough_pairs():
     through = RunningMap(IN, OUT)
     for step, ready in enumerate([False, False, False, True]):
-        through.watch(*batch(step, 2))
+        through.observe(*batch(step, 2))
         through.after_step(step)
         assert bool(through.variance.isfinite()) == ready
     forgetful = RunningMap(IN, OUT, RunningMapConfig(memory=1.0))  # there will never be more
-    forgetful.watch(*batch(0, 2))
+    forgetful.observe(*batch(0, 2))
     forgetful.after_step(0)
     assert forgetful.variance.isfinite()
 
@@ -105,7 +105,7 @@ def test_a_first_fit_waits_for_enough_pairs():
 def test_the_map_is_fitted_every_so_many_steps():
     through, weights = RunningMap(IN, OUT, RunningMapConfig(every=3)), []
     for step in range(7):
-        through.watch(*batch(step))
+        through.observe(*batch(step))
         through.after_step(step)
         weights.append(through.weight.clone())
     changed = [not torch.equal(a, b) for a, b in itertools.pairwise(weights)]
@@ -117,9 +117,9 @@ def test_looking_changes_nothing_and_a_state_says_it_all():
     twin = RunningMap(IN, OUT)
     twin.load_state_dict(copy.deepcopy(through.state_dict()))
     with torch.no_grad():
-        through.watch(*batch(7))  # a look
+        through.observe(*batch(7))  # an evaluation
     for one in (through, twin):
-        one.watch(*batch(3))
+        one.observe(*batch(3))
         one.after_step(3)
         one.after_step(4)  # nothing was watched
     for name, value in through.state_dict().items():
@@ -130,9 +130,9 @@ def test_all_micro_batches_of_a_step_are_remembered():
     whole, parts = RunningMap(IN, OUT), RunningMap(IN, OUT)
     for step in range(4):
         x, y = batch(step, 12)
-        whole.watch(x, y)
+        whole.observe(x, y)
         for rows in (slice(0, 4), slice(4, 8), slice(8, 12)):
-            parts.watch(x[rows], y[rows])
+            parts.observe(x[rows], y[rows])
         for one in (whole, parts):
             one.after_step(step)
     for name, value in whole.state_dict().items():
@@ -143,7 +143,7 @@ def test_all_micro_batches_of_a_step_are_remembered():
 def test_constant_latents_are_borne():
     through = RunningMap(IN, OUT)
     for step in range(3):
-        through.watch(torch.ones(ROWS, IN), torch.ones(ROWS, OUT))
+        through.observe(torch.ones(ROWS, IN), torch.ones(ROWS, OUT))
         through.after_step(step)
     assert through.weight.isfinite().all() and through(torch.ones(2, IN), torch.ones(2, OUT)).isfinite()
 

@@ -13,7 +13,7 @@ from jepatlas.core.seeding import forked_rng
 from jepatlas.nn import ViTConfig
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig
 from jepatlas.objectives.vision import IJEPAConfig, NarrowPredictorConfig
-from jepatlas.objectives.vision.parts import VisionParts
+from jepatlas.objectives.vision.crop_objective import VisionParts
 
 STEP, TOLD, NARROW = 3, 5, 8
 OBJECTIVE = IJEPAConfig(NarrowPredictorConfig(width=8, depth=1, heads=2))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from jepatlas.core.records import Loss
 from jepatlas.objectives import LeJEPAConfig, SIGRegConfig, VICRegConfig
-from jepatlas.objectives.vision.block_masks import MultiBlockMasks
+from jepatlas.objectives.vision.masks import MultiBlockMasks
 from jepatlas.objectives.vision.vision_configs import (
     AutoencoderConfig,
     BarlowTwinsConfig,

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from objectives.vision.tiny_vision import STEPS, crops, tiny
 from torch import Tensor
 
-from jepatlas.objectives.vision.distillation import MovingCentre, entropy, sinkhorn
-from jepatlas.objectives.vision.koleo import koleo
+from jepatlas.objectives.vision.dinov2 import koleo
+from jepatlas.objectives.vision.self_distillation import MovingCentre, entropy, sinkhorn
 from jepatlas.objectives.vision.vision_configs import (
     DINOConfig,
     DINOHeadConfig,

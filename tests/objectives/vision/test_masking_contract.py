@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Crops
 from jepatlas.nn import ViTConfig
-from jepatlas.objectives.vision.parts import VisionParts
+from jepatlas.objectives.vision.crop_objective import VisionParts
 
 on_vit = pytest.mark.parametrize("config", ON_VIT, ids=named)
 

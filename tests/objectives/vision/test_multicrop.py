@@ -5,7 +5,7 @@ from objectives.vision.tiny_vision import crops
 from torch import nn
 
 from jepatlas.core.errors import InputError
-from jepatlas.objectives.vision.multicrop import embed_all
+from jepatlas.objectives.vision.crop_objective import embed_crops
 from jepatlas.objectives.vision.vision_configs import CropLeJEPAConfig
 
 
@@ -16,10 +16,10 @@ def test_each_size_is_one_pass_and_all_are_one_of_the_head():
     objective.encoder.register_forward_pre_hook(lambda _, x: seen["encoder"].append(tuple(x[0].shape)))
     head.register_forward_pre_hook(lambda _, x: seen["head"].append(tuple(x[0].shape)))
     first, second, third, _ = crops(5).all
-    embedded = embed_all(objective, head, (first, third, second))
+    embedded = embed_crops(objective, head, (first, third, second))
     assert seen == {"encoder": [(5, 3, 16, 16), (5, 3, 8, 8), (5, 3, 16, 16)], "head": [(15, 8)]}
     seen["encoder"].clear()
-    embed_all(objective, head, (first, second, third))
+    embed_crops(objective, head, (first, second, third))
     assert seen["encoder"] == [(10, 3, 16, 16), (5, 3, 8, 8)]
     for crop, z in zip((first, third, second), embedded, strict=True):
         torch.testing.assert_close(z, head(objective.encode(crop)))
@@ -28,5 +28,5 @@ def test_each_size_is_one_pass_and_all_are_one_of_the_head():
 def test_rows_must_be_the_same_images():
     objective = on_crops(CropLeJEPAConfig(projector=()))
     x = crops(5).x
-    with pytest.raises(InputError, match=r"2 of \[3, 5\] images"):
-        embed_all(objective, nn.Identity(), (x, x[:3]))
+    with pytest.raises(InputError, match=r"2.*\[3,.*5\].*images"):
+        embed_crops(objective, nn.Identity(), (x, x[:3]))

@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from jepatlas.objectives.vision.projectors import expander, projector
+from jepatlas.objectives.vision.heads import expander, projector
 
 
 def test_projector():

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from jepatlas.core.records import Crops
 from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.nn import ViT, ViTConfig
-from jepatlas.objectives.vision.parts import VisionParts
+from jepatlas.objectives.vision.crop_objective import VisionParts
 
 STEPS = 60
 WIDTH = 16

@@ -69,7 +69,7 @@ def test_the_loss_that_decides_is_that_which_is_learned_by(table: Path):
     for camera in range(2):
         x = torch.from_numpy(np.array(images[rows[:, camera]])).permute(0, 3, 1, 2)
         assert objective(Crops(x, ()), 5).total.item() == pytest.approx(loss[:, camera].mean(), rel=1e-5)
-        others = objective.each(Crops(torch.cat([x[:1], 255 - x[1:]]), ()), 5)
+        others = objective.loss_per_image(Crops(torch.cat([x[:1], 255 - x[1:]]), ()), 5)
         assert others[0].item() == pytest.approx(loss[0, camera], rel=1e-4)
         assert not np.allclose(others[1:], loss[1:, camera])
     twice = look(objective, images, rows[:, [1, 1]], 5)

@@ -1,4 +1,4 @@
-"""What agents teach each other: losses on states that both have seen, beside the one that each learns by alone."""
+"""Teaching between agents: additional losses on states that both have seen."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from jepatlas.objectives.teaching.distillation import Distillation
-    from jepatlas.objectives.teaching.migration import Migration
     from jepatlas.objectives.teaching.mutual import MutualTeaching
     from jepatlas.objectives.teaching.running_map import RunningMap
-    from jepatlas.objectives.teaching.student import Student
+    from jepatlas.objectives.teaching.student import Distillation, Migration, Student
     from jepatlas.objectives.teaching.teaching_configs import (
         AnyTeaching,
         DistillationConfig,

@@ -1,9 +1,20 @@
-"""A student: what it learns by alone, and beside it what a teacher has told of states that both have seen.
+"""A student that learns from its own images and from a teacher's stored outputs on shared states.
 
-    L = L_own(crops) + weight · lesson(f(x), told)
+    L = L_own(crops) + weight · lesson(f(x), target)
 
-The teacher is not there: of each shared state only what it told is given, its latent or its logits, as plain numbers.
-Reference: Algorithm 2 of "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models".
+The teacher itself is not needed: for each shared state only its output is given. The lessons are
+
+    migration               β · ‖z_T − W z_S‖² / Σ Var(z_T),   W fitted in closed form to the pairs seen so far
+    distillation, logits    T² · KL(softmax(t/T) ‖ softmax(A z_S/T)),   t the logits of a probe on the teacher's latents
+    distillation, latents   ‖z_T − A z_S‖² / d_T,   the target has unit variance
+
+Migration with W from student to teacher, as published, requires that the student knows what the teacher knows. The
+opposite direction, ‖z_S − W z_T‖², requires that it knows nothing else, and is minimised by a constant student; it is
+available for comparison. Widths may differ, and labels are not needed. In distillation the linear head A is trained
+with the student.
+
+References: "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models", section 3.7 and
+Algorithm 2; "Distilling the Knowledge in a Neural Network"; "FitNets: Hints for Thin Deep Nets".
 """
 
 from __future__ import annotations
@@ -11,26 +22,29 @@ from __future__ import annotations
 from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, PairedCrops
-from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.parts import CropObjective
+from jepatlas.objectives.pair_objective import at_least_float32
+from jepatlas.objectives.teaching.running_map import RunningMap
+from jepatlas.objectives.teaching.teaching_configs import DistillationConfig, MigrationConfig
+from jepatlas.objectives.vision.crop_objective import CropObjective
 
-__all__ = ["Student"]
+__all__ = ["Distillation", "Migration", "Student"]
 
 
 class Lesson(Protocol):
-    """How far a student is from what it was told, and what is remembered of it after a step."""
+    """The loss of a student relative to the teacher's outputs."""
 
-    def __call__(self, h: Tensor, told: Tensor) -> Tensor: ...  # (b, d), (b, k) → ()
+    def __call__(self, h: Tensor, target: Tensor) -> Tensor: ...  # (b, d), (b, k) → ()
 
     def after_step(self, step: int) -> None: ...
 
 
 class Student(nn.Module):
-    """Any objective on images with a lesson beside it; to the loop it is the student that is trained."""
+    """Any objective on images with an additional lesson; `encode` is that of the student."""
 
     def __init__(self, own: CropObjective, lesson: nn.Module, weight: float) -> None:
         super().__init__()
@@ -39,12 +53,14 @@ class Student(nn.Module):
 
     def forward(self, batch: PairedCrops, step: int) -> Loss:
         own = self.own(batch.own[0], step)
-        image, told = batch.shared
+        image, target = batch.shared
         h = at_least_float32(self.own.encode(image))
-        if len(told) != len(h):
-            raise InputError(f"The teacher tells of each shared state, but there are {len(h)} and {len(told)} rows.")
+        if len(target) != len(h):
+            raise InputError(
+                f"The teacher's outputs must match the shared states, but there are {len(target)} and {len(h)} rows."
+            )
         with torch.autocast(h.device.type, enabled=False):
-            taught = self.lesson(h, told.to(h))
+            taught = self.lesson(h, target.to(h))
         terms = {**own.terms, "own": own.total.detach(), "taught": taught.detach()}
         return Loss(own.total + self.weight * taught, terms)
 
@@ -58,3 +74,42 @@ class Student(nn.Module):
 
     def smallest_batch(self, dim: int) -> int:
         return self.own.smallest_batch(dim)
+
+
+class Migration(nn.Module):
+    def __init__(self, dim: int, target_dim: int, config: MigrationConfig | None = None) -> None:
+        super().__init__()
+        config = config or MigrationConfig()
+        self.to_teacher = config.through == "student-to-teacher"
+        widths = (dim, target_dim) if self.to_teacher else (target_dim, dim)
+        self.map = RunningMap(*widths, config.map)
+
+    def forward(self, h: Tensor, target: Tensor) -> Tensor:
+        pair = (h, target) if self.to_teacher else (target, h)
+        self.map.observe(*pair)
+        return self.map(*pair)
+
+    def after_step(self, step: int) -> None:
+        self.map.after_step(step)
+
+
+class Distillation(nn.Module):
+    def __init__(self, dim: int, target_dim: int, config: DistillationConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or DistillationConfig()
+        self.head = nn.Linear(dim, target_dim)
+
+    def forward(self, h: Tensor, target: Tensor) -> Tensor:
+        predicted = self.head(h)
+        if self.config.tells == "latents":
+            return F.mse_loss(predicted, target)
+        return _soft_cross_entropy(target, predicted, self.config.temperature)
+
+    def after_step(self, step: int) -> None:
+        """The head is trained by gradient descent."""
+
+
+def _soft_cross_entropy(target_bk: Tensor, predicted_bk: Tensor, temperature: float) -> Tensor:
+    """T² times the mean KL divergence of softened logits; the factor makes the gradient scale independent of T."""
+    target, predicted = (F.log_softmax(logits / temperature, 1) for logits in (target_bk, predicted_bk))
+    return temperature**2 * F.kl_div(predicted, target, reduction="batchmean", log_target=True)

@@ -1,24 +1,21 @@
-"""Settings of teaching between agents. Importing this module does not import torch."""
+"""Configurations of teaching between agents. Importing this module does not import torch."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import check_argument, check_count
+from jepatlas.objectives.objective_configs import check_not_negative
 
 if TYPE_CHECKING:
     from jepatlas.objectives.teaching.mutual import MutualTeaching
     from jepatlas.objectives.teaching.student import Student
-    from jepatlas.objectives.vision.parts import CropObjective
+    from jepatlas.objectives.vision.crop_objective import CropObjective
 
-__all__ = ["AnyTeaching", "DistillationConfig", "MigrationConfig", "MutualConfig", "RunningMapConfig", "check_weight"]
-
-
-def check_weight(name: str, weight: float) -> None:
-    if not 0 <= weight < float("inf"):
-        raise InputError(f"{name}'s weight must be finite and not negative, but {weight} was given.")
+__all__ = ["AnyTeaching", "DistillationConfig", "MigrationConfig", "MutualConfig", "RunningMapConfig"]
 
 
 @dataclass(frozen=True)
@@ -28,18 +25,14 @@ class RunningMapConfig:
     every: int = 1
     """Steps between two fits of the map."""
     memory: float = 20.0
-    """About so many steps back do pairs count; 1 remembers the last step alone."""
+    """Number of past steps that count towards the fit (time constant); 1 uses the last step only."""
     ridge: float = 1e-3
-    """The penalty λ, as a share of the latents' mean variance."""
+    """Ridge penalty λ as a share of the mean variance of the latents."""
 
     def __post_init__(self) -> None:
-        if self.every < 1 or not 1 <= self.memory < float("inf"):
-            raise InputError(
-                f"A map is fitted every so many steps (at least 1) and remembers at least 1, but every is "
-                f"{self.every} and memory {self.memory}."
-            )
-        if not 0 < self.ridge < float("inf"):
-            raise InputError(f"The ridge penalty must be positive and finite, but {self.ridge} was given.")
+        check_count("every", self.every)
+        check_argument("memory", self.memory, 1 <= self.memory < math.inf, "finite and at least 1")
+        check_argument("ridge", self.ridge, 0 < self.ridge < math.inf, "positive and finite")
 
 
 @dataclass(frozen=True)
@@ -47,25 +40,22 @@ class DistillationConfig:
     kind: ClassVar[str] = "distillation"
 
     weight: float = 1.0
-    """Of the distilled term beside the student's own."""
+    """Weight of the distillation loss relative to the student's own loss."""
     tells: Literal["logits", "latents"] = "logits"
-    """What the teacher tells: a probe's logits, for which it needs labels, or its latents."""
+    """The teacher's output: logits of a probe, which need labels, or latents."""
     temperature: float = 2.0
-    """T, for logits."""
+    """Temperature T, for logits."""
 
     def __post_init__(self) -> None:
         check_literals(self)
-        check_weight("Distillation", self.weight)
-        if not 0 < self.temperature < float("inf"):
-            raise InputError(
-                f"Distillation's temperature must be positive and finite, but {self.temperature} was given."
-            )
+        check_not_negative("weight", self.weight)
+        check_argument("temperature", self.temperature, 0 < self.temperature < math.inf, "positive and finite")
 
-    def build(self, own: CropObjective, dim: int, told_dim: int) -> Student:
-        from jepatlas.objectives.teaching.distillation import Distillation
-        from jepatlas.objectives.teaching.student import Student
+    def build(self, own: CropObjective, dim: int, target_dim: int) -> Student:
+        """`dim` is the width of the student's latents, `target_dim` that of the teacher's output."""
+        from jepatlas.objectives.teaching.student import Distillation, Student
 
-        return Student(own, Distillation(dim, told_dim, self), self.weight)
+        return Student(own, Distillation(dim, target_dim, self), self.weight)
 
 
 @dataclass(frozen=True)
@@ -74,21 +64,20 @@ class MigrationConfig:
     tells: ClassVar[Literal["latents", "logits"]] = "latents"
 
     weight: float = 1.0
-    """β, in units of the variance of what is to be told."""
+    """Weight β, relative to the variance of the mapped latents' target."""
     through: Literal["student-to-teacher", "teacher-to-student"] = "student-to-teacher"
-    """Which way the map goes."""
+    """Direction of the map."""
     map: RunningMapConfig = field(default_factory=RunningMapConfig)
 
     def __post_init__(self) -> None:
         check_literals(self)
-        check_weight("Migration", self.weight)
+        check_not_negative("weight", self.weight)
 
-    def build(self, own: CropObjective, dim: int, told_dim: int) -> Student:
-        """`dim` is the width of the student's latents, `told_dim` that of the teacher's."""
-        from jepatlas.objectives.teaching.migration import Migration
-        from jepatlas.objectives.teaching.student import Student
+    def build(self, own: CropObjective, dim: int, target_dim: int) -> Student:
+        """`dim` is the width of the student's latents, `target_dim` that of the teacher's."""
+        from jepatlas.objectives.teaching.student import Migration, Student
 
-        return Student(own, Migration(dim, told_dim, self), self.weight)
+        return Student(own, Migration(dim, target_dim, self), self.weight)
 
 
 @dataclass(frozen=True)
@@ -96,20 +85,21 @@ class MutualConfig:
     kind: ClassVar[str] = "mutual"
 
     method: Literal["cross", "alternating"] = "cross"
-    """Both drawn to each other at once, or each in its turn to the other as it is."""
+    """Train both agents towards each other at once, or each in turn towards the other's fixed latents."""
     weight: float = 1.0
-    """γ, in units of the variance of what is to be told; 0 leaves the agents to themselves."""
+    """Weight γ, relative to the variance of the target; 0 trains the agents independently."""
     turn: int = 20
-    """Steps of a turn, with `alternating`: so long one learns from the other through the same map."""
+    """Steps per turn with `alternating`; the map is fixed within a turn."""
     memory: float = 20.0
-    """About so many steps back do pairs count for the map."""
+    """Number of past steps that count towards the fit of the map (time constant)."""
     ridge: float = 1e-3
-    """The map's penalty, as a share of the latents' mean variance."""
+    """Ridge penalty of the map as a share of the mean variance of the latents."""
 
     def __post_init__(self) -> None:
         check_literals(self)
-        check_weight("Mutual teaching", self.weight)
-        self.map  # noqa: B018 (its checks are those of the map)
+        check_not_negative("weight", self.weight)
+        check_count("turn", self.turn)
+        self.map  # noqa: B018  (validates memory and ridge)
 
     @property
     def map(self) -> RunningMapConfig:
@@ -122,4 +112,4 @@ class MutualConfig:
 
 
 AnyTeaching = MigrationConfig | DistillationConfig
-"""How a teacher that is not there any more is followed."""
+"""How a student learns from the stored outputs of a teacher."""

@@ -1,4 +1,4 @@
-"""Objectives on images, one file each: predictive, reconstructive, contrastive and self-distilling."""
+"""Objectives on images: predictive, reconstructive, contrastive and self-distilling methods, one file each."""
 
 from __future__ import annotations
 
@@ -7,22 +7,10 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from jepatlas.objectives.vision.autoencoder import Autoencoder
-    from jepatlas.objectives.vision.barlow_twins import BarlowTwins
-    from jepatlas.objectives.vision.block_masks import BlockMasks, MultiBlockMasks
-    from jepatlas.objectives.vision.byol import BYOL
-    from jepatlas.objectives.vision.dino import DINO
-    from jepatlas.objectives.vision.dinov2 import DINOv2
-    from jepatlas.objectives.vision.ibot import IBOT
-    from jepatlas.objectives.vision.ijepa import IJEPA
-    from jepatlas.objectives.vision.lejepa import CropLeJEPA
-    from jepatlas.objectives.vision.mae import MAE
-    from jepatlas.objectives.vision.moco_v3 import MoCoV3
-    from jepatlas.objectives.vision.parts import CropObjective, VisionParts
-    from jepatlas.objectives.vision.simclr import SimCLR
-    from jepatlas.objectives.vision.swav import SwAV
-    from jepatlas.objectives.vision.vicreg import CropVICReg
+    from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts
+    from jepatlas.objectives.vision.masks import BlockMasks, MultiBlockMasks, PatchMasks
     from jepatlas.objectives.vision.vision_configs import (
+        AnyPredictor,
         AnyVision,
         AutoencoderConfig,
         BarlowTwinsConfig,
@@ -48,26 +36,17 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
-    "BYOL",
-    "DINO",
-    "IBOT",
-    "IJEPA",
-    "MAE",
+    "AnyPredictor",
     "AnyVision",
-    "Autoencoder",
     "AutoencoderConfig",
     "BYOLConfig",
-    "BarlowTwins",
     "BarlowTwinsConfig",
     "BlockMasks",
-    "CropLeJEPA",
     "CropLeJEPAConfig",
     "CropObjective",
-    "CropVICReg",
     "CropVICRegConfig",
     "DINOConfig",
     "DINOHeadConfig",
-    "DINOv2",
     "DINOv2Config",
     "DecoderConfig",
     "IBOTConfig",
@@ -75,13 +54,11 @@ __all__ = [
     "LinearPredictorConfig",
     "MAEConfig",
     "MLPPredictorConfig",
-    "MoCoV3",
     "MoCoV3Config",
     "MultiBlockMasks",
     "NarrowPredictorConfig",
-    "SimCLR",
+    "PatchMasks",
     "SimCLRConfig",
-    "SwAV",
     "SwAVConfig",
     "TemperatureConfig",
     "VisionParts",

@@ -1,9 +1,9 @@
-"""The autoencoder: draw the whole image from its latent alone, and compare pixels.
+"""Autoencoder: reconstruct the whole image from its latent.
 
-    L = ‖g(f(x)) − x‖² / pixels,   x brought to −1 … 1
+    L = ‖g(f(x)) − x‖² / pixels,   x scaled to −1 … 1
 
-f sees all patches, and g is MAE's decoder without any token but the pooled latent: so the latent is the bottleneck.
-It is the pixel-level baseline of "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models".
+f sees all patches. g is MAE's decoder with the pooled latent as its only input, so the latent is the bottleneck. This
+is the pixel-level baseline of "Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models".
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import torch.nn.functional as F
 
 from jepatlas.core.patches import patch_grid, patches, unit_pixels
 from jepatlas.core.records import Crops, Loss
-from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.decoder import Decoder
-from jepatlas.objectives.vision.parts import CropObjective, VisionParts
+from jepatlas.objectives.pair_objective import at_least_float32
+from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts
+from jepatlas.objectives.vision.mae import Decoder
 from jepatlas.objectives.vision.vision_configs import AutoencoderConfig
 
 __all__ = ["Autoencoder"]
 
 
 class Autoencoder(CropObjective):
-    """For any encoder, with patches or without."""
+    """For any encoder, with or without patches."""
 
     def __init__(self, parts: VisionParts, config: AutoencoderConfig | None = None) -> None:
         super().__init__(parts)
@@ -35,6 +35,6 @@ class Autoencoder(CropObjective):
         drawn = self.decoder(self.encode(batch.x)[:, None], grid)
         with torch.autocast(drawn.device.type, enabled=False):
             drawn = at_least_float32(drawn)
-            truth = patches(unit_pixels(batch.x, drawn.dtype) * 2 - 1, self.config.patch)
-            loss = F.mse_loss(drawn, truth)
+            target = patches(unit_pixels(batch.x, drawn.dtype) * 2 - 1, self.config.patch)
+            loss = F.mse_loss(drawn, target)
         return Loss(loss, {"reconstruction": loss.detach()})

@@ -1,9 +1,9 @@
-"""Barlow Twins: the embeddings of two crops should correlate dimension by dimension, and nowhere else.
+"""Barlow Twins: the cross-correlation matrix of the embeddings of two crops should be the identity.
 
     L = Σ_i (1 − C_ii)² + λ Σ_{i≠j} C_ij²,   C_ij = corr(z_i, z'_j) over the joint batch of all processes
 
-Correlations standardise each crop for itself, as published. Inside the projector both crops are one batch, so its batch
-statistics are pooled over them (published: each crop for itself).
+As published, correlations standardise each crop separately. In the projector both crops are one batch, so its batch
+statistics are pooled (published: per crop).
 Reference: "Barlow Twins: Self-Supervised Learning via Redundancy Reduction".
 """
 
@@ -14,13 +14,13 @@ from torch import Tensor
 
 from jepatlas.core.distributed import mean_over_processes
 from jepatlas.core.records import Crops, Loss
-from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
-from jepatlas.objectives.vision.projectors import expander
+from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.heads import expander
 from jepatlas.objectives.vision.vision_configs import BarlowTwinsConfig
 
 __all__ = ["BarlowTwins", "cross_correlation"]
 
-EPSILON = 1e-5  # beside variances, as published: a dimension that never changes correlates with nothing
+EPSILON = 1e-5  # added to variances, as published: constant dimensions have correlation 0
 
 
 class BarlowTwins(CropObjective):
@@ -34,18 +34,18 @@ class BarlowTwins(CropObjective):
         first, second = self.embed(self.projector, two_crops(batch))
         with torch.autocast(first.device.type, enabled=False):
             squares = (cross_correlation(first, second) - torch.eye(first.shape[1]).to(first)).square()
-            alike = squares.diagonal().sum()
-            redundant = squares.sum() - alike
-        total = alike + self.config.weight * redundant
-        return Loss(total, {"invariance": alike.detach(), "redundancy": redundant.detach()})
+            invariance = squares.diagonal().sum()
+            redundancy = squares.sum() - invariance
+        total = invariance + self.config.weight * redundancy
+        return Loss(total, {"invariance": invariance.detach(), "redundancy": redundancy.detach()})
 
 
 def cross_correlation(first_bd: Tensor, second_bd: Tensor) -> Tensor:
     """corr(z_i, z'_j): (d, d)."""
-    first, second = _standardised(first_bd), _standardised(second_bd)
+    first, second = _standardise(first_bd), _standardise(second_bd)
     return mean_over_processes(first.T @ second / len(first))
 
 
-def _standardised(z_bd: Tensor) -> Tensor:
+def _standardise(z_bd: Tensor) -> Tensor:
     centred = z_bd - mean_over_processes(z_bd.mean(0))
     return centred * torch.rsqrt(mean_over_processes(centred.square().mean(0)) + EPSILON)

@@ -1,8 +1,8 @@
-"""DINO: crops of all sizes tell what a slow teacher assigns to the two large ones.
+"""DINO: crops of all sizes predict the teacher's assignments of the two large crops.
 
     L = mean over teacher crops i and student crops j ≠ i of H(P_t(x_i), P_s(x_j))
 
-The teacher is encoder and head, followed slowly; its logits are centred by a moving mean.
+The teacher is a moving average of encoder and head, with centred logits (see `self_distillation.py`).
 Reference: "Emerging Properties in Self-Supervised Vision Transformers".
 """
 
@@ -15,16 +15,16 @@ from torch import Tensor, nn
 
 from jepatlas.core.records import Crops, Loss
 from jepatlas.nn.ema import EMANetwork, momentum_at
-from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.distillation import MovingCentre, across_views, by_size, entropy
-from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
+from jepatlas.objectives.pair_objective import at_least_float32
+from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, group_by_size, two_crops
+from jepatlas.objectives.vision.self_distillation import MovingCentre, across_views, entropy
 from jepatlas.objectives.vision.vision_configs import DINOConfig
 
 __all__ = ["DINO"]
 
 
 class DINO(CropObjective):
-    """For any encoder that takes images of several sizes."""
+    """For encoders that accept images of several sizes."""
 
     def __init__(self, parts: VisionParts, config: DINOConfig | None = None) -> None:
         super().__init__(parts)
@@ -35,25 +35,24 @@ class DINO(CropObjective):
 
     def forward(self, batch: Crops, step: int) -> Loss:
         temperature, now = self.config.temperature, self.optimiser_step(step)
-        teachers = self._assigned(torch.cat(two_crops(batch)), temperature.teacher_at(now, self.steps))
+        teachers = self._assign(torch.cat(two_crops(batch)), temperature.teacher_at(now, self.steps))
         held = now < self.config.head.held * self.steps
-        students = [s for group in by_size(batch.all) for s in self._logits(group, held)]
+        students: list[Tensor] = []
+        for group in group_by_size(batch.all):
+            logits = at_least_float32(self.head(self.encode(torch.cat(group)), held=held))
+            students += logits.chunk(len(group))
         with torch.autocast(batch.x.device.type, enabled=False):
             loss = across_views(teachers.chunk(2), students, temperature.student)
         return Loss(loss, {"image": loss.detach(), "teacher_entropy": entropy(teachers)})
 
-    def _logits(self, crops: tuple[Tensor, ...], held: bool) -> tuple[Tensor, ...]:
-        return at_least_float32(self.head(self.encode(torch.cat(crops)), held=held)).chunk(len(crops))
-
     @torch.no_grad()
-    def _assigned(self, x: Tensor, temperature: float) -> Tensor:
+    def _assign(self, x: Tensor, temperature: float) -> Tensor:
         network: Any = self.teacher.network
         encoder, head = network
         logits = at_least_float32(head(encoder(x)))
         return self.centre(logits, temperature, logits.mean(0))
 
     def after_step(self, step: int) -> None:
-        self.teacher.update(
-            nn.ModuleList([self.encoder, self.head]), momentum_at(self.config.momentum, step, self.steps)
-        )
+        student = nn.ModuleList([self.encoder, self.head])
+        self.teacher.update(student, momentum_at(self.config.momentum, step, self.steps))
         self.centre.after_step()

@@ -1,4 +1,4 @@
-"""Heads on an encoder's output, which are thrown away after training: perceptrons with batch normalisation."""
+"""Projection heads, which are discarded after training: perceptrons with batch normalisation."""
 
 from __future__ import annotations
 
@@ -9,29 +9,41 @@ from torch import Tensor, nn
 
 from jepatlas.core.distributed import mean_over_processes
 from jepatlas.nn.ema import ema_update
-from jepatlas.objectives.pairwise import at_least_float32
+from jepatlas.objectives.pair_objective import at_least_float32
 
-__all__ = ["JointBatchNorm", "perceptron"]
+__all__ = ["JointBatchNorm", "expander", "perceptron", "projector"]
 
 
 def perceptron(*widths: int, last_norm: bool = False) -> nn.Sequential:
-    """Linear layers between `widths`, each followed by batch normalisation and ReLU; the last one by neither.
+    """Linear layers between `widths` with batch normalisation and ReLU after each but the last.
 
-    With `last_norm` the last layer, too, is normalised, without a scale and shift of its own.
+    With `last_norm` the output is normalised as well, without scale and shift.
     """
     layers: list[nn.Module] = []
-    for given, made in itertools.pairwise(widths[:-1]):
-        layers += [nn.Linear(given, made, bias=False), JointBatchNorm(made), nn.ReLU(inplace=True)]
+    for in_dim, out_dim in itertools.pairwise(widths[:-1]):
+        layers += [nn.Linear(in_dim, out_dim, bias=False), JointBatchNorm(out_dim), nn.ReLU(inplace=True)]
     layers.append(nn.Linear(*widths[-2:], bias=not last_norm))
     if last_norm:
         layers.append(JointBatchNorm(widths[-1], affine=False))
     return nn.Sequential(*layers)
 
 
-class JointBatchNorm(nn.Module):
-    """Batch normalisation of rows by the statistics of the joint batch over all processes, on any device.
+def projector(dim: int, widths: tuple[int, ...]) -> nn.Module:
+    """A perceptron on latents of width `dim`; the identity if no widths are given."""
+    return perceptron(dim, *widths) if widths else nn.Identity()
 
-    torch's own `SyncBatchNorm` runs on GPUs only, and without one a loss would depend on how many processes there are.
+
+def expander(dim: int, widths: tuple[int, ...]) -> nn.Module:
+    """A projector without bias in the last layer, for losses that are invariant to shifts of the embedding."""
+    head = perceptron(dim, *widths)
+    head[-1] = nn.Linear((dim, *widths)[-2], widths[-1], bias=False)
+    return head
+
+
+class JointBatchNorm(nn.Module):
+    """Batch normalisation with the statistics of the joint batch of all processes, on any device.
+
+    torch's `SyncBatchNorm` needs GPUs. With per-process statistics the loss would depend on the number of processes.
     """
 
     running_mean: Tensor
@@ -46,7 +58,7 @@ class JointBatchNorm(nn.Module):
         self.register_buffer("running_variance", torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:  # (b, d) → (b, d)
-        x = at_least_float32(x)  # differences of near-equal numbers: never in half precision
+        x = at_least_float32(x)  # variances cancel in half precision
         mean, variance = self._batch_statistics(x) if self.training else (self.running_mean, self.running_variance)
         normal = (x - mean) * torch.rsqrt(variance + self.epsilon)
         return normal if self.scale is None or self.shift is None else normal * self.scale + self.shift

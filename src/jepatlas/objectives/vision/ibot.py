@@ -1,4 +1,4 @@
-"""iBOT: DINO on images, and the same for masked patches, with one head for both (see `masked_distillation.py`).
+"""iBOT: DINO on images and on masked patches, with one head for both (see `masked_distillation.py`).
 
     L = image + patch
 
@@ -8,9 +8,9 @@ Reference: "iBOT: Image BERT Pre-Training with Online Tokenizer".
 from __future__ import annotations
 
 from jepatlas.core.records import Crops, Loss
-from jepatlas.objectives.vision.distillation import MovingCentre
+from jepatlas.objectives.vision.crop_objective import VisionParts
 from jepatlas.objectives.vision.masked_distillation import MaskedDistillation
-from jepatlas.objectives.vision.parts import VisionParts
+from jepatlas.objectives.vision.self_distillation import MovingCentre
 from jepatlas.objectives.vision.vision_configs import IBOTConfig
 
 __all__ = ["IBOT"]
@@ -24,9 +24,9 @@ class IBOT(MaskedDistillation):
         super().__init__(parts, (config.head.build(parts.dim),), (image, patch), config.masks, config.temperature)
 
     def forward(self, batch: Crops, step: int) -> Loss:
-        told = self.distil(batch, step, held=self.optimiser_step(step) < self.config.head.held * self.steps)
-        terms = {"image": told.image, "patch": told.patch, "teacher_entropy": told.entropy}
-        return Loss(told.image + told.patch, {name: term.detach() for name, term in terms.items()})
+        losses = self.distil(batch, step, held=self.optimiser_step(step) < self.config.head.held * self.steps)
+        terms = {"image": losses.image, "patch": losses.patch, "teacher_entropy": losses.entropy}
+        return Loss(losses.image + losses.patch, {name: term.detach() for name, term in terms.items()})
 
     def after_step(self, step: int) -> None:
-        self.follow(self.config.momentum, step)
+        self.update_teacher(self.config.momentum, step)

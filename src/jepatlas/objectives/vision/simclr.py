@@ -1,8 +1,8 @@
-"""SimCLR: find the other crop of the same image among all crops of all images, by NT-Xent.
+"""SimCLR: identify the other crop of the same image among all crops of all images (NT-Xent).
 
     L = −(1/2b) Σ_i log [ e^{cos(z_i, z_i')/τ} / Σ_{k≠i} e^{cos(z_i, z_k)/τ} ]
 
-The 2b rows are both crops of the joint batch of all processes, so an image has 2(b − 1) negatives.
+The 2b rows are both crops of the joint batch of all processes, so each image has 2(b − 1) negatives.
 Reference: "A Simple Framework for Contrastive Learning of Visual Representations".
 """
 
@@ -17,8 +17,8 @@ from torch import Tensor
 from jepatlas.core.distributed import gather_rows, rank
 from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.infonce import cosine_similarity
-from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
-from jepatlas.objectives.vision.projectors import projector
+from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.heads import projector
 from jepatlas.objectives.vision.vision_configs import SimCLRConfig
 
 __all__ = ["SimCLR", "nt_xent"]
@@ -39,7 +39,7 @@ class SimCLR(CropObjective):
 
 
 def nt_xent(first_bd: Tensor, second_bd: Tensor, temperature: float) -> Tensor:
-    """Each process asks for its own rows, and all processes' rows are the choice."""
+    """Cross-entropy of this process's rows over the rows of all processes."""
     rows = torch.cat([first_bd, second_bd])
     similarity = cosine_similarity(rows, gather_rows(rows), rows.new_tensor(temperature))
     own = torch.arange(len(rows), device=rows.device)

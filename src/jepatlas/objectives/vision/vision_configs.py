@@ -1,4 +1,4 @@
-"""Settings of the objectives on images. Importing this module does not import torch."""
+"""Configurations of the objectives on images. Importing this module does not import torch."""
 
 from __future__ import annotations
 
@@ -7,30 +7,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import check_argument, check_count
 from jepatlas.core.records import CropKind
 from jepatlas.nn.network_configs import Rise, check_momentum, check_transformer
-from jepatlas.objectives.objective_configs import LeJEPAConfig, SIGRegConfig, VICRegConfig
-from jepatlas.objectives.vision.block_masks import AnyBlockMasks, BlockMasks
-from jepatlas.objectives.vision.masks import PatchMasks
+from jepatlas.objectives.objective_configs import LeJEPAConfig, SIGRegConfig, VICRegConfig, check_not_negative
+from jepatlas.objectives.vision.masks import AnyBlockMasks, BlockMasks, PatchMasks
 
 if TYPE_CHECKING:
     from jepatlas.objectives.vision.autoencoder import Autoencoder
     from jepatlas.objectives.vision.barlow_twins import BarlowTwins
     from jepatlas.objectives.vision.byol import BYOL
+    from jepatlas.objectives.vision.crop_lejepa import CropLeJEPA
+    from jepatlas.objectives.vision.crop_objective import VisionParts
+    from jepatlas.objectives.vision.crop_vicreg import CropVICReg
     from jepatlas.objectives.vision.dino import DINO
-    from jepatlas.objectives.vision.dino_head import DINOHead
     from jepatlas.objectives.vision.dinov2 import DINOv2
     from jepatlas.objectives.vision.ibot import IBOT
-    from jepatlas.objectives.vision.ijepa import IJEPA
-    from jepatlas.objectives.vision.lejepa import CropLeJEPA
+    from jepatlas.objectives.vision.ijepa import IJEPA, LinearPredictor, MLPPredictor, NarrowPredictor
     from jepatlas.objectives.vision.mae import MAE
     from jepatlas.objectives.vision.moco_v3 import MoCoV3
-    from jepatlas.objectives.vision.parts import VisionParts
-    from jepatlas.objectives.vision.predictors import LinearPredictor, MLPPredictor, NarrowPredictor
+    from jepatlas.objectives.vision.self_distillation import DINOHead
     from jepatlas.objectives.vision.simclr import SimCLR
     from jepatlas.objectives.vision.swav import SwAV
-    from jepatlas.objectives.vision.vicreg import CropVICReg
 
 __all__ = [
     "AnyPredictor",
@@ -54,63 +52,62 @@ __all__ = [
     "SimCLRConfig",
     "SwAVConfig",
     "TemperatureConfig",
-    "check_temperature",
-    "check_widths",
 ]
 
 
-def check_widths(name: str, widths: tuple[int, ...], *, fewest: int = 1) -> None:
-    if len(widths) < fewest or min(widths, default=1) < 1:
-        raise InputError(f"{name} needs at least {fewest} layer(s), each of at least 1 unit, but {widths} was given.")
+def _check_widths(name: str, widths: tuple[int, ...], *, minimum: int = 1) -> None:
+    valid = len(widths) >= minimum and min(widths, default=1) >= 1
+    check_argument(name, widths, valid, f"at least {minimum} layer(s) of at least 1 unit")
 
 
-def check_temperature(name: str, temperature: float) -> None:
-    if not 0 < temperature < math.inf:
-        raise InputError(f"{name} must be positive and finite, but {temperature} was given.")
+def _check_positive(name: str, value: float) -> None:
+    check_argument(name, value, 0 < value < math.inf, "positive and finite")
+
+
+def _check_share(name: str, value: float) -> None:
+    check_argument(name, value, 0 <= value <= 1, "between 0 and 1")
 
 
 @dataclass(frozen=True)
 class DecoderConfig:
     width: int = 64
-    """Of its tokens."""
+    """Width of the tokens."""
     depth: int = 2
     """Transformer blocks."""
     heads: int = 4
-    """Of the attention."""
+    """Attention heads."""
 
     def __post_init__(self) -> None:
         check_transformer("A decoder", self.width, self.depth, self.heads)
 
     @classmethod
     def published(cls) -> Self:
-        """That of the masked autoencoder."""
+        """The decoder of the published MAE."""
         return cls(512, 8, 16)
 
 
 @dataclass(frozen=True)
 class DINOHeadConfig:
     prototypes: int = 1024
-    """K. Published: 65,536 for DINO and DINOv2, 8,192 for iBOT."""
+    """Number of prototypes K. Published: 65,536 for DINO and DINOv2, 8,192 for iBOT."""
     width: int = 256
     """Units of each of the two hidden layers. Published: 2,048."""
     bottleneck: int = 64
-    """Width of z. Published: 256."""
+    """Width of the normalised embedding z. Published: 256."""
     held: float = 0.01
-    """Share of the steps in which the prototypes do not move yet: the first of a hundred epochs, as published."""
+    """Share of the steps in which the prototypes are frozen. Published: the first of a hundred epochs."""
 
     def __post_init__(self) -> None:
-        if min(self.prototypes, self.width, self.bottleneck) < 1 or not 0 <= self.held <= 1:
-            raise InputError(
-                f"A DINO head needs prototypes, width and bottleneck >= 1 and a share of held steps between 0 and 1, "
-                f"but {self.prototypes}, {self.width}, {self.bottleneck} and {self.held} were given."
-            )
+        for name in ("prototypes", "width", "bottleneck"):
+            check_count(name, getattr(self, name))
+        _check_share("held", self.held)
 
     @classmethod
     def published(cls, prototypes: int = 65536) -> Self:
         return cls(prototypes, 2048, 256)
 
     def build(self, dim: int) -> DINOHead:
-        from jepatlas.objectives.vision.dino_head import DINOHead
+        from jepatlas.objectives.vision.self_distillation import DINOHead
 
         return DINOHead(dim, self)
 
@@ -118,29 +115,27 @@ class DINOHeadConfig:
 @dataclass(frozen=True)
 class TemperatureConfig:
     student: float = 0.1
-    """τ_s."""
+    """Student temperature τ_s."""
     teacher: float = 0.07
-    """τ_t after the warm-up."""
+    """Teacher temperature τ_t after the warm-up."""
     first: float = 0.04
-    """τ_t at the first step: sharper, until there is something to tell."""
+    """Initial teacher temperature."""
     warmup: float = 0.3
-    """Share of the steps in which τ_t rises, linearly: 30 of 100 epochs, as published."""
+    """Share of the steps in which τ_t increases linearly. Published: 30 of 100 epochs."""
 
     def __post_init__(self) -> None:
-        taus = (self.student, self.teacher, self.first)
-        if not all(0 < tau < math.inf for tau in taus) or not 0 <= self.warmup <= 1:
-            raise InputError(
-                f"Temperatures are positive and the warm-up a share between 0 and 1, but {taus} and {self.warmup} were "
-                "given."
-            )
+        for name in ("student", "teacher", "first"):
+            _check_positive(name, getattr(self, name))
+        _check_share("warmup", self.warmup)
 
     def teacher_at(self, step: int, steps: int) -> float:
         """
         >>> [TemperatureConfig().teacher_at(step, 100) for step in (0, 30, 100)]
         [0.04, 0.07, 0.07]
         """
-        risen = min(1.0, step / (self.warmup * steps)) if self.warmup * steps > 0 else 1.0
-        return self.first * (1 - risen) + self.teacher * risen
+        warmup_steps = self.warmup * steps
+        progress = min(1.0, step / warmup_steps) if warmup_steps > 0 else 1.0
+        return self.first * (1 - progress) + self.teacher * progress
 
 
 @dataclass(frozen=True)
@@ -148,11 +143,11 @@ class NarrowPredictorConfig:
     kind: ClassVar[str] = "narrow"
 
     width: int = 48
-    """Of its tokens: narrower than the encoder's. Published: 384."""
+    """Width of the tokens, smaller than the encoder's. Published: 384."""
     depth: int = 2
-    """Transformer blocks. Published: 6 for ViT-B, 12 for larger ones."""
+    """Transformer blocks. Published: 6 for ViT-B, 12 for larger models."""
     heads: int = 3
-    """Of the attention. Published: as many as the encoder has."""
+    """Attention heads. Published: as many as the encoder has."""
 
     def __post_init__(self) -> None:
         check_transformer("I-JEPA's predictor", self.width, self.depth, self.heads)
@@ -162,7 +157,7 @@ class NarrowPredictorConfig:
         return cls(384, depth, heads)
 
     def build(self, dim: int) -> NarrowPredictor:
-        from jepatlas.objectives.vision.predictors import NarrowPredictor
+        from jepatlas.objectives.vision.ijepa import NarrowPredictor
 
         return NarrowPredictor(dim, self)
 
@@ -172,14 +167,13 @@ class MLPPredictorConfig:
     kind: ClassVar[str] = "mlp"
 
     width: int = 2048
-    """Units of its hidden layer."""
+    """Units of the hidden layer."""
 
     def __post_init__(self) -> None:
-        if self.width < 1:
-            raise InputError(f"I-JEPA's predictor needs at least 1 hidden unit, but {self.width} were given.")
+        check_count("width", self.width)
 
     def build(self, dim: int) -> MLPPredictor:
-        from jepatlas.objectives.vision.predictors import MLPPredictor
+        from jepatlas.objectives.vision.ijepa import MLPPredictor
 
         return MLPPredictor(dim, self)
 
@@ -189,7 +183,7 @@ class LinearPredictorConfig:
     kind: ClassVar[str] = "linear"
 
     def build(self, dim: int) -> LinearPredictor:
-        from jepatlas.objectives.vision.predictors import LinearPredictor
+        from jepatlas.objectives.vision.ijepa import LinearPredictor
 
         return LinearPredictor(dim)
 
@@ -204,12 +198,12 @@ class IJEPAConfig:
 
     predictor: AnyPredictor = field(default_factory=NarrowPredictorConfig)
     distance: Literal["squared", "smooth-l1"] = "squared"
-    """Between a told latent and its target: squared, as in the papers, or smooth L1, as in published code."""
+    """Distance of prediction and target: squared, as in the papers, or smooth L1, as in published code."""
     masks: AnyBlockMasks = field(default_factory=BlockMasks)
     momentum: float = 0.996
-    """Of the target encoder at the first step; 1 at the last."""
+    """Initial momentum of the target encoder; it rises to 1."""
     rise: Rise = "cosine"
-    """How it goes there: by a cosine, or by a line, as published for I-JEPA."""
+    """Schedule of the momentum: cosine, or a line as published for I-JEPA."""
 
     def __post_init__(self) -> None:
         check_literals(self)
@@ -227,20 +221,17 @@ class CropLeJEPAConfig:
     crops: ClassVar[CropKind] = "multi"
 
     loss: LeJEPAConfig = field(default_factory=lambda: LeJEPAConfig(0.05, sigreg=SIGRegConfig(slices=256)))
-    """λ, the form of the sum, and SIGReg's choices. Published for images: 0.05 and 1,024 slices."""
+    """Weight λ, form of the sum, and settings of SIGReg. Published for images: 0.05 and 1,024 slices."""
     projector: tuple[int, ...] = (512, 512, 64)
-    """Units of each layer; none, and the latents themselves are held to the Gaussian. Published: 2,048, 2,048, 128."""
+    """Units of each layer; empty to regularise the latents themselves. Published: 2,048, 2,048, 128."""
 
     def __post_init__(self) -> None:
-        check_widths("LeJEPA's projector", self.projector, fewest=0)
-        if self.loss.sigreg.views != "each":
-            raise InputError(
-                "Crops of one image are alike, so each is held against the Gaussian for itself: leave "
-                "SIGReg's views at 'each'."
-            )
+        _check_widths("projector", self.projector, minimum=0)
+        views = self.loss.sigreg.views
+        check_argument("views", views, views == "each", "'each', because crops of one image are not independent")
 
     def build(self, parts: VisionParts) -> CropLeJEPA:
-        from jepatlas.objectives.vision.lejepa import CropLeJEPA
+        from jepatlas.objectives.vision.crop_lejepa import CropLeJEPA
 
         return CropLeJEPA(parts, self)
 
@@ -251,14 +242,13 @@ class MAEConfig:
     crops: ClassVar[CropKind] = "one"
 
     hidden: float = 0.75
-    """Share of the patches that the encoder does not see."""
+    """Share of masked patches."""
     normal: bool = True
-    """Whether the pixels of each patch are normalised before they are compared."""
+    """Standardise the pixels of each target patch."""
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
 
     def __post_init__(self) -> None:
-        if not 0 < self.hidden < 1:
-            raise InputError(f"MAE hides a share of the patches between 0 and 1, but {self.hidden} was given.")
+        check_argument("hidden", self.hidden, 0 < self.hidden < 1, "between 0 and 1")
 
     def build(self, parts: VisionParts) -> MAE:
         from jepatlas.objectives.vision.mae import MAE
@@ -272,12 +262,11 @@ class AutoencoderConfig:
     crops: ClassVar[CropKind] = "one"
 
     patch: int = 8
-    """Height and width of the patches that are drawn, in pixels; they need not be the encoder's."""
+    """Height and width of the reconstructed patches in pixels; may differ from the encoder's."""
     decoder: DecoderConfig = field(default_factory=DecoderConfig)
 
     def __post_init__(self) -> None:
-        if self.patch < 1:
-            raise InputError(f"The patches that are drawn need at least 1 pixel, but {self.patch} was given.")
+        check_count("patch", self.patch)
 
     def build(self, parts: VisionParts) -> Autoencoder:
         from jepatlas.objectives.vision.autoencoder import Autoencoder
@@ -291,13 +280,13 @@ class SimCLRConfig:
     crops: ClassVar[CropKind] = "two"
 
     temperature: float = 0.1
-    """τ. Published: 0.1 for large batches and long runs, 0.5 for small images."""
+    """Temperature τ. Published: 0.1 for large batches and long runs, 0.5 for small images."""
     projector: tuple[int, ...] = (512, 128)
-    """Units of each layer; none, and the latents themselves are compared. Published: 2,048, 128."""
+    """Units of each layer; empty to compare the latents themselves. Published: 2,048, 128."""
 
     def __post_init__(self) -> None:
-        check_temperature("SimCLR's temperature", self.temperature)
-        check_widths("SimCLR's projector", self.projector, fewest=0)
+        _check_positive("temperature", self.temperature)
+        _check_widths("projector", self.projector, minimum=0)
 
     def build(self, parts: VisionParts) -> SimCLR:
         from jepatlas.objectives.vision.simclr import SimCLR
@@ -311,14 +300,13 @@ class BarlowTwinsConfig:
     crops: ClassVar[CropKind] = "two"
 
     weight: float = 0.005
-    """λ, of the correlations between different dimensions."""
+    """Weight λ of the off-diagonal correlations."""
     projector: tuple[int, ...] = (512, 512, 512)
     """Units of each layer. Published: three of 8,192."""
 
     def __post_init__(self) -> None:
-        check_widths("Barlow Twins' projector", self.projector)
-        if not 0 <= self.weight < math.inf:
-            raise InputError(f"Barlow Twins' weight must be finite and not negative, but {self.weight} was given.")
+        _check_widths("projector", self.projector)
+        check_not_negative("weight", self.weight)
 
     def build(self, parts: VisionParts) -> BarlowTwins:
         from jepatlas.objectives.vision.barlow_twins import BarlowTwins
@@ -332,15 +320,15 @@ class CropVICRegConfig:
     crops: ClassVar[CropKind] = "two"
 
     loss: VICRegConfig = field(default_factory=VICRegConfig)
-    """Weights of the three terms, and the hinge."""
+    """Weights of the three terms, and the target standard deviation."""
     expander: tuple[int, ...] = (512, 512, 512)
     """Units of each layer. Published: three of 8,192."""
 
     def __post_init__(self) -> None:
-        check_widths("VICReg's expander", self.expander)
+        _check_widths("expander", self.expander)
 
     def build(self, parts: VisionParts) -> CropVICReg:
-        from jepatlas.objectives.vision.vicreg import CropVICReg
+        from jepatlas.objectives.vision.crop_vicreg import CropVICReg
 
         return CropVICReg(parts, self)
 
@@ -353,13 +341,13 @@ class BYOLConfig:
     projector: tuple[int, ...] = (512, 128)
     """Units of each layer. Published: 4,096, 256."""
     predictor: int = 512
-    """Hidden units of the predictor, whose output is as wide as the projector's. Published: 4,096."""
+    """Hidden units of the predictor, whose output has the width of the projector's. Published: 4,096."""
     momentum: float = 0.996
-    """Of the twin at the first step; 1 at the last."""
+    """Initial momentum of the target network; it rises to 1."""
 
     def __post_init__(self) -> None:
-        check_widths("BYOL's projector", self.projector)
-        check_widths("BYOL's predictor", (self.predictor,))
+        _check_widths("projector", self.projector)
+        check_count("predictor", self.predictor)
         check_momentum("BYOL", self.momentum)
 
     def build(self, parts: VisionParts) -> BYOL:
@@ -376,9 +364,9 @@ class DINOConfig:
     head: DINOHeadConfig = field(default_factory=DINOHeadConfig)
     temperature: TemperatureConfig = field(default_factory=TemperatureConfig)
     centre_momentum: float = 0.9
-    """m of the centre."""
+    """Momentum of the centre of the teacher's logits."""
     momentum: float = 0.996
-    """Of the teacher at the first step; 1 at the last."""
+    """Initial momentum of the teacher; it rises to 1."""
 
     def __post_init__(self) -> None:
         check_momentum("DINO's centre", self.centre_momentum)
@@ -396,20 +384,20 @@ class MoCoV3Config:
     crops: ClassVar[CropKind] = "two"
 
     temperature: float = 0.2
-    """τ, as published for ViTs."""
+    """Temperature τ, as published for ViTs."""
     projector: tuple[int, ...] = (512, 512, 128)
     """Units of each layer. Published: 4,096, 4,096, 256."""
     predictor: int = 512
-    """Hidden units of the predictor, whose output is as wide as the projector's. Published: 4,096."""
+    """Hidden units of the predictor, whose output has the width of the projector's. Published: 4,096."""
     momentum: float = 0.99
-    """Of the twin at the first step; 1 at the last."""
+    """Initial momentum of the target network; it rises to 1."""
     frozen_patches: bool = False
-    """Leave the ViT's patch embedding as it was drawn: published as what keeps large ViTs stable at large batches."""
+    """Freeze the ViT's random patch embedding; published to stabilise large ViTs at large batches."""
 
     def __post_init__(self) -> None:
-        check_temperature("MoCo's temperature", self.temperature)
-        check_widths("MoCo's projector", self.projector)
-        check_widths("MoCo's predictor", (self.predictor,))
+        _check_positive("temperature", self.temperature)
+        _check_widths("projector", self.projector)
+        check_count("predictor", self.predictor)
         check_momentum("MoCo", self.momentum)
 
     def build(self, parts: VisionParts) -> MoCoV3:
@@ -427,9 +415,9 @@ class IBOTConfig:
     temperature: TemperatureConfig = field(default_factory=TemperatureConfig)
     masks: PatchMasks = field(default_factory=PatchMasks)
     centre_momentum: float = 0.9
-    """Of the two centres, that of images and that of patches."""
+    """Momentum of both centres, for images and for patches."""
     momentum: float = 0.996
-    """Of the teacher at the first step; 1 at the last."""
+    """Initial momentum of the teacher; it rises to 1."""
 
     def __post_init__(self) -> None:
         check_momentum("iBOT's centre", self.centre_momentum)
@@ -447,29 +435,27 @@ class SwAVConfig:
     crops: ClassVar[CropKind] = "multi"
 
     prototypes: int = 64
-    """K, no more than the rows of a joint batch. Published: 3,000 for batches of 4,096."""
+    """Number of prototypes K, at most the rows of a joint batch. Published: 3,000 for batches of 4,096."""
     projector: tuple[int, ...] = (512, 64)
     """Units of each layer. Published: 2,048, 128."""
     temperature: float = 0.1
-    """τ of what is told."""
+    """Temperature τ of the predictions."""
     smoothness: float = 0.02
-    """ε of what is assigned: the smaller, the more it is one prototype for each crop. Published: 0.05, for batches of
-    4,096. In those of 64 codes then stay nearly uniform, and there is nothing to tell: on rendered objects, after 300
-    steps, entropy 3.84 of ln 64 = 4.16 and latents along 1.3 directions, where 0.02 leads to 1.47 and 5.4."""
+    """Entropy regularisation ε of the assignments; smaller values give sharper codes. Published: 0.05, for batches of
+    4,096. With batches of 64 codes then stay nearly uniform: on rendered objects after 300 steps their entropy is 3.84
+    of ln 64 = 4.16 and the latents have 1.3 effective dimensions, against 1.47 and 5.4 with 0.02."""
     rounds: int = 3
-    """Of Sinkhorn."""
+    """Sinkhorn iterations."""
     held: float = 0.01
-    """Share of the steps in which the prototypes do not move yet: the first of a hundred epochs, as published."""
+    """Share of the steps in which the prototypes are frozen. Published: the first of a hundred epochs."""
 
     def __post_init__(self) -> None:
-        check_widths("SwAV's projector", self.projector)
-        check_temperature("SwAV's temperature", self.temperature)
-        check_temperature("SwAV's smoothness", self.smoothness)
-        if min(self.prototypes, self.rounds) < 1 or not 0 <= self.held <= 1:
-            raise InputError(
-                f"SwAV needs prototypes and rounds >= 1 and a share of held steps between 0 and 1, but "
-                f"{self.prototypes}, {self.rounds} and {self.held} were given."
-            )
+        check_count("prototypes", self.prototypes)
+        check_count("rounds", self.rounds)
+        _check_widths("projector", self.projector)
+        _check_positive("temperature", self.temperature)
+        _check_positive("smoothness", self.smoothness)
+        _check_share("held", self.held)
 
     def build(self, parts: VisionParts) -> SwAV:
         from jepatlas.objectives.vision.swav import SwAV
@@ -483,21 +469,20 @@ class DINOv2Config:
     crops: ClassVar[CropKind] = "multi"
 
     head: DINOHeadConfig = field(default_factory=DINOHeadConfig)
-    """Of both heads."""
+    """Configuration of both heads."""
     temperature: TemperatureConfig = field(default_factory=TemperatureConfig)
     masks: PatchMasks = field(default_factory=PatchMasks)
     centring: Literal["sinkhorn", "centre"] = "sinkhorn"
-    """What balances the teacher's assignments: three rounds of Sinkhorn, as published, or DINO's moving centre."""
+    """Balancing of the teacher's assignments: three Sinkhorn iterations, as published, or DINO's moving centre."""
     koleo: float = 0.1
-    """Weight of KoLeo."""
+    """Weight of the KoLeo regulariser."""
     momentum: float = 0.992
-    """Of the teacher at the first step; 1 at the last."""
+    """Initial momentum of the teacher; it rises to 1."""
 
     def __post_init__(self) -> None:
         check_literals(self)
         check_momentum("DINOv2", self.momentum)
-        if not 0 <= self.koleo < math.inf:
-            raise InputError(f"KoLeo's weight must be finite and not negative, but {self.koleo} was given.")
+        check_not_negative("koleo", self.koleo)
 
     def build(self, parts: VisionParts) -> DINOv2:
         from jepatlas.objectives.vision.dinov2 import DINOv2
@@ -520,4 +505,4 @@ AnyVision = (
     | SwAVConfig
     | DINOv2Config
 )
-"""Whatever an agent on images can learn by."""
+"""All objectives on images."""

@@ -71,7 +71,7 @@ def look(
     objective: Any, images: np.ndarray, rows_sk: np.ndarray, step: int, shuffle: Shuffle | None = None
 ) -> np.ndarray:
     """The agent's own loss on every image: (states, cameras). `step` says which masks are drawn."""
-    if not hasattr(objective, "each"):
+    if not hasattr(objective, "loss_per_image"):
         raise InputError(
             f"{type(objective).__name__} does not tell the loss of single images, which a curious agent "
             "chooses by. Take the objective ijepa, or the policy random."
@@ -82,7 +82,7 @@ def look(
             some = np.asarray(images[rows])
             some = some if shuffle is None else shuffle(some, rows)
             x = torch.from_numpy(np.ascontiguousarray(some)).permute(0, 3, 1, 2).to(device)
-            loss[first : first + BATCH, camera] = objective.each(Crops(x, ()), step + number).cpu().numpy()
+            loss[first : first + BATCH, camera] = objective.loss_per_image(Crops(x, ()), step + number).cpu().numpy()
     return loss
 
 

@@ -1,7 +1,7 @@
-"""VICReg on crops: the three terms of `objectives/vicreg.py`, behind an expander.
+"""VICReg on crops: the loss of `objectives/vicreg.py` on expanded embeddings.
 
 Covariances are those of the joint batch of all processes. Both crops are one batch of the expander, so its batch
-statistics are pooled over them (published: each crop for itself).
+statistics are pooled (published: per crop).
 Reference: "VICReg: Variance-Invariance-Covariance Regularization for Self-Supervised Learning".
 """
 
@@ -12,8 +12,8 @@ from torch import nn
 
 from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.vicreg import VICReg
-from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
-from jepatlas.objectives.vision.projectors import expander
+from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, two_crops
+from jepatlas.objectives.vision.heads import expander
 from jepatlas.objectives.vision.vision_configs import CropVICRegConfig
 
 __all__ = ["CropVICReg"]
@@ -24,7 +24,7 @@ class CropVICReg(CropObjective):
         super().__init__(parts)
         self.config = config or CropVICRegConfig()
         self.expander = expander(parts.dim, self.config.expander)
-        self.vicreg = VICReg(nn.Identity(), self.config.loss)  # on embeddings, so it encodes nothing
+        self.vicreg = VICReg(nn.Identity(), self.config.loss)  # applied to embeddings
 
     def forward(self, batch: Crops, step: int) -> Loss:
         first, second = self.embed(self.expander, two_crops(batch))

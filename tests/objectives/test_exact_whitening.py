@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from jepatlas.core.records import Pairs
 from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import ExactWhitening, WhiteningConfig
-from jepatlas.objectives.whitening import whiten
+from jepatlas.objectives.exact_whitening import whiten
 
 
 def views(rows: int = 20, dim: int = 3, seed: int = 0) -> tuple[Tensor, Tensor]:

@@ -1,9 +1,9 @@
-"""What BYOL and MoCo v3 share: what a predictor tells from one crop is held against a slow twin's view of the other.
+"""Base class of BYOL and MoCo v3: predict the projection of the other crop by a momentum encoder.
 
     L = ℓ(q(g(f(x))), ḡ(f̄(x'))) + ℓ(q(g(f(x'))), ḡ(f̄(x)))
 
-Encoder f and projector g have a twin that follows them, the predictor q has none. Both crops are one batch of each
-network, so batch statistics are pooled over them (published: each crop for itself).
+f̄ and ḡ are moving averages of the encoder f and the projector g; the predictor q has no average. Both crops form one
+batch of each network, so batch statistics are pooled over them (published: per crop).
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from torch import Tensor, nn
 
 from jepatlas.core.records import Crops, Loss
 from jepatlas.nn.ema import EMANetwork, momentum_at
-from jepatlas.objectives.pairwise import at_least_float32
-from jepatlas.objectives.vision.parts import CropObjective, VisionParts, two_crops
+from jepatlas.objectives.pair_objective import at_least_float32
+from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, two_crops
 
-__all__ = ["SlowTarget"]
+__all__ = ["MomentumTarget"]
 
 
-class SlowTarget(CropObjective):
-    """Subclasses say how a prediction and its target are compared."""
+class MomentumTarget(CropObjective):
+    """Subclasses define the comparison ℓ of predictions and targets."""
 
     def __init__(self, parts: VisionParts, projector: nn.Module, predictor: nn.Module, momentum: float) -> None:
         super().__init__(parts)
@@ -32,15 +32,15 @@ class SlowTarget(CropObjective):
     def forward(self, batch: Crops, step: int) -> Loss:
         del step
         crops = two_crops(batch)
-        told = self.embed(nn.Sequential(self.projector, self.predictor), crops)
+        predicted = self.embed(nn.Sequential(self.projector, self.predictor), crops)
         targets = self.targets(crops)
         with torch.autocast(batch.x.device.type, enabled=False):
-            total = self.compare(told[0], targets[1]) + self.compare(told[1], targets[0])
+            total = self.compare(predicted[0], targets[1]) + self.compare(predicted[1], targets[0])
         return Loss(total, {"prediction": total.detach()})
 
     @abstractmethod
-    def compare(self, told_bd: Tensor, target_bd: Tensor) -> Tensor:
-        """ℓ of all rows: ()."""
+    def compare(self, predicted_bd: Tensor, target_bd: Tensor) -> Tensor:
+        """ℓ over all rows: ()."""
 
     @torch.no_grad()
     def targets(self, crops: tuple[Tensor, Tensor]) -> tuple[Tensor, ...]:

@@ -1,7 +1,7 @@
-"""The covariance-whitening loss: λ · mean (Cov h − I)² + (1 − λ) · invariance.
+"""Covariance-whitening loss: λ · mean (Cov h − I)² + (1 − λ) · invariance.
 
-"When Does LeJEPA Learn a World Model?" calls this VICReg. It constrains second moments only, which is
-enough where the world is Gaussian. The paper's own VICReg is in `vicreg.py`.
+"When Does LeJEPA Learn a World Model?" calls this loss VICReg. It constrains second moments only, which is sufficient
+for Gaussian worlds. VICReg as published is in `vicreg.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from jepatlas.core.moments import batch_covariance
 from jepatlas.core.records import Loss
 from jepatlas.objectives.lejepa import invariance
 from jepatlas.objectives.objective_configs import CovarianceConfig
-from jepatlas.objectives.pairwise import PairObjective
+from jepatlas.objectives.pair_objective import PairObjective
 
 __all__ = ["CovarianceWhitening", "covariance_gap"]
 
@@ -26,13 +26,15 @@ class CovarianceWhitening(PairObjective):
         self.config = config or CovarianceConfig()
 
     def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss:
-        align = invariance(h_bd, h_next_bd)
+        alignment = invariance(h_bd, h_next_bd)
         gap = covariance_gap(torch.cat([h_bd, h_next_bd]))
         weight = self.config.weight
-        return Loss((1 - weight) * align + weight * gap, {"invariance": align.detach(), "covariance": gap.detach()})
+        return Loss(
+            (1 - weight) * alignment + weight * gap, {"invariance": alignment.detach(), "covariance": gap.detach()}
+        )
 
 
 def covariance_gap(h_bd: Tensor) -> Tensor:
-    """mean (Cov h − I)² over all entries. The mean of h is left free, as in the study."""
+    """mean (Cov h − I)² over all entries. As in the study, the mean of h is not constrained."""
     _, cov = batch_covariance(h_bd)
     return (cov - torch.eye(len(cov), dtype=cov.dtype, device=cov.device)).square().mean()

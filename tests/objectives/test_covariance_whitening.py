@@ -9,7 +9,7 @@ from torch import nn
 
 from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import CovarianceConfig, CovarianceWhitening
-from jepatlas.objectives.covariance import covariance_gap
+from jepatlas.objectives.covariance_whitening import covariance_gap
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 0.2, 1.0])

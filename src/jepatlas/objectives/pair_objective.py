@@ -1,4 +1,4 @@
-"""What all objectives on pairs share: one encoder, an optional projector, one pass for both views."""
+"""Base class of objectives on pairs: one encoder, an optional projector, one forward pass for both views."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["PairObjective", "Parts", "at_least_float32"]
 
 @dataclass(frozen=True)
 class Parts:
-    """What a recipe has ready when it builds an objective; each takes what it needs."""
+    """What a recipe provides to build an objective on pairs."""
 
     encoder: nn.Module
     dim: int
@@ -27,10 +27,10 @@ class Parts:
 
 
 class PairObjective(nn.Module, ABC):
-    """Encodes both views together and leaves the loss to its subclass.
+    """Encodes both views and passes them to `loss`, which subclasses define.
 
-    The loss is taken on the projector's output where there is one; `encode` gives the encoder's.
-    Both views go through the encoder as one batch, so its BatchNorm statistics, if any, are pooled.
+    The loss applies to the projector's output if there is one; `encode` returns the encoder's. Both views are one batch
+    of the encoder, so batch statistics are pooled over them.
     """
 
     def __init__(self, encoder: nn.Module, projector: nn.Module | None = None) -> None:
@@ -40,11 +40,11 @@ class PairObjective(nn.Module, ABC):
 
     def forward(self, batch: Pairs, step: int) -> Loss:
         if batch.x.shape != batch.x_next.shape:
-            raise InputError(f"Both views need one shape, but they have {batch.x.shape} and {batch.x_next.shape}.")
+            raise InputError(f"Both views must have the same shape, but have {batch.x.shape} and {batch.x_next.shape}.")
         embedded = self.projector(self.encoder(torch.cat([batch.x, batch.x_next])))
         check_latents(embedded.shape, 2 * len(batch.x))
         h, h_next = at_least_float32(embedded).chunk(2)
-        # Statistics of a batch are differences of near-equal numbers: never in half precision.
+        # Batch statistics are differences of similar numbers, which half precision would lose.
         with torch.autocast(h.device.type, enabled=False):
             return self.loss(h, h_next, step)
 
@@ -57,7 +57,7 @@ class PairObjective(nn.Module, ABC):
         return h
 
     def after_step(self, step: int) -> None:
-        """Nothing to do for most objectives."""
+        """Nothing to update for most objectives."""
 
     def smallest_batch(self, dim: int) -> int:
         return 2
