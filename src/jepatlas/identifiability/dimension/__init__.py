@@ -1,1 +1,1 @@
-"""How many directions there are: what latents repeat, what they hold of the state, and what they lose of it."""
+"""Number of dimensions: rank of the latents, redundancy, and the part of the state that they capture."""

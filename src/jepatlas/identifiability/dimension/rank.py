@@ -1,9 +1,9 @@
-"""How many directions latents really have: those that vary, and coordinates that only repeat another one.
+"""Effective rank of latents: directions that vary, and coordinates that repeat another one.
 
-    R = D⁻¹ Cov(h) D⁻¹        D: standard deviations; rank = eigenvalues of R above a floor
+    R = D⁻¹ Cov(h) D⁻¹        D: standard deviations;  rank = number of eigenvalues of R above a floor
 
-Of latents at variance one, because everybody's model has units of its own. One that hardly varies beside the widest has
-collapsed, and takes no part.
+Latents are standardised, because models have different units. A latent that hardly varies relative to the widest one
+has collapsed and is excluded.
 """
 
 from __future__ import annotations
@@ -29,38 +29,39 @@ __all__ = [
 ]
 
 FLOOR = 1e-3
-"""Variance of a direction, with every latent at variance one, up to which it counts as noise on a repetition; and the
-standard deviation of a latent, relative to the widest, up to which it does not vary."""
+"""Variance of a direction of standardised latents up to which it counts as noise on a repetition; and the standard
+deviation of a latent, relative to the widest, up to which it counts as constant."""
 
 
 @dataclass(frozen=True)
 class PrincipalAxes:
-    """Eigenvalues and vectors of the latents' correlation matrix, largest first."""
+    """Eigenvalues and eigenvectors of the latents' correlation matrix, largest first."""
 
     mean: np.ndarray  # (m,)
-    units: np.ndarray  # (m,): 1/standard deviation; 0 of a latent that does not vary
+    units: np.ndarray  # (m,): 1/standard deviation; 0 for a constant latent
     values: np.ndarray  # (r,): those above the floor
-    vectors: np.ndarray  # (m, r): columns of unit length
+    vectors: np.ndarray  # (m, r): unit columns
 
     @property
     def whitener(self) -> LinearMap:
-        """h → its r directions, each with variance one."""
+        """h → its r directions, scaled to unit variance."""
         if not len(self.values):
-            raise InputError("The latents do not vary: all rows are the same, so they hold nothing.")
+            raise InputError("The latents are constant: all rows are equal.")
         weight = (self.vectors / np.sqrt(self.values)).T * self.units
         return LinearMap(weight, self.mean, np.zeros(len(weight)))
 
 
 def principal_axes(h: np.ndarray, h_next: np.ndarray, floor: float = FLOOR) -> PrincipalAxes:
-    """Of latents h and those of the paired views (b, m), about their common mean."""
+    """Principal axes of the latents of both views (b, m), about their common mean."""
     both = np.concatenate([h, h_next])
     values, vectors, units = _axes(WeightedCovariance(both)(np.ones(len(both))), floor)
     kept = values > floor
-    return PrincipalAxes(both[0] + (both - both[0]).mean(0), units, values[kept], vectors[:, kept])
+    mean = both[0] + (both - both[0]).mean(0)
+    return PrincipalAxes(mean, units, values[kept], vectors[:, kept])
 
 
 def _axes(covariance: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All eigenvalues of the correlation matrix, its vectors as columns, and the units it is taken in."""
+    """All eigenvalues of the correlation matrix, its eigenvectors as columns, and 1/standard deviations."""
     variance = np.diagonal(covariance)
     varies = variance > floor**2 * max(variance.max(), np.finfo(float).tiny)
     units = np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1)), 0)
@@ -88,43 +89,44 @@ def linear_rank(
 
 
 def effective_rank(h: np.ndarray, h_next: np.ndarray, rank: Estimate | None = None) -> Verdict:
-    """The number of directions of the latents that vary, against their width; `rank` where its interval is known.
+    """The number of latent directions that vary, compared with the width; `rank` is an estimate with interval.
 
     >>> h = np.array([[1.0, 3.0], [2.0, 3.0], [4.0, 3.0]])
-    >>> effective_rank(h, h).advice.split(":")[0]
-    'Only 1 of 2 latent directions vary'
+    >>> effective_rank(h, h).value
+    1.0
     """
-    alive = float(len(principal_axes(h, h_next).values)) if rank is None else rank.value
+    if rank is None:
+        rank = _count(len(principal_axes(h, h_next).values), len(h))
+    width = h.shape[1]
     return Verdict.judge(
         "effective_rank",
-        rank or Estimate(alive, alive, alive, len(h)),
+        rank,
         direction="higher",
-        threshold=h.shape[1],
-        good="Every latent direction varies. Whether the world has more dimensions than that, latents cannot tell.",
-        bad=f"Only {alive:.0f} of {h.shape[1]} latent directions vary: the others collapsed, or repeat them. If the "
-        "world has fewer dimensions than the latents, use fewer.",
+        threshold=width,
+        good=f"All {width} latent directions vary. Whether the world has more dimensions is not visible in them.",
+        bad=f"Only {rank.value:.0f} of {width} latent directions vary: the others collapsed or repeat them. If the "
+        "world has fewer dimensions than the latents, use fewer latents.",
     )
 
 
 def varying_coordinates(axes: PrincipalAxes, rows: int) -> Verdict:
-    """The number of coordinates that vary beside the widest; it informs.
+    """The number of coordinates that vary relative to the widest; it informs.
 
-    Directions may be fewer: then none has faded, but some coordinates are linear combinations of others.
+    It may exceed the number of varying directions: then some coordinates are linear combinations of others.
     """
-    count = float(np.count_nonzero(axes.units))
     return Verdict.judge(
         "varying_coordinates",
-        Estimate(count, count, count, rows),
+        _count(np.count_nonzero(axes.units), rows),
         direction="higher",
-        good="Coordinates of the latents that vary; where directions are fewer, some are combinations of others.",
+        good="Number of latent coordinates that vary. If fewer directions vary, some are combinations of others.",
     )
 
 
 def repeated_coordinates(h: np.ndarray, h_next: np.ndarray) -> Verdict:
-    """The number of coordinates that are another one over again, as it is or with its sign turned; it informs.
+    """The number of coordinates that equal another one, possibly with opposite sign; it informs.
 
-    Each makes a direction that does not vary, too. But there nothing has faded: a place is taken twice. Copies of
-    another size are not counted, for so is every coordinate of latents that collapsed onto one slanting line.
+    Each also reduces the rank, but nothing has collapsed. Copies of a different scale are not counted, because
+    coordinates of latents that collapsed onto one line are such copies.
 
     >>> h = np.random.default_rng(0).standard_normal((100, 2))
     >>> repeated_coordinates(np.c_[h, 5 - h[:, :1]], np.c_[h, 5 - h[:, :1]]).advice
@@ -132,16 +134,21 @@ def repeated_coordinates(h: np.ndarray, h_next: np.ndarray) -> Verdict:
     """
     both = np.concatenate([h, h_next])
     covariance = WeightedCovariance(both)(np.ones(len(both)))
-    varies, own = _axes(covariance, FLOOR)[2] > 0, np.diagonal(covariance)
-    sizes = own[:, None] + own
-    same = np.tril((sizes - 2 * np.abs(covariance) <= FLOOR * sizes) & varies[:, None] & varies, -1)  # Var(h_i ∓ h_j)
+    varies = _axes(covariance, FLOOR)[2] > 0
+    variance = np.diagonal(covariance)
+    total = variance[:, None] + variance
+    difference = total - 2 * np.abs(covariance)  # Var(h_i ∓ h_j)
+    same = np.tril((difference <= FLOOR * total) & varies[:, None] & varies, -1)
     copies = np.flatnonzero(same.any(1))
-    count = float(len(copies))
-    first = f"Latent coordinate {copies[0]} repeats coordinate {same[copies[0]].argmax()}" if len(copies) else ""
-    more = f", and {len(copies) - 1} others repeat one" if len(copies) > 1 else ""
-    return Verdict.judge(
-        "repeated_coordinates",
-        Estimate(count, count, count, len(h)),
-        direction="lower",
-        good=f"{first}{more}." if first else "No latent coordinate repeats another one.",
-    )
+    advice = "No latent coordinate repeats another one."
+    if len(copies):
+        advice = f"Latent coordinate {copies[0]} repeats coordinate {same[copies[0]].argmax()}"
+        others = len(copies) - 1
+        if others:
+            advice += f", and {others} other{'s repeat' if others > 1 else ' repeats'} one"
+        advice += "."
+    return Verdict.judge("repeated_coordinates", _count(len(copies), len(h)), direction="lower", good=advice)
+
+
+def _count(value: float, rows: int) -> Estimate:
+    return Estimate(float(value), float(value), float(value), rows)

@@ -1,1 +1,1 @@
-"""Do pairs look like the world that the theorems speak of? Asked of the pairs themselves, with no truth at hand."""
+"""Precondition audit: do pairs satisfy the assumptions of the theorems? The true state is not needed."""

@@ -1,9 +1,9 @@
-"""The precondition audit: do a user's own pairs look like the world that the theorems speak of? No truth is needed.
+"""Precondition audit: do pairs satisfy the assumptions of the theorems? The true state is not needed.
 
-Each check is the size of a violation, with an interval from a bootstrap by groups, beside its null: what the statistic
-is where the assumption holds, in as many independent pairs. It fails where even the lower end of the interval is above
-both the null's 99% quantile and what matters in practice, for with enough samples every assumption is violated. Where
-chance alone reaches what matters, it does not pass either: it is undecided.
+Each check measures the size of a violation, with a group-bootstrap interval and a null: the distribution of the
+statistic if the assumption holds, for as many independent pairs. It fails if the lower limit of the interval exceeds
+both the null's 99% quantile and the smallest relevant violation, because with enough samples every assumption is
+violated. It is undecided if chance alone reaches a relevant violation.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ from __future__ import annotations
 import numpy as np
 
 from jepatlas.core.records import Verdict
-from jepatlas.identifiability.checks import as_arrays, check_matrices, check_rows_to_judge, check_same_shape
 from jepatlas.identifiability.dimension.rank import effective_rank, principal_axes
-from jepatlas.identifiability.preconditions.coordinates import coordinate_gaussianity
 from jepatlas.identifiability.preconditions.dependence import additive_noise, independence
-from jepatlas.identifiability.preconditions.distributions import gaussianity, stationarity
-from jepatlas.identifiability.preconditions.pairs import WhitePairs
+from jepatlas.identifiability.preconditions.gaussianity import coordinate_gaussianity, gaussianity, stationarity
 from jepatlas.identifiability.preconditions.rates import rate_verdicts, reversibility
+from jepatlas.identifiability.preconditions.white_pairs import WhitePairs
+from jepatlas.identifiability.validation import as_arrays, check_enough_rows, check_matrices, check_same_shape
 
 __all__ = ["audit"]
 
-ROWS = 4000  # as many as the sliced distances and dependences are taken over
+MAX_ROWS = 4000  # for sliced distances and dependences
 
 
 def audit(h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None, seed: int = 0) -> list[Verdict]:
-    """Verdicts on pairs of latents, or of any other coordinates; rows of one group are drawn and exchanged together.
+    """Verdicts on pairs of latents, or of any other coordinates; rows of one group are resampled together.
 
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 2000, 2))
@@ -35,13 +34,14 @@ def audit(h: np.ndarray, h_next: np.ndarray, *, groups: np.ndarray | None = None
     h, h_next, groups = as_arrays(h=h, h_next=h_next, groups=groups)
     check_matrices(groups, h=h, h_next=h_next)
     check_same_shape(h=h, h_next=h_next)
-    check_rows_to_judge(len(h))
-    h, h_next = h.astype(np.float64), h_next.astype(np.float64)
+    check_enough_rows(len(h))
+    h = h.astype(np.float64)
+    h_next = h_next.astype(np.float64)
     axes = principal_axes(h, h_next)
     if not len(axes.values):
         return [effective_rank(h, h_next)]
     pairs = WhitePairs.of(h, h_next, axes, groups, seed)
-    some = pairs.some(ROWS)
+    some = pairs.subsampled(MAX_ROWS)
     return [
         effective_rank(h, h_next),
         stationarity(some),

@@ -1,8 +1,7 @@
-"""Does what a linear prediction leaves depend on the state, and do coordinates depend on each other?
+"""Audit checks on dependence: additive noise, and independence of coordinates.
 
-Both are the root mean square of correlations, which noise alone does not leave at zero. The null gives every group's
-part of a correlation a random sign: where there is no dependence, that changes nothing, however rows of a group hang
-together.
+Both statistics are root-mean-square correlations, which noise alone keeps above zero. The null gives each group's
+contribution to a correlation a random sign, which changes nothing if there is no dependence.
 """
 
 from __future__ import annotations
@@ -14,109 +13,112 @@ import numpy as np
 from jepatlas.core.linear import least_squares, whitener
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.identifiability.covariance import SignedProduct
-from jepatlas.identifiability.preconditions.pairs import WhitePairs, beside, judge, quantiles
+from jepatlas.identifiability.preconditions.white_pairs import (
+    WhitePairs,
+    add_in_quadrature,
+    judge,
+    mean_and_quantile,
+)
 
 __all__ = ["additive_noise", "independence"]
 
-DEPENDENCE = 0.05  # that matters
-
-
-def additive_noise(pairs: WhitePairs) -> Verdict:
-    """Whether the residual of the linear prediction, or its size, depends on the state it started from."""
-    residual = _residuals(pairs)
-    noise = np.concatenate([residual, residual**2], axis=1)
-    state = np.concatenate([pairs.h**2, np.abs(pairs.h) * pairs.h], axis=1)
-    return _judged(
-        "additive_noise",
-        pairs,
-        [(noise, state)],
-        (
-            "What a linear prediction leaves over does not depend on the state.",
-            "The residual of a linear prediction depends on the state: the noise is not additive, or "
-            "the latents are bent. "
-            "Look for a warp with the truth at hand, or train further; where the world's own noise is "
-            "so, expect a warp.",
-        ),
-    )
-
-
-def independence(pairs: WhitePairs) -> Verdict:
-    """Whether the squares of different coordinates are correlated, of the latents and of their residuals."""
-    if pairs.h.shape[1] == 1:
-        alone = Estimate(0.0, 0.0, 0.0, len(pairs.h))
-        return Verdict.judge("independence", alone, direction="lower", good="There is only one coordinate.")
-    squares = [np.square(part) for part in (pairs.h, _residuals(pairs))]
-    return _judged(
-        "independence",
-        pairs,
-        [(part, part) for part in squares],
-        (
-            "Coordinates, and their residuals, vary independently as far as their squares tell.",
-            "Coordinates vary together in size: they are not independent, in the state or in its noise. Standardise by "
-            "episode if their scale drifts, or leave out the stretches where all of them swing.",
-        ),
-    )
-
-
-def _residuals(pairs: WhitePairs) -> np.ndarray:
-    """Of the linear prediction, whitened: what is left must not owe its dependence to unequal rates."""
-    residual = pairs.h_next - least_squares(pairs.h, pairs.h_next).apply(pairs.h)
-    return whitener(residual).apply(residual)
-
+RELEVANT_CORRELATION = 0.05
 
 Columns = list[tuple[np.ndarray, np.ndarray]]
 
 
-def _judged(name: str, pairs: WhitePairs, columns: Columns, advice: tuple[str, str]) -> Verdict:
-    null = quantiles(_signed(columns, pairs.signs(f"{name} null")))
-    estimate = pairs.estimate(name, _dependence(columns), least=0.0)
-    return judge(name, estimate, null, beside(null, DEPENDENCE), advice)
+def additive_noise(pairs: WhitePairs) -> Verdict:
+    """Whether the residual of the linear prediction, or its size, depends on the state."""
+    residual = _residuals(pairs)
+    noise = np.concatenate([residual, residual**2], axis=1)
+    state = np.concatenate([pairs.h**2, np.abs(pairs.h) * pairs.h], axis=1)
+    return _verdict(
+        "additive_noise",
+        pairs,
+        [(noise, state)],
+        good="The residual of a linear prediction does not depend on the state.",
+        bad="The residual of a linear prediction depends on the state: the noise is not additive, or the latents are "
+        "nonlinear in the state. Train longer, or check for a warp with the true state. If the world's own noise "
+        "depends on the state, expect a warp.",
+    )
+
+
+def independence(pairs: WhitePairs) -> Verdict:
+    """Whether the squares of different coordinates are correlated, for the latents and for their residuals."""
+    if pairs.h.shape[1] == 1:
+        single = Estimate(0.0, 0.0, 0.0, len(pairs.h))
+        return Verdict.judge("independence", single, direction="lower", good="There is only one coordinate.")
+    squares = [np.square(part) for part in (pairs.h, _residuals(pairs))]
+    return _verdict(
+        "independence",
+        pairs,
+        [(part, part) for part in squares],
+        good="The squares of different coordinates, and of their residuals, are uncorrelated.",
+        bad="The squares of different coordinates are correlated, so coordinates or their noise are not independent. "
+        "Standardise each episode if the scale drifts, or leave out periods where all coordinates vary strongly.",
+    )
+
+
+def _residuals(pairs: WhitePairs) -> np.ndarray:
+    """Residuals of the linear prediction, whitened, so that unequal rates do not appear as dependence."""
+    residual = pairs.h_next - least_squares(pairs.h, pairs.h_next).apply(pairs.h)
+    return whitener(residual).apply(residual)
+
+
+def _verdict(name: str, pairs: WhitePairs, columns: Columns, *, good: str, bad: str) -> Verdict:
+    null = mean_and_quantile(_signed_dependence(columns, pairs.signs(f"{name} null")))
+    estimate = pairs.estimate(name, _dependence(columns), minimum=0.0)
+    return judge(name, estimate, null, add_in_quadrature(null, RELEVANT_CORRELATION), good=good, bad=bad)
 
 
 def _dependence(columns: Columns) -> Callable[[np.ndarray], float]:
-    """Root mean square of the correlations between the columns on the left and those on the right; 0 for the same one.
+    """Root-mean-square correlation between left and right columns, without that of a column with itself.
 
-    Of independent columns it is 1/√n (the permutation variance of a correlation is 1/(n − 1)).
+    For independent columns it is 1/√n (the permutation variance of a correlation is 1/(n − 1)).
     """
 
-    def of(weights: np.ndarray) -> float:
-        kept = np.flatnonzero(weights)  # a bootstrap leaves a third of the rows without weight
-        share, squares = weights[kept] / weights.sum(), []
+    def dependence(weights: np.ndarray) -> float:
+        kept = np.flatnonzero(weights)  # a bootstrap gives a third of the rows no weight
+        share = weights[kept] / weights.sum()
+        correlations = []
         for left, right in columns:
-            a = _scaled(left[kept], share)
-            b = a if left is right else _scaled(right[kept], share)
+            a = _weighted(left[kept], share)
+            b = a if left is right else _weighted(right[kept], share)
             spread = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
-            squares.append(_different(a.T @ b / np.maximum(spread, 1e-300), left is right))
-        return _size(squares)
+            correlations.append(_off_diagonal(a.T @ b / np.maximum(spread, 1e-300), left is right))
+        return _root_mean_square(correlations)
 
-    return of
+    return dependence
 
 
-def _scaled(columns: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Centred, and every row times the root of its share, so that products of columns are covariances."""
+def _weighted(columns: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Centred, and multiplied by the root of the share, so that products of columns are covariances."""
     return (columns - share @ columns) * np.sqrt(share)[:, None]
 
 
-def _signed(columns: Columns, signs: Iterable[np.ndarray]) -> Iterator[float]:
-    """The same where each row's part of a correlation has a random sign."""
+def _signed_dependence(columns: Columns, signs: Iterable[np.ndarray]) -> Iterator[float]:
+    """The same with a random sign for each row's contribution."""
     products = []
     for left, right in columns:
         a = _unit(left)
-        products.append((SignedProduct(a, a if left is right else _unit(right)), left is right))
+        b = a if left is right else _unit(right)
+        products.append((SignedProduct(a, b), left is right))
     for sign in signs:
-        yield _size([_different(product(sign), same) for product, same in products])
+        yield _root_mean_square([_off_diagonal(product(sign), same) for product, same in products])
 
 
 def _unit(columns: np.ndarray) -> np.ndarray:
-    """Centred, and of length one."""
+    """Centred, with unit norm."""
     centred = columns - columns.mean(0)
     return centred / np.maximum(np.linalg.norm(centred, axis=0), 1e-300)
 
 
-def _different(correlations: np.ndarray, same: bool) -> np.ndarray:
-    """Without those of a column with itself."""
-    return correlations[~np.eye(len(correlations), dtype=bool)] if same else correlations.ravel()
+def _off_diagonal(correlations: np.ndarray, same: bool) -> np.ndarray:
+    """All correlations, without the diagonal if left and right are the same columns."""
+    if not same:
+        return correlations.ravel()
+    return correlations[~np.eye(len(correlations), dtype=bool)]
 
 
-def _size(correlations: list[np.ndarray]) -> float:
+def _root_mean_square(correlations: list[np.ndarray]) -> float:
     return float(np.sqrt(np.mean(np.concatenate(correlations) ** 2)))

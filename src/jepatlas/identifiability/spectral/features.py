@@ -1,11 +1,11 @@
-"""Functions of x in which eigenfunctions are sought: linear and quadratic terms, and random Fourier features.
+"""Feature maps for eigenfunctions: linear and quadratic terms, and random Fourier features.
 
-    φ(x) = (u, q·u_i u_j, q·(u_i² − 1)/√2, f^{−1/2} cos(Ωu/ℓ), f^{−1/2} sin(Ωu/ℓ)),    u = whitened x, or its scores
+    φ(x) = (u, q·u_i u_j, q·(u_i² − 1)/√2, f^{−1/2} cos(Ωu/ℓ), f^{−1/2} sin(Ωu/ℓ)),    u = whitened x, or normal scores
 
-The f rows of Ω are N(0, I), orthogonal in blocks (Rahimi & Recht 2007; Yu et al. 2016). A ridge weighs features by
+The f rows of Ω are N(0, I), orthogonal in blocks (Rahimi & Recht 2007; Yu et al. 2016). A ridge penalises features by
 their variance: 1 for each linear one, q² for each quadratic one, 1 for all Fourier features together. So q orders the
-degrees: with q = 1 the many products drown the linear functions (R² .986 where x is a rotation of 8 Gaussian latents,
-.9999 with q = .1). Fourier features alone do that, too (.9995), but fall behind where x is mixed nonlinearly.
+degrees: with q = 1 the many products dominate the linear functions (R² .986 where x is a rotation of 8 Gaussian
+latents, .9999 with q = .1). Fourier features alone also work there (.9995), but are worse where x is mixed nonlinearly.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.moments import Moments
 
-__all__ = ["Features", "normal_quantiles", "principal_whitener", "random_frequencies"]
+__all__ = ["KNOTS", "Features", "normal_quantiles", "principal_whitener", "random_frequencies"]
 
-FLOOR = 1e-8  # variance, relative to the largest, below which a direction is rounding and not data
+FLOOR = 1e-8  # relative variance below which a direction is rounding error
 KNOTS = np.linspace(-3.2, 3.2, 97)
-OUTER = 16  # knots that span one unit of the score: the slope beyond the last one is taken over them
+OUTER = 16  # knots that span one unit of the score; the slope beyond the last knot is taken over them
 
 
 @dataclass(frozen=True)
 class Features:
-    """φ for rows x; without frequencies (0 rows) these are the polynomial features alone.
+    """φ for rows x. Without frequencies (0 rows) these are the polynomial features alone.
 
     >>> u = LinearMap(np.eye(2), np.zeros(2), np.zeros(2))
     >>> Features(u, np.zeros((0, 2)), quadratic=1.0)(np.array([[2.0, 3.0]])).round(2)
@@ -38,42 +38,47 @@ class Features:
 
     whitening: LinearMap
     frequencies: np.ndarray  # (f, d), divided by the length scale
-    quadratic: float = 0.0  # q; zero for no products
-    quantiles: np.ndarray | None = (
-        None  # (knots, d) of the whitened x, for its normal scores; None to leave it as it is
-    )
+    quadratic: float = 0.0  # q; 0 for no products
+    quantiles: np.ndarray | None = None  # (knots, d) of the whitened x for its normal scores; None for x itself
 
     @property
     def count(self) -> int:
         d = len(self.whitening.weight)
-        return d + (d * (d + 1) // 2 if self.quadratic else 0) + 2 * len(self.frequencies)
+        products = d * (d + 1) // 2 if self.quadratic else 0
+        return d + products + 2 * len(self.frequencies)
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         if x.ndim != 2 or x.shape[1] != len(self.whitening.x_mean):
-            raise InputError(f"x must have {len(self.whitening.x_mean)} columns, but its shape is {x.shape}.")
+            raise InputError(f"x must have {len(self.whitening.x_mean)} columns, but has shape {x.shape}.")
         u = self.whitening.apply(x.astype(np.float64))
-        u = u if self.quantiles is None else _normal_scores(u, self.quantiles)
-        parts = [u, *(_products(u, self.quadratic) if self.quadratic else ()), *_waves(u, self.frequencies)]
+        if self.quantiles is not None:
+            u = _normal_scores(u, self.quantiles)
+        parts = [u]
+        if self.quadratic:
+            parts += _products(u, self.quadratic)
+        parts += _waves(u, self.frequencies)
         return np.concatenate(parts, axis=1)
 
 
 def normal_quantiles(u: np.ndarray) -> np.ndarray:
-    """The (knots, d) values of u at which a standard normal would have the equally spaced values −3.2 … 3.2."""
+    """The (knots, d) quantiles of u at the levels where a standard normal has the equidistant values −3.2 … 3.2."""
     return np.quantile(u, scipy.special.ndtr(KNOTS), axis=0)
 
 
 def _normal_scores(u: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
-    """Each column by the increasing map that makes it N(0, 1), straight beyond the outer knots.
+    """Transform each column to N(0, 1) by an increasing map, linear beyond the outer knots.
 
-    It undoes warps of single components and tames heavy tails, where a few far rows would decide everything. Where x is
-    Gaussian already it only adds the noise of the quantiles: so it is chosen by held-out score, too.
+    It undoes warps of single components and limits the influence of heavy tails. Where x is already Gaussian it only
+    adds the noise of the quantiles, so its use is decided by the held-out score.
     """
     columns = []
     for column, knots in zip(u.T, quantiles.T, strict=True):
         values, place, count = np.unique(knots, return_inverse=True, return_counts=True)
         inner = np.interp(column, values, np.bincount(place, KNOTS) / count)  # ties share their mean score
-        upper, lower = (1 / max(abs(knots[end] - knots[near]), 1e-3) for end, near in ((-1, -OUTER), (0, OUTER - 1)))
-        above, below = np.maximum(column - knots[-1], 0), np.maximum(knots[0] - column, 0)
+        upper = 1 / max(abs(knots[-1] - knots[-OUTER]), 1e-3)
+        lower = 1 / max(abs(knots[0] - knots[OUTER - 1]), 1e-3)
+        above = np.maximum(column - knots[-1], 0)
+        below = np.maximum(knots[0] - column, 0)
         columns.append(inner + upper * above - lower * below)
     return np.stack(columns, axis=1)
 
@@ -91,14 +96,14 @@ def _waves(u: np.ndarray, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def random_frequencies(count: int, dim: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows from N(0, I), orthogonal within each block of `dim`: less variance in the kernel that they approximate."""
+    """Rows from N(0, I), orthogonal within each block of `dim`, which reduces the variance of the kernel estimate."""
     blocks = rng.standard_normal((-(-count // dim), dim, dim))
     lengths = np.linalg.norm(rng.standard_normal(blocks.shape), axis=2, keepdims=True)
     return (np.linalg.qr(blocks)[0] * lengths).reshape(-1, dim)[:count]
 
 
 def principal_whitener(moments: Moments, components: int | None = None) -> LinearMap:
-    """Onto the leading principal components, each with variance one; constant directions are left out."""
+    """Projection onto the leading principal components, scaled to unit variance; constant directions are dropped."""
     covariance = moments.covariance.numpy()
     if not np.isfinite(covariance).all():
         raise InputError("x has values too large to compute variances of. Divide it by a constant.")
@@ -106,7 +111,8 @@ def principal_whitener(moments: Moments, components: int | None = None) -> Linea
     varies = values > FLOOR * max(values[-1], np.finfo(float).tiny)
     kept = np.flatnonzero(varies)[::-1][:components]
     mean = moments.mean.numpy()
-    # a constant column leaves rounding of the size of its mean: that is no variance either
-    if len(kept) == 0 or values[-1] <= np.square(np.finfo(float).eps * np.abs(mean).max(initial=0)) * moments.count:
-        raise InputError("Nothing varies: all rows are the same, so there is nothing to find.")
+    # a constant column has rounding error proportional to its mean, which is not variance
+    rounding = np.square(np.finfo(float).eps * np.abs(mean).max(initial=0)) * moments.count
+    if len(kept) == 0 or values[-1] <= rounding:
+        raise InputError("x is constant: all rows are equal, so there are no functions to find.")
     return LinearMap((vectors[:, kept] / np.sqrt(values[kept])).T, mean, np.zeros(len(kept)))

@@ -1,6 +1,6 @@
-"""What fitted functions are worth on pairs that they have not seen: correlations with intervals, and reversibility.
+"""Held-out correlations of fitted functions, with intervals, and a test of reversibility.
 
-Pairs are summed in blocks of whole groups, so intervals by group bootstrap need one pass and little memory.
+Pairs are summed in blocks of whole groups, so the group bootstrap resamples blocks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.identifiability.spectral.pair_chunks import PairArrays, PairChunks, Places
+from jepatlas.identifiability.spectral.pair_rows import PairRows, SplitPairs
 from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
 
 __all__ = ["BlockMoments", "held_out_rates"]
@@ -25,30 +25,38 @@ BLOCKS = 200
 class BlockMoments:
     """Sums of m functions h over the pairs of each block."""
 
-    rows: int  # pairs in all of them
-    counts: np.ndarray  # (blocks,) of pairs, or the sums of their weights
+    rows: int  # pairs in all blocks
+    counts: np.ndarray  # (blocks,) number of pairs, or the sums of their weights
     total: np.ndarray  # (blocks, m)  Σ (h + h')
     squares: np.ndarray  # (blocks, m)  Σ (h² + h'²)
     cross: np.ndarray  # (blocks, m, m)  Σ h h'ᵀ
 
     @classmethod
-    def of(cls, encoder: SpectralEncoder, rows: Iterable[Places], low: float = 0.0) -> BlockMoments:
-        """The rows with places in [low, 1), in equal ranges of places; empty blocks are dropped."""
-        counts, m, count = np.zeros(BLOCKS), encoder.dim, 0
-        total, squares, cross = np.zeros((BLOCKS, m)), np.zeros((BLOCKS, m)), np.zeros((BLOCKS, m, m))
-        for chunk in rows:
-            x, x_next, place, weights = chunk.within(low, 1.0)
-            blocks, count = ((place - low) / (1 - low) * BLOCKS).astype(int), count + len(x)
-            h, h_next = encoder.apply(x), encoder.apply(x_next)
+    def of(cls, encoder: SpectralEncoder, pairs: Iterable[PairRows], low: float = 0.0) -> BlockMoments:
+        """Moments of the rows with places in [low, 1), in blocks of equal width; empty blocks are dropped."""
+        m = encoder.dim
+        rows = 0
+        counts = np.zeros(BLOCKS)
+        total = np.zeros((BLOCKS, m))
+        squares = np.zeros((BLOCKS, m))
+        cross = np.zeros((BLOCKS, m, m))
+        for batch in pairs:
+            x, x_next, place, weights = batch.within(low, 1.0)
+            blocks = ((place - low) / (1 - low) * BLOCKS).astype(int)
+            rows += len(x)
+            h = encoder.apply(x)
+            h_next = encoder.apply(x_next)
             counts += np.bincount(blocks, weights, minlength=BLOCKS)
             for block in np.unique(blocks):
-                a, b = h[blocks == block], h_next[blocks == block]
-                w = np.ones((len(a), 1)) if weights is None else weights[blocks == block][:, None]
+                inside = blocks == block
+                a = h[inside]
+                b = h_next[inside]
+                w = np.ones((len(a), 1)) if weights is None else weights[inside][:, None]
                 total[block] += (w * (a + b)).sum(0)
                 squares[block] += (w * (a**2 + b**2)).sum(0)
                 cross[block] += (w * a).T @ b
         kept = counts > 0
-        return cls(count, counts[kept], total[kept], squares[kept], cross[kept])
+        return cls(rows, counts[kept], total[kept], squares[kept], cross[kept])
 
     def correlations(self, weights: np.ndarray) -> np.ndarray:
         """E[h h'] / E[h²] for each function, about the common mean; NaN for a constant one."""
@@ -69,10 +77,12 @@ class BlockMoments:
     def reversibility(self, seed: int, replicates: int = 500) -> Verdict:
         """‖A‖/‖S‖ for the antisymmetric and symmetric part of E[h h'ᵀ]: zero for a reversible process.
 
-        The null is exact: if (x, x') and (x', x) have one law, exchanging the views of any block changes nothing, and
-        that turns the sign of the block's antisymmetric part. The threshold is the null's 95% quantile.
+        The null is exact: if (x, x') and (x', x) have the same distribution, exchanging the views of any block changes
+        nothing, and flips the sign of its antisymmetric part. The threshold is the null's 95% quantile.
         """
-        parts, n = (self.cross - self.cross.transpose(0, 2, 1)) / 2, float(self.counts.sum())
+        parts = (self.cross - self.cross.transpose(0, 2, 1)) / 2
+        blocks = len(parts)
+        n = float(self.counts.sum())
         mean = self.total.sum(0) / (2 * n)
         whole = self.cross.sum(0) / n
         scale = np.linalg.norm((whole + whole.T) / 2 - np.outer(mean, mean)) * n
@@ -81,25 +91,30 @@ class BlockMoments:
             return np.linalg.norm(np.tensordot(weights, parts, 1), axis=(-2, -1)) / scale
 
         rng = numpy_generator(seed, "spectrum/reversibility")
-        null = norms(rng.choice([-1.0, 1.0], (replicates, len(parts))))
-        spread = norms(rng.multinomial(len(parts), np.full(len(parts), 1 / len(parts)), replicates).astype(float))
-        value, limit = float(norms(np.ones((1, len(parts))))[0]), float(np.quantile(null, 0.95))
-        low, high = np.quantile(spread, [0.025, 0.975])
+        null = norms(rng.choice([-1.0, 1.0], (replicates, blocks)))
+        resampled = norms(rng.multinomial(blocks, np.full(blocks, 1 / blocks), replicates).astype(float))
+        value = float(norms(np.ones((1, blocks)))[0])
+        limit = float(np.quantile(null, 0.95))
+        low, high = np.quantile(resampled, [0.025, 0.975])
+        passed = value <= limit
+        if passed:
+            advice = "The process looks reversible, so the functions found are its eigenfunctions."
+        else:
+            advice = (
+                "The process is not reversible: eigenvalues of the symmetric part are correlations, not decay rates, "
+                "and rotating directions appear faster than they are."
+            )
         return Verdict(
             "reversibility",
             value,
             float(low),
             float(high),
             self.rows,
-            float(null.mean()),
-            limit,
-            "lower",
-            value <= limit,
-            "Pairs look the same in both orders: the eigenfunctions of the symmetric part are those of the process."
-            if value <= limit
-            else "Pairs tell the direction of time: the symmetric part's eigenvalues are correlations, not "
-            "decay rates, and "
-            "directions that turn into each other look faster than they are.",
+            null=float(null.mean()),
+            threshold=limit,
+            direction="lower",
+            passed=passed,
+            advice=advice,
         )
 
 
@@ -113,9 +128,9 @@ def held_out_rates(
     seed: int = 0,
     replicates: int = 500,
 ) -> tuple[Estimate, ...]:
-    """The correlation that each of the encoder's functions keeps from x to x', on pairs it was not fitted on.
+    """The correlation of each of the encoder's functions between x and x', on pairs it was not fitted on.
 
-    In expectation the first is at most the true leading eigenvalue, whatever the encoder: an honest lower estimate.
+    In expectation the first is at most the true leading eigenvalue, whatever the encoder.
     """
-    pairs = PairChunks(PairArrays(x, x_next, groups, weights=weights), seed)
+    pairs = SplitPairs(x, x_next, groups=groups, weights=weights, seed=seed)
     return BlockMoments.of(encoder, pairs).rates(seed, replicates)

@@ -1,11 +1,11 @@
-"""Reading the ladder: which eigenfunctions are directions of the state, and which are harmonics of those before them.
+"""Classification of eigenfunctions into directions of the state and harmonics of earlier directions.
 
-In a Gaussian world with rates ρ₁ ≥ … ≥ ρ_n the eigenvalues are all products Π ρ_i^{k_i}. Two signs tell degrees apart:
-- *value*: no harmonic is above ρ₁². What is above it is a direction; if ρ_n > ρ₁² (the window), that finds all of them.
-- *function*: a harmonic is a polynomial in the directions before it, a direction is independent of them. The held-out
-  R² of a function on polynomials of them tells, outside the window too (compare Dsilva et al. 2018).
-Where the two disagree, or a function is a mixture, the ladder is undecided, and says so. Below ρ₁^2.75, between the
-second and the third degree, no direction is looked for: functions there are too rough for most samples.
+In a Gaussian world with rates ρ₁ ≥ … ≥ ρ_n the eigenvalues are all products Π ρ_i^{k_i}. Two criteria separate degrees:
+- *value*: no harmonic exceeds ρ₁², so whatever does is a direction. If ρ_n > ρ₁² (the window), this finds all.
+- *function*: a harmonic is a polynomial in earlier directions, a direction is independent of them. The held-out R² of
+  a function on polynomials of them decides, also outside the window (compare Dsilva et al. 2018).
+Where the two disagree, or a function is a mixture, the ladder is undecided. Directions with a rate below ρ₁^2.75,
+between the second and the third degree, are not searched: functions there are too rough for most samples.
 """
 
 from __future__ import annotations
@@ -25,23 +25,22 @@ __all__ = ["Ladder", "Step", "polynomials", "read_ladder"]
 
 Kind = Literal["direction", "harmonic", "undecided", "unread"]
 
-DIRECTION, HARMONIC, CERTAINLY_HARMONIC = 0.3, 0.5, 0.7
-"""R² up to which a function counts as a direction, and from which as a harmonic; where the value says that it is a
-direction, only the last speaks against it."""
+DIRECTION = 0.3
+"""R² up to which a function counts as a direction."""
+HARMONIC = 0.5
+"""R² from which a function counts as a harmonic."""
+CERTAINLY_HARMONIC = 0.7
+"""R² from which a function counts as a harmonic although its value is that of a direction."""
 OVERFIT = 2.0
-"""1 − λ held out, relative to 1 − λ fitted, from which a function has learned its sample and not the process."""
-REACH = 2.75
-CLIP = 5.0  # standard deviations: a few far rows must not decide a polynomial fit
+"""Ratio of held-out 1 − λ to fitted 1 − λ above which a function fits its sample and not the process."""
+MIN_RATE_POWER = 2.75
+CLIP = 5.0  # standard deviations: limits the influence of outliers on the polynomial fit
 ROWS_PER_TERM = 10
-SURPLUS = (
-    "Undecided: more functions look like directions of their own than the {} components that they are made from. Some "
-    "of them must be harmonics, or the state is folded."
-)
 
 
 @dataclass(frozen=True)
 class Step:
-    """One eigenfunction on the ladder."""
+    """One eigenfunction of the ladder."""
 
     kind: Kind
     eigenvalue: Estimate  # held out
@@ -50,17 +49,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Ladder:
-    """What the steps say together."""
+    """All steps, and the dimension of the state that they imply."""
 
     steps: tuple[Step, ...]
-    dim: int | None  # of the state; None where undecided
-    directions: tuple[int, ...]  # the steps that are directions; where dim is None, those that are known to be
-    reach: float  # directions with a smaller ρ than this were not looked for
+    dim: int | None  # of the state; None if undecided
+    directions: tuple[int, ...]  # indices of the steps that are directions; if dim is None, of those that are certain
+    min_rate: float  # directions with a smaller ρ were not searched
     advice: str
 
     @property
     def second(self) -> Estimate | None:
-        """The slowest harmonic: ρ₁² in a Gaussian world; more is a sign of heavy tails."""
+        """The slowest harmonic: ρ₁² in a Gaussian world; a larger value indicates heavy tails."""
         return next((step.eigenvalue for step in self.steps if step.kind == "harmonic"), None)
 
 
@@ -72,11 +71,11 @@ def read_ladder(
     *,
     columns: int | None = None,
 ) -> Ladder:
-    """From held-out eigenvalues, fitted ones, and the functions' values (b, m) on held-out rows.
+    """Read the ladder from held-out eigenvalues, fitted ones, and values (b, m) of the functions on held-out rows.
 
-    `leading` is a better estimate of ρ₁, where there is one: few functions are fitted more exactly than many.
-    `columns` is the number of components of x that functions were sought in: these have no more directions than that,
-    so a further function that looks like one leaves the ladder undecided.
+    `leading` is a better estimate of ρ₁, if there is one: few functions are fitted more exactly than many. `columns` is
+    the number of components of x, which have no more directions than that; a further function that looks like a
+    direction makes the ladder undecided.
 
     >>> rng = np.random.default_rng(0)
     >>> z = rng.standard_normal((2000, 2))
@@ -87,7 +86,8 @@ def read_ladder(
     (2, ['direction', 'direction', 'harmonic', 'harmonic'])
     """
     leading = max(eigenvalues[0], leading or eigenvalues[0], key=lambda estimate: estimate.value)
-    reach, window = max(leading.value, 0.0) ** REACH, max(leading.high, 0.0) ** 2
+    min_rate = max(leading.value, 0.0) ** MIN_RATE_POWER
+    window = max(leading.high, 0.0) ** 2
     spread = functions.std(0)
     functions = np.clip((functions - functions.mean(0)) / np.where(spread > 0, spread, 1.0), -CLIP, CLIP)
     steps: list[Step] = []
@@ -96,15 +96,24 @@ def read_ladder(
     for index, (value, fit) in enumerate(zip(eigenvalues, fitted, strict=True)):
         explained = _explained(functions[:, known], functions[:, index])
         kind = _kind(value, fit, explained, window)
-        # below the reach only harmonics are read: they show that the second degree can be seen at all
-        if min(value.low, leading.low) <= 0 or (value.value <= reach and kind != "harmonic"):
+        # below the minimal rate only harmonics are read: they show that the second degree is resolved at all
+        if min(value.low, leading.low) <= 0 or (value.value <= min_rate and kind != "harmonic"):
             kind = "unread"
         if kind == "direction" and len(known) == columns:
-            kind, surplus = "undecided", True
+            kind = "undecided"
+            surplus = True
         steps.append(Step(kind, value, explained))
-        known += [index] if kind == "direction" else []
-    dim, advice = (None, SURPLUS.format(columns)) if surplus else _conclude(steps, len(known), reach)
-    return Ladder(tuple(steps), dim, tuple(known), reach, advice)
+        if kind == "direction":
+            known.append(index)
+    if surplus:
+        dim = None
+        advice = (
+            f"Undecided: more functions look like independent directions than there are components ({columns}). Some "
+            "must be harmonics, or the state is folded."
+        )
+    else:
+        dim, advice = _conclude(steps, len(known), min_rate)
+    return Ladder(tuple(steps), dim, tuple(known), min_rate, advice)
 
 
 def _kind(value: Estimate, fitted: float, explained: float, window: float) -> Kind:
@@ -120,9 +129,13 @@ def _explained(known: np.ndarray, function: np.ndarray) -> float:
     if known.shape[1] == 0:
         return 0.0
     half = len(function) // 2
-    # of the third degree where the rows allow: learned directions are a little bent
-    degree = next((d for d in (3, 2) if comb(known.shape[1] + d, d) <= half / ROWS_PER_TERM), 1)
-    terms, target = polynomials(known, degree), function[:, None]
+    degree = 1
+    for candidate in (3, 2):  # degree 3 if the rows allow it: learned directions are slightly nonlinear
+        if comb(known.shape[1] + candidate, candidate) <= half / ROWS_PER_TERM:
+            degree = candidate
+            break
+    terms = polynomials(known, degree)
+    target = function[:, None]
     fit = ridge(terms[:half], target[:half], penalty=1e-3 * half)
     return r2(target[half:], fit.apply(terms[half:]))
 
@@ -133,23 +146,29 @@ def polynomials(h: np.ndarray, degree: int) -> np.ndarray:
     >>> polynomials(np.array([[2.0, 3.0]]), 2)
     array([[2., 3., 4., 6., 9.]])
     """
-    chosen = (c for d in range(1, degree + 1) for c in combinations_with_replacement(range(h.shape[1]), d))
-    return np.stack([h[:, c].prod(1) for c in map(list, chosen)], axis=1)
+    columns = []
+    for d in range(1, degree + 1):
+        for chosen in combinations_with_replacement(range(h.shape[1]), d):
+            columns.append(h[:, list(chosen)].prod(1))
+    return np.stack(columns, axis=1)
 
 
-def _conclude(steps: Sequence[Step], found: int, reach: float) -> tuple[int | None, str]:
+def _conclude(steps: Sequence[Step], found: int, min_rate: float) -> tuple[int | None, str]:
     kinds = [step.kind for step in steps]
     if kinds[0] == "unread":
-        return None, "No function keeps a correlation over a pair: there is nothing slow here, or too few pairs."
+        return (
+            None,
+            "Undecided: no function is correlated between the views. Nothing is slow, or the pairs are too few.",
+        )
     if "undecided" in kinds:
-        where = kinds.index("undecided")
+        number = kinds.index("undecided") + 1
         return None, (
-            f"Undecided: function {where + 1} is neither clearly a direction of its own nor a harmonic of those before "
-            "it, or it has learned the sample. Give more pairs, or more features."
+            f"Undecided: function {number} is neither clearly an independent direction nor a harmonic, or it overfits. "
+            "Give more pairs, or more features."
         )
     if "harmonic" not in kinds:
         return None, (
-            f"Undecided: {found} functions look like directions, but no harmonic of them was seen, so there may be "
-            "more. Compute more functions, or give more pairs or features."
+            f"Undecided: {found} functions look like directions, but no harmonic was found, so there may be more "
+            "directions. Compute more functions, or give more pairs or features."
         )
-    return found, f"{found} directions with ρ above {reach:.2f}; faster ones were not looked for."
+    return found, f"{found} directions with ρ above {min_rate:.2f}; faster ones were not searched."

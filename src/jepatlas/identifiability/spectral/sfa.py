@@ -1,12 +1,10 @@
-"""Slow feature analysis, linear (= TICA) and quadratic: the classical baselines, in the spectrum's own record.
+"""Slow feature analysis, linear (= TICA) and quadratic: the classical baselines, as spectral encoders.
 
     min E‖h − h'‖²   subject to   E h = 0, E hhᵀ = I        over h linear in x, or in all products of degree two
 
-(Wiskott & Sejnowski 2002). For stationary pairs this is C₀₁ v = λ C₀₀ v with slowness E(h−h')² = 2(1−λ), which is TICA,
-so both names give one solution. Greedy and simultaneous extraction agree here: one function at a time, each
-uncorrelated with those before, gives the same eigenvectors in the same order. They part where the harmonics come
-between: if ρ₂ < ρ₁², the second slowest function is z₁² − 1 and not z₂, and decorrelation does not forbid it.
-An objective that asks for Gaussian latents does: that is what LeJEPA adds.
+(Wiskott & Sejnowski 2002). For stationary pairs this is C₀₁ v = λ C₀₀ v with slowness E(h−h')² = 2(1−λ), which is TICA.
+Greedy and simultaneous extraction give the same eigenvectors in the same order. If ρ₂ < ρ₁², the second slowest
+function is the harmonic z₁² − 1 and not z₂, which decorrelation does not prevent; Gaussian latents, as in LeJEPA, do.
 """
 
 from __future__ import annotations
@@ -19,15 +17,15 @@ import torch
 from jepatlas.core.errors import InputError
 from jepatlas.core.moments import Moments
 from jepatlas.identifiability.spectral.features import Features, principal_whitener
-from jepatlas.identifiability.spectral.pair_chunks import PairArrays, PairChunks
+from jepatlas.identifiability.spectral.pair_rows import SplitPairs
 from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
-from jepatlas.identifiability.spectral.transfer import TransferMoments, eigenfunctions
+from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions
 
 __all__ = ["linear_sfa", "quadratic_sfa"]
 
 
 def linear_sfa(x: np.ndarray, x_next: np.ndarray, dim: int | None = None) -> SpectralEncoder:
-    """The `dim` slowest linear functions of x (all of them, where None); constant directions of x are left out.
+    """The `dim` slowest linear functions of x (None: all); constant directions of x are dropped.
 
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 5000, 2))
@@ -47,13 +45,15 @@ def quadratic_sfa(x: np.ndarray, x_next: np.ndarray, dim: int, components: int =
 def _sfa(
     x: np.ndarray, x_next: np.ndarray, dim: int | None, components: int | None, *, quadratic: float
 ) -> SpectralEncoder:
-    pairs = PairChunks(PairArrays(x, x_next))
-    views = (torch.from_numpy(view) for rows in pairs for view in (rows.x, rows.x_next))
-    whitening = principal_whitener(reduce(Moments.merge, map(Moments.of, views)), components)
+    pairs = SplitPairs(x, x_next)
+    input_moments = []
+    for rows in pairs:
+        input_moments += [Moments.of(torch.from_numpy(rows.x)), Moments.of(torch.from_numpy(rows.x_next))]
+    whitening = principal_whitener(reduce(Moments.merge, input_moments), components)
     features = Features(whitening, np.zeros((0, len(whitening.weight))), quadratic)
     count = features.count if dim is None else dim
     if not 1 <= count <= features.count:
-        raise InputError(f"dim is {dim}, but x gives between 1 and {features.count} functions of this kind.")
+        raise InputError(f"dim must be from 1 to {features.count} for this x, but is {dim}.")
     parts = (TransferMoments.of(features(rows.x), features(rows.x_next)) for rows in pairs)
     moments = reduce(TransferMoments.merge, parts)
     (found,) = eigenfunctions(moments, [0.0], count)

@@ -1,8 +1,8 @@
-"""Eigenfunctions as an encoder: a frozen record of plain arrays, the same for random features and for SFA."""
+"""Eigenfunctions as an encoder: a frozen record of plain arrays, for random features and for SFA."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +13,17 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.identifiability.spectral.features import KNOTS, Features
-from jepatlas.identifiability.spectral.pair_chunks import ROWS
 
 __all__ = ["SpectralEncoder"]
+
+BATCH = 4096
 
 
 @dataclass(frozen=True)
 class SpectralEncoder:
-    """h = Vᵀ(φ(x) − mean): slowest function first; on the pairs of the fit h has mean 0 and covariance I.
+    """h = Vᵀ(φ(x) − mean), slowest function first; on the pairs of the fit, h has mean 0 and covariance I.
 
-    `rates` are the correlations on those pairs. They are biased upwards: see `held_out_rates`.
+    `rates` are the correlations on those pairs, which are biased upwards. See `held_out_rates`.
     """
 
     features: Features
@@ -35,49 +36,48 @@ class SpectralEncoder:
         return len(self.weight)
 
     def apply(self, x: np.ndarray) -> np.ndarray:
-        """Latents (b, d) of rows (b, p), a piece at a time: the features are far wider than either."""
-        pieces = np.array_split(x, max(1, -(-len(x) // ROWS)))
-        return np.concatenate([(self.features(piece) - self.mean) @ self.weight.T for piece in pieces])
+        """Latents (b, d) of rows (b, p), computed in batches because the features are much wider than either."""
+        batches = np.array_split(x, max(1, -(-len(x) // BATCH)))
+        return np.concatenate([(self.features(batch) - self.mean) @ self.weight.T for batch in batches])
 
     def save(self, path: Path | str) -> None:
-        arrays = {name: np.ascontiguousarray(array) for name, array in self._arrays().items()}
-        write_bytes(Path(path), safetensors.numpy.save(arrays, metadata={"format": "jepatlas.SpectralEncoder"}))
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        whitening, features = self.features.whitening, self.features
-        return {
+        features = self.features
+        whitening = features.whitening
+        quantiles = np.zeros((0, len(whitening.weight))) if features.quantiles is None else features.quantiles
+        arrays = {
             "whitening": whitening.weight,
             "x_mean": whitening.x_mean,
             "frequencies": features.frequencies,
             "quadratic": np.array([features.quadratic], np.float64),
-            "quantiles": np.zeros((0, len(whitening.weight))) if features.quantiles is None else features.quantiles,
+            "quantiles": quantiles,
             "weight": self.weight,
             "mean": self.mean,
             "rates": self.rates,
         }
+        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        write_bytes(Path(path), safetensors.numpy.save(contiguous, metadata={"format": "jepatlas.SpectralEncoder"}))
 
     @classmethod
     def load(cls, path: Path | str) -> SpectralEncoder:
         try:
             arrays = safetensors.numpy.load_file(path)
             whitening = LinearMap(arrays["whitening"], arrays["x_mean"], np.zeros(len(arrays["whitening"])))
-            features = Features(whitening, arrays["frequencies"], float(arrays["quadratic"].item()))
-            features = replace(features, quantiles=arrays["quantiles"] if len(arrays["quantiles"]) else None)
+            quantiles = arrays["quantiles"] if len(arrays["quantiles"]) else None
+            features = Features(whitening, arrays["frequencies"], float(arrays["quadratic"].item()), quantiles)
             loaded = cls(features, arrays["weight"], arrays["mean"], arrays["rates"])
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved SpectralEncoder: {error}") from error
-        d, k, p = len(loaded.rates), len(loaded.mean), len(whitening.x_mean)
-        u = len(whitening.weight)
-        wanted = {
-            "weight": (d, k),
-            "whitening": (u, p),
-            "frequencies": (len(features.frequencies), u),
-            "quantiles": (len(arrays["quantiles"]), u),
+        latents = len(loaded.rates)
+        count = len(loaded.mean)
+        components = len(whitening.weight)
+        knots = len(arrays["quantiles"])
+        expected = {
+            "weight": (latents, count),
+            "whitening": (components, len(whitening.x_mean)),
+            "frequencies": (len(features.frequencies), components),
+            "quantiles": (knots, components),
         }
-        if (
-            features.count != k
-            or len(arrays["quantiles"]) not in (0, len(KNOTS))
-            or any(arrays[name].shape != shape for name, shape in wanted.items())
-        ):
-            raise InputError(f"{path} is not a saved SpectralEncoder: the shapes of its arrays do not fit together.")
+        fits = all(arrays[name].shape == shape for name, shape in expected.items())
+        if not fits or features.count != count or knots not in (0, len(KNOTS)):
+            raise InputError(f"{path} is not a saved SpectralEncoder: the shapes of its arrays are inconsistent.")
         return loaded

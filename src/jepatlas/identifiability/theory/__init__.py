@@ -1,1 +1,1 @@
-"""What theory says of a Gaussian world: Hermite degrees, Mehler's ladder, the bound, the geometry, the dynamics."""
+"""Theory of Gaussian worlds: Hermite degrees, Mehler's formula, Theorem 3, and dynamics under actions."""

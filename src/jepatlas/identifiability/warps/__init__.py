@@ -1,1 +1,1 @@
-"""The monotone warp that stays open in a world that is not Gaussian: predicted, fitted, and undone."""
+"""Monotone warps: predicted (Sturm–Liouville), fitted, and undone."""

@@ -1,10 +1,10 @@
-"""The transfer operator on a family of functions φ, from sums over pairs: what eigenfunctions are computed from.
+"""The transfer operator on a family of functions φ, and its leading eigenfunctions.
 
     C₀₀ = ½ E[φφᵀ + φ'φ'ᵀ]        S = ½ E[φφ'ᵀ + φ'φᵀ]        both about the common mean of φ and φ'
 
-S v = λ C₀₀ v: λ is the correlation that the function vᵀφ keeps from x to x'. C₀₀ − S = ½ E[(φ−φ')(φ−φ')ᵀ], so the
-largest λ are the slowest functions, and for a reversible process they are its eigenfunctions (Noé & Nüske 2013).
-The symmetric form keeps every λ in [−1, 1]; what it drops, ½ E[φφ'ᵀ − φ'φᵀ], is measured in `held_out.py`.
+S v = λ C₀₀ v: λ is the correlation of the function vᵀφ between x and x'. C₀₀ − S = ½ E[(φ−φ')(φ−φ')ᵀ], so the largest λ
+belong to the slowest functions; for a reversible process they are its eigenfunctions (Noé & Nüske 2013). The symmetric
+form keeps every λ in [−1, 1]. The antisymmetric part ½ E[φφ'ᵀ − φ'φᵀ] is tested in `held_out.py`.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ RANK = 1e-12
 
 @dataclass(frozen=True)
 class TransferMoments:
-    """Sums over pairs; sums of parts merge to those of the whole. Two symmetric products are all that a chunk costs."""
+    """Sums over pairs; moments of parts merge to those of the whole. A batch costs two symmetric products."""
 
-    count: float  # of pairs, or the sum of their weights
+    count: float  # number of pairs, or the sum of their weights
     total: np.ndarray  # (k,)  Σ (φ + φ')
     plus: np.ndarray  # (k, k)  Σ (φ + φ')(φ + φ')ᵀ
     minus: np.ndarray  # (k, k)  Σ (φ − φ')(φ − φ')ᵀ
 
     @classmethod
     def of(cls, phi: np.ndarray, phi_next: np.ndarray, weights: np.ndarray | None = None) -> Self:
-        """With weights (b,) a pair counts as often as its weight says."""
-        both, step = phi + phi_next, phi - phi_next
+        """Moments of pairs, each counted once or by its weight (b,)."""
+        both = phi + phi_next
+        step = phi - phi_next
         if weights is None:
             return cls(len(phi), both.sum(0), both.T @ both, step.T @ step)
-        total, root = weights @ both, np.sqrt(weights)[:, None]
-        both, step = root * both, root * step
+        total = weights @ both
+        root = np.sqrt(weights)[:, None]
+        both = root * both
+        step = root * step
         return cls(float(weights.sum()), total, both.T @ both, step.T @ step)
 
     @classmethod
@@ -73,27 +76,29 @@ class Eigenfunctions:
 
 
 def eigenfunctions(moments: TransferMoments, ridges: Sequence[float], count: int) -> list[Eigenfunctions]:
-    """The leading solutions of S v = λ (C₀₀ + rI) v for each ridge r, at the price of one decomposition of C₀₀.
+    """The leading solutions of S v = λ (C₀₀ + rI) v for each ridge r, from one decomposition of C₀₀.
 
-    The ridge chooses the functions; their values are then taken without it (Rayleigh–Ritz in their span), because a
-    ridge in the denominator would only shrink them.
+    The ridge selects the functions; their values are then computed without it (Rayleigh–Ritz in their span), because a
+    ridge in the denominator would shrink them.
     """
-    covariance, lagged = moments.covariance, moments.lagged
+    covariance = moments.covariance
+    lagged = moments.lagged
     scales, basis = scipy.linalg.eigh(covariance)
-    varies = scales > RANK * scales[-1]  # features of few distinct x are dependent: no more functions than their rank
-    scales, basis = scales[varies], basis[:, varies]
-    turned = basis.T @ lagged @ basis
+    varies = scales > RANK * scales[-1]  # with few distinct x, features are dependent: no more functions than the rank
+    scales = scales[varies]
+    basis = basis[:, varies]
+    rotated = basis.T @ lagged @ basis
     first = max(len(scales) - count, 0)
     found = []
     for ridge in ridges:
         root = 1 / np.sqrt(scales + ridge)
-        problem = root[:, None] * turned * root
+        problem = root[:, None] * rotated * root
         leading = scipy.linalg.eigh(problem, subset_by_index=[first, len(scales) - 1], driver="evr")[1]
-        found.append(_ritz(basis @ (root[:, None] * leading), covariance, lagged))
+        found.append(_rayleigh_ritz(basis @ (root[:, None] * leading), covariance, lagged))
     return found
 
 
-def _ritz(span: np.ndarray, covariance: np.ndarray, lagged: np.ndarray) -> Eigenfunctions:
+def _rayleigh_ritz(span: np.ndarray, covariance: np.ndarray, lagged: np.ndarray) -> Eigenfunctions:
     values, turn = scipy.linalg.eigh(span.T @ lagged @ span, span.T @ covariance @ span)
     vectors = (span @ turn)[:, ::-1]
     largest = np.take_along_axis(vectors, np.abs(vectors).argmax(0)[None], axis=0)
@@ -101,12 +106,12 @@ def _ritz(span: np.ndarray, covariance: np.ndarray, lagged: np.ndarray) -> Eigen
 
 
 def rayleigh_trace(covariance: np.ndarray, lagged: np.ndarray) -> float:
-    """tr C₀₀⁻¹S of m functions on pairs they were not fitted on: the generalised Rayleigh quotient.
+    """tr C₀₀⁻¹S of m functions on held-out pairs: the generalised Rayleigh quotient.
 
-    In expectation it is at most λ₁ + … + λ_m, with equality for the true eigenfunctions (McGibbon & Pande 2015), so a
-    spurious eigenvalue cannot raise it. It does not change when the functions are mixed linearly.
+    In expectation it is at most λ₁ + … + λ_m, with equality for the true eigenfunctions (McGibbon & Pande 2015), so
+    overfitted eigenvalues cannot increase it. It is invariant to linear mixing of the functions.
     """
     try:
         return float(np.trace(scipy.linalg.solve(covariance, lagged, assume_a="pos")))
-    except np.linalg.LinAlgError:  # functions that are dependent on other pairs are worth nothing
+    except np.linalg.LinAlgError:  # functions that are linearly dependent on held-out pairs
         return -np.inf

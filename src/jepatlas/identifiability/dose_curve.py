@@ -1,8 +1,8 @@
-"""The dose–response curve of isotropisation: recovery of the true state against the knob, and what it costs.
+"""Dose–response curve of isotropisation: recovery of the true state against the dose, and its cost.
 
-Each dose weighs (or resamples) the pairs, fits a spectral encoder to them, and asks how well its latents give the true
-state on *unweighted* rows that took no part: of the data's own distribution, of a Gaussian one, of whatever is given.
-So a dose that only hides the rows it cannot explain gains nothing.
+Each dose weighs (or resamples) the pairs, a spectral encoder is fitted to them, and recovery of the true state is
+scored on *unweighted* held-out rows: of the data's own distribution, a Gaussian one, or any other. So a dose that only
+downweights the rows it cannot explain gains nothing.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear import hold_out
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.identifiability.checks import check_matrices
-from jepatlas.identifiability.isotropy.isotropise import Isotropised, fit_isotropy, isotropic_resample
-from jepatlas.identifiability.spectral.chunk_checks import FEWEST_PAIRS
+from jepatlas.identifiability.isotropisation import Isotropised, fit_isotropy, isotropic_resample
+from jepatlas.identifiability.linear_recovery import recovery
+from jepatlas.identifiability.spectral.pair_rows import MIN_PAIRS
 from jepatlas.identifiability.spectral.solver import SpectrumSettings
 from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
 from jepatlas.identifiability.spectral.spectrum import fit_spectral_encoder
-from jepatlas.identifiability.truth.recovery import recovery
+from jepatlas.identifiability.validation import check_matrices
 
-__all__ = ["DoseResponse", "HeldOut", "Method", "dose_response", "dosed_encoder", "state_recovery"]
+__all__ = ["DoseResponse", "HeldOut", "Method", "dose_response"]
 
 Method = Literal["reweight", "resample"]
 HeldOut = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -40,9 +40,9 @@ class DoseResponse:
 
     dose: float
     ess: float  # effective number of pairs
-    share: float  # of the pairs that were given
-    distance: float  # of the weighted coordinates from the target, as `Isotropised` has it
-    recovery: Mapping[str, Estimate]  # held-out R² of the state, by test; NaN where too few pairs were left to fit
+    share: float  # ess relative to the number of pairs
+    distance: float  # of the weighted coordinates from the target, as in `Isotropised`
+    recovery: Mapping[str, Estimate]  # held-out R² of the state, by test; NaN if too few pairs were left to fit
 
 
 def dose_response(
@@ -61,49 +61,51 @@ def dose_response(
     seed: int = 0,
     replicates: int = 200,
 ) -> tuple[DoseResponse, ...]:
-    """From pairs of observations x (b, p), with the coordinates s (b, d) to isotropise in, one point for each dose.
+    """One point per dose, from pairs of observations x (b, p) and coordinates s (b, d) to isotropise in.
 
     `dim` is the width of the encoder; `units` and `scale` are those of `isotropic_weights`.
     """
     check_matrices(x=x, x_next=x_next, s=s, s_next=s_next)
     if not tests:
-        raise InputError("A dose–response curve needs at least one test: observations with their true states.")
-    isotropy, points = fit_isotropy(s, s_next, units=units, scale=scale, seed=seed), []
+        raise InputError("tests must contain at least one test: observations with their true states.")
+    if method not in ("reweight", "resample"):
+        raise InputError(f"method must be 'reweight' or 'resample', but is '{method}'.")
+    isotropy = fit_isotropy(s, s_next, units=units, scale=scale, seed=seed)
+    points = []
     for dose in doses:
         found = isotropy.at(dose)
-        encoder = dosed_encoder(x, x_next, found, dim, method=method, settings=settings, seed=seed)
-        options = {"seed": seed, "replicates": replicates}
-        scores = {name: state_recovery(encoder, *test, **options) for name, test in tests.items()}
+        encoder = _fit_encoder(x, x_next, found, dim, method=method, settings=settings, seed=seed)
+        scores = {}
+        for name, (test_x, test_z) in tests.items():
+            scores[name] = _state_recovery(encoder, test_x, test_z, seed, replicates)
         points.append(DoseResponse(dose, found.ess, found.ess / len(x), found.distance, scores))
     return tuple(points)
 
 
-def dosed_encoder(
+def _fit_encoder(
     x: np.ndarray,
     x_next: np.ndarray,
     isotropised: Isotropised,
     dim: int,
     *,
-    method: Method = "reweight",
-    settings: SpectrumSettings | None = None,
-    seed: int = 0,
+    method: Method,
+    settings: SpectrumSettings | None,
+    seed: int,
 ) -> SpectralEncoder | None:
-    """The spectral encoder of weighted or resampled pairs; None where they are worth too few to fit one."""
-    if method not in ("reweight", "resample"):
-        raise InputError(f"Pairs are isotropised by 'reweight' or 'resample', but '{method}' was asked for.")
-    if isotropised.ess < FEWEST_PAIRS:
+    """The spectral encoder of weighted or resampled pairs; None if their effective number is too small."""
+    if isotropised.ess < MIN_PAIRS:
         return None
     if method == "reweight":
         return fit_spectral_encoder(x, x_next, dim, weights=isotropised.weights, settings=settings, seed=seed)
     drawn = isotropic_resample(isotropised.weights, numpy_generator(seed, "dose/resample"))
-    # copies of a pair are one group: else the selection of kernel and ridge would see what the fit has seen
+    # Copies of a pair form a group, otherwise kernel and ridge would be selected on pairs used in the fit.
     return fit_spectral_encoder(x[drawn], x_next[drawn], dim, groups=drawn, settings=settings, seed=seed)
 
 
-def state_recovery(
-    encoder: SpectralEncoder | None, x: np.ndarray, z: np.ndarray, *, seed: int = 0, replicates: int = 200
+def _state_recovery(
+    encoder: SpectralEncoder | None, x: np.ndarray, z: np.ndarray, seed: int, replicates: int
 ) -> Estimate:
-    """R² of the true states from the latents, by a linear map that was fitted on the other half of the rows."""
+    """R² of the true states from the latents, by a linear map fitted on the other half of the rows."""
     check_matrices(x=x, z=z)
     if encoder is None:
         return Estimate(np.nan, np.nan, np.nan, 0)

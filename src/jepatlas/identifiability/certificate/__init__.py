@@ -1,1 +1,0 @@
-"""All that is known of some latents, in verdicts, and what these say together."""

@@ -1,0 +1,179 @@
+"""What pairs show without the true state: ρ and the number of directions, from their spectrum."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.linalg import LinAlgWarning
+
+from jepatlas.core.errors import InputError
+from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.identifiability.spectral.solver import SpectrumSettings
+from jepatlas.identifiability.spectral.spectrum import Spectrum, nonlinear_rho, rho_of_spectrum, spectrum
+
+__all__ = ["PairLadder", "fit_pair_ladder", "ladder_rows"]
+
+Source = Literal["latents", "observations"]
+
+MAX_PAIRS = 20_000
+SLOWER = 0.1
+"""How much slower than a given ρ pairs may be, relative to 1 − ρ, before that ρ counts as wrong."""
+
+
+@dataclass(frozen=True)
+class PairLadder:
+    """The spectrum of latents, or of the observations they are computed from; or the reason why there is none."""
+
+    source: Source
+    spectrum: Spectrum | None
+    reason: str = ""
+    rho_of_all: Estimate | None = None  # ρ from all pairs, if the spectrum is from a subsample
+
+    @property
+    def rho(self) -> Estimate | None:
+        """ρ for the bound; None if no function is correlated between the views."""
+        rho = self._slowest
+        return rho if rho is not None and 0 < rho.high < 1 else None
+
+    @property
+    def _slowest(self) -> Estimate | None:
+        if self.spectrum is None:
+            return None
+        return self.rho_of_all or rho_of_spectrum(self.spectrum)
+
+    @property
+    def sentence(self) -> str:
+        if self.spectrum is None:
+            return f"The spectrum of the {self.source} could not be computed: {self.reason}"
+        ladder = self.spectrum.ladder
+        if ladder.dim is None:
+            return f"Spectrum of the {self.source}: {ladder.advice[0].lower()}{ladder.advice[1:]}"
+        rates = [rate.value for rate in self.spectrum.rates]
+        if ladder.dim == 1:
+            found = f"1 independent direction, with correlation {rates[0]:.3f} between views (held out)"
+        else:
+            span = f"{min(rates):.3f} to {max(rates):.3f}"
+            found = f"{ladder.dim} independent directions, with correlations {span} between views (held out)"
+        harmonics = f"; harmonics start at {ladder.second.value:.3f}" if ladder.second else ""
+        return f"The {self.source} have {found}{harmonics}."
+
+    def verdicts(self, latents: int, given_rho: float | None = None) -> list[Verdict]:
+        """`rho` and `dimension`, compared with the given ρ and the number of latents."""
+        if self.spectrum is None or self._slowest is None:
+            return []
+        return [
+            _rho_verdict(self._slowest, self.source, given_rho),
+            _dimension_verdict(self.spectrum, latents, self.source),
+        ]
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """The ladder, step by step; directions with the rates of the encoder that is fitted to them alone."""
+        steps = () if self.spectrum is None else self.spectrum.ladder.steps
+        rates = iter(() if self.spectrum is None else self.spectrum.rates)
+        rows = []
+        for number, step in enumerate(steps, 1):
+            value = next(rates, step.eigenvalue) if step.kind == "direction" else step.eigenvalue
+            interval = f"[{value.low:.3f}, {value.high:.3f}]"
+            rows.append([number, step.kind, f"{value.value:.3f}", interval, f"{step.explained:.2f}"])
+        return {
+            "title": f"Spectrum of the {self.source}: functions by their correlation between views",
+            "columns": ["function", "kind", "correlation", "95% interval", "R² from the directions before it"],
+            "rows": rows,
+        }
+
+
+def fit_pair_ladder(
+    x: np.ndarray,
+    x_next: np.ndarray,
+    source: Source = "latents",
+    *,
+    groups: np.ndarray | None = None,
+    seed: int = 0,
+    exact: bool = False,
+) -> PairLadder:
+    """The ladder of at most 20,000 of the pairs, with as many features and functions as they support.
+
+    More pairs do not make it easier to read, but determine ρ better: `exact` estimates ρ from all pairs, for a bound.
+    If the spectrum cannot be computed (too few pairs or groups, constant rows), the result contains the reason.
+    """
+    if not (x != x[0]).any():
+        return PairLadder(source, None, "all rows are equal.")
+    kept = ladder_rows(len(x), seed)
+    kept_groups = None if groups is None else groups[kept]
+    settings = _settings(x.shape[1], len(kept), source)
+    with warnings.catch_warnings():
+        # with few distinct rows some features are dependent; those are not selected
+        warnings.simplefilter("ignore", LinAlgWarning)
+        try:
+            found = spectrum(x[kept], x_next[kept], groups=kept_groups, settings=settings, seed=seed)
+            rho_of_all = None
+            if exact and len(kept) < len(x):
+                rho_of_all = nonlinear_rho(x, x_next, groups=groups, settings=settings, seed=seed)
+        except InputError as error:
+            return PairLadder(source, None, str(error))
+    return PairLadder(source, found, rho_of_all=rho_of_all)
+
+
+def _settings(dim: int, pairs: int, source: Source) -> SpectrumSettings:
+    # no more functions than the first two degrees have: further ones are rough and could pass for directions
+    most = min(2 * dim, 48) if source == "latents" and dim > 8 else 16
+    functions = min(dim + dim * (dim + 1) // 2, most)
+    features = min(max(64, pairs // 20), 512)
+    components = SpectrumSettings.components
+    if source == "latents":
+        components = max(dim, components)
+    return SpectrumSettings(functions=functions, features=features, components=components)
+
+
+def ladder_rows(rows: int, seed: int) -> np.ndarray:
+    """The pairs that a ladder is read from: all of them, or 20,000 at random."""
+    return np.sort(numpy_generator(seed, "ladder/pairs").permutation(rows)[:MAX_PAIRS])
+
+
+def _rho_verdict(rho: Estimate, source: Source, given: float | None) -> Verdict:
+    numbers = (rho.value, rho.low, rho.high, rho.n)
+    if given is None:
+        advice = f"Largest correlation between views of any function of the {source}, linear or not."
+        return Verdict("rho", *numbers, None, None, "lower", None, advice)
+    limit = given + SLOWER * (1 - given)
+    passed = bool(rho.low <= limit)
+    if not passed:
+        advice = (
+            f"A function of the {source} is slower than ρ = {given:g} allows, so the bound computed with that ρ is too "
+            "small. Check ρ."
+        )
+    elif rho.high < given:
+        advice = f"All functions of the {source} are faster than ρ = {given:g}: a smaller ρ gives a tighter bound."
+    else:
+        advice = f"No function of the {source} is slower than ρ = {given:g} allows."
+    return Verdict("rho", *numbers, None, limit, "lower", passed, advice)
+
+
+def _dimension_verdict(found: Spectrum, latents: int, source: Source) -> Verdict:
+    """Latents with fewer directions are functions of each other; observations with more have some that latents lack."""
+    ladder = found.ladder
+    rows = found.rates[0].n
+    if ladder.dim is None:
+        return Verdict("dimension", math.nan, math.nan, math.nan, rows, None, None, "higher", None, ladder.advice)
+    if source == "latents":
+        direction = "higher"
+        bad = (
+            f"The {latents} latents have only {ladder.dim} independent directions: the others are functions of those, "
+            f"are constant, or decay faster than ρ = {ladder.min_rate:.2f}."
+        )
+    else:
+        direction = "lower"
+        missing = ladder.dim - latents
+        bad = (
+            f"The observations have {ladder.dim} directions, but there are {latents} latents: at least {missing} "
+            f"{'is' if missing == 1 else 'are'} missing. Use more latents."
+        )
+    dim = float(ladder.dim)
+    count = Estimate(dim, dim, dim, rows)
+    return Verdict.judge("dimension", count, direction=direction, threshold=latents, good=ladder.advice, bad=bad)
