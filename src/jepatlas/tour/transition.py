@@ -18,7 +18,7 @@ from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.identifiability import linear_response, recovery, recovery_null
-from jepatlas.identifiability.truth.verdicts import ORTHOGONALITY, R2
+from jepatlas.identifiability.linear_recovery import MAX_ORTHOGONALITY_ERROR, MIN_R2
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.tour.shared_states import SHOWN, SharedStates, shared_states
 from jepatlas.workflows.align import read_certificate
@@ -60,7 +60,7 @@ def _fitted(stage: Stage, shared: SharedStates) -> list[Verdict]:
             "map.r2",
             found["r2_inverse"],
             direction="higher",
-            threshold=R2,
+            threshold=MIN_R2,
             null=null["r2_inverse"],
             good="Ben's latents are a linear function of Ada's.",
             bad="Ben's latents are not a linear function of Ada's: see their certificates.",
@@ -69,7 +69,7 @@ def _fitted(stage: Stage, shared: SharedStates) -> list[Verdict]:
             "map.orthogonality",
             found["orthogonality"],
             direction="lower",
-            threshold=ORTHOGONALITY,
+            threshold=MAX_ORTHOGONALITY_ERROR,
             null=null["orthogonality"],
             good="In whitened coordinates the map is a rotation, as theory says of identified charts.",
             bad="The map is no rotation: at least one chart is not identified.",

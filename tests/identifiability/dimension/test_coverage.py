@@ -7,9 +7,9 @@ import pytest
 
 from jepatlas.core.linear import hold_out
 from jepatlas.core.records import Verdict
-from jepatlas.identifiability.dimension.coverage import coverage
-from jepatlas.identifiability.truth.explained import decode
-from jepatlas.identifiability.truth.halves import Halves
+from jepatlas.identifiability.dimension.captured import coverage
+from jepatlas.identifiability.regressions import decode
+from jepatlas.identifiability.resampling import Halves
 
 Z = np.random.default_rng(0).standard_normal((6000, 3))
 TURN = np.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]
@@ -47,8 +47,8 @@ def test_directions_of_the_state_are_counted(h: np.ndarray, count: int):
 
 
 def test_what_cannot_be_found_is_named_in_any_units():
-    assert "z[2] cannot" in covered(Z[:, :2], Z * np.array([1e3, 1.0, 1e-3])).advice
-    assert "mixed" in covered((Z @ TURN)[:, :2], Z).advice
+    assert "missing: z[2]." in covered(Z[:, :2], Z * np.array([1e3, 1.0, 1e-3])).advice
+    assert "mixture" in covered((Z @ TURN)[:, :2], Z).advice
 
 
 def test_a_state_that_does_not_vary_is_not_missed():

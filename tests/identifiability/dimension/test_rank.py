@@ -56,7 +56,7 @@ def test_repeated_coordinates():
     assert repeated_coordinates(H, H_NEXT).value == 0
     copied = repeated_coordinates(H[:, [0, 1, 0, 2, 1]], H_NEXT[:, [0, 1, 0, 2, 1]])
     assert copied.value == 2 and copied.passed is None
-    assert copied.advice == "Latent coordinate 2 repeats coordinate 0, and 1 others repeat one."
+    assert copied.value == 2 and "coordinate 2 repeats coordinate 0" in copied.advice
     assert repeated_coordinates(np.c_[H, 3 - H[:, 1]], np.c_[H_NEXT, 3 - H_NEXT[:, 1]]).value == 1
     dead = np.zeros((500, 2))
     assert repeated_coordinates(np.c_[H, dead], np.c_[H_NEXT, dead]).value == 0  # they repeat nothing: they are gone

@@ -9,7 +9,7 @@ from jepatlas.core.linear_map import LinearMap
 from jepatlas.identifiability import SpectralEncoder, held_out_rates
 from jepatlas.identifiability.spectral.features import Features
 from jepatlas.identifiability.spectral.held_out import BlockMoments
-from jepatlas.identifiability.spectral.pair_chunks import PairArrays, PairChunks
+from jepatlas.identifiability.spectral.pair_rows import SplitPairs
 
 
 def identity(dim: int) -> SpectralEncoder:
@@ -25,7 +25,7 @@ def turning(rows: int, angle: float, seed: int = 0) -> tuple[np.ndarray, np.ndar
 
 
 def moments(x: np.ndarray, x_next: np.ndarray, seed: int = 0) -> BlockMoments:
-    return BlockMoments.of(identity(x.shape[1]), PairChunks(PairArrays(x, x_next), seed))
+    return BlockMoments.of(identity(x.shape[1]), SplitPairs(x, x_next, seed=seed))
 
 
 def test_rates_are_correlations_about_the_common_mean():
@@ -58,7 +58,7 @@ def test_rows_that_repeat_in_a_group_are_no_evidence():
 
 def test_only_the_rows_to_score_are_counted():
     x, x_next = turning(4000, 0.0)
-    pairs = PairChunks(PairArrays(x, x_next))
+    pairs = SplitPairs(x, x_next)
     late = np.concatenate([chunk.place for chunk in pairs]) >= 0.75
     scored = BlockMoments.of(identity(2), pairs, 0.75)
     assert scored.counts.sum() == late.sum()
@@ -114,7 +114,7 @@ def test_weights_of_one_direction_of_time_break_reversibility_and_symmetric_ones
     assert np.abs(drift(one_sided)).min() > 0.05
     functions = [np.c_[v, v**2] for v in (x, x_next)]
     passed = [
-        BlockMoments.of(identity(4), PairChunks(PairArrays(*functions, weights=w))).reversibility(0).passed
+        BlockMoments.of(identity(4), SplitPairs(*functions, weights=w)).reversibility(0).passed
         for w in (both, one_sided)
     ]
     assert passed == [True, False]

@@ -123,7 +123,7 @@ def test_constant_columns_are_left_out():
 
 @pytest.mark.parametrize("dim", [0, 3])
 def test_an_impossible_width_is_refused(dim: int):
-    with pytest.raises(InputError, match="between 1 and 2"):
+    with pytest.raises(InputError, match="dim must be from 1 to 2"):
         linear_sfa(*mixed(500, [0.9, 0.5]), dim)
 
 

@@ -13,8 +13,8 @@ from numpy.polynomial.hermite_e import hermegauss, hermeval
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate
-from jepatlas.identifiability import bound, bound_terms, epsilon_null
-from jepatlas.identifiability.theory.bound import bound_verdicts
+from jepatlas.identifiability import bound, bound_terms
+from jepatlas.identifiability.theory.bound import bound_verdicts, epsilon_null
 
 
 def pairs(rows: int, dim: int, rho: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -52,12 +52,12 @@ BROKEN[3, 1] = np.nan
 @pytest.mark.parametrize(
     ("h", "h_next", "rho", "message"),
     [
-        (np.ones((30, 2)), np.ones((30, 3)), 0.5, r"same shape, but \(30, 2\) and \(30, 3\)"),
+        (np.ones((30, 2)), np.ones((30, 3)), 0.5, r"'h' and 'h_next'.*\(30, 2\) and \(30, 3\)"),
         (np.ones((30, 2)), np.ones((20, 2)), 0.5, "same number of rows"),
         (np.ones((30, 2)), BROKEN, 0.5, "'h_next' has 1 value that is NaN"),
-        (np.ones((30, 2)), np.ones((30, 2)), 1.0, "between 0 and 1, but 1.0"),
-        (np.ones((30, 2)), np.ones((30, 2)), 0.0, "between 0 and 1, but 0.0"),
-        (np.ones(30), np.ones(30), 0.5, "rows and columns"),
+        (np.ones((30, 2)), np.ones((30, 2)), 1.0, "rho.*1.0"),
+        (np.ones((30, 2)), np.ones((30, 2)), 0.0, "rho.*0.0"),
+        (np.ones(30), np.ones(30), 0.5, "'h'.*2-D"),
         (1e200 * np.ones((30, 2)), np.ones((30, 2)), 0.5, "too large to square"),
     ],
 )
@@ -70,7 +70,7 @@ def test_bad_input(h: np.ndarray, h_next: np.ndarray, rho: float, message: str):
 
 def test_weights_must_fit():
     for weights in (np.ones(29), -np.ones(30), np.zeros(30)):
-        with pytest.raises(InputError, match="a weight for each of 30 rows"):
+        with pytest.raises(InputError, match="'weights'"):
             bound_terms(np.ones((30, 2)), np.ones((30, 2)), 0.5, weights)
     plain = bound_terms(*pairs(30, 2, 0.5), 0.5)
     assert bound_terms(*(view.tolist() for view in pairs(30, 2, 0.5)), 0.5) == plain  # pyright: ignore
@@ -194,7 +194,7 @@ def test_epsilon_null_is_what_sampling_makes_of_white_latents(dim: int, rho: flo
 @pytest.mark.parametrize("rho", [0.0, 1.0, -0.5, 1.5, math.nan])
 def test_a_rate_outside_zero_and_one_is_refused(rho: float):
     z, z_next = pairs(10, 2, 0.5)
-    with pytest.raises(InputError, match=rf"between 0 and 1, but {rho}"):
+    with pytest.raises(InputError, match=rf"rho.*{rho}"):
         bound(z, z_next, rho, np.random.default_rng(0))
 
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jepatlas.core.errors import InputError
-from jepatlas.identifiability import HermiteFit, degree_variances, hermite_basis, largest_degree, multi_indices
+from jepatlas.identifiability import degree_variances
+from jepatlas.identifiability.theory.hermite import HermiteFit, hermite_basis, largest_degree, multi_indices
 
 
 def gaussian(rows: int, dim: int, seed: int = 0) -> np.ndarray:
@@ -124,7 +125,7 @@ def test_too_many_terms_are_refused_with_the_degree_that_would_do():
     assert values(z[:200], z[:200], 2)["degree_1"] == pytest.approx(4)
     with pytest.raises(InputError, match=r"Degree 3 in 4 dimensions has 35 terms and needs 210 rows .* is 2\."):
         values(z[:200], z[:200], 3)
-    with pytest.raises(InputError, match="do not support even degree 1"):
+    with pytest.raises(InputError, match="degree 1 "):
         values(z[:20], z[:20], 1)
 
 
@@ -155,13 +156,13 @@ def test_bad_input():
     spoiled = z.copy()
     spoiled[7, 1] = np.nan
     for h, states, degree, groups, message in [
-        (z, z, 0, None, "at least 1, but 0"),
+        (z, z, 0, None, "degree.* 0"),
         (spoiled, z, 1, None, r"'h' has 1 value that is NaN .* row 7"),
-        (z[:, 0], z, 1, None, r"'h' must have rows and columns, but its shape is \(300,\)"),
+        (z[:, 0], z, 1, None, r"'h'.*\(300,\)"),
         (z[:-1], z, 1, None, "'h' has 299, 'z' has 300"),
         (z, z, 1, np.zeros(9), "'groups' has 9"),
-        (z, z, 1, np.arange(300) % 2, "at least 3 groups of samples, but there are 2"),
-        (z, 100 * z, 1, None, r"'z' must have mean 0 and covariance I, but is off by 1"),
+        (z, z, 1, np.arange(300) % 2, "3 groups.* 2"),
+        (z, 100 * z, 1, None, r"'z' must have mean 0.* 1"),
         (z, z + 3, 1, None, "Standardise"),
     ]:
         with pytest.raises(InputError, match=message):
@@ -170,5 +171,5 @@ def test_bad_input():
 
 def test_repeated_states_are_refused():
     z = np.tile(np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]), (100, 1))
-    with pytest.raises(InputError, match="too few distinct states"):
+    with pytest.raises(InputError, match="'z' has too few"):
         values(z, z, 2)

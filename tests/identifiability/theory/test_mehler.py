@@ -11,14 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jepatlas.core.errors import InputError
-from jepatlas.identifiability import (
-    decays,
-    hermite_basis,
-    loss_decomposition,
-    mehler_ladder,
-    mehler_verdicts,
-    multi_indices,
-)
+from jepatlas.identifiability import loss_decomposition, mehler_ladder, mehler_verdicts
+from jepatlas.identifiability.theory.hermite import hermite_basis, multi_indices
+from jepatlas.identifiability.theory.mehler import decays
 
 rates = st.floats(0.05, 0.98)
 
@@ -192,18 +187,18 @@ def test_verdicts_do_not_pass_by_noise():
 @pytest.mark.parametrize("rho", [0.0, 1.0, -0.5, math.nan, [0.5, 1.2]])
 def test_a_rate_outside_zero_and_one_is_refused(rho: float | list[float]):
     z, z_next = pairs(90, 2, 0.5)
-    with pytest.raises(InputError, match="between 0 and 1, but"):
+    with pytest.raises(InputError, match="rho"):
         mehler_ladder(z, z, z_next, rho, np.random.default_rng(0), degree=1)
 
 
 def test_bad_input():
     z, z_next = pairs(90, 2, 0.5)
     rng = np.random.default_rng(0)
-    with pytest.raises(InputError, match="one for each of 2 dimensions, but 3"):
+    with pytest.raises(InputError, match=r"rho.* 2 .* 3"):
         mehler_ladder(z, z, z_next, [0.5, 0.5, 0.5], rng, degree=1)
-    with pytest.raises(InputError, match=r"'z' and 'z_next' must have the same shape, but \(90, 2\) and \(90, 1\)"):
+    with pytest.raises(InputError, match=r"'z' and 'z_next'.*\(90, 2\) and \(90, 1\)"):
         mehler_ladder(z, z, z_next[:, :1], 0.5, rng, degree=1)
-    with pytest.raises(InputError, match="'h' and 'h_next' must have the same shape, but"):
+    with pytest.raises(InputError, match="'h' and 'h_next'"):
         loss_decomposition(z, z_next[:, :1], z, 0.5, rng, degree=1)
     with pytest.raises(InputError, match="'h_next' has 89"):
         loss_decomposition(z, z_next[:-1], z, 0.5, rng, degree=1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 from jepatlas.core.errors import InputError
-from jepatlas.identifiability import Monotone, fit_monotone
+from jepatlas.identifiability.warps.monotone import Monotone, fit_monotone
 
 
 @settings(deadline=None, max_examples=30)
@@ -63,5 +63,5 @@ def test_straight_between_the_points_and_beyond():
 
 
 def test_bad_input():
-    with pytest.raises(InputError, match="two different values"):
+    with pytest.raises(InputError, match="two distinct values"):
         fit_monotone(np.ones(50), np.arange(50.0))

@@ -153,13 +153,13 @@ def test_heavy_generalised_normals_say_that_there_is_none(alpha: float):
     found = sturm_liouville_generalised_normal(alpha)
     assert len(found.eigenvalues) == 0 and found.eigenfunctions.shape == (0, len(found.x))
     assert math.isnan(found.affinity)
-    assert "no first eigenfunction" in (found.reason or "") and f"α = {alpha:g}" in (found.reason or "")
+    assert "first eigenfunction" in (found.reason or "") and f"α = {alpha:g}" in (found.reason or "")
     assert ("from 1/(4s²) = 0.5 upward" in (found.reason or "")) == (alpha == 1)
     assert np.isfinite(found.density).all() and found.density.max() > 0
     assert np.trapezoid(found.density, found.x) == pytest.approx(1, abs=1e-3)
     scale = 1 / scipy.stats.gennorm.std(alpha)
     np.testing.assert_allclose(found.density, scipy.stats.gennorm.pdf(found.x, alpha, scale=scale), rtol=1e-9)
-    with pytest.raises(InputError, match="no first eigenfunction"):
+    with pytest.raises(InputError, match="first eigenfunction"):
         found.warp(np.zeros(1))
 
 
@@ -176,7 +176,7 @@ def test_heavy_generalised_normals_say_that_there_is_none(alpha: float):
 )
 def test_heavy_tails_are_found_out_without_being_told(log_density, low: float):
     found = sturm_liouville(log_density, 2, support=(low, math.inf))
-    assert len(found.eigenvalues) == 0 and "no first eigenfunction" in (found.reason or "")
+    assert len(found.eigenvalues) == 0 and "first eigenfunction" in (found.reason or "")
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -184,7 +184,7 @@ def test_heavy_tails_are_found_out_without_being_told(log_density, low: float):
 def test_what_is_only_rounding_is_no_eigenfunction(freedom: float, count: int):
     """The spectrum of Student's t is continuous from 0 on; near 0 rounding looks like an eigenvalue."""
     found = sturm_liouville(lambda x: -(freedom + 1) / 2 * np.log1p(x**2 / freedom), count)
-    assert len(found.eigenvalues) == 0 and "no first eigenfunction" in (found.reason or "")
+    assert len(found.eigenvalues) == 0 and "first eigenfunction" in (found.reason or "")
 
 
 @pytest.mark.parametrize(
@@ -216,9 +216,9 @@ def test_where_a_density_stops_there_is_a_wall_without_being_told(law):
 
 def test_every_failure_has_its_own_reason():
     wells = sturm_liouville(lambda x: np.logaddexp(-((x - 7) ** 2) / 2, -((x + 7) ** 2) / 2), 2)
-    assert len(wells.eigenvalues) == 0 and "wells are so deep" in (wells.reason or "")
+    assert len(wells.eigenvalues) == 0 and "wells so deep" in (wells.reason or "")
     steep = sturm_liouville_generalised_normal(3000.0, 2)
-    assert len(steep.eigenvalues) == 0 and "Give more points" in (steep.reason or "")
+    assert len(steep.eigenvalues) == 0 and "'points'" in (steep.reason or "")
     flat = sturm_liouville_generalised_normal(0.005, 2)
     assert len(flat.eigenvalues) == 0 and "for α ≤ 1" in (flat.reason or "")
 
@@ -237,14 +237,14 @@ def test_the_warp_as_a_function():
 @pytest.mark.parametrize(
     ("log_density", "options", "message"),
     [
-        (lambda x: -(x**2), {"support": (1.0, 0.0)}, r"low < high, but \(1.0, 0.0\)"),
-        (lambda x: -(x**2), {"count": 0}, "At least 1 eigenfunction"),
-        (lambda x: x * np.nan, {}, "one number below infinity for each x"),
-        (lambda x: np.float64(1.0), {}, "one number below infinity for each x"),
-        (lambda x: x, {}, "shift and scale"),
-        (np.zeros_like, {}, "shift and scale|does not fall off"),
-        (lambda x: -np.log1p(np.log1p(x**2)), {}, "does not fall off"),
-        (lambda x: np.full_like(x, -np.inf), {"support": (0.0, 1.0)}, "No maximum"),
+        (lambda x: -(x**2), {"support": (1.0, 0.0)}, r"support.*\(1.0, 0.0\)"),
+        (lambda x: -(x**2), {"count": 0}, "count.* 0"),
+        (lambda x: x * np.nan, {}, "log_density"),
+        (lambda x: np.float64(1.0), {}, "log_density"),
+        (lambda x: x, {}, "log_density"),
+        (np.zeros_like, {}, "log_density"),
+        (lambda x: -np.log1p(np.log1p(x**2)), {}, "log_density.*'support'"),
+        (lambda x: np.full_like(x, -np.inf), {"support": (0.0, 1.0)}, "log_density has no maximum"),
     ],
 )
 def test_bad_input(log_density, options: dict, message: str):
@@ -254,5 +254,5 @@ def test_bad_input(log_density, options: dict, message: str):
 
 @pytest.mark.parametrize("alpha", [0.0, -1.0, math.inf, math.nan])
 def test_a_bad_exponent(alpha: float):
-    with pytest.raises(InputError, match=f"but {alpha} was given"):
+    with pytest.raises(InputError, match=f"alpha.*{alpha}"):
         sturm_liouville_generalised_normal(alpha)

@@ -18,7 +18,6 @@ from jepatlas.identifiability import (
     fit_warp,
     recovery,
     sturm_liouville_generalised_normal,
-    warp_band,
     warp_recovery,
 )
 
@@ -180,20 +179,6 @@ def test_intervals_cover_the_truth():
     assert covered >= 25
 
 
-def test_the_band_covers_the_curve():
-    z, h = world(4000, 2, 2, np.tanh, noise=0.3)
-    fit = fit_warp(h[:2000], z[:2000])
-    band = warp_band(fit, h[2000:], z[2000:], np.random.default_rng(0), points=21, replicates=60)
-    assert list(band) == sorted(band) and len(band) == 21
-    covered = [
-        estimate.low - 0.01 <= np.tanh(x) + offset <= estimate.high + 0.01
-        for x, estimate in band.items()
-        for offset in [np.mean([e.value - np.tanh(a) for a, e in band.items()])]
-    ]
-    assert sum(covered) >= 17
-    assert all(0.001 < estimate.high - estimate.low < 0.3 for estimate in band.values())
-
-
 def test_groups_widen_the_interval():
     z, h = (np.repeat(v, 8, axis=0) for v in world(200, 2, 2, np.tanh, noise=0.3))
     groups = np.repeat(np.arange(200), 8)
@@ -218,11 +203,11 @@ def test_bad_input():
         scores(h[:-1], z)
     with pytest.raises(InputError, match=r"'z' has .* NaN"):
         fit_warp(h, np.where(z > 2, np.nan, z))
-    with pytest.raises(InputError, match="one finite number for each value of z"):
+    with pytest.raises(InputError, match="predicted"):
         scores(h, z, predicted=lambda z: np.full_like(z, np.nan))
-    with pytest.raises(InputError, match="one finite number"):
+    with pytest.raises(InputError, match="predicted"):
         scores(h, z, predicted=lambda z: z[:, :1])
-    with pytest.raises(InputError, match="two different values"):
+    with pytest.raises(InputError, match="'z'"):
         fit_warp(h, np.ones_like(z))
-    with pytest.raises(InputError, match="two different values of 'h'"):
+    with pytest.raises(InputError, match="'h'"):
         fit_latent_warp(np.ones_like(h), z)

@@ -12,7 +12,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_json
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.workflows.align.atlas_inputs import certificate_summary, chart_latents, read_certificate
-from jepatlas.workflows.certify.certificate import certificate
+from jepatlas.workflows.certify import certificate
 
 
 def bound(name: str, value: float, threshold: float | None = 1.0) -> Verdict:

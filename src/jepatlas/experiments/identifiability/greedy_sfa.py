@@ -43,10 +43,9 @@ from jepatlas.experiments.engine.latent_trials import LatentSample, recipe_for, 
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_interval, mean_and_range, select
 from jepatlas.identifiability import SpectrumSettings, linear_sfa, recovery
 from jepatlas.identifiability.spectral.ladder import polynomials
-from jepatlas.identifiability.spectral.pair_chunks import PairArrays, PairChunks
-from jepatlas.identifiability.spectral.selection import SCORE
+from jepatlas.identifiability.spectral.pair_rows import SCORE, SplitPairs
 from jepatlas.identifiability.spectral.solver import SpectralSolver
-from jepatlas.identifiability.spectral.transfer import TransferMoments, eigenfunctions
+from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.worlds import InvertibleMLP, LatentWorld, OrnsteinUhlenbeck
@@ -119,7 +118,7 @@ def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     fresh = Transitions().draw(world, HELD_OUT, torch_generator(seed, "fresh"))
     x, x_next, others, z = (t.double().numpy() for t in (pairs.x, pairs.x_next, fresh.x, fresh.z))
     options = SpectrumSettings(functions=world.dim, features=settings["features"], pilot=5000)
-    solution = SpectralSolver(PairChunks(PairArrays(x, x_next), seed, below=SCORE), options, seed).fit(world.dim)
+    solution = SpectralSolver(SplitPairs(x, x_next, seed=seed, below=SCORE), options, seed).fit(world.dim)
     together = solution.encoder.apply(others)
     found = _scores("simultaneous", together, z, seed)
     phi, phi_next, phi_others = (solution.encoder.features(view) for view in (x, x_next, others))

@@ -209,13 +209,16 @@ def state_directions(found: Redundancy, rows: int) -> Verdict:
 
 def _describe_others(found: Redundancy, count: int, rank: int) -> str:
     """What the latents are that are not independent directions, as far as the ladder of linear functions shows."""
+    others = f"{count} of {rank} independent latents"
+    function = "is a function" if count == 1 else "are functions"
+    have = "has" if count == 1 else "have"
+    fast = f"{have} a correlation below {found.ladder.min_rate:.2f} between views, like noise or rough functions"
     kinds = [step.kind for step in found.linear.steps]
     if kinds.count("harmonic") == count:
-        return f"{count} of {rank} independent latents are functions of the other directions."
-    fast = f"have a correlation below {found.ladder.min_rate:.2f} between views, like noise or rough functions"
+        return f"{others} {function} of the other directions."
     if kinds.count("unread") == count:
-        return f"{count} of {rank} independent latents {fast}."
-    return f"{count} of {rank} independent latents are functions of the other directions, or {fast}."
+        return f"{others} {fast}."
+    return f"{others} {function} of the other directions, or {fast}."
 
 
 def minimal_r2_lost(halves: Halves, found: Redundancy, seed: int, replicates: int) -> Verdict:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.identifiability.spectral.solver import SpectrumSettings
@@ -72,7 +73,7 @@ class PairLadder:
         ]
 
     @property
-    def table(self) -> dict[str, Any]:
+    def table(self) -> Table:
         """The ladder, step by step; directions with the rates of the encoder that is fitted to them alone."""
         steps = () if self.spectrum is None else self.spectrum.ladder.steps
         rates = iter(() if self.spectrum is None else self.spectrum.rates)
@@ -81,11 +82,11 @@ class PairLadder:
             value = next(rates, step.eigenvalue) if step.kind == "direction" else step.eigenvalue
             interval = f"[{value.low:.3f}, {value.high:.3f}]"
             rows.append([number, step.kind, f"{value.value:.3f}", interval, f"{step.explained:.2f}"])
-        return {
-            "title": f"Spectrum of the {self.source}: functions by their correlation between views",
-            "columns": ["function", "kind", "correlation", "95% interval", "R² from the directions before it"],
-            "rows": rows,
-        }
+        return Table(
+            f"Spectrum of the {self.source}: functions by their correlation between views",
+            ["function", "kind", "correlation", "95% interval", "R² from the directions before it"],
+            rows,
+        )
 
 
 def fit_pair_ladder(

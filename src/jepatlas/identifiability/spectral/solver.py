@@ -22,8 +22,8 @@ import torch
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.moments import Moments
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.identifiability.spectral.features import (
     KNOTS,
     Features,

@@ -9,10 +9,14 @@ import pytest
 
 from jepatlas.core.records import Verdict
 from jepatlas.identifiability.preconditions.audit import audit
-from jepatlas.identifiability.preconditions.coordinates import _distances, coordinate_gaussianity, largest_null
-from jepatlas.identifiability.preconditions.departures import departure
-from jepatlas.identifiability.preconditions.pairs import WhitePairs
-from jepatlas.identifiability.preconditions.sliced import GroupDistance, SlicedFeatures
+from jepatlas.identifiability.preconditions.gaussianity import (
+    coordinate_distances,
+    coordinate_gaussianity,
+    departure,
+    largest_null,
+)
+from jepatlas.identifiability.preconditions.sliced_distance import GroupDistance, SlicedFeatures
+from jepatlas.identifiability.preconditions.white_pairs import WhitePairs
 
 Curve = Callable[[np.ndarray], np.ndarray]
 
@@ -31,23 +35,25 @@ def uniform(z: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("curve", "dim", "said"),
+    ("curve", "dim", "departs"),
     [
         (uniform, 4, "tails are too light"),
-        (np.sign, 8, "takes 2 values only"),
+        (np.sign, 8, "only 2 values"),
         (lambda z: z**3, 16, "tails are too heavy"),
-        (np.exp, 8, "leans to large values"),
-        (lambda z: -np.maximum(z, 0), 8, "one and the same value in 5"),
+        (np.exp, 8, "skewed to large values"),
+        (lambda z: -np.maximum(z, 0), 8, "the same value in 5"),
     ],
     ids=["uniform", "signs", "cubes", "log-normal", "rectified"],
 )
 @pytest.mark.parametrize("place", [0, 3])
-def test_one_bad_coordinate_is_named_with_what_is_wrong_with_it(curve: Curve, dim: int, said: str, place: int) -> None:
+def test_one_bad_coordinate_is_named_with_what_is_wrong_with_it(
+    curve: Curve, dim: int, departs: str, place: int
+) -> None:
     z = states(6000, dim)
     z[:, place] = 3 * curve(z[:, place]) + 7
     found = judged(z)
     assert found.passed is False and f"Latent coordinate {place} is not Gaussian" in found.advice, found
-    assert said in found.advice and "So " not in found.advice
+    assert departs in found.advice and "Neither " not in found.advice
 
 
 def test_the_audit_fails_for_one_switch_that_no_slice_sees() -> None:
@@ -57,17 +63,17 @@ def test_the_audit_fails_for_one_switch_that_no_slice_sees() -> None:
     z[:, 6], z_next[:, 6] = np.sign(z[:, 6]), np.sign(z_next[:, 6])
     found = {verdict.name: verdict for verdict in audit(z, z_next)}
     assert found["gaussianity"].passed is not False and found["coordinate_gaussianity"].passed is False
-    assert "Latent coordinate 6 is not Gaussian: it takes 2 values only" in found["coordinate_gaussianity"].advice
+    assert "Latent coordinate 6 is not Gaussian: it takes only 2 values" in found["coordinate_gaussianity"].advice
 
 
 def test_further_bad_coordinates_are_listed() -> None:
     z = states(4000, 12)
     z[:, 2], z[:, 3:11] = np.sign(z[:, 2]), z[:, 3:11] ** 3
     advice = judged(z).advice
-    assert "So are " in advice and "and 3 more." in advice
+    assert "Neither are " in advice and "and 3 more." in advice
     z = states(4000, 3)
     z[:, 0], z[:, 2] = uniform(z[:, 0]), z[:, 2] ** 3
-    assert "coordinate 2 is not" in judged(z).advice and "So is 0." in judged(z).advice
+    assert "coordinate 2 is not" in judged(z).advice and "Neither is 0." in judged(z).advice
 
 
 @pytest.mark.parametrize("dim", [1, 3, 16, 64])
@@ -84,7 +90,7 @@ def test_the_null_is_that_of_the_worst_of_gaussian_samples(dim: int, rows: int) 
     null, rng = largest_null(dim, np.random.default_rng(1), 4000), np.random.default_rng(2)
     samples = (rng.standard_normal((rows, dim)) for _ in range(400))
     units = ((sample - sample.mean(0)) / sample.std(0) for sample in samples)
-    worst = np.array([_distances(unit, np.arange(rows))[0].max() * np.sqrt(rows) for unit in units])
+    worst = np.array([coordinate_distances(unit, np.arange(rows))[0].max() * np.sqrt(rows) for unit in units])
     assert np.mean(worst > np.quantile(null, 0.9)) == pytest.approx(0.1, abs=0.045)
     assert np.mean(worst > np.quantile(null, 0.99)) <= 0.025
 
@@ -93,7 +99,7 @@ def test_all_coordinates_at_once_are_as_each_alone() -> None:
     u, labels = states(60, 3), np.random.default_rng(3).integers(7, size=60)
     features = SlicedFeatures(1, np.random.default_rng(0), slices=1)
     for groups in (labels, np.arange(60)):
-        values, worth = _distances(u, groups)
+        values, worth = coordinate_distances(u, groups)
         for j in range(3):
             alone = GroupDistance(features(u[:, j : j + 1]) - features.gaussian, groups)
             assert values[j] == pytest.approx(alone(np.ones(60))) and worth[j] == alone.effective_rows
@@ -120,6 +126,6 @@ def test_an_open_coordinate_is_not_passed_over_for_those_that_pass() -> None:
 
 def test_departures_in_words() -> None:
     z = states(5000, 1)[:, 0]
-    assert departure(np.zeros(50)) == "it takes 1 value only"
-    assert "leans to small values (skewness -" in departure((1 - z**2) / np.sqrt(2))
+    assert departure(np.zeros(50)) == "it takes only 1 value"
+    assert "skewed to small values (skewness -" in departure((1 - z**2) / np.sqrt(2))
     assert "histogram" in departure(z)

@@ -69,7 +69,7 @@ def test_too_few_effective_pairs_are_reported_and_not_refused():
 
 def test_a_curve_needs_something_to_score_on():
     z, z_next = gaussian(500, np.array([0.9, 0.9]), 0)
-    with pytest.raises(InputError, match="at least one test"):
+    with pytest.raises(InputError, match="tests"):
         dose_response(z, z_next, z, z_next, {}, dim=2)
-    with pytest.raises(InputError, match="'reweight' or 'resample', but 'drop'"):
+    with pytest.raises(InputError, match=r"method.*'drop'"):
         dose_response(z, z_next, z, z_next, {"own": (z, z)}, dim=2, method="drop")  # pyright: ignore[reportArgumentType]

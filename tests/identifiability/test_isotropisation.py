@@ -129,15 +129,15 @@ def test_no_weight_is_above_twenty_times_the_mean(rows: int, spread: float, seed
 
 def test_bad_input():
     s, s_next = laplace(500)
-    with pytest.raises(InputError, match=r"between 0 and 1, but 1\.5"):
+    with pytest.raises(InputError, match=r"dose.*1\.5"):
         isotropic_weights(s, s_next, 1.5)
-    with pytest.raises(InputError, match="must have the same shape"):
+    with pytest.raises(InputError, match="'s' and 's_next'"):
         isotropic_weights(s, s_next[:, :1], 0.5)
-    with pytest.raises(InputError, match="do not vary, or do not move"):
+    with pytest.raises(InputError, match="'s'"):
         isotropic_weights(np.c_[s, np.ones(500)], np.c_[s_next, np.ones(500)], 0.5)
-    with pytest.raises(InputError, match=r"scale of the target.*0"):
+    with pytest.raises(InputError, match=r"scale.* 0"):
         isotropic_weights(s, s_next, 0.5, scale=0.0)
-    with pytest.raises(InputError, match="'steps' or 'given', but 'metres'"):
+    with pytest.raises(InputError, match=r"units.*'metres'"):
         isotropic_weights(s, s_next, 0.5, units="metres")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match=r"NaN"):
         isotropic_weights(np.where(s > 2, np.nan, s), s_next, 0.5)
@@ -164,9 +164,9 @@ def test_resampling_is_unbiased():
 @pytest.mark.parametrize(
     ("weights", "count", "message"),
     [
-        (np.zeros(3), None, "positive weight"),
-        (np.ones(3), 0, "count is 0"),
-        (-np.ones(3), None, "must not be negative"),
+        (np.zeros(3), None, "'weights'"),
+        (np.ones(3), 0, "count.* 0"),
+        (-np.ones(3), None, "'weights'.* 3"),
     ],
 )
 def test_bad_resampling(weights: np.ndarray, count: int | None, message: str):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from jepatlas.identifiability.truth.unmixing import unmix
+from jepatlas.identifiability.composition import unmix
 
 
 def turn(dim: int, seed: int) -> np.ndarray:

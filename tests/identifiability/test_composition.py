@@ -7,9 +7,8 @@ import pytest
 
 from jepatlas.core.linear import Split, hold_out
 from jepatlas.core.records import Verdict
-from jepatlas.identifiability.truth.composition import composition
-from jepatlas.identifiability.truth.explained import explain, nonlinear_r2
-from jepatlas.identifiability.truth.halves import Halves
+from jepatlas.identifiability.composition import composition, explain, nonlinear_r2
+from jepatlas.identifiability.resampling import Halves
 
 Z = np.random.default_rng(0).standard_normal((6000, 3))
 TURN = np.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]

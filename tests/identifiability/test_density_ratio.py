@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jepatlas.identifiability.isotropy.density_ratio import fit_gaussian_ratio
+from jepatlas.identifiability.isotropisation import fit_gaussian_ratio
 
 
 def wrong(t: np.ndarray, exact: np.ndarray, inside: np.ndarray | slice = slice(None)) -> float:

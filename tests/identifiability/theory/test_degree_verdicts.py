@@ -9,9 +9,9 @@ import pytest
 
 from jepatlas.core.linear import hold_out
 from jepatlas.core.records import Verdict
-from jepatlas.identifiability.certificate.degrees import degree_verdicts
-from jepatlas.identifiability.preconditions.gaussianity import distance_from_gaussian, gaussian_null
-from jepatlas.identifiability.truth.halves import Halves
+from jepatlas.identifiability.preconditions.sliced_distance import distance_from_gaussian, gaussian_null
+from jepatlas.identifiability.resampling import Halves
+from jepatlas.identifiability.theory.hermite import degree_verdicts
 
 Z = np.random.default_rng(0).standard_normal((6000, 2))
 
@@ -41,7 +41,7 @@ def reason(h: np.ndarray, z: np.ndarray, groups: np.ndarray | None = None) -> st
 def test_reasons():
     assert "not Gaussian" in reason(Z, np.random.default_rng(2).uniform(-1, 1, Z.shape))
     assert "60 dimensions do not support" in reason(*np.random.default_rng(3).standard_normal((2, 300, 60)))
-    assert "latents do not vary" in reason(np.ones_like(Z), Z)
+    assert "latents are constant" in reason(np.ones_like(Z), Z)
     assert "states do not vary in every direction" in reason(Z, np.c_[Z[:, 0], np.ones(6000)])
     assert "do not support" in reason(Z[:20], Z[:20])
     uneven = np.where(np.arange(6000) < 5990, 0, np.arange(6000))

@@ -268,9 +268,9 @@ def test_intervals_of_copies_are_not_narrower():
     [
         (np.full((30, 2), np.nan), np.ones((30, 2)), (10, 30), "'h' has 60 values that are NaN"),
         (np.ones((30, 2)), np.ones((29, 2)), (10, 29), "'h' has 30, 'z' has 29"),
-        (np.ones(30), np.ones((30, 2)), (10, 30), "'h' must have rows and columns"),
-        (np.ones((30, 2)), np.ones((30, 2)), (10, 31), "rows to score on must be some of the 30 rows"),
-        (np.ones((30, 2)), np.ones((30, 2)), (0, 30), "rows to fit on must be some of the 30 rows"),
+        (np.ones(30), np.ones((30, 2)), (10, 30), "'h'.*2-D"),
+        (np.ones((30, 2)), np.ones((30, 2)), (10, 31), "split.score.* 30"),
+        (np.ones((30, 2)), np.ones((30, 2)), (0, 30), "split.fit.* 30"),
     ],
 )
 def test_bad_input(h: np.ndarray, z: np.ndarray, split: tuple[int, int], message: str):

@@ -9,8 +9,8 @@ import pytest
 import scipy.linalg
 import scipy.special
 
-from jepatlas.identifiability.spectral.selection import Candidate, Kernel, best, candidates
-from jepatlas.identifiability.spectral.transfer import TransferMoments, eigenfunctions, rayleigh_trace
+from jepatlas.identifiability.spectral.solver import Candidate, Kernel, best, candidates
+from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions, rayleigh_trace
 
 PLAIN = Kernel(1.0, scored=False)
 

@@ -120,19 +120,16 @@ def test_a_wrong_rate_breaks_the_theorem_and_the_certificate_says_so():
     assert "assumption" in verdicts["error_to_bound_whitened"].advice
 
 
-def test_an_estimated_rho_is_used_at_its_upper_limit_and_said():
+def test_an_estimated_rho_is_used_at_its_upper_limit():
     z, z_next = pairs()
     rho = Estimate(0.9, 0.88, 0.91, 800)
     verdicts = {v.name: v for v in certify(z, z_next, rho=rho, replicates=60)}
     plain = {v.name: v for v in certify(z, z_next, rho=0.91, replicates=60)}
-    assert (
-        verdicts["bound"].value == plain["bound"].value
-        and "0.9100 was used, the upper limit" in verdicts["bound"].advice
-    )
-    assert "ρ was not given" not in plain["bound"].advice
+    assert verdicts["bound"].value == plain["bound"].value and "0.9100, the upper limit" in verdicts["bound"].advice
+    assert "ρ was estimated" not in plain["bound"].advice
     own = {v.name: v for v in certify(z, z_next, replicates=20)}["bound"]
     found = nonlinear_rho(z, z_next)
-    assert found.high > 0.9 and f"{found.high:.4f} was used" in own.advice
+    assert found.high > 0.9 and f"{found.high:.4f}, the upper limit" in own.advice
 
 
 def test_the_nulls_of_epsilon_are_what_a_rotation_shows():
@@ -208,26 +205,26 @@ WIDE = np.random.default_rng(4).standard_normal((40, 25))
         ((Z, with_nan(Z_NEXT), Z), {}, "'h_next' has 3 values"),
         ((with_nan(Z), with_nan(Z_NEXT), with_nan(Z)), {}, "'h' has 3 values"),
         ((Z, Z_NEXT, with_nan(Z)), {}, "'z' has 3 values"),
-        ((Z, Z_NEXT[:, :2], Z), {}, r"same shape, but \(40, 3\) and \(40, 2\)"),
+        ((Z, Z_NEXT[:, :2], Z), {}, r"'h' and 'h_next'.*\(40, 3\) and \(40, 2\)"),
         ((Z, Z_NEXT[:39], Z), {}, "'h' has 40, 'h_next' has 39"),
         ((Z, Z_NEXT, Z[:30]), {}, "'z' has 30"),
         ((Z, Z_NEXT, Z), {"groups": np.arange(39)}, "'groups' has 39"),
-        ((Z[:, 0], Z_NEXT[:, 0], Z), {}, r"'h' must have rows and columns, but its shape is \(40,\)"),
-        ((Z, Z_NEXT, Z[:, 0]), {}, r"'z' must have rows and columns"),
-        ((Z[:, :0], Z_NEXT[:, :0], Z), {}, r"'h' must have rows and columns, but its shape is \(40, 0\)"),
-        ((Z[:19], Z_NEXT[:19], Z[:19]), {}, "At least 20 rows are needed to say anything, but there are only 19"),
+        ((Z[:, 0], Z_NEXT[:, 0], Z), {}, r"'h'.*\(40,\)"),
+        ((Z, Z_NEXT, Z[:, 0]), {}, r"'z'.*\(40,\)"),
+        ((Z[:, :0], Z_NEXT[:, :0], Z), {}, r"'h'.*\(40, 0\)"),
+        ((Z[:19], Z_NEXT[:19], Z[:19]), {}, "20 rows.* 19"),
         ((WIDE, -WIDE, Z), {}, "25 dimensions needs at least 26 rows to fit.*20 and 20"),
-        ((Z, Z_NEXT, np.ones_like(Z)), {}, "'z' does not vary: all rows are the same state"),
+        ((Z, Z_NEXT, np.ones_like(Z)), {}, "'z' is constant"),
         ((1e200 * Z, Z_NEXT, Z), {}, r"'h' has values up to .*e\+200, too large"),
-        ((1e-200 * Z, Z_NEXT, Z), {}, "'h' varies by .*e-200 only, too little"),
-        (([[1.0], [2.0, 3.0]], Z_NEXT, Z), {}, "'h' cannot be read as an array"),
-        ((Z, Z.copy(), Z), {}, "h and h_next are the same: of identical pairs nothing can be read"),
-        ((Z, Z_NEXT, Z), {"replicates": 0}, "at least 1 replicate, but 0"),
-        ((Z[:0], Z_NEXT[:0], Z[:0]), {}, "only 0"),
-        ((Z, Z_NEXT, Z), {"groups": np.arange(40) // 20}, "at least 3 groups.*only 2"),
-        ((Z, Z_NEXT, Z), {"rho": 1.0}, r"between 0 and 1, but 1\.0"),
-        ((Z, Z_NEXT, Z), {"rho": 0.0}, r"between 0 and 1, but 0\.0"),
-        ((Z, Z_NEXT), {}, "give the true states 'z', or 'rho'"),
+        ((1e-200 * Z, Z_NEXT, Z), {}, "'h' varies by .*e-200"),
+        (([[1.0], [2.0, 3.0]], Z_NEXT, Z), {}, "'h'"),
+        ((Z, Z.copy(), Z), {}, "'h' and 'h_next' are equal"),
+        ((Z, Z_NEXT, Z), {"replicates": 0}, "replicate.*0"),
+        ((Z[:0], Z_NEXT[:0], Z[:0]), {}, "'h'.* 0"),
+        ((Z, Z_NEXT, Z), {"groups": np.arange(40) // 20}, "'groups'.*3.* 2"),
+        ((Z, Z_NEXT, Z), {"rho": 1.0}, r"rho.*1\.0"),
+        ((Z, Z_NEXT, Z), {"rho": 0.0}, r"rho.*0\.0"),
+        ((Z, Z_NEXT), {}, "'rho'.*'z'"),
         ((Z.astype(str), Z_NEXT, Z), {}, "'h' must hold numbers"),
     ],
 )

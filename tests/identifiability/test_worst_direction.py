@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from jepatlas.core.linear import hold_out
-from jepatlas.identifiability.truth.explained import explain
-from jepatlas.identifiability.truth.halves import Halves
-from jepatlas.identifiability.truth.worst_direction import worst_direction
+from jepatlas.identifiability.composition import explain, worst_direction
+from jepatlas.identifiability.resampling import Halves
 
 Z = np.random.default_rng(0).standard_normal((6000, 6))
 TURN = np.linalg.qr(np.random.default_rng(2).standard_normal((6, 6)))[0]

@@ -64,28 +64,28 @@ def test_with_truth(name: str):
 
 def test_what_is_lost_has_a_name():
     verdicts = judged("missing", truth=True)
-    assert verdicts["coverage"].value == 2 and verdicts["coverage"].advice.endswith("z[2] cannot.")
+    assert verdicts["coverage"].value == 2 and verdicts["coverage"].advice.endswith("z[2].")
     assert "z[2] 0.00" in verdicts["captured"].advice and "z[0] 1.00" in verdicts["captured"].advice
 
 
 def test_harmonics_are_counted_and_the_rest_is_minimal():
     verdicts = judged("harmonics", truth=True)
     assert verdicts["state_directions"].value == 2
-    assert verdicts["state_directions"].advice.startswith("3 of 5 independent latents are functions of the other")
+    assert verdicts["state_directions"].advice.startswith("3 of 5 ")
     assert verdicts["minimal_r2_lost"].high < 0.02
 
 
 def test_without_truth_a_missing_direction_cannot_be_seen():
     verdict = judged("missing")["missing_directions"]
     assert verdict.passed is None and np.isnan(verdict.value)
-    assert "cannot be seen in the latents" in verdict.advice
+    assert verdict.advice.startswith("Undecided")
 
 
 @pytest.mark.parametrize(("name", "missing"), [("missing", 1), ("enough", 0), ("harmonics", 0)])
 def test_observations_show_that_one_is_missing_but_not_which(name: str, missing: int):
     verdict = judged(name, seen=True)["missing_directions"]
     assert verdict.value == missing and verdict.passed is (missing == 0)
-    assert ("only true states z can tell" in verdict.advice) is bool(missing)
+    assert ("Train with more latents" in verdict.advice) is bool(missing)
 
 
 def test_undecided_is_no_failure():
@@ -96,14 +96,14 @@ def test_undecided_is_no_failure():
     z, z_next = pairs(3000, 2, 0.9)
     noise = np.random.default_rng(1).standard_normal((2, 3000, 2))
     seen = dimension_verdicts(z, z_next, x=noise[0], x_next=noise[1], settings=QUICK)[-1]
-    assert seen.passed is None and "not decided" in seen.advice
+    assert seen.passed is None and "ndecided" in seen.advice
 
 
 def test_bad_input():
     z, z_next = pairs(500, 2, 0.9)
-    with pytest.raises(InputError, match="'x' and 'x_next' go together"):
+    with pytest.raises(InputError, match="'x' and 'x_next'"):
         dimension_verdicts(z, z_next, x=z)
-    with pytest.raises(InputError, match="same shape"):
+    with pytest.raises(InputError, match="'h' and 'h_next'"):
         dimension_verdicts(z, z_next[:, :1])
     with pytest.raises(InputError, match=r"'z' has .* NaN"):
         dimension_verdicts(z, z_next, np.where(z > 2, np.nan, z))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from jepatlas.identifiability.preconditions.one_rate import effective_pairs, sampled_rates
+from jepatlas.identifiability.preconditions.rates import effective_pairs, sampled_rates
 
 
 def pairs(rows: int, dim: int, rho: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jepatlas.core.linear import r2
-from jepatlas.identifiability.truth.regressions import FAMILIES, fit_families
+from jepatlas.identifiability.regressions import FAMILIES, fit_families
 
 ROWS = np.arange(1500)
 Z = np.random.default_rng(0).standard_normal((3000, 2))

@@ -1,0 +1,287 @@
+"""Certificates of latents as records: verdicts, whether they pass, a summary in words, and a figure.
+
+A certificate passes
+
+    with the true state       if the diagnosis is a rotation
+    without, or without ρ     if the better of the two bounds and all checks of the audit and the spectrum pass
+
+and is undecided (None) where a verdict it depends on is undecided, or where nothing could be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from jepatlas.core.arrays import read_arrays
+from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Scatter, ScatterPanel
+from jepatlas.core.linear import hold_out, procrustes
+from jepatlas.core.provenance import provenance
+from jepatlas.core.records import Record, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.identifiability import Diagnosis, PairLadder, audit, certify, diagnose, fit_pair_ladder, time_blocks
+from jepatlas.identifiability.validation import check_matrices, check_pairs, check_same_shape, rates
+
+__all__ = ["Certificate", "certificate", "certify_file"]
+
+ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next")
+MAX_POINTS = 1500  # of a scatter plot
+PANELS = {"z": "true state z", "x": "observation x", "h": "latent h", "h_rotated": "latent h, rotated to z"}
+MISMATCH = ("state_directions", "minimal_r2_lost", "captured", "superposition")
+OUTCOME = {
+    True: "The certificate passes.",
+    False: "The certificate fails.",
+    None: "The certificate is undecided.",
+}
+
+
+@dataclass(frozen=True)
+class Certificate(Record):
+    """A record with the diagnosis (None without the true state), and whether it passes (None: undecided)."""
+
+    diagnosis: Diagnosis | None = None
+    passed: bool | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        diagnosis = None if self.diagnosis is None else asdict(self.diagnosis)
+        return super().to_json() | {"diagnosis": diagnosis, "passed": self.passed}
+
+
+def certify_file(path: Path, *, rho: float | None, seed: int) -> Certificate:
+    """Certify latents from a file with `h`, `h_next` and, if known, `z`, `groups`, `x` and `x_next`."""
+    arrays = read_arrays(path)
+    missing = sorted({"h", "h_next"} - arrays.keys())
+    if missing:
+        raise InputError(
+            f"{path}: missing {' and '.join(missing)}. A certificate needs the arrays 'h' and 'h_next', the latents of "
+            f"paired views, row by row. Found: {', '.join(arrays)}."
+        )
+    notes = []
+    blocks = _time_blocks(arrays)
+    if blocks is not None:
+        notes.append(
+            "Rows are consecutive (h_next of each row is h of the next one) and no groups were given, so they are "
+            f"treated as one trajectory in {blocks.max() + 1} time blocks. If they are several episodes, give 'groups'."
+        )
+    notes += _warnings(arrays)
+    if blocks is not None:
+        arrays["groups"] = blocks
+    known_rho = "unknown" if rho is None else rho
+    title = f"Certificate of {path.name}"
+    return certificate(title, arrays, rho=known_rho, seed=seed, audited=True, note=" ".join(notes))
+
+
+def _time_blocks(arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """Time blocks of the rows of one long trajectory without groups."""
+    if "groups" in arrays:
+        return None
+    check_pairs(arrays["h"], arrays["h_next"], arrays.get("z"), None)
+    return time_blocks(arrays["h"], arrays["h_next"])
+
+
+def _warnings(arrays: Mapping[str, np.ndarray]) -> list[str]:
+    """A warning about arrays that are not used, such as a misspelt `z`."""
+    unknown = [repr(name) for name in arrays if name not in ARRAYS]
+    problems = []
+    if unknown:
+        problems.append(f"{', '.join(unknown)} {'is' if len(unknown) == 1 else 'are'} unknown and ignored")
+    for one, other in (("x", "x_next"), ("x_next", "x")):
+        if one in arrays and other not in arrays:
+            problems.append(f"'{one}' is ignored, because '{other}' is missing")
+    return [f"Warning: {'; '.join(problems)}. Known arrays: {', '.join(ARRAYS)}."] if problems else []
+
+
+def certificate(
+    title: str,
+    arrays: Mapping[str, np.ndarray],
+    *,
+    rho: float | Literal["unknown"] | None,
+    seed: int,
+    audited: bool = False,
+    note: str = "",
+    about: Mapping[str, Any] | None = None,
+) -> Certificate:
+    """Certify the arrays `h` and `h_next`, with the true state `z`, observations `x` and `x_next`, and `groups`.
+
+    `rho` is None if no bound applies; "unknown" estimates it (if `audited`). `audited` also computes the spectrum of
+    the pairs and audits the assumptions of the theorems.
+    """
+    h = arrays["h"]
+    h_next = arrays["h_next"]
+    z = arrays.get("z")
+    groups = arrays.get("groups")
+    check_pairs(h, h_next, z, groups)
+    estimated = rho == "unknown"
+    given_rho = None if rho is None or rho == "unknown" else float(rates(rho, 1)[0])
+    ladder = _pair_ladder(arrays, seed, exact=estimated) if audited else None
+    used_rho = ladder.rho if ladder is not None and estimated else given_rho
+    latent_ladder = ladder if ladder is not None and ladder.source == "latents" else None
+    verdicts: list[Verdict] = []
+    if z is not None or used_rho is not None:
+        verdicts = certify(h, h_next, z, rho=used_rho, groups=groups, ladder=latent_ladder, seed=seed)
+    diagnosis = diagnose(verdicts)
+    checks: list[Verdict] = []
+    if ladder is not None:
+        checks = [*ladder.verdicts(h.shape[1], given_rho), *audit(h, h_next, groups=groups, seed=seed)]
+    has_dimension = any(check.name == "dimension" for check in checks)
+    passed = _passes(diagnosis, verdicts, checks, needs_spectrum=estimated and not has_dimension)
+    by_name = {verdict.name: verdict for verdict in [*verdicts, *checks]}  # the rank may be in both
+    verdicts = list(by_name.values())
+    summary = _summary(verdicts, passed, diagnosis, ladder, rho_estimated=given_rho is None)
+    points = {} if z is None else _scatter_points(arrays, seed)
+    return Certificate(
+        title=title,
+        summary=f"{summary} {note}".strip(),
+        provenance=provenance(seed) | {"samples": len(h), "latent_dim": h.shape[1]} | dict(about or {}),
+        verdicts=tuple(verdicts),
+        figures=(_scatter(points),) if points else (),
+        tables=(ladder.table,) if ladder is not None and ladder.spectrum is not None else (),
+        arrays=points,
+        diagnosis=diagnosis,
+        passed=passed,
+    )
+
+
+def _pair_ladder(arrays: Mapping[str, np.ndarray], seed: int, *, exact: bool) -> PairLadder:
+    """The spectrum of the observations of both views, if given, which contain at least as much as the latents."""
+    groups = arrays.get("groups")
+    if not {"x", "x_next"} <= arrays.keys():
+        return fit_pair_ladder(arrays["h"], arrays["h_next"], groups=groups, seed=seed, exact=exact)
+    x = arrays["x"]
+    x_next = arrays["x_next"]
+    check_matrices(x=x, x_next=x_next, h=arrays["h"])
+    check_same_shape(x=x, x_next=x_next)
+    return fit_pair_ladder(x, x_next, "observations", groups=groups, seed=seed, exact=exact)
+
+
+def _passes(
+    diagnosis: Diagnosis | None, verdicts: Sequence[Verdict], checks: Sequence[Verdict], *, needs_spectrum: bool
+) -> bool | None:
+    """`needs_spectrum`: ρ had to be estimated, but the spectrum could not be computed."""
+    if diagnosis is not None:
+        return None if diagnosis.kind == "undecided" else diagnosis.kind == "rotation"
+    bound = _better_bound(verdicts)
+    answers = [check.passed for check in checks if check.threshold is not None]
+    answers.append(None if bound is None else bound.passed)
+    if False in answers:
+        return False
+    if needs_spectrum or None in answers:
+        return None
+    return True
+
+
+def _better_bound(verdicts: Sequence[Verdict]) -> Verdict | None:
+    """The bound of the latents as they are, or of the whitened ones; None if there is none."""
+    bounds = [verdict for verdict in verdicts if verdict.name in ("bound", "bound_whitened")]
+    if not bounds:
+        return None
+    order = {True: 0, None: 1, False: 2}
+    return min(bounds, key=lambda verdict: (order[verdict.passed], verdict.high))
+
+
+def _summary(
+    verdicts: Sequence[Verdict],
+    passed: bool | None,
+    diagnosis: Diagnosis | None,
+    ladder: PairLadder | None,
+    *,
+    rho_estimated: bool,
+) -> str:
+    """The result first: the diagnosis with the true state, otherwise whether the certificate passes."""
+    if diagnosis is not None:
+        parts = [diagnosis.sentence, _recovery_numbers(verdicts), OUTCOME[passed]]
+    else:
+        parts = [OUTCOME[passed], _bound_sentence(verdicts, ladder if rho_estimated else None)]
+    mismatch = " ".join(verdict.advice for verdict in verdicts if verdict.name in MISMATCH)
+    parts.append(mismatch)
+    if ladder is not None and ladder.sentence not in mismatch:
+        parts.append(ladder.sentence)
+    parts.append(_tally(verdicts))
+    if diagnosis is None:
+        parts.append(_open_questions(ladder, verdicts))
+    return " ".join(part for part in parts if part)
+
+
+def _recovery_numbers(verdicts: Sequence[Verdict]) -> str:
+    by_name = {verdict.name: verdict for verdict in verdicts}
+    r2 = by_name["r2"]
+    error = by_name["orthogonality"].value
+    return f"Held-out R² {_short(r2.value)} [{_short(r2.low)}, {_short(r2.high)}], orthogonality error {error:.3g}."
+
+
+def _bound_sentence(verdicts: Sequence[Verdict], estimated_from: PairLadder | None) -> str:
+    bound = _better_bound(verdicts)
+    if bound is None:
+        return "Without the true state and without ρ, nothing can be certified."
+    whitened = "whitened " if bound.name == "bound_whitened" else ""
+    numbers = f"{bound.value:.3g} [{bound.low:.3g}, {bound.high:.3g}]"
+    text = f"the distance of the {whitened}latents from a rotation of the state is at most {numbers}."
+    if estimated_from is not None:
+        text = f"if the {estimated_from.source} determine the state, {text}"
+    return f"{text[0].upper()}{text[1:]} {bound.advice}"
+
+
+def _tally(verdicts: Sequence[Verdict]) -> str:
+    judged = [verdict for verdict in verdicts if verdict.threshold is not None]
+    failed = [verdict.name for verdict in judged if verdict.passed is False]
+    undecided = [verdict.name for verdict in judged if verdict.passed is None]
+    if judged and not failed and not undecided:
+        return f"All {len(judged)} checks pass."
+    parts = []
+    if failed:
+        parts.append(f"Failed: {', '.join(failed)}.")
+    if undecided:
+        parts.append(f"Undecided: {', '.join(undecided)}.")
+    return " ".join(parts)
+
+
+def _open_questions(ladder: PairLadder | None, verdicts: Sequence[Verdict]) -> str:
+    """What cannot be answered without the true state."""
+    questions = [
+        "whether the world is Gaussian with one rate, as the bound assumes (a monotone warp of another world can look "
+        "the same)",
+        "which rotation of its coordinates the latents are",
+    ]
+    dimension = next((verdict.passed for verdict in verdicts if verdict.name == "dimension"), None)
+    if ladder is None or ladder.source == "latents" or dimension is None:
+        questions.insert(0, "whether the world has dimensions that the latents miss")
+    elif dimension:
+        questions.insert(0, "whether the world has dimensions that the observations do not show")
+    else:
+        questions.insert(0, "which dimensions are missing")
+    return f"Open without the true state: {'; '.join(questions)}."
+
+
+def _short(number: float) -> str:
+    """Four decimals, but scientific notation for large values: R² has no lower limit."""
+    return f"{number:.4f}" if abs(number) < 1000 else f"{number:.1e}"
+
+
+def _scatter_points(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
+    """Some samples in all coordinates; the rotation to z is fitted on other samples. Empty for 1-D arrays."""
+    h = arrays["h"]
+    z = arrays["z"]
+    if min(h.shape[1], z.shape[1]) < 2:
+        return {}
+    fit, score = hold_out(len(h), numpy_generator(seed, "shown"), share=min(0.5, MAX_POINTS / len(h)))
+    points = {name: arrays[name][score] for name in ("z", "x", "h") if name in arrays}
+    points["h_rotated"] = procrustes(h[fit], z[fit]).apply(h[score])
+    return {name: array.astype(np.float32) for name, array in points.items()}
+
+
+def _scatter(points: Mapping[str, np.ndarray]) -> Scatter:
+    panels = [
+        ScatterPanel(name, title, columns=[0, 1], color="z", color_columns=[0, 1])
+        for name, title in PANELS.items()
+        if name in points
+    ]
+    return Scatter(
+        title="The same samples in different coordinates",
+        note="Colour is the angle of the true state. If the last panel looks like the first, h = Qz.",
+        panels=panels,
+    )
