@@ -67,11 +67,11 @@ def test_what_any_function_finds():
 
 def test_a_part_of_the_rows_keeps_sides_and_groups():
     groups = np.repeat(np.arange(600), 10)
-    some = halves(Z, groups=groups).some(500, rng())
+    some = halves(Z, groups=groups).subsampled(500, rng())
     fit, score = some.split
     assert len(fit) == len(score) == 500 and some.groups is not None
     assert not set(some.groups[fit]) & set(some.groups[score])
     for row, label in zip(some.h, some.groups, strict=True):
         assert any(np.array_equal(row, Z[10 * label + i]) for i in range(10))
-    few = Halves(Z, Z, Split(np.arange(5), np.arange(5, 9))).some(500, rng())
+    few = Halves(Z, Z, Split(np.arange(5), np.arange(5, 9))).subsampled(500, rng())
     np.testing.assert_array_equal(few.h, Z[:9])
