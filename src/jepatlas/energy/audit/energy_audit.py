@@ -58,6 +58,13 @@ class Audit:
         """The failed verdicts among AXIOMS; none for a (pseudo-)quasimetric."""
         return [name for name in self.failed if name in AXIOMS]
 
+    @property
+    def kind(self) -> str:
+        """What the energy is on the sample: "a quasimetric", "a pseudo-quasimetric", or not a quasimetric."""
+        if self.failed_axioms:
+            return f"not a quasimetric ({', '.join(self.failed_axioms)} failed)"
+        return "a pseudo-quasimetric" if "indiscernibles" in self.failed else "a quasimetric"
+
     def __getitem__(self, name: str) -> Verdict:
         return {verdict.name: verdict for verdict in self.verdicts}[name]
 

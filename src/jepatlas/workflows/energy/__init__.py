@@ -1,27 +1,37 @@
-"""Energies from worlds, files and runs to records: fitted, judged, audited, carried to other models."""
+"""Energy workflows: fit and evaluate, audit files, exact energies of worlds, and porting to other models."""
 
-from jepatlas.workflows.energy.atlas import attach_energy, energy_for, energy_of
-from jepatlas.workflows.energy.audited import audit_file, audit_saved
-from jepatlas.workflows.energy.energy_file import (
-    EnergySpec,
-    SavedEnergy,
-    energy_from_bytes,
-    is_energy_file,
-    load_energy_file,
-    save_energy,
-)
-from jepatlas.workflows.energy.exact import exact_record
-from jepatlas.workflows.energy.fitted import FittedEnergy, load_fitted
-from jepatlas.workflows.energy.ground import Ground, ground_of, world_ground
-from jepatlas.workflows.energy.judged import JudgedEnergy, judge_fitted, judge_run
-from jepatlas.workflows.energy.migrated import MigratedEnergy, migrate_energy
-from jepatlas.workflows.energy.porting import Ported, port_energy
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.workflows.energy.audit_files import audit_file, audit_saved
+    from jepatlas.workflows.energy.energy_evaluation import EnergyEvaluation, evaluate_fitted, evaluate_run
+    from jepatlas.workflows.energy.energy_files import (
+        EnergySpec,
+        SavedEnergy,
+        attach_energy,
+        energy_for,
+        energy_from_bytes,
+        energy_of,
+        is_energy_file,
+        load_energy_file,
+        save_energy,
+    )
+    from jepatlas.workflows.energy.energy_porting import MigratedEnergy, Ported, migrate_energy, port_energy
+    from jepatlas.workflows.energy.exact_energies import exact_record
+    from jepatlas.workflows.energy.fitted_energy import FittedEnergy, load_fitted
+    from jepatlas.workflows.energy.ground_truth import GroundTruth, ground_truth_of, world_ground_truth
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
+    "EnergyEvaluation",
     "EnergySpec",
     "FittedEnergy",
-    "Ground",
-    "JudgedEnergy",
+    "GroundTruth",
     "MigratedEnergy",
     "Ported",
     "SavedEnergy",
@@ -31,15 +41,15 @@ __all__ = [
     "energy_for",
     "energy_from_bytes",
     "energy_of",
+    "evaluate_fitted",
+    "evaluate_run",
     "exact_record",
-    "ground_of",
+    "ground_truth_of",
     "is_energy_file",
-    "judge_fitted",
-    "judge_run",
     "load_energy_file",
     "load_fitted",
     "migrate_energy",
     "port_energy",
     "save_energy",
-    "world_ground",
+    "world_ground_truth",
 ]
