@@ -22,7 +22,7 @@ from jepatlas.core.arrays import read_arrays
 from jepatlas.core.files import write_json
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.workflows.energy import energy_for, save_energy
-from jepatlas.workflows.energy.fitted import pairwise
+from jepatlas.workflows.energy.fitted_energy import all_pairs
 
 STATES = np.random.default_rng(0).standard_normal((120, 3))
 IDS = np.arange(120)
@@ -121,7 +121,7 @@ def test_energies_travel_with_the_atlas(atlas: Path, capsys: Captured):
     assert "energy door" in capsys.readouterr().out
     moved = energy_for(load_atlas(atlas), "ben", "door", source="ada")
     np.testing.assert_allclose(
-        pairwise(moved.model(), latents(2)), pairwise(saved(3).model(), latents(1)), rtol=1e-3, atol=1e-4
+        all_pairs(moved.model(), latents(2)), all_pairs(saved(3).model(), latents(1)), rtol=1e-3, atol=1e-4
     )
     words = ["atlas", "add", atlas, "--energies"]
     assert "--energies takes CHART=FILE" in refused(capsys, *words, "door.safetensors")

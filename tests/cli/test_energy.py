@@ -49,7 +49,7 @@ def names(found: dict[str, Any]) -> set[str]:
 def test_fit_says_what_came_out_and_keeps_it(capsys: Captured):
     assert call(*FIT, "--out", "run") == 0
     out = capsys.readouterr().out
-    assert "The iqe energy is a quasimetric on 16 states. Against the exact truth: Spearman" in out
+    assert "On 16 states the iqe energy is a quasimetric." in out
     assert "one_way_auc" in out and "more numbers inform: --full shows them" in out and "jepatlas report run" in out
     assert "median_ratio" not in out
     assert {str(path.relative_to("run")) for path in Path("run").rglob("*") if path.is_file()} == {
@@ -73,7 +73,7 @@ def test_fit_says_what_came_out_and_keeps_it(capsys: Captured):
         (["current", "--current", "constant"], "64 states"),
         (["current", "--current", "constant", "--source.current.along", "3"], "64 states"),  # faster than the vehicle
         (["one-way-grid", *GRIDS, "--mixing", "coupling"], "16 states"),
-        (["one-way-grid", *GRIDS, "--learning", "expectile"], "Against the discounted exact truth"),
+        (["one-way-grid", *GRIDS, "--learning", "expectile"], "discounted exact energies"),
         (
             ["one-way-grid", *GRIDS, "--agent", "jepa", "--agent.dim", "3", "--agent.together.mode", "joint"],
             "16 states",
@@ -91,7 +91,7 @@ def test_fit_on_every_world_and_with_an_agent(words: list[str], label: str, caps
 def test_fit_with_another_head(head: str, capsys: Captured):
     words = FIT[: FIT.index("--head.chunks")]
     found = answer(capsys, *words, "--head", head, "--seed", "2")
-    assert found["run"] == f"runs/one-way-grid-{head}-s2" and found["summary"].startswith(f"The {head} energy")
+    assert found["run"] == f"runs/one-way-grid-{head}-s2" and f"the {head} energy is" in found["summary"]
     advice = next(verdict["advice"] for verdict in found["verdicts"] if verdict["name"] == "one_way_auc")
     assert ("use a quasimetric head" in advice) == (head == "l2")
 
@@ -148,13 +148,13 @@ FIT_BAD = [
     (["neg.npz"], "neg.npz: Costs must not be negative, but 300 are"),
     (["nan.npz"], "nan.npz: 'x' has 600 values that are NaN"),
     (["gap.npz"], "gap.npz: Episode 0 has a gap after its step 0 (row 0)"),
-    (["truth.npz"], "truth.npz: 'truth' is (3, 3), but 16 points have 16² energies"),
-    (["below.npz"], "True energies cannot be negative"),
-    (["points.npz"], "points.npz: there is 'truth' but no 'points'"),
+    (["truth.npz"], "truth.npz: 'truth' must be (16, 16) for 16 points"),
+    (["below.npz"], "True energies must be at least 0"),
+    (["points.npz"], "points.npz: 'truth' requires 'points'"),
     (["nowhere.npz"], "'nowhere.npz' is neither a file nor a world. Known: current, gym, one-way-grid"),
     (["one-way-gird"], "Did you mean 'one-way-grid'?"),
     (["--source", "file"], "none is named. Give its path"),
-    (["one-way-grid", "--width", "18"], "a width of 18 does not divide into 4 chunks. Use"),
+    (["one-way-grid", "--width", "18"], "width 18 is not a multiple of chunks 4"),
     (
         [
             "one-way-grid",
@@ -230,8 +230,8 @@ def test_audit_of_a_matrix_and_its_repair(capsys: Captured):
     assert call("energy", "audit", "m.npy", "--repair", "new/r.npy") == 0
     out = capsys.readouterr().out
     assert (
-        out.startswith("On 3 states this is no quasimetric: triangle failed. Its closure")
-        and "by way of state 1" in out
+        out.startswith("On 3 states this is not a quasimetric (triangle failed). Its closure")
+        and "through state 1" in out
     )
     assert "Repaired: new/r.npy" in out
     np.testing.assert_array_equal(read_arrays("new/r.npy")["h"], closure(BROKEN))
@@ -264,11 +264,11 @@ AUDIT_BAD = [
     (["nowhere.npy"], "There is no run folder and no file nowhere.npy"),
     (["."], "is not a run folder"),
     (["m.npy", "--states", "1"], "at least 2 states"),
-    (["m.npy", "--tolerance", "-1"], "The tolerance is a share of an energy, 0 or more, but -1.0 was given"),
+    (["m.npy", "--tolerance", "-1"], "tolerance must be finite and at least 0, but -1.0"),
     (["m.npy", "--repair", "r.txt"], "files of type '.txt' are not written"),
     (["m.npy", "--points", "rect.npy"], "3 rows of energies and 4 rows of points"),
     (["e.safetensors"], "is a saved energy, which is audited at points: give a file of them with --points"),
-    (["e.safetensors", "--points", "rect.npy"], "the energy takes points (n, 2), but these are (4, 3)"),
+    (["e.safetensors", "--points", "rect.npy"], "the points must be (n, 2) for this energy, but are (4, 3)"),
     (["e.safetensors", "--points", "nowhere.npy"], "There is no file nowhere.npy"),
     (["e.safetensors", "--points", "p.npy", "--repair", "r.npy"], "--repair is for a matrix"),
 ]
@@ -289,9 +289,9 @@ def test_what_cannot_be_audited(words: list[str], message: str, capsys: Captured
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["one-way-grid", "--goal", "3", "8"], "To the state (3, 8) there is a way from"),
-        (["gym", "--goal", "3", "11"], "To the state (3, 11) there is a way from 37 states, from it to 0"),
-        (["gym", "--goal", "47"], "To the state (3, 11) there is a way from 37 states, from it to 0"),  # by its number
+        (["one-way-grid", "--goal", "3", "8"], "(3, 8) is reachable from"),
+        (["gym", "--goal", "3", "11"], "(3, 11) is reachable from 37 states, and 0 states"),
+        (["gym", "--goal", "47"], "(3, 11) is reachable from 37 states, and 0 states"),  # by its number
         (["gym", "--world.env", "FrozenLake-v1", "--world.cost", "step"], "steps."),
         (["current", "--current", "constant", "--goal", "-0.5", "0", "--resolution", "41"], "The goal (-0.5, 0) is"),
         (
@@ -350,14 +350,14 @@ def test_exact_draws_the_grid_and_names_its_files(capsys: Captured):
 EXACT_BAD = [
     ([], "Name the world first: one-way-grid, gym, current"),
     (["moon"], "there is no world 'moon'"),
-    (["one-way-grid", "--goal", "40", "1"], "The goal (40, 1) is not a state of this world"),
-    (["one-way-grid", "--goal", "1"], "The goal (1) is not a state"),
-    (["gym", "--goal", "3", "5"], "The goal (3, 5) is not a state"),  # the cliff
+    (["one-way-grid", "--goal", "40", "1"], "goal (40, 1) is not a state of this world"),
+    (["one-way-grid", "--goal", "1"], "goal (1) is not a state"),
+    (["gym", "--goal", "3", "5"], "goal (3, 5) is not a state"),  # the cliff
     (["gym", "--goal", "99"], "(99) is not a state of this world. States are (0, 0) to (3, 11) or (0) to (47)"),
     (["gym", "--world.env", "Taxi-v4", "--goal", "999"], "States are (0) to (499)"),
-    (["current", "--goal", "2", "0"], "The goal (2, 0) is outside the world"),
+    (["current", "--goal", "2", "0"], "goal (2, 0) is outside the world"),
     (["current", "--goal", "nan", "0"], "is outside the world"),
-    (["current", "--resolution", "3"], "at least 11 × 11 nodes"),
+    (["current", "--resolution", "3"], "resolution must be at least 11"),
     (["current", "--current", "rapids"], "--current: there is no kind 'rapids'"),
     (
         [

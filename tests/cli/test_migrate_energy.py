@@ -14,7 +14,7 @@ from workflows.energy.tiny import saved
 
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.workflows.energy import load_energy_file, save_energy
-from jepatlas.workflows.energy.fitted import pairwise
+from jepatlas.workflows.energy.fitted_energy import all_pairs
 
 MODELS = Models.draw(rows=96, noise=0.02)
 IDS = np.arange(96)
@@ -38,15 +38,15 @@ def value(found: dict, name: str) -> float:
 def test_an_energy_is_carried_audited_and_compared(capsys: Captured):
     assert call("migrate", "energy", "ada.npy", "ben.npy", "--energy", "door.safetensors", "--out", "out") == 0
     out = capsys.readouterr().out
-    assert out.startswith("The energy learned on ada is a quasimetric on ben. Spearman between both: 0.9")
+    assert out.startswith("On ben the energy learned on ada is a quasimetric. Spearman correlation between both: 0.9")
     assert "agreement" in out and "Energy: out/energy.safetensors" in out
     moved, to_ada = load_energy_file(Path("out/energy.safetensors")), LinearMap.load("out/map.safetensors")
-    here = pairwise(saved(4).model(), to_ada.apply(MODELS.b))
-    np.testing.assert_allclose(pairwise(moved.model(), MODELS.b), here, rtol=1e-3, atol=1e-3)
-    assert np.corrcoef(here.ravel(), pairwise(saved(4).model(), MODELS.a).ravel())[0, 1] > 0.95
+    here = all_pairs(saved(4).model(), to_ada.apply(MODELS.b))
+    np.testing.assert_allclose(all_pairs(moved.model(), MODELS.b), here, rtol=1e-3, atol=1e-3)
+    assert np.corrcoef(here.ravel(), all_pairs(saved(4).model(), MODELS.a).ravel())[0, 1] > 0.95
     record = json.loads(Path("out/records/migrate.json").read_text())
     assert (record["provenance"]["pairs fitted"], record["provenance"]["pairs held out"]) == (48, 48)
-    assert "The energy of ada, for ben" in Path("out/report.html").read_text()
+    assert "Energy of ada ported to ben" in Path("out/report.html").read_text()
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -90,7 +90,7 @@ def test_groups_time_blocks_and_a_share(capsys: Captured):
 def test_strangers_are_said_to_be_so(capsys: Captured):
     write("eve.npy", h=np.random.default_rng(9).standard_normal((96, 3)))
     assert call("migrate", "energy", "ada.npy", "eve.npy", "--energy", "door.safetensors", "--out", "out") == 0
-    assert "✗ agreement: The energies differ in the order of pairs" in capsys.readouterr().out
+    assert "✗ agreement: The energies order pairs of states differently" in capsys.readouterr().out
 
 
 BAD = [
@@ -103,7 +103,7 @@ BAD = [
     (["ada.npy", "ben.npy", "--share", "1"], "must lie between 0 and 1"),
     (["ada.npy", "ben.npy", "--states", "1"], "at least 2 states"),
     (["ada.npy", "ben.npy", "--energy", "ada.npy"], "ada.npy is not a saved energy"),
-    (["ada.npy", "ben.npy", "--energy", "map.safetensors"], "is not a saved energy: its header does not say so"),
+    (["ada.npy", "ben.npy", "--energy", "map.safetensors"], "is not a saved energy: its header does not declare one"),
     (["ada.npy", "ben.npy", "--energy", "absent.safetensors"], "absent.safetensors cannot be read"),
     (["ada.npy", "ben.npy", "--out", "ada.npy"], "Could not write ada.npy"),
 ]

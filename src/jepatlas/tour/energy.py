@@ -25,8 +25,8 @@ from jepatlas.recipes import EnergyRecipe, StepFile
 from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
 from jepatlas.tour.shared_states import shared_states
 from jepatlas.training import Job, SweepProgress, local_processes, sweep
-from jepatlas.workflows.energy import JudgedEnergy, Ported, attach_energy, judge_run, port_energy, save_energy
-from jepatlas.workflows.energy.figures import audit_figures, choose_goal, grid_of, landscape
+from jepatlas.workflows.energy import EnergyEvaluation, Ported, attach_energy, evaluate_run, port_energy, save_energy
+from jepatlas.workflows.energy.energy_figures import audit_figures, choose_goal, grid_of, landscape
 from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import OneWayGrid
 
@@ -87,7 +87,7 @@ def _steps(stage: Stage, latents: np.ndarray, truth: np.ndarray) -> StepFile:
     return StepFile(str(path)).sealed()
 
 
-def _learn(stage: Stage, steps: StepFile) -> dict[str, JudgedEnergy]:
+def _learn(stage: Stage, steps: StepFile) -> dict[str, EnergyEvaluation]:
     chosen, place = recipes(stage.seed, steps), stage.folder / "energies"
     with SweepProgress(stage.console, {place / name: recipe.training.steps for name, recipe in chosen.items()}):
         jobs = [Job(name, to_plain(recipe)) for name, recipe in chosen.items()]
@@ -95,10 +95,10 @@ def _learn(stage: Stage, steps: StepFile) -> dict[str, JudgedEnergy]:
     for result in results:
         if result.status != "finished":
             raise InputError(f"The energy '{result.name}' was not learned. {result.record.get('error', '')}")
-    return {name: judge_run(place / name, seed=stage.seed) for name in chosen}
+    return {name: evaluate_run(place / name, seed=stage.seed) for name in chosen}
 
 
-def _summary(judged: dict[str, JudgedEnergy], ported: Ported) -> str:
+def _summary(judged: dict[str, EnergyEvaluation], ported: Ported) -> str:
     iqe, l2 = (judged[name].audit for name in ("iqe", "l2"))
     lost = next(verdict for verdict in ported.record.verdicts if verdict.name == "spearman_lost")
     return (
@@ -111,7 +111,7 @@ def _summary(judged: dict[str, JudgedEnergy], ported: Ported) -> str:
     )
 
 
-def _told(judged: dict[str, JudgedEnergy], ported: Ported) -> list[Verdict]:
+def _told(judged: dict[str, EnergyEvaluation], ported: Ported) -> list[Verdict]:
     told = [replace(judged[head].audit[name], name=f"{head}.{name}") for head, names in TOLD.items() for name in names]
     # what a symmetric energy cannot know is the point of the chapter, and no failure of it
     told = [replace(one, passed=None) if one.name == "l2.one_way_auc" else one for one in told]
@@ -120,7 +120,7 @@ def _told(judged: dict[str, JudgedEnergy], ported: Ported) -> list[Verdict]:
 
 
 def _landscapes(
-    judged: dict[str, JudgedEnergy], ported: Ported, truth: np.ndarray
+    judged: dict[str, EnergyEvaluation], ported: Ported, truth: np.ndarray
 ) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
     """One figure for each energy: to a goal, and from it."""
     goal = choose_goal(truth)

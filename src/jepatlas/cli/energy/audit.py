@@ -12,7 +12,7 @@ from jepatlas.cli.energy.shown import show
 from jepatlas.cli.options import console_for, emit, parse, say
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Record
-from jepatlas.workflows.energy import audit_file, audit_saved, is_energy_file, judge_run
+from jepatlas.workflows.energy import audit_file, audit_saved, evaluate_run, is_energy_file
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _of_run(options: Audit) -> Record:
         raise InputError(
             "--points is for what comes in a file: a run is audited at states of what it was learned from."
         )
-    return judge_run(options.subject, seed=options.seed, out=options.out, tolerance=options.tolerance).record
+    return evaluate_run(options.subject, seed=options.seed, out=options.out, tolerance=options.tolerance).record
 
 
 def _of_file(options: Audit) -> Record:

@@ -19,7 +19,7 @@ from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.recipes import EnergyRecipe, StepFile, gather_experience
 from jepatlas.recipes.energy_recipe import AnySource
 from jepatlas.training import Outcome
-from jepatlas.workflows.energy import ground_of, judge_run
+from jepatlas.workflows.energy import evaluate_run, ground_truth_of
 from jepatlas.workflows.runs import start_run
 
 
@@ -68,7 +68,7 @@ def _begin(options: Fit, console: Console) -> tuple[Path, Outcome]:
 
 
 def _tell(console: Console, folder: Path, *, full: bool) -> dict[str, Any]:
-    record = judge_run(folder).record
+    record = evaluate_run(folder).record
     show(console, record, full=full)
     say(console, f"Run: {folder}. See it with: jepatlas report {quote(str(folder))}")
     return record.to_json()
@@ -93,7 +93,7 @@ def _sealed(recipe: EnergyRecipe) -> EnergyRecipe:
         return recipe
     sealed = replace(recipe, source=recipe.source.sealed())
     gather_experience(sealed)
-    ground_of(sealed)  # what it will be judged by is refused now, not after training
+    ground_truth_of(sealed)  # what it will be judged by is refused now, not after training
     return sealed
 
 

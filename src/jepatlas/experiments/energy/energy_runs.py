@@ -21,7 +21,7 @@ from jepatlas.energy.audit import audit
 from jepatlas.experiments.engine.experiment import Result, Scale, Trial, as_verdicts
 from jepatlas.nn import MLPConfig
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, WalkConfig
-from jepatlas.workflows.energy import JudgedEnergy, judge_run
+from jepatlas.workflows.energy import EnergyEvaluation, evaluate_run
 from jepatlas.workflows.runs import resume_run, start_run
 from jepatlas.worlds import ConstantCurrent, CurrentWorld, GymTable, OneWayGrid
 
@@ -98,7 +98,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     record = fit(recipe, place)
     if record["status"] != "finished":
         return record
-    judged = judge_run(place, seed=recipe.seed)
+    judged = evaluate_run(place, seed=recipe.seed)
     verdicts = [verdict.to_json() for verdict in judged.record.verdicts]
     more = as_verdicts(_uncalibrated(judged) | _ceiling(judged), "beside what was judged")
     return record | {"verdicts": verdicts + more + _against_seen(judged), "curve": _curve(judged)}
@@ -111,7 +111,7 @@ def fit(recipe: EnergyRecipe, place: Path) -> dict[str, Any]:
     return {"status": outcome.status, "step": outcome.step, "verdicts": verdicts}
 
 
-def _uncalibrated(judged: JudgedEnergy) -> dict[str, Estimate]:
+def _uncalibrated(judged: EnergyEvaluation) -> dict[str, Estimate]:
     """The median ratio as it was before energies were brought to the scale of observed steps."""
     scale = judged.fitted.scale
     if scale is None:  # discounted values are not brought to any
@@ -120,22 +120,22 @@ def _uncalibrated(judged: JudgedEnergy) -> dict[str, Estimate]:
     return {"uncalibrated_ratio": exactly(ratio, scale.n)}
 
 
-def _ceiling(judged: JudgedEnergy) -> dict[str, Estimate]:
+def _ceiling(judged: EnergyEvaluation) -> dict[str, Estimate]:
     """What no symmetric score can exceed, over all pairs; NaN where everything is in reach."""
-    assert judged.ground.truth is not None
-    return {"symmetric_ceiling": exactly(symmetric_ceiling(judged.ground.truth), judged.ground.truth.size)}
+    assert judged.ground_truth.truth is not None
+    return {"symmetric_ceiling": exactly(symmetric_ceiling(judged.ground_truth.truth), judged.ground_truth.truth.size)}
 
 
-def _against_seen(judged: JudgedEnergy) -> list[dict[str, Any]]:
+def _against_seen(judged: EnergyEvaluation) -> list[dict[str, Any]]:
     """The same energies against the cheapest ways along steps that were seen: with little coverage, not the world's."""
-    if not judged.ground.gridded or judged.fitted.gamma is not None:
+    if not judged.ground_truth.gridded or judged.fitted.gamma is not None:
         return []
     found = audit(judged.energies, truth=_seen_truth(judged), states=len(judged.energies))
     return named("seen", (v for v in found.verdicts if v.name not in (*AXIOMS, "indiscernibles", "asymmetry")))
 
 
-def _seen_truth(judged: JudgedEnergy) -> np.ndarray:
-    learnt, positions = judged.fitted.data.learnt, judged.ground.positions
+def _seen_truth(judged: EnergyEvaluation) -> np.ndarray:
+    learnt, positions = judged.fitted.data.learnt, judged.ground_truth.positions
     assert positions is not None and learnt.z is not None and learnt.z_next is not None
     number = {tuple(place): i for i, place in enumerate(positions.tolist())}
     steps = np.unique(np.column_stack([learnt.z, learnt.z_next, learnt.cost]), axis=0)
@@ -153,7 +153,7 @@ def named(name: str, verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
     return [replace(verdict, name=f"{name}_{verdict.name}").to_json() for verdict in verdicts]
 
 
-def _curve(judged: JudgedEnergy) -> dict[str, list[float]] | None:
+def _curve(judged: EnergyEvaluation) -> dict[str, list[float]] | None:
     curve = judged.audit.curve
     if curve is None:
         return None

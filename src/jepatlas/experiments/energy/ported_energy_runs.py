@@ -27,7 +27,7 @@ from jepatlas.experiments.alignment.latent_pairs import TrainedPair, train_pair
 from jepatlas.experiments.energy.energy_runs import exactly, fit, named
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
-from jepatlas.workflows.energy import JudgedEnergy, judge_run
+from jepatlas.workflows.energy import EnergyEvaluation, evaluate_run
 from jepatlas.workflows.runs import load_objective
 from jepatlas.worlds import OneWayGrid
 
@@ -68,8 +68,8 @@ def _arm(
     record = fit(recipe, place / arm["name"])
     if record["status"] != "finished":
         return record, []
-    judged, there = judge_run(place / arm["name"], seed=arm["seed"]), sees[1](grid.positions).astype(np.float32)
-    audited = audit(_port(judged, to_source), there, truth=judged.ground.truth, states=len(there))
+    judged, there = evaluate_run(place / arm["name"], seed=arm["seed"]), sees[1](grid.positions).astype(np.float32)
+    audited = audit(_port(judged, to_source), there, truth=judged.ground_truth.truth, states=len(there))
     own, ported, shuffled = (f"{arm['name']}_{name}" for name in ("own", "ported", "shuffled"))
     told = named(own, judged.record.verdicts) + named(ported, audited.verdicts)
     return record, told + _shuffled(shuffled, judged, met, there, arm)
@@ -96,10 +96,10 @@ def _write_steps(path: Path, grid: OneWayGrid, walk: WalkConfig, see: See, seed:
 
 
 def _shuffled(
-    name: str, judged: JudgedEnergy, met: TrainedPair, there: np.ndarray, settings: dict[str, Any]
+    name: str, judged: EnergyEvaluation, met: TrainedPair, there: np.ndarray, settings: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """What maps between shuffled pairs come to."""
-    truth, pairs = judged.ground.truth, settings["pairs"]
+    truth, pairs = judged.ground_truth.truth, settings["pairs"]
     assert truth is not None
     rng, controls = numpy_generator(settings["seed"], "shuffled pairs"), []
     for _ in range(settings["shuffles"]):
@@ -112,7 +112,7 @@ def _shuffled(
     return as_verdicts(values, "of maps between shuffled pairs")
 
 
-def _port(judged: JudgedEnergy, to_source: LinearMap) -> PortedEnergy:
+def _port(judged: EnergyEvaluation, to_source: LinearMap) -> PortedEnergy:
     return PortedEnergy(judged.fitted.energy, to_source)
 
 

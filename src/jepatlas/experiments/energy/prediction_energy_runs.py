@@ -18,7 +18,7 @@ from jepatlas.experiments.energy.energy_runs import exactly, fit, named
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.nn.mlp import mlp
 from jepatlas.recipes import EnergyRecipe
-from jepatlas.workflows.energy import FittedEnergy, ground_of, load_fitted
+from jepatlas.workflows.energy import FittedEnergy, ground_truth_of, load_fitted
 
 __all__ = ["ENERGIES", "fit_predictor", "run"]
 
@@ -36,7 +36,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     record = fit(recipe, place)
     if record["status"] != "finished":
         return record
-    fitted, ground = load_fitted(place), ground_of(recipe, recipe.seed)
+    fitted, ground = load_fitted(place), ground_truth_of(recipe, recipe.seed)
     points = fitted.latents(ground.x).astype(np.float32)
     predictor = _predictor(fitted, settings["predictor_steps"])
     held = [fitted.latents(part) for part in (fitted.data.held.x, fitted.data.held.x_next)]

@@ -14,7 +14,7 @@ import numpy as np
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy.exact import LandmarkEffort, energies_from, energies_to, landmark_energies
 from jepatlas.experiments.energy.exact_worlds import GOALS, ExactWorld, Size
-from jepatlas.workflows.energy.current_truth import medium_of
+from jepatlas.workflows.energy.ground_truth import medium_of
 from jepatlas.worlds import AnyCurrent, CurrentWorld, ShearCurrent, VortexCurrent
 
 __all__ = ["landmarks", "random_sets", "shear", "solver_slack", "vortex"]

@@ -150,7 +150,7 @@ def _step_verdicts(fitted: FittedEnergy) -> list[Verdict]:
 
 
 def _summary(fitted: FittedEnergy, ground_truth: GroundTruth, found: Audit, energies: np.ndarray) -> str:
-    sentences = [f"The {fitted.recipe.head.kind} energy is {found.kind} on {len(found.states)} states."]
+    sentences = [f"On {len(found.states)} states the {fitted.recipe.head.kind} energy is {found.kind}."]
     if "spearman" in found:
         reference = "exact energies" if fitted.gamma is None else "discounted exact energies"
         sentences.append(

@@ -175,7 +175,7 @@ def _judge(estimates: Mapping[str, Estimate]) -> list[Verdict]:
 
 
 def _summary(found: Audit, estimates: Mapping[str, Estimate], names: tuple[str, str]) -> str:
-    sentences = [f"The energy learned on {names[0]} is {found.kind} on {names[1]}."]
+    sentences = [f"On {names[1]} the energy learned on {names[0]} is {found.kind}."]
     if "spearman_source" in estimates:
         sentences.append(
             f"Spearman correlation with the truth, without training: {estimates['spearman_source'].value:.3f} on "

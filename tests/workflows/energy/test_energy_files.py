@@ -1,4 +1,4 @@
-"""Energies as files: what is written is read again, and what is not a whole energy is refused."""
+"""Energy files: round trips, and invalid files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ X, Y = torch.randn(2, 20, 2, generator=torch.Generator().manual_seed(0))
 
 
 @pytest.mark.parametrize("kind", HEADS)
-def test_what_is_saved_is_loaded_to_the_bit(kind: str, tmp_path: Path):
+def test_a_round_trip_is_exact(kind: str, tmp_path: Path):
     first = saved(head=HEADS[kind](), floor=0.25, discount=0.9)
     save_energy(first, tmp_path / "deep" / "energy.safetensors")
     again = load_energy_file(tmp_path / "deep" / "energy.safetensors")
@@ -39,23 +39,23 @@ def test_what_is_saved_is_loaded_to_the_bit(kind: str, tmp_path: Path):
     assert again.to_bytes() == first.to_bytes()
 
 
-def test_a_ported_energy_takes_its_map_along():
+def test_a_ported_energy_is_saved_with_its_map():
     here, there = saved(3), linear_map(3, 5)
     ported = energy_from_bytes(here.ported(there).to_bytes(), "it")
     x, y = torch.randn(2, 20, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     carried = [torch.as_tensor(there.apply(rows.numpy()), dtype=torch.float32) for rows in (x, y)]
     torch.testing.assert_close(ported.model()(x.float(), y.float()), here.model()(*carried), rtol=1e-5, atol=1e-5)
     assert ported.dim == 5 and ported.spec.dim == 3
-    further = ported.ported(linear_map(5, 4, seed=1))  # by way of two maps
+    further = ported.ported(linear_map(5, 4, seed=1))  # through two maps
     assert further.dim == 4 and further.to_source is not None
     expected = linear_map(5, 4, seed=1).compose(there).apply(np.ones((1, 4)))
     np.testing.assert_allclose(further.to_source.apply(np.ones((1, 4))), expected)
-    with pytest.raises(InputError, match="The map leads to 5 dimensions, but the energy takes 3"):
+    with pytest.raises(InputError, match="5 dimensions, but the energy takes 3"):
         here.ported(linear_map(5, 4))
 
 
-def test_a_map_may_be_stored_by_columns():
-    """As least squares gives it."""
+def test_the_memory_layout_of_the_map_does_not_matter():
+    """Least squares returns a transposed weight."""
     by_columns = replace(linear_map(3, 5), weight=np.asfortranarray(linear_map(3, 5).weight))
     assert saved(3).ported(by_columns).to_bytes() == saved(3).ported(linear_map(3, 5)).to_bytes()
 
@@ -64,7 +64,7 @@ def test_a_threshold_may_be_infinite():
     assert energy_from_bytes(saved(threshold=float("inf")).to_bytes(), "it").threshold == float("inf")
 
 
-def test_what_a_recipe_says_is_what_is_built():
+def test_a_spec_has_the_settings_of_its_recipe():
     spec = EnergySpec.of(recipe(floor=0.5, learning=ExpectileConfig(gamma=0.7)), 3)
     assert (spec.dim, spec.width, spec.floor, spec.discount) == (3, 32, 0.5, 0.7)
     assert EnergySpec.of(recipe(), 3).discount is None
@@ -72,7 +72,7 @@ def test_what_a_recipe_says_is_what_is_built():
 
 
 def changed(change: Callable[[dict[str, Any], dict[str, Any]], Any], one: SavedEnergy | None = None) -> bytes:
-    """An energy's file, after a change of its tensors or of what it says about itself."""
+    """An energy file with changed tensors or metadata."""
     data = (one or saved()).to_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
     tensors, about = safetensors.torch.load(data), json.loads(header["jepatlas.Energy"])
@@ -88,23 +88,23 @@ NAN = torch.tensor(float("nan"))
 BROKEN = {
     "its header cannot be read": lambda: b"",
     "not a saved energy: its header": lambda: b"PK\x03\x04 and no more than that",
-    "its header does not say so": lambda: safetensors.torch.save({"a": torch.zeros(1)}),
-    "header does not say so": lambda: safetensors.torch.save({}, {"format": "jepatlas.LinearMap"}),
-    "does not say so": lambda: safetensors.torch.save({}, {"jepatlas.Energy": "[1]"}),
+    "its header does not declare one": lambda: safetensors.torch.save({"a": torch.zeros(1)}),
+    "header does not declare one": lambda: safetensors.torch.save({}, {"format": "jepatlas.LinearMap"}),
+    "does not declare one": lambda: safetensors.torch.save({}, {"jepatlas.Energy": "[1]"}),
     "energy: its header cannot be read": lambda: safetensors.torch.save({}, {"jepatlas.Energy": "{"}),
     "not a saved energy: 'spec'": lambda: changed(lambda _, about: about.pop("spec")),
     "energy: spec: there is no key 'wdith'": lambda: changed(lambda _, about: about["spec"].update(wdith=3)),
     "there is no kind 'iqx'": lambda: changed(lambda _, about: about["spec"]["head"].update(kind="iqx")),
-    "does not divide into 8 chunks": lambda: changed(lambda _, about: about["spec"].update(width=33)),
+    "width 33 is not a multiple of chunks 8": lambda: changed(lambda _, about: about["spec"].update(width=33)),
     "could not convert string to float": lambda: changed(lambda _, about: about.update(threshold="high")),
     "Error(s) in loading state_dict": lambda: changed(lambda tensors, _: tensors.pop("scale")),
     "loading state_dict": lambda: changed(lambda tensors, _: tensors.update(more=torch.zeros(1))),
     "in loading state_dict": lambda: changed(lambda _, about: about["spec"].update(dim=3)),
-    "embedding.0.bias has entries that are": lambda: changed(lambda tensors, _: tensors["embedding.0.bias"].mul_(NAN)),
-    "its threshold has entries that are not finite": lambda: changed(lambda _, about: about.update(threshold="nan")),
+    "embedding.0.bias must be finite": lambda: changed(lambda tensors, _: tensors["embedding.0.bias"].mul_(NAN)),
+    "its threshold must be finite": lambda: changed(lambda _, about: about.update(threshold="nan")),
     "not a saved energy: LinearMap": lambda: ported(lambda tensors, _: tensors.pop("to_source.weight")),
-    "its map has a weight of": lambda: ported(lambda tensors, _: tensors.update({"to_source.weight": X})),
-    "its map has entries that are not finite": lambda: ported(lambda tensors, _: tensors["to_source.weight"].mul_(NAN)),
+    "the weight of its map has shape": lambda: ported(lambda tensors, _: tensors.update({"to_source.weight": X})),
+    "its map must be finite": lambda: ported(lambda tensors, _: tensors["to_source.weight"].mul_(NAN)),
     "its map leads to 3 dimensions, but it takes 2": lambda: changed(
         lambda _, about: None, SavedEnergy(saved(2).energy, saved(2).spec, 1.0, linear_map(3, 5))
     ),
@@ -112,14 +112,14 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("message", BROKEN)
-def test_what_is_no_whole_energy_is_refused(message: str, tmp_path: Path):
+def test_invalid_files_are_rejected(message: str, tmp_path: Path):
     (tmp_path / "e.safetensors").write_bytes(BROKEN[message]())
     with pytest.raises(InputError) as refusal:
         load_energy_file(tmp_path / "e.safetensors")
     assert message in str(refusal.value) and "e.safetensors" in str(refusal.value)
 
 
-def test_cut_short_or_absent(tmp_path: Path):
+def test_truncated_and_missing_files_are_rejected(tmp_path: Path):
     data = saved().to_bytes()
     for length in (4, 100, len(data) // 2, len(data) - 1):
         with pytest.raises(InputError, match="is not a saved energy"):
@@ -128,7 +128,7 @@ def test_cut_short_or_absent(tmp_path: Path):
         load_energy_file(tmp_path / "none.safetensors")
 
 
-def test_energies_are_told_from_other_files(tmp_path: Path):
+def test_is_energy_file(tmp_path: Path):
     save_energy(saved(), tmp_path / "energy.safetensors")
     linear_map(2, 2).save(tmp_path / "map.safetensors")
     (tmp_path / "energy.npz").write_bytes((tmp_path / "energy.safetensors").read_bytes())

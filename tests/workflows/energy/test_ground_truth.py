@@ -1,4 +1,4 @@
-"""The truth of worlds and files: states, what is seen of them, and what it takes to go from one to the other."""
+"""Ground truth of worlds and files: states, observations and exact energies."""
 
 from __future__ import annotations
 
@@ -11,44 +11,44 @@ from workflows.energy.tiny import GRID, TRUTH, recipe, step_arrays, write_steps
 
 from jepatlas.core.errors import InputError
 from jepatlas.recipes import StepFile, WalkConfig, apply_mixing
-from jepatlas.workflows.energy import ground_of, world_ground
+from jepatlas.workflows.energy import ground_truth_of, world_ground_truth
 from jepatlas.worlds import ConstantCurrent, Coupling, CurrentWorld, GymTable, OneWayGrid, VortexCurrent
 
 
 def dense_truth(world: OneWayGrid | GymTable) -> np.ndarray:
-    """By Floyd and Warshall on a dense matrix."""
+    """Floyd-Warshall on a dense matrix."""
     steps = np.full((world.graph.size, world.graph.size), np.inf)
     steps[world.graph.source, world.graph.target] = world.graph.cost
     return shortest_path(np.where(np.isinf(steps), 0, steps), method="FW")
 
 
 def test_all_states_of_a_grid():
-    ground = world_ground(GRID)
+    ground = world_ground_truth(GRID)
     np.testing.assert_array_equal(ground.truth, dense_truth(GRID))
     np.testing.assert_allclose(ground.x, GRID.observe(GRID.positions))
-    assert ground.unreachable == pytest.approx(64 / 240) and ground.gridded  # of 16 · 15 pairs, 8 · 8 lead back
+    assert ground.unreachable == pytest.approx(64 / 240) and ground.gridded  # 8 · 8 of 16 · 15 pairs
 
 
-def test_of_a_large_world_some_states_in_order():
+def test_large_worlds_are_subsampled_in_order():
     world = OneWayGrid(21, 21, wall=10)
-    ground = world_ground(world, seed=-3)
+    ground = world_ground_truth(world, seed=-3)
     assert ground.positions is not None and ground.truth is not None and len(ground.x) == 400
     number = {tuple(cell): state for state, cell in enumerate(world.positions)}
     chosen = [number[tuple(cell)] for cell in ground.positions]
     assert chosen == sorted(set(chosen))
     np.testing.assert_array_equal(ground.truth, dense_truth(world)[np.ix_(chosen, chosen)])
-    assert not np.array_equal(ground.x, world_ground(world, seed=1).x)
+    assert not np.array_equal(ground.x, world_ground_truth(world, seed=1).x)
 
 
-def test_states_without_a_plane_are_not_drawn():
-    ground = world_ground(GymTable("Taxi-v4"))
+def test_states_without_a_plane_have_no_positions():
+    ground = world_ground_truth(GymTable("Taxi-v4"))
     assert ground.positions is None and not ground.gridded and ground.x.shape == (400, 500)
 
 
-def test_a_current_by_its_closed_form(monkeypatch: pytest.MonkeyPatch):
+def test_constant_currents_use_the_closed_form(monkeypatch: pytest.MonkeyPatch):
     """d = (W + s e) T with ‖e‖ = 1, so the time of each pair is a root of a quadratic equation."""
-    monkeypatch.setattr("jepatlas.workflows.energy.ground.PLACES", 12)
-    ground = world_ground(CurrentWorld(ConstantCurrent(1.5, 0.5), speed=1.0, half=2.0))
+    monkeypatch.setattr("jepatlas.workflows.energy.ground_truth.PLACES", 12)
+    ground = world_ground_truth(CurrentWorld(ConstantCurrent(1.5, 0.5), speed=1.0, half=2.0))
     assert ground.truth is not None and ground.positions is not None and not ground.gridded
     for i, j in np.ndindex(12, 12):
         d = ground.positions[j] - ground.positions[i]
@@ -58,22 +58,22 @@ def test_a_current_by_its_closed_form(monkeypatch: pytest.MonkeyPatch):
     assert np.isinf(ground.truth).any() and np.abs(ground.x).max() <= 1
 
 
-def test_a_current_that_varies_by_the_solver(monkeypatch: pytest.MonkeyPatch):
-    """A vortex is the same in all directions: turned places have the same times."""
-    monkeypatch.setattr("jepatlas.workflows.energy.current_truth.RESOLUTION", 41)
-    from jepatlas.workflows.energy.current_truth import current_energies
+def test_varying_currents_use_the_solver(monkeypatch: pytest.MonkeyPatch):
+    """A vortex is rotation-invariant: rotated places have the same times."""
+    monkeypatch.setattr("jepatlas.workflows.energy.ground_truth.RESOLUTION", 41)
+    from jepatlas.workflows.energy.ground_truth import current_energies
 
     z = np.array([[0.6, 0.1], [-0.2, 0.5]])
     turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
     world = CurrentWorld(VortexCurrent())
     times, turned = current_energies(world, z), current_energies(world, z @ turn)
     np.testing.assert_allclose(times, turned, rtol=0.02)
-    assert times[0, 1] < times[1, 0] and (np.diag(times) == 0).all()  # it turns left
+    assert times[0, 1] < times[1, 0] and (np.diag(times) == 0).all()  # the vortex rotates anticlockwise
 
 
-def test_what_an_agent_sees_is_mixed():
+def test_observations_are_mixed():
     given = recipe(mixing=Coupling())
-    np.testing.assert_array_equal(ground_of(given).x, apply_mixing(Coupling(), GRID.observe(GRID.positions)))
+    np.testing.assert_array_equal(ground_truth_of(given).x, apply_mixing(Coupling(), GRID.observe(GRID.positions)))
 
 
 def file_recipe(path: Path):
@@ -82,16 +82,16 @@ def file_recipe(path: Path):
 
 def test_points_and_truth_of_a_file(tmp_path: Path):
     x = GRID.observe(GRID.positions)
-    ground = ground_of(file_recipe(write_steps(tmp_path / "s.npz", points=x, truth=TRUTH)))
+    ground = ground_truth_of(file_recipe(write_steps(tmp_path / "s.npz", points=x, truth=TRUTH)))
     np.testing.assert_array_equal(ground.x, x)
     np.testing.assert_array_equal(ground.truth, TRUTH)
     assert ground.positions is None
-    ground = ground_of(file_recipe(write_steps(tmp_path / "p.npz", points=x[:5])))
+    ground = ground_truth_of(file_recipe(write_steps(tmp_path / "p.npz", points=x[:5])))
     assert ground.truth is None and len(ground.x) == 5
 
 
-def test_without_points_the_distinct_states_of_a_file(tmp_path: Path):
-    ground = ground_of(file_recipe(write_steps(tmp_path / "s.csv")))
+def test_points_default_to_the_distinct_states_of_a_file(tmp_path: Path):
+    ground = ground_truth_of(file_recipe(write_steps(tmp_path / "s.csv")))
     assert {tuple(row) for row in ground.x.round(9)} == {tuple(row) for row in step_arrays()["x"].round(9)}
 
 
@@ -99,11 +99,11 @@ NAN, BELOW = TRUTH.copy(), TRUTH.copy()
 NAN[2, 3], BELOW[2, 3] = np.nan, -1
 POINTS = GRID.observe(GRID.positions)
 BAD = {
-    "there is 'truth' but no 'points'": {"truth": TRUTH},
-    "'points' must be (n, 2), as x is, but it is (16, 3)": {"points": np.ones((16, 3))},
+    "'truth' requires 'points'": {"truth": TRUTH},
+    "'points' must be (n, 2) like x, but its shape is (16, 3)": {"points": np.ones((16, 3))},
     "'points' has 1 value that is NaN": {"points": np.where(np.arange(32).reshape(16, 2) == 5, np.nan, POINTS)},
-    "at least 2 states, but there is 1": {"points": POINTS[:1]},
-    "'truth' is (16, 16), but 15 points have 15² energies": {"points": POINTS[:15], "truth": TRUTH},
+    "At least 2 points": {"points": POINTS[:1]},
+    "'truth' must be (15, 15) for 15 points": {"points": POINTS[:15], "truth": TRUTH},
     "must be square": {"points": POINTS, "truth": TRUTH[:9]},
     "has 1 NaN, the first from state 2 to state 3": {"points": POINTS, "truth": NAN},
     "True energies must be at least 0, but the one from 2 to 3": {"points": POINTS, "truth": BELOW},
@@ -111,7 +111,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("message", BAD)
-def test_what_a_file_cannot_be_judged_by(message: str, tmp_path: Path):
+def test_invalid_files_are_rejected(message: str, tmp_path: Path):
     with pytest.raises(InputError) as refusal:
-        ground_of(file_recipe(write_steps(tmp_path / "s.npz", **BAD[message])))
+        ground_truth_of(file_recipe(write_steps(tmp_path / "s.npz", **BAD[message])))
     assert message in str(refusal.value) and "s.npz" in str(refusal.value)

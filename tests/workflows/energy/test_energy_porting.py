@@ -1,4 +1,4 @@
-"""Energies on other models' latents: equal through the map, clean in the audit, and judged by what they lose."""
+"""Energies ported to other models: equality through the map, audit, and loss of accuracy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jepatlas.core.records import Record, Verdict
 from jepatlas.energy import SquaredL2Config
 from jepatlas.workflows.align import match
 from jepatlas.workflows.energy import migrate_energy, port_energy
-from jepatlas.workflows.energy.fitted import pairwise
+from jepatlas.workflows.energy.fitted_energy import all_pairs
 
 POINTS = GRID.observe(GRID.positions)
 
@@ -26,22 +26,25 @@ def verdict(record: Record, name: str) -> Verdict:
 
 @given(st.integers(0, 2**31), st.integers(1, 4))
 @settings(max_examples=8, deadline=None)
-def test_through_any_invertible_map_it_is_the_same_energy_and_a_quasimetric(seed: int, dim: int):
+def test_an_invertible_map_preserves_the_energy(seed: int, dim: int):
     rng = np.random.default_rng(seed)
     turn, stretch = np.linalg.qr(rng.standard_normal((dim, dim)))[0], np.diag(rng.uniform(0.2, 5, dim))
     to_source = LinearMap(turn @ stretch, rng.standard_normal(dim), rng.standard_normal(dim))
     source = rng.standard_normal((15, dim))
     target = to_source.invert().apply(source)
     ported = port_energy(saved(dim, seed=seed % 7), to_source, source, target)
-    here = pairwise(saved(dim, seed=seed % 7).model(), source)
+    here = all_pairs(saved(dim, seed=seed % 7).model(), source)
     np.testing.assert_allclose(ported.energies, here, rtol=1e-3, atol=1e-3 * here.max())
     assert ported.audit.passed and ported.saved.model().guaranteed_quasimetric
     assert verdict(ported.record, "agreement").value > 0.999
-    assert "a quasimetric on B. Spearman between both: 1.000." in ported.record.summary
+    assert (
+        "On B the energy learned on A is a quasimetric. Spearman correlation between both: 1.000."
+        in ported.record.summary
+    )
 
 
-def test_what_the_map_loses_makes_it_pseudo_and_no_less_a_quasimetric():
-    """A floor keeps points of the source apart; of the target, those that differ in what is lost are not."""
+def test_a_map_that_is_not_injective_gives_a_pseudo_quasimetric():
+    """A floor separates points of the source, but not points of the target that the map merges."""
     one = saved(2, floor=0.5)
     flat = LinearMap(np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]), np.zeros(3), np.zeros(2))
     target = np.c_[np.repeat(POINTS, 2, 0), np.tile([0.0, 1.0], 16)]
@@ -49,21 +52,21 @@ def test_what_the_map_loses_makes_it_pseudo_and_no_less_a_quasimetric():
     assert not one.model().pseudo and ported.saved.model().pseudo
     assert ported.energies[0, 1] == 0 == ported.energies[1, 0]
     assert ported.audit.passed and "declared as pseudo" in ported.audit["indiscernibles"].advice
-    wide = LinearMap(np.array([[1.0], [2.0]]), np.zeros(1), np.zeros(2))  # loses nothing of what it is given
+    wide = LinearMap(np.array([[1.0], [2.0]]), np.zeros(1), np.zeros(2))  # injective
     assert not one.ported(wide).model().pseudo
 
 
-def test_what_is_lost_is_held_against_the_truth():
+def test_the_loss_is_measured_against_the_truth():
     one = saved(2)
-    truth = pairwise(one.model(), POINTS)
+    truth = all_pairs(one.model(), POINTS)
     same = port_energy(
         one, LinearMap(np.eye(2), np.zeros(2), np.zeros(2)), POINTS, POINTS, truth=truth, names=("Ada", "Ben")
     )
     assert (
         verdict(same.record, "spearman_lost").value == pytest.approx(0)
-        and same.record.title == "The energy of Ada, for Ben"
+        and same.record.title == "Energy of Ada ported to Ben"
     )
-    assert "Spearman with the truth: 1.000 on Ada, 1.000 on Ben, with no training." in same.record.summary
+    assert "1.000 on Ada, 1.000 on Ben" in same.record.summary
     noise = np.random.default_rng(0).standard_normal(POINTS.shape)
     off = port_energy(one, LinearMap(np.eye(2), np.zeros(2), np.zeros(2)), POINTS, noise, truth=truth)
     lost = verdict(off.record, "spearman_lost")
@@ -73,17 +76,17 @@ def test_what_is_lost_is_held_against_the_truth():
     )
 
 
-def test_one_way_doors_are_still_asked_for():
+def test_the_summary_has_the_one_way_auc():
     ported = port_energy(saved(2), LinearMap(np.eye(2), np.zeros(2), np.zeros(2)), POINTS, POINTS, truth=TRUTH)
-    assert f"AUC {ported.audit['one_way_auc'].value:.3f}" in ported.record.summary
+    assert f"{ported.audit['one_way_auc'].value:.3f}" in ported.record.summary
 
 
-def test_what_is_no_quasimetric_is_none_elsewhere():
+def test_an_energy_that_is_not_a_quasimetric_is_not_one_when_ported():
     ported = port_energy(saved(2, head=SquaredL2Config()), linear_map(2, 2), POINTS, POINTS)
-    assert not ported.saved.model().guaranteed_quasimetric and "is no quasimetric on B" in ported.record.summary
+    assert not ported.saved.model().guaranteed_quasimetric and "not a quasimetric" in ported.record.summary
 
 
-def test_migration_fits_the_map_on_other_rows_than_it_judges():
+def test_migration_fits_and_evaluates_on_different_rows():
     rng = np.random.default_rng(0)
     a = rng.standard_normal((80, 2))
     b = a @ rng.standard_normal((2, 3)) + 0.01 * rng.standard_normal((80, 3))
@@ -99,7 +102,7 @@ def test_migration_fits_the_map_on_other_rows_than_it_judges():
         migrate_energy(match(Latents("ada", a), Latents("ben", b)), saved(3))
 
 
-def test_strangers_do_not_agree():
+def test_unrelated_latents_do_not_agree():
     rng = np.random.default_rng(1)
     a, b = rng.standard_normal((2, 120, 2))
     found = migrate_energy(match(Latents("ada", a), Latents("eve", b)), saved(2))

@@ -1,4 +1,4 @@
-"""Anybody's matrix, or a saved energy, from a file to a record; and the repair of a matrix."""
+"""Audits of matrices and saved energies in files, and the repair of a matrix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.records import Record, Verdict
 from jepatlas.energy import SquaredL2Config, closure
 from jepatlas.workflows.energy import audit_file, audit_saved, save_energy
-from jepatlas.workflows.energy.fitted import pairwise
+from jepatlas.workflows.energy.fitted_energy import all_pairs
 
 POINTS = GRID.observe(GRID.positions)
 SQUARED = ((POINTS[:, None] - POINTS[None]) ** 2).sum(-1)
@@ -40,27 +40,24 @@ def test_a_matrix_in_every_format(kind: str, tmp_path: Path):
     assert record.provenance["states"] == 16
 
 
-def test_violations_are_found_with_their_triple(tmp_path: Path):
+def test_violations_name_a_triple(tmp_path: Path):
     write_arrays(tmp_path / "m.npy", {"energies": SQUARED})
     record = of_file(tmp_path / "m.npy")
-    assert record.summary.startswith("On 16 states this is no quasimetric: triangle failed.")
+    assert "not a quasimetric (triangle failed)" in record.summary
     assert "through state" in verdict(record, "triangle").advice
     few = of_file(tmp_path / "m.npy", states=5)
     assert (few.provenance["states"], few.provenance["of"]) == (5, 16)
 
 
-def test_points_and_truth_beside_it_or_in_a_file_of_their_own(tmp_path: Path):
+def test_points_and_truth_in_the_same_or_another_file(tmp_path: Path):
     write_arrays(tmp_path / "all.npz", {"energies": 2 * TRUTH, "points": POINTS, "truth": TRUTH})
     write_arrays(tmp_path / "m.npy", {"energies": 2 * TRUTH})
     write_arrays(tmp_path / "points.npz", {"points": POINTS, "truth": TRUTH})
     beside, apart = of_file(tmp_path / "all.npz"), of_file(tmp_path / "m.npy", points=tmp_path / "points.npz")
     assert beside.verdicts == apart.verdicts
     assert verdict(beside, "median_ratio").value == 2 and verdict(beside, "floor").value > 0
-    assert "Not passed: calibration_error" in beside.summary
-    assert [figure["title"] for figure in beside.figures][1:] == [
-        "Does it know where there is no way?",
-        "Learned against exact energies",
-    ]
+    assert "calibration_error" in beside.summary
+    assert len(beside.figures) == 3 and len(apart.figures) == 3
 
 
 def test_the_repair_is_the_closure(tmp_path: Path):
@@ -74,7 +71,7 @@ def test_the_repair_is_the_closure(tmp_path: Path):
     assert f"and {moved:.3g} at most" in record.summary
 
 
-def test_a_repaired_file_keeps_what_else_the_file_holds(tmp_path: Path):
+def test_a_repaired_file_keeps_the_other_arrays(tmp_path: Path):
     given = {"energies": SQUARED, "points": POINTS, "truth": TRUTH, "names": np.array([f"s{k}" for k in range(16)])}
     write_arrays(tmp_path / "m.npz", given)
     of_file(tmp_path / "m.npz", repaired=tmp_path / "r.npz")
@@ -83,12 +80,12 @@ def test_a_repaired_file_keeps_what_else_the_file_holds(tmp_path: Path):
     assert kept.keys() == given.keys() - {"energies"}
     for name, array in kept.items():
         np.testing.assert_array_equal(array, given[name])
-    with pytest.raises(InputError, match=r"r\.npy has room for one array, but there are energies, .*Name a \.npz file"):
+    with pytest.raises(InputError, match=r"r\.npy .* one array .*energies, .*\.npz"):
         of_file(tmp_path / "m.npz", repaired=tmp_path / "r.npy")
     assert not (tmp_path / "r.npy").exists()
 
 
-def test_a_tolerance_of_ones_own(tmp_path: Path):
+def test_the_tolerance_is_used(tmp_path: Path):
     write_arrays(tmp_path / "m.npy", {"energies": TRUTH + 0.01 * np.random.default_rng(0).random(TRUTH.shape)})
     save_energy(saved(head=SquaredL2Config()), tmp_path / "e.safetensors")
     write_arrays(tmp_path / "points.npy", {"h": POINTS})
@@ -107,13 +104,13 @@ BAD = {
     "must be square": {"energies": TRUTH[:9]},
     "has 16 NaN": {"energies": np.where(np.eye(16) > 0, np.nan, TRUTH)},
     "there are 16 rows of energies and 9 rows of points": {"energies": TRUTH, "points": POINTS[:9]},
-    "which of them is the matrix? Call it 'energies'": {"distances": TRUTH, "points": POINTS},
+    "must hold the matrix as 'energies'": {"distances": TRUTH, "points": POINTS},
     "must hold real numbers": {"energies": TRUTH.astype(str)},
 }
 
 
 @pytest.mark.parametrize("message", BAD)
-def test_bad_matrices_are_refused_with_their_file(message: str, tmp_path: Path):
+def test_invalid_matrices_are_rejected_with_their_file(message: str, tmp_path: Path):
     write_arrays(tmp_path / "m.npz", BAD[message])
     with pytest.raises(InputError) as refusal:
         of_file(tmp_path / "m.npz", repaired=tmp_path / "r.npz")
@@ -124,7 +121,7 @@ def test_bad_matrices_are_refused_with_their_file(message: str, tmp_path: Path):
 def test_a_saved_energy_at_points(tmp_path: Path):
     one = saved()
     save_energy(one, tmp_path / "e.safetensors")
-    exact = pairwise(one.model(), POINTS)
+    exact = all_pairs(one.model(), POINTS)
     write_arrays(tmp_path / "truth.npz", {"points": POINTS, "truth": exact})
     write_arrays(tmp_path / "points.npy", {"h": POINTS})
     write_arrays(tmp_path / "latents.npz", {"h": POINTS, "ids": np.arange(16)})
@@ -135,27 +132,27 @@ def test_a_saved_energy_at_points(tmp_path: Path):
     assert verdict(known, "median_ratio").value == pytest.approx(1)
 
 
-def test_a_saved_energy_that_is_none_and_one_that_was_ported(tmp_path: Path):
+def test_ported_energies_and_energies_that_are_not_quasimetrics(tmp_path: Path):
     write_arrays(tmp_path / "points.npy", {"h": np.random.default_rng(0).standard_normal((20, 3))})
     for one in (saved(), saved(head=SquaredL2Config())):
         save_energy(one.ported(linear_map(2, 3)), tmp_path / "e.safetensors")
         record = at_points(tmp_path / "e.safetensors", tmp_path / "points.npy")
-        caught = "no quasimetric: triangle, midpoints failed" in record.summary
+        caught = "not a quasimetric (triangle, midpoints failed)" in record.summary
         assert caught != one.model().guaranteed_quasimetric
 
 
 @pytest.mark.parametrize(
     ("arrays", "changes", "message"),
     [
-        ({"points": POINTS[:, :1]}, {}, "the energy takes points (n, 2), but these are (16, 1)"),
-        ({"a": POINTS, "b": POINTS}, {}, "holds a, b: which of them are the points?"),
+        ({"points": POINTS[:, :1]}, {}, "the points must be (n, 2) for this energy, but are (16, 1)"),
+        ({"a": POINTS, "b": POINTS}, {}, "but holds a, b"),
         ({"points": POINTS[:1]}, {}, "at least 2 states"),
         ({"points": np.full((16, 2), np.nan)}, {}, "'points' has 32 values that are NaN"),
         ({"points": POINTS, "truth": TRUTH[:9, :9]}, {}, "16 rows of points and 9 rows of true energies"),
         ({"points": POINTS, "truth": TRUTH}, {"discount": 0.9}, "the energy is discounted (γ = 0.9)"),
     ],
 )
-def test_points_that_do_not_fit(arrays: dict, changes: dict, message: str, tmp_path: Path):
+def test_invalid_points_are_rejected(arrays: dict, changes: dict, message: str, tmp_path: Path):
     save_energy(saved(**changes), tmp_path / "e.safetensors")
     write_arrays(tmp_path / "points.npz", arrays)
     with pytest.raises(InputError) as refusal:

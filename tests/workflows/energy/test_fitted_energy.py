@@ -1,4 +1,4 @@
-"""A run's energy, taken out of it: on the scale of held-out steps, with a decision on what is out of reach."""
+"""The energy of a run: calibration on held-out steps, and the reachability decision."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import torch
 from workflows.energy.tiny import GRID, recipe
 
 from jepatlas.core.errors import InputError
-from jepatlas.energy import ExpectileConfig, IEJEPAConfig
+from jepatlas.energy import IEJEPA, ExpectileConfig, IEJEPAConfig
 from jepatlas.objectives import CovarianceConfig
 from jepatlas.recipes import AgentConfig
 from jepatlas.workflows.energy import FittedEnergy, load_fitted
-from jepatlas.workflows.energy.fitted import pairwise
+from jepatlas.workflows.energy.fitted_energy import all_pairs
 from jepatlas.workflows.runs import start_run
 
 X = GRID.observe(GRID.positions)
@@ -26,13 +26,13 @@ def fitted(folder: Path) -> FittedEnergy:
 
 
 def rows(fitted: FittedEnergy, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Energies from the rows of x to those of y, asked for one by one."""
+    """Energies from the rows of x to those of y, one by one."""
     tensors = [torch.as_tensor(part, dtype=torch.float32) for part in (x, y)]
     with torch.no_grad():
         return np.array([float(fitted.energy(a, b)) for a, b in zip(*tensors, strict=True)])
 
 
-def test_held_out_steps_are_as_long_as_they_cost(fitted: FittedEnergy):
+def test_held_out_steps_have_the_length_of_their_cost(fitted: FittedEnergy):
     held = fitted.data.held
     assert rows(fitted, held.x, held.x_next).sum() == pytest.approx(held.cost.sum(), rel=1e-4)
     assert fitted.scale is not None and float(fitted.energy.scale) == pytest.approx(fitted.scale.value)
@@ -47,19 +47,19 @@ def test_the_matrix_is_from_rows_to_columns(fitted: FittedEnergy):
     assert not np.allclose(expected, expected.T)
 
 
-def test_so_short_a_run_shows_no_gap_and_calls_nothing_unreachable(fitted: FittedEnergy):
+def test_a_short_run_has_no_gap_and_an_infinite_threshold(fitted: FittedEnergy):
     assert fitted.threshold == np.inf and fitted.missed.value == 0
 
 
-def test_the_error_of_a_decision_is_that_of_ways_that_held_out_episodes_took(folder: Path, monkeypatch):
-    """With a threshold in the midst of known ways, which are then counted one by one."""
+def test_the_missed_share_is_that_of_held_out_episodes(folder: Path, monkeypatch):
+    """A threshold within the known pairs, which are then counted one by one."""
     asked = {}
 
     def threshold(known: np.ndarray, any_pairs: np.ndarray, step: float) -> float:
         asked.update(known=known, any_pairs=any_pairs, step=step)
         return float(np.quantile(known, 0.8))
 
-    monkeypatch.setattr("jepatlas.workflows.energy.fitted.unreachable_threshold", threshold)
+    monkeypatch.setattr("jepatlas.workflows.energy.fitted_energy.unreachable_threshold", threshold)
     fitted = load_fitted(folder)
     held = fitted.data.held
     assert asked["step"] == pytest.approx(rows(fitted, held.x, held.x_next).mean(), rel=1e-5)
@@ -73,13 +73,13 @@ def test_the_error_of_a_decision_is_that_of_ways_that_held_out_episodes_took(fol
     assert fitted.missed.low <= fitted.missed.value <= fitted.missed.high
 
 
-def test_what_is_saved_gives_the_same_energies(fitted: FittedEnergy):
+def test_the_saved_energy_gives_the_same_energies(fitted: FittedEnergy):
     one = fitted.saved()
     assert (one.dim, one.threshold, one.spec.discount) == (2, fitted.threshold, None)
-    np.testing.assert_array_equal(pairwise(one.model(), X), fitted.matrix(X))
+    np.testing.assert_array_equal(all_pairs(one.model(), X), fitted.matrix(X))
 
 
-def test_discounted_values_are_not_brought_to_a_scale(tmp_path: Path):
+def test_discounted_values_are_not_calibrated(tmp_path: Path):
     start_run(recipe(steps=5, learning=ExpectileConfig(gamma=0.9)), tmp_path / "run")
     found = load_fitted(tmp_path / "run")
     assert found.scale is None and float(found.energy.scale) == 1 and found.gamma == 0.9
@@ -93,12 +93,13 @@ def test_on_the_latents_of_an_agent(mode, tmp_path: Path):
     found = load_fitted(tmp_path / "run")
     h = found.latents(X)
     assert h.shape == (16, 3) and found.saved().dim == 3
-    np.testing.assert_allclose(found.matrix(X), pairwise(found.saved().model(), h), rtol=1e-6)
+    np.testing.assert_allclose(found.matrix(X), all_pairs(found.saved().model(), h), rtol=1e-6)
+    assert isinstance(found.objective, IEJEPA)
     with torch.no_grad():
         asked = found.objective.energy(*(torch.as_tensor(X[[i]], dtype=torch.float32) for i in (0, 9)))
     assert float(asked) == pytest.approx(found.matrix(X)[0, 9], rel=1e-5)
 
 
-def test_a_run_of_something_else_is_refused(tmp_path: Path):
+def test_a_folder_that_is_not_a_run_is_rejected(tmp_path: Path):
     with pytest.raises(InputError, match=r"is not a run folder.* 'jepatlas energy fit --out"):
         load_fitted(tmp_path)
