@@ -145,15 +145,15 @@ def test_a_run_that_fails_says_so(capsys: Captured):
 
 
 FIT_BAD = [
-    (["neg.npz"], "neg.npz: Costs must not be negative, but 300 are"),
-    (["nan.npz"], "nan.npz: 'x' has 600 values that are NaN"),
-    (["gap.npz"], "gap.npz: Episode 0 has a gap after its step 0 (row 0)"),
+    (["neg.npz"], "neg.npz: cost must not be negative, but 300"),
+    (["nan.npz"], "nan.npz: 'x' has 600 NaN"),
+    (["gap.npz"], "gap.npz: Episode 0 has a gap"),
     (["truth.npz"], "truth.npz: 'truth' must be (16, 16) for 16 points"),
     (["below.npz"], "True energies must be at least 0"),
     (["points.npz"], "points.npz: 'truth' requires 'points'"),
     (["nowhere.npz"], "'nowhere.npz' is neither a file nor a world. Known: current, gym, one-way-grid"),
     (["one-way-gird"], "Did you mean 'one-way-grid'?"),
-    (["--source", "file"], "none is named. Give its path"),
+    (["--source", "file"], "Give its path"),
     (["one-way-grid", "--width", "18"], "width 18 is not a multiple of chunks 4"),
     (
         [
@@ -222,7 +222,7 @@ def test_audit_of_a_run(run: Path, capsys: Captured):
     assert Path("elsewhere/records/energy.json").exists()
     assert "--repair is for a matrix" in refused(capsys, "energy", "audit", run, "--repair", "r.npy")
     assert "--points is for what comes in a file" in refused(capsys, "energy", "audit", run, "--points", "p.npy")
-    assert "is a recipe of kind 'energy', but one of an agent" in refused(capsys, "certify", run)
+    assert "is a recipe of kind 'energy', but" in refused(capsys, "certify", run)
 
 
 def test_audit_of_a_matrix_and_its_repair(capsys: Captured):
@@ -265,7 +265,7 @@ AUDIT_BAD = [
     (["."], "is not a run folder"),
     (["m.npy", "--states", "1"], "at least 2 states"),
     (["m.npy", "--tolerance", "-1"], "tolerance must be finite and at least 0, but -1.0"),
-    (["m.npy", "--repair", "r.txt"], "files of type '.txt' are not written"),
+    (["m.npy", "--repair", "r.txt"], "files of type '.txt'"),
     (["m.npy", "--points", "rect.npy"], "3 rows of energies and 4 rows of points"),
     (["e.safetensors"], "is a saved energy, which is audited at points: give a file of them with --points"),
     (["e.safetensors", "--points", "rect.npy"], "the points must be (n, 2) for this energy, but are (4, 3)"),
@@ -307,7 +307,7 @@ def test_what_cannot_be_audited(words: list[str], message: str, capsys: Captured
                 "--resolution",
                 "41",
             ],
-            "none can be reached from there",
+            "no times are compared",
         ),
     ],
 )

@@ -98,7 +98,7 @@ BAD = [
     (["ada.npy", "ben.npy", "ben.npy"], "but 3 files were given"),
     (["narrow.npy", "ben.npy"], "The energy takes 4 dimensions, but the latents of narrow have 2"),
     (["ada.npy", "short.npy"], "ada has 96 rows and short has 90"),
-    (["ada.npy", "nan.npy"], "'nan: h' has 1 value that is NaN"),
+    (["ada.npy", "nan.npy"], "'nan: h' has 1 NaN"),
     (["ada.npy", "ben.npy", "--ids", "ada.npy"], "--ids takes two files"),
     (["ada.npy", "ben.npy", "--share", "1"], "must lie between 0 and 1"),
     (["ada.npy", "ben.npy", "--states", "1"], "at least 2 states"),

@@ -147,7 +147,7 @@ def test_ported_energies_and_energies_that_are_not_quasimetrics(tmp_path: Path):
         ({"points": POINTS[:, :1]}, {}, "the points must be (n, 2) for this energy, but are (16, 1)"),
         ({"a": POINTS, "b": POINTS}, {}, "but holds a, b"),
         ({"points": POINTS[:1]}, {}, "at least 2 states"),
-        ({"points": np.full((16, 2), np.nan)}, {}, "'points' has 32 values that are NaN"),
+        ({"points": np.full((16, 2), np.nan)}, {}, "'points' has 32 NaN"),
         ({"points": POINTS, "truth": TRUTH[:9, :9]}, {}, "16 rows of points and 9 rows of true energies"),
         ({"points": POINTS, "truth": TRUTH}, {"discount": 0.9}, "the energy is discounted (γ = 0.9)"),
     ],

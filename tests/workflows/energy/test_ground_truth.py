@@ -101,7 +101,7 @@ POINTS = GRID.observe(GRID.positions)
 BAD = {
     "'truth' requires 'points'": {"truth": TRUTH},
     "'points' must be (n, 2) like x, but its shape is (16, 3)": {"points": np.ones((16, 3))},
-    "'points' has 1 value that is NaN": {"points": np.where(np.arange(32).reshape(16, 2) == 5, np.nan, POINTS)},
+    "'points' has 1 NaN": {"points": np.where(np.arange(32).reshape(16, 2) == 5, np.nan, POINTS)},
     "At least 2 points": {"points": POINTS[:1]},
     "'truth' must be (15, 15) for 15 points": {"points": POINTS[:15], "truth": TRUTH},
     "must be square": {"points": POINTS, "truth": TRUTH[:9]},
