@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jepatlas.alignment.atlas.charts import ChartLatents
+from jepatlas.alignment.atlas.chart import ChartLatents
 from jepatlas.alignment.splits import group_labels, match_ids, split_rows, time_blocks
 from jepatlas.core.errors import InputError
 

@@ -12,8 +12,8 @@ from gaussian_worlds import rotation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.alignment.atlas.atlas import Atlas
-from jepatlas.alignment.atlas.charts import Attachment, CertificateSummary, Chart, ChartLatents, standardiser
+from jepatlas.alignment.atlas.chart import Attachment, CertificateSummary, Chart, ChartLatents, standardiser
+from jepatlas.alignment.atlas.chart_atlas import Atlas
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate
@@ -198,7 +198,7 @@ def test_the_direction_that_a_layer_normalisation_takes_is_not_called_loose(dtyp
     for chart, verdict in zip(atlas.charts, atlas.verdicts(), strict=True):
         assert chart.normed and chart.full == chart.tied == 31
         assert verdict.value == verdict.null == 31 and verdict.passed is None and verdict.threshold is None
-        assert "all its directions in place, but for the one that a last layer normalisation takes" in verdict.advice
+        assert "a final layer normalisation" in verdict.advice
 
 
 def test_of_a_normalised_chart_other_directions_can_be_loose():
@@ -211,7 +211,7 @@ def test_of_a_normalised_chart_other_directions_can_be_loose():
     assert verdict.advice.startswith("12 of 31 directions of 'a'") and "share more than 31" in verdict.advice
     narrow = ChartLatents("narrow", z[:, :9] @ stretched(9, 2), np.arange(800))
     blind = Atlas.build([ChartLatents("a", wide, np.arange(800)), narrow]).verdicts()[0]
-    assert blind.value == 9 and blind.passed is False and "the others do not see them" in blind.advice
+    assert blind.value == 9 and blind.passed is False and "charts do not see them" in blind.advice
     # one that has all 32 directions keeps to that: there is one of them that the others do not see
     whole = Atlas.build([ChartLatents("a", wide, np.arange(800)), ChartLatents("whole", z, np.arange(800))])
     assert not whole.chart("whole").normed and whole.verdicts()[0].passed is None
@@ -271,28 +271,31 @@ def constant(name: str, certificate: CertificateSummary | None = None) -> ChartL
     ("make", "message"),
     [
         (lambda: Atlas.build([chart()]), "at least 2 charts"),
-        (lambda: Atlas.build([chart(), chart()]), "name of its own"),
+        (lambda: Atlas.build([chart(), chart()]), "must be unique"),
         (lambda: Atlas.build([chart("Ada"), chart("ada")]), "Ada and ada"),
-        (lambda: Atlas.build([chart(), chart("b", start=50)]), r"\(a\) and one of \(b\)"),
+        (lambda: Atlas.build([chart(), chart("b", start=50)]), r"\(a\) and .* \(b\)"),
         (lambda: Atlas.build([chart(), chart("b", rows=1)]), "at least 2 states"),
-        (lambda: Atlas.build([chart(), chart("b")], anchors=1), "at least 2 anchors"),
+        (lambda: Atlas.build([chart(), chart("b")], anchors=1), "'anchors' must be at least 2"),
         (lambda: Atlas.build([chart(), ChartLatents("b", gaussian(2, 2), np.array(["0", "1"]))]), "some are texts"),
-        (lambda: ChartLatents("a/../b", gaussian(2, 2), np.arange(2)), "'a/../b' cannot name a chart"),
-        (lambda: ChartLatents("", gaussian(2, 2), np.arange(2)), "cannot name"),
+        (lambda: ChartLatents("a/../b", gaussian(2, 2), np.arange(2)), "'a/../b' cannot be the name of a chart"),
+        (lambda: ChartLatents("", gaussian(2, 2), np.arange(2)), "cannot be the name"),
         (lambda: ChartLatents("a", gaussian(3, 2), np.array([1, 5, 5])), "1 state more than once: 5"),
         (lambda: ChartLatents("a", gaussian(3, 2), np.arange(2)), r"3 rows, but its ids have shape \(2,\)"),
         (lambda: ChartLatents("a", gaussian(3, 2), np.arange(3), groups=np.arange(4)), "groups"),
         (lambda: ChartLatents("a", gaussian(3, 2), np.arange(3) / 2), "whole numbers or texts, but row 1 has 0.5"),
         (lambda: ChartLatents("a", gaussian(3, 2)[0], np.arange(3)), r"\(N, d\)"),
         (lambda: ChartLatents("a", np.array([[1.0], [math.nan]]), np.arange(2)), "latents of a.*row 1"),
-        (lambda: Atlas.build([chart(), chart("b")]).add(chart("b")), "name of its own"),
-        (lambda: Atlas.build([chart(), chart("b")]).add(chart("c", start=9)), "seen 1 of the atlas' 10 anchors"),
-        (lambda: Atlas.build([chart(), constant("b")]), "latents of 'b' do not vary at all"),
-        (lambda: Atlas.build([chart(), constant("b", EXACT)]), "latents of 'b' do not vary at all"),
-        (lambda: Atlas.build([chart(), chart("b")]).add(constant("c")), "latents of 'c' do not vary at all"),
+        (lambda: Atlas.build([chart(), chart("b")]).add(chart("b")), "must be unique"),
+        (lambda: Atlas.build([chart(), chart("b")]).add(chart("c", start=9)), "1 of the 10 anchors"),
+        (lambda: Atlas.build([chart(), constant("b")]), "latents of 'b' are the same"),
+        (lambda: Atlas.build([chart(), constant("b", EXACT)]), "latents of 'b' are the same"),
+        (lambda: Atlas.build([chart(), chart("b")]).add(constant("c")), "latents of 'c' are the same"),
         (lambda: Atlas.build([chart(), chart("bern")]).chart("ben"), "Did you mean 'bern'"),
-        (lambda: Atlas.build([chart(), chart("b")]).translate(gaussian(3, 4), "a", "b"), r"\(n, 2\), but \(3, 4\)"),
-        (lambda: Attachment("probe", "../evil", b""), "cannot name a probe"),
+        (
+            lambda: Atlas.build([chart(), chart("b")]).translate(gaussian(3, 4), "a", "b"),
+            r"\(n, 2\), .*\(3, 4\)",
+        ),
+        (lambda: Attachment("probe", "../evil", b""), "cannot be the name of a probe"),
     ],
 )
 def test_bad_input(make, message: str):

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from gaussian_worlds import rotation
 
-from jepatlas.alignment.atlas.atlas import Atlas
-from jepatlas.alignment.atlas.charts import Attachment, ChartLatents
-from jepatlas.alignment.atlas.folder import load_atlas, save_atlas
-from jepatlas.alignment.atlas.probes import attach_probe, probe_for, probe_of
+from jepatlas.alignment.atlas.atlas_folder import load_atlas, save_atlas
+from jepatlas.alignment.atlas.chart import Attachment, ChartLatents
+from jepatlas.alignment.atlas.chart_atlas import Atlas, attach_probe, probe_for, probe_of
 from jepatlas.alignment.probes.linear_probe import LinearProbe
 from jepatlas.core.errors import InputError
 
@@ -37,7 +36,7 @@ def test_bad_input():
     with pytest.raises(InputError, match="'p' reads 1 dimensions, but 'a' has 2"):
         attach_probe(atlas, "a", "p", LinearProbe.fit(z[:, :1], z[:, 0] > 0))
     damaged = atlas.attach("a", Attachment("probe", "q", b"no probe"))
-    with pytest.raises(InputError, match="What the chart 'a' carries as its probe 'q' is not a saved LinearProbe"):
+    with pytest.raises(InputError, match="'q' of the chart 'a' is not a saved LinearProbe"):
         probe_of(damaged, "a", "q")
-    with pytest.raises(InputError, match="carries no probe 'p'"):
+    with pytest.raises(InputError, match="has no probe 'p'"):
         probe_of(atlas, "a", "p")

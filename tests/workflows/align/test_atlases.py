@@ -156,7 +156,7 @@ def test_charts_that_are_refused(tmp_path: Path):
         read_charts([five, four])
     with pytest.raises(InputError, match="2 charts, but 1 certificates"):
         read_charts([five, five], [tmp_path / "c.json"])
-    with pytest.raises(InputError, match="'no name' cannot name a chart"):
+    with pytest.raises(InputError, match="'no name' cannot be the name of a chart"):
         read_charts([write(tmp_path / "no name.npy", h=h), five])
     known = write(tmp_path / "known.npz", h=h, ids=np.arange(5)[::-1])
     for both in ([known, five], [five, known]):  # numbered, the rows of one would be taken for other states

@@ -1,19 +1,17 @@
-"""Many models in one frame, the folder they are mailed in, and the maps that their certificates promise."""
+"""Atlases: many models in one common frame, with certified maps, held-out checks, and a folder format."""
 
-from jepatlas.alignment.atlas.atlas import Anchors, Atlas
-from jepatlas.alignment.atlas.certified import CertifiedMap, certified_map
-from jepatlas.alignment.atlas.certified_limit import certified_transition, predicted_limit
-from jepatlas.alignment.atlas.charts import Attachment, CertificateSummary, Chart, ChartLatents
-from jepatlas.alignment.atlas.checks import (
+from jepatlas.alignment.atlas.atlas_checks import (
     cycle_error,
     cycle_verdicts,
     shared_states,
     split_states,
     translation_verdicts,
 )
-from jepatlas.alignment.atlas.folder import exchanged, load_atlas, save_atlas, size_table
-from jepatlas.alignment.atlas.frames import Frame, generalised_procrustes
-from jepatlas.alignment.atlas.probes import attach_probe, probe_for, probe_of
+from jepatlas.alignment.atlas.atlas_folder import exchanged, load_atlas, save_atlas, size_table
+from jepatlas.alignment.atlas.certified_maps import CertifiedMap, certified_map, certified_transition, predicted_limit
+from jepatlas.alignment.atlas.chart import Attachment, CertificateSummary, Chart, ChartLatents, check_name
+from jepatlas.alignment.atlas.chart_atlas import Anchors, Atlas, attach_probe, probe_for, probe_of
+from jepatlas.alignment.atlas.common_frame import Frame, generalised_procrustes
 
 __all__ = [
     "Anchors",
@@ -27,6 +25,7 @@ __all__ = [
     "attach_probe",
     "certified_map",
     "certified_transition",
+    "check_name",
     "cycle_error",
     "cycle_verdicts",
     "exchanged",

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from jepatlas.alignment import Atlas, ChartLatents
-from jepatlas.alignment.atlas.folder import load_sealed_atlas
+from jepatlas.alignment.atlas.atlas_folder import load_sealed_atlas
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Verdict
 from jepatlas.workflows.align import add_verdicts, build_verdicts

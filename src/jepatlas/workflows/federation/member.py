@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jepatlas.alignment import Atlas
-from jepatlas.alignment.atlas.charts import check_name
+from jepatlas.alignment.atlas.chart import check_name
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Verdict
 from jepatlas.workflows.federation.parcels import Exchange

@@ -19,7 +19,7 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from jepatlas.alignment.atlas.charts import check_name
+from jepatlas.alignment.atlas.chart import check_name
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_folder
 from jepatlas.core.sealing import read_sealed_folder, sha256_of_bytes, write_sealed_folder

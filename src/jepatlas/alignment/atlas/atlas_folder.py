@@ -1,10 +1,9 @@
-"""An atlas as a sealed folder:
+"""Save and load an atlas as a sealed folder:
 
-atlas.json                                      charts, certificates, provenance, verdicts of held-out states; size and
-                                                hash of every file
-anchors.safetensors                             ids and frame coordinates of some states
-charts/NAME.safetensors                         the standardiser of a chart and its map to the frame
-attachments/NAME/KIND/WHAT.safetensors          its probes, energies, ...
+atlas.json                                 charts, certificates, provenance, verdicts; size and hash of every file
+anchors.safetensors                        ids and frame coordinates of the anchors
+charts/NAME.safetensors                    the standardiser of a chart and its map to the frame
+attachments/NAME/KIND/WHAT.safetensors     probes, energies, ...
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from jepatlas.alignment.atlas.atlas import Anchors, Atlas
-from jepatlas.alignment.atlas.charts import Attachment, CertificateSummary, Chart
+from jepatlas.alignment.atlas.chart import Attachment, CertificateSummary, Chart
+from jepatlas.alignment.atlas.chart_atlas import Anchors, Atlas
 from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Table
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.sealing import SealedFolder, read_sealed_folder, write_sealed_folder
@@ -35,22 +35,22 @@ PARTS = [part.name for part in fields(LinearMap)]
 
 
 def save_atlas(atlas: Atlas, path: Path | str) -> str:
-    """Write the folder whole, in place of an older atlas of that name; the seal, which the receiver may compare."""
+    """Write the folder atomically, replacing an older atlas, and return its seal."""
     judged = None if atlas.judged is None else [verdict.to_json() for verdict in atlas.judged]
     content = {"width": atlas.width, "charts": [_describe(chart) for chart in atlas.charts], "verdicts": judged}
     return write_sealed_folder(Path(path), KIND, VERSION, content, _files(atlas))
 
 
 def load_atlas(path: Path | str, *, seal: str | None = None) -> Atlas:
-    """Read an atlas (the one of this `seal`, where it is given), or say which file is not what it should be."""
+    """Read an atlas; raises InputError for changed files, or if its seal is not `seal`."""
     atlas, found = load_sealed_atlas(path)
     if seal is not None and found != seal:
-        raise InputError(f"{path} is not the atlas that you expect: its seal is {found}, not {seal}.")
+        raise InputError(f"{path} has the seal {found}, but {seal} was expected.")
     return atlas
 
 
 def load_sealed_atlas(path: Path | str) -> tuple[Atlas, str]:
-    """An atlas, and the seal of the very bytes that it was read from."""
+    """An atlas and the seal of the bytes that it was read from."""
     path = Path(path)
     sealed = read_sealed_folder(path, KIND, VERSION)
     try:
@@ -59,17 +59,16 @@ def load_sealed_atlas(path: Path | str) -> tuple[Atlas, str]:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path / 'atlas.json'} does not describe an atlas: {error!r} is amiss.") from error
+        raise InputError(f"{path / 'atlas.json'} does not describe an atlas: {error!r}.") from error
     if {atlas.width, *(len(chart.to_frame.y_mean) for chart in atlas.charts)} != {sealed.content["width"]}:
         raise InputError(
-            f"{path}: the charts and anchors do not have the {sealed.content['width']} dimensions of "
-            "the frame that atlas.json speaks of."
+            f"{path}: charts and anchors do not have the {sealed.content['width']} dimensions that atlas.json gives."
         )
     return atlas, sealed.seal
 
 
 def exchanged(atlas: Atlas) -> dict[str, int]:
-    """Bytes that travel, by chart (with what is attached to it) and for the anchors."""
+    """Bytes exchanged for each chart (with its attachments) and for the anchors."""
     sizes = {chart.name: 0 for chart in atlas.charts} | {ANCHORS: 0}
     for name, data in _files(atlas).items():
         owner = name if name == ANCHORS else Path(name).parts[1].removesuffix(".safetensors")
@@ -77,15 +76,15 @@ def exchanged(atlas: Atlas) -> dict[str, int]:
     return sizes
 
 
-def size_table(atlas: Atlas) -> dict[str, Any]:
-    """The size of what is exchanged, to print: nobody's latents travel but the anchors' frame coordinates."""
+def size_table(atlas: Atlas) -> Table:
+    """Sizes of what is exchanged. No latents are, only frame coordinates of the anchors."""
     sizes = exchanged(atlas)
     rows = [
         [chart.name, str(chart.width), str(len(chart.attachments)), f"{sizes[chart.name]:,}"] for chart in atlas.charts
     ]
     rows.append([f"anchors ({len(atlas.anchors.ids)} states)", str(atlas.width), "", f"{sizes[ANCHORS]:,}"])
-    rows.append(["together", "", "", f"{sum(sizes.values()):,}"])
-    return {"title": "What is exchanged", "columns": ["chart", "dimensions", "attachments", "bytes"], "rows": rows}
+    rows.append(["total", "", "", f"{sum(sizes.values()):,}"])
+    return Table("Exchanged data", ["chart", "dimensions", "attachments", "bytes"], rows)
 
 
 def _files(atlas: Atlas) -> dict[str, bytes]:
@@ -126,7 +125,7 @@ def _chart(sealed: SealedFolder, entry: Mapping[str, Any]) -> Chart:
     for one, (rows, columns) in sizes.items():
         expected = [(rows, columns), (columns,), (rows,), (columns,), (rows,)]
         if (found := [tensors[f"{one}.{part}"].shape for part in PARTS]) != expected:
-            raise InputError(f"{file}: the {one} has the shapes {found}, where {expected} are expected.")
+            raise InputError(f"{file}: the {one} has the shapes {found}, but {expected} are expected.")
     attached = tuple(
         Attachment(str(one["kind"]), str(one["name"]), sealed.files[_attached_file(name, one["kind"], one["name"])])
         for one in entry["attachments"]
@@ -147,20 +146,20 @@ def _certificate(entry: Mapping[str, Any] | None) -> CertificateSummary | None:
     if entry is None:
         return None
     bound = entry["bound"]
-    value, low, high = (float(bound[key]) for key in ("value", "low", "high"))  # "inf" and "nan" are texts in JSON
+    value, low, high = (float(bound[key]) for key in ("value", "low", "high"))  # JSON has "inf" and "nan" as texts
     estimate = Estimate(value, low, high, int(bound["n"]))
     identified = None if entry["identified"] is None else bool(entry["identified"])
     return CertificateSummary(estimate, identified, bool(entry["whitened"]))
 
 
 def _judged(entries: Sequence[Mapping[str, Any]] | None) -> tuple[Verdict, ...] | None:
-    """None where an atlas was written without verdicts, or by a jepatlas that did not seal them in."""
+    """Stored verdicts; None if the atlas was written without them, for example by an older version."""
     if entries is None:
         return None
     verdicts = tuple(Verdict.from_json(entry) for entry in entries)
     for one in verdicts:
         if not isinstance(one.name, str) or not isinstance(one.advice, str) or one.passed not in (True, False, None):
-            raise InputError(f"atlas.json: what it says of '{one.name}' is no verdict.")
+            raise InputError(f"atlas.json: the entry '{one.name}' is no verdict.")
     return verdicts
 
 
@@ -168,7 +167,7 @@ def _anchors(sealed: SealedFolder) -> Anchors:
     tensors = _load(sealed, ANCHORS, {"ids", "coordinates"})
     ids, coordinates = _ids_from_numbers(tensors["ids"]), tensors["coordinates"]
     if coordinates.ndim != 2 or ids.shape != coordinates.shape[:1] or len(np.unique(ids)) < len(ids):
-        raise InputError(f"{ANCHORS}: {ids.shape} ids do not name the rows of {coordinates.shape} coordinates.")
+        raise InputError(f"{ANCHORS}: ids of shape {ids.shape} do not match coordinates of shape {coordinates.shape}.")
     return Anchors(ids, coordinates)
 
 
@@ -178,18 +177,18 @@ def _save(tensors: Mapping[str, np.ndarray]) -> bytes:
 
 def _load(sealed: SealedFolder, file: str, names: set[str]) -> dict[str, np.ndarray]:
     if file not in sealed.files:
-        raise InputError(f"{file} is not among the files that atlas.json names.")
+        raise InputError(f"{file} is not listed in atlas.json.")
     try:
         tensors = safetensors.numpy.load(sealed.files[file])
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{file} is not in the safetensors format: {error}") from error
+        raise InputError(f"{file} is not a valid safetensors file: {error}") from error
     if tensors.keys() != names or not all(np.isfinite(tensor).all() for tensor in tensors.values()):
-        raise InputError(f"{file} does not hold {', '.join(sorted(names))} as finite numbers.")
+        raise InputError(f"{file} must hold {', '.join(sorted(names))} with finite numbers.")
     return tensors
 
 
 def _ids_as_numbers(ids: np.ndarray) -> np.ndarray:
-    """Texts as rows of code points: safetensors hold numbers only."""
+    """Texts as rows of code points, because safetensors hold numbers only."""
     return ids if ids.dtype.kind == "i" else ids.view(np.uint32).reshape(len(ids), -1)
 
 

@@ -1,7 +1,7 @@
-"""A chart of an atlas: how one model's latents h enter the common frame, F = t + Q S(h), and what is known about them.
+"""Charts: one model in an atlas, with its map to the common frame, F = t + Q S(h), and its certificate.
 
-S, the standardiser, gives the coordinates in which charts of one world are rotations of each other: h about its mean
-where a certificate says that h = Qz, whitened latents otherwise (or where the certificate speaks of those).
+S, the standardiser, gives coordinates in which charts of one world are rotations of each other: centred latents if a
+certificate says that h = Qz, whitened latents otherwise (or if the certificate applies to those).
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from jepatlas.core.sealing import sha256_of_bytes
 __all__ = ["Attachment", "CertificateSummary", "Chart", "ChartLatents", "check_name", "standardiser"]
 
 CONDITION = 1e7
-"""Whitening keeps variances down to 1e-12 of the largest, so what is below this on the way back is rounding."""
+"""Condition limit of inverse standardisers: whitening keeps variances down to 1e-12 of the largest."""
 
 
 @dataclass(frozen=True)
 class CertificateSummary:
-    """What a certificate says of a chart: min_Q E‖h − Qz‖² ≤ bound, for h centred (or, `whitened`, for S(h))."""
+    """The bound of a certificate: min_Q E‖h − Qz‖² ≤ bound, for centred h (or, if `whitened`, for S(h))."""
 
     bound: Estimate
     identified: bool | None
-    """None where the certificate is undecided."""
+    """None if the certificate is undecided."""
     whitened: bool = False
 
 
 @dataclass(frozen=True)
 class ChartLatents:
-    """A model's latents (N, d) of the states `ids` (N,): whole numbers or texts, each once. What a chart is made from.
+    """Latents (N, d) of one model for the states `ids` (N,), which are unique integers or texts.
 
     States of one group (an episode, an object) are held out together.
     """
@@ -74,7 +74,7 @@ class ChartLatents:
 
 @dataclass(frozen=True)
 class Attachment:
-    """Something that reads a chart's latents and travels with it, as bytes: a probe, an energy, ..."""
+    """Serialised probe, energy or similar that reads the latents of a chart and is stored with it."""
 
     kind: str
     name: str
@@ -97,9 +97,9 @@ class Chart:
     standardiser: LinearMap  # h (d) → u (d)
     to_frame: LinearMap  # u (d) → F (D); Q has orthonormal columns
     tied: int
-    """Directions that the sample of shared states holds in place, be it by noise; the rest of Q could turn freely."""
+    """Rank of the cross-scatter with other charts (noise counts, too); Q is arbitrary in the other directions."""
     states: int
-    """Shared states that Q was fitted on."""
+    """Number of shared states that Q was fitted on."""
     certificate: CertificateSummary | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     attachments: tuple[Attachment, ...] = ()
@@ -113,9 +113,9 @@ class Chart:
 
     @cached_property
     def normed(self) -> bool:
-        """Whether whitening found one direction dead, and it is the one that a last layer normalisation takes.
+        """Whether the latents lack exactly one direction, the one that a final layer normalisation removes.
 
-        The covariance is read off the whitener, so every atlas can tell; latents that are only centred are not asked.
+        The covariance is computed from the whitener, so this works for stored atlases; it is False for centred latents.
         """
         if self.tied == self.width:
             return False
@@ -123,26 +123,26 @@ class Chart:
         root = root / max(np.abs(root).max(), np.finfo(np.float64).tiny)
         covariance = root @ root.T
         still = np.diag(covariance) <= CONDITION**-2 * np.diag(covariance).max()
-        covariance[still] = covariance[:, still] = 0  # what rounding leaves of a constant column
+        covariance[still] = covariance[:, still] = 0  # rounding of constant columns
         return lacks_one_mean(covariance)
 
     @property
     def full(self) -> int:
-        """Directions that other charts could tie."""
+        """Largest possible value of `tied`."""
         return self.width - self.normed
 
     @cached_property
     def into(self) -> LinearMap:
-        """h → F."""
+        """The map h → F."""
         return self.standardiser.compose(self.to_frame)
 
     @cached_property
     def out(self) -> LinearMap:
-        """F → h: by Qᵀ, then back from the standardised coordinates; what the chart does not see stays at its mean."""
+        """The map F → h: Qᵀ and the inverse standardiser. Directions that the chart does not see become the mean."""
         return self.to_frame.invert().compose(self.standardiser.invert(CONDITION))
 
     def attach(self, attachment: Attachment) -> Chart:
-        """With the attachment, in place of one of the same kind and name."""
+        """A copy with the attachment, which replaces one of the same kind and name."""
         key = (attachment.kind, attachment.name)
         others = tuple(old for old in self.attachments if (old.kind, old.name) != key)
         return replace(self, attachments=(*others, attachment))
@@ -152,18 +152,18 @@ class Chart:
             if (one.kind, one.name) == (kind, name):
                 return one
         known = ", ".join(f"{one.kind} '{one.name}'" for one in self.attachments) or "none"
-        raise InputError(f"The chart '{self.name}' carries no {kind} '{name}'. It carries: {known}.")
+        raise InputError(f"The chart '{self.name}' has no {kind} '{name}'. It has: {known}.")
 
 
 def standardiser(chart: ChartLatents) -> LinearMap:
-    """S: about the mean where a certificate speaks of the latents as they are, whitened otherwise."""
+    """S: centres latents if they are identified by a certificate, otherwise whitens them."""
     certificate = chart.certificate
     if len(chart.latents) < 2:
-        raise InputError(f"A chart is made from at least 2 states, but '{chart.name}' has {len(chart.latents)}.")
+        raise InputError(f"A chart needs at least 2 states, but '{chart.name}' has {len(chart.latents)}.")
     if (chart.latents == chart.latents[0]).all():
         raise InputError(
-            f"The latents of '{chart.name}' do not vary at all: {len(chart.latents)} states have one "
-            "latent, which says nothing of them. Is the model collapsed, or the file wrong?"
+            f"The latents of '{chart.name}' are the same for all {len(chart.latents)} states. Check whether the model "
+            "has collapsed, and that this is the right file."
         )
     if certificate is not None and certificate.identified and not certificate.whitened:
         d = chart.latents.shape[1]
@@ -172,22 +172,22 @@ def standardiser(chart: ChartLatents) -> LinearMap:
 
 
 def check_name(what: str, name: str) -> None:
-    """Names become file names, on every system and in both directions."""
+    """Raise InputError unless the name is a valid file name on every system."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
         raise InputError(
-            f"'{name}' cannot name a {what} of an atlas. Use up to 64 letters, digits, '-' and '_', and begin with a "
+            f"'{name}' cannot be the name of a {what}. Use up to 64 letters, digits, '-' and '_', and begin with a "
             "letter or digit."
         )
 
 
 def _plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
-    """As int64 or text; refused where they are neither, or name a state twice."""
+    """Ids as int64 or text; raises InputError for other types and repeated ids."""
     ids = plain_ids(f"ids of '{name}'", ids)
     found, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
-        twice, many = ", ".join(map(str, found[counts > 1][:5])), int((counts > 1).sum())
+        repeated = found[counts > 1]
         raise InputError(
-            f"The ids of '{name}' name {many} state{'s' * (many > 1)} more than once: {twice}. "
-            "Keep one row for each state."
+            f"The ids of '{name}' name {len(repeated)} state{'s' * (len(repeated) > 1)} more than once: "
+            f"{', '.join(map(str, repeated[:5]))}. Keep one row for each state."
         )
     return ids

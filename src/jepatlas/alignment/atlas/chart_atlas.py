@@ -1,7 +1,7 @@
-"""The atlas: K models in one common frame, by K maps and not K². Any two of them translate through the frame.
+"""Atlas: K models in one common frame by K maps, so that any two of them translate through the frame.
 
-A model that comes later is fitted to the frame alone: the atlas keeps anchors, states with their frame coordinates, and
-a newcomer that has seen some of them is turned onto these. The other charts stay as they are, bit for bit.
+A model that joins later is fitted to the frame only. For this the atlas keeps anchors, states with their coordinates in
+the frame; a new chart that has some of these states is rotated onto them. The other charts do not change.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from typing import Self
 
 import numpy as np
 
-from jepatlas.alignment.atlas.charts import Attachment, Chart, ChartLatents, standardiser
-from jepatlas.alignment.atlas.frames import Frame, consensus, generalised_procrustes
-from jepatlas.alignment.atlas.placing import place, rank
+from jepatlas.alignment.atlas.chart import Attachment, Chart, ChartLatents, standardiser
+from jepatlas.alignment.atlas.common_frame import Frame, consensus, generalised_procrustes, place, rank
+from jepatlas.alignment.probes import LinearProbe, migrate
 from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.core.linear import subsample
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
 
-__all__ = ["Anchors", "Atlas"]
+__all__ = ["Anchors", "Atlas", "attach_probe", "probe_for", "probe_of"]
 
 ANCHORS = 1024
+PROBE = "probe"
 
 
 @dataclass(frozen=True)
 class Anchors:
-    """States by id, and where they lie in the frame."""
+    """Ids of states and their coordinates in the frame."""
 
     ids: np.ndarray  # (n,) int64 or text
     coordinates: np.ndarray  # (n, D)
@@ -35,7 +36,7 @@ class Anchors:
 
 @dataclass(frozen=True)
 class Atlas:
-    """Charts of one world.
+    """Charts of one world in a common frame.
 
     >>> h = np.random.default_rng(0).standard_normal((300, 2))
     >>> states = np.arange(300)
@@ -47,20 +48,20 @@ class Atlas:
     charts: tuple[Chart, ...]
     anchors: Anchors
     judged: tuple[Verdict, ...] | None = None
-    """What held-out states said of it, to be sealed in with it; None where nobody asked them."""
+    """Verdicts on held-out states, stored with the atlas; None if it was not judged."""
 
     def __post_init__(self) -> None:
-        folded = [name.casefold() for name in self.names]  # some disks do not tell 'Ada' from 'ada'
+        folded = [name.casefold() for name in self.names]  # some file systems ignore case
         if twice := sorted({name for name in self.names if folded.count(name.casefold()) > 1}):
-            raise InputError(f"Every chart needs a name of its own, but {' and '.join(twice)} was given twice.")
+            raise InputError(f"Names of charts must be unique, but {' and '.join(twice)} was given twice.")
         if not self.charts:
-            raise InputError("An atlas has at least one chart, but there is none.")
+            raise InputError("An atlas needs at least one chart.")
 
     @classmethod
     def build(cls, charts: Sequence[ChartLatents], *, anchors: int = ANCHORS) -> Self:
-        """Fit the frame on the states that charts share; keep up to so many of them as anchors."""
+        """Fit the frame on shared states and keep up to `anchors` of them as anchors."""
         if len(charts) < 2:
-            raise InputError(f"An atlas is built from at least 2 charts, but {len(charts)} was given.")
+            raise InputError(f"An atlas needs at least 2 charts, but {len(charts)} was given.")
         names, ids = [chart.name for chart in charts], [chart.ids for chart in charts]
         _check_ids(ids)
         maps = [standardiser(chart) for chart in charts]
@@ -72,7 +73,7 @@ class Atlas:
 
     @property
     def width(self) -> int:
-        """Dimensions of the common frame."""
+        """Dimension of the common frame."""
         return self.anchors.coordinates.shape[1]
 
     @property
@@ -86,28 +87,25 @@ class Atlas:
         raise InputError(f"The atlas has no chart '{name}'. {did_you_mean(name, self.names)}")
 
     def map(self, source: str, target: str) -> LinearMap:
-        """The transition map: into the frame, and out of it."""
+        """The transition map from source to target, through the frame."""
         return self.chart(source).into.compose(self.chart(target).out)
 
     def translate(self, latents: np.ndarray, source: str, target: str) -> np.ndarray:
-        """Latents (n, d) of one chart in the coordinates of another."""
+        """Map latents (n, d) of one chart to the coordinates of another."""
         width = self.chart(source).width
         if np.ndim(latents) != 2 or latents.shape[1] != width:
-            raise InputError(f"Latents of '{source}' have the shape (n, {width}), but {np.shape(latents)} was given.")
+            raise InputError(f"'latents' of '{source}' must have shape (n, {width}), but have {np.shape(latents)}.")
         return self.map(source, target).apply(latents)
 
     def add(self, chart: ChartLatents) -> Self:
-        """With one more chart, turned onto the anchors that it has seen; all else stays bit for bit as it is.
-
-        Nothing is judged of it by that.
-        """
+        """A copy with one more chart, rotated onto the anchors that it shares. Verdicts are not added."""
         _check_ids([self.anchors.ids, chart.ids])
         _, known, rows = np.intersect1d(self.anchors.ids, chart.ids, assume_unique=True, return_indices=True)
         if len(rows) < 2:
             raise InputError(
-                f"'{chart.name}' has seen {len(rows)} of the atlas' {len(self.anchors.ids)} anchors, but at least 2 "
-                f"are needed (more than its {chart.latents.shape[1]} dimensions, to place all of them). Give latents "
-                "of the anchor states, under their ids."
+                f"'{chart.name}' has {len(rows)} of the {len(self.anchors.ids)} anchors of the atlas, but at least 2 "
+                f"are needed, and more than {chart.latents.shape[1]} to determine all its dimensions. Give latents of "
+                "the anchor states with their ids."
             )
         white, goal = standardiser(chart), self.anchors.coordinates[known]
         u = white.apply(chart.latents[rows])
@@ -116,18 +114,18 @@ class Atlas:
         return replace(self, charts=(*self.charts, placed))
 
     def judge(self, verdicts: Sequence[Verdict]) -> Self:
-        """With these verdicts of held-out states, beside those that it has."""
+        """A copy with further verdicts on held-out states."""
         return replace(self, judged=(*(self.judged or ()), *verdicts))
 
     def attach(self, name: str, attachment: Attachment) -> Self:
-        """With a probe, an energy or the like on the chart `name`."""
+        """A copy with an attachment of the chart `name`."""
         changed = self.chart(name).attach(attachment)
         return replace(self, charts=tuple(changed if chart.name == name else chart for chart in self.charts))
 
     def verdicts(self) -> list[Verdict]:
-        """Of each chart, how many of its directions the shared states hold in place, be it by noise.
+        """For each chart, how many of its directions shared states tie to other charts.
 
-        The one that a last layer normalisation takes is not among them.
+        A direction that a final layer normalisation removes does not count.
         """
         return [_tied_verdict(chart, self.width) for chart in self.charts]
 
@@ -138,37 +136,37 @@ def _place(chart: ChartLatents, white: LinearMap, frame: Frame, k: int) -> Chart
 
 def _tied_verdict(chart: Chart, width: int) -> Verdict:
     found = Estimate(chart.tied, chart.tied, chart.tied, chart.states)
-    # noise of so many states, too, has a cross-scatter of full rank: all of it is no evidence, but less is a lack
+    # The cross-scatter of noise has full rank as well: full rank is no evidence, but lower rank is a deficiency.
     noise = min(chart.full, width, max(chart.states - 1, 0))
-    but = ", but for the one that a last layer normalisation takes: nothing is lost there" if chart.normed else ""
-    loose = f"{chart.full - chart.tied} of {chart.full} directions of '{chart.name}' are tied to no other chart"
+    exception = ", except the one that a final layer normalisation removes, which is harmless" if chart.normed else ""
     if chart.full > width:
-        why = f"the frame has {width} dimensions; build the atlas anew with this chart in it to keep them"
+        reason = f"the frame has {width} dimensions; rebuild the atlas with this chart to keep them"
     elif chart.states <= chart.full:
-        why = f"it shares only {chart.states} states; share more than {chart.full}"
+        reason = f"it shares only {chart.states} states; share more than {chart.full}"
     else:
-        why = "the others do not see them, or its latents do not vary there"
+        reason = "the other charts do not see them, or its latents do not vary there"
     return Verdict.judge(
         f"{chart.name}.tied",
         found,
         direction="higher",
         null=float(noise),
         threshold=chart.full if chart.tied < chart.full else None,
-        good=f"The states that '{chart.name}' shares are enough to hold all its directions in place{but}. So they "
-        "would be for noise: whether charts agree there, held-out states say.",
-        bad=f"{loose}, and translate to nothing or by accident: {why}.",
+        good=f"The shared states are enough to determine all directions of '{chart.name}'{exception}. This holds for "
+        "noise, too: whether charts agree is judged on held-out states.",
+        bad=f"{chart.full - chart.tied} of {chart.full} directions of '{chart.name}' are tied to no other chart, so "
+        f"they cannot be translated: {reason}.",
     )
 
 
 def _check_ids(ids: Sequence[np.ndarray]) -> None:
     if len({own.dtype.kind for own in ids}) > 1:
-        raise InputError("Some ids are numbers and some are texts, so no state could be shared. Use one sort of ids.")
+        raise InputError("Some ids are numbers and some are texts, so states cannot be matched. Use one type of ids.")
 
 
 def _most_seen(ids: Sequence[np.ndarray], limit: int) -> np.ndarray:
-    """States that most charts have seen; an even choice of the last that still find room."""
+    """The states that most charts share; an even subsample of the last ones that fit the limit."""
     if limit < 2:
-        raise InputError(f"An atlas keeps at least 2 anchors, but {limit} was asked for.")
+        raise InputError(f"'anchors' must be at least 2, but {limit} was given.")
     states, counts = np.unique(np.concatenate(ids), return_counts=True)
     states, counts = states[counts > 1], counts[counts > 1]
     if len(states) <= limit:
@@ -176,3 +174,22 @@ def _most_seen(ids: Sequence[np.ndarray], limit: int) -> np.ndarray:
     least = np.sort(counts)[-limit]
     first, last = states[counts > least], states[counts == least]
     return np.concatenate([first, subsample(last, limit - len(first))])
+
+
+def attach_probe(atlas: Atlas, chart: str, name: str, probe: LinearProbe) -> Atlas:
+    """A copy of the atlas with the probe `name` attached to the chart whose latents it reads."""
+    width = atlas.chart(chart).width
+    if len(probe.x_mean) != width:
+        raise InputError(f"The probe '{name}' reads {len(probe.x_mean)} dimensions, but '{chart}' has {width}.")
+    return atlas.attach(chart, Attachment(PROBE, name, probe.to_bytes()))
+
+
+def probe_of(atlas: Atlas, chart: str, name: str) -> LinearProbe:
+    """The probe `name` of a chart."""
+    data = atlas.chart(chart).attachment(PROBE, name).data
+    return LinearProbe.from_bytes(data, f"The attached probe '{name}' of the chart '{chart}'")
+
+
+def probe_for(atlas: Atlas, chart: str, name: str, source: str) -> LinearProbe:
+    """The probe `name` of the chart `source`, migrated to `chart` without training."""
+    return migrate(probe_of(atlas, source, name), atlas.map(source, chart))
