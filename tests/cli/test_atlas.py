@@ -190,7 +190,7 @@ def test_what_a_layer_normalisation_takes_fails_no_check(capsys: Captured):
     assert "✗ x.tied" not in capsys.readouterr().out
     tied = [one for one in answer(capsys, "atlas", "show", "normed")["verdicts"] if one["name"].endswith(".tied")]
     assert [(one["value"], one["null"], one["passed"]) for one in tied] == [(7, 7, None)] * 2
-    assert all("last layer normalisation takes" in one["advice"] for one in tied)
+    assert all("final layer normalisation" in one["advice"] for one in tied)
 
 
 def test_newcomers_and_verdicts_stay_with_the_atlas(atlas: Path, capsys: Captured):
