@@ -12,31 +12,32 @@ import torch
 from rich.console import Console
 
 from jepatlas.alignment import load_atlas
+from jepatlas.alignment.paired import PairedLatents
 from jepatlas.cli import tour
 from jepatlas.core.linear import hold_out
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.reporting import read_chapters
-from jepatlas.tour import CHAPTERS, Stage, agents, energy
-from jepatlas.tour.probe import PROBE
-from jepatlas.tour.shared_states import SharedStates
+from jepatlas.tour import CHAPTERS, Stage, agents_chapter, energy_chapter
+from jepatlas.tour.probe_chapter import PROBE
+from jepatlas.tour.stage import SharedStates
 from jepatlas.workflows.energy import energy_for, load_energy_file
 
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer steps; everything else is the tour's own."""
-    full = agents.recipes
+    full = agents_chapter.recipes
 
     def few(seed: int):
         return {k: replace(r, training=replace(r.training, steps=30)) for k, r in full(seed).items()}
 
-    monkeypatch.setattr(agents, "recipes", few)
-    heads = energy.recipes
+    monkeypatch.setattr(agents_chapter, "recipes", few)
+    heads = energy_chapter.recipes
 
     def brief(*given):
         return {k: replace(r, training=replace(r.training, steps=20)) for k, r in heads(*given).items()}
 
-    monkeypatch.setattr(energy, "recipes", brief)
+    monkeypatch.setattr(energy_chapter, "recipes", brief)
 
 
 @pytest.mark.slow
@@ -67,11 +68,11 @@ def test_the_tour_plays_every_chapter_and_draws_its_report(tmp_path: Path, capsy
 
 
 def test_the_agents_share_the_law_and_nothing_else() -> None:
-    ada, ben = agents.recipes(seed=3).values()
+    ada, ben = agents_chapter.recipes(seed=3).values()
     assert ada.world.law == ben.world.law
     assert ada.world.mixing != ben.world.mixing
     assert ada.seed != ben.seed
-    other = agents.recipes(seed=4)
+    other = agents_chapter.recipes(seed=4)
     assert not {ada.seed, ben.seed} & {recipe.seed for recipe in other.values()}
 
 
@@ -86,9 +87,9 @@ def test_the_probe_and_the_map_have_different_states(tmp_path: Path, monkeypatch
     rng = np.random.default_rng(0)
     z, ada, ben = (rng.standard_normal((1200, width)) for width in (2, 60, 50))
     ben[:, :2] = z
-    shared = SharedStates(z, (ada, ben), (ada, ben), (ada, ben), hold_out(1200, rng))
-    monkeypatch.setattr("jepatlas.tour.probe.shared_states", lambda _: shared)
-    monkeypatch.setattr("jepatlas.tour.probe.sector", lambda z: (z[:, 0] > 0).astype(int))
+    shared = SharedStates(z, PairedLatents.of(ada, ben), hold_out(1200, rng))
+    monkeypatch.setattr("jepatlas.tour.probe_chapter.shared_states", lambda _: shared)
+    monkeypatch.setattr("jepatlas.tour.probe_chapter.sector", lambda z: (z[:, 0] > 0).astype(int))
     record = PROBE.play(Stage(tmp_path, 0, 1, Console(quiet=True)))
     assert (record.provenance["of the probe"], record.provenance["of the map"]) == (300, 300)
     migrated = next(one for one in record.verdicts if one.name == "probe_migrated")

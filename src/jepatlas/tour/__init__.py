@@ -1,12 +1,14 @@
-"""The guided run, chapter by chapter. A new chapter is a file with a `Chapter` in it, and a line here."""
+"""The guided tour: chapters that train two agents, map between them, and learn an energy.
 
-from jepatlas.tour.agents import AGENTS
-from jepatlas.tour.atlas import ATLAS
-from jepatlas.tour.certificates import CERTIFICATES
-from jepatlas.tour.chapter import Chapter, Stage
-from jepatlas.tour.energy import ENERGY
-from jepatlas.tour.probe import PROBE
-from jepatlas.tour.transition import TRANSITION
+To add a chapter, write a file with a `Chapter` and list it in `CHAPTERS`.
+"""
+
+from jepatlas.tour.agents_chapter import AGENTS, CERTIFICATES
+from jepatlas.tour.atlas_chapter import ATLAS
+from jepatlas.tour.energy_chapter import ENERGY
+from jepatlas.tour.map_chapter import TRANSITION
+from jepatlas.tour.probe_chapter import PROBE
+from jepatlas.tour.stage import Chapter, Stage
 
 __all__ = ["CHAPTERS", "Chapter", "Stage"]
 

@@ -1,14 +1,13 @@
-"""Chapter: a wall that lets one through but not back, in the plane that both agents see. Who knows of it?
+"""Chapter: energies of a plane with a one-way wall, learned on Ada's latents and carried to Ben.
 
-Two energies are learned from random steps, on Ada's latents alone: one with a quasimetric head (IQE), one with the L2
-distance, which is symmetric. The first is then carried to Ben through the map, with no training. Ben's latents come out
-of the map a little off, so the energies are learned with a jitter: from steps that are moved by up to part of a cell.
+Two energies are learned from random steps: one with a quasimetric head (IQE), one with the L2 distance, which is
+symmetric. The first is then carried to Ben through the map, without training. Because Ben's mapped latents have small
+errors, the energies are learned with jitter: steps are shifted by up to a part of a cell.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,13 +16,13 @@ from jepatlas.alignment import load_atlas, save_atlas
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Landscape
 from jepatlas.core.linear import least_squares
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
 from jepatlas.energy import L2Config, graph_energies
 from jepatlas.recipes import EnergyRecipe, StepFile
-from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
-from jepatlas.tour.shared_states import shared_states
+from jepatlas.tour.stage import AGENT_NAMES, Chapter, Stage, shared_states
 from jepatlas.training import Job, SweepProgress, local_processes, sweep
 from jepatlas.workflows.energy import EnergyEvaluation, Ported, attach_energy, evaluate_run, port_energy, save_energy
 from jepatlas.workflows.energy.energy_figures import audit_figures, choose_goal, grid_of, landscape
@@ -33,25 +32,27 @@ from jepatlas.worlds import OneWayGrid
 __all__ = ["ENERGY", "recipes"]
 
 WORLD = OneWayGrid()
-SPAN = 1.5  # how far the grid reaches in each direction of the plane, where agents have seen most
+SPAN = 1.5  # half-width of the grid in the plane, where the agents have most data
 EPISODES, LENGTH = 1000, 50
-JITTER = 0.35  # of a cell: enough for what the map is off by, and below the half at which the wall blurs
-TOLD = {"iqe": ("one_way_auc", "spearman", "calibration_error", "triangle"), "l2": ("one_way_auc", "spearman")}
+JITTER = 0.35  # of a cell: more than the errors of the map, and less than the half at which the wall blurs
+REPORTED = {"iqe": ("one_way_auc", "spearman", "calibration_error", "triangle"), "l2": ("one_way_auc", "spearman")}
 
 
 def recipes(seed: int, steps: StepFile) -> dict[str, EnergyRecipe]:
-    """The same steps, settings and seed, with two heads."""
+    """Two recipes that differ in the head only."""
     iqe = EnergyRecipe(seed=seed, source=steps, jitter=JITTER)
     return {"iqe": iqe, "l2": replace(iqe, head=L2Config())}
 
 
 def _play(stage: Stage) -> Record:
-    stage.console.print("Learning two energies from random steps, each in a process of its own.", highlight=False)
+    stage.console.print("Learning two energies from random steps in separate processes.", highlight=False)
     truth = graph_energies(WORLD.graph)
     ada, ben = (_latents(stage, name) for name in AGENT_NAMES)
     judged = _learn(stage, _steps(stage, ada, truth))
-    iqe, shared = judged["iqe"], shared_states(stage)
-    to_ada = least_squares(shared.trained[1][shared.split.fit], shared.trained[0][shared.split.fit])
+    iqe = judged["iqe"]
+    shared = shared_states(stage)
+    ada_shared, ben_shared = (h[shared.split.fit] for h in shared.latents)
+    to_ada = least_squares(ben_shared, ada_shared)
     ported = port_energy(iqe.fitted.saved(), to_ada, ada, ben, truth=truth, names=("Ada", "Ben"), seed=stage.seed)
     save_energy(ported.saved, stage.folder / "energies" / "ben.safetensors")
     atlas = load_atlas(stage.folder / "atlas")
@@ -61,14 +62,14 @@ def _play(stage: Stage) -> Record:
         "No way back",
         _summary(judged, ported),
         provenance(stage.seed) | {"states": len(truth)},
-        tuple(_told(judged, ported)),
+        tuple(_verdicts(judged, ported)),
         (*figures, *audit_figures(iqe.audit, "iqe")[1:]),
         arrays=arrays,
     )
 
 
 def _latents(stage: Stage, name: str) -> np.ndarray:
-    """What an agent makes of the grid's states."""
+    """An agent's latents of the grid's states."""
     recipe, objective = load_objective(stage.agent(name))
     z = torch.as_tensor(SPAN * WORLD.observe(WORLD.positions), dtype=torch.float32)
     with torch.no_grad():
@@ -76,7 +77,7 @@ def _latents(stage: Stage, name: str) -> np.ndarray:
 
 
 def _steps(stage: Stage, latents: np.ndarray, truth: np.ndarray) -> StepFile:
-    """Random walks as Ada sees them, in the file that anybody's latents would come in."""
+    """Random walks in Ada's latents, as a file of steps like any user's."""
     walk = WORLD.walk(EPISODES, LENGTH, stage.seed)
     number = {tuple(cell): state for state, cell in enumerate(WORLD.positions)}
     assert walk.z is not None and walk.z_next is not None
@@ -102,27 +103,33 @@ def _summary(judged: dict[str, EnergyEvaluation], ported: Ported) -> str:
     iqe, l2 = (judged[name].audit for name in ("iqe", "l2"))
     lost = next(verdict for verdict in ported.record.verdicts if verdict.name == "spearman_lost")
     return (
-        "A wall crosses the plane; one gets through it, but not back. The quasimetric energy (IQE) on Ada's latents "
-        f"knows that (AUC {iqe['one_way_auc'].value:.3f} on one-way pairs); with the exact cost it has Spearman "
-        f"{iqe['spearman'].value:.3f}, and in the median it is {iqe['median_ratio'].value:.2f} times as large. The L2 "
-        f"energy cannot know of the wall (AUC {l2['one_way_auc'].value:.3f}). Carried to Ben through the map, with no "
-        f"training, the first still knows (AUC {ported.audit['one_way_auc'].value:.3f}) and is still a quasimetric; it "
-        f"loses {lost.value:.3f} [{lost.low:.3f}, {lost.high:.3f}] of its Spearman correlation."
+        "A wall crosses the plane and can be passed in one direction only. The quasimetric energy (IQE) on Ada's "
+        f"latents predicts that with AUC {iqe['one_way_auc'].value:.3f} on one-way pairs. Its Spearman correlation "
+        f"with the exact cost is {iqe['spearman'].value:.3f}, its median ratio {iqe['median_ratio'].value:.2f}. The "
+        f"L2 energy is symmetric and cannot predict it (AUC {l2['one_way_auc'].value:.3f}). Carried to Ben through the "
+        f"map without training, the first has AUC {ported.audit['one_way_auc'].value:.3f} and is still a quasimetric; "
+        f"its Spearman correlation decreases by {lost.value:.3f} [{lost.low:.3f}, {lost.high:.3f}]."
     )
 
 
-def _told(judged: dict[str, EnergyEvaluation], ported: Ported) -> list[Verdict]:
-    told = [replace(judged[head].audit[name], name=f"{head}.{name}") for head, names in TOLD.items() for name in names]
-    # what a symmetric energy cannot know is the point of the chapter, and no failure of it
-    told = [replace(one, passed=None) if one.name == "l2.one_way_auc" else one for one in told]
-    wanted = ("triangle", "one_way_auc", "spearman_lost")
-    return told + [replace(one, name=f"ben.{one.name}") for one in ported.record.verdicts if one.name in wanted]
+def _verdicts(judged: dict[str, EnergyEvaluation], ported: Ported) -> list[Verdict]:
+    verdicts = []
+    for head, names in REPORTED.items():
+        for name in names:
+            verdict = replace(judged[head].audit[name], name=f"{head}.{name}")
+            if verdict.name == "l2.one_way_auc":  # no failure, since a symmetric energy cannot pass
+                verdict = replace(verdict, passed=None)
+            verdicts.append(verdict)
+    for verdict in ported.record.verdicts:
+        if verdict.name in ("triangle", "one_way_auc", "spearman_lost"):
+            verdicts.append(replace(verdict, name=f"ben.{verdict.name}"))
+    return verdicts
 
 
 def _landscapes(
     judged: dict[str, EnergyEvaluation], ported: Ported, truth: np.ndarray
-) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
-    """One figure for each energy: to a goal, and from it."""
+) -> tuple[dict[str, np.ndarray], list[Landscape]]:
+    """One figure for each energy, with panels to and from a goal."""
     goal = choose_goal(truth)
     row, column = WORLD.positions[goal]
     shown = {
@@ -131,8 +138,9 @@ def _landscapes(
         "Learned on Ada, L2": judged["l2"].energies,
         "Carried to Ben, IQE": ported.energies,
     }
-    top = 1.5 * truth[np.isfinite(truth)].max()  # what is farther than any way is all the same
-    arrays, figures = {}, []
+    top = 1.5 * truth[np.isfinite(truth)].max()  # larger energies are clipped
+    arrays = {}
+    figures = []
     for title, matrix in shown.items():
         panels = []
         for way, values in (("to the goal", matrix[:, goal]), ("from the goal", matrix[goal])):

@@ -1,13 +1,12 @@
-"""Chapter: Ada and Ben become an atlas, and a third agent joins it, which was not trained by gradients at all.
+"""Chapter: an atlas of Ada and Ben, joined by a third agent that was not trained by gradient descent.
 
-Cleo sees the world through a shear and solves for its slowest functions: two seconds, the same optimum. She is fitted
-to the frame on anchor states alone; nothing of Ada and Ben is needed, and nothing of them changes.
+Cleo observes the world through a shear and solves for its slowest functions, which takes two seconds and has the same
+optimum. She is fitted to the common frame on anchor states alone; Ada and Ben are neither needed nor changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,21 +22,21 @@ from jepatlas.alignment import (
     size_table,
     translation_verdicts,
 )
+from jepatlas.core.figures import Scatter, ScatterPanel
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.identifiability import certify, fit_spectral_encoder
-from jepatlas.tour import agents
-from jepatlas.tour.chapter import AGENT_NAMES, Chapter, Stage
-from jepatlas.tour.probe import sector
-from jepatlas.tour.shared_states import SHOWN, SharedStates, shared_states, true_states
+from jepatlas.tour import agents_chapter
+from jepatlas.tour.probe_chapter import sector
+from jepatlas.tour.stage import AGENT_NAMES, SHOWN, Chapter, SharedStates, Stage, shared_states, true_states
 from jepatlas.workflows.align import certificate_summary, read_certificate
 from jepatlas.worlds import LatentWorld, SinusoidalShear
 
 __all__ = ["ATLAS"]
 
-PAIRS = 20_000
+PAIRS = 20_000  # that Cleo learns from
 
 
 def _play(stage: Stage) -> Record:
@@ -45,27 +44,28 @@ def _play(stage: Stage) -> Record:
     known = [read_certificate(stage.agent(name) / "records" / "certificate.json") for name in AGENT_NAMES]
     fitted = [
         ChartLatents(name, h, np.arange(len(h)), one).take(shared.split.fit)
-        for name, h, one in zip(AGENT_NAMES, shared.trained, known, strict=True)
+        for name, h, one in zip(AGENT_NAMES, shared.latents, known, strict=True)
     ]
     probe = LinearProbe.load(stage.folder / "probes" / "ada.safetensors")
-    save_atlas(attach_probe(Atlas.build(fitted), "ada", "sector", probe), place := stage.folder / "atlas")
-    atlas = load_atlas(place)  # all that Cleo is sent
+    place = stage.folder / "atlas"
+    save_atlas(attach_probe(Atlas.build(fitted), "ada", "sector", probe), place)
+    atlas = load_atlas(place)  # the only thing that Cleo receives
     latents, certificate = _cleo(stage)
     cleo = ChartLatents("cleo", latents, np.arange(len(latents)), certificate)
     joined = atlas.add(cleo.take(atlas.anchors.ids))
     held = [
         ChartLatents(chart.name, h[shared.split.score], shared.split.score)
-        for chart, h in zip(joined.charts, (*shared.trained, latents), strict=True)
+        for chart, h in zip(joined.charts, (*shared.latents, latents), strict=True)
     ]
     verdicts = translation_verdicts(joined, held, numpy_generator(stage.seed, "atlas"))
     save_atlas(joined.judge(verdicts), place)
     accuracy = _accuracy(joined, shared, latents, stage.seed)
     return Record(
         "An atlas, and who joins it",
-        f"Ada and Ben share a frame of {joined.width} dimensions. Cleo, who solved for her latents in seconds, joins "
-        f"on {len(atlas.anchors.ids)} anchor states: her latents translate to Ben's with held-out R² "
-        f"{_named(verdicts, 'translation.cleo.ben').value:.3f}, and Ada's probe reads them right on "
-        f"{accuracy.value:.1%} of new states (guessing: {accuracy.null:.1%}).",
+        f"Ada and Ben share a frame of {joined.width} dimensions. Cleo joins it on {len(atlas.anchors.ids)} anchor "
+        f"states. Her latents translate to Ben's with held-out R² "
+        f"{_named(verdicts, 'translation.cleo.ben').value:.3f}. Ada's probe classifies {accuracy.value:.1%} of new "
+        f"states correctly from them (most frequent class: {accuracy.null:.1%}).",
         provenance(stage.seed) | {"anchors": len(atlas.anchors.ids)},
         (*verdicts, accuracy, *joined.verdicts()),
         (_figure(joined),),
@@ -75,19 +75,20 @@ def _play(stage: Stage) -> Record:
 
 
 def _cleo(stage: Stage) -> tuple[np.ndarray, CertificateSummary | None]:
-    """Her latents of the shared states, and what a certificate on pairs of her own says of them."""
-    law = agents.recipes(stage.seed)["ada"].world.law
-    world, pairs = LatentWorld(law, SinusoidalShear()), agents.recipes(stage.seed)["ada"].pairs
-    learnt, judged = (pairs.draw(world, PAIRS, torch_generator(stage.seed, name)) for name in ("cleo", "cleo judged"))
-    encoder = fit_spectral_encoder(learnt.x.numpy(), learnt.x_next.numpy(), world.dim, seed=stage.seed)
-    h, h_next = encoder.apply(judged.x.numpy()), encoder.apply(judged.x_next.numpy())
+    """Cleo's latents of the shared states, and the certificate on her own pairs."""
+    recipe = agents_chapter.recipes(stage.seed)["ada"]
+    world = LatentWorld(recipe.world.law, SinusoidalShear())
+    pairs = recipe.pairs
+    train, test = (pairs.draw(world, PAIRS, torch_generator(stage.seed, name)) for name in ("cleo", "cleo judged"))
+    encoder = fit_spectral_encoder(train.x.numpy(), train.x_next.numpy(), world.dim, seed=stage.seed)
+    h, h_next = encoder.apply(test.x.numpy()), encoder.apply(test.x_next.numpy())
     (rate, *_) = pairs.correlation(world) or (None,)
-    verdicts = certify(h, h_next, judged.z.numpy(), rho=rate, seed=stage.seed)
+    verdicts = certify(h, h_next, test.z.numpy(), rho=rate, seed=stage.seed)
     return encoder.apply(world.observe(true_states(stage)).numpy()), certificate_summary(verdicts)
 
 
 def _accuracy(atlas: Atlas, shared: SharedStates, latents: np.ndarray, seed: int) -> Verdict:
-    """Ada's probe on Cleo's latents, through the frame."""
+    """Accuracy of Ada's probe on Cleo's latents, through the frame."""
     score, labels = shared.split.score, sector(shared.z)
     right = probe_for(atlas, "cleo", "sector", "ada").predict(latents[score]) == labels[score]
     found: Estimate = bootstrap(
@@ -102,8 +103,8 @@ def _accuracy(atlas: Atlas, shared: SharedStates, latents: np.ndarray, seed: int
         direction="higher",
         threshold=commonest,
         null=commonest,
-        good="Ada's probe reads Cleo's latents, though neither has met the other.",
-        bad="Ada's probe does not read Cleo's latents better than the commonest class does.",
+        good="Ada's probe works on Cleo's latents, though the two were never aligned with each other.",
+        bad="Ada's probe on Cleo's latents is no better than the most frequent class.",
     )
 
 
@@ -116,14 +117,16 @@ def _in_frame(atlas: Atlas, held: Sequence[ChartLatents], z: np.ndarray) -> dict
     return {name: place.astype(np.float32) for name, place in (places | {"z": z[:SHOWN]}).items()}
 
 
-def _figure(atlas: Atlas) -> dict[str, Any]:
-    look = {"columns": [0, 1], "range": "frame", "label": "frame", "color": "z", "color_columns": [0, 1]}
-    return {
-        "kind": "scatter",
-        "title": "The same states in the common frame",
-        "panels": [{"title": name.capitalize(), "x": name} | look for name in atlas.names],
-        "note": "Colour is the true state. These states were not used to place any of the three.",
-    }
+def _figure(atlas: Atlas) -> Scatter:
+    panels = [
+        ScatterPanel(name, name.capitalize(), [0, 1], label="frame", range="frame", color="z", color_columns=[0, 1])
+        for name in atlas.names
+    ]
+    return Scatter(
+        title="The same states in the common frame",
+        panels=panels,
+        note="Colour is the true state. None of the three was fitted on these states.",
+    )
 
 
 ATLAS = Chapter("atlas", "A third agent joins", _play)
