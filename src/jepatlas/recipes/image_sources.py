@@ -11,13 +11,15 @@ import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from jepatlas.core.config import check_literals
 from jepatlas.core.errors import InputError
 from jepatlas.core.sealing import MOVED, sha256_of_bytes
-from jepatlas.data.images import MultiViewTable, SmallNORB, ViewTable, read_imagenet, read_nuscenes
-from jepatlas.worlds.objects import RenderedObjects, render
+from jepatlas.worlds.objects import RenderedObjects
+
+if TYPE_CHECKING:
+    from jepatlas.data.images import ViewTable
 
 __all__ = ["AnyImages", "ImageFolders", "ImageNet", "ImageTable", "NuScenes", "ObjectImages", "SmallNORBFiles"]
 
@@ -35,10 +37,14 @@ class ImageTable:
     may be added or corrected later."""
 
     def sealed(self) -> ImageTable:
+        from jepatlas.data.images import MultiViewTable
+
         place = os.path.abspath(self._file())  # noqa: PTH100  (keeps links: images lie beside them)
         return replace(self, path=place, sha256=_listing(MultiViewTable.read(place)))
 
     def read(self) -> ViewTable:
+        from jepatlas.data.images import MultiViewTable
+
         if self.sha256 is not None and not self._file().exists():
             raise InputError(f"{self.path}, which lists the images of this run, does not exist any more. {MOVED}")
         table = MultiViewTable.read(self._file())
@@ -90,6 +96,8 @@ class ImageFolders(_Listed):
     kind: ClassVar[str] = "folders"
 
     def _table(self, folder: Path) -> ViewTable:
+        from jepatlas.data.images import MultiViewTable
+
         return MultiViewTable.from_folder(folder)
 
 
@@ -108,6 +116,8 @@ class SmallNORBFiles(_Listed):
         check_literals(self)
 
     def _table(self, folder: Path) -> ViewTable:
+        from jepatlas.data.images import SmallNORB
+
         return SmallNORB.read(folder, views=self.views)
 
 
@@ -123,6 +133,8 @@ class NuScenes(_Listed):
     """The cameras to read; by default all. Images of other cameras may be missing."""
 
     def _table(self, folder: Path) -> ViewTable:
+        from jepatlas.data.images import read_nuscenes
+
         return read_nuscenes(folder, self.version, cameras=self.cameras)
 
 
@@ -136,6 +148,8 @@ class ImageNet(_Listed):
     """The folder of class folders."""
 
     def _table(self, folder: Path) -> ViewTable:
+        from jepatlas.data.images import read_imagenet
+
         return read_imagenet(folder, self.split)
 
 
@@ -151,6 +165,9 @@ class ObjectImages:
         return self  # the settings of the world decide what is rendered
 
     def read(self) -> ViewTable:
+        from jepatlas.data.images import MultiViewTable
+        from jepatlas.worlds.objects import render
+
         return MultiViewTable.read(render(self.world))
 
 
