@@ -1,97 +1,153 @@
-"""The command line. A verb's module is imported only when that verb is called, so `jepatlas --help` answers at once."""
+"""The command line. The module of a command is imported only when the command is called."""
 
 from __future__ import annotations
 
 import importlib
 import os
-import signal
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from jepatlas import __version__
 from jepatlas.core.errors import InputError, did_you_mean
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "VERBS", "main", "run_command"]
 
-BROKEN_PIPE = 128 + 13  # as a shell reports a process that SIGPIPE ended
+BROKEN_PIPE = 128 + 13  # what a shell reports for a process that SIGPIPE ended
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, and the function `jepatlas.cli.<module>.<function>(args) -> exit code` that runs it."""
+
+    module: str
+    function: str
+    summary: str
+
+
+COMMANDS = {
+    "tour": Command("tour", "main", "guided run: two agents, one world, the map between them (three minutes)"),
+    "train": Command("train", "main", "train an agent on a world with known truth, or resume a run"),
+    "train world-model": Command("train_world_model", "main", "train a world model on episodes"),
+    "train vision": Command("train_vision", "main", "train an agent on images"),
+    "collect": Command("collect", "main", "write episodes of a world or a gymnasium environment to a file"),
+    "encode": Command("encode", "main", "write the latents of an agent on images, for align and migrate"),
+    "certify": Command("certify", "main", "test whether latents are the world's own coordinates"),
+    "align": Command("align", "main", "test whether one model's latents can be translated into another's"),
+    "migrate probe": Command(
+        "migrate_maps", "probe", "a linear probe, through the map between two models; no training"
+    ),
+    "migrate energy": Command("migrate_maps", "energy", "an energy on latents, through the map; no training"),
+    "migrate planner": Command(
+        "migrate_maps", "planner", "the planner of a world model, to another camera; no training"
+    ),
+    "migrate model": Command("migrate_agents", "model", "train a student with the latents of a teacher"),
+    "migrate mutual": Command("migrate_agents", "mutual", "train two agents that teach each other"),
+    "atlas build": Command("atlas", "build", "put two or more models into one common frame"),
+    "atlas add": Command("atlas", "add", "add a model, probes or energies, without changing the other models"),
+    "atlas show": Command("atlas", "show", "check an atlas and list its models, probes and energies"),
+    "atlas translate": Command("atlas", "translate", "translate latents of one model into another's coordinates"),
+    "federate": Command("federate", "main", "build an atlas with other people's agents, without sharing data"),
+    "energy fit": Command("energy", "fit", "learn an energy from steps of a world, of episodes, or on any latents"),
+    "energy audit": Command("energy", "audit", "check that an energy is a quasimetric, and compare it with the truth"),
+    "energy exact": Command("energy", "exact", "compute the exact energies of a world"),
+    "plan": Command("plan", "main", "drive to goals by planning in a world model, and measure the success rate"),
+    "report": Command("report", "main", "one HTML page with the results of runs"),
+    "sweep": Command("sweep", "main", "train and certify a grid of recipes"),
+    "sweep vision": Command("sweep", "vision", "train a grid of agents on images"),
+    "reproduce": Command("reproduce", "main", "test published claims, and compare with the published numbers"),
+    "doctor": Command("doctor", "main", "versions, devices, extras, and a five-second self-test"),
+}
+
+GROUPS = {
+    "migrate": "move a probe, an energy or a planner to another model, or teach an agent",
+    "atlas": "many models in one frame: build, add, show, translate",
+    "energy": "energies, the least cost of going from one state to another: fit, audit, exact",
+}
+"""Verbs that only have sub-commands."""
+
+EXAMPLES = {
+    "migrate": "migrate probe ada.npz ben.npz --labels labels.npy",
+    "atlas": "atlas build ada.npz ben.npz cleo.npz --out atlas",
+    "energy": "energy fit one-way-grid --head iqe --out runs/energy",
+}
 
 VERBS = {
-    "tour": "a guided run: two agents, one world, the map between them (three minutes)",
-    "train": "train an agent, a world model, or an agent on images; or resume one",
-    "collect": "episodes of a world, or of any gymnasium environment, in one file",
-    "encode": "the latents of an agent on images, as align and migrate take them",
-    "certify": "are the latents of a run the world's own coordinates?",
-    "align": "can one model's latents be translated into another's?",
-    "migrate": "carry a probe, an energy or a planner to another model; teach an agent, or two each other",
-    "atlas": "many models in one frame: build, add, show, translate",
-    "federate": "one atlas with agents of others who show no data, through a folder between you",
-    "energy": "how far is it, and can one get back? fit, audit, exact",
-    "plan": "what to do now: an agent drives to goals, and how often it gets there",
-    "report": "one page that shows what was run and what came out",
-    "sweep": "train and certify many recipes at once",
-    "reproduce": "a claim of a paper, tested: what was claimed, what comes out here",
-    "doctor": "versions, devices, extras, and a five-second self-test",
+    verb: GROUPS.get(verb) or COMMANDS[verb].summary for verb in dict.fromkeys(name.split()[0] for name in COMMANDS)
 }
 
 HELP = f"""jepatlas {__version__}: trust, translate and plan with joint-embedding predictive world models
 
 usage: jepatlas VERB [options]     (jepatlas VERB --help explains a verb and gives an example)
 
-{chr(10).join(f"  {verb:9} {line}" for verb, line in VERBS.items())}
+{chr(10).join(f"  {verb:9} {summary}" for verb, summary in VERBS.items())}
 
-Every verb takes --json PATH (- for standard output, where nothing else is printed then) and --debug (show the traceback
-of an error); those that write files --out, those that draw by chance --seed. Exit codes: 0 done, 1 a run or check
-failed, 2 bad input, 130 interrupted, 141 whoever read the output has seen enough and left.
+All commands take --json PATH (- for standard output, where nothing else is printed then) and --debug (show the
+traceback of an error). Commands that write files take --out, and randomised commands take --seed.
+
+Exit codes: 0 success, 1 a run or check failed, 2 invalid input, 130 interrupted, 141 output pipe closed.
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one verb; returns the exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    debug = "--debug" in words
-    words = [word for word in words if word != "--debug"]
-    if not words or words[0] in ("-h", "--help", "help"):
+    """Run one command; returns the exit code."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args or args[0] in ("-h", "--help", "help"):
         print(HELP, end="")
         return 0
-    if words[0] in ("-V", "--version"):
+    if args[0] in ("-V", "--version"):
         print(__version__)
         return 0
+    verb = args[0]
+    debug = False
     try:
-        code = _run(words[0], words[1:])
+        from jepatlas.cli.options import parse_debug
+
+        debug, args = parse_debug(args)
+        verb = args[0] if args else verb
+        code = run_command(args)
         sys.stdout.flush()  # here, where a closed pipe has its own exit code
         return code
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough: no failed check
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the last flush would fail as well
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe; this is not a failed check
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the final flush would fail again
         return BROKEN_PIPE
     except (InputError, OSError) as error:
         if debug:
             traceback.print_exc()
-        if os.environ.get("RANK", "0") == "0":  # under torchrun every process fails alike: one of them speaks
-            print(f"jepatlas {words[0]}: {error}", file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":  # with torchrun all processes fail alike: only one reports it
+            print(f"jepatlas {verb}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"jepatlas {words[0]}: interrupted.", file=sys.stderr)
+        print(f"jepatlas {verb}: interrupted.", file=sys.stderr)
         return 130
 
 
-def _run(verb: str, words: list[str]) -> int:
-    if verb not in VERBS:
+def run_command(args: Sequence[str]) -> int:
+    """Run the command that the first one or two words name, with the remaining words as its arguments."""
+    for length in (2, 1):
+        command = COMMANDS.get(" ".join(args[:length]))
+        if command is not None:
+            module = importlib.import_module(f"jepatlas.cli.{command.module}")
+            return getattr(module, command.function)(list(args[length:]))
+    verb = args[0]
+    if verb not in GROUPS:
         raise InputError(f"there is no such verb. {did_you_mean(verb, VERBS)}")
-    with _ctrl_c_waits():
-        module = importlib.import_module(f"jepatlas.cli.{verb}")
-    return module.main(words)
+    summaries = {name.split()[1]: one.summary for name, one in COMMANDS.items() if name.startswith(f"{verb} ")}
+    if len(args) == 1 or args[1] in ("-h", "--help"):
+        print(_group_help(verb, summaries), end="")
+        return 0
+    raise InputError(f"there is no command '{args[1]}'. {did_you_mean(args[1], summaries)}")
 
 
-@contextmanager
-def _ctrl_c_waits() -> Iterator[None]:
-    """Until all is imported: libraries that are interrupted while they load fail in ways of their own."""
-    if not hasattr(signal, "pthread_sigmask"):  # Windows
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+def _group_help(verb: str, summaries: dict[str, str]) -> str:
+    lines = "\n".join(f"  {name:10} {summary}" for name, summary in summaries.items())
+    return f"""usage: jepatlas {verb} COMMAND [options]     (jepatlas {verb} COMMAND --help explains a command)
+
+{lines}
+
+Example: jepatlas {EXAMPLES[verb]}
+
+All commands take --json PATH (- for standard output). Commands that write files take --out, and randomised commands
+take --seed.
+"""

@@ -1,4 +1,4 @@
-"""Can one model's latents be translated into another's?"""
+"""`jepatlas align`: test whether one model's latents can be translated into another's."""
 
 from __future__ import annotations
 
@@ -6,192 +6,129 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tyro
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Column, Table
 
-from jepatlas.alignment import METRICS, Evidence, PairedLatents
-from jepatlas.alignment.stress import Protocol
-from jepatlas.cli.options import console_for, emit, parse, progress_bar, say, verdict_table
-from jepatlas.cli.pairing import Pairing
+from jepatlas.cli.options import Pairing, parse
+from jepatlas.cli.output import (
+    console_for,
+    defer_interrupts,
+    emit,
+    progress_bar,
+    say,
+    say_advice,
+    verdict_table,
+)
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import CONDITION_LIMIT
-from jepatlas.core.records import Record
-from jepatlas.core.seeding import numpy_generator
-from jepatlas.reporting import write_report
-from jepatlas.workflows.align import (
-    HALF,
-    MAIN,
-    PCA,
-    RANDOM,
-    UNTRAINED,
-    Alignment,
-    MapKind,
-    Study,
-    align,
-    control_names,
-    read_pair,
-    stress,
-    study_split,
-)
+from jepatlas.workflows.align import MapKind
 
-CONTROLS = {PCA: "PCA of raw input", UNTRAINED: "the same, untrained", RANDOM: "random net on raw"}
-"""As a narrow terminal heads them."""
-ALWAYS = ("r2_trusted",)
-"""What informs, and is shown unasked."""
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from jepatlas.alignment import Evidence, PairedLatents
+    from jepatlas.core.records import Record
+    from jepatlas.workflows.align import Alignment, Study
+
+ALWAYS_SHOWN = ("r2_trusted",)
+"""Metrics without a threshold that are shown without --full."""
 RECORDS = ("align", "stress")
-"""What this verb writes, and clears away."""
+"""Names of the records that this command writes."""
 
 
 @dataclass(frozen=True)
 class Align(Pairing):
-    """Fit a linear map between two models' latents of the same states, and say what it is worth.
+    """Fit a linear map between two models' latents of the same states, and measure how well it works.
 
     Example: jepatlas align ada.npy ben.npy
 
     Example: jepatlas align left.npz right.npz --raw-a left_pixels.npy --raw-b right_pixels.npy --blocks 100
 
-    Every number is of held-out rows and stands beside what shuffled pairs give. Controls stand below it: the same
-    networks before their first step, where both files hold their latents as 'untrained' (as 'jepatlas encode' writes
-    them), and principal components of the raw inputs, where these are given. With raw inputs alone, a random network on
-    them stands in for the untrained ones: it shows what the input gives, not what training adds.
+    All metrics are computed on held-out rows and compared with shuffled pairs. Controls are the untrained networks, if
+    both files hold their latents as 'untrained' (as 'jepatlas encode' writes them), and principal components of the raw
+    inputs, if these are given. With raw inputs only, a random network on them replaces the untrained ones: it shows
+    what the input gives, not what training adds.
     """
 
     a: tyro.conf.Positional[Path]
-    """The source: latents h in npy, npz, safetensors, csv or parquet; perhaps with ids, groups, labels, held, raw,
-    untrained, layer0…
-    In a table h is all numeric columns but those called so, or h.0, h.1, …"""
+    """The source: latents h in npy, npz, safetensors, csv or parquet, optionally with ids, groups, labels, held, raw,
+    untrained, layer0… In a table, h is all other numeric columns, or h.0, h.1, …"""
     b: tyro.conf.Positional[Path]
-    """The target, in the same way; what it says of groups and labels must agree with A, or A need not say it."""
+    """The target, in the same form. Its groups and labels must agree with those of A, or may be missing."""
     groups: Path | None = None
-    """File (txt, too) with a group for each row of A (an object, an episode): never split, drawn and shuffled as a
+    """File (also txt) with a group for each row of A (an object, an episode). Groups are held out and shuffled as a
     whole."""
     blocks: int | None = None
-    """Rows are a series in time: split into blocks of so many rows, and shift pairs in time instead of shuffling."""
+    """Rows are a time series: split it into blocks of this many rows, and shift pairs in time instead of shuffling."""
     labels: Path | None = None
-    """File (txt, too) with a label for each row of A, for the colours of the figures."""
+    """File (also txt) with a label for each row of A, for the colours of the figures."""
     raw_a: Path | None = None
-    """Raw inputs of A, one for each row: plain rows or images, for the controls."""
+    """Raw inputs of A, one for each row: vectors or images, for the controls."""
     raw_b: Path | None = None
     """Raw inputs of B."""
     map: MapKind = "ridge"
-    """How the map is fitted; ridge and robust standardise both sides and choose their penalty by held-out score."""
+    """How the map is fitted. Ridge and robust standardise both sides and choose their penalty by held-out score."""
     share: float | None = None
-    """Share of the rows (groups, time blocks) that is held out; by default what the files mark as held, or half."""
+    """Share of held-out rows (groups, time blocks). By default the rows that the files mark as held out, or half."""
     permutations: int = 99
-    """How often pairs are shuffled; p-values cannot be below 1 / (permutations + 1), and 5% decides: at least 19."""
+    """Number of permutations, at least 19. The smallest p-value is 1 / (permutations + 1), and 5% decides."""
     rows: int = 500
-    """Held-out rows at most that are measured: many metrics compare every row with every other one."""
+    """Maximal number of held-out rows for the metrics; many compare all pairs of rows."""
     limit: float = CONDITION_LIMIT
-    """Condition number above which the map's inverse leaves directions out; it brings the target into the source's
-    coordinates (metrics with *)."""
+    """Condition number of the map's inverse: smaller singular values are dropped. The inverse gives the metrics marked
+    with *, in the source's coordinates."""
     umap: bool = False
-    """Show UMAP projections, too (needs jepatlas[interop])."""
+    """Also draw UMAP projections (needs jepatlas[interop])."""
     stress: bool = False
-    """Also draw what the map withstands: few, mismatched, shifted pairs, narrower models (minutes for wide latents)."""
+    """Also measure how the map degrades with few, mismatched or shifted pairs and narrower models (takes minutes for
+    wide latents)."""
     full: bool = False
-    """Measure and show every metric, not only the main ones, and all that is known of the map; takes longer."""
+    """Compute and show all metrics and all properties of the map; slower."""
     seed: int = 0
-    """Which rows are held out, shuffled and drawn."""
+    """Seed of held-out rows, permutations and figures."""
     out: Path = Path("runs/align")
-    """Where map.safetensors, the record and report.html go."""
+    """Folder for map.safetensors, the record and report.html."""
     json: str | None = None
     """Write the record as JSON to this file (- for standard output)."""
 
 
-def main(words: list[str]) -> int:
-    options = parse(Align, "align", words)
+def main(args: list[str]) -> int:
+    options = parse(Align, "align", args)
+    with defer_interrupts():
+        from jepatlas.alignment import METRICS
+        from jepatlas.reporting import write_report
+        from jepatlas.workflows.align import HALF, MAIN, align, control_names
+
     console = console_for(options.json)
-    matched = _read(options)
-    study = _study(matched, options)
-    rounds = study.rounds * (1 + len(control_names(matched)))
-    if not console.is_terminal:  # where there is no bar; the answer alone goes to standard output
+    pairs = _read(options)
+    study = _study(pairs, options)
+    rounds = study.rounds * (1 + len(control_names(pairs)))
+    if not console.is_terminal:  # no progress bar; standard output is for the answer
         print(f"measuring: {rounds} rounds", file=sys.stderr, flush=True)
-    with progress_bar(console, "shuffling pairs, drawing halves", rounds) as advance:
-        metrics = tuple(METRICS) if options.full else MAIN
-        found = align(matched, options.map, replace(study, advance=advance), umap=options.umap, metrics=metrics)
+    metrics = tuple(METRICS) if options.full else MAIN
+    with progress_bar(console, "permutations and bootstrap", rounds) as advance:
+        found = align(pairs, options.map, replace(study, advance=advance), umap=options.umap, metrics=metrics)
     records = {"align": found.record}
     if options.stress:
-        records["stress"] = _stressed(console, matched, study, options.share or HALF)
-    found.map.save(place := options.out / "map.safetensors")
+        records["stress"] = _stress(console, pairs, study, options.share or HALF)
+    place = options.out / "map.safetensors"
+    found.map.save(place)
     _save(records, options.out)
     page = write_report([options.out], options.out / "report.html", title=found.record.title, seed=options.seed)
     _show(console, found, options.full)
     say(console, f"Map ({_size(place.stat().st_size)}): {place}\nReport: {page}")
-    metrics = [one.verdict.to_json() for one in found.evidence.values()]
-    emit(options.json, {"map": str(place), "report": str(page), "metrics": metrics} | found.record.to_json())
+    verdicts = [one.verdict.to_json() for one in found.evidence.values()]
+    emit(options.json, {"map": str(place), "report": str(page), "metrics": verdicts} | found.record.to_json())
     return 0
 
 
-def _save(records: Mapping[str, Record], folder: Path) -> None:
-    """Records of an earlier alignment go first: a page must not mix two."""
-    for name in RECORDS:
-        for ending in ("json", "npz"):
-            (folder / "records" / f"{name}.{ending}").unlink(missing_ok=True)
-    for name, record in records.items():
-        record.save(folder, name)
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e3:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
-
-
-def _stressed(console: Console, matched: PairedLatents, study: Study, share: float) -> Record:
-    with progress_bar(console, "stress", None) as advance:
-        protocol = Protocol(held=share, progress=lambda done, total: advance())
-        return stress(matched, study.groups, seed=study.seed, protocol=protocol)
-
-
-def _show(console: Console, found: Alignment, full: bool) -> None:
-    """The answer, then the numbers, each beside its null."""
-    say(console, found.record.summary)
-    rivals = found.evidence["r2"].null_name
-    caption = (
-        f"↑ higher is better, ↓ lower; effect in standard deviations of {rivals}\n"
-        "* in the source's coordinates, by the inverse of the map\n→ in the target's, by the map"
-    )
-    columns = (Column("held out", overflow="fold"), "value", "95% interval", rivals, "p", "effect")
-    table = Table(
-        *columns,
-        box=SIMPLE_HEAD,
-        title=found.record.title,
-        title_justify="left",
-        caption=caption,
-        caption_justify="left",
-    )
-    for one in found.evidence.values():
-        table.add_row(*_short(one))
-    for name, control in found.controls.items():
-        table.add_section()
-        table.add_row(f"[italic]{CONTROLS[name]}")
-        for one in control.values():
-            table.add_row(*_short(one))
-    console.print(table)
-    if lost := [name for name, one in found.evidence.items() if one.passed is False]:
-        say(console, f"✗ No better than chance: {', '.join(lost)}.")
-    others = [verdict for verdict in found.record.verdicts if verdict.name not in found.evidence]
-    if shown := [verdict for verdict in others if full or verdict.passed is False or verdict.name in ALWAYS]:
-        console.print(verdict_table("The map", shown))
-    for verdict in others:
-        if verdict.passed is False:
-            say(console, f"✗ {verdict.name}: {verdict.advice}")
-    for one in found.evidence.values():
-        if not np.isfinite([one.estimate.value, one.estimate.low, one.estimate.high]).all():
-            say(console, f"· {one.metric.name}: {one.verdict.advice}")
-    if not full:
-        say(console, f"{len(METRICS) - len(MAIN)} more metrics, and more of the map: --full.")
-
-
-def _short(one: Evidence) -> list[str]:
-    """A line whose name leaves room for the numbers."""
-    name, *numbers = one.line
-    return [name.replace("_common", "*").replace("_target", " →"), *numbers]
-
-
 def _read(options: Align) -> PairedLatents:
+    from jepatlas.workflows.align import read_pair
+
     if (options.raw_a is None) != (options.raw_b is None):
         raise InputError("The controls need the raw input of both models: give --raw-a and --raw-b.")
     return read_pair(
@@ -206,6 +143,9 @@ def _read(options: Align) -> PairedLatents:
 
 
 def _study(pairs: PairedLatents, options: Align) -> Study:
+    from jepatlas.core.seeding import numpy_generator
+    from jepatlas.workflows.align import Study, study_split
+
     rng = numpy_generator(options.seed, "align split")
     split, groups = study_split(pairs, rng, share=options.share, blocks=options.blocks)
     return Study(
@@ -217,3 +157,81 @@ def _study(pairs: PairedLatents, options: Align) -> Study:
         rows=options.rows,
         limit=options.limit,
     )
+
+
+def _stress(console: Console, pairs: PairedLatents, study: Study, share: float) -> Record:
+    from jepatlas.alignment.stress import Protocol
+    from jepatlas.workflows.align import stress
+
+    with progress_bar(console, "stress", None) as advance:
+        protocol = Protocol(held=share, progress=lambda done, total: advance())
+        return stress(pairs, study.groups, seed=study.seed, protocol=protocol)
+
+
+def _save(records: Mapping[str, Record], folder: Path) -> None:
+    """Save the records. Those of an earlier alignment are removed, because the report shows all records."""
+    for name in RECORDS:
+        for suffix in ("json", "npz"):
+            (folder / "records" / f"{name}.{suffix}").unlink(missing_ok=True)
+    for name, record in records.items():
+        record.save(folder, name)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e3:.1f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
+
+
+def _show(console: Console, found: Alignment, full: bool) -> None:
+    """The summary, the metrics with their nulls and controls, and the properties of the map."""
+    from jepatlas.alignment import METRICS
+    from jepatlas.workflows.align import MAIN
+
+    say(console, found.record.summary)
+    console.print(_evidence_table(found))
+    failed = [name for name, one in found.evidence.items() if one.passed is False]
+    if failed:
+        say(console, f"✗ No better than chance: {', '.join(failed)}.")
+    others = [verdict for verdict in found.record.verdicts if verdict.name not in found.evidence]
+    shown = [one for one in others if full or one.passed is False or one.name in ALWAYS_SHOWN]
+    if shown:
+        console.print(verdict_table("The map", shown))
+    say_advice(console, others)
+    for one in found.evidence.values():
+        if not np.isfinite([one.estimate.value, one.estimate.low, one.estimate.high]).all():
+            say(console, f"· {one.metric.name}: {one.verdict.advice}")
+    if not full:
+        say(console, f"{len(METRICS) - len(MAIN)} further metrics and properties of the map: show with --full.")
+
+
+def _evidence_table(found: Alignment) -> Table:
+    from jepatlas.workflows.align import PCA, RANDOM, UNTRAINED
+
+    titles = {PCA: "PCA of raw input", UNTRAINED: "untrained networks", RANDOM: "random network on raw input"}
+    null = found.evidence["r2"].null_name
+    caption = (
+        f"↑ higher is better, ↓ lower; effect in standard deviations of {null}\n"
+        "* in the source's coordinates, by the inverse of the map\n→ in the target's, by the map"
+    )
+    columns = (Column("held out", overflow="fold"), "value", "95% interval", null, "p", "effect")
+    table = Table(
+        *columns,
+        box=SIMPLE_HEAD,
+        title=found.record.title,
+        title_justify="left",
+        caption=caption,
+        caption_justify="left",
+    )
+    for one in found.evidence.values():
+        table.add_row(*_row(one))
+    for name, control in found.controls.items():
+        table.add_section()
+        table.add_row(f"[italic]{titles[name]}")
+        for one in control.values():
+            table.add_row(*_row(one))
+    return table
+
+
+def _row(evidence: Evidence) -> list[str]:
+    """The cells of a row, with a short name, so that the numbers fit a narrow terminal."""
+    name, *numbers = evidence.line
+    return [name.replace("_common", "*").replace("_target", " →"), *numbers]

@@ -1,155 +1,179 @@
-"""Collect episodes of a world, or of any gymnasium environment, into one HDF5 file."""
+"""`jepatlas collect`: write episodes of a world, or of any gymnasium environment, to one HDF5 file."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
 
-from jepatlas.cli.environments import environment_maker, said_what_is_missing
-from jepatlas.cli.options import console_for, emit, parse, progress_bar, say
-from jepatlas.cli.recipe_options import choices_help, choose_recipe
+import tyro
+
+from jepatlas.cli.options import parse_choices
+from jepatlas.cli.output import console_for, defer_interrupts, emit, progress_bar, say
 from jepatlas.core.config import choices, to_plain
 from jepatlas.core.errors import InputError
-from jepatlas.data import EpisodeFile, RandomPolicy, collect
+from jepatlas.data import RandomPolicy
 from jepatlas.recipes import AnyActionWorld
-from jepatlas.worlds import LinearQuadratic, Rooms
 
-FEW = 10_000  # steps, about four seconds' worth of two rooms: as long as another process takes to begin
+if TYPE_CHECKING:
+    from jepatlas.data import EpisodeFile
+
+FEW = 10_000  # steps: one process collects them in the time that another one needs to start
 
 
 @dataclass(frozen=True)
 class Collect:
-    out: Path
-    """The HDF5 file to write; by default it is called as what is collected."""
+    """Collect episodes by random actions, in the file layout of stable-worldmodel.
+
+    Example: jepatlas collect rooms --episodes 200 --out rooms.h5
+
+    Example: jepatlas collect Pendulum-v1 --no-pixels --length 100 --out pendulum.h5
+
+    Pixels, actions and true states are written. To continue an interrupted collection, repeat the command.
+
+    Each kind has its own options: collect rooms --current jet --help shows those of that current, which carries the
+    agent along; collect linear-quadratic --mixing lift --help those of that map from states to observations.
+    """
+
+    subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="NAME")] = None
+    """A world (rooms, maze, reacher, linear-quadratic), or the id of a gymnasium environment."""
+    world: AnyActionWorld | None = None
+    """Settings of the world."""
+    pixels: bool = True
+    """Render every frame of an environment. Otherwise only its own observations are written. Worlds are always
+    rendered."""
     policy: RandomPolicy = field(default_factory=lambda: RandomPolicy(persistence=0.8))
     episodes: int = 500
-    """How many."""
+    """Number of episodes."""
     length: int = 64
-    """Steps of each, at most; an environment may end one sooner."""
+    """Maximal number of steps of each episode."""
     processes: int | None = None
-    """Processes that collect: by default 2, and for less than 10,000 steps this one alone, because to begin others
-    takes longer. The file is the same for any number of them."""
+    """Number of processes; by default 2, or 1 for less than 10,000 steps. It does not change the file."""
     compressed: bool = True
-    """Whether what is written is compressed: smaller for drawn worlds, and a little slower to read."""
+    """Compress the file: smaller for rendered worlds, and slightly slower to read."""
     seed: int = 0
-    """From which every episode is derived."""
+    """Seed of all episodes."""
+    out: Path | None = None
+    """The HDF5 file; by default NAME.h5."""
     json: str | None = None
-    """Write what was collected as JSON to this file (- for standard output)."""
+    """Write a summary as JSON to this file (- for standard output)."""
+    motion: Annotated[str | None, tyro.conf.Suppress] = None  # only to explain why it is not available
 
 
-@dataclass(frozen=True)
-class CollectEnvironment(Collect):
-    pixels: bool = True
-    """Draw every moment; otherwise only what the environment gives is kept."""
-
-
-@dataclass(frozen=True)
-class CollectWorld(Collect):
-    world: AnyActionWorld = field(default_factory=Rooms)
-
-
-CollectWorld.__doc__ = f"""Collect episodes by random actions: one file, in the layout of stable-worldmodel.
-
-Example: jepatlas collect rooms --episodes 200 --out rooms.h5
-
-Example: jepatlas collect Pendulum-v1 --no-pixels --length 100 --out pendulum.h5
-
-The first word is a world of ours (rooms, maze, reacher, linear-quadratic) or the id of any environment that gymnasium
-can make. Pixels, actions and true states are written, and what they are of. What was interrupted goes on where it
-stopped, when the same is asked for again.
-
-Choices, each with options of its own (collect rooms --current jet --help shows those of that current):
-{choices_help(Rooms())} (rooms, maze): what carries the agent along
-{choices_help(LinearQuadratic())} (linear-quadratic): through what states are seen"""
-CollectEnvironment.__doc__ = CollectWorld.__doc__
-
-
-def main(words: list[str]) -> int:
-    name, left = _subject(words)
-    worlds = choices(AnyActionWorld)
-    if name in worlds:
-        left, chosen = choose_recipe(left, _Chosen(worlds[name]()))
-        _refuse_motion(left)
-        default = CollectWorld(Path(f"{chosen.world.kind}.h5"), world=chosen.world)
-        options = parse(CollectWorld, "collect", left, default)
-        make, fixed = options.world.make, {"goal": None}  # nothing ends an episode but its length
+def main(args: list[str]) -> int:
+    options = parse_choices(Collect(), "collect", args, _with_world)
+    if options.motion is not None:
+        raise InputError(
+            "collect takes random actions, and the trajectories of --motion have no actions. Leave --motion out, or "
+            "train on them directly: jepatlas train world-model reacher --model frames --motion scripted"
+        )
+    name = options.subject or (options.world.kind if options.world else None)
+    if name is None:
+        worlds = ", ".join(choices(AnyActionWorld))
+        raise InputError(f"name a world ({worlds}) or the id of a gymnasium environment first.")
+    make: Callable[[], Any]
+    if options.world is not None:
+        make = options.world.make
+        reset_options = {"goal": None}  # so that episodes end only by their length
         about = {"world": to_plain(options.world)}
     else:
-        called = Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.h5")
-        options = parse(CollectEnvironment, "collect", left, CollectEnvironment(called))
-        make, fixed, about = environment_maker(name, options.pixels), None, {"environment": name}
+        make = _environment_maker(name, options.pixels)
+        reset_options = None
+        about = {"environment": name}
+    file = _collect(options, name, make, reset_options, about | {"policy": to_plain(options.policy)})
     console = console_for(options.json)
-    with progress_bar(console, "episodes", options.episodes) as advance, said_what_is_missing(name):
-        file = collect(
-            make,
-            options.policy,
-            options.episodes,
-            options.length,
-            options.seed,
-            out=options.out,
-            processes=_processes(options),
-            options=fixed,
-            compressed=options.compressed,
-            progress=_Ticks(advance),
-            about=about | {"policy": to_plain(options.policy)},
-        )
-    say(console, _told(file, options.out))
+    place = _out(options, name)
+    say(console, _summary(file, place))
     columns = {column: [*found.shape] for column, found in file.columns.items()}
     emit(
         options.json,
-        {"file": str(options.out), "episodes": len(file), "rows": int(file.lengths.sum()), "columns": columns},
+        {"file": str(place), "episodes": len(file), "rows": int(file.lengths.sum()), "columns": columns},
     )
     return 0
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """A world whose kinds of current and the like can be chosen by flags."""
-
-    world: AnyActionWorld
-
-
-def _subject(words: list[str]) -> tuple[str, list[str]]:
-    if words and not words[0].startswith("-"):
-        return words[0], words[1:]
-    if {"-h", "--help"} & set(words):
-        return Rooms.kind, words
-    raise InputError(f"name a world ({', '.join(choices(AnyActionWorld))}) or the id of a gymnasium environment first.")
+def _with_world(word: str, options: Collect) -> Collect:
+    """The options for a world; those for an environment are the defaults."""
+    worlds = choices(AnyActionWorld)
+    return replace(options, world=worlds[word]()) if word in worlds else options
 
 
-def _refuse_motion(words: list[str]) -> None:
-    """Reacher's own motions have no actions, which a file of episodes needs."""
-    if any(word.split("=")[0].startswith("--motion") for word in words):
+def _out(options: Collect, name: str) -> Path:
+    return options.out or Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.h5")
+
+
+def _collect(
+    options: Collect,
+    name: str,
+    make: Callable[[], Any],
+    reset_options: dict[str, Any] | None,
+    about: dict[str, Any],
+) -> EpisodeFile:
+    with defer_interrupts():
+        import gymnasium
+
+        from jepatlas.data import collect
+
+    processes = options.processes
+    if processes is None:
+        processes = 1 if options.episodes * options.length < FEW else 2
+    with progress_bar(console_for(options.json), "episodes", options.episodes) as advance:
+        shown = 0
+
+        def progress(done: int, episodes: int) -> None:
+            nonlocal shown
+            for _ in range(done - shown):
+                advance()
+            shown = done
+
+        try:
+            return collect(
+                make,
+                options.policy,
+                options.episodes,
+                options.length,
+                options.seed,
+                out=_out(options, name),
+                processes=processes,
+                options=reset_options,
+                compressed=options.compressed,
+                progress=progress,
+                about=about,
+            )
+        except gymnasium.error.DependencyNotInstalled as error:  # found when the first frame is rendered
+            raise InputError(f"'{name}' cannot be rendered: {error}. Or leave out pixels: --no-pixels.") from error
+
+
+def _environment_maker(name: str, pixels: bool) -> Callable[[], Any]:
+    """A function that makes the environment. It is tried here, before processes start.
+
+    Without pixels no render_mode is given, because not every environment takes one.
+    """
+    import gymnasium
+
+    make = partial(gymnasium.make, name, render_mode="rgb_array") if pixels else partial(gymnasium.make, name)
+    try:
+        make().close()
+    except gymnasium.error.Error as error:
+        reason = str(error).rstrip(". ")
+        worlds = ", ".join(choices(AnyActionWorld))
+        raise InputError(f"gymnasium cannot make '{name}': {reason}. The worlds of jepatlas are {worlds}.") from error
+    except TypeError as error:
+        if not pixels or "render_mode" not in str(error):
+            raise
         raise InputError(
-            "--motion belongs to 'jepatlas train world-model reacher --model frames --motion scripted', which walks "
-            "the world by itself: such motions have no actions. 'collect' acts at random: leave --motion out."
-        )
+            f"'{name}' cannot be rendered: it takes no render_mode. Collect its own observations: --no-pixels."
+        ) from error
+    return make
 
 
-def _processes(options: Collect) -> int:
-    if options.processes is not None:
-        return options.processes
-    return 1 if options.episodes * options.length < FEW else 2
-
-
-class _Ticks:
-    """From how many are done to one tick of the bar for each."""
-
-    def __init__(self, advance: Callable[[], None]) -> None:
-        self.advance, self.shown = advance, 0
-
-    def __call__(self, done: int, episodes: int) -> None:
-        for _ in range(done - self.shown):
-            self.advance()
-        self.shown = done
-
-
-def _told(file: EpisodeFile, out: Path) -> str:
+def _summary(file: EpisodeFile, out: Path) -> str:
     columns = ", ".join(f"{name} {found.shape}" if found.shape else name for name, found in file.columns.items())
     return (
-        f"{len(file)} episodes, {int(file.lengths.sum())} moments: {out}\nColumns: {columns}\n"
+        f"{len(file)} episodes, {int(file.lengths.sum())} frames: {out}\nColumns: {columns}\n"
         f"Next: jepatlas train world-model {quote(str(out))}"
     )

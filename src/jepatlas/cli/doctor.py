@@ -1,4 +1,4 @@
-"""Versions, devices, extras, whether pictures can be drawn, and a five-second self-test."""
+"""`jepatlas doctor`: versions, devices, extras, rendering, and a five-second self-test."""
 
 from __future__ import annotations
 
@@ -10,24 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-from rich.markup import escape
-from rich.table import Table
-
 import jepatlas
-from jepatlas.cli.options import console_for, emit, parse
+from jepatlas.cli.options import parse
+from jepatlas.cli.output import console_for, defer_interrupts, emit
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import write_json
-from jepatlas.recipes import Recipe
-from jepatlas.training import TrainingConfig
-from jepatlas.workflows.runs import certify_run, start_run
-from jepatlas.worlds import Reacher
 
 
 @dataclass(frozen=True)
 class Doctor:
-    """Say what this installation has, and try it out.
+    """Show what is installed, and train and certify a small model as a self-test.
 
     Example: jepatlas doctor --json -
     """
@@ -35,14 +26,19 @@ class Doctor:
     seed: int = 0
     """Seed of the self-test."""
     out: Path | None = None
-    """Keep the answer in this folder, as doctor.json."""
+    """Save the answer in this folder, as doctor.json."""
     json: str | None = None
     """Write the answer as JSON to this file (- for standard output)."""
 
 
-def main(words: list[str]) -> int:
-    options = parse(Doctor, "doctor", words)
-    console = console_for(options.json)
+def main(args: list[str]) -> int:
+    options = parse(Doctor, "doctor", args)
+    with defer_interrupts():
+        import torch
+        from rich.table import Table
+
+        from jepatlas.core.files import write_json
+
     answer = {
         "jepatlas": jepatlas.__version__,
         "python": platform.python_version(),
@@ -56,7 +52,7 @@ def main(words: list[str]) -> int:
     table = Table("", "", show_header=False, title=f"jepatlas {answer['jepatlas']}", title_justify="left")
     for name, line in _lines(answer):
         table.add_row(name, line)
-    console.print(table)
+    console_for(options.json).print(table)
     emit(options.json, answer)
     if options.out is not None:
         write_json(options.out / "doctor.json", answer)
@@ -64,17 +60,19 @@ def main(words: list[str]) -> int:
 
 
 def devices() -> list[str]:
+    import torch
+
     gpus = [f"cuda:{i} {torch.cuda.get_device_name(i)}" for i in range(torch.cuda.device_count())]
     return ["cpu", *gpus]
 
 
 def extras() -> list[str]:
-    """The extras for users; the developers' own is not theirs to miss."""
+    """The optional dependencies for users, without those of developers."""
     return sorted(set(importlib.metadata.metadata("jepatlas").get_all("Provides-Extra") or []) - {"dev"})
 
 
 def requirements(extra: str | None) -> dict[str, str | None]:
-    """Installed version of each requirement, None where it is missing; straight from the package's own metadata."""
+    """The installed version of each requirement, None if it is missing."""
     found: dict[str, str | None] = {}
     for line in importlib.metadata.requires("jepatlas") or []:
         named = re.search(r"extra\s*==\s*['\"](\w+)['\"]", line)
@@ -92,33 +90,49 @@ def _version(package: str) -> str | None:
 
 
 def rendering() -> dict[str, Any]:
-    """Whether MuJoCo draws a picture without a screen (EGL), and what to do where it does not."""
+    """Whether MuJoCo renders without a screen (EGL), and if not, what to do."""
+    import numpy as np
+
+    from jepatlas.worlds import Reacher
+
     try:
         with Reacher() as world:
             works = bool(np.ptp(world.render(np.zeros((1, 2)))) > 0)
     except InputError as error:
         return {"works": False, "reason": str(error)}
-    return {"works": works, "reason": None if works else "The picture that was drawn is empty."}
+    return {"works": works, "reason": None if works else "The rendered picture is empty."}
 
 
 def self_test(seed: int) -> dict[str, Any]:
-    """A short run, trained and certified: it passes if the latents hold more of the state than chance."""
+    """Train and certify a short run. It passes if a linear map predicts the states better than chance."""
+    from jepatlas.recipes import Recipe
+    from jepatlas.training import TrainingConfig
+    from jepatlas.workflows.runs import certify_run, start_run
+
     recipe = Recipe(seed=seed, training=TrainingConfig(steps=150, batch_size=128, checkpoint_every=150))
     with tempfile.TemporaryDirectory() as folder:
-        start_run(recipe, Path(folder) / "run")
-        r2 = next(v for v in certify_run(Path(folder) / "run", samples=2000, seed=seed).verdicts if v.name == "r2")
+        run = Path(folder) / "run"
+        start_run(recipe, run)
+        certificate = certify_run(run, samples=2000, seed=seed)
+    r2 = next(verdict for verdict in certificate.verdicts if verdict.name == "r2")
     return {"passed": r2.low > max(r2.null or 0.0, 0.05), "r2": r2.value, "steps": recipe.training.steps}
 
 
 def _lines(answer: dict[str, Any]) -> list[tuple[str, str]]:
-    lines = [("python", answer["python"]), ("devices", f"{', '.join(answer['devices'])}; threads {answer['threads']}")]
-    lines.append(("requirements", ", ".join(f"{name} {version}" for name, version in answer["requirements"].items())))
+    from rich.markup import escape
+
+    versions = ", ".join(f"{name} {version}" for name, version in answer["requirements"].items())
+    lines = [
+        ("python", answer["python"]),
+        ("devices", f"{', '.join(answer['devices'])}; threads {answer['threads']}"),
+        ("requirements", versions),
+    ]
     for extra, packages in answer["extras"].items():
         missing = [name for name, version in packages.items() if version is None]
         line = f"missing {', '.join(missing)}: pip install 'jepatlas\\[{extra}]'" if missing else "present"
         lines.append((f"extra {extra}", line))
-    drawn = answer["rendering"]
-    lines.append(("rendering", "works without a screen (EGL)" if drawn["works"] else escape(drawn["reason"])))
+    rendered = answer["rendering"]
+    lines.append(("rendering", "works without a screen (EGL)" if rendered["works"] else escape(rendered["reason"])))
     test = answer["self_test"]
     result = "passed" if test["passed"] else "FAILED"
     return [*lines, ("self-test", f"{result}: R² {test['r2']:.2f} after {test['steps']} steps")]

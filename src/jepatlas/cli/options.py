@@ -1,8 +1,8 @@
 """Command lines from frozen dataclasses, parsed by tyro.
 
 A field that offers several kinds, such as `objective`, is chosen by `--objective KIND`. The options of that kind are
-then `--objective.weight` and so on. Because the kinds decide which options there are, a command line is parsed more than
-once: first `--recipe FILE` and the kinds, each time ignoring all other options, then everything, strictly.
+then `--objective.weight` and so on. Because the kinds decide which options there are, a command line is parsed more
+than once: first `--recipe FILE` and the kinds, each time ignoring all other options, then everything, strictly.
 """
 
 from __future__ import annotations
@@ -16,16 +16,12 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
-from jepatlas.core.config import choices, from_plain, to_plain
+from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, did_you_mean
 
-__all__ = ["RecipeFile", "Subject", "parse", "parse_known", "parse_recipe"]
+__all__ = ["Pairing", "RecipeFile", "parse", "parse_choices", "parse_debug", "parse_known"]
 
 T = TypeVar("T")
-R = TypeVar("R")
-
-Subject = Callable[[str, Any], Any]
-"""(first positional, recipe) → the recipe for it, or None if the word names nothing that the command knows."""
 
 
 def parse(cls: type[T], command: str, args: Sequence[str], default: T | None = None) -> T:
@@ -40,71 +36,108 @@ def parse_known(cls: type[T], args: Sequence[str]) -> tuple[T, list[str]]:
 
 
 @dataclass(frozen=True)
+class _Debug:
+    debug: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+
+
+def parse_debug(args: Sequence[str]) -> tuple[bool, list[str]]:
+    """Whether `--debug` is given, and the other words."""
+    options, rest = parse_known(_Debug, args)
+    return options.debug, rest
+
+
+@dataclass(frozen=True)
 class RecipeFile:
     recipe_file: Annotated[Path | None, tyro.conf.arg(name="recipe", metavar="FILE")] = None
     """Start from a saved recipe. Other options change it."""
 
 
-def parse_recipe(options: T, name: str, command: str, args: Sequence[str], subject: Subject | None = None) -> T:
-    """Parse a command whose field `name` offers choices of kind; `options` has the default values.
+@dataclass(frozen=True, kw_only=True)
+class Pairing:
+    """How the rows of two files of latents are paired."""
 
-    `subject` changes the recipe according to the first positional argument, a field named `subject`. Options come after
-    it: they change the recipe of that subject.
+    ids: tuple[Path, ...] = ()
+    """Two files with the ids of the rows of A and of B, whose order may then differ: any of these formats, or txt with
+    one id per line."""
+    intersect: bool = False
+    """Use only the states that both files have. Otherwise states of only one file are an error."""
+
+    @property
+    def id_files(self) -> tuple[Path | None, Path | None]:
+        """The two files, or None for both."""
+        if len(self.ids) not in (0, 2):
+            raise InputError(f"--ids takes two files, of A and of B, but {len(self.ids)} was given.")
+        return (self.ids[0], self.ids[1]) if self.ids else (None, None)
+
+
+def parse_choices(default: T, command: str, args: Sequence[str], subject: Callable[[str, T], T] | None = None) -> T:
+    """Parse a command whose fields offer choices of kind; `default` has the values of options that are not given.
+
+    A command that takes a recipe inherits `RecipeFile` and has a field `recipe`. A command whose first positional
+    argument changes the defaults of options, such as a world, has a field `subject` and gives the function `subject`:
+    (word, defaults) → defaults, which raises InputError for an unknown word. The word may stand anywhere.
     """
-    recipe = getattr(options, name)
-    if isinstance(options, RecipeFile):
+    if isinstance(default, RecipeFile):
         file = parse_known(RecipeFile, args)[0].recipe_file
         if file is not None:
-            from jepatlas.recipes import read_recipe
-
-            recipe = read_recipe(file, type(recipe))
-    recipe = _choose(recipe, args)
+            default = _with_recipe(default, file)
     if subject is not None:
-        recipe = _with_subject(options, name, recipe, args, subject)
-    return _parse_all(options, name, recipe, command, args)
+        default = _with_subject(default, args, subject)
+    parsed: Any = _parse_all(_choose(default, args), command, args)
+    if subject is not None and parsed.subject is not None:
+        subject(parsed.subject, default)
+    return parsed
 
 
-def _with_subject(options: Any, name: str, recipe: R, args: Sequence[str], subject: Subject) -> R:
-    """The recipe for the first word that names a subject and is not the value of an option."""
-    plain = make_dataclass("Plain", [(name, Annotated[type(recipe), tyro.conf.arg(name="")], recipe)], frozen=True)
-    fields = [f for f in dataclasses.fields(options) if f.name not in (name, "subject")]
-    hints = typing.get_type_hints(type(options), include_extras=True)
-    others = [(f.name, hints[f.name], f) for f in fields]
-    known = make_dataclass("Known", others, bases=(plain,), frozen=True, kw_only=True)
-    kinds = _Choices.of(recipe).selector()
-    for cls in (known, kinds):
-        _, args = parse_known(cls, args)
-    for word in args:
-        found = subject(word, recipe)
-        if found is not None:
-            return found
-    return recipe
+def _with_recipe(default: Any, file: Path) -> Any:
+    from jepatlas.recipes import read_recipe
+
+    return dataclasses.replace(default, recipe=read_recipe(file, type(default.recipe)))
 
 
-def _parse_all(options: T, name: str, recipe: Any, command: str, args: Sequence[str]) -> T:
-    """The strict parse. Choices are options of their own, so that help lists them and misspellings are found."""
-    options = dataclasses.replace(options, **{name: recipe})  # pyright: ignore[reportArgumentType]
-    chosen = _Choices.of(recipe)
+def _with_subject(default: T, args: Sequence[str], subject: Callable[[str, T], T]) -> T:
+    """The defaults for the first word that names a subject and is not the value of an option."""
+    chosen = _choose(default, args, strict=False)
+    kinds = {choice.option: choice for choice in _choices(chosen)}
     fields = [
-        (
-            f"choice_{number}",
-            Annotated[Literal[*choice.kinds], tyro.conf.arg(name=choice.option, help=choice.help)],
-            field(default=choice.kind),
-        )
-        for number, choice in enumerate(chosen.choices)
+        (f.name, hint, _default(getattr(chosen, f.name)))
+        for f, hint in _hinted_fields(chosen, include_extras=True)
+        if f.name != "subject"
     ]
-    inner = Annotated[type(options), tyro.conf.arg(name="")]
-    cls = make_dataclass("Options", [*fields, ("options", inner, field(default_factory=lambda: options))], frozen=True)
-    cls.__doc__ = type(options).__doc__
+    _, words = parse_known(make_dataclass("Options", fields, frozen=True, kw_only=True), args)
+    _, words = parse_known(_selector(list(kinds.values())), words)
+    for word in words:
+        if word.startswith("-"):
+            continue  # an option that another subject may have
+        try:
+            return subject(word, default)
+        except InputError:  # perhaps the value of such an option
+            continue
+    return default
+
+
+def _parse_all(default: T, command: str, args: Sequence[str]) -> T:
+    """The strict parse. Choices are options of their own, so that help lists them and misspellings are found."""
+    fields: list[Any] = []
+    for number, choice in enumerate(_choices(default)):
+        hint = Annotated[Literal[*choice.kinds], tyro.conf.arg(name=choice.option, help=choice.help)]
+        fields.append((f"choice_{number}", hint, field(default=choice.kind)))
+    fields.append(("options", Annotated[type(default), tyro.conf.arg(name="")], _default(default)))
+    cls = make_dataclass("Options", fields, frozen=True)
+    cls.__doc__ = type(default).__doc__
     return parse(cls, command, args, cls()).options
+
+
+def _default(value: Any) -> Any:
+    return field(default_factory=lambda: value)
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """A field of a recipe that offers several kinds."""
+    """A field, at some depth, that offers several kinds."""
 
     path: tuple[str, ...]
-    kinds: tuple[str, ...]
+    kinds: dict[str, type | None]
     kind: str
 
     @property
@@ -116,69 +149,75 @@ class _Choice:
         return f"Kind of {self.path[-1].replace('_', ' ')}."
 
 
-@dataclass(frozen=True)
-class _Choices:
-    choices: tuple[_Choice, ...]
-
-    @classmethod
-    def of(cls, recipe: Any) -> _Choices:
-        """The choices of a recipe, outer ones before inner ones; of two with the same name the outer one."""
-        found: dict[str, _Choice] = {}
-        for choice in _choices(recipe):
-            found.setdefault(choice.option, choice)
-        return cls(tuple(found.values()))
-
-    def selector(self) -> type:
-        """Options that select kinds; None if not given."""
-        fields = [
-            (f"choice_{number}", Annotated[str | None, tyro.conf.arg(name=choice.option)], field(default=None))
-            for number, choice in enumerate(self.choices)
-        ]
-        return make_dataclass("Selector", fields, frozen=True)
+def _hinted_fields(value: Any, *, include_extras: bool = False) -> list[tuple[dataclasses.Field[Any], Any]]:
+    hints = typing.get_type_hints(type(value), include_extras=include_extras)
+    return [(f, hints[f.name]) for f in dataclasses.fields(value)]
 
 
-def _choices(recipe: Any, path: tuple[str, ...] = ()) -> list[_Choice]:
-    own: list[_Choice] = []
-    inner: list[_Choice] = []
-    hints = typing.get_type_hints(type(recipe))
-    for f in dataclasses.fields(recipe):
-        value = getattr(recipe, f.name)
-        kinds = tuple(choices(hints[f.name]))
-        if kinds and type(None) in typing.get_args(hints[f.name]):
-            kinds = (*kinds, "none")
-        if len(kinds) > 1:
-            own.append(_Choice((*path, f.name), kinds, "none" if value is None else value.kind))
-        if dataclasses.is_dataclass(value):
-            inner += _choices(value, (*path, f.name))
-    return own + inner
+def _choices(options: Any) -> list[_Choice]:
+    """Outer choices before inner ones; of two with the same name only the outer one."""
+    found: dict[str, _Choice] = {}
+    level: list[tuple[tuple[str, ...], Any]] = [((), options)]
+    while level:
+        below: list[tuple[tuple[str, ...], Any]] = []
+        for path, value in level:
+            for f, hint in _hinted_fields(value):
+                here = (*path, f.name)
+                inner = getattr(value, f.name)
+                kinds: dict[str, type | None] = dict(choices(hint))
+                if kinds and type(None) in typing.get_args(hint):
+                    kinds["none"] = None
+                if len(kinds) > 1:
+                    choice = _Choice(here, kinds, "none" if inner is None else inner.kind)
+                    found.setdefault(choice.option, choice)
+                if dataclasses.is_dataclass(inner):
+                    below.append((here, inner))
+        level = below
+    return list(found.values())
 
 
-def _choose(recipe: R, args: Sequence[str]) -> R:
-    """The recipe with the kinds that the arguments select."""
+def _selector(available: Sequence[_Choice]) -> type:
+    """Options that select kinds; None if not given."""
+    fields = [
+        (f"choice_{number}", Annotated[str | None, tyro.conf.arg(name=choice.option)], field(default=None))
+        for number, choice in enumerate(available)
+    ]
+    return make_dataclass("Selector", fields, frozen=True)
+
+
+def _choose(default: T, args: Sequence[str], *, strict: bool = True) -> T:
+    """The defaults for the kinds that the arguments select. If not strict, kinds that do not fit are ignored."""
     done: set[str] = set()
     while True:
-        available = _Choices.of(recipe)
-        selected, _ = parse_known(available.selector(), args)
+        available = _choices(default)
+        selected, _ = parse_known(_selector(available), args)
         remaining = [
             (choice, kind)
-            for choice, kind in zip(available.choices, dataclasses.astuple(selected), strict=True)
+            for choice, kind in zip(available, dataclasses.astuple(selected), strict=True)
             if kind is not None and choice.option not in done
         ]
         if not remaining:
-            return recipe
+            return default
         choice, kind = remaining[0]  # one by one: the kind that is chosen may offer choices of its own
         done.add(choice.option)
-        recipe = _with_kind(recipe, choice, kind)
+        try:
+            default = _with_kind(default, choice, kind)
+        except InputError:
+            if strict:
+                raise
 
 
-def _with_kind(recipe: R, choice: _Choice, kind: str) -> R:
+def _with_kind(default: T, choice: _Choice, kind: str) -> T:
     if kind not in choice.kinds:
         raise InputError(f"--{choice.option}: there is no kind '{kind}'. {did_you_mean(kind, choice.kinds)}")
     if kind == choice.kind:
-        return recipe
-    plain: dict[str, Any] = to_plain(recipe)
-    owner = plain
-    for name in choice.path[:-1]:
-        owner = owner[name]
-    owner[choice.path[-1]] = None if kind == "none" else {"kind": kind}
-    return from_plain(type(recipe), plain)
+        return default
+    cls = choice.kinds[kind]
+    return _replaced(default, choice.path, None if cls is None else cls())
+
+
+def _replaced(value: Any, path: tuple[str, ...], new: Any) -> Any:
+    """A copy of nested dataclasses with a new value at the path."""
+    if not path:
+        return new
+    return dataclasses.replace(value, **{path[0]: _replaced(getattr(value, path[0]), path[1:], new)})

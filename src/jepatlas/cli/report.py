@@ -1,4 +1,4 @@
-"""One page that shows what was run and what came out."""
+"""`jepatlas report`: one HTML page with the results of runs."""
 
 from __future__ import annotations
 
@@ -7,35 +7,41 @@ from pathlib import Path
 
 import tyro
 
-from jepatlas.cli.options import console_for, emit, parse, say
+from jepatlas.cli.options import parse
+from jepatlas.cli.output import console_for, emit, say
 from jepatlas.core.errors import InputError
-from jepatlas.reporting import write_report
 
 
 @dataclass(frozen=True)
 class Report:
-    """Draw run folders as one self-contained HTML page.
+    """Write one self-contained HTML page with the results of runs.
 
     Example: jepatlas report runs/spiral-lejepa-s0 runs/coupling-lejepa-s0 --out reports
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Run folders; several are set side by side."""
+    """Run folders. Several are shown side by side."""
     title: str | None = None
-    """The page's title; by default the names of the runs."""
+    """The title of the page; by default the names of the runs."""
     seed: int = 0
-    """Which samples are shown where there are too many for a figure."""
+    """Seed of the choice of samples in figures with too many."""
     out: Path | None = None
-    """Where to put report.html; by default in the run folder (for several runs: here)."""
+    """Folder for report.html; by default the run folder, or for several runs the current folder."""
     json: str | None = None
-    """Write where the page is as JSON to this file (- for standard output)."""
+    """Write the path of the page as JSON to this file (- for standard output)."""
 
 
-def main(words: list[str]) -> int:
-    options = parse(Report, "report", words)
+def main(args: list[str]) -> int:
+    options = parse(Report, "report", args)
     if not options.runs:
-        raise InputError("name at least one run folder, as in: jepatlas report runs/spiral-lejepa-s0")
-    folder = options.out or (options.runs[0] if len(options.runs) == 1 else Path())
+        raise InputError("name at least one run folder. Example: jepatlas report runs/spiral-lejepa-s0")
+    from jepatlas.reporting import write_report
+
+    folder = Path()
+    if options.out is not None:
+        folder = options.out
+    elif len(options.runs) == 1:
+        folder = options.runs[0]
     title = options.title or ", ".join(run.name for run in options.runs)
     page = write_report(options.runs, folder / "report.html", title=title, seed=options.seed)
     say(console_for(options.json), f"Report: {page}")

@@ -1,4 +1,4 @@
-"""A guided run: two agents, one world, the map between them."""
+"""`jepatlas tour`: a guided run with two agents, one world, and the map between them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from jepatlas.cli.options import console_for, emit, parse, say, verdict_table
-from jepatlas.reporting import write_report
-from jepatlas.tour import CHAPTERS, Stage
+from jepatlas.cli.options import parse
+from jepatlas.cli.output import console_for, defer_interrupts, emit, say, verdict_table
 
 
 @dataclass(frozen=True)
 class Tour:
-    """The main job from end to end, on a built-in world, in about three minutes on two cores.
+    """Train two agents, certify them, map one to the other and move a probe and an energy; about three minutes.
 
     Example: jepatlas tour --seed 1 --out runs/tour-1
     """
@@ -21,15 +20,19 @@ class Tour:
     seed: int = 0
     """Seed of the world's samples and of the agents."""
     workers: int = os.cpu_count() or 1
-    """Agents that train at the same time."""
+    """Number of agents that are trained at the same time."""
     out: Path = Path("runs/tour")
-    """Where runs, records and the report go. Agents that are trained there already are not trained again."""
+    """Folder for runs, records and the report. Trained agents are not trained again."""
     json: str | None = None
     """Write all verdicts as JSON to this file (- for standard output)."""
 
 
-def main(words: list[str]) -> int:
-    options = parse(Tour, "tour", words)
+def main(args: list[str]) -> int:
+    options = parse(Tour, "tour", args)
+    with defer_interrupts():
+        from jepatlas.reporting import write_report
+        from jepatlas.tour import CHAPTERS, Stage
+
     console = console_for(options.json)
     stage = Stage(options.out, options.seed, options.workers, console)
     records = []
@@ -40,9 +43,10 @@ def main(words: list[str]) -> int:
         say(console, record.summary)
         records.append(record)
     for record in records:
-        if judged := [v for v in record.verdicts if v.passed is not None]:
+        judged = [verdict for verdict in record.verdicts if verdict.passed is not None]
+        if judged:
             console.print(verdict_table(record.title, judged))
     page = write_report([options.out], options.out / "report.html", title="jepatlas: the tour", seed=options.seed)
     say(console, f"Report: {page}")
     emit(options.json, {"report": str(page), "chapters": [record.to_json() for record in records]})
-    return 0  # a statement that does not hold is a result, not an error
+    return 0  # a claim that fails is a result, not an error

@@ -1,62 +1,64 @@
-"""Train an agent on a world, or resume one."""
+"""`jepatlas train`: train an agent on a world with known truth."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
-from rich.console import Console
 
-from jepatlas.cli.options import parse, say
-from jepatlas.cli.recipe_options import choices_help, choose_recipe
-from jepatlas.cli.training import RunOptions, train_and_tell
+from jepatlas.cli.options import RecipeFile, parse_choices
+from jepatlas.cli.output import defer_interrupts, say
+from jepatlas.cli.training_runs import Answer, RunOptions, resume, train_and_report
 from jepatlas.recipes import Recipe
-from jepatlas.training import Outcome
-from jepatlas.workflows.runs import start_run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from jepatlas.training import Outcome
 
 
 @dataclass(frozen=True)
-class Train(RunOptions):
+class Train(RecipeFile, RunOptions):
+    """Train an agent on a world with known truth.
+
+    Example: jepatlas train --mixing coupling --encoder.width 64 --steps 1000 --out runs/mine
+
+    Each kind has its own options: --mixing coupling --help shows those of the coupling.
+
+    World models, on episodes: jepatlas train world-model --help
+    Agents on images, one view each: jepatlas train vision --help
+
+    Several processes: torchrun --nproc-per-node 2 -m jepatlas train ...
+    """
+
     recipe: Annotated[Recipe, tyro.conf.arg(name="")] = field(default_factory=Recipe)
     out: Path | None = None
     """The run folder; by default runs/MIXING-OBJECTIVE-sSEED."""
 
 
-Train.__doc__ = f"""Train an agent on a world with known truth.
-
-Example: jepatlas train --mixing coupling --encoder.width 64 --steps 1000 --out runs/mine
-
-Choices, each with options of its own (--mixing coupling --help shows those of the coupling):
-{choices_help(Recipe())}
-  --recipe FILE starts from a saved recipe; other options then change it.
-
-World models, from pixels and actions: jepatlas train world-model --help
-Agents on images, one view each: jepatlas train vision --help
-
-Several processes: torchrun --nproc-per-node 2 -m jepatlas train ..."""
+def main(args: list[str]) -> int:
+    code = resume("train", args, _report)
+    if code is not None:
+        return code
+    options = parse_choices(Train(), "train", args)
+    return train_and_report("train", options, lambda console: _start(options, console), _report)
 
 
-def main(words: list[str]) -> int:
-    if words[:1] == ["world-model"] or words[:1] == ["vision"]:  # what they need is loaded only then
-        return import_module(f"jepatlas.cli.{words[0].replace('-', '_')}").main(words[1:])
-    left, recipe = choose_recipe(words, Recipe())
-    options = parse(Train, "train", left, Train(recipe=recipe))
-    return train_and_tell("train", words, options, lambda console: _begin(options, console), _tell)
+def _start(options: Train, console: Console) -> tuple[Path, Outcome]:
+    with defer_interrupts():
+        from jepatlas.workflows.runs import start_run
 
-
-def _begin(options: Train, console: Console) -> tuple[Path, Outcome]:
-    folder = options.out or default_folder(options.recipe)
+    folder = options.out or _default_folder(options.recipe)
     return folder, start_run(options.recipe, folder, console)
 
 
-def default_folder(recipe: Recipe) -> Path:
+def _default_folder(recipe: Recipe) -> Path:
     return Path("runs") / f"{recipe.world.mixing.kind}-{recipe.objective.kind}-s{recipe.seed}"
 
 
-def _tell(console: Console, folder: Path, step: int) -> dict[str, Any]:
+def _report(console: Console, folder: Path, step: int) -> Answer:
     say(console, f"Trained {step} steps: {folder}. Next: jepatlas certify {quote(str(folder))}")
     return {}

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from jepatlas.recipes.vision_recipe import (
         Augmentation,
         LookingRecipe,
+        Part,
         ViewImages,
         VisionRecipe,
         build_crops,
@@ -99,6 +100,7 @@ __all__ = [
     "MutualRecipe",
     "NuScenes",
     "ObjectImages",
+    "Part",
     "Predictive",
     "Recipe",
     "SmallNORBFiles",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Augmentation",
     "LookingRecipe",
+    "Part",
     "ViewImages",
     "VisionRecipe",
     "build_crops",
@@ -34,6 +35,9 @@ __all__ = [
     "crop_stream",
     "read_images",
 ]
+
+Part = Literal["held", "learnt", "all"]
+"""Which states of an agent: held-out states, training states, or both."""
 
 CHANNELS = 3
 LEAST = 2  # states, so that an interval can be computed

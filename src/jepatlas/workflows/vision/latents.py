@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,14 +12,12 @@ from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.data.images import Decoded, Shuffle, ViewTable, augmented, pipeline_named
-from jepatlas.recipes import ViewImages, VisionRecipe, build_vision
+from jepatlas.recipes import Part, ViewImages, VisionRecipe, build_vision
 
-__all__ = ["Part", "before_training", "encode_images", "latents_by", "latents_of"]
+__all__ = ["before_training", "encode_images", "latents_by", "latents_of"]
 
 BATCH = 256
 RAW = 16  # height and width of the images that controls are made from
-
-Part = Literal["held", "learnt", "all"]
 
 
 def encode_images(objective: Any, images: np.ndarray, rows: np.ndarray, shuffle: Shuffle | None = None) -> np.ndarray:

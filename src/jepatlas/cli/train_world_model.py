@@ -1,0 +1,151 @@
+"""`jepatlas train world-model`: train a world model on episodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from jepatlas.cli.options import RecipeFile, parse_choices, parse_known
+from jepatlas.cli.output import defer_interrupts, say
+from jepatlas.cli.training_runs import Answer, RunOptions, resume, train_and_report
+from jepatlas.core.config import choices
+from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.nn import ConvConfig, MLPConfig
+from jepatlas.recipes import AnyActionWorld, EpisodeSource, Predictive, WalkedWorld, WorldModelRecipe
+from jepatlas.worlds import LinearQuadratic
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from jepatlas.training import Outcome
+
+COMMAND = "train world-model"
+
+
+@dataclass(frozen=True)
+class TrainWorldModel(RecipeFile, RunOptions):
+    """Train a world model: an encoder, and latent dynamics that predict future latents from actions.
+
+    Example: jepatlas train world-model rooms --steps 1000 --out runs/rooms
+
+    Example: jepatlas train world-model episodes.h5 --energy energy --out runs/mine
+
+    A world is explored by random actions. With --energy energy, the number of steps from one latent to another is
+    learned as well, for planning. Pictures are observed if there are any; the default encoder is conv for pictures and
+    mlp for vectors.
+
+    Each kind has its own options: --encoder conv --help shows those of the convolutional encoder.
+    """
+
+    subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SOURCE")] = None
+    """A world (rooms, maze, reacher, linear-quadratic), or an HDF5 file of episodes as 'jepatlas collect' writes it."""
+    recipe: Annotated[WorldModelRecipe, tyro.conf.arg(name="")] = field(default_factory=WorldModelRecipe)
+    out: Path | None = None
+    """The run folder; by default runs/SOURCE-MODEL-sSEED."""
+
+
+def main(args: list[str]) -> int:
+    code = resume(COMMAND, args, _report)
+    if code is not None:
+        return code
+    options = parse_choices(TrainWorldModel(), COMMAND, args, _with_source)
+    if options.recipe_file is None and parse_known(_EncoderOption, args)[0].encoder is None:
+        options = replace(options, recipe=_with_default_encoder(options.recipe))
+    return train_and_report(COMMAND, options, lambda console: _start(options, console), _report)
+
+
+@dataclass(frozen=True)
+class _EncoderOption:
+    encoder: str | None = None
+
+
+def _with_source(word: str, options: TrainWorldModel) -> TrainWorldModel:
+    """The options for a world or a file of episodes."""
+    worlds = choices(AnyActionWorld)
+    if word in worlds:
+        source: WalkedWorld | EpisodeSource = WalkedWorld(worlds[word]())
+    elif Path(word).is_file():
+        source = EpisodeSource(word)
+    else:
+        raise InputError(f"'{word}' is neither a file nor a world. {did_you_mean(word, worlds)}")
+    return replace(options, recipe=replace(options.recipe, source=source))
+
+
+def _with_default_encoder(recipe: WorldModelRecipe) -> WorldModelRecipe:
+    """An MLP instead of the default encoder if observations are vectors."""
+    if recipe.encoder != ConvConfig():
+        return recipe
+    if isinstance(recipe.source, WalkedWorld):
+        vectors = isinstance(recipe.source.world, LinearQuadratic)
+    else:
+        file = recipe.source.open()
+        vectors = len(file.columns[recipe.source.observation_column(file)].shape) != 3
+    return replace(recipe, encoder=MLPConfig()) if vectors else recipe
+
+
+def _start(options: TrainWorldModel, console: Console) -> tuple[Path, Outcome]:
+    with defer_interrupts():
+        from jepatlas.core.distributed import is_main_process
+        from jepatlas.workflows.runs import start_run
+
+    recipe = options.recipe
+    if isinstance(recipe.source, EpisodeSource):
+        recipe = replace(recipe, source=recipe.source.sealed())
+        if is_main_process():
+            _report_short_episodes(console, recipe)
+    folder = options.out or _default_folder(recipe)
+    return folder, start_run(recipe, folder, console)
+
+
+def _report_short_episodes(console: Console, recipe: WorldModelRecipe) -> None:
+    from jepatlas.data import EpisodeFile
+    from jepatlas.recipes import episodes_too_short
+
+    assert isinstance(recipe.source, EpisodeSource)
+    lengths = EpisodeFile(recipe.source.path).lengths
+    short = episodes_too_short(recipe, lengths)
+    if 0 < short < len(lengths):  # if all are too short, training fails with a message
+        say(
+            console,
+            f"{short} of {len(lengths)} episodes are shorter than a training window (--stride, --model.horizon) and "
+            "are not used.",
+        )
+
+
+def _report(console: Console, folder: Path, step: int) -> Answer:
+    from jepatlas.recipes import load_recipe
+
+    say(console, f"Trained {step} steps: {folder}. {_next_step(folder, load_recipe(folder, WorldModelRecipe))}")
+    return {}
+
+
+def _default_folder(recipe: WorldModelRecipe) -> Path:
+    source = recipe.source
+    name = source.world.kind if isinstance(source, WalkedWorld) else Path(source.path).stem
+    return Path("runs") / f"{name}-{recipe.model.kind}-s{recipe.seed}"
+
+
+def _next_step(folder: Path, recipe: WorldModelRecipe) -> str:
+    from jepatlas.data import EpisodeFile
+    from jepatlas.recipes import world_of_file
+
+    if not isinstance(recipe.model, Predictive):
+        return f"Next: jepatlas certify {quote(str(folder))}"
+    command = f"Next: jepatlas plan {quote(str(folder))}"
+    if isinstance(recipe.source, WalkedWorld):
+        return command
+    file = EpisodeFile(recipe.source.path)
+    if world_of_file(file) is not None:
+        return command
+    python = (
+        "plan from Python: jepatlas.workflows.plan.agent_of gives the encoder and the dynamics, and "
+        "jepatlas.planning.receding_horizon plans and calls your function for each step."
+    )
+    if "environment" in file.about:
+        return f"In {file.about['environment']}, {python}"
+    worlds = ", ".join(choices(AnyActionWorld))
+    return f"{command} --world WORLD, if the episodes are of a world of jepatlas ({worlds}). Otherwise {python}"
