@@ -11,10 +11,8 @@ import pytest
 from PIL import Image
 from training.small import call
 
-from jepatlas.cli.grids import make_jobs
-from jepatlas.cli.options import parse
-from jepatlas.cli.recipe_options import choose_recipe
-from jepatlas.cli.sweep import SweepVision, _directions
+from jepatlas.cli.options import parse_choices
+from jepatlas.cli.sweep import SweepVision, make_jobs
 from jepatlas.core.files import read_json
 from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
 from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, read_images

@@ -13,7 +13,7 @@ from experiments.halves import half
 from rich.console import Console
 
 from jepatlas.cli import main
-from jepatlas.cli.tables import show_table
+from jepatlas.cli.output import show_table
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_json
 from jepatlas.core.provenance import provenance

@@ -17,7 +17,7 @@ import pytest
 from training.jobs import job, small_run
 from training.small import ENV, WORDS, call, children, forked_command, gone, recipe, same, until
 
-from jepatlas.cli.grids import make_jobs
+from jepatlas.cli.sweep import make_jobs
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError
 from jepatlas.recipes import Recipe, read_recipe

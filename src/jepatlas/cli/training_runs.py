@@ -65,7 +65,7 @@ def resume(
         given = [word.split("=")[0] for word in others if word.startswith("--")] or others
         recipe = quote(str(folder / "recipe.yaml"))
         raise InputError(
-            f"--resume uses the run's own recipe and folder: leave out {', '.join(given)}. To train with other options, "
+            f"--resume uses the run's own recipe and folder: leave out {', '.join(given)}. For other options, "
             f"start a new run: jepatlas {own} --recipe {recipe} --out ..."
         )
     if own != command:
