@@ -147,7 +147,7 @@ def _with_source(word: str, options: Fit) -> Fit:
 def _start(options: Fit, console: Console) -> tuple[Path, Outcome]:
     with defer_interrupts():
         from jepatlas.recipes import gather_experience
-        from jepatlas.workflows.energy import ground_of
+        from jepatlas.workflows.energy import ground_truth_of
         from jepatlas.workflows.runs import start_run
 
     recipe = options.recipe
@@ -155,7 +155,7 @@ def _start(options: Fit, console: Console) -> tuple[Path, Outcome]:
         recipe = replace(recipe, source=recipe.source.sealed())
         # Unusable steps or truths are refused now, not after training.
         gather_experience(recipe)
-        ground_of(recipe)
+        ground_truth_of(recipe)
     folder = options.out or _fit_folder(recipe)
     return folder, start_run(recipe, folder, console)
 
@@ -166,9 +166,9 @@ def _fit_folder(recipe: EnergyRecipe) -> Path:
 
 
 def _report(console: Console, folder: Path, _: int, *, full: bool) -> Answer:
-    from jepatlas.workflows.energy import judge_run
+    from jepatlas.workflows.energy import evaluate_run
 
-    record = judge_run(folder).record
+    record = evaluate_run(folder).record
     _show(console, record, full=full)
     say(console, f"Run: {folder}. See it with: jepatlas report {quote(str(folder))}")
     return record.to_json()
@@ -197,9 +197,9 @@ def _audit_run(options: Audit) -> Record:
     if options.points is not None:
         raise InputError("--points is for files. A run is audited at states of its own source.")
     with defer_interrupts():
-        from jepatlas.workflows.energy import judge_run
+        from jepatlas.workflows.energy import evaluate_run
 
-    return judge_run(options.subject, seed=options.seed, out=options.out, tolerance=options.tolerance).record
+    return evaluate_run(options.subject, seed=options.seed, out=options.out, tolerance=options.tolerance).record
 
 
 def _audit_file(options: Audit) -> Record:
