@@ -8,10 +8,9 @@ import pytest
 
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.energy.directed_effort_runs import FAMILIES
-from jepatlas.experiments.energy.intrinsic_energy import AXIOMS, BROKEN
-from jepatlas.experiments.energy.intrinsic_energy_runs import WORLDS
-from jepatlas.experiments.energy.registration_energies_runs import EFFORTS, SEGMENTS
+from jepatlas.experiments.energy.directed_effort import FAMILIES
+from jepatlas.experiments.energy.intrinsic_energy import AXIOMS, BROKEN, WORLDS
+from jepatlas.experiments.energy.registration_energies import EFFORTS, SEGMENTS
 from jepatlas.experiments.engine.experiment import as_verdicts
 
 
@@ -60,7 +59,7 @@ def test_intrinsic_energy(worlds: dict[str, set[str]], controls: dict[str, set[s
 
     finding = concluded("intrinsic-energy", record)
     assert finding.outcome == outcome
-    assert all(name in finding.sentence for name in worlds)
+    assert all(name in finding.criteria[0].name for name in worlds)
 
 
 def test_a_world_that_came_to_no_audit_is_no_quasimetric():
@@ -69,8 +68,8 @@ def test_a_world_that_came_to_no_audit_is_no_quasimetric():
         return None if name == "rules" and trial.at["seed"] == 1 else audited(BROKEN.get(name, set()))
 
     finding = concluded("intrinsic-energy", record)
-    assert finding.outcome == "holds in part" and "not on rules" in finding.sentence
-    assert any("came to no audit" in row for row in finding.tables[0]["rows"])
+    assert finding.outcome == "holds in part" and "broken: rules" in finding.criteria[0].name
+    assert any("not audited" in row for row in finding.tables[0].rows)
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ import torch
 
 from jepatlas.core.graphs import Graph
 from jepatlas.energy.action import effort_verdicts
-from jepatlas.experiments.energy import exact_worlds, solved_worlds
-from jepatlas.experiments.energy.directed_effort_runs import directedness
+from jepatlas.experiments.energy import exact_worlds
+from jepatlas.experiments.energy.directed_effort import directedness
 from jepatlas.experiments.energy.exact_worlds import ExactWorld, Size
-from jepatlas.experiments.energy.intrinsic_energy_runs import CONTROLS, goal_set
-from jepatlas.experiments.energy.intrinsic_energy_runs import run as audited
-from jepatlas.experiments.energy.order_embedding_runs import implications, scores
-from jepatlas.experiments.energy.order_embedding_runs import run as embedded
-from jepatlas.experiments.energy.registration_energies_runs import IntervalEffort
+from jepatlas.experiments.energy.intrinsic_energy import CONTROLS, goal_set
+from jepatlas.experiments.energy.intrinsic_energy import run as audited
+from jepatlas.experiments.energy.order_embedding import implications, scores
+from jepatlas.experiments.energy.order_embedding import run as embedded
+from jepatlas.experiments.energy.registration_energies import IntervalEffort
 
 SMALL = Size(states=20, side=6, places=3, resolution=9, sets=3)
 
@@ -67,7 +67,7 @@ def test_what_a_solver_may_be_off_by():
     """A leg may be short by ε and the whole long by ε; what is small is measured beside a tenth of the median."""
     fine = np.array([[0.0, 10.0], [0.2, 0.0]])
     coarse = fine + np.array([[0.0, 0.2], [0.03, 0.0]])
-    assert solved_worlds.solver_slack(coarse, fine) == pytest.approx(2 * max(0.02, 0.03 / 0.51))
+    assert exact_worlds.solver_slack(coarse, fine) == pytest.approx(2 * max(0.02, 0.03 / 0.51))
 
 
 def test_energies_to_a_set_are_those_to_its_nearest_member_or_found_out():

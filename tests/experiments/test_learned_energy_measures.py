@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from jepatlas.experiments import EXPERIMENTS, Result
-from jepatlas.experiments.energy.energy_runs import energy_trial, quasimetric, run
-from jepatlas.experiments.energy.ported_energy_runs import agreement
-from jepatlas.experiments.energy.prediction_energy_runs import fit_predictor
+from jepatlas.experiments.energy.learned_energies import energy_trial, quasimetric, run
+from jepatlas.experiments.energy.ported_energy import agreement
+from jepatlas.experiments.energy.prediction_energy import fit_predictor
 
 
 def test_what_two_experiments_ask_for_has_one_name():

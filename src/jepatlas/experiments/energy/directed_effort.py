@@ -1,37 +1,49 @@
 """Proposition 1: asymmetry is generic, from directed admissibility (i) or from anisotropic effort (ii).
 
-    index = mean over pairs of |E(x, y) − E(y, x)| / (E(x, y) + E(y, x)),   1 where there is a way in one direction only
+    index = mean over pairs of |E(x, y) − E(y, x)| / (E(x, y) + E(y, x)),   1 for pairs reachable in one direction only
 
-Each world is made at several strengths beginning with its reversible twin: doors that open both ways, no current,
-equal prices. Worlds are of one source only, but for the torrent: a current at least as fast as the vehicle directs
-admissibility and effort alike.
+Each world is built at several strengths, beginning with its reversible twin: doors that open both ways, no current,
+equal prices. Worlds have one source of asymmetry only, except for the torrent: a current at least as fast as the
+vehicle directs admissibility and effort.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
+from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.energy.directed_effort_runs import FAMILIES, run
-from jepatlas.experiments.energy.exact_trials import trials_over
-from jepatlas.experiments.energy.exact_worlds import Size
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.energy.audit import asymmetry_index
+from jepatlas.experiments.energy import exact_worlds
+from jepatlas.experiments.energy.exact_worlds import ExactWorld, Size, trials_over
+from jepatlas.experiments.engine.experiment import (
+    Claim,
+    Criterion,
+    Experiment,
+    Finding,
+    Result,
+    Scale,
+    Trial,
+    as_verdicts,
+    outcome_of,
+    point_estimates,
+)
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
 
-__all__ = ["EXPERIMENT"]
+__all__ = ["EXPERIMENT", "FAMILIES", "directedness", "run"]
 
 ROUNDING = 1e-6  # solvers stop at changes of that size
 CLEAR = 0.05
-"""The index that the strongest world must reach in every seed; weaker ones must only exceed its own error."""
+"""The index that the largest strength must reach at every seed; smaller ones must only exceed the index's error."""
 
 CLAIM = Claim(
-    statement="Where admissibility is directed, or local effort depends on the direction, in general "
-    "E(x, y) ≠ E(y, x).",
+    statement="If admissibility is directed, or local effort depends on the direction, in general E(x, y) ≠ E(y, x).",
     source="Intrinsic-Energy Joint Embedding Predictive Architectures Induce Quasimetric Spaces, Proposition 1",
-    assumed="nothing further; the paper gives no proof and no measure of how much",
+    assumed="nothing further; the paper gives no proof and no measure of the size",
 )
 
 SCALES = {
@@ -41,31 +53,87 @@ SCALES = {
 }
 
 
+@dataclass(frozen=True)
+class Family:
+    """A world at several strengths; the first one is that of its reversible twin."""
+
+    source: Literal["admissibility", "effort", "both"]
+    quantity: str
+    strengths: tuple[float, ...]
+    make: Callable[[Size, int, float], ExactWorld]
+
+
+DIRECTED, SPEED, RATIO = "share directed", "speed of the current", "ratio of prices"
+FAMILIES: dict[str, Family] = {
+    "doors": Family("admissibility", DIRECTED, (0.0, 0.25, 0.5, 0.75, 1.0), exact_worlds.one_way_grid),
+    "rules": Family("admissibility", DIRECTED, (0.0, 0.25, 0.5, 0.75, 1.0), exact_worlds.rules),
+    "torrent": Family("both", SPEED, (0.0, 1.0, 1.5, 2.0), exact_worlds.constant_current),
+    "constant-current": Family("effort", SPEED, (0.0, 0.25, 0.5, 0.75, 0.95), exact_worlds.constant_current),
+    "shear-current": Family("effort", SPEED, (0.0, 0.3, 0.6, 0.9), exact_worlds.shear),
+    "vortex-current": Family("effort", SPEED, (0.0, 0.4, 0.8), exact_worlds.vortex),
+    "costly-cells": Family("effort", RATIO, (1.0, 2.0, 4.0, 8.0), exact_worlds.costly_grid),
+    "sizes": Family("effort", RATIO, (1.0, 2.0, 4.0, 8.0), exact_worlds.sizes),
+    "edit-distance": Family("effort", RATIO, (1.0, 2.0, 4.0, 8.0), exact_worlds.edits),
+    "strained-maps": Family("effort", RATIO, (1.0, 2.0, 4.0, 8.0), exact_worlds.strained_maps),
+    "landmarks": Family("effort", RATIO, (1.0, 4.0, 16.0), exact_worlds.landmarks),
+}
+
+
 def trials(scale: Scale, seed: int) -> list[Trial]:
     return trials_over("family", FAMILIES, run, SCALES[scale], seed)
+
+
+def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Build a world at each of its strengths and measure the asymmetry of its energy."""
+    del folder
+    family, size = FAMILIES[settings["family"]], Size(**settings["size"])
+    found: dict[str, Estimate] = {}
+    for strength in family.strengths:
+        world = family.make(size, settings["seed"], strength)
+        found |= {f"{name}_{strength:g}": estimate for name, estimate in directedness(world).items()}
+    return {"status": "finished", "verdicts": as_verdicts(found, "over all pairs of states")}
+
+
+def directedness(world: ExactWorld) -> dict[str, Estimate]:
+    """The index, the shares of pairs that differ and that are one-way, and the error of the index.
+
+    The error is the mean distance of each pair's index from that of the coarser solution. Energies from and to a place
+    are two solutions, and neither is the mirror image of the other.
+    """
+    matrix = world.matrix
+    pairs = np.triu_indices(len(matrix), 1)
+    index = asymmetry_index(matrix)[pairs]
+    error = 0.0 if world.coarse is None else np.abs(index - asymmetry_index(world.coarse)[pairs]).mean()
+    one_way = (np.isinf(matrix) != np.isinf(matrix.T))[pairs]
+    values = {
+        "asymmetry": index.mean(),
+        "differing": (index > max(ROUNDING, error)).mean(),
+        "one_way": one_way.mean(),
+        "error": error,
+    }
+    return point_estimates(values, len(index))
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
     found = {name: select(results, family=name) for name in FAMILIES}
-    agreed = {name: _reversible(name, group) and _directed(name, group) for name, group in found.items()}
-    rising = [name for name, group in found.items() if _rises(name, group)]
-    by_source = {
-        source: [agreed[name] for name, family in FAMILIES.items() if family.source == source]
-        for source in dict.fromkeys(family.source for family in FAMILIES.values())
-    }
-    counts = ", ".join(f"{sum(rules)} of {len(rules)} by {source}" for source, rules in by_source.items())
-    top = {name: mean_and_range(group, f"asymmetry_{FAMILIES[name].strengths[-1]:g}") for name, group in found.items()}
-    least, most = (chosen(top, key=lambda name: top[name].value) for chosen in (min, max))
+    criteria = []
+    for name, group in found.items():
+        strengths = FAMILIES[name].strengths
+        twin, largest = (mean_and_range(group, f"asymmetry_{s:g}") for s in (strengths[0], strengths[-1]))
+        shown = f"{twin.value:.2g} at {strengths[0]:g}, {largest.value:.2f} at {strengths[-1]:g}"
+        agrees = _twin_is_symmetric(name, group) and _is_directed(name, group)
+        criteria.append(Criterion(f"index in {name}", shown, "0 in the twin only", agrees))
+    agreed = [criterion.met for criterion in criteria]
+    top = [mean_and_range(group, f"asymmetry_{FAMILIES[name].strengths[-1]:g}").value for name, group in found.items()]
     return Finding(
-        "holds" if all(agreed.values()) else "holds in part" if any(agreed.values()) else "does not hold",
-        f"Symmetric in the reversible twin and asymmetric at every other strength: {counts}. At the largest strength "
-        f"the index goes from {top[least].value:.2f} ({least}) to {top[most].value:.2f} ({most}); it never falls with "
-        f"the strength in {len(rising)} of {len(found)} worlds.",
-        short=f"{sum(agreed.values())} of {len(agreed)} worlds; index {top[least].value:.2f}–{top[most].value:.2f}",
-        verdicts=(_verdict(agreed),),
+        outcome_of(agreed),
+        f"Only the directed energy is asymmetric in {sum(agreed)} of {len(agreed)} worlds, with an index of "
+        f"{min(top):.2f} to {max(top):.2f} at the largest strength.",
+        criteria=tuple(criteria),
+        verdicts=(_verdict(dict(zip(found, agreed, strict=True))),),
         figures=(_figure(found),),
-        tables=(_table(found),),
+        tables=(_table(found), _rise_table(found)),
     )
 
 
@@ -73,22 +141,18 @@ def _allowed(result: Result, strength: float) -> float:
     return max(ROUNDING, result.value(f"error_{strength:g}"))
 
 
-def _reversible(name: str, group: Sequence[Result]) -> bool:
-    """NaN, of a trial that came to nothing, is neither symmetric nor asymmetric."""
+def _twin_is_symmetric(name: str, group: Sequence[Result]) -> bool:
+    """False for NaN, the value of a failed trial."""
     first = FAMILIES[name].strengths[0]
     return all(result.value(f"asymmetry_{first:g}") <= _allowed(result, first) for result in group)
 
 
-def _directed(name: str, group: Sequence[Result]) -> bool:
+def _is_directed(name: str, group: Sequence[Result]) -> bool:
+    """False for NaN, the value of a failed trial."""
     strengths = FAMILIES[name].strengths
     above = [result.value(f"asymmetry_{s:g}") > _allowed(result, s) for result in group for s in strengths[1:]]
     clear = [result.value(f"asymmetry_{strengths[-1]:g}") >= CLEAR for result in group]
     return all(above) and all(clear)
-
-
-def _rises(name: str, group: Sequence[Result]) -> bool:
-    means = [mean_and_range(group, f"asymmetry_{strength:g}").value for strength in FAMILIES[name].strengths]
-    return bool((np.diff(means) >= -ROUNDING).all())
 
 
 def _verdict(agreed: dict[str, bool]) -> Verdict:
@@ -99,56 +163,43 @@ def _verdict(agreed: dict[str, bool]) -> Verdict:
         direction="higher",
         threshold=1.0,
         good="Every directed world has an asymmetric energy, and every reversible twin a symmetric one.",
-        bad=f"Not so: {', '.join(name for name, agrees in agreed.items() if not agrees)}.",
+        bad=f"Worlds where this is not so: {', '.join(name for name, agrees in agreed.items() if not agrees)}.",
     )
 
 
-def _figure(found: dict[str, list[Result]]) -> dict[str, Any]:
+def _index(name: str, group: Sequence[Result]) -> list[Estimate]:
+    return [mean_and_range(group, f"asymmetry_{strength:g}") for strength in FAMILIES[name].strengths]
+
+
+def _figure(found: dict[str, list[Result]]) -> Curves:
     panels = []
-    for what in dict.fromkeys(family.what for family in FAMILIES.values()):
-        series = [
-            curve(
-                name,
-                FAMILIES[name].strengths,
-                [mean_and_range(group, f"asymmetry_{s:g}") for s in FAMILIES[name].strengths],
-            )
-            for name, group in found.items()
-            if FAMILIES[name].what == what
-        ]
-        panels.append({"title": f"by {what}", "series": series})
-    return {
-        "kind": "curves",
-        "title": "Asymmetry against its cause",
-        "x_label": "strength",
-        "y_label": "index",
-        "panels": panels,
-    }
+    for quantity in dict.fromkeys(family.quantity for family in FAMILIES.values()):
+        series = []
+        for name, group in found.items():
+            if FAMILIES[name].quantity == quantity:
+                series.append(curve(name, FAMILIES[name].strengths, _index(name, group)))
+        panels.append(CurvePanel(series, f"by {quantity}"))
+    return Curves(title="Asymmetry against its cause", x_label="strength", y_label="index", panels=panels)
 
 
-def _table(found: dict[str, list[Result]]) -> dict[str, Any]:
-    rows = [
-        [
-            name,
-            FAMILIES[name].source,
-            f"{FAMILIES[name].what} {strength:g}",
-            *(
-                cell(mean_and_range(group, f"{key}_{strength:g}"))
-                for key in ("asymmetry", "differing", "one_way", "error")
-            ),
-        ]
-        for name, group in found.items()
-        for strength in FAMILIES[name].strengths
-    ]
-    columns = [
-        "world",
-        "source",
-        "strength",
-        "index",
-        "share of pairs that differ",
-        "share one-way",
-        "error of the index",
-    ]
-    return {"title": "Asymmetry, means over seeds [extremes]", "columns": columns, "rows": rows}
+def _rise_table(found: dict[str, list[Result]]) -> Table:
+    rows = []
+    for name, group in found.items():
+        rises = (np.diff([mean.value for mean in _index(name, group)]) >= -ROUNDING).all()
+        rows.append([name, FAMILIES[name].source, "yes" if rises else "no"])
+    return Table("Does the index never fall with the strength?", ["world", "source", "never falls"], rows)
 
 
-EXPERIMENT = Experiment("directed-effort", "Where the way back is not the way there", CLAIM, trials, conclude)
+def _table(found: dict[str, list[Result]]) -> Table:
+    rows = []
+    for name, group in found.items():
+        family = FAMILIES[name]
+        for strength in family.strengths:
+            keys = ("asymmetry", "differing", "one_way", "error")
+            cells = [cell(mean_and_range(group, f"{key}_{strength:g}")) for key in keys]
+            rows.append([name, family.source, f"{family.quantity} {strength:g}", *cells])
+    columns = ["world", "source", "strength", "index", "share of pairs that differ", "share one-way"]
+    return Table("Asymmetry, means over seeds [range]", [*columns, "error of the index"], rows)
+
+
+EXPERIMENT = Experiment("directed-effort", "Asymmetry of directed energies", CLAIM, trials, conclude)

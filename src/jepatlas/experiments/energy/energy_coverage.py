@@ -1,23 +1,23 @@
-"""How much must be seen: energies learned from a share of the world's steps, against two truths.
+"""Coverage of the data: energies learned from a share of the world's steps, compared with two truths.
 
-The world's own energies, and those of the graph of steps that were seen: with little coverage ways are missing from it,
-so that recovering it exactly would still be wrong about the world.
+These are the world's energies, and those of the graph of observed steps. At low coverage the graph lacks paths, so
+recovering its energies exactly would still be wrong about the world.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Verdict
-from jepatlas.experiments.energy.energy_runs import energy_trial
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.energy.learned_energies import energy_trial
+from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import cell, curve, grouped, mean_and_interval, mean_and_range, select
 
 __all__ = ["EXPERIMENT"]
 
-ORDER, ERROR, REACH = 0.95, 0.1, 0.95
-TRUTHS = {"": "the world", "seen_": "steps that were seen"}
+ORDER, ERROR, REACHABLE = 0.95, 0.1, 0.95
+TRUTHS = {"": "the world", "seen_": "observed steps"}
 MEASURES = {
     "Spearman": "spearman",
     "error": "calibration_error",
@@ -29,7 +29,7 @@ CLAIM = Claim(
     statement="Quasimetric learning recovers the cost-to-go under suitable coverage of the data, and not without it.",
     source="Intrinsic-Energy Joint Embedding Predictive Architectures Induce Quasimetric Spaces, section 2; Optimal "
     "Goal-Reaching Reinforcement Learning via Quasimetric Learning",
-    proven="recovery at the exact optimum where all steps are covered; how much coverage is enough is not",
+    proven="recovery at the exact optimum if all steps are covered; not how much coverage is enough",
     assumed="deterministic steps",
 )
 
@@ -38,6 +38,7 @@ SCALES = {
     "small": ((0.5, 0.75, 1.0), 3),
     "paper": ((0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0), 5),
 }
+"""Shares of the steps, and number of seeds."""
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
@@ -46,20 +47,23 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
+    """It holds if both criteria are met, and in part if the first one is."""
     shares = SCALES[scale][0]
-    recovered = {share: [_recovered(r) for r in select(results, coverage=share)] for share in shares}
-    rules = [all(recovered[shares[-1]]), not any(recovered[shares[0]])]
+    recovered = {share: [_recovered(run) for run in select(results, coverage=share)] for share in shares}
+    full, least = recovered[shares[-1]], recovered[shares[0]]
+    required = f"Spearman ≥ {ORDER}, error ≤ {ERROR}, AUC ≥ {REACHABLE}"
+    criteria = (
+        Criterion(f"seeds recovered at {shares[-1]:.0%} ({required})", f"{sum(full)} of {len(full)}", "all", all(full)),
+        Criterion(f"seeds recovered at {shares[0]:.0%}", f"{sum(least)} of {len(least)}", "none", not any(least)),
+    )
+    outcome: Outcome = "does not hold"
+    if all(full):
+        outcome = "holds" if not any(least) else "holds in part"
     enough = [share for share in shares if all(all(recovered[more]) for more in shares if more >= share)]
-    error = {share: mean_and_range(select(results, coverage=share), "calibration_error") for share in shares}
-    least = f"{min(enough):.0%}" if enough else "none"
     return Finding(
-        "holds" if all(rules) else "holds in part" if rules[0] else "does not hold",
-        f"With all steps covered the energy is recovered in {sum(recovered[shares[-1]])} of "
-        f"{len(recovered[shares[-1]])} seeds (Spearman at least {ORDER}, typical error at most {ERROR:.0%}, AUC at "
-        f"least {REACH}), with {shares[0]:.0%} of them in {sum(recovered[shares[0]])} of {len(recovered[shares[0]])}. "
-        f"The least coverage from which on every seed recovers it: {least}. The typical error goes from "
-        f"{cell(error[shares[-1]])} at {shares[-1]:.0%} to {cell(error[shares[0]])} at {shares[0]:.0%}.",
-        short=f"recovered from a coverage of {least} on" if enough else "recovered at no coverage",
+        outcome,
+        f"Energies are recovered from a coverage of {min(enough):.0%}." if enough else "Recovered at no coverage.",
+        criteria=criteria,
         verdicts=(_verdict(select(results, coverage=shares[-1])),),
         figures=(_figure(results, shares),),
         tables=(_table(results),),
@@ -70,7 +74,7 @@ def _recovered(result: Result) -> bool:
     return (
         result.value("spearman") >= ORDER
         and result.value("calibration_error") <= ERROR
-        and result.value("reachability_auc") >= REACH
+        and result.value("reachability_auc") >= REACHABLE
     )
 
 
@@ -80,48 +84,32 @@ def _verdict(runs: Sequence[Result]) -> Verdict:
         mean_and_interval(runs, "calibration_error"),
         direction="lower",
         threshold=ERROR,
-        good="With all steps covered energies are on the scale of the truth.",
-        bad="Even with all steps covered energies are not shown to be on the scale of the truth.",
+        good="With all steps covered the scale of energies is that of the truth.",
+        bad="Even with all steps covered it is not shown that the scale of energies is that of the truth.",
     )
 
 
-def _figure(results: Sequence[Result], shares: Sequence[float]) -> dict[str, Any]:
-    panels = [
-        {
-            "title": title,
-            "series": [
-                curve(
-                    f"against {truth}",
-                    shares,
-                    [mean_and_range(select(results, coverage=s), prefix + name) for s in shares],
-                )
-                for prefix, truth in TRUTHS.items()
-            ],
-        }
-        for title, name in MEASURES.items()
-        if name != "median_ratio"
-    ]
-    return {
-        "kind": "curves",
-        "title": "Energies against coverage",
-        "x_label": "share of steps that are ever taken",
-        "y_label": "",
-        "panels": panels,
-    }
+def _figure(results: Sequence[Result], shares: Sequence[float]) -> Curves:
+    panels = []
+    for title, name in MEASURES.items():
+        if name == "median_ratio":
+            continue
+        series = []
+        for prefix, truth in TRUTHS.items():
+            means = [mean_and_range(select(results, coverage=share), prefix + name) for share in shares]
+            series.append(curve(f"against {truth}", shares, means))
+        panels.append(CurvePanel(series, title))
+    return Curves(title="Energies against coverage", x_label="share of steps in the data", y_label="", panels=panels)
 
 
-def _table(results: Sequence[Result]) -> dict[str, Any]:
-    rows = [
-        [f"{share:.0%}", truth, len(runs), *(cell(mean_and_range(runs, prefix + name)) for name in MEASURES.values())]
-        for (share,), runs in grouped(results, "coverage").items()
-        for prefix, truth in TRUTHS.items()
-    ]
-    return {
-        "title": "Energies of a one-way grid by the share of its steps that are ever taken, means over seeds "
-        "[extremes]",
-        "columns": ["coverage", "against", "runs", *MEASURES],
-        "rows": rows,
-    }
+def _table(results: Sequence[Result]) -> Table:
+    rows = []
+    for (share,), runs in grouped(results, "coverage").items():
+        for prefix, truth in TRUTHS.items():
+            cells = [cell(mean_and_range(runs, prefix + name)) for name in MEASURES.values()]
+            rows.append([f"{share:.0%}", truth, len(runs), *cells])
+    title = "Energies of a one-way grid by the share of its steps in the data, means over seeds [range]"
+    return Table(title, ["coverage", "against", "runs", *MEASURES], rows)
 
 
-EXPERIMENT = Experiment("energy-coverage", "How much must be seen", CLAIM, trials, conclude)
+EXPERIMENT = Experiment("energy-coverage", "Coverage of the data", CLAIM, trials, conclude)

@@ -1,12 +1,20 @@
-"""Worlds whose energies are known: what "least action" is on grids, tables, currents, sizes, words, maps and rules.
+"""Worlds with known energies: grids, tables, currents, sizes, words, maps and rules.
 
-Many have a strength: of a current, or the price of one direction over that of the other. At the strength of their
-reversible twin the way back is as far as the way there.
+Many worlds have a strength, such as the speed of a current or the ratio of two prices. At the strength of the
+reversible twin the energy is symmetric.
+
+Some energies come from a discretised solver (varying currents, landmarks), which is run at two resolutions:
+
+    ε = max |E_fine − E_coarse| / max(E_fine, s/10)        slack = 2ε,  with s the median energy
+
+Both solvers are of second order, so ε is about three times the error of the finer solution, which is the one used. (For
+first order it would be equal to it.) E(x, z) may be too large by ε and both legs too small by ε, so a gap in the
+triangle inequality up to 2ε can be due to the solver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +24,22 @@ from jepatlas.core.graphs import Graph
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy.exact import (
     EditCosts,
+    LandmarkEffort,
     Rules,
     edit_energies,
+    energies_from,
+    energies_to,
     energy_to_set,
     graph_energies,
     interval_energies,
+    landmark_energies,
     scale_energy,
     strain_energies,
     zermelo,
 )
-from jepatlas.worlds import GymTable, OneWayGrid
+from jepatlas.experiments.engine.experiment import Run, Trial
+from jepatlas.workflows.energy.ground_truth import medium_of
+from jepatlas.worlds import AnyCurrent, CurrentWorld, GymTable, OneWayGrid, ShearCurrent, VortexCurrent
 
 __all__ = [
     "GOALS",
@@ -38,25 +52,35 @@ __all__ = [
     "edits",
     "gym_table",
     "interval_maps",
+    "landmarks",
     "one_way_grid",
     "random_maps",
+    "random_sets",
     "rules",
+    "shear",
     "sizes",
+    "solver_slack",
     "strained_maps",
+    "trials_over",
+    "vortex",
 ]
 
 GOALS = 3  # states of a set of goals
 SYMBOLS = "abcd"
-PIECES = 8  # of an interval that maps are straight on
+PIECES = 8  # linear pieces of a map of the interval
+SMALL = 0.1  # of the median energy: smaller energies are not a reference for relative gaps
+INSIDE = 0.95  # of the box: places away from its boundary
+SEGMENTS = 8  # of the coarser paths of landmarks
+SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 
 
 @dataclass(frozen=True)
 class Size:
-    """How large worlds are made."""
+    """Sizes of the worlds of a scale."""
 
     states: int
     side: int  # of a grid
-    places: int  # in a current that varies: each is a solution of its own
+    places: int  # in a varying current, with one solution each
     resolution: int  # of the coarser of two solutions
     sets: int  # of landmarks
 
@@ -65,9 +89,9 @@ class Size:
 class ExactWorld:
     """Energies, as a matrix (n, n) or as a function of rows at points (n, d).
 
-    Of a discretised world there is a `coarse` solution, too, and `slack`, the gap that the solver's error may leave in
-    the triangle inequality, as a share; None where energies are exact. `to_goals` are energies to the nearest of the
-    first `GOALS` states, where the solver has an answer of its own for sets.
+    A discretised world has a `coarse` solution and `slack`, the relative gap in the triangle inequality that the
+    solver's error may cause; None for exact energies. `to_goals` are energies to the nearest of the first `GOALS`
+    states, if the solver computes energies to sets itself.
     """
 
     energy: np.ndarray | Callable[[Any, Any], Any]
@@ -80,33 +104,33 @@ class ExactWorld:
     def matrix(self) -> np.ndarray:
         if isinstance(self.energy, np.ndarray):
             return self.energy
-        assert self.points is not None  # a function comes with them
+        assert self.points is not None  # given with every function
         n, d = self.points.shape
         x, y = (np.broadcast_to(side, (n, n, d)).reshape(-1, d) for side in (self.points[:, None], self.points[None]))
         return np.asarray(self.energy(x, y)).reshape(n, n)
 
 
 def one_way_grid(size: Size, seed: int, share: float = 1.0) -> ExactWorld:
-    """A wall with a door in every row, of which so large a share lets one through to the right only."""
+    """A wall with a door in every row; a share of the doors opens to the right only."""
     rows = numpy_generator(seed, "doors").permutation(size.side)[round(share * size.side) :]
     back = tuple(sorted(rows.tolist()))
     return _cells(OneWayGrid(size.side, size.side, wall=size.side // 2, doors_back=back))
 
 
 def door_grid(size: Size, seed: int) -> ExactWorld:
-    """A wall with two doors to the right and one other back: all is reachable, by detours."""
+    """A wall with two doors to the right and another one back; all cells are reachable, by detours."""
     to, other, back = numpy_generator(seed, "doors").permutation(size.side)[:3].tolist()
     doors = (min(to, other), max(to, other))
     return _cells(OneWayGrid(size.side, size.side, wall=size.side // 2, doors=doors, doors_back=(back,)))
 
 
 def costly_grid(size: Size, seed: int, cost: float = 3.0) -> ExactWorld:
-    """A fifth of all cells cost more to enter, and nothing more to leave."""
+    """A fifth of the cells cost more to enter."""
     return _cells(OneWayGrid(size.side, size.side, wall=None, costly=_some_cells(size, seed, 0.2), costly_cost=cost))
 
 
 def cliff_grid(size: Size, seed: int) -> ExactWorld:
-    """A tenth of all cells are cliffs: who steps there pays, and is back at the first cell."""
+    """A tenth of the cells are cliffs: a step there is expensive and ends at the first cell."""
     cliffs = _some_cells(size, seed, 0.1)
     return _cells(OneWayGrid(size.side, size.side, wall=None, cliffs=cliffs))
 
@@ -118,20 +142,20 @@ def gym_table(env: str) -> ExactWorld:
 
 
 def constant_current(size: Size, seed: int, speed: float = 0.6) -> ExactWorld:
-    """Zermelo's times in a current along the first axis, of so many times the vehicle's speed."""
+    """Zermelo's travel times in a current along the first axis; `speed` is relative to the vehicle."""
     current = np.array([speed, 0.0])
     points = numpy_generator(seed, "places").uniform(-1, 1, (size.states, 2))
     return ExactWorld(lambda x, y: zermelo(x, y, current), points)
 
 
 def sizes(size: Size, seed: int, ratio: float = 3.0) -> ExactWorld:
-    """Sizes by their logarithms; shrinking costs so many times what growing costs."""
+    """Sizes by their logarithms; shrinking costs `ratio` times as much as growing."""
     points = numpy_generator(seed, "sizes").normal(size=(size.states, 1))
     return ExactWorld(lambda x, y: scale_energy(np.exp(x[:, 0]), np.exp(y[:, 0]), 1.0, ratio), points)
 
 
 def edits(size: Size, seed: int, ratio: float = 3.0) -> ExactWorld:
-    """Random words; an insertion costs so many times what a deletion costs."""
+    """Random words; an insertion costs `ratio` times as much as a deletion."""
     rng = numpy_generator(seed, "words")
     lengths = rng.integers(0, 9, size.states)
     words = sorted({"".join(rng.choice(list(SYMBOLS), length)) for length in lengths})
@@ -139,13 +163,13 @@ def edits(size: Size, seed: int, ratio: float = 3.0) -> ExactWorld:
 
 
 def interval_maps(size: Size, seed: int) -> ExactWorld:
-    """Monotone maps of an interval, under the length that is the same both ways."""
+    """Monotone maps of an interval, with a symmetric length."""
     maps = random_maps(size.states, seed)
     return ExactWorld(interval_energies(maps, maps))
 
 
 def strained_maps(size: Size, seed: int, ratio: float = 3.0) -> ExactWorld:
-    """The same maps; squeezing costs so many times what stretching costs."""
+    """Monotone maps of an interval; squeezing costs `ratio` times as much as stretching."""
     maps = random_maps(size.states, seed)
     return ExactWorld(strain_energies(maps, maps, 1.0, ratio))
 
@@ -157,7 +181,7 @@ def random_maps(count: int, seed: int, pieces: int = PIECES) -> np.ndarray:
 
 
 def rules(size: Size, seed: int, share: float = 1.0) -> ExactWorld:
-    """Every fact but the first implies two earlier ones; of these rules a share has no converse."""
+    """Every fact but the first implies two earlier ones; a share of these rules has no converse."""
     rng = numpy_generator(seed, "rules")
     found = [(i, int(j), float(rng.integers(1, 4))) for i in range(1, size.states) for j in rng.integers(0, i, 2)]
     both = rng.permutation(len(found)) >= round(share * len(found))
@@ -175,6 +199,62 @@ def _graph_world(graph: Graph, positions: np.ndarray | None) -> ExactWorld:
 
 
 def _some_cells(size: Size, seed: int, share: float) -> tuple[tuple[int, int], ...]:
-    """Never the first cell."""
+    """A random share of the cells, without the first one."""
     chosen = 1 + numpy_generator(seed, "cells").permutation(size.side**2 - 1)[: round(share * size.side**2)]
     return tuple((int(cell) // size.side, int(cell) % size.side) for cell in sorted(chosen))
+
+
+def solver_slack(coarse: np.ndarray, fine: np.ndarray) -> float:
+    """2ε of two finite solutions (n, n), see the module docstring.
+
+    >>> solver_slack(np.array([[0.0, 1.01], [2.0, 0.0]]), np.array([[0.0, 1.0], [2.0, 0.0]])).__round__(6)
+    0.02
+    """
+    scale = float(np.median(fine[fine > 0]))
+    return float(2 * (np.abs(fine - coarse) / np.maximum(fine, SMALL * scale)).max())
+
+
+def shear(size: Size, seed: int, rate: float = 0.9) -> ExactWorld:
+    """A current with opposite directions on the two sides."""
+    return _in_current(ShearCurrent(rate), size, seed)
+
+
+def vortex(size: Size, seed: int, speed: float = 0.8) -> ExactWorld:
+    return _in_current(VortexCurrent(speed), size, seed)
+
+
+def _in_current(current: AnyCurrent, size: Size, seed: int) -> ExactWorld:
+    """Energies from every place, and a separate solution of energies to a set of places."""
+    world = CurrentWorld(current=current)
+    z = INSIDE * world.states(size.places, seed)
+    coarse, fine = (_solved(world, z, resolution) for resolution in (size.resolution, 2 * size.resolution - 1))
+    slack = max(solver_slack(one, other) for one, other in zip(coarse, fine, strict=True))
+    return ExactWorld(fine[0], z, slack, coarse[0], fine[1])
+
+
+def _solved(world: CurrentWorld, z: np.ndarray, resolution: int) -> tuple[np.ndarray, np.ndarray]:
+    medium = medium_of(world, resolution)
+    return np.stack([energies_from(medium, place)(z) for place in z]), energies_to(medium, z[:GOALS])(z)
+
+
+def landmarks(size: Size, seed: int, ratio: float = 8.0) -> ExactWorld:
+    """Four landmarks in the plane; contracting the field costs `ratio` times as much as expanding it."""
+    sets, effort = random_sets(size.sets, seed), LandmarkEffort(0.7, expand=0.5, contract=0.5 * ratio)
+    coarse, fine = (landmark_energies(sets, effort, segments) for segments in (SEGMENTS, 2 * SEGMENTS))
+    return ExactWorld(fine, sets.reshape(len(sets), -1), solver_slack(coarse, fine), coarse)
+
+
+def random_sets(count: int, seed: int) -> np.ndarray:
+    """Corners of a square of random size, slightly displaced: (count, 4, 2)."""
+    rng = numpy_generator(seed, "landmarks")
+    return rng.uniform(0.7, 1.4, (count, 1, 1)) * SQUARE + 0.15 * rng.standard_normal((count, 4, 2))
+
+
+def trials_over(key: str, names: Iterable[str], run: Run, sized: tuple[Size, int], seed: int) -> list[Trial]:
+    """A trial for each name and seed; `key` is the coordinate of the names, `sized` a size and the number of seeds."""
+    size, seeds = sized
+    every = []
+    for name in names:
+        for s in range(seed, seed + seeds):
+            every.append(Trial({key: name, "seed": s}, run, {key: name, "size": vars(size), "seed": s}))
+    return every

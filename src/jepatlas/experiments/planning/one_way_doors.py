@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from jepatlas.core.config import to_plain
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import IQEConfig, L2Config, QRLConfig
-from jepatlas.experiments.energy.energy_runs import energy_recipe
+from jepatlas.experiments.energy.learned_energies import energy_recipe
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
 from jepatlas.experiments.planning.one_way_doors_runs import BOTH_WAYS, run_exact, run_learned

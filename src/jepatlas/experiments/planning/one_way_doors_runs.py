@@ -18,7 +18,7 @@ from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.energy.energy_runs import exactly, fit
+from jepatlas.experiments.energy.learned_energies import exactly, fit_energy
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.planning.exact_planning import all_knowing, bare, exact_energy, exact_way_back, symmetrised
 from jepatlas.experiments.planning.planning_outcomes import told
@@ -79,7 +79,7 @@ def run_learned(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     _write_steps(model, place / "steps.npz")
     for head, plain in settings["energies"].items():
         recipe = replace(from_plain(EnergyRecipe, plain), source=StepFile(str(place / "steps.npz")))
-        lost = fit(recipe, place / head)
+        lost = fit_energy(recipe, place / head)
         if lost["status"] != "finished":
             return lost
         agents[head] = replace(agent, energy=load_fitted(place / head).energy)

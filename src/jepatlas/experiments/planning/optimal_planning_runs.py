@@ -20,7 +20,7 @@ from jepatlas.core.linear_system import LinearSystem, fit_linear_system
 from jepatlas.core.records import Plan
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.experiments.alignment.latent_pairs import random_chart
-from jepatlas.experiments.energy.energy_runs import exactly
+from jepatlas.experiments.energy.learned_energies import exactly
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.planning import ActionBox, LatentCost, LQRConfig, MPPIConfig, Quadratic, QuadraticCost
 from jepatlas.worlds import LinearQuadratic

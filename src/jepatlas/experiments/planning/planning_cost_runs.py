@@ -19,7 +19,7 @@ from jepatlas.core.linear import distance_from_identity, procrustes
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.experiments.energy.energy_runs import exactly
+from jepatlas.experiments.energy.learned_energies import exactly
 from jepatlas.experiments.engine.experiment import Scale, Trial, as_verdicts
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
 from jepatlas.experiments.planning.ou_actions import Loop, See, Walked, eyes, true_system, walked

@@ -1,7 +1,7 @@
-"""Energies as trials: a recipe each, trained, and judged at the states of its world, where the truth is exact.
+"""Trials that learn an energy and judge it at the states of its world, where the truth is exact.
 
-Every trial says its whole place in the grid (world, head, learning, coverage, seed), so that what two experiments ask
-for has one name and is run once.
+Every trial names all its coordinates (world, head, learning, coverage, seed), so a trial that two experiments share has
+one name and is run once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jepatlas.core.graphs import Graph
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import HEADS, ExpectileConfig, QRLConfig, graph_energies, symmetric_ceiling
 from jepatlas.energy.audit import audit
-from jepatlas.experiments.engine.experiment import Result, Scale, Trial, as_verdicts
+from jepatlas.experiments.engine.experiment import Result, Scale, Trial, as_verdicts, point_estimates
 from jepatlas.nn import MLPConfig
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, WalkConfig
 from jepatlas.workflows.energy import EnergyEvaluation, evaluate_run
@@ -32,7 +32,7 @@ __all__ = [
     "energy_recipe",
     "energy_trial",
     "exactly",
-    "fit",
+    "fit_energy",
     "named",
     "quasimetric",
     "run",
@@ -41,7 +41,7 @@ __all__ = [
 AXIOMS = ("nonnegativity", "identity", "triangle", "midpoints")
 WORLDS: dict[str, EnergyWorld] = {
     "grid": OneWayGrid(),
-    # longest ways are 22 steps, as on the grid; everything is in reach, and the truth has a closed form
+    # the longest paths have 22 steps, as on the grid; all states are reachable, and the truth has a closed form
     "current": CurrentWorld(ConstantCurrent(0.5), step=0.2),
     "cliff": GymTable("CliffWalking-v1"),
     "lake": GymTable("FrozenLake8x8-v1"),
@@ -67,7 +67,7 @@ BUDGETS = {
 
 
 def energy_recipe(scale: Scale, seed: int, **choices: Any) -> EnergyRecipe:
-    """An energy with the budget of a scale; on the one-way grid where nothing else is chosen."""
+    """An energy with the budget of a scale; by default on the one-way grid."""
     budget = BUDGETS[scale]
     recipe = EnergyRecipe(seed=seed, walk=budget.walk, width=budget.width, embedding=budget.embedding)
     training = replace(recipe.training, steps=budget.steps, batch_size=budget.batch_size, checkpoint_every=budget.steps)
@@ -83,7 +83,7 @@ def energy_trial(
     learning: str = "qrl",
     coverage: float = 1.0,
 ) -> Trial:
-    """One energy of one world, as a trial."""
+    """A trial that learns one energy of one world."""
     walk = replace(BUDGETS[scale].walk, coverage=coverage)
     recipe = energy_recipe(
         scale, seed, source=WORLDS[world], head=HEADS[head](), learning=LEARNING[learning], walk=walk
@@ -93,48 +93,50 @@ def energy_trial(
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Train an energy (or go on), and judge it."""
+    """Train an energy or resume, and judge it."""
     recipe, place = from_plain(EnergyRecipe, settings["recipe"]), Path(folder)
-    record = fit(recipe, place)
+    record = fit_energy(recipe, place)
     if record["status"] != "finished":
         return record
     judged = evaluate_run(place, seed=recipe.seed)
     verdicts = [verdict.to_json() for verdict in judged.record.verdicts]
-    more = as_verdicts(_uncalibrated(judged) | _ceiling(judged), "beside what was judged")
-    return record | {"verdicts": verdicts + more + _against_seen(judged), "curve": _curve(judged)}
+    more = as_verdicts(_uncalibrated(judged) | _ceiling(judged), "not judged")
+    return record | {"verdicts": verdicts + more + _against_observed(judged), "curve": _curve(judged)}
 
 
-def fit(recipe: EnergyRecipe, place: Path) -> dict[str, Any]:
-    """Train, or go on where a run was stopped; the record of a run that came to no end holds why."""
+def fit_energy(recipe: EnergyRecipe, place: Path) -> dict[str, Any]:
+    """Train or resume; the record of a run that did not finish contains the reason."""
     outcome = resume_run(place) if (place / "recipe.yaml").exists() else start_run(recipe, place)
     verdicts = [outcome.verdict.to_json()] if outcome.verdict else []
     return {"status": outcome.status, "step": outcome.step, "verdicts": verdicts}
 
 
 def _uncalibrated(judged: EnergyEvaluation) -> dict[str, Estimate]:
-    """The median ratio as it was before energies were brought to the scale of observed steps."""
+    """The median ratio before calibration by the costs of observed steps."""
     scale = judged.fitted.scale
-    if scale is None:  # discounted values are not brought to any
+    if scale is None:  # discounted values are not calibrated
         return {}
     ratio = judged.audit["median_ratio"].value * judged.fitted.data.unit / scale.value
-    return {"uncalibrated_ratio": exactly(ratio, scale.n)}
+    return point_estimates({"uncalibrated_ratio": ratio}, scale.n)
 
 
 def _ceiling(judged: EnergyEvaluation) -> dict[str, Estimate]:
-    """What no symmetric score can exceed, over all pairs; NaN where everything is in reach."""
+    """Upper bound of the AUC of symmetric scores over all pairs; NaN if all pairs are reachable."""
     assert judged.ground_truth.truth is not None
-    return {"symmetric_ceiling": exactly(symmetric_ceiling(judged.ground_truth.truth), judged.ground_truth.truth.size)}
+    return point_estimates(
+        {"symmetric_ceiling": symmetric_ceiling(judged.ground_truth.truth)}, judged.ground_truth.truth.size
+    )
 
 
-def _against_seen(judged: EnergyEvaluation) -> list[dict[str, Any]]:
-    """The same energies against the cheapest ways along steps that were seen: with little coverage, not the world's."""
+def _against_observed(judged: EnergyEvaluation) -> list[dict[str, Any]]:
+    """The same energies against shortest paths along observed steps, which differ from the world's at low coverage."""
     if not judged.ground_truth.gridded or judged.fitted.gamma is not None:
         return []
-    found = audit(judged.energies, truth=_seen_truth(judged), states=len(judged.energies))
+    found = audit(judged.energies, truth=_observed_truth(judged), states=len(judged.energies))
     return named("seen", (v for v in found.verdicts if v.name not in (*AXIOMS, "indiscernibles", "asymmetry")))
 
 
-def _seen_truth(judged: EnergyEvaluation) -> np.ndarray:
+def _observed_truth(judged: EnergyEvaluation) -> np.ndarray:
     learnt, positions = judged.fitted.data.learnt, judged.ground_truth.positions
     assert positions is not None and learnt.z is not None and learnt.z_next is not None
     number = {tuple(place): i for i, place in enumerate(positions.tolist())}
@@ -144,12 +146,12 @@ def _seen_truth(judged: EnergyEvaluation) -> np.ndarray:
 
 
 def exactly(value: float, n: int) -> Estimate:
-    """A number that has no interval of its own."""
+    """A number without an interval, from n samples."""
     return Estimate(value, value, value, n)
 
 
 def named(name: str, verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:
-    """Verdicts of one of several energies, under its name."""
+    """Verdicts of one of several energies, prefixed by its name."""
     return [replace(verdict, name=f"{name}_{verdict.name}").to_json() for verdict in verdicts]
 
 
@@ -166,7 +168,7 @@ def _curve(judged: EnergyEvaluation) -> dict[str, list[float]] | None:
 
 
 def quasimetric(result: Result, name: str = "") -> bool:
-    """Whether a trial's audit found no axiom broken; `name` is that of one of several energies."""
+    """Whether a trial's audit found no axiom broken; `name` is the prefix of one of several energies."""
     passed = {verdict["name"]: verdict["passed"] for verdict in result.record.get("verdicts", [])}
     prefix = f"{name}_" if name else ""
     return all(passed.get(prefix + axiom) is True for axiom in AXIOMS)
