@@ -10,7 +10,7 @@ from jepatlas.core.seeding import torch_generator
 from jepatlas.planning import ActionBox
 
 
-def test_a_box_is_that_of_a_gymnasium_space():
+def test_box_of_a_gymnasium_space():
     space = gymnasium.spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 4.0]), dtype=np.float64)
     box = ActionBox.of(space)
     assert box == ActionBox((-1.0, 0.0), (1.0, 4.0)) and box.dim == 2

@@ -23,7 +23,7 @@ def test_variance_is_one_at_each_time(horizon: int, colour: float):
 
 
 @pytest.mark.parametrize("colour", [0.5, 1.0, 2.0])
-def test_power_falls_as_the_colour_says(colour: float):
+def test_power_spectrum(colour: float):
     noise = coloured_noise(20_000, LIKE, colour, torch_generator(0, "noise"))
     power = np.square(np.abs(np.fft.rfft(noise.numpy(), axis=1))).mean((0, 2))
     slope = np.polyfit(np.log(np.fft.rfftfreq(32)[1:16]), np.log(power[1:16]), 1)[0]
@@ -31,5 +31,5 @@ def test_power_falls_as_the_colour_says(colour: float):
     assert power[0] == pytest.approx(power[1], rel=0.05)
 
 
-def test_one_time_has_no_colour():
+def test_a_single_time_step_is_white():
     assert coloured_noise(3, LIKE[:, :1], 2.0, torch_generator(0, "noise")).shape == (3, 1, 2)

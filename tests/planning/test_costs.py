@@ -1,4 +1,4 @@
-"""Costs against sums written out, in chunks as in one go, and infinite where an energy is."""
+"""Costs against explicit sums; chunks; infinite energies; compiled rollouts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def uphill(x: Tensor, y: Tensor) -> Tensor:
         LatentCostConfig(stage=0.5, terminal=3.0, discount=0.8, action_penalty=0.1),
     ],
 )
-def test_a_latent_cost_is_its_sum(config: LatentCostConfig):
+def test_latent_cost_against_its_sum(config: LatentCostConfig):
     found = config.build(PROBLEM.system, uphill)(PROBLEM.info, ACTIONS)
     for b in range(3):
         for k in range(5):
@@ -45,7 +45,7 @@ def test_a_latent_cost_is_its_sum(config: LatentCostConfig):
             torch.testing.assert_close(found[b, k], expected)
 
 
-def test_a_quadratic_cost_is_its_sum():
+def test_quadratic_cost_against_its_sum():
     weights, found = PROBLEM.cost.weights, PROBLEM.cost(PROBLEM.info, ACTIONS)
     state, action, final = (torch.tensor(w) for w in (weights.state_dd, weights.action_aa, weights.final_dd))
     h, goal, expected = PROBLEM.info["start"][1], PROBLEM.info["goal"][1], torch.tensor(0.0)
@@ -55,7 +55,7 @@ def test_a_quadratic_cost_is_its_sum():
     torch.testing.assert_close(found[1, 2], expected + (h - goal) @ final @ (h - goal))
 
 
-def test_chunks_change_nothing_and_bound_what_is_rolled_out_at_once():
+def test_chunks_bound_the_batch_and_keep_the_result():
     seen = []
 
     class Watched:
@@ -72,7 +72,7 @@ def test_chunks_change_nothing_and_bound_what_is_rolled_out_at_once():
     torch.testing.assert_close(parts, whole)
 
 
-def test_a_term_without_weight_is_not_zero_times_infinity():
+def test_terms_of_weight_zero_are_not_computed():
     def gone(x: Tensor, y: Tensor) -> Tensor:
         return torch.full(torch.broadcast_shapes(x.shape, y.shape)[:-1], math.inf, dtype=x.dtype)
 
@@ -120,7 +120,7 @@ class Network(nn.Module):
 
 
 @pytest.mark.slow
-def test_compiled_rollouts_plan_alike():
+def test_compiled_rollouts_give_the_same_plan():
     with forked_rng(0, "network"):
         network = Network()
     ends = torch.randn(2, 4, 3, generator=torch_generator(0, "ends"))

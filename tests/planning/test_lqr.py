@@ -1,4 +1,4 @@
-"""LQR against the stacked problem solved at once, and Theorem 4 with its negative control."""
+"""LQR against the stacked least-squares problem, and Theorem 4 with a negative control."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ def stacked(problem: Problem, horizon: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("problem", [double_integrator(), double_integrator(UNEVEN), drifting()])
-def test_the_recursion_solves_the_stacked_problem(problem: Problem):
+def test_riccati_recursion_against_stacked_least_squares(problem: Problem):
     np.testing.assert_allclose(plan(problem).actions.numpy(), stacked(problem, 8), atol=1e-6)
 
 
-def test_the_value_is_the_cost_of_the_optimum():
+def test_value_is_the_optimal_cost():
     problem = double_integrator(UNEVEN)
     value = finite_regulator(problem.system, UNEVEN, 8).values[0]
     errors = (problem.info["start"] - problem.info["goal"]).numpy()
     np.testing.assert_allclose(plan(problem).cost.numpy(), np.einsum("bi,ij,bj->b", errors, value, errors), rtol=1e-9)
 
 
-def test_the_infinite_horizon_is_the_limit_of_long_ones():
+def test_infinite_horizon_is_the_limit_of_finite_ones():
     problem = double_integrator()
     long = finite_regulator(problem.system, problem.cost.weights, 300)
     for_ever = infinite_regulator(problem.system, problem.cost.weights, 8)
@@ -81,7 +81,7 @@ def test_the_infinite_horizon_is_the_limit_of_long_ones():
     torch.testing.assert_close(plan(problem, 8, infinite=True).actions, plan(problem, 300).actions[:, :8])
 
 
-def test_for_ever_leads_to_the_nearest_state_that_can_be_held():
+def test_infinite_horizon_leads_to_the_nearest_equilibrium():
     """Against the conditions of Karush, Kuhn and Tucker, solved as one system."""
     problem = drifting()
     a, b, c = problem.system.a_dd, problem.system.b_da, problem.system.c_d
@@ -97,7 +97,7 @@ def test_for_ever_leads_to_the_nearest_state_that_can_be_held():
     assert np.abs(target - goal).max() > 0.1  # else nothing was shown
 
 
-def test_a_system_that_nothing_holds_has_no_infinite_horizon():
+def test_a_system_without_equilibrium_has_no_infinite_horizon():
     falling = LinearSystem(np.eye(2), np.array([[1.0], [0.0]]), np.array([0.0, 1.0]))
     with pytest.raises(InputError, match="equilibrium"):
         equilibrium_near(falling, np.zeros((1, 2)))
@@ -118,7 +118,7 @@ def test_theorem_4(weights: Quadratic | None, infinite: bool):
     torch.testing.assert_close(mine.cost, theirs.cost)
 
 
-def test_only_an_invariant_cost_need_not_be_conjugated():
+def test_only_invariant_costs_need_no_conjugation():
     q = rotation(4)
     even, uneven = double_integrator(), double_integrator(UNEVEN)
     assert even.cost.weights.invariant and not UNEVEN.invariant
@@ -129,7 +129,7 @@ def test_only_an_invariant_cost_need_not_be_conjugated():
     assert (lost > 1.1).all()
 
 
-def test_a_clamped_regulator_goes_on_from_where_it_led():
+def test_clamped_feedback_uses_the_resulting_state():
     problem = double_integrator()
     box = ActionBox.symmetric(0.6, 2)
     clamped = plan(problem, box=box)

@@ -1,4 +1,4 @@
-"""MPPI's weights by their formula, and its mean between two ways."""
+"""MPPI's weights against their formula, and bimodal costs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_relative_weights_have_no_unit():
     torch.testing.assert_close(path_weights(1e3 * costs + 7, 0.2, True), path_weights(costs, 0.2, True))
 
 
-def test_between_two_ways_around_a_wall_one_is_taken():
+def test_bimodal_costs_give_one_of_the_modes():
     """The mean of both is in the wall, where the cost is +∞."""
 
     def around(info: Mapping[str, Tensor], actions: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The loop: plans again from where it is, begins from what is left, and stops where all is done."""
+"""Receding-horizon control: replanning, warm starts and termination."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def drive(planner: Any, world: World, **how: Any):
     return receding_horizon(planner, world.problem.cost, world.info, world.step, **how)
 
 
-def test_with_one_plan_it_is_that_plan():
+def test_a_single_plan_is_executed_unchanged():
     world, planner = World(), LQRConfig(8).build(BOX)
     loop = drive(planner, world, steps=8, replan=8)
     plan = planner(world.problem.cost, world.problem.info, torch.Generator())
@@ -51,7 +51,7 @@ def test_with_one_plan_it_is_that_plan():
     assert torch.equal(torch.stack(world.seen, 1), loop.actions) and not loop.done.any()
 
 
-def test_each_plan_is_made_from_where_the_world_is():
+def test_each_plan_starts_from_the_current_state():
     """With LQR the first action of each plan is the first gain's, whatever has happened."""
     world = World(gust=2)
     system, weights = world.problem.system, world.problem.cost.weights
@@ -63,7 +63,7 @@ def test_each_plan_is_made_from_where_the_world_is():
     assert loop.expected.shape == (3, 5)
 
 
-def test_planning_again_answers_a_gust():
+def test_replanning_corrects_a_disturbance():
     left = {}
     for replan in (1, 16):
         world = World(gust=3)
@@ -72,7 +72,7 @@ def test_planning_again_answers_a_gust():
     assert (left[1] < 0.5 * left[16]).all()
 
 
-def test_the_next_plan_begins_from_what_is_left():
+def test_plans_are_warm_started_with_the_remainder():
     given: list[Tensor | None] = []
 
     def planner(cost: Cost, info: Mapping[str, Tensor], generator: torch.Generator, warm: Tensor | None = None) -> Plan:
@@ -87,14 +87,14 @@ def test_the_next_plan_begins_from_what_is_left():
         assert warm[0, :, 0].tolist() == [10 * count + s for s in (2, 3, 4, 5, 5, 5)]
 
 
-def test_shifting_past_the_end_keeps_the_last_action():
+def test_shift_plan_repeats_the_last_action():
     actions = torch.arange(3.0).view(1, 3, 1)
     assert shift_plan(actions, 0).flatten().tolist() == [0, 1, 2]
     assert shift_plan(actions, 1).flatten().tolist() == [1, 2, 2]
     assert shift_plan(actions, 9).flatten().tolist() == [2, 2, 2]
 
 
-def test_who_is_done_is_not_planned_for():
+def test_starts_that_are_done_are_not_planned_for():
     """And the others are planned for as if they had been alone."""
     world = World(near=0.35)
     loop = drive(CEMConfig(8).build(BOX), world, steps=40)
@@ -109,7 +109,7 @@ def test_who_is_done_is_not_planned_for():
         torch.testing.assert_close(single.actions[0], loop.actions[row, : ends[row]], rtol=1e-6, atol=1e-6)
 
 
-def test_goals_out_of_reach_are_named():
+def test_unreachable_starts_are_listed():
     def cost(info: Mapping[str, Tensor], actions: Tensor) -> Tensor:
         gone = torch.tensor([0.0, float("inf"), 0.0])[: len(actions), None]
         return gone.expand(actions.shape[:2])

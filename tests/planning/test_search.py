@@ -1,4 +1,4 @@
-"""What single planners do besides their contract."""
+"""Properties of single planners beyond the common contract."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Counted:
         (GradientConfig(4, steps=2, restarts=3), [3, 3, 4]),
     ],
 )
-def test_so_many_sequences_are_tried(config: CEMConfig, asked: list[int]):
+def test_number_of_evaluated_sequences(config: CEMConfig, asked: list[int]):
     cost = Counted()
     config.build(BOX)(cost, double_integrator().info, torch_generator(0, "noise"))  # pyright: ignore
     assert cost.asked == asked
 
 
-def test_the_gaussian_is_fitted_to_the_finite_elites():
+def test_refit_uses_finite_elites():
     candidates = torch.randn(2, 6, 3, 2, generator=torch_generator(0, "candidates"), dtype=torch.float64)
     costs = torch.tensor([[3.0, 1.0, math.inf, 2.0, 5.0, 4.0], [math.inf, 1.0] + [math.inf] * 4], dtype=torch.float64)
     old = torch.ones(2, 3, 2, dtype=torch.float64)
@@ -57,7 +57,7 @@ def test_the_gaussian_is_fitted_to_the_finite_elites():
     assert torch.equal(mean[1], old[1]) and torch.equal(std[1], 2 * old[1])  # one alone says nothing of a spread
 
 
-def test_adam_is_torchs():
+def test_adam_against_torch():
     first = torch.randn(4, 3, generator=torch_generator(0, "first"), dtype=torch.float64)
     ours, theirs, adam = first, first.clone().requires_grad_(), Adam(0.1)
     optimizer = torch.optim.Adam([theirs], lr=0.1)
@@ -68,7 +68,7 @@ def test_adam_is_torchs():
     torch.testing.assert_close(ours, theirs.detach())
 
 
-def test_a_cost_without_gradient_is_refused():
+def test_costs_without_gradient_are_refused():
     info = double_integrator().info
     with pytest.raises(InputError, match="gradient"):
         GradientConfig(4).build(BOX)(
@@ -76,7 +76,7 @@ def test_a_cost_without_gradient_is_refused():
         )
 
 
-def test_gradient_finds_a_wall_to_lean_on():
+def test_gradient_planner_finds_optima_at_the_bounds():
     """The optimum is at the bound, and an action at the bound can leave it again."""
     info, box = walker().info, ActionBox.symmetric(0.7, 2)
     warm = torch.full((3, 4, 2), 0.7, dtype=torch.float64)
@@ -90,6 +90,6 @@ def test_gradient_finds_a_wall_to_lean_on():
     torch.testing.assert_close(found.actions[..., 1], torch.full((3, 4), goal, dtype=torch.float64), rtol=0, atol=1e-2)
 
 
-def test_a_straight_line_asks_for_dynamics():
+def test_straight_line_needs_dynamics():
     with pytest.raises(InputError, match="Counted"):
         StraightLineConfig(4).build(BOX)(Counted(), walker().info, torch_generator(0, "n"))  # pyright: ignore

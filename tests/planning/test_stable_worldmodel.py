@@ -1,4 +1,4 @@
-"""The adapter under the published protocol: solvers expand info over candidates and ask for costs (b, k)."""
+"""The adapter for stable-worldmodel's solvers, which expand info over candidates and request costs (b, k)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def solve(model: CostModel, info: dict[str, Any]) -> Tensor:
     return mean.clone()
 
 
-def test_a_solver_plans_with_our_cost():
+def test_external_solver_plans_with_our_cost():
     info = PROBLEM.info | {"id": np.arange(3), "names": ["a", "b", "c"]}
     actions = solve(as_cost_model(PROBLEM.cost), info)
     best = LQRConfig(8).build(ActionBox.symmetric(9.0, 2))(PROBLEM.cost, PROBLEM.info, torch.Generator()).cost
@@ -68,7 +68,7 @@ def test_observations_are_encoded_once_for_each_start():
     assert torch.equal(model.criterion(expanded(info), candidates), model.get_cost(expanded(info), candidates))
 
 
-def test_gradient_solvers_have_their_gradient():
+def test_costs_are_differentiable():
     candidates = torch.zeros(3, SAMPLES, 8, 2, requires_grad=True)
     costs = as_cost_model(PROBLEM.cost).get_cost(expanded(PROBLEM.info), candidates)
     assert costs.requires_grad
@@ -76,7 +76,7 @@ def test_gradient_solvers_have_their_gradient():
     assert candidates.grad is not None and candidates.grad.abs().sum() > 0
 
 
-def test_infinity_becomes_a_number():
+def test_infinite_costs_become_the_ceiling():
     def gone(info: Any, actions: Tensor) -> Tensor:
         return torch.tensor([math.inf, math.nan, 1.0])[:, None].expand(actions.shape[:2])
 

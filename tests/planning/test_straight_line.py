@@ -1,4 +1,4 @@
-"""Straight lines: waypoints, through dynamics with a memory, and by a library of observed steps."""
+"""Straight lines: waypoints, dynamics with hidden state, and a library of observed steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def observed(count: int) -> Library:
     return Library(h, u, PROBLEM.system.rollout(h, u[:, None])[:, 0])
 
 
-def test_the_path_is_straight():
+def test_path_is_straight():
     found = StraightLineConfig(8).build(BOX)(PROBLEM.cost, PROBLEM.info, torch_generator(0, "noise"))
     start = PROBLEM.info["start"]
     path = torch.cat([start[:, None], PROBLEM.system.rollout(start, found.actions)], 1)
@@ -40,7 +40,7 @@ def test_the_path_is_straight():
     assert (detour(path) < 1.01).all()
 
 
-def test_dynamics_may_remember_more_than_the_latent():
+def test_dynamics_may_have_hidden_state():
     class Inertia:
         """Actions push a velocity that the latent does not show: as a GRU would carry it."""
 
@@ -54,7 +54,7 @@ def test_dynamics_may_remember_more_than_the_latent():
     assert (found.cost < 0.05).all()
 
 
-def test_nearest_rows_are_nearest():
+def test_nearest_rows_against_numpy():
     library = observed(300).h
     points = torch.randn(4, 5, 2, generator=torch_generator(0, "points"), dtype=torch.float64)
     expected = np.linalg.norm(points.numpy()[:, :, None] - library.numpy(), axis=-1).argmin(-1)

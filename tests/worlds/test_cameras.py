@@ -1,4 +1,4 @@
-"""Pictures of flat worlds: the agent is where it is, walls and doors where they stand, and cameras turn and mirror."""
+"""Images of flat worlds: positions of agent, walls and doors, and camera transformations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cover(world: Rooms, x: np.ndarray) -> np.ndarray:
 
 @every_camera
 @pytest.mark.parametrize("size", ["small", "big"])
-def test_the_centre_of_what_is_covered_is_the_projected_place(camera: Camera, size):
+def test_centroid_of_the_agent_is_its_projected_position(camera: Camera, size):
     world = Rooms(size=size, camera=camera)
     rng = np.random.default_rng(0)
     x = rng.uniform([-0.75, -0.75], [-0.3, 0.75], (200, 2))
@@ -41,7 +41,7 @@ def test_the_centre_of_what_is_covered_is_the_projected_place(camera: Camera, si
     assert np.ptp(total) < 0.05 * total.mean() and total.mean() == pytest.approx(np.pi * (radius**2 + 0.2), rel=0.05)
 
 
-def test_pixels_away_from_the_agent_do_not_change():
+def test_pixels_away_from_the_agent_are_constant():
     world = Maze()
     x = world.states(30, np.random.default_rng(0))
     pictures = world.render(x)
@@ -67,7 +67,7 @@ def test_walls_and_floor_have_their_colours():
 
 
 @pytest.mark.parametrize("world", [Rooms(one_way=True), Maze(loops=2, one_way=True)], ids=["rooms", "maze"])
-def test_a_quarter_turn_turns_the_picture_and_a_mirror_mirrors_it(world):
+def test_rotation_and_mirror_transform_the_image(world):
     x = world.states(5, np.random.default_rng(0))
     plain = world.render(x).astype(int)
     turned = replace(world, camera=Camera(angle=90.0)).render(x).astype(int)
@@ -77,14 +77,14 @@ def test_a_quarter_turn_turns_the_picture_and_a_mirror_mirrors_it(world):
 
 
 @every_camera
-def test_a_camera_sees_every_place_and_knows_which(camera: Camera):
+def test_unproject_inverts_project_for_all_positions(camera: Camera):
     corners = np.array([[-1.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 1.0], [0.3, -0.2]])
     seen = camera.project(corners)
     assert (seen >= -1e-9).all() and (seen <= 64 + 1e-9).all()
     np.testing.assert_allclose(camera.unproject(seen), corners, atol=1e-12)
 
 
-def test_a_second_camera_gives_other_pixels_of_the_same_state():
+def test_cameras_give_different_pixels_for_the_same_state():
     x = Rooms().states(4, np.random.default_rng(0))
     first, second = Rooms(), Rooms(camera=Camera(40.0, palette="night"))
     assert (np.abs(first.render(x).astype(int) - second.render(x)).mean((1, 2, 3)) > 50).all()
@@ -101,6 +101,6 @@ def test_a_second_camera_gives_other_pixels_of_the_same_state():
         (lambda: Camera(palette="nihgt"), "'night'"),  # pyright: ignore[reportArgumentType]
     ],
 )
-def test_refusals_say_what_fits(build, message: str):
+def test_invalid_cameras_are_refused(build, message: str):
     with pytest.raises(InputError, match=message):
         build()

@@ -1,4 +1,4 @@
-"""Currents against their formulas, and motion in them against solutions known in closed form."""
+"""Currents against their formulas, and motion in them against closed-form solutions."""
 
 import math
 
@@ -30,27 +30,27 @@ def test_velocity_is_the_formula(current):
 
 
 @pytest.mark.parametrize(("current", "fastest"), [(JetCurrent(0.7), 0.7), (VortexCurrent(0.6), 0.6)])
-def test_speed_is_the_greatest_there_is(current, fastest):
+def test_largest_speed_on_the_grid(current, fastest):
     _, w = CurrentWorld(current).on_grid(401)
     assert np.linalg.norm(w, axis=-1).max() == pytest.approx(fastest, rel=1e-4)
 
 
 @every_current
-def test_on_grid_has_the_first_coordinate_along_its_rows(current):
+def test_on_grid_axis_order(current):
     axis, w = CurrentWorld(current, half=2.0).on_grid(5)
     np.testing.assert_array_equal(axis, [-2, -1, 0, 1, 2])
     for i, j in ((0, 3), (4, 1)):
         np.testing.assert_array_equal(w[i, j], current.velocity(np.array([axis[j], axis[i]])))
 
 
-def test_a_step_in_a_shear_is_the_closed_form():
+def test_step_in_a_shear_against_closed_form():
     world = CurrentWorld(ShearCurrent(0.9), step=0.2)
     x, y, angle, t = 0.1, -0.5, 1.1, 0.2
     expected = (x + t * (0.9 * y + math.cos(angle)) + 0.45 * t**2 * math.sin(angle), y + t * math.sin(angle))
     np.testing.assert_allclose(world.move(np.array([x, y]), np.array(angle))[-1], expected, rtol=1e-12)
 
 
-def test_a_step_in_a_vortex_is_what_scipy_integrates():
+def test_step_in_a_vortex_against_scipy():
     world = CurrentWorld(VortexCurrent(0.8, 0.3))
     z, angle = np.array([0.25, 0.1]), 2.0
     own = np.array([math.cos(angle), math.sin(angle)])
@@ -59,7 +59,7 @@ def test_a_step_in_a_vortex_is_what_scipy_integrates():
 
 
 @every_current
-def test_walks_stay_in_the_box_and_no_step_is_faster_than_vehicle_and_current(current):
+def test_walks_stay_in_the_box_at_bounded_speed(current):
     world = CurrentWorld(current, half=1.5, step=0.1)
     seen = world.walk(episodes=60, length=40, seed=0)
     assert seen.z is not None and seen.z_next is not None
@@ -73,7 +73,7 @@ def test_walks_stay_in_the_box_and_no_step_is_faster_than_vehicle_and_current(cu
     np.testing.assert_array_equal(seen.z[1:][on], seen.z_next[:-1][on])
 
 
-def test_still_water_is_crossed_at_the_own_speed_in_every_direction():
+def test_steps_without_current_have_the_vehicles_speed():
     seen = CurrentWorld(ConstantCurrent(0, 0), speed=0.5).walk(episodes=100, length=20, seed=0)
     assert seen.z is not None and seen.z_next is not None
     moved = seen.z_next - seen.z
@@ -82,14 +82,14 @@ def test_still_water_is_crossed_at_the_own_speed_in_every_direction():
     assert np.linalg.norm(moved.mean(0)) < 0.005
 
 
-def test_a_current_faster_than_the_vehicle_sweeps_it_out_of_the_box():
+def test_fast_currents_end_episodes_at_the_border():
     seen = CurrentWorld(ConstantCurrent(2.0, 0.0)).walk(episodes=50, length=100, seed=0)
     assert seen.z is not None and seen.z_next is not None
     assert np.bincount(seen.episode).max() < 100
     assert (seen.z_next[:, 0] > seen.z[:, 0]).all()
 
 
-def test_coverage_is_the_share_of_the_box_that_is_seen():
+def test_coverage_is_the_visited_share_of_the_box():
     world = CurrentWorld()
     quarter = world.walk(episodes=400, length=30, seed=2, coverage=0.25)
     half = world.walk(episodes=400, length=30, seed=2, coverage=0.5)
@@ -129,6 +129,6 @@ def test_refusals(make, message):
 
 
 @every_current
-def test_it_survives_the_recipe_file(current):
+def test_recipe_round_trip(current):
     world = CurrentWorld(current, speed=2.0)
     assert from_plain(CurrentWorld, to_plain(world)) == world

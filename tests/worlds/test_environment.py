@@ -1,4 +1,4 @@
-"""Every world with actions as a gymnasium environment: the checker's contract, seeds, episodes, refusals."""
+"""Every world with actions as a gymnasium environment: check_env, seeds, episodes, invalid input."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ every_world = pytest.mark.parametrize("world", WORLDS, ids=lambda world: f"{worl
 
 
 @every_world
-def test_gymnasium_finds_nothing_wrong(world):
+def test_gymnasium_check_env_passes(world):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*infinity.*")  # of observations that are any numbers
@@ -49,7 +49,7 @@ def test_gymnasium_finds_nothing_wrong(world):
 
 
 @every_world
-def test_a_seed_gives_the_same_episode_bit_for_bit(world):
+def test_same_seed_gives_bitwise_equal_episodes(world):
     episodes = []
     for env in (world.make(), pickle.loads(pickle.dumps(world)).make()):
         actions = np.random.default_rng(1).uniform(-1, 1, (30, world.action_dim))
@@ -62,7 +62,7 @@ def test_a_seed_gives_the_same_episode_bit_for_bit(world):
 
 
 @every_world
-def test_physics_in_rows_is_physics_one_by_one_and_stays_in_the_world(world):
+def test_batched_dynamics_equal_single_dynamics(world):
     rng = np.random.default_rng(0)
     states, actions = world.states(20, rng), rng.uniform(-1, 1, (20, world.action_dim))
     after = world.step(states, actions)
@@ -77,12 +77,12 @@ def test_physics_in_rows_is_physics_one_by_one_and_stays_in_the_world(world):
 
 
 @every_world
-def test_a_world_is_its_recipe(world):
+def test_world_recipe_round_trip(world):
     assert from_plain(type(world), to_plain(world)) == world
     assert hash(world) == hash(from_plain(type(world), to_plain(world)))
 
 
-def test_an_episode_ends_at_its_goal_and_costs_one_a_step():
+def test_episode_terminates_at_the_goal_with_reward_minus_one_per_step():
     env = Rooms().make()
     start, goal = np.array([-0.8, -0.5]), np.array([-0.42, -0.5])
     _, info = env.reset(seed=0, options={"state": start, "goal": goal})
@@ -93,7 +93,7 @@ def test_an_episode_ends_at_its_goal_and_costs_one_a_step():
     assert [step[4]["success"] for step in steps] == [False, False, True]
 
 
-def test_without_a_goal_nothing_ends_and_nothing_is_paid():
+def test_without_a_goal_there_is_no_termination_and_no_reward():
     env = Maze().make()
     _, info = env.reset(seed=0, options={"goal": None})
     assert np.isnan(info["goal"]).all()
@@ -102,7 +102,7 @@ def test_without_a_goal_nothing_ends_and_nothing_is_paid():
         assert (reward, over, cut, info["success"]) == (0.0, False, False, False)
 
 
-def test_pixels_are_the_picture_of_the_state_and_a_linear_world_has_none():
+def test_observations_are_rendered_images_except_for_linear_worlds():
     env = Rooms().make()
     seen, info = env.reset(seed=0)
     np.testing.assert_array_equal(seen, Rooms().render(info["state"][None])[0])
@@ -113,7 +113,7 @@ def test_pixels_are_the_picture_of_the_state_and_a_linear_world_has_none():
         LinearQuadratic().make(render_mode="rgb_array")
 
 
-def test_gymnasium_makes_copies_from_the_spec():
+def test_gymnasium_make_copies_from_the_spec():
     env = Maze(cells=3).make()
     assert env.spec is not None
     copy = gymnasium.make(env.spec, max_episode_steps=5)
@@ -133,12 +133,12 @@ def test_gymnasium_makes_copies_from_the_spec():
         ({"state": [np.nan, 0.0]}, "state"),
     ],
 )
-def test_reset_refuses(options, message: str):
+def test_reset_refuses_invalid_options(options, message: str):
     with pytest.raises(InputError, match=message):
         Rooms().make().reset(seed=0, options=options)
 
 
-def test_step_refuses_what_is_no_action_and_waits_for_reset():
+def test_step_refuses_invalid_actions_and_needs_reset():
     env = Rooms().make()
     with pytest.raises(InputError, match="reset"):
         env.step(np.zeros(2))
@@ -159,7 +159,7 @@ class Held(LinearQuadratic):
         self.given_back[0].append(1)
 
 
-def test_closing_an_environment_closes_its_world_where_that_can_be_closed():
+def test_close_closes_the_world():
     world = Held()
     env = world.make()
     env.reset(seed=0)
@@ -195,6 +195,6 @@ class Odd(LinearQuadratic):
         ("another type", "float32"),
     ],
 )
-def test_worlds_that_break_the_contract_are_refused(how: str, message: str):
+def test_worlds_that_violate_the_protocol_are_refused(how: str, message: str):
     with pytest.raises(InputError, match=message):
         ActionEnv(Odd(how=how))

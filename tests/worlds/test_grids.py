@@ -1,4 +1,4 @@
-"""The one-way grid: its moves against a search written from the picture, its walks, and what it refuses."""
+"""The one-way grid: moves against a search on its drawing, walks, invalid input."""
 
 from collections import deque
 
@@ -54,7 +54,7 @@ def breadth_first(steps: dict[tuple[int, int], set[tuple[int, int]]], start: tup
     return found
 
 
-def test_a_quarter_of_the_default_grid_is_out_of_reach_and_all_of_it_backwards():
+def test_unreachable_share_of_the_default_grid():
     world = OneWayGrid()
     lost = np.isinf(energies(world))
     assert lost.mean() == 0.25
@@ -62,14 +62,14 @@ def test_a_quarter_of_the_default_grid_is_out_of_reach_and_all_of_it_backwards()
     np.testing.assert_array_equal(lost, right[:, None] & ~right[None, :])
 
 
-def test_the_default_energies_are_city_block_distances_where_there_is_a_way():
+def test_finite_default_energies_are_manhattan_distances():
     world = OneWayGrid()
     found = energies(world)
     blocks = np.abs(world.positions[:, None] - world.positions[None]).sum(-1)
     np.testing.assert_array_equal(found[np.isfinite(found)], blocks[np.isfinite(found)])
 
 
-def test_the_picture_is_the_world():
+def test_drawing_matches_the_graph():
     assert DRAWN.draw() == PICTURE
     steps = steps_of_picture(PICTURE)
     assert set(DRAWN.cells) == set(steps)
@@ -77,7 +77,7 @@ def test_the_picture_is_the_world():
     assert given == {(cell, beside) for cell, others in steps.items() for beside in others}
 
 
-def test_energies_without_costly_cells_are_a_breadth_first_search():
+def test_energies_without_costly_cells_against_breadth_first_search():
     world = from_plain(OneWayGrid, to_plain(DRAWN) | {"costly": []})
     found, steps = energies(world), steps_of_picture(PICTURE)
     for cell in world.cells:
@@ -86,13 +86,13 @@ def test_energies_without_costly_cells_are_a_breadth_first_search():
         np.testing.assert_array_equal(found[world.index(cell)], expected)
 
 
-def test_a_costly_cell_costs_to_enter_and_not_to_leave():
+def test_costly_cells_cost_to_enter_but_not_to_leave():
     found, inside, above = energies(DRAWN), DRAWN.index((1, 5)), DRAWN.index((0, 5))
     assert found[above, inside] == 3
     assert found[inside, above] == 1
 
 
-def test_a_fall_is_dear_ends_at_the_start_and_may_be_the_only_way_back():
+def test_cliffs_cost_more_and_return_to_the_start():
     world = OneWayGrid(2, 4, wall=2, cliffs=((1, 2), (1, 3)), cliff_cost=7.0, start=(1, 0))
     found = energies(world)
     assert len(world.positions) == 6
@@ -101,7 +101,7 @@ def test_a_fall_is_dear_ends_at_the_start_and_may_be_the_only_way_back():
     assert found[world.index((1, 1)), world.index((1, 0))] == 1
 
 
-def test_a_walk_takes_moves_at_their_cost_and_goes_on_from_where_it_was():
+def test_walks_are_connected_moves_with_their_costs():
     seen = DRAWN.walk(episodes=40, length=15, seed=1)
     assert seen.z is not None and seen.z_next is not None
     np.testing.assert_array_equal(seen.x, DRAWN.observe(seen.z))
@@ -115,7 +115,7 @@ def test_a_walk_takes_moves_at_their_cost_and_goes_on_from_where_it_was():
     np.testing.assert_array_equal(np.bincount(seen.episode), 15)
 
 
-def test_long_walks_use_every_move_and_observations_fill_the_square():
+def test_long_walks_use_every_move():
     seen = DRAWN.walk(episodes=300, length=30, seed=0)
     assert seen.z is not None and seen.z_next is not None
     used = {(DRAWN.index(tuple(a)), DRAWN.index(tuple(b))) for a, b in zip(seen.z, seen.z_next, strict=True)}
@@ -123,7 +123,7 @@ def test_long_walks_use_every_move_and_observations_fill_the_square():
     np.testing.assert_array_equal([seen.x.min(0), seen.x.max(0)], [[-1, -1], [1, 1]])
 
 
-def test_coverage_limits_the_moves_and_a_larger_one_contains_a_smaller():
+def test_coverage_limits_moves_and_is_nested():
     world = OneWayGrid()
     edges = [set(covered_edges(world.graph, 3, share)) for share in (0.1, 0.5, 1.0)]
     assert edges[0] < edges[1] < edges[2] == set(range(len(world.graph.source)))
@@ -134,7 +134,7 @@ def test_coverage_limits_the_moves_and_a_larger_one_contains_a_smaller():
     assert used <= {(world.graph.source[e], world.graph.target[e]) for e in edges[1]}
 
 
-def test_the_same_seed_gives_the_same_walk_and_another_does_not():
+def test_walks_depend_on_the_seed():
     one, again, other = (OneWayGrid().walk(5, 10, seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.x, again.x)
     assert not np.array_equal(one.x, other.x)
@@ -167,10 +167,10 @@ def test_a_goal_outside_the_world_is_refused():
 
 
 @pytest.mark.parametrize("given", [{"episodes": 0}, {"length": 0}, {"coverage": 0.0}, {"coverage": 1.5}])
-def test_walks_refuse_nothing_to_see(given):
+def test_walks_refuse_invalid_arguments(given):
     with pytest.raises(InputError, match=next(iter(given))):
         OneWayGrid().walk(**({"episodes": 1, "length": 1, "seed": 0} | given))
 
 
-def test_it_survives_the_recipe_file():
+def test_recipe_round_trip():
     assert from_plain(OneWayGrid, to_plain(DRAWN)) == DRAWN

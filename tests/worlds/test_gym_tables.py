@@ -1,4 +1,4 @@
-"""Gymnasium's own environments, played step by step, against the graph that was read from them."""
+"""Graphs of gymnasium environments against random play in the environments."""
 
 from functools import partial
 
@@ -79,7 +79,7 @@ def played(name: str, **options) -> tuple[set[tuple[int, int]], set[int]]:
 
 
 @pytest.mark.parametrize("name", ["CliffWalking-v1", "FrozenLake-v1"])
-def test_the_graph_is_what_playing_the_environment_shows(name):
+def test_graph_against_random_play(name):
     world = GymTable(name)
     steps, final = played(name, is_slippery=False)
     graph = world.graph
@@ -91,7 +91,7 @@ def test_the_graph_is_what_playing_the_environment_shows(name):
         assert steps == given
 
 
-def test_the_cliff_is_a_way_back_to_the_start():
+def test_cliff_leads_back_to_the_start():
     world = GymTable("CliffWalking-v1", cost="reward")
     found = energies(world)
     place = {tuple(cell): i for i, cell in enumerate(world.positions.astype(int).tolist())}
@@ -105,7 +105,7 @@ def test_the_cliff_is_a_way_back_to_the_start():
 
 
 @pytest.mark.parametrize("name", HOLES)
-def test_holes_and_the_goal_absorb(name):
+def test_terminal_states_have_no_outgoing_edges(name):
     world = GymTable(name)
     found = energies(world)
     kept = np.isinf(found).sum(1) == len(found) - 1
@@ -117,7 +117,7 @@ def test_holes_and_the_goal_absorb(name):
 
 
 @every_table
-def test_walks_are_made_of_edges_and_end_where_nothing_leads_on(world):
+def test_walks_follow_edges_and_end_in_terminal_states(world):
     seen = world.walk(episodes=100, length=25, seed=0)
     place = {tuple(cell): i for i, cell in enumerate(world.positions)}
     edges = set(zip(world.graph.source.tolist(), world.graph.target.tolist(), strict=True))
@@ -130,13 +130,13 @@ def test_walks_are_made_of_edges_and_end_where_nothing_leads_on(world):
     assert np.abs(seen.x).max() == 1 and seen.x.shape[1] == world.observed_dim == 2
 
 
-def test_an_environment_without_a_table_is_tried_out():
+def test_environments_without_a_table_are_explored():
     world = GymTable("jepatlas/Ring-v0", cost="reward")
     around = (np.arange(5)[None, :] - np.arange(5)[:, None]) % 5
     np.testing.assert_array_equal(energies(world), 2 * around)
 
 
-def test_states_that_are_no_grid_are_seen_as_one_hot():
+def test_states_without_a_grid_are_one_hot():
     world = GymTable("jepatlas/Ring-v0")
     seen = world.walk(episodes=3, length=4, seed=0)
     assert world.observed_dim == 5 and seen.z is not None
@@ -159,11 +159,11 @@ def test_refusals(name, message):
         _ = GymTable(name).graph
 
 
-def test_rewards_that_are_gains_are_no_costs():
+def test_positive_rewards_are_refused_as_costs():
     with pytest.raises(InputError, match="'step'"):
         _ = GymTable("FrozenLake-v1", cost="reward").graph
 
 
-def test_an_unknown_kind_of_cost_is_refused():
+def test_unknown_cost_is_refused():
     with pytest.raises(InputError, match="rewards"):
         GymTable(cost="rewards")  # pyright: ignore[reportArgumentType]

@@ -37,7 +37,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_folder_is_a_table_of_what_the_cameras_see(tmp_path: Path):
+def test_folder_is_a_multi_view_table(tmp_path: Path):
     told: list[tuple[int, int]] = []
     folder = render(TINY, tmp_path / "objects", progress=lambda done, total: told.append((done, total)))
     table = MultiViewTable.read(folder)
@@ -52,7 +52,7 @@ def test_the_folder_is_a_table_of_what_the_cameras_see(tmp_path: Path):
     assert set(table.column("lighting")) == {"noon"} and set(table.column("elevation")) == {"30"}
 
 
-def test_it_is_drawn_once_for_a_config_and_to_the_same_bytes(cache: Path, tmp_path: Path):
+def test_each_config_is_rendered_once_and_reproducibly(cache: Path, tmp_path: Path):
     folder = render(TINY)
     made = folder.stat()
     assert folder.parent == cache and render(TINY, progress=lambda *_: pytest.fail("drawn again")) == folder
@@ -65,7 +65,7 @@ def test_it_is_drawn_once_for_a_config_and_to_the_same_bytes(cache: Path, tmp_pa
 
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("damage", ["picture cut", "picture absent", "table cut", "table absent"])
-def test_what_was_cut_is_drawn_anew(tmp_path: Path, damage: str, named: bool):
+def test_incomplete_folders_are_rendered_again(tmp_path: Path, damage: str, named: bool):
     place = tmp_path / "objects" if named else None
     folder = render(TINY, place)
     before = contents(folder)
@@ -75,7 +75,7 @@ def test_what_was_cut_is_drawn_anew(tmp_path: Path, damage: str, named: bool):
     assert contents(render(TINY, place)) == before
 
 
-def test_a_cache_that_does_not_say_what_it_is_is_not_believed():
+def test_cache_folders_without_metadata_are_rendered_again():
     folder = render(TINY)
     before = contents(folder)
     for said in ('{"procedure": 1, "con', "[]", "{}"):
@@ -83,7 +83,7 @@ def test_a_cache_that_does_not_say_what_it_is_is_not_believed():
         assert contents(render(TINY)) == before
 
 
-def test_one_that_was_stopped_leaves_nothing(cache: Path):
+def test_interrupted_rendering_leaves_no_folder(cache: Path):
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
@@ -92,7 +92,7 @@ def test_one_that_was_stopped_leaves_nothing(cache: Path):
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
 
 
-def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path: Path):
+def test_other_folders_are_refused_and_unchanged(tmp_path: Path):
     (tmp_path / "mine").mkdir()
     assert render(TINY, tmp_path / "mine").is_dir()  # an empty one will do
     before = contents(tmp_path / "mine")

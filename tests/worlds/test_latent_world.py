@@ -1,4 +1,4 @@
-"""A latent world delegates to its law and its mixing, and survives a recipe file."""
+"""A latent world delegates to its law and its mixing, and can be saved in a recipe."""
 
 import itertools
 import typing
@@ -29,7 +29,7 @@ def test_the_default_is_the_published_world():
     assert LatentWorld() == LatentWorld(OrnsteinUhlenbeck(2, 0.95), Spiral())
 
 
-def test_a_law_and_a_mixing_that_do_not_fit_are_refused_at_construction():
+def test_incompatible_law_and_mixing_are_refused():
     with pytest.raises(InputError, match=r"'spiral'.*dim is 3"):
         LatentWorld(OrnsteinUhlenbeck(dim=3))
     with pytest.raises(InputError, match="observed is 2"):
@@ -44,14 +44,14 @@ def test_recipe_round_trip(law: type, mixing: type):
     assert from_plain(LatentWorld, plain) == world
 
 
-def test_recipes_keep_one_rho_for_each_dimension_and_name_typos():
+def test_recipes_keep_rho_per_dimension_and_report_typos():
     world = from_plain(LatentWorld, {"law": {"kind": "ornstein-uhlenbeck", "rho": [0.9, 0.5]}, "mixing": "coupling"})
     assert world == LatentWorld(OrnsteinUhlenbeck(2, (0.9, 0.5)), Coupling())
     with pytest.raises(InputError, match="spiral"):
         from_plain(LatentWorld, {"mixing": "spirl"})
 
 
-def test_the_fields_offer_every_kind_once():
+def test_every_kind_is_a_choice_once():
     hints = typing.get_type_hints(LatentWorld)
     for name, union in (("law", AnyLaw), ("mixing", AnyMixing)):
         assert len(choices(hints[name])) == len(typing.get_args(union))

@@ -1,4 +1,4 @@
-"""The contract that every law keeps, and what each law claims beyond it."""
+"""The contract of all laws, and properties of each law."""
 
 import dataclasses
 import math
@@ -117,7 +117,7 @@ def test_kind_is_kebab_case_and_dim_is_checked(law: AnyLaw):
 
 
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 8.0])
-def test_additive_noise_leaves_the_density_unless_gaussian(alpha: float):
+def test_additive_noise_changes_the_density_unless_gaussian(alpha: float):
     law = AdditiveGeneralisedNormal(1, 0.7, alpha)
     truth = stats.gennorm(alpha, scale=1 / stats.gennorm(alpha).std())
     assert stats.kstest(walk(law, 0)[:, 0].double().numpy(), truth.cdf).pvalue > 1e-3
@@ -134,7 +134,7 @@ def test_additive_states_have_the_generalised_normal_density(alpha: float):
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_warp_and_its_inverse_keep_their_digits_from_centre_to_tail(alpha: float):
+def test_warp_is_accurate_from_centre_to_tail(alpha: float):
     size = np.concatenate([[1e-12, 1e-6, 1e-3], np.linspace(0.01, 36, 500)])
     u = np.concatenate([-size[::-1], size])
     z = from_gaussian(u, alpha)
@@ -184,14 +184,14 @@ def test_correlation_after_several_steps(law: AnyLaw):
 
 @settings(deadline=None)
 @given(step=st.floats(0.01, 100), seed=st.integers(0, 1000))
-def test_walks_stay_within_their_walls(step: float, seed: int):
+def test_walks_stay_in_their_region(step: float, seed: int):
     for law, size in ((UniformWalk(3, step), torch.abs), (BoundedWalk(3, step), lambda z: z.norm(dim=-1))):
         z = law.transition(law.states(20, generator(seed)), generator(seed + 1))
         limit = law.radius if isinstance(law, BoundedWalk) else math.sqrt(3)
         assert (size(z) <= limit + 1e-5).all()
 
 
-def test_a_long_step_forgets_and_a_short_one_keeps():
+def test_correlation_falls_with_the_step():
     assert UniformWalk(1, 50.0).correlation[0] == pytest.approx(0, abs=1e-12)
     assert UniformWalk(1, 1e-4).correlation[0] == pytest.approx(1, abs=1e-6)
 
@@ -214,6 +214,6 @@ def test_bounded_walk_has_dependent_coordinates():
         (lambda: BoundedWalk(step=math.inf), "step is inf"),
     ],
 )
-def test_refusals_name_the_argument(build, message: str):
+def test_invalid_arguments_are_refused(build, message: str):
     with pytest.raises(InputError, match=message):
         build()

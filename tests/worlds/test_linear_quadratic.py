@@ -11,14 +11,14 @@ from jepatlas.core.errors import InputError
 from jepatlas.worlds import Coupling, LinearQuadratic, Spiral
 
 
-def test_a_step_is_the_equation_also_beyond_the_unit_box():
+def test_step_is_linear_also_for_large_actions():
     world = LinearQuadratic(dim=2, actions=1, a=((0.9, 0.2), (0.0, 0.8)), b=((0.0,), (1.0,)))
     z, u = np.array([[1.0, -2.0]]), np.array([[3.0]])
     np.testing.assert_allclose(world.step(z, u), [[0.9 - 0.4, -1.6 + 3.0]])
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_drawn_matrices_have_their_spectral_radius_and_can_be_controlled(seed: int):
+def test_random_matrices_have_the_spectral_radius_and_are_controllable(seed: int):
     world = LinearQuadratic(dim=5, actions=2, radius=0.8, seed=seed)
     assert np.abs(np.linalg.eigvals(world.A)).max() == pytest.approx(0.8)
     np.testing.assert_allclose(np.linalg.norm(world.B, axis=0), 1.0)
@@ -27,7 +27,7 @@ def test_drawn_matrices_have_their_spectral_radius_and_can_be_controlled(seed: i
     assert not np.allclose(world.A, LinearQuadratic(dim=5, radius=0.8, seed=seed + 1).A)
 
 
-def test_the_riccati_solution_is_the_least_sum_of_costs():
+def test_riccati_solution_minimises_the_cost():
     world = LinearQuadratic(state_cost=2.0, action_cost=0.5)
     a, b, q, r = world.A, world.B, world.Q, world.R
     p = solve_discrete_are(a, b, q, r)
@@ -41,7 +41,7 @@ def test_the_riccati_solution_is_the_least_sum_of_costs():
     assert total == pytest.approx((start @ p @ start.T).item(), rel=1e-9)
 
 
-def test_a_mixing_hides_the_state_and_only_that():
+def test_mixing_changes_only_the_observation():
     z = LinearQuadratic().states(6, np.random.default_rng(0))
     plain, mixed = LinearQuadratic(), LinearQuadratic(mixing=Coupling())
     np.testing.assert_array_equal(plain.observe(z), z)
@@ -61,6 +61,6 @@ def test_a_mixing_hides_the_state_and_only_that():
         (lambda: LinearQuadratic(b=((0.0, 0.0),) * 4, reach=50.0).make().reset(seed=0), "reach"),
     ],
 )
-def test_refusals_name_the_field(build, message: str):
+def test_invalid_fields_are_refused(build, message: str):
     with pytest.raises(InputError, match=message):
         build()

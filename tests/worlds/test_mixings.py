@@ -1,4 +1,4 @@
-"""The contract that every mixing keeps, and what each mixing claims beyond it."""
+"""The contract of all mixings, and properties of each mixing."""
 
 import math
 import re
@@ -77,7 +77,7 @@ def test_weights_follow_the_seed(cls: type):
     assert not torch.allclose(cls(seed=1)(z), cls(seed=2)(z))
 
 
-def test_weights_first_used_under_a_transform_serve_elsewhere():
+def test_weights_created_inside_a_transform_can_be_reused():
     for mixing in (Coupling(seed=101), InvertibleMLP(seed=101), Lift(seed=101)):
         z = states(2).requires_grad_()
         transformed = torch.vmap(torch.func.jacrev(mixing))(z.detach())
@@ -124,7 +124,7 @@ def test_shears_by_their_formulas():
     np.testing.assert_allclose(square, np.c_[z[:, 0], z[:, 1] + z[:, 0] ** 2])
 
 
-def test_one_additive_layer_pushes_the_second_half_by_tanh_of_twice_an_isometry():
+def test_one_additive_layer_against_its_formula():
     z = states(4)
     x = Coupling(layers=1)(z)
     assert torch.equal(x[:, :2], z[:, :2])
@@ -149,7 +149,7 @@ def test_lift_is_injective_with_its_lipschitz_bound(seed: int, dim: int, extra: 
     assert ((lift(first) - lift(second)).norm(dim=1) >= least - 1e-12).all()
 
 
-def test_lift_bends_states_out_of_every_plane_of_their_own_width():
+def test_lift_is_nonlinear():
     assert torch.linalg.matrix_rank(Lift(observed=6)(states(2, count=200))) == 6
 
 
@@ -172,6 +172,6 @@ def test_lift_bends_states_out_of_every_plane_of_their_own_width():
         (lambda: Lift(dim=2).inverse(states(5)), "observed = 8"),
     ],
 )
-def test_refusals_name_the_argument(build, message: str):
+def test_invalid_arguments_are_refused(build, message: str):
     with pytest.raises(InputError, match=message):
         build()

@@ -62,7 +62,7 @@ def above():
         yield reacher
 
 
-def test_the_fingertip_is_where_mujoco_has_it():
+def test_fingertip_against_mujoco():
     mujoco, model = load_reacher_mujoco(), reacher_spec().compile()
     data = mujoco.MjData(model)
     angles = Reacher().states(50, np.random.default_rng(0))
@@ -75,7 +75,7 @@ def test_the_fingertip_is_where_mujoco_has_it():
     np.testing.assert_allclose(model.joint("wrist").range, [-WRIST_LIMIT, WRIST_LIMIT])
 
 
-def test_joint_angles_reach_their_points_with_the_elbow_on_either_side():
+def test_joint_angles_reach_their_points_on_both_sides():
     points = draw_targets(200, np.pi, np.random.default_rng(1))
     far = np.linalg.norm(points, axis=1)
     assert 0.05 <= far.min() < 0.06 and 0.19 < far.max() <= 0.2
@@ -86,7 +86,7 @@ def test_joint_angles_reach_their_points_with_the_elbow_on_either_side():
 
 
 @pytest.mark.parametrize(("distance", "nearest"), [(0.4, sum(LINKS)), (0.01, NEAREST)])
-def test_for_a_point_out_of_reach_the_arm_comes_as_near_as_it_can(distance, nearest):
+def test_unreachable_points_give_the_nearest_posture(distance, nearest):
     direction = np.array([np.cos(0.7), np.sin(0.7)])
     tip = fingertip(joint_angles(distance * direction, np.array(1.0)))
     np.testing.assert_allclose(tip, nearest * direction, atol=1e-12)
@@ -98,7 +98,7 @@ def brightest(picture: np.ndarray) -> np.ndarray:
     return np.argwhere(yellow).mean(0)
 
 
-def test_the_picture_shows_the_arm_where_it_is(above: Reacher):
+def test_image_shows_the_arm_at_its_position(above: Reacher):
     """The suite's camera is 0.75 m above the shoulder and sees 45°: x to the right, y up."""
     straight = above.render(np.array([[angle, 0.0] for angle in (0.0, np.pi / 2, np.pi, -np.pi / 2)]))
     pixels_per_metre = 32 / (0.74 * np.tan(np.pi / 8))
@@ -107,7 +107,7 @@ def test_the_picture_shows_the_arm_where_it_is(above: Reacher):
         np.testing.assert_allclose(brightest(picture), [31.5 - y * middle, 31.5 + x * middle], atol=1.5)
 
 
-def test_pictures_are_the_same_for_the_same_angles_and_differ_for_others(world: Reacher):
+def test_images_are_a_function_of_the_angles(world: Reacher):
     angles = world.states(40, np.random.default_rng(2))
     pictures = world.render(angles)
     assert pictures.shape == (40, 64, 64, 3) and pictures.dtype == np.uint8
@@ -118,13 +118,13 @@ def test_pictures_are_the_same_for_the_same_angles_and_differ_for_others(world: 
     assert np.mean(turned != pictures) < 1e-3  # but for rounding
 
 
-def test_the_cameras_differ(above: Reacher):
+def test_viewpoints_differ(above: Reacher):
     angles = np.array([[0.3, 0.8]])
     with Reacher(camera="tilted") as beside:
         assert np.mean(above.render(angles) != beside.render(angles)) > 0.2
 
 
-def test_copies_leave_the_renderer_behind_and_draw_the_same(world: Reacher):
+def test_pickled_copies_drop_the_renderer_and_render_the_same(world: Reacher):
     angles = np.array([[0.3, 0.8]])
     picture = world.render(angles)
     for other in (pickle.loads(pickle.dumps(world)), copy.deepcopy(world), from_plain(Reacher, to_plain(world))):
@@ -134,7 +134,7 @@ def test_copies_leave_the_renderer_behind_and_draw_the_same(world: Reacher):
     np.testing.assert_array_equal(world.render(angles), picture)  # closing the others left this one alone
 
 
-def test_a_closed_world_draws_again(above: Reacher):
+def test_a_closed_world_can_render_again(above: Reacher):
     picture = above.render(np.zeros((1, 2)))
     above.close()
     above.close()
@@ -142,12 +142,12 @@ def test_a_closed_world_draws_again(above: Reacher):
     np.testing.assert_array_equal(above.render(np.zeros((1, 2))), picture)
 
 
-def test_actions_turn_the_joints_round_the_circle_and_up_to_the_limit():
+def test_actions_turn_joints_within_their_limits():
     step = Reacher(max_turn=0.5).step(np.array([[3.0, 2.5], [0.0, 0.0]]), np.array([[1.0, 1.0], [-0.5, 0.1]]))
     np.testing.assert_allclose(step, [[3.5 - 2 * np.pi, WRIST_LIMIT], [-0.25, 0.05]])
 
 
-def test_goals_are_measured_round_the_circle_and_are_not_yet_reached():
+def test_reached_uses_angles_modulo_2_pi():
     reacher = Reacher(tolerance=0.1)
     near = reacher.reached(np.array([[3.1, 0.0], [3.1, 0.0]]), np.array([[-3.13, 0.0], [3.1, 0.11]]))
     assert near.tolist() == [True, False]
@@ -158,7 +158,7 @@ def test_goals_are_measured_round_the_circle_and_are_not_yet_reached():
     assert reacher.admits(goals).all() and not reacher.admits(np.array([[0.0, 2.8]])).any()
 
 
-def test_it_is_a_gymnasium_environment(world: Reacher):
+def test_reacher_passes_gymnasium_check_env(world: Reacher):
     check_env(world.make().unwrapped)
 
 
@@ -172,12 +172,12 @@ def test_refusals(given, message):
 
 
 @pytest.mark.parametrize("states", [np.zeros(2), np.zeros((1, 3)), np.array([[0.0, np.nan]])])
-def test_pictures_of_what_is_no_state_are_refused(states):
+def test_images_of_invalid_states_are_refused(states):
     with pytest.raises(InputError, match="states"):
         Reacher().render(states)
 
 
-def test_what_is_missing_is_named_with_what_to_install():
+def test_missing_packages_are_named_with_the_install_command():
     """In a process of its own: MuJoCo decides how to draw when it is imported."""
     kept = {name: value for name, value in os.environ.items() if name not in ("MUJOCO_GL", "PYOPENGL_PLATFORM")}
     command = [sys.executable, "-c", WITHOUT]

@@ -30,7 +30,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("motion", [OrnsteinUhlenbeckMotion(), ScriptedMotion(), TINY], ids=lambda motion: motion.kind)
-def test_trajectories_are_of_the_seed_and_survive_the_recipe_file(motion, cache):
+def test_trajectories_depend_on_the_seed_and_recipes_round_trip(motion, cache):
     first = motion.trajectory(Reacher(), 6, 11, seed=3)
     assert first.shape == (6, 11, 2) and np.isfinite(first).all()
     again = from_plain(type(motion), to_plain(motion)).trajectory(Reacher(), 6, 11, seed=3)
@@ -41,7 +41,7 @@ def test_trajectories_are_of_the_seed_and_survive_the_recipe_file(motion, cache)
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_ornstein_uhlenbeck_moments_and_correlations_are_those_of_the_law(rho):
+def test_ornstein_uhlenbeck_moments_and_correlations(rho):
     """N(0, scale² I) at every step, and correlation ρ^k after k steps; episodes are independent, so errors are 1/√e."""
     count = 20_000
     z = OrnsteinUhlenbeckMotion(rho, scale=0.5).trajectory(Reacher(), count, 6, seed=0) / 0.5
@@ -54,7 +54,7 @@ def test_ornstein_uhlenbeck_moments_and_correlations_are_those_of_the_law(rho):
         np.testing.assert_allclose(z[:, 0].T @ z[:, lag] / count, rho**lag * np.eye(2), atol=error * math.sqrt(2))
 
 
-def test_the_share_outside_the_range_is_the_one_stated():
+def test_share_outside_the_range():
     motion = OrnsteinUhlenbeckMotion(rho=0.0, scale=0.835)
     angles = motion.trajectory(Reacher(), 1_000_000, 1, seed=0)[:, 0]
     outside = ((np.abs(angles) > [math.pi, WRIST_LIMIT]).any(1)).mean()
@@ -72,7 +72,7 @@ def test_the_scripted_arm_reaches_its_target():
 
 
 @pytest.mark.parametrize("gain", [0.3, 1.0])
-def test_scripted_steps_are_actions_of_the_world_and_never_go_round(gain):
+def test_scripted_steps_are_valid_actions_without_wrapping(gain):
     world = Reacher(max_turn=0.1)
     angles = ScriptedMotion(gain=gain, arc=1.7).trajectory(world, 200, 100, seed=1)
     turns = np.diff(angles, axis=1)
@@ -80,14 +80,14 @@ def test_scripted_steps_are_actions_of_the_world_and_never_go_round(gain):
     assert world.admits(angles.reshape(-1, 2)).all()
 
 
-def test_scripted_motion_comes_near_the_target_by_the_gain():
+def test_scripted_distance_shrinks_by_the_gain():
     """Without noise, and with turns as large as one likes, what is left shrinks by 1 − gain in every step."""
     angles = ScriptedMotion(steps_per_target=40, gain=0.5, noise=0.0).trajectory(Reacher(max_turn=3.0), 20, 40, seed=2)
     left = angles[:, :10] - angles[:, -1:]
     np.testing.assert_allclose(left[:, 1:], 0.5 * left[:, :-1], atol=1e-9)
 
 
-def test_torque_arms_turn_as_torques_push_and_the_observation_says_where_they_are():
+def test_torque_arms_follow_torques_and_observe_their_state():
     arms, rng = TorqueArms(3), np.random.default_rng(0)
     arms.reset(rng)
     arms.targets = draw_targets(3, 1.5, rng)
@@ -117,14 +117,14 @@ def test_a_policy_is_trained_once_and_reloads_to_the_same_actions(cache):
     assert TINY.path.stat() == made and TINY.path.parent == cache == cache_folder()
 
 
-def test_learned_trajectories_are_states_of_the_world(cache):
+def test_learned_trajectories_are_admissible_states(cache):
     angles = TINY.trajectory(Reacher(), 20, 100, seed=0)
     assert Reacher().admits(angles.reshape(-1, 2)).all() and (np.abs(angles[..., 0]) <= np.pi).all()
     assert (np.abs(angles[..., 1]) == WRIST_LIMIT).any()  # some were thrown beyond it
 
 
 @pytest.mark.filterwarnings("ignore:.*A Box observation space:UserWarning")
-def test_the_environment_of_the_training_is_one():
+def test_training_environment_passes_check_env():
     from gymnasium.utils.env_checker import check_env
 
     from jepatlas.worlds.reacher.sac_training import TorqueEnv
@@ -136,7 +136,7 @@ def generators() -> tuple:
     return random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()
 
 
-def test_training_neither_depends_on_global_generators_nor_changes_them(cache):
+def test_training_is_independent_of_global_generators(cache):
     motions = [replace(TINY, training_seed=seed) for seed in (1, 1, 2)]
     found = []
     for number, motion in enumerate(motions):
@@ -151,7 +151,7 @@ def test_training_neither_depends_on_global_generators_nor_changes_them(cache):
     assert motions[0].path != motions[2].path != TINY.path
 
 
-def test_a_policy_cut_short_is_named(tmp_path, monkeypatch):
+def test_truncated_policy_file_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     TINY.path.parent.mkdir()
     TINY.path.write_bytes(b"\x10\x00")
@@ -159,7 +159,7 @@ def test_a_policy_cut_short_is_named(tmp_path, monkeypatch):
         TINY.policy(QUIET)
 
 
-def test_the_cache_is_in_the_home_folder_unless_said_otherwise(tmp_path, monkeypatch):
+def test_cache_folder_location(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     for given in ("", "relative"):
         monkeypatch.setenv("XDG_CACHE_HOME", given)
@@ -186,7 +186,7 @@ def test_refusals(kind, given, message):
         kind(**given)
 
 
-def test_workers_that_need_the_same_policy_train_it_once(cache):
+def test_concurrent_workers_train_a_policy_once(cache):
     """Each opens the lock for itself, as processes do."""
     motion, consoles = replace(TINY, training_seed=9), [Console(file=io.StringIO()) for _ in range(3)]
     with ThreadPoolExecutor(3) as workers:

@@ -32,7 +32,7 @@ def world():
         yield objects
 
 
-def test_every_combination_is_a_state_once():
+def test_states_are_all_combinations():
     objects = RenderedObjects(
         categories=("mug", "car"),
         instances=3,
@@ -50,7 +50,7 @@ def test_every_combination_is_a_state_once():
     assert named["group"] == [label + number for label, number in zip(named["label"], named["instance"], strict=True)]
 
 
-def test_the_default_is_as_large_as_announced():
+def test_size_of_the_default_world():
     objects = RenderedObjects()
     assert objects.states().shape == (6 * 10 * 12 * 3 * 3, 5) and objects.views == ("camera000", "camera160")
     assert RenderedObjects(cameras=5, angle=-72.0).directions == (0, 288, 216, 144, 72)
@@ -123,7 +123,7 @@ def photograph(mujoco: Any, model: Any, elevation: float, azimuth: float, size: 
         (("mug", 330.0, 15.0, "overcast"), 290.0),
     ],
 )
-def test_pictures_are_what_mujoco_draws_of_a_turned_body(world, state, camera):
+def test_images_against_mujocos_own_camera(world, state, camera):
     category, turn, elevation, light = state
     numbers = np.array([[CATEGORIES.index(category), 0, turn, elevation, list(LIGHTS).index(light)]])
     ours = world.frames(numbers, camera)[0].astype(int)
@@ -133,7 +133,7 @@ def test_pictures_are_what_mujoco_draws_of_a_turned_body(world, state, camera):
     assert np.mean(apart > 4) < 0.02  # but for rounding at edges
 
 
-def test_turning_the_object_is_moving_the_camera_where_the_light_is_the_same_from_all_sides(world):
+def test_rotation_equals_camera_motion_under_vertical_light(world):
     noon = ONE_OF_EACH.copy()
     noon[:, 4] = NOON
     turned = noon.copy()
@@ -148,7 +148,7 @@ def test_turning_the_object_is_moving_the_camera_where_the_light_is_the_same_fro
     assert np.mean(world.frames(morning, 75.0) != world.frames(later, 0.0)) > 0.05
 
 
-def test_cameras_see_the_state_from_their_directions(world):
+def test_views_have_their_cameras_directions(world):
     for camera, direction in enumerate(world.directions):
         np.testing.assert_array_equal(
             world.view_frames(ONE_OF_EACH, camera), world.frames(ONE_OF_EACH, direction, floor=camera)
@@ -162,7 +162,7 @@ def test_cameras_see_the_state_from_their_directions(world):
     assert np.mean(world.frames(ONE_OF_EACH, 0.0, floor=0) != world.frames(ONE_OF_EACH, 0.0, floor=1)) > 0.4
 
 
-def test_pictures_are_of_the_seed_and_of_nothing_else(world):
+def test_images_depend_only_on_seed_and_state(world):
     shuffled = np.random.default_rng(0).permutation(len(ONE_OF_EACH))
     pictures = world.frames(ONE_OF_EACH)
     assert pictures.shape == (8, 32, 32, 3) and pictures.dtype == np.uint8
@@ -175,7 +175,7 @@ def test_pictures_are_of_the_seed_and_of_nothing_else(world):
     np.testing.assert_array_equal(world.frames(ONE_OF_EACH), pictures)
 
 
-def test_every_factor_shows(world):
+def test_every_factor_changes_the_image(world):
     start = np.array([2.0, 0.0, 0.0, 20.0, 0.0])
     changes = np.eye(5) * [1, 1, 30, 20, 1]
     first, *others = world.frames(np.concatenate([start[None], start + changes]))
@@ -183,7 +183,7 @@ def test_every_factor_shows(world):
         assert np.mean(first != other) > 0.05
 
 
-def test_copies_leave_the_renderer_behind(world):
+def test_pickled_copies_drop_the_renderer(world):
     picture = world.frames(ONE_OF_EACH[:1])
     for other in (
         pickle.loads(pickle.dumps(world)),
@@ -195,7 +195,7 @@ def test_copies_leave_the_renderer_behind(world):
             np.testing.assert_array_equal(other.frames(ONE_OF_EACH[:1]), picture)
 
 
-def test_a_linear_probe_of_pixels_tells_categories_of_instances_it_has_not_seen(world):
+def test_linear_probe_of_pixels_generalises_to_new_instances(world):
     objects = RenderedObjects(instances=9, azimuths=6, elevations=(30.0,), lights=("noon",), size=32)
     states = objects.states()
     x = world.frames(states).reshape(len(states), -1) / 255.0
@@ -209,7 +209,7 @@ def test_a_linear_probe_of_pixels_tells_categories_of_instances_it_has_not_seen(
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
-def test_objects_fit_into_the_picture_and_the_scene(category):
+def test_objects_fit_into_the_image_and_the_scene(category):
     for instance in range(60):
         parts = build(category, instance, 5)
         low = np.min([part.centre - part.half_extent() for part in parts], 0)
@@ -231,7 +231,7 @@ def test_objects_fit_into_the_picture_and_the_scene(category):
     ],
     ids=lambda part: part.shape,
 )
-def test_a_part_reaches_as_far_as_its_farthest_point(part):
+def test_half_extent_against_surface_points(part):
     """max over its surface of u · x, by points all over it."""
     rng = np.random.default_rng(0)
     turn, slope = rng.uniform(0, 2 * np.pi, 40_000), rng.uniform(-1, 1, 40_000)
@@ -248,7 +248,7 @@ def test_a_part_reaches_as_far_as_its_farthest_point(part):
     np.testing.assert_allclose((points @ part.frame.T).max(0), part.half_extent(), rtol=1e-2)
 
 
-def test_rods_end_where_they_are_told_to():
+def test_rods_connect_their_end_points():
     start, end = np.array([0.2, -1.0, 0.5]), np.array([0.2, 1.0, 2.0])
     part = rod(start, end, 0.1, (1, 0, 0))
     np.testing.assert_allclose(part.centre + part.frame @ [0, 0, part.size[2]], end, atol=1e-12)
@@ -297,17 +297,17 @@ def test_refusals(given, message):
         ([[0, 0, 0, 30, 0]], math.nan, "direction"),
     ],
 )
-def test_pictures_of_what_is_no_state_are_refused(state, direction, message):
+def test_images_of_invalid_states_are_refused(state, direction, message):
     with pytest.raises(InputError, match=message):
         RenderedObjects().frames(np.array(state), direction)
 
 
-def test_a_camera_that_there_is_not_is_refused():
+def test_unknown_cameras_are_refused():
     with pytest.raises(InputError, match="camera is 2"):
         RenderedObjects().view_frames(ONE_OF_EACH, 2)
 
 
-def test_without_mujoco_it_says_what_to_install(monkeypatch):
+def test_missing_mujoco_is_named_with_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(InputError, match=r"The world 'objects' needs the package 'mujoco'.*jepatlas\[sim\]"):
         RenderedObjects().frames(ONE_OF_EACH)

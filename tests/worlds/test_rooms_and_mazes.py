@@ -1,4 +1,4 @@
-"""Layouts, doors and currents of the flat worlds; and that the one-way world tests asymmetry at all."""
+"""Layouts, doors and currents of flat worlds; symmetrised energies fail in the one-way world."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def tasks_across(world: Rooms, count: int) -> tuple[np.ndarray, np.ndarray]:
     [(Rooms(one_way=True), 5), (Rooms(one_way=True, way_back=False), 5), (Rooms(), None)],
     ids=["round", "no return", "two-way"],
 )
-def test_one_way_doors_mislead_even_the_symmetrised_exact_energy(world: Rooms, at_most: int | None):
+def test_greedy_steps_on_the_symmetrised_energy_fail_at_one_way_doors(world: Rooms, at_most: int | None):
     tasks = list(zip(*tasks_across(world, 12), strict=True))
     assert sum(succeeds(world, *task, directed) for task in tasks) == 12
     found = sum(succeeds(world, *task, symmetrised) for task in tasks)
     assert found == 12 if at_most is None else found <= at_most
 
 
-def test_the_symmetrised_energy_is_flat_along_the_wall_between_the_doors():
+def test_symmetrised_energy_is_constant_along_the_wall():
     world, goal = Rooms(one_way=True), np.array([0.6, 0.0])
     along = np.stack([np.full(20, -0.12), np.linspace(-0.5, 0.2, 20)], -1)  # where the agent touches the wall
     energy = symmetrised(world, goal, along)
@@ -67,7 +67,7 @@ def test_the_symmetrised_energy_is_flat_along_the_wall_between_the_doors():
 
 
 @pytest.mark.parametrize("world", [Rooms(one_way=True), Maze(seed=1, loops=4, one_way=True)], ids=["rooms", "maze"])
-def test_doors_are_passed_their_way_only(world: FlatWorld):
+def test_doors_are_passed_in_one_direction_only(world: FlatWorld):
     rng = np.random.default_rng(0)
     x, passed = world.states(400, rng), 0
     doors = np.flatnonzero(world.walls.direction.any(-1))
@@ -85,7 +85,7 @@ def test_doors_are_passed_their_way_only(world: FlatWorld):
     assert passed > 20
 
 
-def test_a_seed_draws_wall_and_door_and_what_is_given_stays():
+def test_seed_determines_only_the_random_parts_of_the_layout():
     layouts = {(world.wall_at, world.door_at) for seed in range(5) if (world := Rooms(wall=None, door=None, seed=seed))}
     assert len(layouts) == 5
     assert all(abs(wall) <= 0.5 and abs(door) <= 0.7 for wall, door in layouts)
@@ -96,14 +96,14 @@ def test_a_seed_draws_wall_and_door_and_what_is_given_stays():
         assert abs(world.way_back_at - world.door_at) > 0.7 and world.way_back_at * world.door_at < 0
 
 
-def test_an_agent_goes_a_step_and_no_further_whatever_its_action():
+def test_steps_are_at_most_one_step_length():
     world, x = Rooms(), np.array([[-0.5, 0.0]] * 3)
     moved = world.step(x, np.array([[1.0, 1.0], [0.0, -0.5], [-1.0, 0.0]])) - x
     np.testing.assert_allclose(moved, [[0.1 / 2**0.5, 0.1 / 2**0.5], [0.0, -0.05], [-0.1, 0.0]], atol=1e-12)
 
 
 @pytest.mark.parametrize("current", [ConstantCurrent(0.3, -0.2), ShearCurrent(0.8)], ids=lambda c: c.kind)
-def test_a_current_carries_the_agent_along_and_walls_hold_it(current):
+def test_current_moves_the_agent_and_walls_stop_it(current):
     world = Rooms(current=current)
     x = np.array([[-0.5, 0.3], [0.5, -0.6]])
     drift = np.array([[0.3, -0.2]] * 2) if current.kind == "constant" else np.array([[0.24, 0.0], [-0.48, 0.0]])
@@ -115,7 +115,7 @@ def test_a_current_carries_the_agent_along_and_walls_hold_it(current):
 
 
 @pytest.mark.parametrize("cells", [2, 5, 8])
-def test_a_maze_is_a_spanning_tree_with_one_way_between_any_two_cells(cells: int):
+def test_maze_is_a_spanning_tree(cells: int):
     world = Maze(cells=cells, seed=3)
     assert len(set(world.passages)) == cells**2 - 1 and set(world.passages) <= set(grid_edges(cells))
     joined = {0}
@@ -124,14 +124,14 @@ def test_a_maze_is_a_spanning_tree_with_one_way_between_any_two_cells(cells: int
     assert len(joined) == cells**2
 
 
-def test_seeds_give_other_mazes_and_loops_shorten_the_longest_ways():
+def test_mazes_depend_on_the_seed_and_loops_shorten_paths():
     assert Maze(seed=0).passages == Maze(seed=0).passages != Maze(seed=1).passages
     x = Maze().states(100, np.random.default_rng(0))
     longest = [max(Maze(loops=loops).distance_to(goal, x).max() for goal in x[:10]) for loops in (0, 3)]
     assert longest[1] < 0.8 * longest[0]
 
 
-def test_a_door_ends_in_a_wall_even_where_no_other_is_left():
+def test_doors_end_in_posts():
     world = Maze(cells=2, loops=1, one_way=True)  # four cells in a ring: nothing stands but the posts of the door
     (a, b), step = world.openings[0], 2 / 2
     first, second = ((np.array([cell % 2, cell // 2]) + 0.5) * step - 1 for cell in (a, b))
@@ -154,6 +154,6 @@ def test_a_door_ends_in_a_wall_even_where_no_other_is_left():
         (lambda: Maze(one_way=True), "loops"),
     ],
 )
-def test_refusals_name_the_field(build, message: str):
+def test_invalid_fields_are_refused(build, message: str):
     with pytest.raises(InputError, match=message):
         build()

@@ -1,4 +1,4 @@
-"""Exact distances against closed forms round corners, and against Dijkstra's algorithm on a fine grid."""
+"""Exact distances against closed forms and against Dijkstra's algorithm on a fine grid."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def free_along(world: FlatWorld, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     ],
     ids=["rooms", "round", "no return", "maze", "one-way maze"],
 )
-def test_distance_is_dijkstras_on_a_fine_grid(world: FlatWorld):
+def test_distance_against_dijkstra_on_a_fine_grid(world: FlatWorld):
     rng = np.random.default_rng(0)
     x = world.states(60, rng)
     goal = world.states(1, rng)[0]
@@ -75,7 +75,7 @@ def test_distance_is_dijkstras_on_a_fine_grid(world: FlatWorld):
     assert (grid[seen] <= 1.03 * exact[seen] + 4 * near).all()
 
 
-def test_round_one_corner_and_through_a_door_in_closed_form():
+def test_distance_around_corners_in_closed_form():
     world = Rooms(wall=0.0, door=0.4)  # the wall is 0.08 thick, the door 0.44 wide, the agent's radius 0.08
     left, right = np.array([-0.12, 0.26]), np.array([0.12, 0.26])  # the door's lower corners, as its centre meets them
     x, y, above = np.array([-0.7, -0.5]), np.array([0.8, -0.9]), np.array([0.5, 0.6])
@@ -88,7 +88,7 @@ def test_round_one_corner_and_through_a_door_in_closed_form():
     np.testing.assert_allclose(world.distance_to(x, near), np.linalg.norm(near - x, axis=1) / 0.1)
 
 
-def test_there_by_one_door_and_back_by_the_other():
+def test_one_way_doors_give_different_distances_there_and_back():
     world = Rooms(one_way=True, wall=0.0, door=0.4)
     x, y = np.array([-0.5, -0.3]), np.array([0.5, -0.3])
     there = 2 * np.linalg.norm([0.38, 0.56]) + 0.24
@@ -101,7 +101,7 @@ def test_there_by_one_door_and_back_by_the_other():
 
 
 @pytest.mark.parametrize("world", [Rooms(one_way=True), Maze(seed=3, loops=4, one_way=True)], ids=["rooms", "maze"])
-def test_distances_are_a_quasimetric_seen_from_both_ends(world: FlatWorld):
+def test_distances_are_a_quasimetric(world: FlatWorld):
     x = world.states(25, np.random.default_rng(2))
     d = np.stack([world.distance_to(goal, x) for goal in x], axis=1)  # from row to column
     np.testing.assert_allclose(d, [world.distance_from(start, x) for start in x], rtol=1e-12)
@@ -110,7 +110,7 @@ def test_distances_are_a_quasimetric_seen_from_both_ends(world: FlatWorld):
     assert np.isfinite(d).all() and np.abs(d - d.T).max() > 5
 
 
-def test_the_eikonal_solver_agrees_on_what_it_is_given():
+def test_distance_against_the_eikonal_solver():
     world, rng = Rooms(door=-0.2), np.random.default_rng(0)
     goal, x = world.states(1, rng)[0], world.states(40, rng)
     times = energies_to(Medium(**world.medium_arrays(93)), goal)(x)
@@ -119,7 +119,7 @@ def test_the_eikonal_solver_agrees_on_what_it_is_given():
     assert (np.abs(times - exact) <= 2 * near + 0.01 * exact).all()
 
 
-def test_in_a_current_the_medium_holds_it_in_steps():
+def test_medium_includes_the_current_in_steps():
     current = ConstantCurrent(0.3, 0.2)
     world = Rooms(wall=0.5, current=current)
     goal, x = np.array([-0.5, 0.1]), np.array([[-0.1, -0.6], [-0.8, 0.7]])
@@ -139,6 +139,6 @@ def test_in_a_current_the_medium_holds_it_in_steps():
         (lambda: Rooms(one_way=True).medium_arrays(99), "one_way"),
     ],
 )
-def test_refusals_say_what_to_do(ask, message: str):
+def test_invalid_arguments_are_refused(ask, message: str):
     with pytest.raises(InputError, match=message):
         ask()

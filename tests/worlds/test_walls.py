@@ -1,4 +1,4 @@
-"""Moves among walls and lines of sight, against closed forms and against points along the way."""
+"""Sliding moves and lines of sight, against closed forms and sampled points."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ ALONG = np.linspace(0, 1, 201)[:, None, None]
         ((2, 1), (-3.0, 0.5), (1.0, 1.5)),  # from the right
     ],
 )
-def test_a_move_slides_as_the_closed_form_says(start, shift, end):
+def test_sliding_against_closed_form(start, shift, end):
     found = slide(BLOCK, np.array([start], dtype=float), np.array([shift], dtype=float))
     np.testing.assert_allclose(found, [end], atol=10 * CLEARANCE)
 
 
-def test_a_corner_of_two_walls_holds_one_fast():
+def test_moves_stop_in_corners():
     corner = Walls.build([segment((0, 0), (3, 0), 0.2), segment((3, 0), (3, 3), 0.2)])
     end = slide(corner, np.array([[2.0, 1.0]]), np.array([[4.0, -3.0]]))
     np.testing.assert_allclose(end, [[2.9, 0.1]], atol=10 * CLEARANCE)
 
 
 @pytest.mark.parametrize("world", [Rooms(), Maze(cells=6, seed=1)], ids=lambda world: world.kind)
-def test_ten_thousand_moves_never_enter_a_wall_nor_get_longer(world):
+def test_moves_never_enter_walls_nor_exceed_their_length(world):
     rng = np.random.default_rng(0)
     x = world.states(100, rng)
     solid = world.walls.grown(world.radius)
@@ -51,7 +51,7 @@ def test_ten_thousand_moves_never_enter_a_wall_nor_get_longer(world):
         x = y
 
 
-def test_a_wall_without_a_door_is_never_crossed_however_long_the_move():
+def test_solid_walls_are_never_crossed():
     wall = Walls.build([((-0.01, -9.0), (0.01, 9.0))]).enclosed(1.0)
     rng = np.random.default_rng(0)
     x = rng.uniform(0.02, 0.9, (100, 2)) * [[-1, 1]] * rng.choice([-1, 1], (100, 1))
@@ -61,7 +61,7 @@ def test_a_wall_without_a_door_is_never_crossed_however_long_the_move():
         np.testing.assert_array_equal(np.sign(x[:, 0]), side)
 
 
-def test_a_one_way_door_is_crossed_one_way():
+def test_one_way_doors_are_crossed_in_one_direction():
     rng = np.random.default_rng(0)
     x = rng.uniform(-1, 1, (2_000, 2))
     before = x[:, 0] < 0
@@ -73,7 +73,7 @@ def test_a_one_way_door_is_crossed_one_way():
         before = after
 
 
-def test_lines_of_sight_are_those_whose_points_are_free():
+def test_lines_of_sight_against_sampled_points():
     world = Rooms(wall=0.1, door=-0.3, one_way=True)
     rng = np.random.default_rng(0)
     x, y = world.states(2_000, rng), world.states(2_000, rng)

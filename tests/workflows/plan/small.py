@@ -1,4 +1,4 @@
-"""A small world model of two rooms, trained for a moment; and agents that know the truth."""
+"""A small world model of two rooms, trained for a few steps, and agents with the true dynamics."""
 
 from __future__ import annotations
 

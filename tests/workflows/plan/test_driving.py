@@ -1,4 +1,4 @@
-"""Tasks driven by agents that know the truth, and by none."""
+"""Drives by agents with the true dynamics, and by random actions."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ def same_room(count: int) -> Tasks:
     return Tasks(rng.uniform([-0.9, -0.9], [-0.2, 0.9], (count, 2)), rng.uniform([-0.9, -0.9], [-0.2, 0.9], (count, 2)))
 
 
-def test_an_agent_that_knows_the_truth_arrives():
+def test_an_agent_with_true_dynamics_reaches_its_goals():
     driven = drive(WORLD, all_seeing(WORLD, WORLD.step_length), same_room(8), SHORT)
     assert driven.reached.all()
     least = np.linalg.norm(driven.tasks.goals - driven.tasks.starts, axis=1) / WORLD.step_length - WORLD.reach
@@ -32,7 +32,7 @@ def test_an_agent_that_knows_the_truth_arrives():
     assert (driven.energies[:, -1] <= driven.energies[:, 0]).all()
 
 
-def test_what_happened_is_what_the_world_does():
+def test_drive_follows_the_worlds_dynamics():
     driven = drive(WORLD, all_seeing(WORLD, WORLD.step_length), same_room(6), SHORT)
     for row in range(6):
         for time in range(int(driven.steps[row])):
@@ -42,25 +42,25 @@ def test_what_happened_is_what_the_world_does():
         assert (rest == rest[0]).all() and WORLD.reached(rest[:1], driven.tasks.goals[row][None])[0]
 
 
-def test_the_same_seed_drives_the_same_way():
+def test_drives_are_determined_by_the_seed():
     agent = all_seeing(WORLD, WORLD.step_length)
     first, again = (drive(WORLD, agent, same_room(3), SHORT, seed=2).states for _ in range(2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, drive(WORLD, agent, same_room(3), SHORT, seed=3).states)
 
 
-def test_a_wall_stops_who_knows_no_way_round():
+def test_euclidean_energy_fails_behind_a_wall():
     """Straight through the wall, far from the door: distance in a straight line leads into it."""
     tasks = Tasks(np.array([[-0.3, -0.8]]), np.array([[0.3, -0.8]]))
     assert not drive(WORLD, all_seeing(WORLD, WORLD.step_length), tasks, SHORT).reached.any()
 
 
-def test_tasks_that_are_done_already_take_no_step():
+def test_tasks_done_at_the_start_take_no_step():
     driven = drive(WORLD, all_seeing(WORLD, 0.1), Tasks(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])), SHORT)
     assert driven.reached.all() and driven.steps.tolist() == [0] and driven.actions.shape == (1, 0, 2)
 
 
-def test_what_an_agent_holds_to_be_out_of_reach_is_kept():
+def test_infinite_energies_are_recorded_as_unreachable():
     """+∞ to goals in the upper half: nothing is done then, for as long as one may."""
     agent = all_seeing(WORLD, WORLD.step_length)
 
@@ -73,7 +73,7 @@ def test_what_an_agent_holds_to_be_out_of_reach_is_kept():
     assert driven.reached.tolist() == [False, True, True] and driven.steps[0] == 12 and driven.steps[2] == 0
 
 
-def test_a_current_can_bring_one_to_a_goal_without_an_action():
+def test_steps_count_time_even_without_actions():
     """Steps are counted by time, not by what was done in them."""
     world = replace(WORLD, current=ConstantCurrent(0.0, 0.9))
 
@@ -85,7 +85,7 @@ def test_a_current_can_bring_one_to_a_goal_without_an_action():
     assert driven.reached.all() and not driven.actions.any() and driven.steps.tolist() == [5]
 
 
-def test_tasks_are_drawn_by_the_seed_and_can_be_done():
+def test_tasks_depend_on_the_seed_and_are_feasible():
     world = replace(WORLD, one_way=True, way_back=False)
     tasks, again = (draw_tasks(world, 30, seed=1) for _ in range(2))
     assert np.array_equal(tasks.starts, again.starts) and np.array_equal(tasks.goals, again.goals)
@@ -96,7 +96,7 @@ def test_tasks_are_drawn_by_the_seed_and_can_be_done():
 
 
 @pytest.mark.parametrize("current", [ConstantCurrent(1.5), ConstantCurrent(1.2, 1.2), JetCurrent(1.5)])
-def test_goals_are_not_where_a_fast_current_does_not_let_one_get(current: Any):
+def test_goals_are_reachable_in_fast_currents(current: Any):
     """Against an axis along which it is faster than the agent no action leads, nor does sliding along a wall."""
     world = replace(WORLD, current=current)
     tasks = draw_tasks(world, 20, seed=0)
@@ -107,12 +107,12 @@ def test_goals_are_not_where_a_fast_current_does_not_let_one_get(current: Any):
         assert against.max() <= world.reach * world.step_length
 
 
-def test_in_a_slow_current_tasks_are_as_without():
+def test_slow_currents_do_not_change_tasks():
     still, carried = (draw_tasks(replace(WORLD, current=c), 20, seed=0) for c in (None, ConstantCurrent(0.9)))
     assert np.array_equal(still.goals, carried.goals)
 
 
-def test_random_actions_that_persist_get_about_more():
+def test_persistent_random_actions_travel_further():
     """Twelve steps away: without memory the mean way in 60 steps is about 4."""
     tasks = Tasks(np.array([[-0.8, -0.6]] * 60), np.array([[-0.8, 0.6]] * 60))
     anew, smooth = (drive_at_random(WORLD, tasks, 60, 0, RandomPolicy(p)).mean() for p in (0.0, 0.9))
@@ -120,13 +120,13 @@ def test_random_actions_that_persist_get_about_more():
     assert drive_at_random(WORLD, tasks, 60).mean() <= 0.1
 
 
-def test_random_actions_reach_what_is_near():
+def test_random_actions_reach_near_goals_only():
     near = Tasks(np.array([[0.5, 0.5]] * 20), np.array([[0.62, 0.5]] * 20))
     far = Tasks(np.array([[0.5, 0.5]] * 20), np.array([[-0.9, -0.9]] * 20))
     assert drive_at_random(WORLD, near, 40).mean() > 0.5 and drive_at_random(WORLD, far, 20).mean() == 0
 
 
-def test_other_actions_than_the_agents_are_refused():
+def test_invalid_action_width_and_steps_are_refused():
     with pytest.raises(InputError, match="3 action dimensions"):
         drive(WORLD, replace(all_seeing(WORLD, 0.1), action_dim=3), same_room(2), SHORT)
     with pytest.raises(InputError, match="steps is 0"):

@@ -1,4 +1,4 @@
-"""A world with velocity that is seen by positions alone: two frames seen together show it, and one does not."""
+"""Frame history: in a world observed by positions, two frames determine the velocity and one does not."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_two_frames_show_the_velocity_and_one_does_not(file: EpisodeSource, tmp_
     assert one < 0.3 and two > 0.8
 
 
-def test_held_out_latents_are_those_of_training_windows(file: EpisodeSource, tmp_path: Path):
+def test_held_out_latents_use_the_stacking_of_training(file: EpisodeSource, tmp_path: Path):
     """Each row's latent, against the network on frames put together by hand, the first repeated."""
     model = load_world_model(run(tmp_path / "run", **positions(file, 3), stride=2))
     found = latent_episodes(model)
@@ -85,7 +85,7 @@ def test_held_out_latents_are_those_of_training_windows(file: EpisodeSource, tmp
     assert np.allclose(found.h[found.episode == number], h.numpy(), atol=1e-5)
 
 
-def test_a_frame_alone_has_been_there_all_the_time(tmp_path: Path):
+def test_single_frames_are_repeated(tmp_path: Path):
     model = load_world_model(run(tmp_path / "run", history=2))
     world, agent = model.world, agent_of(model)
     assert world is not None and agent.history == 2
@@ -99,7 +99,7 @@ def test_a_frame_alone_has_been_there_all_the_time(tmp_path: Path):
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_an_agent_that_drives_keeps_what_it_saw(stride: int):
+def test_agent_stacks_past_frames_while_driving(stride: int):
     """What it is shown, against what the drive says where it was."""
     world, shown = Rooms(), []
     seeing = all_seeing(world, world.step_length).encode
@@ -122,7 +122,7 @@ def test_an_agent_that_drives_keeps_what_it_saw(stride: int):
         assert np.array_equal(given, stack_history(seen[: t + 1], 3))
 
 
-def test_a_run_from_before_there_was_a_history_is_still_the_same(tmp_path: Path):
+def test_runs_without_a_history_field_can_be_loaded(tmp_path: Path):
     folder = run(tmp_path / "run")
     saved = yaml.safe_load((folder / "recipe.yaml").read_text())
     assert "history" not in saved and to_plain(recipe(history=2))["history"] == 2

@@ -1,4 +1,4 @@
-"""A planner carried to another camera: maps by hand, agents that know the truth, and runs that do not fit together."""
+"""Planners ported to another camera: known maps, records, and incompatible runs."""
 
 from dataclasses import replace
 from typing import Any
@@ -44,7 +44,7 @@ def turned(rows: int, seed: int = 0) -> PairedLatents:
 
 
 @pytest.mark.parametrize("kind", ["ridge", "procrustes"])
-def test_a_map_is_fitted_from_the_second_to_the_first_and_scored_elsewhere(kind: Any):
+def test_fit_port_maps_b_to_a_and_scores_held_out_pairs(kind: Any):
     pairs, apart = turned(60), turned(40, seed=1)
     found, score = fit_port(kind, pairs, apart, seed=0)
     assert np.allclose(found.apply(apart.b.h), apart.a.h, atol=1e-2) and score.value > 0.999 and score.n == 40
@@ -52,7 +52,7 @@ def test_a_map_is_fitted_from_the_second_to_the_first_and_scored_elsewhere(kind:
     assert chance.value < 0.3 and not np.allclose(nothing.apply(apart.b.h), apart.a.h, atol=0.5)
 
 
-def test_both_models_see_the_same_states(two: tuple[TrainedModel, TrainedModel]):
+def test_shared_latents_are_of_the_same_states(two: tuple[TrainedModel, TrainedModel]):
     shared = shared_latents(*two, 5, seed=3)
     states = NIGHT.states(5, np.random.default_rng(0))
     assert shared.a.h.shape == shared.b.h.shape == (5, 8) and not np.allclose(shared.a.h, shared.b.h)
@@ -62,7 +62,7 @@ def test_both_models_see_the_same_states(two: tuple[TrainedModel, TrainedModel])
     assert same_world(*two) == NIGHT and not np.array_equal(NIGHT.observe(states), Rooms().observe(states))
 
 
-def test_the_same_model_behind_its_own_map_is_itself(two: tuple[TrainedModel, TrainedModel]):
+def test_porting_a_model_to_itself_changes_nothing(two: tuple[TrainedModel, TrainedModel]):
     """Through the map from a model to itself its planner does what it always does, task by task."""
     day, _ = two
     through, record = port_planner(day, day, kind="least-squares", states=400, tasks=5, driving=SHORT)
@@ -71,7 +71,7 @@ def test_the_same_model_behind_its_own_map_is_itself(two: tuple[TrainedModel, Tr
     assert found["lost"].value == 0 and found["map_r2"].value == pytest.approx(1, abs=1e-6)
 
 
-def test_the_record_holds_all_who_drive(two: tuple[TrainedModel, TrainedModel]):
+def test_record_lists_all_agents(two: tuple[TrainedModel, TrainedModel]):
     _, record = port_planner(*two, states=60, tasks=4, driving=SHORT, names=("day", "night"), seed=1)
     who = [row[0] for row in record.tables[0].rows]
     assert who == ["day's planner", "night's own planner", "shuffled pairs", "random actions"]
@@ -88,24 +88,26 @@ def test_the_record_holds_all_who_drive(two: tuple[TrainedModel, TrainedModel]):
         ({"stride": 2}, r"1 \(A\) and 2 \(B\)"),
     ],
 )
-def test_runs_of_two_worlds_are_refused(changes: dict[str, Any], message: str, two: tuple[TrainedModel, TrainedModel]):
+def test_runs_of_different_worlds_are_refused(
+    changes: dict[str, Any], message: str, two: tuple[TrainedModel, TrainedModel]
+):
     other = replace(two[1], recipe=replace(recipe(), **changes))
     with pytest.raises(InputError, match=message):
         same_world(two[0], other)
 
 
-def test_a_run_that_sees_something_else_of_the_world_is_refused(two: tuple[TrainedModel, TrainedModel]):
+def test_runs_with_other_observations_are_refused(two: tuple[TrainedModel, TrainedModel]):
     blind = replace(two[1], data=replace(two[1].data, x="state"))
     with pytest.raises(InputError, match=r"\(2,\).*'rooms'.*\(3, 64"):
         same_world(two[0], blind)
 
 
-def test_one_shared_state_makes_no_map(two: tuple[TrainedModel, TrainedModel]):
+def test_one_shared_state_is_refused(two: tuple[TrainedModel, TrainedModel]):
     with pytest.raises(InputError, match="states is 1"):
         port_planner(*two, states=1)
 
 
-def test_a_model_encodes_alone_what_it_encodes_among_others(two: tuple[TrainedModel, TrainedModel]):
+def test_encoding_does_not_depend_on_the_batch(two: tuple[TrainedModel, TrainedModel]):
     """Or a ported planner would see something else while it drives one task than while maps are fitted on many."""
     seen = NIGHT.observe(NIGHT.states(3, np.random.default_rng(4)))
     assert torch.allclose(two[1].encode(seen)[:1], two[1].encode(seen[:1]), atol=1e-5)

@@ -1,4 +1,4 @@
-"""LQR in latents: matrices that are read off or fitted, and a cost that is the other planners' but for a constant."""
+"""LQR in latents: given or fitted matrices, and the quadratic cost."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def trained(folder, dynamics, **changes) -> TrainedModel:
     return load_world_model(folder)
 
 
-def test_the_cost_is_that_of_squared_distances_but_for_a_constant():
+def test_quadratic_cost_equals_squared_distances_up_to_a_constant():
     linear = known(*(NUMBERS.standard_normal(shape) for shape in ((3, 3), (3, 2), (3,))))
     config = LatentCostConfig(stage=0.7, terminal=1.3, action_penalty=0.2)
     info = {"start": torch.from_numpy(NUMBERS.standard_normal((2, 3))), "goal": torch.zeros(2, 3).double()}
@@ -55,7 +55,7 @@ def test_the_cost_is_that_of_squared_distances_but_for_a_constant():
     torch.testing.assert_close(quadratic_cost(linear, config)(info, actions), other + constant)
 
 
-def test_matrices_of_linear_dynamics_are_read_off(tmp_path):
+def test_linear_dynamics_give_their_own_matrices(tmp_path):
     model = trained(tmp_path / "run", LinearDynamicsConfig())
     found, dynamics = linear_latent(model), model.objective.dynamics
     h, u = torch.randn(6, 4), torch.randn(6, 3, 2)
@@ -69,7 +69,7 @@ def test_matrices_of_linear_dynamics_are_read_off(tmp_path):
 
 
 @pytest.mark.parametrize("stride", [1, 2])
-def test_of_other_dynamics_they_are_fitted_to_what_was_learned_from(tmp_path, stride):
+def test_other_dynamics_give_fitted_matrices(tmp_path, stride):
     model = trained(tmp_path / "run", ResidualDynamicsConfig(16), stride=stride)
     found, learnt = linear_latent(model), latent_episodes(model, held=False)
     rows = np.concatenate([learnt.h, learnt.u, np.ones((len(learnt.h), 1))], axis=1)
@@ -82,7 +82,7 @@ def test_of_other_dynamics_they_are_fitted_to_what_was_learned_from(tmp_path, st
     assert abs(found.no_change - (1 - still)) < 1e-9
 
 
-def test_lqr_reaches_what_the_other_planners_pass_by():
+def test_lqr_reaches_goals_at_the_end_of_its_plan():
     """At these goals one cannot stay: all of the plan is for being there at its end."""
     linear = known(WORLD.A, WORLD.B)
     agent = PlanningAgent(torch.from_numpy, linear.system, euclidean, 2, linear=linear)
@@ -91,7 +91,7 @@ def test_lqr_reaches_what_the_other_planners_pass_by():
     assert driven.reached.all() and np.abs(driven.actions).max() == 1, "and bounds are met on the way"
 
 
-def test_what_lqr_cannot_do_is_refused(tmp_path):
+def test_lqr_refuses_missing_matrices_and_discounts(tmp_path):
     agent = PlanningAgent(torch.from_numpy, known(WORLD.A, WORLD.B).system, euclidean, 2)
     with pytest.raises(InputError, match="agent_of"):
         drive(WORLD, agent, draw_tasks(WORLD, 2, 0), DrivingConfig(LQRConfig()))
@@ -99,7 +99,7 @@ def test_what_lqr_cannot_do_is_refused(tmp_path):
         quadratic_cost(known(WORLD.A, WORLD.B), LatentCostConfig(discount=0.9))
 
 
-def test_an_agent_gets_matrices_where_its_planner_needs_them(tmp_path):
+def test_agents_have_matrices_only_for_lqr(tmp_path):
     model = trained(tmp_path / "run", LinearDynamicsConfig())
     assert agent_of(model).linear is None
     agent = agent_of(model, LQRConfig())

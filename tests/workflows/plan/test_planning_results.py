@@ -1,4 +1,4 @@
-"""What came of planning, as a record and as films."""
+"""Records and films of planning."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def driven():
     return drive(WORLD, all_seeing(WORLD, 0.1), Tasks(STARTS, GOALS), config)
 
 
-def test_success_stands_beside_chance_and_the_shortest_way():
+def test_record_has_success_chance_and_path_lengths():
     one = driven()
     record = planning_record("Planning", WORLD, {"ada": one, "ben": one}, np.array([True, False, False]), seed=0)
     found = {verdict.name: verdict for verdict in record.verdicts}
@@ -58,7 +58,7 @@ def test_success_stands_beside_chance_and_the_shortest_way():
     assert [row[:2] for row in rows] == [["ada", "2 of 3"], ["ben", "2 of 3"], ["random actions", "1 of 3"]]
 
 
-def test_films_show_what_was_driven_and_failures_among_it():
+def test_films_show_failures_too():
     one = driven()
     arrays, figure = driven_films(WORLD, one, 2)
     assert len(figure.panels) == 2 and "not reached in 20 steps" in str(figure.panels)
@@ -66,7 +66,7 @@ def test_films_show_what_was_driven_and_failures_among_it():
     assert np.array_equal(arrays["goal-1"], WORLD.observe(GOALS[1:2]))
 
 
-def test_imagined_frames_begin_with_the_real_one(tmp_path):
+def test_imagined_frames_start_with_the_real_one(tmp_path):
     model = load_world_model(run(tmp_path / "run"))
     arrays, figure = imagined_films(model, agent_of(model), 1, steps=5)
     number = int(model.data.held[0])
@@ -75,7 +75,7 @@ def test_imagined_frames_begin_with_the_real_one(tmp_path):
     assert len(figure.panels) == 1
 
 
-def test_driven_films_show_what_was_imagined_from_the_start_under_the_same_actions():
+def test_driven_films_show_the_imagined_trajectory():
     """Dynamics without a wall: imagined, the second task goes through it; the library has what is nearest."""
     one = driven()
     arrays, figure = driven_films(WORLD, one, 3, all_seeing(WORLD, WORLD.step_length))
@@ -92,7 +92,7 @@ def test_driven_films_show_what_was_imagined_from_the_start_under_the_same_actio
     assert list(rows) == ["driven", "imagined: same start, same actions"] and len(goals) == 3
 
 
-def test_imagination_keeps_step_with_an_agent_that_plans_several_steps_as_one():
+def test_imagined_films_respect_the_stride():
     agent = replace(all_seeing(WORLD, 0.1), dynamics=Pairwise(), stride=2)
     config = DrivingConfig(MPPIConfig(horizon=4, samples=64, iterations=3), steps=20)
     one = drive(WORLD, agent, Tasks(STARTS[:1], GOALS[:1]), config)
@@ -103,7 +103,7 @@ def test_imagination_keeps_step_with_an_agent_that_plans_several_steps_as_one():
         assert np.linalg.norm(seen[time] - one.states[0, time // 2 * 2]) < 0.12
 
 
-def test_goals_that_an_agent_gives_up_are_counted_and_drawn_without_a_word_of_0_steps():
+def test_unreachable_goals_are_counted():
     agent = replace(all_seeing(WORLD, 0.1), energy=lambda h, goal: torch.full_like((h + goal)[..., 0], torch.inf))
     one = drive(WORLD, agent, Tasks(STARTS, GOALS), DrivingConfig(MPPIConfig(horizon=3, samples=8), steps=6))
     record = planning_record("Planning", WORLD, {"ada": one}, np.zeros(3, bool), seed=0, agent=agent)
@@ -115,7 +115,7 @@ def test_goals_that_an_agent_gives_up_are_counted_and_drawn_without_a_word_of_0_
 
 
 @pytest.mark.parametrize("suffix", ["gif", "mp4"])
-def test_a_film_has_all_frames_and_the_goal_shines_through(tmp_path, suffix):
+def test_film_file_has_all_frames_and_blended_goals(tmp_path, suffix):
     films = [np.zeros((3, 16, 16, 3), np.uint8), np.full((5, 16, 16, 3), 200, np.uint8)]
     films[1][::2] = 90  # or a GIF would keep one of equal frames
     goals = [np.full((1, 16, 16, 3), 100, np.uint8)] * 2
@@ -129,7 +129,7 @@ def test_a_film_has_all_frames_and_the_goal_shines_through(tmp_path, suffix):
     assert first[:14].max() > 200 and first[68:82, 60:, 2].max() < 60, "with a name at its left"
 
 
-def test_other_films_are_refused(tmp_path):
+def test_invalid_films_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"\.gif or \.mp4"):
         write_film(tmp_path / "film.avi", {"driven": [np.zeros((1, 8, 8, 3), np.uint8)]}, [np.zeros((1, 8, 8, 3))])
     with pytest.raises(InputError, match="'linear-quadratic'"):

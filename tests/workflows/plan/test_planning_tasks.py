@@ -1,4 +1,4 @@
-"""Where an agent may drive, and what is said of it."""
+"""Worlds and tasks that an agent plans in."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ RIGHT, LEFT = np.array([[0.5, 0.0]]), np.array([[-0.5, 0.0]])
 
 
 @pytest.mark.parametrize("current", [None, ConstantCurrent(-0.5), JetCurrent(1.5)])
-def test_no_current_leads_back_through_a_one_way_door(current):
+def test_one_way_doors_block_also_in_currents(current):
     world = replace(ONE_WAY, current=current)
     assert world.connected(LEFT, RIGHT)[0] and not world.connected(RIGHT, LEFT)[0]
     check_reachable(world, LEFT, RIGHT)
@@ -26,7 +26,7 @@ def test_no_current_leads_back_through_a_one_way_door(current):
         check_reachable(world, RIGHT, LEFT)
 
 
-def test_a_run_on_a_foreign_environment_is_not_driven_in_a_world_of_ours(tmp_path: Path):
+def test_runs_on_external_environments_are_refused(tmp_path: Path):
     with EpisodeWriter(tmp_path / "a.h5", about={"environment": "Pendulum-v1"}) as writer:
         for _ in range(2):
             writer.append({"pixels": np.zeros((3, 64, 64, 3), np.uint8), "action": np.zeros((3, 2))})
@@ -37,11 +37,11 @@ def test_a_run_on_a_foreign_environment_is_not_driven_in_a_world_of_ours(tmp_pat
             place_of(model, given, "run")
 
 
-def test_goals_in_a_current_are_not_behind_doors_either():
+def test_goals_in_currents_respect_one_way_doors():
     tasks = draw_tasks(replace(ONE_WAY, current=ConstantCurrent()), 60, seed=0)
     assert not ((tasks.starts[:, 0] > 0) & (tasks.goals[:, 0] < 0)).any()
 
 
-def test_a_current_that_may_be_too_fast_is_said():
+def test_fast_currents_give_a_warning():
     assert check_reachable(replace(Rooms(), current=JetCurrent(0.9)), RIGHT, LEFT) == ""
     assert "as fast as the agent" in check_reachable(replace(Rooms(), current=JetCurrent(1.2)), RIGHT, LEFT)

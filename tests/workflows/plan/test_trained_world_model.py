@@ -1,4 +1,4 @@
-"""A world model out of its run: the same latents as in training, of episodes that it has not seen."""
+"""Trained world models: encoding, latents of held-out episodes, agents."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(tmp_path_factory.mktemp("models") / "run")
 
 
-def test_pictures_are_seen_with_channels_last_or_first(folder: Path):
+def test_encode_takes_images_with_channels_last(folder: Path):
     model = load_world_model(folder)
     assert model.world is not None
     seen = model.world.observe(model.world.states(5, np.random.default_rng(0)))
@@ -27,7 +27,7 @@ def test_pictures_are_seen_with_channels_last_or_first(folder: Path):
         assert torch.allclose(model.encode(seen), model.objective.encode(first), atol=1e-6)
 
 
-def test_pairs_are_of_held_out_episodes_and_belong_together(folder: Path):
+def test_latent_pairs_are_of_held_out_episodes(folder: Path):
     model = load_world_model(folder)
     found = latent_episodes(model)
     assert set(found.episode) == set(model.data.held) and not set(found.episode) & set(model.data.learnt)
@@ -38,14 +38,14 @@ def test_pairs_are_of_held_out_episodes_and_belong_together(folder: Path):
     assert np.allclose(found.h_next, model.encode(model.world.observe(found.z_next)), atol=1e-5)
 
 
-def test_some_pairs_are_spread_over_all_episodes(tmp_path: Path):
+def test_subsampled_pairs_cover_all_episodes(tmp_path: Path):
     model = load_world_model(run(tmp_path / "run", steps=1, stride=2))
     all_, some = latent_episodes(model, held=False), latent_episodes(model, held=False, most=40)
     assert len(some.h) == 40 and set(some.episode) == set(all_.episode)
     assert some.u.shape == (40, 4), "two actions between two frames"
 
 
-def test_a_ported_agent_reads_another_camera_through_the_map(folder: Path):
+def test_ported_agent_applies_the_map(folder: Path):
     model = load_world_model(folder)
     agent, world = agent_of(model), model.world
     assert world is not None
@@ -56,11 +56,11 @@ def test_a_ported_agent_reads_another_camera_through_the_map(folder: Path):
     assert other.dynamics is agent.dynamics and other.energy is agent.energy
 
 
-def test_an_encoder_alone_does_not_plan(tmp_path: Path):
+def test_agents_need_dynamics(tmp_path: Path):
     model = load_world_model(run(tmp_path / "run", model=TwoFrames()))
     with pytest.raises(InputError, match="dynamics"):
         agent_of(model)
 
 
-def test_the_recipe_is_read_back_as_it_was(folder: Path):
+def test_recipe_is_loaded_unchanged(folder: Path):
     assert load_world_model(folder).recipe == recipe()

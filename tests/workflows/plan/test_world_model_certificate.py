@@ -1,4 +1,4 @@
-"""The certificate of a world model: its latents, and how they move under actions."""
+"""Certificates of world models: latents, and their dynamics under actions."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run(tmp_path_factory.mktemp("identified") / "run", **LINEAR)
 
 
-def test_what_latents_do_under_actions_is_judged_on_held_out_episodes(folder: Path):
+def test_dynamics_verdicts_use_held_out_episodes(folder: Path):
     record = certify_world_model(folder, out=folder / "elsewhere")
     found = {verdict.name: verdict for verdict in record.verdicts}
     held = latent_episodes(load_world_model(folder))
@@ -39,7 +39,7 @@ def test_what_latents_do_under_actions_is_judged_on_held_out_episodes(folder: Pa
     assert (folder / "elsewhere" / "records" / "certificate.json").is_file()
 
 
-def test_the_states_themselves_move_as_the_world_says(folder: Path):
+def test_true_states_pass_the_dynamics_checks(folder: Path):
     """Certified with its own states for latents, the linear world is linear, and its own conjugate."""
     model = load_world_model(folder)
     held = latent_episodes(model)
@@ -51,7 +51,7 @@ def test_the_states_themselves_move_as_the_world_says(folder: Path):
     assert max(told["conjugacy_a"], told["conjugacy_b"]) < 1e-6, "actions are kept in float32"
 
 
-def test_the_verb_certifies_world_models(folder: Path, capsys: pytest.CaptureFixture[str]):
+def test_certify_command_on_world_models(folder: Path, capsys: pytest.CaptureFixture[str]):
     assert call("certify", folder, "--samples", "120", "--json", "-") == 0
     answer = json.loads(capsys.readouterr().out)
     assert set(DYNAMICS) <= {verdict["name"] for verdict in answer["verdicts"]}
@@ -59,14 +59,14 @@ def test_the_verb_certifies_world_models(folder: Path, capsys: pytest.CaptureFix
     assert "100" in capsys.readouterr().err
 
 
-def test_where_nothing_is_known_of_actions_nothing_is_said_of_them(tmp_path: Path):
+def test_no_dynamics_verdicts_without_actions(tmp_path: Path):
     pytest.importorskip("mujoco")
     source = WalkedWorld(Reacher(), OrnsteinUhlenbeckMotion(), episodes=40, length=8)
     record = certify_world_model(run(tmp_path / "run", source=source, model=TwoFrames(), latent_dim=2))
     assert not {verdict.name for verdict in record.verdicts} & set(DYNAMICS) and "Under actions" not in record.summary
 
 
-def test_of_surplus_latents_the_dynamics_inform_and_nothing_is_said_twice(tmp_path: Path):
+def test_surplus_latents_have_dynamics_verdicts_without_thresholds(tmp_path: Path):
     source = WalkedWorld(Rooms(), episodes=40, length=40)
     record = certify_world_model(run(tmp_path / "run", source=source, latent_dim=16), audited=True)
     assert record.summary.count("No ladder can be read off the latents") == 1
