@@ -51,7 +51,7 @@ def test_what_was_looked_at_to_choose_is_counted_as_forward_passes(
     found, chance = (training_cost(one, sights, tmp_path) for one in (curious, replace(curious, policy="random")))
     x = torch.from_numpy(np.array(sights.seen.images[sights.learnt[:, 0]])).permute(0, 3, 1, 2)
     with counted_flops() as counter:
-        build_vision(curious.agent, sights.seen).each(Crops(x), 0)
+        build_vision(curious.agent, sights.seen).loss_per_image(Crops(x), 0)
     rounds_of_both_cameras = 2 * 2
     assert chance["looked"].value == 0 and found["looked"].value == rounds_of_both_cameras * len(x)
     assert found["flops"].value - chance["flops"].value == rounds_of_both_cameras * counter.get_total_flops() > 0

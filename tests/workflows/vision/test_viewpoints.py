@@ -89,7 +89,7 @@ def test_an_agent_that_always_chooses_one_camera_is_the_agent_that_has_but_one(
 ):
     """Rounds are stretches of one run, and what is chosen is what is learned from. But for the scale of pixels, which
     is that of all of its cameras."""
-    monkeypatch.setattr("jepatlas.data.images.pixel_scale.pixel_scale", lambda *_: (None, None))
+    monkeypatch.setattr("jepatlas.data.images.pixel_scale", lambda *_: (None, None))
     recipe, alone = curious(table), agent(table, VIEWS[camera])
     sights = survey(recipe)
     count = len(sights.learnt)

@@ -1,3 +1,5 @@
+"""Embedding crops of several sizes."""
+
 import pytest
 import torch
 from objectives.vision.tiny_crops import on_crops

@@ -1,4 +1,4 @@
-"""The slow twin that BYOL and MoCo v3 tell: it follows the encoder, and learns nothing itself."""
+"""The momentum encoder of BYOL and MoCo v3 is a moving average without gradient."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from objectives.vision.every_objective import OBJECTIVES, ROWS, STEP, gradients,
 from objectives.vision.tiny_vision import crops
 from torch import nn
 
-TWINS = {"byol", "moco-v3"}
+KINDS = {"byol", "moco-v3"}
 
 
-@pytest.mark.parametrize("config", [c for c in OBJECTIVES if c.kind in TWINS], ids=named)
-def test_the_slow_twin_follows_and_no_gradient_reaches_it(config: Any):
+@pytest.mark.parametrize("config", [c for c in OBJECTIVES if c.kind in KINDS], ids=named)
+def test_the_target_is_a_moving_average_without_gradient(config: Any):
     objective = made(config)
     slow, fast = (dict(m.named_parameters()) for m in (objective.target, nn.Sequential(objective.encoder)))
     before = {name: p.clone() for name, p in slow.items()}
