@@ -18,7 +18,9 @@ from typing import Any
 __all__ = ["CONTEXT", "Forked", "forked_script"]
 
 CONTEXT: Any = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["torch", "torch._dynamo", "pytest", "jepatlas.workflows.runs", "jepatlas.workflows.certify"])
+CONTEXT.set_forkserver_preload(
+    ["torch", "torch._dynamo", "pytest", "jepatlas.workflows.runs", "jepatlas.workflows.certify"]
+)
 
 
 class Forked:

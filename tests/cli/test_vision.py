@@ -11,13 +11,17 @@ import pytest
 from PIL import Image
 from training.small import call
 
-from jepatlas.cli.options import parse_choices
 from jepatlas.cli.sweep import SweepVision, make_jobs
 from jepatlas.core.files import read_json
 from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
 from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, read_images
 from jepatlas.workflows.vision import collapse_verdict, latents_of, load_agent, train_and_judge
-from jepatlas.workflows.vision.reasons import beginning_left, shortcut, uniform_assignments, widest
+from jepatlas.workflows.vision.latent_collapse import (
+    initial_target_note,
+    leading_direction,
+    shortcut_note,
+    uniform_assignments_note,
+)
 
 SMALL = [
     "--size",
@@ -409,8 +413,8 @@ def test_of_few_images_nothing_is_said(rows: int, groups: int) -> None:
 
 def test_a_verdict_of_collapse_says_why() -> None:
     """The published momentum leaves e^−.6 of a random beginning after 300 steps, a fast one nothing."""
-    assert beginning_left(BYOLConfig(momentum=0.996), 300).startswith(f"{np.exp(-0.6):.0%} of the slow copy")
-    assert beginning_left(BYOLConfig(momentum=0.9), 300) == beginning_left(SwAVConfig(), 300) == ""
+    assert initial_target_note(BYOLConfig(momentum=0.996), 300).startswith(f"{np.exp(-0.6):.0%} of the slow copy")
+    assert initial_target_note(BYOLConfig(momentum=0.9), 300) == initial_target_note(SwAVConfig(), 300) == ""
     flat = np.random.default_rng(0).standard_normal((40, 1)) * np.ones(8)
     verdict = collapse_verdict(flat, why="Before the first step it was 4.2.")
     assert verdict.advice.startswith("Collapsed") and verdict.advice.endswith("Before the first step it was 4.2.")
@@ -422,15 +426,20 @@ def test_what_latents_are_spent_on_is_named() -> None:
     light, kind = np.array(["noon", "dusk"])[rng.integers(0, 2, 200)], rng.integers(0, 5, 200).astype(str)
     columns = {"lighting": light, "label": kind, "time": np.arange(200).astype(str), "camera": np.full(200, "one")}
     h = rng.standard_normal((200, 6)) + 20 * (light == "noon")[:, None] * np.eye(6)[2]
-    share, along = widest(h)
+    share, along = leading_direction(h)
     variances = np.square(np.linalg.svd(h - h.mean(0), compute_uv=False))
     assert share == pytest.approx(variances[0] / variances.sum()) and abs(np.corrcoef(along, h[:, 2])[0, 1]) > 0.99
-    assert shortcut(along, columns).startswith("Of that, 99% is told by the column 'lighting'")
+    assert shortcut_note(along, columns).startswith("Of that, 99% is told by the column 'lighting'")
     speed = {"speed": (h[:, 2] + rng.standard_normal(200)).round(6).astype(str)}
-    assert shortcut(along, speed).startswith("Of that, 99% is told by the column 'speed'")
+    assert shortcut_note(along, speed).startswith("Of that, 99% is told by the column 'speed'")
     del columns["lighting"]  # all others tell nothing of it, least of all a text with a value for every image
     names = {"name": np.array([f"image {number}" for number in range(200)])}
-    assert shortcut(along, columns | names) == shortcut(along, {}) == shortcut(along * 0, {"lighting": light}) == ""
+    assert (
+        shortcut_note(along, columns | names)
+        == shortcut_note(along, {})
+        == shortcut_note(along * 0, {"lighting": light})
+        == ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -448,10 +457,12 @@ def test_what_latents_are_spent_on_is_named() -> None:
 def test_uniform_assignments_are_named_with_what_sharpens_them(
     objective: object, logged: dict[str, object], said: str, tmp_path: Path
 ) -> None:
-    assert uniform_assignments(objective, tmp_path) == "", "an agent that was taken out of another run has no metrics"
+    assert uniform_assignments_note(objective, tmp_path) == "", (
+        "an agent that was taken out of another run has no metrics"
+    )
     lines = [{"step": 1, "code_entropy": 0.0, "teacher_entropy": 0.0}, {"step": 2, **logged}]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = uniform_assignments(objective, tmp_path)
+    found = uniform_assignments_note(objective, tmp_path)
     assert found.endswith(said) and bool(found) is bool(said)
 
 

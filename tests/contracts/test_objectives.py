@@ -282,8 +282,8 @@ def test_latents_that_are_no_vectors_are_refused(config: Any, shape: tuple[int, 
     objective = build(config, Wrong())
     with pytest.raises(InputError) as caught:
         objective(batch, 0)
-    assert f"(16, d) here, but the encoder (or projector) gave {(16, *shape)}" in str(caught.value)
-    with pytest.raises(InputError, match=r"\(8, d\) here"):
+    assert "(16, d)" in str(caught.value)
+    with pytest.raises(InputError, match=r"\(8, d\)"):
         objective.encode(batch.x)
 
 

@@ -109,7 +109,7 @@ def _start_student(options: Model, console: Console) -> tuple[Path, Outcome]:
         raise InputError("name the student's view: --to VIEW.")
     with defer_interrupts():
         from jepatlas.core.arrays import read_arrays
-        from jepatlas.workflows.vision import refuse_told_tests, start_taught, teacher_arrays
+        from jepatlas.workflows.vision import check_no_test_leak, start_taught, teacher_arrays
 
     teacher = Path(options.subject)
     student = replace(options.recipe.student, view=options.to)
@@ -118,7 +118,7 @@ def _start_student(options: Model, console: Console) -> tuple[Path, Outcome]:
     sealed = replace(student, images=student.images.sealed())
     decode_images(console, sealed)
     if teacher.is_dir():
-        refuse_told_tests(teacher, sealed)
+        check_no_test_leak(teacher, sealed)
         latents = teacher_arrays(teacher)
     else:
         latents = read_arrays(teacher)
@@ -176,7 +176,7 @@ def _decode_both(console: Console, run: Path) -> None:
 def _check_runs(runs: Sequence[Path]) -> None:
     """Check before training that the runs to be drawn at the end exist and can be read."""
     from jepatlas.recipes import read_images
-    from jepatlas.workflows.vision.progress import agents_on_images
+    from jepatlas.workflows.vision import agents_on_images
 
     missing = [str(run) for run in runs if not (run / "recipe.yaml").is_file()]
     if missing:
@@ -188,10 +188,9 @@ def _check_runs(runs: Sequence[Path]) -> None:
 
 def _report(console: Console, folder: Path, _: int, beside: Sequence[Path] = ()) -> Answer:
     """Make the agents runs of their own, judge their latents, and save both for the report of the run."""
-    from jepatlas.workflows.vision import graduate, judge_latents
-    from jepatlas.workflows.vision.progress import judge_progress
+    from jepatlas.workflows.vision import extract_agents, judge_latents, judge_progress
 
-    agents = graduate(folder)
+    agents = extract_agents(folder)
     verdicts: list[dict[str, Any]] = []
     for name, place in agents.items():
         record = judge_latents(place)

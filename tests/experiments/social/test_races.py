@@ -21,7 +21,7 @@ from jepatlas.experiments.social.probe_sharing import PROBES, probes_table, shar
 from jepatlas.experiments.social.race import Curve, Runner, measure_race
 from jepatlas.experiments.social.race_trials import prior_cost
 from jepatlas.recipes import read_images
-from jepatlas.workflows.vision import Cost, Seeing, cost_of, load_agent, majority_of
+from jepatlas.workflows.vision import Cost, VisionAgent, cost_of, load_agent, majority_share
 
 RUNNERS = {
     "scratch": Runner([(0, 0.2), (10, 0.5), (20, 0.7), (30, 0.7)], Cost(100.0)),
@@ -88,15 +88,15 @@ def test_between_agents_that_differ_by_a_rotation_a_shared_probe_is_as_good(
     left, right = agent(table, "left"), agent(table, "right")
     turn = torch.tensor([[0.0, 1, 0], [1, 0, 0], [0, 0, 1]])  # what lies for one stands for the other
     one, other = (
-        Seeing(left, Reads(1.0, torch.eye(3)), read_images(left)),
-        Seeing(right, Reads(-1.0, turn), read_images(right)),
+        VisionAgent(left, Reads(1.0, torch.eye(3)), read_images(left)),
+        VisionAgent(right, Reads(-1.0, turn), read_images(right)),
     )
     shared, lost = share_probe(one, other, 0, 20)
     found = {name: estimate.value for name, estimate in shared.items()}
     assert lost == "" and found["source"] == found["shared"] == found["target"] == found["backwards"] == 1.0
-    assert found["majority"] == majority_of(one.seen.table.labels(one.seen.held)) < 1
+    assert found["majority"] == majority_share(one.seen.table.labels(one.seen.held)) < 1
     assert found["distilled"] >= 0.75 and found["untranslated"] <= 0.5
-    blind = Seeing(right, Reads(-1.0, torch.diag(torch.tensor([0.0, 0, 1]))), read_images(right))  # sees no shapes
+    blind = VisionAgent(right, Reads(-1.0, torch.diag(torch.tensor([0.0, 0, 1]))), read_images(right))  # sees no shapes
     shared, lost = share_probe(one, blind, 0, 20)
     assert np.isnan(shared["shared"].value) and lost
     assert shared["source"].value == 1.0 > shared["backwards"].value  # the other ways are told nevertheless

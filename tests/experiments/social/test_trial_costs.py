@@ -19,7 +19,7 @@ from jepatlas.experiments.social.viewpoint_trials import training_cost
 from jepatlas.objectives.vision import SwAVConfig
 from jepatlas.recipes import LookingRecipe, build_vision
 from jepatlas.training.flops import counted_flops
-from jepatlas.workflows.vision import survey
+from jepatlas.workflows.vision import read_camera_images
 
 
 def test_held_out_images_go_where_the_network_is() -> None:
@@ -47,7 +47,7 @@ def test_what_was_looked_at_to_choose_is_counted_as_forward_passes(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     curious = LookingRecipe(agent(write_scenes(tmp_path / "scenes"), "left"), ("left", "right"), rounds=3)
     (tmp_path / "metrics.jsonl").write_text(json.dumps({"step": 6, "loss": 1.0}) + "\n")
-    sights = survey(curious)
+    sights = read_camera_images(curious)
     found, chance = (training_cost(one, sights, tmp_path) for one in (curious, replace(curious, policy="random")))
     x = torch.from_numpy(np.array(sights.seen.images[sights.learnt[:, 0]])).permute(0, 3, 1, 2)
     with counted_flops() as counter:

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from workflows.vision.tiny_scenes import agent, write_scenes
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Curves
 from jepatlas.objectives.teaching import MutualConfig, RunningMap
 from jepatlas.recipes import (
     Augmentation,
@@ -25,19 +26,19 @@ from jepatlas.recipes import (
 from jepatlas.training.flops import step_flops
 from jepatlas.workflows.runs import start_run
 from jepatlas.workflows.vision import (
-    Seeing,
+    VisionAgent,
     cost_of,
     encoding_flops,
-    first_to,
-    graduate,
+    extract_agents,
     judge_latents,
+    judge_progress,
     load_agent,
     milestones,
     start_taught,
+    steps_to_reach,
     teacher_arrays,
 )
-from jepatlas.workflows.vision.progress import judge_progress
-from jepatlas.workflows.vision.samples import crops_figure
+from jepatlas.workflows.vision.latent_collapse import crops_figure
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield place, left, right
 
 
-def accuracy(who: Seeing) -> float:
+def accuracy(who: VisionAgent) -> float:
     """Of scikit-learn's own regression on standardised latents."""
     seen = who.seen
     fit, score = (who.latents(rows).astype(np.float64) for rows in (seen.learnt, seen.held))
@@ -68,7 +69,9 @@ def test_an_agent_alone_is_read_before_its_first_step_and_at_every_checkpoint(ru
     place, left, _ = runs
     (found,) = milestones(left, place / "alone").values()
     assert [mark.step for mark in found] == [0, 3, 6] and all(len(mark.hits) == 8 for mark in found)
-    assert found[0].accuracy == accuracy(Seeing(left, build_vision(left, read_images(left)).eval(), read_images(left)))
+    assert found[0].accuracy == accuracy(
+        VisionAgent(left, build_vision(left, read_images(left)).eval(), read_images(left))
+    )
     assert found[-1].accuracy == accuracy(load_agent(place / "alone"))
 
 
@@ -76,11 +79,11 @@ def test_agents_in_company_are_read_like_those_that_were_taken_out(runs: Any):
     place, left, right = runs
     both = MutualRecipe(left, right, MutualConfig(memory=2.0), 8)
     found = milestones(both, place / "both")
-    for name, folder in graduate(place / "both").items():
+    for name, folder in extract_agents(place / "both").items():
         assert found[name][-1].accuracy == accuracy(load_agent(folder))
     taught = TaughtRecipe(TeacherFile(str(place / "taught/teacher.npz")).sealed(), pairs=8, student=right)
     (student,) = milestones(taught, place / "taught").values()
-    assert student[-1].accuracy == accuracy(load_agent(graduate(place / "taught")["student"]))
+    assert student[-1].accuracy == accuracy(load_agent(extract_agents(place / "taught")["student"]))
 
 
 def test_a_lesson_costs_its_images_and_its_map(runs: Any):
@@ -115,47 +118,49 @@ def _crops(recipe: Any) -> Any:
 
 
 def test_what_is_never_reached_takes_for_ever():
-    assert first_to([(0, 0.1), (5, 0.4)], 0.5) == float("inf") and first_to([(0, 0.5)], 0.5) == 0
+    assert steps_to_reach([(0, 0.1), (5, 0.4)], 0.5) == float("inf") and steps_to_reach([(0, 0.5)], 0.5) == 0
 
 
 def test_refusals(runs: Any, tmp_path: Path):
     place, left, right = runs
     with pytest.raises(InputError, match="not a run in which an agent was taught"):
-        graduate(place / "alone")
+        extract_agents(place / "alone")
     with pytest.raises(InputError, match="has no checkpoint"):
         milestones(left, tmp_path)
     with pytest.raises(InputError, match="is not empty"):
         start_taught(TaughtRecipe(pairs=8, student=right), teacher_arrays(place / "alone"), place / "taught")
     unlabelled = agent(write_scenes(tmp_path / "bare", labels=False), "left")
     start_run(unlabelled, tmp_path / "run")
-    with pytest.raises(InputError, match="A probe needs labels"):
+    with pytest.raises(InputError, match="label"):
         milestones(unlabelled, tmp_path / "run")
 
 
-def test_how_agents_come_along_is_drawn_beside_one_that_learned_alone(runs: Any):
+def test_probe_progress_is_compared_with_an_agent_trained_alone(runs: Any):
     place, _, right = runs
     record = judge_progress(place / "taught", [place / "alone"])
     assert record is not None and (place / "taught/records/progress.json").is_file()
     recipe = any_recipe(place / "taught")
     (marks,) = milestones(recipe, place / "taught").values()  # type: ignore[arg-type]
-    epochs, operations = record.figures[0]["panels"]
-    student, other = epochs["series"]
-    assert (student["name"], other["name"]) == ("student", "alone")
-    assert student["y"] == [round(mark.accuracy, 4) for mark in marks]
-    assert all(low <= y <= high for low, y, high in zip(student["low"], student["y"], student["high"], strict=True))
+    (figure,) = record.figures
+    assert isinstance(figure, Curves)
+    epochs, operations = figure.resolved_panels()
+    student, other = epochs.series
+    assert (student.name, other.name) == ("student", "alone")
+    assert student.y == [round(mark.accuracy, 4) for mark in marks]
+    assert all(low <= y <= high for low, y, high in zip(student.low, student.y, student.high, strict=True))
     steps = [mark.step for mark in marks]
-    assert student["x"] == pytest.approx([step * 8 / len(read_images(right).learnt) for step in steps])
-    assert operations["series"][0]["x"] == pytest.approx([step * cost_of(recipe).step for step in steps])  # type: ignore[arg-type]
+    assert student.x == pytest.approx([step * 8 / len(read_images(right).learnt) for step in steps])
+    assert operations.series[0].x == pytest.approx([step * cost_of(recipe).step for step in steps])  # type: ignore[arg-type]
 
 
-def test_what_an_agent_sees_is_kept_with_its_latents(runs: Any):
+def test_crops_are_saved_with_the_latents_record(runs: Any):
     place, left, _ = runs
     figure, arrays = crops_figure(left, seen := read_images(left))
-    (panel,) = figure["panels"]
-    rows = [seen.table.column("state").tolist().index(caption.split(", ")[-1]) for caption in panel["captions"]]
+    (panel,) = figure.panels
+    rows = [seen.table.column("state").tolist().index(caption.split(", ")[-1]) for caption in panel.captions]
     assert set(rows) <= set(seen.learnt.tolist()) and len(rows) == 8
     np.testing.assert_array_equal(arrays["seen"], seen.images[rows])
     same = replace(left, augmentation=Augmentation(("none",)))
     np.testing.assert_array_equal(crops_figure(same, seen)[1]["crop_0"], seen.images[rows])
     record = judge_latents(place / "alone")
-    assert record.figures[0] == figure and [row["images"] for row in panel["rows"]] == list(arrays)
+    assert record.figures[0] == figure and [row.images for row in panel.rows] == list(arrays)

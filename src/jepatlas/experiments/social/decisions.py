@@ -24,7 +24,7 @@ from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Finding, Outcome, Result, combined
 from jepatlas.experiments.engine.seed_tables import grouped
 from jepatlas.experiments.social.scenes import SCENES
-from jepatlas.workflows.vision.directions import ENOUGH as MIN_DIRECTIONS
+from jepatlas.workflows.vision import MIN_DIRECTIONS
 
 __all__ = [
     "MEASURES",

@@ -38,7 +38,7 @@ from jepatlas.experiments.social.trained_agents import (
     stored_rows,
 )
 from jepatlas.recipes import VisionRecipe, read_images
-from jepatlas.workflows.vision import Seeing, collapse_verdict, stages
+from jepatlas.workflows.vision import VisionAgent, checkpoint_objectives, collapse_verdict
 
 __all__ = [
     "WATCHED",
@@ -120,8 +120,8 @@ def run_watched(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     rows = stored_rows(seen.table.column("state"), settings["most"])
     images = seen.images[subsample(seen.held, MAX_IMAGES)]
     found = {}
-    for step, objective in stages(recipe, place):
-        h = Seeing(recipe, objective.eval(), seen).latents(rows)
+    for step, objective in checkpoint_objectives(recipe, place):
+        h = VisionAgent(recipe, objective.eval(), seen).latents(rows)
         arrays[step_key("h", step)] = h
         found[step_key("loss", step)], found[step_key("untold", step)] = held_out_loss(objective, images)
         found[step_key("directions", step)] = collapse_verdict(h[arrays["held"]]).value

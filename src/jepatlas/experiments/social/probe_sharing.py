@@ -23,7 +23,7 @@ from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.engine.experiment import Result
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, plain
-from jepatlas.workflows.vision import Seeing
+from jepatlas.workflows.vision import VisionAgent
 
 __all__ = ["PROBES", "probes_table", "share_probe"]
 
@@ -40,7 +40,9 @@ PUBLISHED = {"untranslated": 0.4959, "shared": 0.5170, "distilled": 0.5063}
 MISSING = Estimate(np.nan, np.nan, np.nan, 0)
 
 
-def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> tuple[dict[str, Estimate], str]:
+def share_probe(
+    source: VisionAgent, target: VisionAgent, seed: int, replicates: int
+) -> tuple[dict[str, Estimate], str]:
     """Accuracies by name on the states that both agents see, and, if the inverse of the map does not carry what the
     probe reads, the reason."""
     rows_a, rows_b, held = _common_rows(source, target)
@@ -84,7 +86,7 @@ def share_probe(source: Seeing, target: Seeing, seed: int, replicates: int) -> t
     return {name: one or MISSING for name, one in found.items()}, reason
 
 
-def _common_rows(source: Seeing, target: Seeing) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _common_rows(source: VisionAgent, target: VisionAgent) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows of the states that both agents see, and which of them are held out."""
     one, other = (agent.seen.table.column("state") for agent in (source, target))
     _, rows_a, rows_b = np.intersect1d(one, other, return_indices=True)

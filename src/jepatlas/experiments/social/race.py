@@ -21,7 +21,7 @@ from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Result, point_estimates
 from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_interval
 from jepatlas.experiments.social.decisions import MIN_DIRECTIONS, informative
-from jepatlas.workflows.vision import Cost, first_to
+from jepatlas.workflows.vision import Cost, steps_to_reach
 
 __all__ = [
     "MIN_SEEDS",
@@ -93,7 +93,7 @@ def measure_race(
 
 def _steps_to(runner: Runner, goal: float) -> tuple[float, bool]:
     """Steps to the threshold, at least 1; or all steps, if it is not reached."""
-    steps = first_to(runner.curve, goal)
+    steps = steps_to_reach(runner.curve, goal)
     if np.isfinite(steps):
         return max(1.0, steps), True
     return float(runner.curve[-1][0]), False

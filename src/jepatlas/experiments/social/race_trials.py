@@ -29,13 +29,13 @@ from jepatlas.training import ConstantSchedule
 from jepatlas.workflows.runs import train_job
 from jepatlas.workflows.vision import (
     Cost,
-    Seeing,
+    VisionAgent,
     collapse_verdict,
     cost_of,
     encoding_flops,
-    graduate,
+    extract_agents,
     load_agent,
-    majority_of,
+    majority_share,
     milestones,
     teacher_arrays,
 )
@@ -152,7 +152,7 @@ def run_migration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return _record(runs, settings, student, prior_cost(agent), measured) | {"probe_lost": lost}
 
 
-def prior_cost(teacher: Seeing) -> float:
+def prior_cost(teacher: VisionAgent) -> float:
     """Operations of the teacher's training and of its latents of the shared states."""
     recipe = teacher.recipe
     training = cost_of(recipe).step * recipe.training.steps
@@ -215,7 +215,7 @@ def _train(recipe: Recipe, folder: Path) -> _Run:
     curve = []
     for marks in zip(*agents, strict=True):
         curve.append((marks[0].step, float(np.mean([mark.accuracy for mark in marks]))))
-    folders = [folder] if isinstance(recipe, VisionRecipe) else graduate(folder).values()
+    folders = [folder] if isinstance(recipe, VisionRecipe) else extract_agents(folder).values()
     return _Run(record, curve, cost_of(recipe), min(_directions(one) for one in folders))
 
 
@@ -242,7 +242,7 @@ def _record(
     """All ways but the first are charged the prior cost."""
     seen = read_images(agent)
     epoch = len(seen.learnt) / agent.training.batch_size
-    majority = majority_of(seen.table.labels(seen.held))
+    majority = majority_share(seen.table.labels(seen.held))
     runners = {}
     for number, (name, run) in enumerate(runs.items()):
         if run.finished:

@@ -42,7 +42,7 @@ from jepatlas.experiments.social.agent_pairs import (
     split_of,
     translate,
 )
-from jepatlas.workflows.vision import majority_of
+from jepatlas.workflows.vision import majority_share
 from jepatlas.worlds.objects import LIGHTS
 
 __all__ = ["light_table", "measure_light", "measure_probe", "measure_truncation", "probe_table", "truncation_table"]
@@ -178,7 +178,7 @@ def measure_probe(pair: PairedLatents) -> dict[str, Estimate]:
     labels, (fit, score) = pair.labels, split_of(pair)
     if labels is None or len(np.unique(labels[fit])) < 2:
         return {}
-    found = {"probe_majority": majority_of(labels[score])}
+    found = {"probe_majority": majority_share(labels[score])}
     for kind in ("h", "untrained"):
         accuracies = [_accuracy(getattr(side, kind), labels, fit, score) for side in (pair.a, pair.b)]
         found[f"probe_{kind}"] = float(np.mean(accuracies))

@@ -48,7 +48,7 @@ from jepatlas.recipes.image_sources import AnyImages
 from jepatlas.training import CosineSchedule, TrainingConfig, last_metrics
 from jepatlas.training.flops import step_flops
 from jepatlas.workflows.runs import train_job
-from jepatlas.workflows.vision import Seeing, collapse_verdict, latents_of, load_agent
+from jepatlas.workflows.vision import VisionAgent, collapse_verdict, latents_of, load_agent
 from jepatlas.worlds.objects import RenderedObjects
 
 __all__ = [
@@ -262,7 +262,7 @@ def train_and_store(recipe: VisionRecipe, most: int, folder: Path, judged: AnyIm
     flops = step_flops(untrained, build_crops(recipe, agent.seen), recipe.training.accumulate) * recipe.training.steps
     seen = agent.seen if judged is None else read_images(replace(recipe, images=judged))
     rows = stored_rows(seen.table.column("state"), most)
-    arrays = _latents(replace(agent, seen=seen), Seeing(recipe, untrained.eval(), seen), rows)
+    arrays = _latents(replace(agent, seen=seen), VisionAgent(recipe, untrained.eval(), seen), rows)
     write_arrays(folder / LATENTS, arrays)
     held = arrays["held"]
     groups = arrays["groups"][held] if "groups" in arrays else None
@@ -279,7 +279,7 @@ def stored_rows(states: np.ndarray, most: int) -> np.ndarray:
     return np.sort(np.argsort(hashes, kind="stable")[:most])
 
 
-def _latents(agent: Seeing, untrained: Seeing, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _latents(agent: VisionAgent, untrained: VisionAgent, rows: np.ndarray) -> dict[str, np.ndarray]:
     recipe = agent.recipe
     held = np.isin(rows, agent.seen.held)
     layers = recipe.objective.kind == "ijepa" and recipe.shuffle is None

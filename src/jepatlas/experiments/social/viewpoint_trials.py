@@ -23,17 +23,17 @@ from jepatlas.recipes import LookingRecipe, build_crops, build_vision
 from jepatlas.training import last_metrics
 from jepatlas.training.flops import counted_flops, step_flops
 from jepatlas.workflows.vision import (
-    Choice,
-    Seeing,
-    Sights,
+    CameraChoice,
+    CameraImages,
+    VisionAgent,
+    camera_losses,
     choices_of,
+    choose_cameras,
     collapse_verdict,
-    decide,
     groups_of,
     latents_of,
     load_looking,
-    look,
-    survey,
+    read_camera_images,
     train_looking,
 )
 
@@ -53,14 +53,14 @@ def run_viewpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     record = {"status": outcome.status, "step": outcome.step, "verdicts": []}
     if outcome.status != "finished":
         return record | {"verdicts": [outcome.verdict.to_json()] if outcome.verdict else []}
-    sights = survey(recipe)
+    sights = read_camera_images(recipe)
     objective = load_looking(recipe, sights, place)
     untrained = build_vision(recipe.agent, sights.seen).to(recipe.training.device_here()).eval()
     states = sights.seen.table.column("state")[sights.rows[:, 0]]
     rows_sk = sights.rows[stored_rows(states, settings["most"])]
-    choice = decide(recipe, sights, rows_sk, recipe.rounds, objective)
+    choice = choose_cameras(recipe, sights, rows_sk, recipe.rounds, objective)
     measured = _measure_choice(recipe, sights, objective, choice, rows_sk) | training_cost(recipe, sights, place)
-    trained, random = (Seeing(recipe.agent, one, sights.seen) for one in (objective, untrained))
+    trained, random = (VisionAgent(recipe.agent, one, sights.seen) for one in (objective, untrained))
     sides = {"": rows_sk[:, recipe.views.index(str(recipe.agent.view))], CHOSEN: choice.rows(rows_sk)}
     verdicts = {}
     for name, rows in sides.items():
@@ -73,7 +73,7 @@ def run_viewpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     }
 
 
-def _store(agent: Seeing, untrained: Seeing, rows: np.ndarray, place: Path) -> list[dict[str, Any]]:
+def _store(agent: VisionAgent, untrained: VisionAgent, rows: np.ndarray, place: Path) -> list[dict[str, Any]]:
     """Write the latents of some images, trained and untrained, and report whether they collapsed."""
     held = np.isin(rows, agent.seen.held)
     arrays = latents_of(agent, rows) | {"untrained": untrained.latents(rows), "held": held}
@@ -82,12 +82,12 @@ def _store(agent: Seeing, untrained: Seeing, rows: np.ndarray, place: Path) -> l
 
 
 def _measure_choice(
-    recipe: LookingRecipe, sights: Sights, objective: Objective, choice: Choice, rows_sk: np.ndarray
+    recipe: LookingRecipe, sights: CameraImages, objective: Objective, choice: CameraChoice, rows_sk: np.ndarray
 ) -> dict[str, Estimate]:
     """How evenly cameras were chosen, and whether chosen cameras are also harder with other masks."""
     seed = recipe.stretch(recipe.rounds)[1]
     held = np.isin(rows_sk[:, 0], sights.seen.held)
-    loss_sk = look(objective, sights.seen.images, rows_sk[held], seed, recipe.agent.shuffle)
+    loss_sk = camera_losses(objective, sights.seen.images, rows_sk[held], seed, recipe.agent.shuffle)
     found = {
         "advantage": advantage(loss_sk, choice.cameras[held]),
         "evenness": evenness(_shares(choice)),
@@ -96,7 +96,7 @@ def _measure_choice(
     return point_estimates(found, len(rows_sk))
 
 
-def training_cost(recipe: LookingRecipe, sights: Sights, place: Path) -> dict[str, Estimate]:
+def training_cost(recipe: LookingRecipe, sights: CameraImages, place: Path) -> dict[str, Estimate]:
     """Operations of the training and of the forward passes that choose cameras, and the final loss."""
     batches = build_crops(recipe.agent, sights.seen)
     objective = build_vision(recipe.agent, sights.seen)
@@ -108,15 +108,15 @@ def training_cost(recipe: LookingRecipe, sights: Sights, place: Path) -> dict[st
     return point_estimates(found, 1)
 
 
-def _forward_flops(objective: Any, sights: Sights) -> float:
+def _forward_flops(objective: Any, sights: CameraImages) -> float:
     """Mean operations of a forward pass for one image."""
     rows_sk = sights.learnt[:COUNTED]
     with counted_flops() as counter:
-        look(objective.eval(), sights.seen.images, rows_sk, 0)
+        camera_losses(objective.eval(), sights.seen.images, rows_sk, 0)
     return counter.get_total_flops() / rows_sk.size
 
 
-def _shares(choice: Choice) -> np.ndarray:
+def _shares(choice: CameraChoice) -> np.ndarray:
     """Share of the states for which each camera was chosen."""
     return np.bincount(choice.cameras, minlength=choice.chances.shape[1]) / len(choice.cameras)
 

@@ -12,10 +12,10 @@ from jepatlas.alignment import pca_control, untrained_control
 from jepatlas.core.errors import InputError
 from jepatlas.core.sealing import sha256_of_bytes
 from jepatlas.core.seeding import numpy_generator
+from jepatlas.recipes import Part
 from jepatlas.workflows.align import read_latents
 from jepatlas.workflows.align.align_models import PCA, RANDOM, UNTRAINED
-from jepatlas.workflows.vision.agents import Seeing, load_agent
-from jepatlas.workflows.vision.latents import Part, latents_of
+from jepatlas.workflows.vision import VisionAgent, latents_of, load_agent
 
 __all__ = ["CONTROLS", "Offer", "offer_of"]
 
@@ -81,7 +81,7 @@ def offer_of(source: Path, part: Part | None = None) -> Offer:
     return _of_file(source)
 
 
-def _of_agent(agent: Seeing, part: Part) -> Offer:
+def _of_agent(agent: VisionAgent, part: Part) -> Offer:
     found, seen = latents_of(agent, part, untrained=True), agent.seen
     weights = sum(one.numel() * one.element_size() for one in agent.objective.parameters())
     stays = {

@@ -1,45 +1,93 @@
-"""Agents on images that never met: their latents of the same states, and what one can teach the other."""
+"""Agents on images: loading, encoding, collapse checks, teaching, probe progress and active viewpoint selection."""
 
-from jepatlas.workflows.vision.agents import Seeing, groups_of, judge_latents, load_agent, train_and_judge
-from jepatlas.workflows.vision.costs import Cost, cost_of, encoding_flops
-from jepatlas.workflows.vision.directions import collapse_verdict
-from jepatlas.workflows.vision.graduates import agents_of, graduate
-from jepatlas.workflows.vision.latents import encode_images, latents_by, latents_of
-from jepatlas.workflows.vision.looking import choices_of, load_looking, train_looking
-from jepatlas.workflows.vision.milestones import Milestone, first_to, majority_of, milestones, stages
-from jepatlas.workflows.vision.teaching import refuse_told_tests, start_taught, teacher_arrays
-from jepatlas.workflows.vision.viewpoints import Choice, Sights, chances, choose, decide, look, survey
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.workflows.vision.camera_choice import (
+        CameraChoice,
+        CameraImages,
+        camera_losses,
+        camera_probabilities,
+        choices_of,
+        choose_cameras,
+        load_looking,
+        read_camera_images,
+        sample_cameras,
+        train_looking,
+    )
+    from jepatlas.workflows.vision.latent_collapse import (
+        MIN_DIRECTIONS,
+        collapse_verdict,
+        judge_latents,
+        train_and_judge,
+    )
+    from jepatlas.workflows.vision.probe_progress import (
+        Cost,
+        Milestone,
+        agents_on_images,
+        checkpoint_objectives,
+        cost_of,
+        encoding_flops,
+        judge_progress,
+        majority_share,
+        milestones,
+        steps_to_reach,
+    )
+    from jepatlas.workflows.vision.teaching_runs import (
+        check_no_test_leak,
+        extract_agents,
+        member_agents,
+        start_taught,
+        teacher_arrays,
+    )
+    from jepatlas.workflows.vision.vision_agent import (
+        VisionAgent,
+        encode_images,
+        groups_of,
+        latents_by,
+        latents_of,
+        load_agent,
+    )
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
-    "Choice",
+    "MIN_DIRECTIONS",
+    "CameraChoice",
+    "CameraImages",
     "Cost",
     "Milestone",
-    "Seeing",
-    "Sights",
-    "agents_of",
-    "chances",
+    "VisionAgent",
+    "agents_on_images",
+    "camera_losses",
+    "camera_probabilities",
+    "check_no_test_leak",
+    "checkpoint_objectives",
     "choices_of",
-    "choose",
+    "choose_cameras",
     "collapse_verdict",
     "cost_of",
-    "decide",
     "encode_images",
     "encoding_flops",
-    "first_to",
-    "graduate",
+    "extract_agents",
     "groups_of",
     "judge_latents",
+    "judge_progress",
     "latents_by",
     "latents_of",
     "load_agent",
     "load_looking",
-    "look",
-    "majority_of",
+    "majority_share",
+    "member_agents",
     "milestones",
-    "refuse_told_tests",
-    "stages",
+    "read_camera_images",
+    "sample_cameras",
     "start_taught",
-    "survey",
+    "steps_to_reach",
     "teacher_arrays",
     "train_and_judge",
     "train_looking",
