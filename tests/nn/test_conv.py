@@ -56,8 +56,8 @@ def test_where_a_dot_is_can_be_read_off():
 @pytest.mark.parametrize(
     ("config", "words"),
     [
-        ({"channels": ()}, "positive channels"),
-        ({"hidden": 0}, "positive channels"),
+        ({"channels": ()}, "channels"),
+        ({"hidden": 0}, "hidden.*0"),
         ({"channels": (12,), "norm": "group"}, "multiples of 8"),
         ({"norm": "bathc"}, "norm"),
     ],

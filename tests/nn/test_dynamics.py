@@ -62,7 +62,7 @@ def test_linear_dynamics_find_a_linear_world():
 
 
 def test_bad_settings_are_refused():
-    with pytest.raises(InputError, match="width and depth"):
+    with pytest.raises(InputError, match=r"width|depth"):
         ResidualDynamicsConfig(depth=0)
     with pytest.raises(InputError, match="memory"):
         GRUDynamicsConfig(width=0)

@@ -1,7 +1,4 @@
-"""Networks from observations to latents, and from latents and actions to the next latents.
-
-Any `nn.Module` with the right widths can stand in their place.
-"""
+"""Encoders and latent dynamics. Any `nn.Module` with the same input and output shapes can replace them."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ if TYPE_CHECKING:
     from jepatlas.nn.conv import ConvEncoder
     from jepatlas.nn.coupling import CouplingEncoder
     from jepatlas.nn.dynamics import GRUDynamics, LinearDynamics, ResidualDynamics
-    from jepatlas.nn.foreign import PooledEncoder, pooled_encoder
     from jepatlas.nn.network_configs import (
         AnyDynamics,
         ConvConfig,
@@ -24,6 +20,7 @@ if TYPE_CHECKING:
         ResidualDynamicsConfig,
         ViTConfig,
     )
+    from jepatlas.nn.third_party import PooledEncoder, pooled_encoder
     from jepatlas.nn.vit import ViT
 else:
     __getattr__ = lazy_exports(__name__, __file__)

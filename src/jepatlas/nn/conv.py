@@ -1,11 +1,11 @@
-"""A small convolutional network for pixels: strided convolutions, then two linear layers.
+"""Convolutional encoder for pixels: strided convolutions, then two linear layers.
 
-The first convolution (7×7) makes the picture four times smaller, each further one (3×3) twice; most of the time of a
-network that begins more finely goes into its first layer, on a CPU two thirds. The last map is flattened, not pooled,
-because *where* something is is what a world model must know.
+The first convolution (7×7) reduces the resolution by 4, each further one (3×3) by 2. Networks that start at a finer
+resolution spend most of their time in the first layer (two thirds on a CPU). The last feature map is flattened rather
+than pooled, because a world model needs positions.
 
-`norm` is a choice and not a detail: without batch normalisation, a published share of 36% of the runs on Reacher
-collapses ("When Does LeJEPA Learn a World Model?").
+The choice of `norm` matters: without batch normalisation, a published 36% of the runs on Reacher collapse ("When Does
+LeJEPA Learn a World Model?").
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from jepatlas.nn.network_configs import GROUP, ConvConfig, Norm
 
 __all__ = ["ConvEncoder"]
 
-STEM = 4  # how many times smaller the first convolution makes a picture
+STEM = 4  # stride of the first convolution
 
 
 class ConvEncoder(nn.Module):
-    """(b, 3, height, width) → (b, d); bytes are taken as they are stored, and brought to −½ … ½ here."""
+    """(b, 3, height, width) → (b, d); uint8 images are scaled to −½ … ½."""
 
     def __init__(self, in_shape: Sequence[int], out_dim: int, config: ConvConfig | None = None) -> None:
         super().__init__()
         config = config or ConvConfig()
         if len(in_shape) != 3:
-            raise InputError(f"Pixels have the shape (channels, height, width), but {tuple(in_shape)} was given.")
+            raise InputError(f"in_shape must be (channels, height, width), but is {tuple(in_shape)}.")
         first, height, width = in_shape
         widths, strides = (first, *config.channels), (STEM, *(2 for _ in config.channels[1:]))
         for stride in strides:

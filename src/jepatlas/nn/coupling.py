@@ -1,9 +1,9 @@
-"""The matched coupling encoder: the inverse of a coupling mixing, with its weights to be learned.
+"""Coupling encoder: the inverse of a coupling mixing, with learned weights.
 
-Each layer leaves one half of the coordinates a as it is and undoes, on the other half b,
+Each layer keeps one half of the coordinates, a, and inverts the layer of the mixing on the other half, b:
     additive:  b ← b − tanh(V a)
     affine:    b ← (b − tanh(V a)) · exp(−½ tanh(S a))
-The additive form preserves volume, so it cannot collapse, whatever the loss: compare with an MLP.
+The additive form preserves volume, so it cannot collapse under any loss, unlike an MLP.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class CouplingEncoder(nn.Module):
     def __init__(self, dim: int, layers: int = 8, form: Form = "additive") -> None:
         super().__init__()
         if dim < 2 or layers < 1:
-            raise InputError(f"A coupling needs dim >= 2 and layers >= 1, but {dim} and {layers} were given.")
+            raise InputError(f"A coupling encoder needs dim >= 2 and layers >= 1, but these are {dim} and {layers}.")
         if form not in get_args(Form):
-            raise InputError(f"The form of a coupling must be 'additive' or 'affine', but '{form}' was given.")
+            raise InputError(f"form must be 'additive' or 'affine', but is '{form}'.")
         half = dim // 2
         self.sizes = (half, dim - half)
-        # The mixing's last layer is undone first.
+        # Invert the last layer of the mixing first.
         self.order = [layer % 2 for layer in reversed(range(layers))]
         self.shift = nn.ModuleList(self._linear(turn) for turn in self.order)
         self.scale = nn.ModuleList(self._linear(turn) for turn in self.order if form == "affine")

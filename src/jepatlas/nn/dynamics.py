@@ -1,11 +1,11 @@
-"""What becomes of a latent under actions: networks that are rolled out in the latent space alone.
+"""Latent dynamics: networks that are rolled out in latent space.
 
     residual:  h_{t+1} = h_t + f(h_t, u_t)
     linear:    h_{t+1} = A h_t + B u_t + c
     gru:       m_0 = W h_0,   m_{t+1} = GRU(u_t, m_t),   h_{t+1} = h_t + V m_{t+1}
 
-A residual starts from "nothing happens", which is nearly right for short steps. The memory of the GRU sees all actions
-since the start, so it can carry what a single latent does not show, a velocity for example.
+The residual form starts near the identity, which is nearly right for short steps. The state of the GRU depends on all
+actions since the start, so it can represent quantities that a single latent does not contain, such as velocities.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class _Stepwise(nn.Module):
-    """Dynamics whose next latent follows from this one and the action alone."""
+    """Base of dynamics whose next latent depends only on the current latent and action."""
 
     def rollout(self, h: Tensor, actions: Tensor) -> Tensor:
         """(b, d), (b, t, a) → (b, t, d)"""
@@ -45,7 +45,7 @@ class ResidualDynamics(_Stepwise):
 
 
 class LinearDynamics(_Stepwise):
-    """What an identified latent of a linear world obeys; A and B can be read off and given to a Riccati solver."""
+    """Linear dynamics, as of an identified latent of a linear world; `system` returns A, B and c."""
 
     def __init__(self, dim: int, action_dim: int) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Exponential moving averages of tensors and of networks.
+"""Exponential moving averages of tensors and networks.
 
     θ̄ ← m θ̄ + (1 − m) θ
 
-The momentum of a network may rise to 1 during training. It is a function of the step, so a checkpoint holds only the
+The momentum of a network may rise to 1 during training. It is a function of the step, so checkpoints store only the
 averaged weights.
 """
 

@@ -1,4 +1,4 @@
-"""The multi-layer perceptron: `depth` hidden layers of one width, GELU between them."""
+"""Multi-layer perceptron with `depth` hidden layers of equal width and GELU activations."""
 
 from __future__ import annotations
 

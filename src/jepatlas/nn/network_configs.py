@@ -1,4 +1,4 @@
-"""Settings of encoders and latent dynamics. Importing this module does not import torch."""
+"""Configurations of encoders and latent dynamics. Importing this module does not import torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_argument, check_count
 
 if TYPE_CHECKING:
     from torch import nn
@@ -37,7 +37,7 @@ __all__ = [
 Norm = Literal["batch", "group", "none"]
 
 
-GROUP = 8  # channels that are normalised together
+GROUP = 8  # channels per group of group normalisation
 
 
 Pool = Literal["cls", "mean"]
@@ -50,15 +50,14 @@ Rise = Literal["cosine", "line"]
 
 
 def check_momentum(name: str, momentum: float) -> None:
-    if not 0 <= momentum <= 1:
-        raise InputError(f"{name}'s momentum must be in [0, 1], but is {momentum}.")
+    check_argument(f"{name}'s momentum", momentum, 0 <= momentum <= 1, "in [0, 1]")
 
 
 def check_transformer(name: str, width: int, depth: int, heads: int) -> None:
     if min(width, depth, heads) < 1 or width % heads or width % 4:
         raise InputError(
-            f"{name} needs width, depth and heads >= 1 and a width that 4 and its heads divide, but width {width}, "
-            f"depth {depth} and heads {heads} were given."
+            f"{name} needs width, depth and heads >= 1 and a width divisible by 4 and by heads, but width is {width}, "
+            f"depth {depth} and heads {heads}."
         )
 
 
@@ -72,8 +71,8 @@ class MLPConfig:
     """Hidden layers."""
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.depth < 0:
-            raise InputError(f"An MLP needs width >= 1 and depth >= 0, but {self.width} and {self.depth} were given.")
+        check_count("width", self.width)
+        check_count("depth", self.depth, minimum=0)
 
     def build(self, in_dim: int, out_dim: int) -> nn.Module:
         from jepatlas.nn.mlp import mlp
@@ -86,23 +85,21 @@ class ConvConfig:
     kind: ClassVar[str] = "conv"
 
     channels: tuple[int, ...] = (32, 64, 64)
-    """Of each convolution; the first makes height and width four times smaller, every other one twice."""
+    """Channels of each convolution. The first reduces height and width by 4, the others by 2."""
     hidden: int = 256
-    """Units between the last convolution and the latents."""
+    """Units of the hidden layer between the last convolution and the latents."""
     norm: Norm = "batch"
-    """What normalises the channels: batch statistics, groups of channels within an image, or nothing."""
+    """Normalisation: batch, groups of channels, or none."""
 
     def __post_init__(self) -> None:
         check_literals(self)
-        if not self.channels or min(self.channels) < 1 or self.hidden < 1:
-            raise InputError(
-                f"A convolutional encoder needs positive channels and hidden units, but {self.channels} and "
-                f"{self.hidden} were given."
-            )
+        valid = bool(self.channels) and min(self.channels) >= 1
+        check_argument("channels", self.channels, valid, "at least one positive number")
+        check_count("hidden", self.hidden)
         if self.norm == "group" and any(width % GROUP for width in self.channels):
             raise InputError(
-                f"Groups of {GROUP} channels are normalised together, but the channels are "
-                f"{self.channels}. Give multiples of {GROUP}, or --norm batch."
+                f"channels must be multiples of {GROUP} for group normalisation, but are {self.channels}. Change "
+                "them, or use --norm batch."
             )
 
     def build(self, in_shape: Sequence[int], out_dim: int) -> ConvEncoder:
@@ -118,23 +115,23 @@ class ViTConfig:
     patch: int = 8
     """Height and width of a patch, in pixels."""
     width: int = 96
-    """Of each token, and of the latent."""
+    """Width of the tokens and of the latent."""
     depth: int = 4
     """Transformer blocks."""
     heads: int = 3
-    """Of the attention; they share the width."""
+    """Attention heads."""
     mlp_ratio: float = 4.0
-    """Hidden units of a block's perceptron, in widths."""
+    """Hidden units of the MLP blocks, relative to the width."""
     pool: Pool = "cls"
-    """What the latent is: the class token's last output, or the mean of the patches'."""
+    """The latent: the class token, or the mean of the patch tokens."""
 
     def __post_init__(self) -> None:
         check_literals(self)
         check_transformer("A ViT", self.width, self.depth, self.heads)
         if self.patch < 1 or int(self.width * self.mlp_ratio) < 1:
             raise InputError(
-                f"A ViT needs a patch and hidden units of at least 1, but patch {self.patch} and an MLP "
-                f"ratio of {self.mlp_ratio} were given."
+                f"A ViT needs patch >= 1 and at least 1 hidden unit, but patch is {self.patch} and mlp_ratio "
+                f"{self.mlp_ratio}."
             )
 
     @classmethod
@@ -165,17 +162,17 @@ class CouplingConfig:
     kind: ClassVar[str] = "coupling"
 
     layers: int = 8
-    """Coupling layers; as many as the mixing has, to match it."""
+    """Coupling layers; use as many as the mixing has."""
     form: Form = "additive"
-    """Whether a layer shifts one half (additive, volume preserving) or also scales it (affine)."""
+    """Additive (volume preserving) or affine coupling."""
 
     def build(self, in_dim: int, out_dim: int) -> nn.Module:
         from jepatlas.nn.coupling import CouplingEncoder
 
         if in_dim != out_dim:
             raise InputError(
-                f"A coupling encoder keeps the width, but it would have to go from {in_dim} to {out_dim}. "
-                "Use an MLP, or a latent width equal to the observed one."
+                f"A coupling encoder needs equal input and output widths, but they are {in_dim} and {out_dim}. Use an "
+                "MLP, or set the latent width to the observed one."
             )
         return CouplingEncoder(in_dim, self.layers, self.form)
 
@@ -190,8 +187,8 @@ class ResidualDynamicsConfig:
     """Hidden layers."""
 
     def __post_init__(self) -> None:
-        if self.width < 1 or self.depth < 1:
-            raise InputError(f"Dynamics need width and depth >= 1, but {self.width} and {self.depth} were given.")
+        check_count("width", self.width)
+        check_count("depth", self.depth)
 
     def build(self, dim: int, action_dim: int) -> ResidualDynamics:
         from jepatlas.nn.dynamics import ResidualDynamics
@@ -215,11 +212,10 @@ class GRUDynamicsConfig:
     kind: ClassVar[str] = "gru"
 
     width: int = 256
-    """Units of the memory."""
+    """Units of the GRU."""
 
     def __post_init__(self) -> None:
-        if self.width < 1:
-            raise InputError(f"The memory of a GRU needs at least 1 unit, but {self.width} were given.")
+        check_count("width", self.width)
 
     def build(self, dim: int, action_dim: int) -> GRUDynamics:
         from jepatlas.nn.dynamics import GRUDynamics

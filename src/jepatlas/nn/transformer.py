@@ -1,8 +1,7 @@
-"""The transformer that an image encoder, a predictor and a decoder are all made of: pre-norm blocks, and a last norm.
+"""Transformer with pre-norm blocks and a final norm, for image encoders, predictors and decoders.
 
     x ← x + Attention(LayerNorm(x)),   x ← x + MLP(LayerNorm(x))
 
-It stands here because encoders have it as their body and objectives as their predictors and decoders.
 References: "Attention Is All You Need"; "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale".
 """
 
@@ -19,7 +18,7 @@ __all__ = ["Block", "Transformer", "sincos_positions"]
 
 
 class Transformer(nn.Module):
-    """(b, n, width) → (b, n, width), normalised at the end."""
+    """(b, n, width) → (b, n, width)"""
 
     def __init__(self, width: int, depth: int, heads: int, mlp_ratio: float = 4.0) -> None:
         super().__init__()
@@ -32,7 +31,7 @@ class Transformer(nn.Module):
         return self.norm(x)
 
     def each(self, x: Tensor) -> Iterator[Tensor]:
-        """What each block gives; the last one's is normalised, as in `forward`."""
+        """The output of each block; the last one is normalised, as in `forward`."""
         for block in self.blocks[:-1]:
             x = block(x)
             yield x
@@ -48,7 +47,9 @@ class Block(nn.Module):
         hidden = int(width * mlp_ratio)
         self.mlp = nn.Sequential(nn.Linear(width, hidden), nn.GELU(), nn.Linear(hidden, width))
         for layer in self.modules():
-            if isinstance(layer, nn.Linear):  # by its own width: a fixed small deviation is too small for small ones
+            if isinstance(
+                layer, nn.Linear
+            ):  # depends on the width; a fixed standard deviation is too small for narrow layers
                 nn.init.xavier_uniform_(layer.weight)
                 nn.init.zeros_(layer.bias)
 
@@ -63,11 +64,11 @@ class Block(nn.Module):
 
 
 def sincos_positions(grid: tuple[int, int], width: int, native: tuple[int, int] | None = None) -> Tensor:
-    """Where each patch of a grid lies, row by row, as sines and cosines: (rows · columns, width).
+    """Sine-cosine position embeddings of the patches of a grid, row by row: (rows · columns, width).
 
-    A quarter of the width is sin(y ω), cos(y ω), sin(x ω), cos(x ω) each, with ω = 10000^(−i / (width / 4)).
-    Places are measured in patches of the `native` grid, which any other grid covers whole: so a smaller crop has the
-    positions that interpolating those of the native grid would give.
+    A quarter of the width each is sin(y ω), cos(y ω), sin(x ω), cos(x ω), with ω = 10000^(−i / (width / 4)).
+    Positions are measured in patches of the `native` grid, which every grid covers completely, as if the embeddings of
+    the native grid were interpolated.
     """
     native = grid if native is None else native
     omega = 10000 ** (-torch.arange(width // 4, dtype=torch.float64) / (width // 4))

@@ -1,11 +1,11 @@
-"""The vision transformer: an image as a sequence of patches and one class token, each told where it lies.
+"""Vision transformer: an image as a sequence of patches and one class token, with position embeddings.
 
     h = pool(Transformer([c, E p₁ + s₁, …, E pₙ + sₙ])),   pool: the class token, or the mean of the patches
 
-Pixels are standardised channel by channel before they are embedded. Dim or flat images would otherwise hardly move a
-token away from its position, and a network that is judged by its own tokens finds them alike before it has begun.
-Positions sᵢ are fixed sines and cosines, so that one network reads images of any size its patches divide. Patches that
-an objective leaves out are never embedded: a share r of the tokens costs about r of the whole.
+Pixels are standardised per channel before they are embedded. Otherwise dark or low-contrast images would hardly change
+the tokens relative to their positions, and objectives on tokens would start near a collapse. The positions sᵢ are fixed
+sines and cosines, so a network accepts images of any size that its patches divide. Patches that an objective drops are
+not embedded: a share r of the tokens costs about a share r of the computation.
 
 Reference: "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale".
 """
@@ -28,7 +28,7 @@ __all__ = ["ViT"]
 class ViT(nn.Module):
     """(b, 3, height, width) → (b, width)
 
-    Bytes, or numbers 0 … 1, become (x − mean) / std here; without those of the images, −1 … 1.
+    uint8 images or values in 0 … 1 are standardised to (x − mean) / std; by default to −1 … 1.
     """
 
     positions: Tensor
@@ -46,15 +46,15 @@ class ViT(nn.Module):
         super().__init__()
         config = config or ViTConfig()
         if len(in_shape) != 3:
-            raise InputError(f"Pixels have the shape (channels, height, width), but {tuple(in_shape)} was given.")
+            raise InputError(f"in_shape must be (channels, height, width), but is {tuple(in_shape)}.")
         self.channels, self.width, self.patch, self.pool = in_shape[0], config.width, config.patch, config.pool
         self.grid = patch_grid((in_shape[1], in_shape[2]), config.patch)
         self.embed = nn.Linear(in_shape[0] * config.patch**2, config.width)
         self.class_token = nn.Parameter(torch.empty(config.width))
         self.body = Transformer(config.width, config.depth, config.heads, config.mlp_ratio)
         self.register_buffer("positions", sincos_positions(self.grid, config.width), persistent=False)
-        for name, given in (("mean", mean), ("std", std)):  # kept with the weights, which mean nothing without them
-            self.register_buffer(name, self._of_channels(name, given))
+        for name, given in (("mean", mean), ("std", std)):  # saved with the weights, which depend on them
+            self.register_buffer(name, self._channel_values(name, given))
         nn.init.xavier_uniform_(self.embed.weight)
         nn.init.zeros_(self.embed.bias)
         nn.init.normal_(self.class_token, std=0.02)
@@ -67,8 +67,8 @@ class ViT(nn.Module):
     ) -> Tensor:
         """All tokens after the last norm, the class token first: (b, 1 + k, width).
 
-        keep: (b, k) indices of the patches that are encoded at all. masked: (b, n), where `mask_token` (width,) stands
-        in a patch's place.
+        keep: (b, k) indices of the patches to encode. masked: (b, n), true where `mask_token` (width,) replaces a
+        patch.
         """
         return self.body(self._sequence(x, keep, masked, mask_token))
 
@@ -85,29 +85,28 @@ class ViT(nn.Module):
     ) -> Tensor:
         if x.ndim != 4 or x.shape[1] != self.channels:
             raise InputError(
-                f"Images have the shape (n, {self.channels}, height, width), but {tuple(x.shape)} was given."
+                f"Images must have the shape (n, {self.channels}, height, width), but have {tuple(x.shape)}."
             )
-        cut, where = patches(x, self.patch), self._positions_of(x)
+        cut, positions = patches(x, self.patch), self._positions_of(x)
         if keep is not None:
-            cut, where = take_rows(cut, keep), where[keep]
-        seen = self.embed(self._standard(cut))
+            cut, positions = take_rows(cut, keep), positions[keep]
+        tokens = self.embed(self._standardise(cut))
         if masked is not None and mask_token is not None:
             hidden = masked if keep is None else masked.gather(1, keep)
-            seen = torch.where(hidden[..., None], mask_token.to(seen.dtype), seen)
-        first = self.class_token.to(seen.dtype).expand(len(x), 1, -1)
-        return torch.cat([first, seen + where.to(seen.dtype)], 1)
+            tokens = torch.where(hidden[..., None], mask_token.to(tokens.dtype), tokens)
+        first = self.class_token.to(tokens.dtype).expand(len(x), 1, -1)
+        return torch.cat([first, tokens + positions.to(tokens.dtype)], 1)
 
-    def _standard(self, cut: Tensor) -> Tensor:
-        """Pixels of patches, (b, k, channels · patch²), in standard units."""
+    def _standardise(self, cut: Tensor) -> Tensor:
+        """Standardise the pixels of patches: (b, k, channels · patch²)."""
         mean, std = (one.repeat_interleave(self.patch**2) for one in (self.mean, self.std))
         return (unit_pixels(cut, self.embed.weight.dtype) - mean) / std
 
-    def _of_channels(self, name: str, given: Sequence[float] | None) -> Tensor:
+    def _channel_values(self, name: str, given: Sequence[float] | None) -> Tensor:
         values = [0.5] * self.channels if given is None else list(given)
         if len(values) != self.channels or (name == "std" and min(values) <= 0):
             raise InputError(
-                f"Each of {self.channels} channels needs a mean and a positive deviation, but {given} was "
-                f"given as {name}."
+                f"{name} must have {self.channels} values, one per channel, and std must be positive, but is {given}."
             )
         return torch.tensor(values, dtype=torch.float32)
 
