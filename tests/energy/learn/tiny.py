@@ -26,7 +26,7 @@ class MaxSum(nn.Module):
 
 
 def grid(side: int = 5) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
-    """Cells in [−1, 1]², the exact energies, and the moves: any neighbour, but never from column 3 back to 2."""
+    """Cells in [−1, 1]², exact energies, and moves to any neighbour except from column 3 back to 2."""
     cells = np.array([(i, j) for i in range(side) for j in range(side)])
     gaps = np.abs(cells[:, None] - cells[None]).sum(-1)
     back = (cells[:, None, 1] == 3) & (cells[None, :, 1] == 2)
@@ -36,7 +36,7 @@ def grid(side: int = 5) -> tuple[np.ndarray, np.ndarray, list[tuple[int, int]]]:
 
 
 def chain(states: np.ndarray, moves: list[tuple[int, int]], episodes: int, length: int, seed: int = 0) -> Experience:
-    """Random walks along the moves, each of cost 1; an episode begins anywhere."""
+    """Random walks along the moves, each of cost 1, from uniform starts."""
     rng = np.random.default_rng(seed)
     ways = {i: [b for a, b in moves if a == i] for i in range(len(states))}
     paths = []

@@ -1,4 +1,4 @@
-"""A run of a second, shared by all that look at one."""
+"""A short run that all tests share."""
 
 from __future__ import annotations
 

@@ -49,14 +49,14 @@ def test_figures_of_an_audit_hold_its_numbers():
     found = audit(2 * TRUTH, truth=TRUTH)
     gaps, roc, curve = audit_figures(found, "mine")
     (outline,) = curves_of(gaps)
-    assert sum(outline.y) == 2 * 16 * 15 and outline.y[0] == 240  # all pairs have gap 0
+    assert np.sum(np.array(outline.y)) == 2 * 16 * 15 and outline.y[0] == 240  # all pairs have gap 0
     (outline,) = curves_of(audit_figures(audit(TRUTH**2))[0])
     steps = [np.array(values).reshape(-1, 2) for values in (outline.x, outline.y)]
     assert (steps[1][:, 0] == steps[1][:, 1]).all() and (steps[0][1:, 0] == steps[0][:-1, 1]).all()  # adjacent bars
     assert steps[0][0, 0] == 0 and steps[0][-1, 1] == 1 and steps[1][:, 0].sum() == 240 and np.ptp(steps[1]) > 0
     assert [series.name for series in curves_of(roc)] == ["mine, all pairs", "mine, one-way pairs", "chance"]
     line = curves_of(curve)[0]
-    np.testing.assert_allclose(line.y, 2 * np.array(line.x))
+    np.testing.assert_allclose(np.array(line.y), 2 * np.array(line.x))
     assert len(audit_figures(audit(TRUTH))) == 1
     long = np.random.default_rng(0).uniform(1, 2, (60, 60))
     truth = np.where(np.triu(np.ones((60, 60))) > 0, 1.0, np.inf)

@@ -1,4 +1,4 @@
-"""A small one-way grid, runs of a second on it, and energies with random weights."""
+"""A small one-way grid, recipes of runs that take a second, and energies with random weights."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def recipe(steps: int = 60, **changes: Any) -> EnergyRecipe:
 
 
 def saved(dim: int = 2, seed: int = 0, threshold: float = 3.0, **changes: Any) -> SavedEnergy:
-    """An energy that nobody has trained, on a scale that is not 1."""
+    """An untrained energy with a scale other than 1."""
     spec = replace(EnergySpec(dim, SMALL, 32, head=IQEConfig(chunks=8)), **changes)
     with forked_rng(seed, "weights"):
         energy = spec.build().eval().requires_grad_(False)
@@ -60,14 +60,14 @@ def saved(dim: int = 2, seed: int = 0, threshold: float = 3.0, **changes: Any) -
 
 
 def linear_map(d_out: int, d_in: int, seed: int = 0) -> LinearMap:
-    """With means and scales, as a standardised fit has them."""
+    """A random map with means and scales, like a standardised fit."""
     rng = np.random.default_rng(seed)
     weight, x_mean, y_mean = rng.standard_normal((d_out, d_in)), rng.standard_normal(d_in), rng.standard_normal(d_out)
     return LinearMap(weight, x_mean, y_mean, rng.uniform(0.5, 2, d_in), rng.uniform(0.5, 2, d_out))
 
 
 def step_arrays(**changes: np.ndarray) -> dict[str, np.ndarray]:
-    """Walks on the small grid, as a file holds them."""
+    """The arrays of a file with random walks on the small grid."""
     walk = GRID.walk(30, 10, seed=0)
     return {"x": walk.x, "x_next": walk.x_next, "cost": walk.cost, "episode": walk.episode, **changes}
 

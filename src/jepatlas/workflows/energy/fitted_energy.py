@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -70,8 +71,9 @@ def load_fitted(folder: Path) -> FittedEnergy:
     """The energy of a run folder."""
     recipe = load_recipe(folder, EnergyRecipe)
     data = gather_experience(recipe)
-    objective = trained(build_energy(recipe, data), recipe, folder)
-    energy: EmbeddedEnergy = (objective.objective if isinstance(objective, IEJEPA) else objective).energy
+    objective: Any = trained(build_energy(recipe, data), recipe, folder)
+    learner = objective.objective if isinstance(objective, IEJEPA) else objective
+    energy: EmbeddedEnergy = learner.energy
     learned, held = (_with_latents(objective, part) for part in (data.learnt, data.held))
     with torch.no_grad():
         scale = calibrate(energy, held, recipe.seed) if recipe.learning.kind == "qrl" else None
