@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 import torch
 
-from jepatlas.experiments.planning.exact_planning import all_knowing, bare, exact_energy, exact_way_back, symmetrised
-from jepatlas.experiments.planning.one_way_doors_runs import through_doors
+from jepatlas.experiments.planning.exact_planning import (
+    exact_agent,
+    exact_energy,
+    exact_way_back,
+    symmetrised,
+    with_states,
+)
+from jepatlas.experiments.planning.one_way_doors import through_doors
 from jepatlas.planning import MPPIConfig
 from jepatlas.workflows.plan import DrivingConfig, Tasks, drive
 from jepatlas.worlds import Rooms
@@ -35,7 +41,7 @@ def test_energies_are_those_of_the_world_row_by_row():
 def test_what_is_imagined_is_what_happens():
     rng = np.random.default_rng(2)
     actions = rng.uniform(-1, 1, (12, 4, 2))
-    imagined = all_knowing(WORLD, exact_energy(WORLD)).dynamics.rollout(torch.from_numpy(X), torch.from_numpy(actions))
+    imagined = exact_agent(WORLD, exact_energy(WORLD)).dynamics.rollout(torch.from_numpy(X), torch.from_numpy(actions))
     states = X
     for t in range(4):
         states = WORLD.step(states, actions[:, t])
@@ -53,6 +59,6 @@ def test_the_exact_energy_leads_through_the_right_door(goal: list[float]):
     start = [[-0.6, -0.2]] if goal[0] > 0 else [[0.6, 0.4]]
     tasks = Tasks(np.array(start), np.array([goal]))
     config = DrivingConfig(MPPIConfig(horizon=6, samples=24, iterations=2), steps=40)
-    driven = drive(bare(WORLD), all_knowing(WORLD, exact_energy(WORLD)), tasks, config)
+    driven = drive(with_states(WORLD), exact_agent(WORLD, exact_energy(WORLD)), tasks, config)
     assert driven.reached.all()
     assert driven.steps[0] <= WORLD.distance_to(tasks.goals[0], tasks.starts)[0] * 1.5 + 2

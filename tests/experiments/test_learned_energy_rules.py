@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from jepatlas.core.records import Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.energy.learned_energies import AXIOMS, exactly
+from jepatlas.experiments.energy.learned_energies import AXIOMS
 from jepatlas.experiments.energy.one_way_reachability import SYMMETRIC
 
 Numbers = dict[str, float]
@@ -20,7 +20,7 @@ def judged(name: str, value: float) -> dict[str, Any]:
     threshold = 0.0 if name.endswith(AXIOMS) else None
     return Verdict.judge(
         name,
-        exactly(value, 9),
+        Estimate(value, value, value, 9),
         direction="lower",
         threshold=threshold,
         good="Kept.",

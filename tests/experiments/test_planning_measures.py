@@ -5,10 +5,17 @@ import pytest
 import torch
 
 from jepatlas.core.seeding import torch_generator
-from jepatlas.experiments.planning import optimal_planning_runs
-from jepatlas.experiments.planning.ou_actions import HORIZON, Loop, eyes, stepped, true_system, walked
-from jepatlas.experiments.planning.planning_cost_runs import _costs
-from jepatlas.experiments.planning.straight_plans_runs import followed
+from jepatlas.experiments.planning import optimal_planning
+from jepatlas.experiments.planning.controlled_world import (
+    HORIZON,
+    Loop,
+    sample_steps,
+    step_system,
+    true_system,
+    world_encoder,
+)
+from jepatlas.experiments.planning.planning_cost import planning_costs
+from jepatlas.experiments.planning.straight_plans import follow_lines
 from jepatlas.planning import ActionBox, LQRConfig, Quadratic, QuadraticCost, detour
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, Spiral
 from jepatlas.worlds.random_matrices import semi_orthogonal
@@ -26,7 +33,7 @@ def rng() -> np.random.Generator:
 
 
 def test_the_noise_of_the_law_is_what_is_done():
-    rows = walked(WORLD, rotated, 20_000, rng())
+    rows = sample_steps(WORLD, rotated, 20_000, rng())
     assert np.allclose(rows.z_next, 0.9 * rows.z + np.sqrt(0.19) * rows.u)
     assert np.allclose(np.cov(rows.z.T, rows.z_next.T), np.kron([[1, 0.9], [0.9, 1]], np.eye(2)), atol=0.03)
     assert np.allclose(rows.system.a_dd, 0.9 * np.eye(2)) and np.allclose(rows.system.b_da, np.sqrt(0.19) * TURN)
@@ -34,7 +41,7 @@ def test_the_noise_of_the_law_is_what_is_done():
 
 def test_what_is_seen_is_the_mixing_of_the_state():
     z = rng().standard_normal((5, 2))
-    assert np.allclose(eyes(WORLD, None)(z), Spiral()(torch.tensor(z)), atol=1e-5)
+    assert np.allclose(world_encoder(WORLD, None)(z), Spiral()(torch.tensor(z)), atol=1e-5)
 
 
 def test_the_closed_loop_of_the_optimum_costs_what_lqr_says():
@@ -53,19 +60,19 @@ def test_the_closed_loop_of_the_optimum_costs_what_lqr_says():
 
 
 def test_in_a_rotated_latent_nothing_is_lost_and_in_a_longer_one_a_little():
-    found = _costs(WORLD, rotated, walked(WORLD, rotated, 500, rng()), 50, rng())
+    found = planning_costs(WORLD, rotated, sample_steps(WORLD, rotated, 500, rng()), 50, rng())
     for problem in ("regulate", "reach", "reach_conjugated"):
         assert found[problem].value == pytest.approx(1, abs=1e-9) and found[f"{problem}_idle"].value > 2
     assert found["slope_at_origin"].value == pytest.approx(0, abs=1e-9)
     assert found["reach_unconjugated"].value > 1.01
-    twice = _costs(WORLD, lambda z: 2 * z, walked(WORLD, lambda z: 2 * z, 500, rng()), 50, rng())
+    twice = planning_costs(WORLD, lambda z: 2 * z, sample_steps(WORLD, lambda z: 2 * z, 500, rng()), 50, rng())
     assert 1.001 < twice["reach"].value < 1.3, "latents count four times as much against actions"
     assert twice["slope_at_origin"].value == pytest.approx(1)
 
 
 def test_plans_of_one_small_world():
     settings = {"dim": 2, "seed": 1, "tasks": 3, "horizon": 5, "samples": 16}
-    found = {v["name"]: v["value"] for v in optimal_planning_runs.run(settings, "")["verdicts"]}
+    found = {v["name"]: v["value"] for v in optimal_planning.run(settings, "")["verdicts"]}
     for problem in ("lqr", "goal"):
         for case in ("invariant", "conjugated"):
             assert max(abs(found[f"{problem}_{case}_{what}"]) for what in ("actions", "value", "lost")) < 1e-9
@@ -76,9 +83,9 @@ def test_plans_of_one_small_world():
 
 def test_lines_of_the_state_are_straight_and_looked_up_ones_on_the_library():
     ends = {"start": torch.tensor([[1.0, 0.0]]).double(), "goal": torch.tensor([[-0.5, 1.0]]).double()}
-    rows = walked(WORLD, rotated, 3000, rng())
+    rows = sample_steps(WORLD, rotated, 3000, rng())
     settings = {"libraries": [10, 3000], "recipe": {"seed": 0}}
-    paths = followed(WORLD, rotated, rows, ends, settings)
+    paths = follow_lines(WORLD, rotated, rows, ends, settings)
     assert detour(paths["dynamics"]).item() == pytest.approx(1, abs=0.01)
     assert torch.allclose(paths["dynamics"][:, -1], ends["goal"], atol=0.02)
     for way in ("neighbours_10", "neighbours_3000"):
@@ -90,4 +97,4 @@ def test_lines_of_the_state_are_straight_and_looked_up_ones_on_the_library():
     taken = paths["actions_3000"][0].numpy()
     done = (taken[1:] - 0.9 * taken[:-1]) / np.sqrt(0.19)
     assert all(np.abs(rows.u - u).max(1).min() < 1e-9 for u in done), "what was done in some observed step"
-    assert np.allclose(stepped(true_system(WORLD), taken[:-1], done), taken[1:])
+    assert np.allclose(step_system(true_system(WORLD), taken[:-1], done), taken[1:])

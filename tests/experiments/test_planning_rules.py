@@ -8,8 +8,8 @@ import pytest
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
-from jepatlas.experiments.planning.planning_cost_runs import PROBLEMS
-from jepatlas.experiments.planning.straight_plans_runs import LATENTS
+from jepatlas.experiments.planning.planning_cost import PROBLEMS
+from jepatlas.experiments.planning.straight_plans import LATENTS
 
 Numbers = dict[str, float | tuple[float, float]]
 LIBRARIES = (100, 1000, 10_000, 100_000)
@@ -94,7 +94,7 @@ def test_one_problem_that_costs_more_is_enough():
 
 def test_where_no_latent_is_identified_nothing_is_said_of_those():
     finding = concluded("planning-cost", lambda trial: {"r2": 0.5, **dict.fromkeys(PROBLEMS, 1.01)})
-    assert finding.outcome == "does not hold" and finding.short == "no latent with R² ≥ 0.98"
+    assert finding.outcome == "does not hold" and finding.sentence == "No latent has R² ≥ 0.98."
     assert finding.verdicts[0].passed is False and finding.verdicts[0].n == 0
 
 
@@ -104,7 +104,7 @@ def test_the_upper_limit_of_a_cost_decides():
         return {"r2": 1 - error, **dict.fromkeys(PROBLEMS, (1 + error, 1.06))}
 
     finding = concluded("planning-cost", numbers)
-    assert finding.outcome == "holds in part" and "to the origin 0 (worst 1.060 times)" in finding.sentence
+    assert finding.outcome == "holds in part" and "to the origin 1.060" in finding.criteria[0].found
 
 
 @pytest.mark.parametrize(
@@ -130,4 +130,5 @@ def test_straight_plans(trained: float, miss: float, observed: float, outcome: s
 
     finding = concluded("straight-plans", numbers, lost=1)
     assert finding.outcome == outcome
-    assert "1.10 times as long as straight with 100 states, 1.00 with 100,000" in finding.sentence
+    rows = {row[3]: row[4] for row in finding.tables[0].rows if row[:2] == ["spiral", LATENTS["rotated"]]}
+    assert rows["neighbours, 100"].startswith("1.100") and rows["neighbours, 100,000"].startswith("1.000")

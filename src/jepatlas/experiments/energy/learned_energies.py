@@ -31,7 +31,6 @@ __all__ = [
     "WORLDS",
     "energy_recipe",
     "energy_trial",
-    "exactly",
     "fit_energy",
     "named",
     "quasimetric",
@@ -143,11 +142,6 @@ def _observed_truth(judged: EnergyEvaluation) -> np.ndarray:
     steps = np.unique(np.column_stack([learnt.z, learnt.z_next, learnt.cost]), axis=0)
     source, target = ([number[tuple(place)] for place in ends.tolist()] for ends in (steps[:, :2], steps[:, 2:4]))
     return graph_energies(Graph(len(positions), np.array(source), np.array(target), steps[:, 4]))
-
-
-def exactly(value: float, n: int) -> Estimate:
-    """A number without an interval, from n samples."""
-    return Estimate(value, value, value, n)
 
 
 def named(name: str, verdicts: Iterable[Verdict]) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
-"""Planning with the truth: exact costs-to-go of rooms, directed or symmetrised, and the world's own dynamics.
+"""Planning with exact costs-to-go of rooms, directed or symmetrised, and the true dynamics.
 
-A planner that goes by these sees states, imagines without error and knows every distance: where it fails, the energy
-itself is at fault.
+Such a planner has states, exact predictions and exact distances, so its failures are due to the energy itself.
 """
 
 from __future__ import annotations
@@ -16,43 +15,43 @@ from torch import Tensor
 from jepatlas.workflows.plan import PlanningAgent
 from jepatlas.worlds import Rooms
 
-__all__ = ["Energy", "all_knowing", "bare", "exact_energy", "exact_way_back", "symmetrised"]
+__all__ = ["Energy", "exact_agent", "exact_energy", "exact_way_back", "symmetrised", "with_states"]
 
 Energy = Callable[[Tensor, Tensor], Tensor]
 
 
-def all_knowing(world: Rooms, energy: Energy) -> PlanningAgent:
-    """For the rooms as `bare` shows them."""
+def exact_agent(world: Rooms, energy: Energy) -> PlanningAgent:
+    """An agent with exact dynamics, for rooms whose observations are states (`with_states`)."""
     return PlanningAgent(torch.from_numpy, _Dynamics(world), energy, world.action_dim)
 
 
-def bare(world: Rooms) -> Rooms:
-    """The same rooms, seen as what they are: the state."""
-    return _Bare(**{field.name: getattr(world, field.name) for field in fields(world)})
+def with_states(world: Rooms) -> Rooms:
+    """The same rooms with the state as the observation."""
+    return _RoomsWithStates(**{field.name: getattr(world, field.name) for field in fields(world)})
 
 
-class _Bare(Rooms):
+class _RoomsWithStates(Rooms):
     def observe(self, states: np.ndarray) -> np.ndarray:
         return states
 
 
 class _Dynamics:
-    """The world's own steps, for planning."""
+    """The true steps of the world."""
 
     def __init__(self, world: Rooms) -> None:
         self.world = world
 
     def rollout(self, h: Tensor, actions: Tensor) -> Tensor:
         """(b, 2), (b, t, 2) → (b, t, 2)"""
-        states, ways = h.double().numpy(), []
+        states, path = h.double().numpy(), []
         for u in actions.double().unbind(1):
             states = self.world.step(states, u.numpy())
-            ways.append(states)
-        return torch.from_numpy(np.stack(ways, 1)).to(h)
+            path.append(states)
+        return torch.from_numpy(np.stack(path, 1)).to(h)
 
 
 def exact_energy(world: Rooms) -> Energy:
-    """The least number of steps from x to g, +∞ where there is no way."""
+    """The least number of steps from x to g, +∞ if there is none."""
 
     def energy(x: Tensor, goal: Tensor) -> Tensor:
         return _by_goal(world.distance_to, x, goal)
@@ -61,7 +60,7 @@ def exact_energy(world: Rooms) -> Energy:
 
 
 def exact_way_back(world: Rooms) -> Energy:
-    """The least number of steps from g back to x, which is looked up from g, too."""
+    """The least number of steps from g back to x, also computed per goal."""
 
     def energy(goal: Tensor, x: Tensor) -> Tensor:
         return _by_goal(world.distance_from, x, goal)
@@ -70,12 +69,12 @@ def exact_way_back(world: Rooms) -> Energy:
 
 
 def symmetrised(energy: Energy, back: Energy | None = None) -> Energy:
-    """(E(x, g) + E(g, x)) / 2; `back` is E where that is quicker to tell from the goal."""
+    """(E(x, g) + E(g, x)) / 2; `back` is a version of E that is faster to compute per goal."""
     return lambda x, goal: (energy(x, goal) + (back or energy)(goal, x)) / 2
 
 
 def _by_goal(distance: Callable[[np.ndarray, np.ndarray], np.ndarray], x: Tensor, goal: Tensor) -> Tensor:
-    """Distances are told of one goal and many states, so rows of one goal are asked about together."""
+    """Distances of many states to each distinct goal, computed goal by goal."""
     x, goal = torch.broadcast_tensors(x, goal)
     states, goals = (end.reshape(-1, 2).double().numpy() for end in (x, goal))
     each, number = np.unique(goals, axis=0, return_inverse=True)

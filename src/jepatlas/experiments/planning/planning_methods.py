@@ -1,12 +1,12 @@
-"""The methods of the value-guided study, and two of ours: what shapes an encoder, and what a planner goes by.
+"""Methods of the value-guided study and two of ours: the loss of the encoder, and the cost of the planner.
 
-    contrastive, regressive, VCReg, EMA, LeJEPA:   a planner goes by ‖h − g‖
+    contrastive, regressive, VCReg, EMA, LeJEPA:   the planner's cost is ‖h − g‖
     value, quasi value:   E = −V is learned by an expectile, as ‖h − g‖ or by the IQE; alone (Sep), or with prediction
-    IE-JEPA:              LeJEPA, and with it the largest quasimetric that no step exceeds
+    IE-JEPA:              LeJEPA with the largest quasimetric that no step exceeds
 
-Values are compared on the latents themselves, which they shape. An energy beside SIGReg has an embedding of its own,
-because latents cannot both be N(0, I) and have the lengths of ways; it is learned jointly, so that through its
-embedding it shapes the encoder as well.
+Values act on the latents themselves and shape them. An energy with SIGReg has an embedding of its own, because latents
+cannot be N(0, I) and have path lengths as distances; it is learned jointly, so it shapes the encoder through its
+embedding.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = ["FOUR", "METHODS", "Method"]
 @dataclass(frozen=True)
 class Method:
     published: tuple[float, float, float] | None = None
-    """Success in small rooms, big rooms and the maze; none where the study does not have it."""
+    """Success in small rooms, big rooms and the maze; None if the study does not have the method."""
     shaping: AnyShaping | None = None
     prediction: Literal["joint", "separate"] = "joint"
     average: float | None = None
     head: HeadConfig | None = None
-    """Of the energy that is learned; without one a planner goes by Euclidean distance."""
+    """Head of the learned energy; without one the planner uses Euclidean distance."""
     learning: ExpectileConfig | QRLConfig | None = None
     embedded: bool = False
     """Whether the energy has an embedding of its own."""
 
     def settings(self, offset: float, embedding: MLPConfig) -> tuple[WorldModelConfig, LatentEnergy | None]:
-        """The losses, and the energy; `offset` is more than the longest way, in steps."""
+        """Losses and energy; `offset` exceeds the longest path, in steps."""
         loss = WorldModelConfig(self.shaping, self.prediction, self.average)
         if self.head is None or self.learning is None:
             return loss, None
@@ -67,4 +67,4 @@ METHODS = {
     "IE-JEPA": Method(shaping=SIGRegShaping(), head=IQEConfig(), learning=QRLConfig(), embedded=True),
 }
 FOUR = ("prediction + VCReg", "LeJEPA", "quasi value (Sep)", "IE-JEPA")
-"""With a learned energy and without, by the published means and by ours: what `small` has time for."""
+"""The methods of scale `small`: with and without a learned energy, published and ours."""

@@ -1,7 +1,7 @@
-"""What became of tasks: shares over all seeds, and what two methods differ by on the same tasks.
+"""Success rates over the tasks of all seeds, and paired differences of two methods on the same tasks.
 
-Intervals are over tasks, Wilson's and Newcombe's: they are those of the models at hand. How much models of other seeds
-differ is seen from the success of each seed, which stands beside.
+Intervals are over tasks (Wilson, Newcombe), for the given models. The success of each seed shows the variation between
+models.
 """
 
 from __future__ import annotations
@@ -15,32 +15,33 @@ from jepatlas.core.records import Estimate
 from jepatlas.core.stats import paired_difference, success_rate
 from jepatlas.experiments.engine.experiment import Result, as_verdicts
 
-__all__ = ["by_seed", "difference", "outcomes", "points", "share", "told"]
+__all__ = ["by_seed", "difference", "outcomes", "points", "share", "success_record"]
 
 NONE = Estimate(np.nan, np.nan, np.nan, 0)
 
 
-def told(reached: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """What a trial reports: the share of each who drove, and the outcome of every task."""
+def success_record(reached: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The record of a trial: success rate of each agent, and the outcome of every task."""
     shares = {f"{name}_success": success_rate(done) for name, done in reached.items()}
     every = {name: done.tolist() for name, done in reached.items()}
-    return {"verdicts": as_verdicts(shares, "Share of the tasks that were done."), "reached": every}
+    return {"verdicts": as_verdicts(shares, "Share of tasks completed."), "reached": every}
 
 
 def outcomes(results: Sequence[Result], name: str) -> dict[Any, np.ndarray]:
-    """The outcomes of each seed whose trial came to an end, (tasks,) bool."""
+    """Outcomes (tasks,) of each seed whose trial finished."""
     ended = [result for result in results if "reached" in result.record]
     return {result.at["seed"]: np.array(result.record["reached"][name], bool) for result in ended}
 
 
 def share(results: Sequence[Result], name: str = "agent") -> Estimate:
-    """Over the tasks of all seeds, with Wilson's interval."""
+    """Success rate over the tasks of all seeds, with Wilson's interval."""
     found = list(outcomes(results, name).values())
     return success_rate(np.concatenate(found)) if found else NONE
 
 
 def by_seed(results: Sequence[Result], name: str = "agent") -> str:
-    """
+    """Success rate of each seed, as text.
+
     >>> by_seed([])
     '–'
     """
@@ -50,7 +51,7 @@ def by_seed(results: Sequence[Result], name: str = "agent") -> str:
 def difference(
     first: Sequence[Result], second: Sequence[Result], names: tuple[str, str] = ("agent", "agent")
 ) -> Estimate:
-    """Success of the first less that of the second, task by task, over seeds with which both came to an end."""
+    """Success of the first minus that of the second, paired by task, over seeds with which both finished."""
     one, other = outcomes(first, names[0]), outcomes(second, names[1])
     both = [seed for seed in one if seed in other]
     if not both:
@@ -59,7 +60,8 @@ def difference(
 
 
 def points(gap: Estimate) -> str:
-    """
+    """A difference of rates in percentage points, as text.
+
     >>> points(Estimate(0.12, 0.05, 0.19, 150)), points(Estimate(-0.004, -0.02, 0.01, 150))
     ('+12 [+5, +19]', '+0 [-2, +1]')
     """

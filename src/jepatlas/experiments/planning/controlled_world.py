@@ -1,8 +1,8 @@
-"""The Ornstein–Uhlenbeck world as one with actions: its noise is what is done.
+"""The Ornstein–Uhlenbeck world with its noise as the action.
 
     z' = ρ z + √(1−ρ²) u        A = ρI,  B = √(1−ρ²) I
 
-LeJEPA learns from pairs, without actions; here those are known, so that dynamics can be fitted and plans carried out.
+LeJEPA learns from pairs without actions; here actions are known, so dynamics can be fitted and plans executed.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from jepatlas.objectives import PairObjective
 from jepatlas.planning import Quadratic, finite_regulator
 from jepatlas.worlds import LatentWorld
 
-__all__ = ["Loop", "See", "Walked", "eyes", "stepped", "true_system", "walked"]
+__all__ = ["Encode", "LatentSteps", "Loop", "sample_steps", "step_system", "true_system", "world_encoder"]
 
-See = Callable[[np.ndarray], np.ndarray]
-"""From states to latents, (b, n) → (b, d)."""
+Encode = Callable[[np.ndarray], np.ndarray]
+"""Maps states to latents, (b, n) → (b, d)."""
 HORIZON = 20  # actions of a closed loop
 
 
 @dataclass(frozen=True)
-class Walked:
-    """Steps, and what they are in the latent."""
+class LatentSteps:
+    """Single steps in states and in latents."""
 
     z: np.ndarray
     u: np.ndarray
@@ -50,46 +50,47 @@ def true_system(world: LatentWorld) -> LinearSystem:
     return LinearSystem(np.diag(rates), np.diag(np.sqrt(1 - rates**2)))
 
 
-def walked(world: LatentWorld, see: See, rows: int, rng: np.random.Generator) -> Walked:
-    """Single steps from states of the law, as it moves by itself."""
+def sample_steps(world: LatentWorld, see: Encode, rows: int, rng: np.random.Generator) -> LatentSteps:
+    """Single steps of the law from its stationary distribution."""
     z, u = rng.standard_normal((2, rows, world.dim))
-    z_next = stepped(true_system(world), z, u)
-    return Walked(z, u, z_next, see(z), see(z_next))
+    z_next = step_system(true_system(world), z, u)
+    return LatentSteps(z, u, z_next, see(z), see(z_next))
 
 
-def stepped(system: LinearSystem, z: np.ndarray, u: np.ndarray) -> np.ndarray:
+def step_system(system: LinearSystem, z: np.ndarray, u: np.ndarray) -> np.ndarray:
     return z @ system.a_dd.T + u @ system.b_da.T
 
 
-def eyes(world: LatentWorld, objective: PairObjective | None) -> See:
-    """Through the world's own mixing and a trained encoder; without one, what is observed is the latent."""
+def world_encoder(world: LatentWorld, objective: PairObjective | None) -> Encode:
+    """The mixing of the world followed by a trained encoder; without one the observation is the latent."""
 
     @torch.no_grad()
-    def see(z: np.ndarray) -> np.ndarray:
+    def encode(z: np.ndarray) -> np.ndarray:
         x = world.observe(torch.as_tensor(z, dtype=torch.float32))
         return (x if objective is None else objective.encode(x)).double().numpy()
 
-    return see
+    return encode
 
 
 @dataclass(frozen=True)
 class Loop:
-    """Feedback that is optimal in the latent, closed through the world; without dynamics nothing is done."""
+    """Closed loop of the world with the feedback that is optimal in the latent; without dynamics no action."""
 
     true: LinearSystem
-    see: See
+    see: Encode
     system: LinearSystem | None
     inside: Quadratic
     limit: float = np.inf
 
     def __call__(self, starts: np.ndarray, goals: np.ndarray, weights: Quadratic) -> tuple[np.ndarray, float]:
-        """What each task costs in truth, (b,), and the largest action of all."""
-        act, cost, z, largest = self._feedback(goals), np.zeros(len(starts)), starts, 0.0
+        """True cost of each task, (b,), and the largest action."""
+        act, cost = self._feedback(goals), np.zeros(len(starts))
+        z, largest = starts, 0.0
         for s in range(HORIZON):
             u = act(z, s).clip(-self.limit, self.limit)
-            cost = cost + _form(z - goals, weights.state_dd) + _form(u, weights.action_aa)
-            z, largest = stepped(self.true, z, u), max(largest, float(np.abs(u).max()))
-        return cost + _form(z - goals, weights.final_dd), largest
+            cost = cost + _quadratic_form(z - goals, weights.state_dd) + _quadratic_form(u, weights.action_aa)
+            z, largest = step_system(self.true, z, u), max(largest, float(np.abs(u).max()))
+        return cost + _quadratic_form(z - goals, weights.final_dd), largest
 
     def _feedback(self, goals: np.ndarray) -> Callable[[np.ndarray, int], np.ndarray]:
         if self.system is None:
@@ -100,5 +101,5 @@ class Loop:
         return lambda z, s: -(self.see(z) - aims) @ regulator.gains[s].T - offsets[:, s]
 
 
-def _form(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def _quadratic_form(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return ((rows @ weight) * rows).sum(1)

@@ -1,7 +1,7 @@
-"""World models as trials: a method in a world, trained, and driven to goals that no training has seen.
+"""Trials that train a world model with a method and plan to goals that were not seen in training.
 
-All methods see the same episodes, have the same networks and the same planner, and drive the same tasks: what differs
-is what shapes the encoder, and what is taken for the distance to a goal.
+All methods have the same episodes, networks, planner and tasks. They differ in the loss of the encoder and in the
+distance to the goal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.experiments.engine.experiment import Scale, Trial
 from jepatlas.experiments.planning.planning_methods import METHODS
-from jepatlas.experiments.planning.planning_outcomes import told
+from jepatlas.experiments.planning.planning_outcomes import success_record
 from jepatlas.nn import ConvConfig, MLPConfig, ResidualDynamicsConfig
 from jepatlas.planning import LatentCostConfig, MPPIConfig
 from jepatlas.recipes import Predictive, WalkedWorld, WorldModelRecipe
@@ -26,11 +26,11 @@ __all__ = ["BUDGETS", "WORLDS", "Budget", "World", "driving", "model_recipe", "p
 
 @dataclass(frozen=True)
 class World:
-    """Where one drives, and how long ways are there."""
+    """A world to plan in, and the lengths of its paths."""
 
     world: Rooms | Maze
-    offset: float  # steps: more than the longest way, from corner to corner
-    steps: int  # that an episode may take
+    offset: float  # steps, more than the longest path
+    steps: int  # limit of an episode
 
 
 WORLDS = {
@@ -65,7 +65,7 @@ BUDGETS = {
 
 
 def model_recipe(scale: Scale, seed: int, world: str, method: str, steps: int | None = None) -> WorldModelRecipe:
-    """With the budget of a scale, or more steps of training where few models are trained."""
+    """A world model with the budget of a scale; `steps` of training if given."""
     budget, place = BUDGETS[scale], WORLDS[world]
     steps = steps or budget.steps
     loss, energy = METHODS[method].settings(place.offset, budget.embedding)
@@ -75,13 +75,13 @@ def model_recipe(scale: Scale, seed: int, world: str, method: str, steps: int | 
         encoder=budget.encoder,
         model=Predictive(dynamics=ResidualDynamicsConfig(budget.width), loss=loss, energy=energy),
     )
-    # Directions that are flat are no failure here: an encoder that an energy shapes may need fewer than it has.
+    # No check for collapse: an encoder shaped by an energy may need fewer dimensions than it has.
     training = replace(base.training, steps=steps, batch_size=budget.batch_size, checkpoint_every=steps, collapse=0.0)
     return replace(base, training=training)
 
 
 def driving(scale: Scale, world: str) -> DrivingConfig:
-    """One planner for all methods: the energy after every action, and that at the end once more."""
+    """One planner for all methods; its cost is the energy after every action, with the last one counted twice."""
     steps = 6 if scale == "tiny" else WORLDS[world].steps
     return DrivingConfig(BUDGETS[scale].planner, LatentCostConfig(stage=1.0, terminal=1.0), steps, replan=3)
 
@@ -93,7 +93,7 @@ def planning_trial(scale: Scale, seed: int, world: str, method: str) -> Trial:
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Train (or go on), and drive; what became of each task is kept, because methods are compared task by task."""
+    """Train or resume, and plan. The outcome of each task is kept, because methods are compared by task."""
     record = train_job(settings["recipe"], folder)
     if record["status"] != "finished":
         return record
@@ -102,4 +102,6 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     assert world is not None
     tasks = draw_tasks(world, settings["tasks"], seed)
     driven = drive(world, agent_of(model), tasks, config, seed)
-    return record | told({"agent": driven.reached, "chance": drive_at_random(world, tasks, config.steps, seed)})
+    return record | success_record(
+        {"agent": driven.reached, "chance": drive_at_random(world, tasks, config.steps, seed)}
+    )
