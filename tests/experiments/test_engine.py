@@ -306,3 +306,10 @@ def test_the_verb_reproduces_and_publishes(
     assert "Does not hold" in err
     assert "Hermite degrees over training" in (tmp_path / "docs" / "claims.md").read_text()
     assert (tmp_path / "docs" / "results" / "hermite.png").exists()
+
+
+def test_published_records_have_the_present_titles_and_claims():
+    for record in read_results(shipped_results()):
+        experiment = EXPERIMENTS[record["about"]["name"]]
+        assert record["title"] == experiment.title
+        assert record["about"]["claim"]["statement"] == experiment.claim.statement
