@@ -93,7 +93,7 @@ def test_which_random_actions_are_the_null_is_said(capsys: Captured):
 
 def test_lqr_for_ever_leads_to_what_can_be_held(capsys: Captured):
     words = ["--planner", "lqr", "--planner.infinite", "--steps", "4", "--tasks", "2", "--out", "for-ever"]
-    assert "at which an action holds it" in answer(capsys, "plan", "runs/lq", *words)["summary"]
+    assert "LQR steers" in answer(capsys, "plan", "runs/lq", *words)["summary"]
 
 
 def test_one_task_is_driven_from_where_to_where_it_says(capsys: Captured):
