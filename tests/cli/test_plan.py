@@ -168,7 +168,7 @@ BAD = [
     (["plan", "runs/day", "--world", "reacher"], "'reacher'"),
     (["plan", "runs/lq", "--planner", "lqr", "--cost.discount", "0.9"], "discount is 0.9"),
     (["plan", "runs/day", "--start", "0.5", "0"], "--start and --goal belong together"),
-    (["plan", "runs/day", "--start", "0", "0", "--goal", "0.5", "0"], "--start [0.0, 0.0] is no state of 'rooms'"),
+    (["plan", "runs/day", "--start", "0", "0", "--goal", "0.5", "0"], "--start [0.0, 0.0]"),
     (["plan", "runs/day", "--start", "0.5", "--goal", "0.5", "0"], "give 2 numbers"),
     (["plan", "runs/day", "--tasks", "0"], "tasks is 0"),
     (["plan", "runs/day", "--steps", "0"], "steps is 0"),
