@@ -1,1 +1,1 @@
-"""Side-by-side timings, as ratios taken in one run: a shared machine makes absolute ones meaningless."""
+"""Timings of two implementations side by side, as ratios, because absolute times depend on the load of the machine."""

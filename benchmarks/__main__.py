@@ -1,7 +1,7 @@
-"""Every comparison, on one thread, as a table; `make bench` also writes docs/benchmarks.json and its page of the docs.
+"""Run benchmarks on one thread and show them as tables: `python -m benchmarks [SUITE ...] [--publish]`.
 
-`python -m benchmarks similarity maps` shows these suites alone. Nothing is written but with `--publish`, and then the
-rows of other suites stay as they were measured.
+`--publish` writes docs/benchmarks.json and docs/benchmarks.md, and keeps the published rows of suites that are not run.
+`make bench` runs and publishes all suites.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks import (
     vision,
     windows,
 )
-from benchmarks.page import benchmarks_page
+from benchmarks.benchmark_page import benchmarks_page
 from jepatlas.core.errors import did_you_mean
 from jepatlas.core.files import read_json, write_json, write_text
 from jepatlas.core.provenance import provenance
@@ -50,8 +50,8 @@ RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.json"
 
 
 def main(words: list[str]) -> None:
-    """Unknown suites and options end with exit code 2 and a message, before anything is measured."""
-    parser = argparse.ArgumentParser("python -m benchmarks", description="Timings side by side, as ratios.")
+    """Run the named suites; unknown suites and options exit with code 2 before anything is measured."""
+    parser = argparse.ArgumentParser("python -m benchmarks", description="Compare timings of two implementations.")
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"by default all: {', '.join(SUITES)}")
     parser.add_argument("--publish", action="store_true", help="write these suites into docs/benchmarks.json and .md")
     options = parser.parse_args(words)
@@ -66,7 +66,7 @@ def main(words: list[str]) -> None:
 
 
 def _publish(name: str, rows: list[dict]) -> None:
-    """One suite's rows anew; those of the others stay."""
+    """Replace the published rows of one suite."""
     results = (read_json(RESULTS) if RESULTS.exists() else {}) | {name: provenance(0) | {"rows": rows}}
     write_json(RESULTS, {suite: results[suite] for suite in SUITES if suite in results})
     write_text(RESULTS.with_suffix(".md"), benchmarks_page(read_json(RESULTS)))

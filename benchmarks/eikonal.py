@@ -1,9 +1,9 @@
-"""Least times in a shear current, up to 0.9 of the vehicle's speed, on 201×201 nodes: error against shooting, and time.
+"""Eikonal solver in a shear current on 201×201 nodes: error relative to shooting, and time, compared with Dijkstra.
 
-The current w(y) = 0.9 sin(πy/2) on [−1, 1]² is still at the source in the centre, so that factoring out the source's
-current does not help. Errors are relative, in per cent, at every tenth node whose least-time path stays inside; beside
-ours stands Dijkstra's algorithm on the same nodes, each joined to its 8 neighbours. The limits to keep are 0.3 % in the
-mean and 1 % at most, in seconds.
+The current w(y) = 0.9 sin(πy/2) on [−1, 1]², in units of the vehicle's speed, is zero at the source in the centre, so
+that factoring out the source's current does not help. Errors are relative, in per cent, at every tenth node whose
+least-time path stays inside. The baseline is Dijkstra's algorithm on the same nodes with 8 neighbours each. The error
+must stay below 0.3 % in the mean and 1 % at most.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare
 from jepatlas.core.graphs import Graph
 from jepatlas.energy.exact import Medium, Shear, energies_from, graph_energies, shoot, zermelo
 
@@ -44,7 +44,7 @@ def run(nodes: int = NODES, turns: int = TURNS) -> Iterator[Comparison]:
 
 
 def errors(points: np.ndarray, current: np.ndarray, medium: Medium) -> tuple[np.ndarray, np.ndarray]:
-    """Relative errors of the graph's energies and of ours."""
+    """Relative errors of the graph's energies and of the eikonal solver's."""
     some = np.s_[::EVERY, ::EVERY]
     arrivals = shoot(SHEAR, SOURCE, points[some].reshape(-1, 2))
     fair = (arrivals.time > 0) & (np.abs(arrivals.paths()).max((1, 2)) <= 1 + 1e-6)
@@ -54,7 +54,7 @@ def errors(points: np.ndarray, current: np.ndarray, medium: Medium) -> tuple[np.
 
 
 def by_graph(points: np.ndarray, current: np.ndarray) -> np.ndarray:
-    """Dijkstra's times from the centre, every node joined to its 8 neighbours."""
+    """Times from the centre by Dijkstra's algorithm, with 8 neighbours per node."""
     n = len(points)
     number, edges = np.arange(n * n).reshape(n, n), []
     for di, dj in ((0, 1), (1, 0), (1, 1), (1, -1)):

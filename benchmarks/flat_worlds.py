@@ -1,7 +1,7 @@
-"""Pictures of rooms and mazes, 64×64: all of a picture blended, and only the patch round the agent, as ours does.
+"""Rendering of rooms and mazes at 64×64: blending whole images, compared with the patch around the agent.
 
-Then 1,000 steps with their pictures: by gymnasium environments one after the other, and by the world in rows. The limit
-to keep is 5,000 frames a CPU-second, in environments too: 200 ms for 1,000 of them.
+Then 1,000 steps with images: gymnasium environments one after the other, compared with batches of the world. Rendering
+must reach 5,000 frames per CPU-second, also in environments: 200 ms for 1,000 frames.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare
 from jepatlas.worlds import ActionEnv, FlatWorld, Maze, Rooms
 
 __all__ = ["run"]
@@ -43,8 +43,8 @@ def _compared(name: str, world: FlatWorld, frames: int, turns: int) -> Iterator[
 
 
 def _whole(world: FlatWorld, states: np.ndarray) -> Callable[[], object]:
-    """The picture by its definition: cover · agent + (1 − cover) · ground, at every pixel of every picture."""
-    ground = np.median(world.render(states), axis=0).astype(np.float32)  # the agent is elsewhere in most of them
+    """Images by their definition: cover · agent + (1 − cover) · ground at every pixel."""
+    ground = np.median(world.render(states), axis=0).astype(np.float32)  # in most images the agent is elsewhere
     agent = np.array(world.camera.colours.agent, dtype=np.float32)
     at, radius = np.arange(64) + 0.5, world.radius * world.camera.scale
 

@@ -1,4 +1,4 @@
-"""IQE, forward and backward: intervals merged in compiled code, and a sort of left ends, against a sort of all ends."""
+"""IQE, forward and backward: compiled merging, and sorting of left ends, compared with sorting all ends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from benchmarks.memory import peak_of
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare, peak_memory
 from jepatlas.core.intervals import union_length
 from jepatlas.core.seeding import torch_generator
 from jepatlas.energy.heads import IQE, EnergyHead, IQEConfig
@@ -25,7 +24,7 @@ Components = Callable[[Tensor, Tensor], Tensor]
 
 
 def textbook(left: Tensor, right: Tensor) -> Tensor:
-    """Sort all 2k ends; between two of them as many intervals are open as have begun and not ended."""
+    """Union lengths by sorting all 2k ends and counting the open intervals between consecutive ends."""
     right = torch.maximum(left, right)
     ends, order = torch.cat([left.expand(right.shape), right], dim=-1).sort(dim=-1)
     step = torch.ones(left.shape[-1], dtype=left.dtype)
@@ -34,7 +33,7 @@ def textbook(left: Tensor, right: Tensor) -> Tensor:
 
 
 class Form(EnergyHead):
-    """IQE with its components computed in some other way."""
+    """IQE with another implementation of its components."""
 
     def __init__(self, components: Components, width: int, chunks: int) -> None:
         super().__init__(width, guaranteed_quasimetric=True, pseudo=True, symmetric=False)
@@ -62,7 +61,7 @@ def _all_pairs() -> Iterator[Comparison]:
     with torch.no_grad():
         some = [partial(forms[name].all_pairs, x, y) for name in ("textbook", "ours")]
         yield compare(f"all {SOME}×{ALL} pairs, width {width}, {chunks} chunks: textbook, ours", *some, turns=1)
-    memory = [peak_of(prepare, name) for name in ("textbook", "ours")]
+    memory = [peak_memory(prepare, name) for name in ("textbook", "ours")]
     name = f"peak memory of all pairs in tiles: {SOME}×{ALL} textbook, {ALL}×{ALL} ours"
     yield Comparison.of(name, memory[:1], memory[1:], "MB")
 
@@ -93,7 +92,7 @@ def check_equal(forms: dict[str, EnergyHead], width: int) -> None:
 
 
 def held_for_backward(head: EnergyHead, width: int) -> float:
-    """Megabytes of all that autograd keeps, each once."""
+    """Megabytes of the tensors that autograd saves, without duplicates."""
     x, y = (rows(BATCH, width, name).requires_grad_() for name in ("x", "y"))
     kept: dict[int, int] = {}
 
@@ -108,7 +107,7 @@ def held_for_backward(head: EnergyHead, width: int) -> float:
 
 
 def prepare(name: str) -> Callable[[], object]:
-    """All pairs without gradients, with everything loaded and compiled that they need."""
+    """All pairs without gradients, after loading and compiling."""
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     width, chunks = SIZES[0]

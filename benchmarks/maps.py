@@ -1,7 +1,7 @@
-"""A map of a million pairs streamed from disk, against nothing but the matrix products that it takes.
+"""Fit of a map to a million pairs streamed from disk, compared with the matrix products alone.
 
-The products are those of S_xx, S_xy and S_yy, added up in float64; ours also centres, checks, merges and solves. Both
-are given float32 rows, a chunk at a time. The limit to keep is 1.5 times the time: a ratio of 0.67.
+The baseline computes S_xx, S_xy and S_yy with sums in float64; the fit also centres, checks, merges and solves. Both
+read float32 rows in chunks. The fit may take at most 1.5 times as long, a ratio of 0.67.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare
 from jepatlas.alignment.maps import LeastSquaresMap
 from jepatlas.core.linear_moments import Products
 from jepatlas.core.seeding import numpy_generator
@@ -36,7 +36,7 @@ def run(rows: int = ROWS, width: int = WIDTH, turns: int = TURNS) -> Iterator[Co
 
 
 def write_pairs(folder: Path, rows: int, width: int) -> list[np.ndarray]:
-    """Two files of rows: y is x turned, with noise, and both are off the origin."""
+    """Two files of rows: y is a rotation of x with noise, and both have non-zero means."""
     rng = numpy_generator(0, "pairs")
     turn = np.linalg.qr(rng.standard_normal((width, width)))[0].astype(np.float32)
     paths = [folder / "x.bin", folder / "y.bin"]

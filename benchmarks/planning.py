@@ -1,4 +1,4 @@
-"""MPPI: what planning adds to bare rollouts of the same network, and what torch.compile takes off them."""
+"""MPPI: overhead of planning over plain rollouts of the same network, and speed-up by torch.compile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare
 from jepatlas.core.contracts import Dynamics
 from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.nn import ResidualDynamicsConfig
@@ -39,7 +39,7 @@ def network() -> Dynamics:
 
 
 def rollouts(dynamics: Dynamics, starts: int, samples: int) -> Callable[[], object]:
-    """All candidates at once, as often as MPPI evaluates them, with actions that are given."""
+    """Rollouts of all candidates for given actions, as often as MPPI evaluates them."""
     h = torch.randn(starts * samples, WIDTH, generator=torch_generator(0, "starts"))
     actions = torch.randn(starts * samples, CONFIG.horizon, ACTIONS, generator=torch_generator(0, "actions"))
     return lambda: [dynamics.rollout(h, actions) for _ in range(CONFIG.iterations)]

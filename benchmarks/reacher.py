@@ -1,6 +1,6 @@
-"""Pictures of the reacher at 64 × 64: MuJoCo's own renderer with the suite's model as it is, and ours.
+"""Rendering of the reacher at 64 × 64: MuJoCo's renderer with the suite's model, compared with jepatlas'.
 
-The limit to keep is 500 pictures a CPU-second: 100 ms for 50 of them.
+Rendering must reach 500 images per CPU-second: 100 ms for 50 images.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare
 from jepatlas.worlds import Reacher
 from jepatlas.worlds.reacher.arm import load_reacher_mujoco
 
@@ -22,7 +22,7 @@ TURNS, PICTURES = 5, 50
 
 
 def run(turns: int = TURNS, pictures: int = PICTURES) -> Iterator[Comparison]:
-    os.environ.setdefault("MUJOCO_GL", "egl")  # its own renderer looks there when MuJoCo is imported
+    os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo reads this when it is imported
     angles = Reacher().states(pictures, np.random.default_rng(0))
     with Reacher() as ours, load_reacher_mujoco().Renderer(suite_model(), 64, 64) as renderer:
         name = f"{pictures} pictures, 64×64: MuJoCo's renderer with the suite's settings, ours"

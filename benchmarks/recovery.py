@@ -1,7 +1,7 @@
-"""CPU time until the state is recovered: held-out R² .985 on the spiral, ρ = .95, first held.
+"""CPU time until the state of the spiral world (ρ = .95) is recovered with held-out R² .985.
 
-The published settings and our defaults, both through our own loop, and the spectral solver, which has none.
-Time is that of the process, without what the looking costs; R² is held when two looks in a row find it.
+Compares the published settings, the default settings, and the spectral solver. Times exclude evaluations. Recovery
+means that two consecutive evaluations reach R² .985.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.measurement import Comparison
 from benchmarks.sigreg import straightforward
-from benchmarks.timing import Comparison
 from jepatlas.core.linear import hold_out, least_squares, r2
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.identifiability import fit_spectral_encoder
@@ -29,17 +29,17 @@ from jepatlas.training import CosineSchedule, TrainingConfig, train
 __all__ = ["run"]
 
 WANTED, LOOK_EVERY, SEEDS = 0.985, 100, (0, 1, 2)
-PUBLISHED = 0  # the one seed that the published settings are run with: they take a quarter of an hour
+PUBLISHED = 0  # seed of the published settings, which take a quarter of an hour
 PAIRS = 40_000  # for the spectral solver: 20,000 end just below R² .985
 TRAINING = TrainingConfig(steps=6000, checkpoint_every=10**9)  # 4,000 end just below R² .985
 
 
 class Reached(Exception):
-    """Ends a run that has come to where it was to go."""
+    """Stops a run that has recovered the state."""
 
 
 class Watched(LeJEPA):
-    """LeJEPA that looks at its recovery every hundred steps, with the clock stopped."""
+    """LeJEPA that evaluates its recovery every hundred steps, with the clock stopped."""
 
     def begin(self, recipe: Recipe) -> None:
         pairs = recipe.pairs.draw(recipe.world, 10_000, torch_generator(recipe.seed, "held out"))
@@ -59,7 +59,7 @@ class Watched(LeJEPA):
 
 
 class Straightforward(Watched):
-    """The same with SIGReg written down as its definition has it: a tensor of rows, slices and knots."""
+    """The same with SIGReg by its definition, as a tensor of rows, slices and knots."""
 
     def begin(self, recipe: Recipe) -> None:
         super().begin(recipe)
@@ -94,7 +94,7 @@ def ours(seed: int) -> Recipe:
 
 
 def seconds_to_recovery(recipe: Recipe, kind: type[Watched]) -> float:
-    """CPU seconds to the first of two looks in a row that find R² .985; infinite where none do."""
+    """CPU seconds to the first of two consecutive evaluations with R² ≥ .985; infinite if there are none."""
     built = build_objective(recipe)
     assert isinstance(recipe.objective, LeJEPAConfig)
     objective = kind(built.encoder, recipe.objective, None, recipe.seed)
@@ -124,7 +124,7 @@ def recovered(h: np.ndarray, z: np.ndarray) -> float:
 
 
 def run() -> Iterator[Comparison]:
-    """Medians of ours over seeds; a seed that never gets there counts as infinite."""
+    """Medians over seeds; a seed without success counts as infinite."""
     baseline = [1e3 * seconds_to_recovery(published(PUBLISHED), Straightforward)] * len(SEEDS)
     quick = [1e3 * seconds_to_recovery(ours(seed), Watched) for seed in SEEDS]
     solved = [1e3 * seconds_of_spectral_solver(ours(seed)) for seed in SEEDS]

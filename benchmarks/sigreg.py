@@ -1,4 +1,4 @@
-"""SIGReg, forward and backward: the recurrence over knots against the outer product of projections and knots."""
+"""SIGReg, forward and backward: the recurrence over knots, compared with the product of projections and knots."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from benchmarks.memory import peak_of
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare, peak_memory
 from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import draw_slices
 from jepatlas.objectives.sigreg import sigreg
@@ -21,7 +20,7 @@ FLOPS = 100  # of the recurrence and its gradient, for each sample and slice, be
 
 
 def straightforward(h_bd: Tensor, slices_ds: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:
-    """The definition, as a tensor of (rows, slices, knots)."""
+    """SIGReg by its definition, with a tensor of (rows, slices, knots)."""
     t = torch.linspace(0, limit, knots)
     target = torch.exp(-t.square() / 2)
     angles = (h_bd @ slices_ds)[:, :, None] * t
@@ -32,7 +31,7 @@ def straightforward(h_bd: Tensor, slices_ds: Tensor, knots: int = 17, limit: flo
 def run() -> Iterator[Comparison]:
     for size in SIZES:
         yield compare(f"sigreg {_named(size)}", both_ways(straightforward, size), both_ways(sigreg, size))
-    memory = [peak_of(prepare, loss) for loss in ("straightforward", "sigreg")]
+    memory = [peak_memory(prepare, loss) for loss in ("straightforward", "sigreg")]
     yield Comparison.of(f"peak memory of sigreg {_named(LARGEST)}", memory[:1], memory[1:], "MB")
     yield compare(
         f"sigreg {_named(LARGEST)}: ours, and one sincos and {FLOPS} flops", both_ways(sigreg, LARGEST), _limit()
@@ -51,7 +50,7 @@ def _named(size: tuple[int, int, int]) -> str:
 
 
 def prepare(loss: str) -> Callable[[], object]:
-    """The largest case, with everything loaded and compiled that it needs."""
+    """The largest case, after loading and compiling."""
     torch.set_num_threads(1)
     work = {"straightforward": straightforward, "sigreg": sigreg}[loss]
     both_ways(work, SIZES[0])()
@@ -59,7 +58,7 @@ def prepare(loss: str) -> Callable[[], object]:
 
 
 def _limit() -> Callable[[], object]:
-    """The least that the recurrence could take here: torch's own sine and cosine, and flops at the rate of a matmul."""
+    """A lower bound for the recurrence: torch's sine and cosine, and its flops at the rate of a matrix product."""
     rows, dim, count = LARGEST
     angles = torch.randn(rows, count, generator=torch_generator(0, "angles"))
     inner = FLOPS // 2  # a multiplication and an addition each

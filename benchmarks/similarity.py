@@ -1,4 +1,4 @@
-"""Similarity of latents with 5,000 rows and 384 columns: feature space and tiles against the straightforward forms."""
+"""Similarity of latents with 5,000 rows and 384 columns: feature space and tiles, compared with the definitions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import scipy.stats
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
-from benchmarks.memory import peak_of
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare, peak_memory
 from jepatlas.alignment.similarity import cka, cka_debiased, dsc, neighbour_overlap
 from jepatlas.core.seeding import numpy_generator
 
@@ -23,7 +22,7 @@ Measure = Callable[[np.ndarray, np.ndarray], float]
 
 
 def cka_of_kernels(a: np.ndarray, b: np.ndarray) -> float:
-    """The definition, over n × n kernels."""
+    """CKA by its definition, with n × n kernels."""
     k, m = (_centred(x @ x.T) for x in (a, b))
     return float(np.vdot(k, m) / np.sqrt(np.vdot(k, k) * np.vdot(m, m)))
 
@@ -41,7 +40,7 @@ def dsc_by_scipy(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def overlap_by_scikit_learn(a: np.ndarray, b: np.ndarray, k: int) -> float:
-    """Brute force, and the intersection of sorted rows."""
+    """Neighbour overlap by brute force."""
     brute = NearestNeighbors(n_neighbors=k, algorithm="brute")
     one, other = (brute.fit(x).kneighbors(return_distance=False) for x in (a, b))
     return float(np.mean([len(np.intersect1d(i, j, assume_unique=True)) / k for i, j in zip(one, other, strict=True)]))
@@ -63,12 +62,12 @@ def run() -> Iterator[Comparison]:
             ways = partial(overlap_by_scikit_learn, k=k), partial(overlap_by_ours, k=k)
             yield compared(f"overlap of {k}-NN {size}: scikit-learn's brute force, ours", *ways, a, b, turns=5)
         yield compared(f"DSC {size}, all pairs: scipy, ours", dsc_by_scipy, dsc, a, b, turns=2)
-    memory = [peak_of(prepare_dsc, name) for name in WAYS]
+    memory = [peak_memory(prepare_dsc, name) for name in WAYS]
     yield Comparison.of(f"peak memory of DSC {size}: scipy, ours", memory[:1], memory[1:], "MB")
 
 
 def compared(name: str, baseline: Measure, ours: Measure, a: np.ndarray, b: np.ndarray, *, turns: int) -> Comparison:
-    """Timed in turns, after a look that both give the same."""
+    """Compare two implementations, after checking that their values agree."""
     gap = abs(baseline(a, b) - ours(a, b))
     assert gap < 1e-6, f"{name}: the values differ by {gap}"
     return compare(name, lambda: baseline(a, b), lambda: ours(a, b), turns)
@@ -78,7 +77,7 @@ WAYS: dict[str, Measure] = {"scipy": dsc_by_scipy, "ours": dsc}
 
 
 def prepare_dsc(way: str) -> Callable[[], object]:
-    """All that is loaded and compiled for DSC is so before its memory is measured."""
+    """DSC after loading and compiling."""
     threadpool_limits(1)
     WAYS[way](*latents(1500))
     a, b = latents(ROWS)
@@ -86,7 +85,7 @@ def prepare_dsc(way: str) -> Callable[[], object]:
 
 
 def latents(rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Two views of one cloud, with as much noise as they share."""
+    """Two matrices with a shared part and independent noise of the same variance."""
     shared, *noise = (numpy_generator(0, name).standard_normal((rows, COLUMNS)) for name in ("shared", "a", "b"))
     return shared + noise[0], shared + noise[1]
 

@@ -1,8 +1,8 @@
-"""Agents on images: what training costs beyond its networks, what masked patches cost, and how smallNORB is read.
+"""Training on images: overhead beyond the networks, cost of masked patches, and reading of smallNORB.
 
-A step of I-JEPA through the one loop has crops to make, masks to draw, a slow copy to move and an optimiser; beside it
-stand forward and backward of the same networks on crops that lie in memory. Steps are counted from the 10th on, so that
-what happens once in a run does not count. Both keep freed memory, as the loop does; what that saves is measured first.
+A training step of I-JEPA includes crops, masks, the moving average and the optimiser. It is compared with the forward
+and backward pass of the same networks on crops in memory. The first 10 steps are excluded. Both keep freed memory in
+the allocator, as the training loop does; the effect of that is measured first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare
 from jepatlas.core.patches import patch_grid
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import Prefetched
@@ -54,7 +54,7 @@ def _images() -> np.ndarray:
 
 
 def _freed_memory() -> Comparison:
-    """In processes of their own: what the C library was told once holds for all that follows."""
+    """Measured in separate processes, because the setting of the C library cannot be undone."""
     spawned = multiprocessing.get_context("spawn")
     took: dict[bool, list[float]] = {False: [], True: []}
     for kept in (False, True) * 3:
@@ -78,7 +78,7 @@ def _objective() -> torch.nn.Module:
 
 
 def _bare(images: np.ndarray) -> float:
-    """Milliseconds of one forward and backward, with crops and masks that were drawn before."""
+    """Milliseconds of one forward and backward pass, with precomputed crops and masks."""
     objective: Any = _objective()
     crops = ImageStream(images, BATCH, 0, plan=CropPlan("one"))(0)
     drawn = objective.masks(crops.x, patch_grid((SIZE, SIZE), objective.encoder.patch), 0)
@@ -93,7 +93,7 @@ def _bare(images: np.ndarray) -> float:
 
 
 def _trained(images: np.ndarray, pipeline: str) -> float:
-    """Milliseconds of one step of the loop."""
+    """Milliseconds of one training step."""
     stream = ImageStream(images, BATCH, 0, plan=CropPlan("one", (pipeline,)))
     took = []
     for steps in (FIRST, FIRST + STEPS):
@@ -133,7 +133,7 @@ def _norb() -> Iterator[Comparison]:
 
 
 def _write_norb(folder: Path, split: str, number: int) -> None:
-    """Files as they are published: a magic number, the axes, and the numbers."""
+    """Files in the published format: a magic number, the shape, and the data."""
     numbers = np.arange(PAIRS, dtype="<i4")
     info = np.stack([numbers // 972 % 10, numbers % 9, 2 * (numbers // 9 % 18), numbers // 162 % 6], 1)
     pixels = numpy_generator(0, "pixels", number).integers(0, 256, (PAIRS, 2, PIXELS, PIXELS), np.uint8)

@@ -1,8 +1,8 @@
-"""Windows of episodes from a file: how long a batch takes, and whether training waits for it.
+"""Windows of episodes from a file: time per batch, and the share of time that training waits for batches.
 
-64×64 frames of a disc and a wall, compressed as `EpisodeWriter` does; batches of 128 windows of two frames. The share
-of time waiting is that of a loop whose step is the usual encoder of pictures, forward and backward, on one thread: with
-batches read when they are asked for, and with `Prefetched` around the same stream.
+Frames of 64×64 pixels are compressed as by `EpisodeWriter`; a batch has 128 windows of two frames. The waiting time is
+measured in a loop with the default image encoder, forward and backward, on one thread: with batches read on demand, and
+with `Prefetched` around the same stream.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from torch import Tensor
 
-from benchmarks.timing import Comparison, compare
+from benchmarks.measurement import Comparison, compare
 from jepatlas.core.contracts import Batches
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import EpisodeFile, EpisodeWriter, Prefetched, WindowStream

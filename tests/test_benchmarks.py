@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from benchmarks import __main__ as bench
-from benchmarks.timing import Comparison
+from benchmarks.measurement import Comparison
 
 from jepatlas.core.files import read_json, write_json
 

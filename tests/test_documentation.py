@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from benchmarks.page import benchmarks_page
+from benchmarks.benchmark_page import benchmarks_page
 from forked import forked_script
 
 from jepatlas.core.files import read_json
