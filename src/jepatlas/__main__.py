@@ -1,4 +1,4 @@
-"""`python -m jepatlas` is `jepatlas`."""
+"""Entry point of `python -m jepatlas`, equivalent to the command `jepatlas`."""
 
 import sys
 

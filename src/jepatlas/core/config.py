@@ -54,8 +54,10 @@ def from_plain(cls: type[T], data: Any, where: str = "recipe") -> T:
     hints = typing.get_type_hints(cls)
     known = {field.name for field in dataclasses.fields(cls)}  # pyright: ignore[reportArgumentType]
     values = dict(data)
-    if hasattr(cls, "kind") and (kind := values.pop("kind", kind_of(cls))) != kind_of(cls):
-        raise InputError(f"{where}: expected the kind '{kind_of(cls)}', but found '{kind}'.")
+    if hasattr(cls, "kind"):
+        kind = values.pop("kind", kind_of(cls))
+        if kind != kind_of(cls):
+            raise InputError(f"{where}: expected the kind '{kind_of(cls)}', but found '{kind}'.")
     for key in values:
         if key not in known:
             raise InputError(f"{where}: there is no key '{key}'. {did_you_mean(str(key), known)}")

@@ -90,7 +90,10 @@ def _take_name(folder: Path, path: Path) -> None:
 
 def _exchange(first: Path, second: Path) -> bool:
     """Exchange two names atomically with renameat2(…, RENAME_EXCHANGE); False if that is not available."""
-    if sys.platform != "linux" or not hasattr(libc := ctypes.CDLL(None), "renameat2"):
+    if sys.platform != "linux":
+        return False
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "renameat2"):
         return False
     here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     return libc.renameat2(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0

@@ -11,7 +11,16 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-__all__ = ["squared_distances"]
+__all__ = ["squared_distance", "squared_distances"]
+
+
+@numba.njit(cache=True, fastmath=True)  # allows vectorised sums
+def squared_distance(one: np.ndarray, other: np.ndarray) -> float:
+    """‖x − y‖² of two rows."""
+    total = 0.0
+    for k in range(len(one)):
+        total += (one[k] - other[k]) ** 2
+    return total
 
 
 @numba.njit(cache=True)
@@ -30,13 +39,5 @@ def squared_distances(
             norm = norms[i] + norms[j]
             distance = norm - 2 * products[i - row, j - column]
             if distance < close * norm and j > i:
-                distance = _squared_distance(x[i], x[j])
+                distance = squared_distance(x[i], x[j])
             products[i - row, j - column] = max(distance, lowest)
-
-
-@numba.njit(cache=True, fastmath=True)  # allows vectorised sums
-def _squared_distance(one: np.ndarray, other: np.ndarray) -> float:
-    total = 0.0
-    for k in range(len(one)):
-        total += (one[k] - other[k]) ** 2
-    return total

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from jepatlas.core.kernels.distances import squared_distance
+
 __all__ = ["offer", "settle"]
 
 
@@ -53,17 +55,9 @@ def settle(x: np.ndarray, bounds: np.ndarray, candidates: np.ndarray, k: int) ->
 @numba.njit(cache=True)
 def _nearest(x: np.ndarray, i: int, ascending: np.ndarray, far: np.ndarray, near: np.ndarray) -> None:
     for j in ascending:
-        distance = _squared_distance(x[i], x[j])
+        distance = squared_distance(x[i], x[j])
         if distance < far[-1] and j != i:  # strict, so that the earlier of equals stays
             _insert(far, near, distance, j)
-
-
-@numba.njit(cache=True, fastmath=True)  # allows vectorised sums
-def _squared_distance(one: np.ndarray, other: np.ndarray) -> float:
-    total = 0.0
-    for k in range(len(one)):
-        total += (one[k] - other[k]) ** 2
-    return total
 
 
 @numba.njit(cache=True)
