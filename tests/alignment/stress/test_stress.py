@@ -155,7 +155,7 @@ def test_a_prior_needs_as_many_pairs_as_dimensions():
     assert prior[2] == pytest.approx(0.95, abs=0.02) and plain[2] == pytest.approx(0.95, abs=0.02)
     singular = curve.points[0].scores["plain"]["condition"]  # 6 pairs leave 7 directions unseen
     assert singular.estimate.value == np.inf and np.isnan(singular.estimate.low)
-    assert "inf" in curve.table(["condition"])["rows"][0][-1]
+    assert "inf" in curve.table(["condition"]).rows[0][-1]
 
 
 def test_probes_have_half_of_the_rows_whatever_the_budget():
@@ -227,7 +227,7 @@ def test_a_shift_along_a_variable_by_groups():
     by_strength = {point.label: point.scores["plain"]["migrated"] for point in curve.points}
     assert by_strength["0"].estimate.n == 2
     assert by_strength["1"].estimate.n == 0  # only one class is fitted on, so there is no probe: no number, no error
-    assert "–" in curve.table()["rows"][[row[0] for row in curve.table()["rows"]].index("1")]
+    assert "–" in curve.table().rows[[row[0] for row in curve.table().rows].index("1")]
 
 
 def test_a_domain_with_a_map_of_its_own():
@@ -319,21 +319,21 @@ def test_figures_can_be_drawn(noise: StressCurve):
         figure = noise.figure(measure)
         drawing = draw(figure)
         assert drawing.title == "Mismatched pairs" and "is better" in drawing.note
-    series = noise.figure()["series"]
-    assert [one["name"] for one in series] == ["plain", "robust", "shuffled"]  # of which a robust fit distrusts none
-    assert all("low" in one and "dash" not in one for one in series[:2]) and all(one["dash"] for one in series[2:])
-    assert series[0]["x"] == [0.0, 0.2] and series[0]["y"] == values(noise).tolist()
-    assert [one["name"] for one in noise.figure("migrated")["series"]] == ["plain", "robust", "majority class"]
-    assert [one["name"] for one in noise.figure("recall")["series"]] == ["robust", "random choice"]
+    series = noise.figure().series
+    assert [one.name for one in series] == ["plain", "robust", "shuffled"]  # of which a robust fit distrusts none
+    assert all(one.low and not one.dash for one in series[:2]) and all(one.dash for one in series[2:])
+    assert series[0].x == [0.0, 0.2] and series[0].y == values(noise).tolist()
+    assert [one.name for one in noise.figure("migrated").series] == ["plain", "robust", "majority class"]
+    assert [one.name for one in noise.figure("recall").series] == ["robust", "random choice"]
 
 
 def test_no_cell_of_a_table_is_without_chance(noise: StressCurve):
     table = noise.table()
-    assert table["columns"][:4] == ["share of mismatched pairs", "pairs fitted", "fit", "R² (higher is better)"]
-    assert len(table["rows"]) == 4 and all(len(row) == len(table["columns"]) for row in table["rows"])
-    for cell in [cell for row in table["rows"] for cell in row[3:]]:
+    assert table.columns[:4] == ["share of mismatched pairs", "pairs fitted", "fit", "R² (higher is better)"]
+    assert len(table.rows) == 4 and all(len(row) == len(table.columns) for row in table.rows)
+    for cell in [cell for row in table.rows for cell in row[3:]]:
         assert cell == "–" or any(word in cell for word in ("shuffled", "random choice", "majority class"))
-    assert noise.table(["r2"])["columns"][3:] == ["R² (higher is better)"]
+    assert noise.table(["r2"]).columns[3:] == ["R² (higher is better)"]
 
 
 def test_seeds_decide_everything_and_inputs_stay():

@@ -37,4 +37,4 @@ def test_four_curves_with_and_without_labels():
     assert record.provenance["seeds"] == 2 and "2 seeds" in record.summary
     line = stress(matched(models.a, models.b[:, :1]), None, seed=0, protocol=tiny)
     assert len(line.tables) == 6 and len(line.figures) == 3  # nothing is narrower than one dimension
-    assert all(np.isfinite(figure["series"][0]["y"]).all() for figure in line.figures)
+    assert all(np.isfinite(figure.series[0].y).all() for figure in line.figures)

@@ -83,7 +83,7 @@ def test_random_networks_stand_in_where_a_member_has_no_untrained_one(tmp_path: 
     judged = {one.name: one for one in record.verdicts}
     assert judged["beyond_untrained.ada.cleo"].passed is False  # they have learned nothing
     assert judged["beyond_random.ada.ben"].passed and "beyond_random.ada.cleo" not in judged
-    assert record.tables[0]["columns"][4:] == [
+    assert record.tables[0].columns[4:] == [
         "PCA of the raw input",
         "the same networks, untrained",
         "a random network on the raw input",
@@ -165,15 +165,15 @@ def test_every_file_of_the_exchange_is_listed_with_its_bytes_and_hash(met: Path)
         me = member(name, met)
         record = federation_record(federate(TWO[name], me), TWO[name], me)  # finished: nothing is computed anew
         _, sent, received, stayed = record.tables
-        assert sent["rows"][-1][4] == sum(row[4] for row in sent["rows"][:-1])
-        own = {row[1]: (row[4], row[5]) for row in sent["rows"][:-1]}
-        others = {row[1]: (row[4], row[5]) for row in received["rows"][:-1]}
+        assert sent.rows[-1][4] == sum(row[4] for row in sent.rows[:-1])
+        own = {row[1]: (row[4], row[5]) for row in sent.rows[:-1]}
+        others = {row[1]: (row[4], row[5]) for row in received.rows[:-1]}
         assert not set(own) & set(others) and {**own, **others}.keys() == lying.keys()
         listed |= own
-        assert ["latents of states that were not agreed on", f"{len(TWO[name].ids) - 39} × 3"] in stayed["rows"]
+        assert ["latents of states that were not agreed on", f"{len(TWO[name].ids) - 39} × 3"] in stayed.rows
         assert any(v.name == "beyond_pca.ada.ben" and v.passed for v in record.verdicts)
     assert listed == {name: (len(data), hashlib.sha256(data).hexdigest()) for name, data in lying.items()}
-    latents = next(row for row in sent["rows"] if row[1] == "2-latents/ben/latents.safetensors")
+    latents = next(row for row in sent.rows if row[1] == "2-latents/ben/latents.safetensors")
     assert latents[3] == "39 × 3 float32"
 
 
@@ -200,7 +200,7 @@ def test_where_few_states_are_agreed_on_it_is_said(met: Path, tmp_path: Path) ->
     enough = member("ada", met)
     record = federation_record(federate(TWO["ada"], enough), TWO["ada"], enough)
     assert "do not determine" not in record.summary and record.summary.endswith("without learning, were.")
-    matrix = np.array(record.figures[0]["matrix"])
+    matrix = np.array(record.figures[0].matrix)
     assert (np.diag(matrix) == 1).all() and (matrix[~np.eye(2, dtype=bool)] < 1).all()
 
 
@@ -332,7 +332,7 @@ def test_one_who_joins_later_sends_its_map_alone_and_changes_nothing(finished: P
         assert files(finished / name / "atlas") == files(finished / "cleo" / "atlas")
         assert (founded.chart(name).into.weight == found.atlas.chart(name).into.weight).all()
     assert next(one for one in found.atlas.judged or () if one.name == "joins.cleo").passed
-    received = federation_record(found, cleo, me).tables[2]["rows"]
+    received = federation_record(found, cleo, me).tables[2].rows
     assert not any("2-latents" in row[1] for row in received)  # a newcomer reads nobody's latents
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Direction, Estimate
 from jepatlas.core.stats import student_margin
 
@@ -145,28 +145,29 @@ class StressCurve:
                 found.append((point.x, score))
         return found
 
-    def figure(self, measure: str = "r2") -> dict[str, Any]:
-        """A figure of kind `curves`: every fit with its interval, chance levels dashed."""
+    def figure(self, measure: str = "r2") -> Curves:
+        """Every fit with its interval; chance levels are dashed."""
         self._check([measure])
         about = MEASURES[measure]
         courses = {fit: course for fit in self.fits if (course := self.course(fit, measure))}
-        style = {} if self.joined else {"points": True}
-        return {
-            "kind": "curves",
-            "title": self.title,
-            "note": f"{about.meaning[0].upper()}{about.meaning[1:]}; {about.direction} is better. "
+        series = [_series(fit, course) for fit, course in courses.items()]
+        chance = _chance(courses, about.chance)
+        if self.joined:
+            series += [replace(curve, dash=True) for curve in chance]
+        else:
+            series = [replace(curve, points=True) for curve in [*series, *chance]]
+        return Curves(
+            title=self.title,
+            note=f"{about.meaning[0].upper()}{about.meaning[1:]}; {about.direction} is better. "
             f"Bands are 95% intervals of the mean over {self.seeds} seeds.",
-            "x_label": self.x_title or self.label_title,
-            "y_label": about.title,
-            "log_x": self.log_x,
-            "log_y": about.log,
-            "series": [
-                *(_series(fit, course) | style for fit, course in courses.items()),
-                *(series | (style or {"dash": True}) for series in _chance(courses, about.chance)),
-            ],
-        }
+            x_label=self.x_title or self.label_title,
+            y_label=about.title,
+            log_x=self.log_x,
+            log_y=about.log,
+            series=series,
+        )
 
-    def table(self, measures: Sequence[str] | None = None) -> dict[str, Any]:
+    def table(self, measures: Sequence[str] | None = None) -> Table:
         """One row per point and fit; every score with its chance level."""
         chosen = self.measures if measures is None else list(measures)
         self._check(chosen)
@@ -177,7 +178,7 @@ class StressCurve:
             for point in self.points
             for fit, scores in point.scores.items()
         ]
-        return {"title": self.title, "columns": columns, "rows": rows}
+        return Table(self.title, columns, rows)
 
     @property
     def point_columns(self) -> list[str]:
@@ -203,20 +204,20 @@ class StressCurve:
         return f"{one.value:{form}}{interval}{part}; {MEASURES[measure].chance} {score.null:{form}}"
 
 
-def _series(name: str, course: Sequence[tuple[float, Score]]) -> dict[str, Any]:
+def _series(name: str, course: Sequence[tuple[float, Score]]) -> Curve:
     estimates = [score.estimate for _, score in course]
-    series: dict[str, Any] = {"name": name, "x": [x for x, _ in course], "y": [one.value for one in estimates]}
+    series = Curve(name, [x for x, _ in course], [one.value for one in estimates])
     if np.isfinite([[one.low, one.high] for one in estimates]).any():
-        series |= {"low": [one.low for one in estimates], "high": [one.high for one in estimates]}
+        return replace(series, low=[one.low for one in estimates], high=[one.high for one in estimates])
     return series
 
 
-def _chance(courses: Mapping[str, Sequence[tuple[float, Score]]], name: str) -> list[dict[str, Any]]:
+def _chance(courses: Mapping[str, Sequence[tuple[float, Score]]], name: str) -> list[Curve]:
     """One series if the chance level is the same for all fits, otherwise one per fit."""
     lines = {fit: tuple((x, score.null) for x, score in course) for fit, course in courses.items()}
     if len(set(lines.values())) == 1:
         lines = {"": next(iter(lines.values()))}
     return [
-        {"name": f"{fit}, {name}" if fit else name, "x": [x for x, _ in line], "y": [null for _, null in line]}
+        Curve(f"{fit}, {name}" if fit else name, [x for x, _ in line], [null for _, null in line])
         for fit, line in lines.items()
     ]

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import safetensors.numpy
 
+from jepatlas.core.figures import Table
 from jepatlas.core.files import read_json
 from jepatlas.core.sealing import sha256_of_bytes
 from jepatlas.workflows.federation.parcels import KINDS
@@ -62,9 +62,9 @@ def _said(name: str, data: bytes) -> tuple[str, str]:
     return WHAT.get(name.removesuffix(".safetensors"), "its map into the frame"), "; ".join(told)
 
 
-def ledger_table(title: str, listed: Sequence[Entry]) -> dict[str, Any]:
+def ledger_table(title: str, listed: Sequence[Entry]) -> Table:
     rows = [
         [one.member, f"{one.step}/{one.member}/{one.file}", one.what, one.shape, one.size, one.sha256] for one in listed
     ]
     rows.append(["together", f"{len(listed)} files", "", "", sum(one.size for one in listed), ""])
-    return {"title": title, "columns": ["from", "file", "what", "rows × width", "bytes", "SHA-256"], "rows": rows}
+    return Table(title, ["from", "file", "what", "rows × width", "bytes", "SHA-256"], rows)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
+from jepatlas.core.figures import Heatmap, Table
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.workflows.align import translations_summary
@@ -79,7 +77,7 @@ def _summary(found: Federation, sent: list[Entry], received: list[Entry]) -> str
     ).rstrip()
 
 
-def _translations(found: Federation) -> dict[str, Any]:
+def _translations(found: Federation) -> Table:
     """Each direction, beside chance and the controls."""
     kinds = [kind for kind in CONTROLS if kind != "random" or kind in found.controls]  # a stand-in need not be there
     rows = []
@@ -102,7 +100,7 @@ def _translations(found: Federation) -> dict[str, Any]:
         "states kept back",
         *(CONTROLS[one] for one in kinds),
     ]
-    return {"title": "What the maps are worth, on agreed states that were kept back", "columns": columns, "rows": rows}
+    return Table("What the maps are worth, on agreed states that were kept back", columns, rows)
 
 
 def _judged(found: Federation) -> list[Verdict]:
@@ -137,22 +135,20 @@ def _beyond(one: Verdict, kind: str, control: Verdict) -> Verdict:
     )
 
 
-def _heatmap(found: Federation) -> Mapping[str, Any]:
+def _heatmap(found: Federation) -> Heatmap:
     names = found.atlas.names
     values = {one.name: one.value for one in _judged(found)}
     matrix = [[1.0 if a == b else values.get(f"translation.{a}.{b}", np.nan) for b in names] for a in names]
-    return {
-        "kind": "heatmap",
-        "title": "Held-out R² through the common frame",
-        "matrix": matrix,
-        "x": names,
-        "y": names,
-        "note": "Row: the member whose latents are translated; column: into whose. Into its own they "
-        "are as they were: 1.",
-    }
+    return Heatmap(
+        title="Held-out R² through the common frame",
+        matrix=matrix,
+        x=names,
+        y=names,
+        note="Rows are source members, columns are targets. The diagonal is 1 by definition.",
+    )
 
 
-def _not_sent(found: Federation, offer: Offer, member: Member) -> dict[str, Any]:
+def _not_sent(found: Federation, offer: Offer, member: Member) -> Table:
     rest = len(offer.ids) - found.agreed
     rows = [[what, much] for what, much in offer.stays.items()]
     rows += [
@@ -168,4 +164,4 @@ def _not_sent(found: Federation, offer: Offer, member: Member) -> dict[str, Any]
         ["latents of states that were not agreed on", f"{rest:,} × {offer.h.shape[1]}"],
         ["names of groups", "there are none" if offer.groups is None else f"{len(np.unique(offer.groups)):,}"],
     ]
-    return {"title": "What never left", "columns": ["what", "how much there is"], "rows": rows}
+    return Table("What never left", ["what", "how much there is"], rows)
