@@ -200,9 +200,9 @@ WIDE = np.random.default_rng(4).standard_normal((40, 25))
         (
             (with_nan(Z), Z_NEXT, Z),
             {},
-            r"'h' has 3 values that are NaN or infinite \(the first in row 5\), in columns 0, 1, 2\.",
+            r"'h' has 3 NaN .*row 5.*0, 1, 2",
         ),
-        ((Z, with_nan(Z_NEXT), Z), {}, "'h_next' has 3 values"),
+        ((Z, with_nan(Z_NEXT), Z), {}, "'h_next' has 3 NaN"),
         ((with_nan(Z), with_nan(Z_NEXT), with_nan(Z)), {}, "'h' has 3 values"),
         ((Z, Z_NEXT, with_nan(Z)), {}, "'z' has 3 values"),
         ((Z, Z_NEXT[:, :2], Z), {}, r"'h' and 'h_next'.*\(40, 3\) and \(40, 2\)"),

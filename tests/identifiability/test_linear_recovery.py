@@ -266,7 +266,7 @@ def test_intervals_of_copies_are_not_narrower():
 @pytest.mark.parametrize(
     ("h", "z", "split", "message"),
     [
-        (np.full((30, 2), np.nan), np.ones((30, 2)), (10, 30), "'h' has 60 values that are NaN"),
+        (np.full((30, 2), np.nan), np.ones((30, 2)), (10, 30), "'h' has 60 NaN"),
         (np.ones((30, 2)), np.ones((29, 2)), (10, 29), "'h' has 30, 'z' has 29"),
         (np.ones(30), np.ones((30, 2)), (10, 30), "'h'.*2-D"),
         (np.ones((30, 2)), np.ones((30, 2)), (10, 31), "split.score.* 30"),

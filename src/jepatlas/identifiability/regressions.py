@@ -21,7 +21,7 @@ from scipy.special import ndtr
 from jepatlas.core.linear import least_squares, r2, whitener
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.identifiability.resampling import Halves
-from jepatlas.identifiability.spectral.features import Features, random_frequencies
+from jepatlas.identifiability.spectral.spectral_encoder import Features, random_frequencies
 from jepatlas.identifiability.warps.monotone import fit_monotone
 
 __all__ = ["FAMILIES", "decode", "fit_families", "standard_deviations"]

@@ -7,9 +7,9 @@ import pytest
 
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.identifiability import SpectralEncoder, held_out_rates
-from jepatlas.identifiability.spectral.features import Features
 from jepatlas.identifiability.spectral.held_out import BlockMoments
 from jepatlas.identifiability.spectral.pair_rows import SplitPairs
+from jepatlas.identifiability.spectral.spectral_encoder import Features
 
 
 def identity(dim: int) -> SpectralEncoder:

@@ -130,5 +130,5 @@ def test_an_impossible_width_is_refused(dim: int):
 def test_nan_is_refused():
     x, x_next = mixed(500, [0.9, 0.5])
     x[0, 0] = np.inf
-    with pytest.raises(InputError, match="'x' has 1 value that is NaN or infinite"):
+    with pytest.raises(InputError, match="'x' has 1 NaN"):
         quadratic_sfa(x, x_next, 2)

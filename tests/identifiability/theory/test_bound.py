@@ -54,7 +54,7 @@ BROKEN[3, 1] = np.nan
     [
         (np.ones((30, 2)), np.ones((30, 3)), 0.5, r"'h' and 'h_next'.*\(30, 2\) and \(30, 3\)"),
         (np.ones((30, 2)), np.ones((20, 2)), 0.5, "same number of rows"),
-        (np.ones((30, 2)), BROKEN, 0.5, "'h_next' has 1 value that is NaN"),
+        (np.ones((30, 2)), BROKEN, 0.5, "'h_next' has 1 NaN"),
         (np.ones((30, 2)), np.ones((30, 2)), 1.0, "rho.*1.0"),
         (np.ones((30, 2)), np.ones((30, 2)), 0.0, "rho.*0.0"),
         (np.ones(30), np.ones(30), 0.5, "'h'.*2-D"),

@@ -24,12 +24,11 @@ from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap, explained_share
 from jepatlas.identifiability.dimension.rank import FLOOR, linear_rank, principal_axes
 from jepatlas.identifiability.resampling import Halves
-from jepatlas.identifiability.spectral.features import Features
 from jepatlas.identifiability.spectral.held_out import BlockMoments
 from jepatlas.identifiability.spectral.ladder import Ladder, Step, read_ladder
 from jepatlas.identifiability.spectral.pair_rows import SCORE, SplitPairs
 from jepatlas.identifiability.spectral.solver import SpectrumSettings
-from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
+from jepatlas.identifiability.spectral.spectral_encoder import Features, SpectralEncoder
 from jepatlas.identifiability.spectral.spectrum import spectrum
 from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions
 from jepatlas.identifiability.validation import check_matrices, check_same_shape

@@ -16,9 +16,8 @@ import torch
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.moments import Moments
-from jepatlas.identifiability.spectral.features import Features, principal_whitener
 from jepatlas.identifiability.spectral.pair_rows import SplitPairs
-from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
+from jepatlas.identifiability.spectral.spectral_encoder import Features, SpectralEncoder, principal_whitener
 from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions
 
 __all__ = ["linear_sfa", "quadratic_sfa"]

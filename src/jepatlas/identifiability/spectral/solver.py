@@ -24,15 +24,15 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.moments import Moments
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.identifiability.spectral.features import (
+from jepatlas.identifiability.spectral.pair_rows import SCORE, SELECT, PairRows, SplitPairs
+from jepatlas.identifiability.spectral.spectral_encoder import (
     KNOTS,
     Features,
+    SpectralEncoder,
     normal_quantiles,
     principal_whitener,
     random_frequencies,
 )
-from jepatlas.identifiability.spectral.pair_rows import SCORE, SELECT, PairRows, SplitPairs
-from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
 from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions, rayleigh_trace
 
 __all__ = ["Candidate", "Kernel", "Solution", "SpectralSolver", "SpectrumSettings", "best", "candidates"]

@@ -1,6 +1,6 @@
 """Spectrum of a process without the true state: its slow functions and their correlations, from pairs (x, x') alone.
 
-    C₀₁ v = λ C₀₀ v        on features φ(x), with C₀₁ symmetrised (`transfer_operator.py`, `features.py`)
+    C₀₁ v = λ C₀₀ v        on features φ(x), with C₀₁ symmetrised (`transfer_operator.py`, `spectral_encoder.py`)
 
 In a Gaussian world with rates ρ_i the eigenvalues are all products Π ρ_i^{k_i}, and the first-degree functions are the
 world's coordinates. So the eigenvalues show how many coordinates there are and how fast each is, and the functions at
