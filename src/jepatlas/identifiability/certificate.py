@@ -126,7 +126,10 @@ class _Sample:
 
     def recovery_verdicts(self, halves: Halves, ladder: PairLadder | None) -> tuple[dict[str, Estimate], list[Verdict]]:
         """The rotation error by form, and all verdicts that use the true state, without the diagnosis."""
-        h, z, split, groups = halves.h, halves.z, halves.split, halves.groups
+        h = halves.h
+        z = halves.z
+        split = halves.split
+        groups = halves.groups
         replicates = self.replicates
         rng = self.rng("recovery")
         found = recovery(h, z, split, rng, white=self.white, groups=groups, replicates=replicates)
@@ -182,7 +185,10 @@ class _Sample:
 
     def unwarped_verdicts(self, halves: Halves) -> list[Verdict]:
         """R² of the state, and the remaining stretch, after undoing one warp shared by all coordinates."""
-        h, z, split, groups = halves.h, halves.z, halves.split, halves.groups
+        h = halves.h
+        z = halves.z
+        split = halves.split
+        groups = halves.groups
         fits = fit_sides(h[split.fit], z[split.fit], self.white)
         found = warp_recovery(h, z, split, self.rng("unwarped"), fits=fits, groups=groups, replicates=self.replicates)
         straight_h, straight_z = fits.straightened(h, z)

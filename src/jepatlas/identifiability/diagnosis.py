@@ -222,7 +222,7 @@ def _kinds(s: _Symptoms) -> list[Kind]:
         ("shear", sheared),
         ("surplus", surplus or (s.copies + s.combined > 0 and not incomplete)),
     ]
-    kinds = [kind for kind, holds in rules if holds]
+    kinds: list[Kind] = [kind for kind, holds in rules if holds]
     if kinds:
         return kinds
     return [s.curve if s.nonlinear >= s.noise else "noise"]

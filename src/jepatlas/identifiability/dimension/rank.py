@@ -116,7 +116,7 @@ def varying_coordinates(axes: PrincipalAxes, rows: int) -> Verdict:
     """
     return Verdict.judge(
         "varying_coordinates",
-        _count(np.count_nonzero(axes.units), rows),
+        _count(int(np.count_nonzero(axes.units)), rows),
         direction="higher",
         good="Number of latent coordinates that vary. If fewer directions vary, some are combinations of others.",
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -35,14 +34,14 @@ MIN_GROUPS = 3  # 1 to fit, 2 to score
 
 
 def certify_dynamics(
-    h: Any,
-    u: Any,
-    h_next: Any,
-    z: Any = None,
-    z_next: Any = None,
+    h: np.ndarray,
+    u: np.ndarray,
+    h_next: np.ndarray,
+    z: np.ndarray | None = None,
+    z_next: np.ndarray | None = None,
     *,
     truth: tuple[np.ndarray, np.ndarray] | None = None,
-    groups: Any = None,
+    groups: np.ndarray | None = None,
     seed: int = 0,
     replicates: int = 500,
 ) -> list[Verdict]:

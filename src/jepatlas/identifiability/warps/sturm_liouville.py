@@ -106,7 +106,8 @@ def sturm_liouville(
         raise InputError(f"points must be at least 101, but is {points}.")
     problem = _Density(log_density, support)
     coarse, confined, depth = problem.widened(count, points)
-    x, mass = coarse.x, coarse.mass
+    x = coarse.x
+    mass = coarse.mass
     fine = problem.eigenpairs(depth, count, 3 * len(x))
     found = _consistent(coarse, fine, confined)
     # The error is a series in even powers of the cell width. Every third fine cell shares its centre with a coarse one.
@@ -225,14 +226,14 @@ class _Density:
     def widened(self, count: int, points: int) -> tuple[_Eigenpairs, int, float]:
         """Eigenpairs on the narrowest sufficient grid, how many of them are confined to it, and its depth."""
         cells = points | 1  # an odd number of cells puts one in the middle, where a density may have a kink
-        for depth in DEPTHS:
+        depth = DEPTHS[0]
+        while True:
             pairs = self.eigenpairs(depth, count, cells)
             found = self.confined(pairs)
             if found == count or depth == DEPTHS[-1]:
-                break
-            deeper = DEPTHS[DEPTHS.index(depth) + 1]
-            cells = round(points * deeper / DEPTHS[0]) | 1  # the same cell size: coarse cells would confine a wave
-        return pairs, found, depth
+                return pairs, found, depth
+            depth = DEPTHS[DEPTHS.index(depth) + 1]
+            cells = round(points * depth / DEPTHS[0]) | 1  # the same cell size: coarse cells would confine a wave
 
     def eigenpairs(self, depth: float, count: int, points: int) -> _Eigenpairs:
         """Solve K f = λ M f on cells that are equidistant in t, where x = centre + scale·sinh t: wider in the tails."""
