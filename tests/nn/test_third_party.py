@@ -275,7 +275,7 @@ def test_others_are_refused():
         pooled_encoder(nn.Linear(2, 2))
     with pytest.raises(InputError, match=r"'cls'.*'mean',.*'max'"):
         pooled_encoder(MapLikeTimm(), "max")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InputError, match="positive deviation"):
+    with pytest.raises(InputError, match="std"):
         pooled_encoder(MapLikeTimm(), std=(1.0, 0.0, 1.0))
     flat = MapLikeTimm()
     flat.forward_features = lambda x: x.flatten(1)  # pyright: ignore[reportAttributeAccessIssue]
