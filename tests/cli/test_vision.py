@@ -338,7 +338,8 @@ def test_latents_that_are_all_alike_have_collapsed() -> None:
     assert collapse_verdict(flat).value == 0 and collapse_verdict(flat).passed is False
     line = rng.standard_normal((200, 1)) * np.ones((1, 8))
     assert collapse_verdict(line).value == pytest.approx(1) and collapse_verdict(line).passed is False
-    assert collapse_verdict(line).advice.startswith("Collapsed: latents of held-out images vary along 1.0 of 8")
+    advice = collapse_verdict(line).advice
+    assert "Collapsed" in advice and "1.0 effective dimensions of 8" in advice
     assert collapse_verdict(rng.standard_normal((2000, 8))).value == pytest.approx(8, abs=0.1)
 
 
@@ -347,7 +348,7 @@ def test_few_images_leave_open_whether_latents_collapsed() -> None:
     h = np.random.default_rng(0).standard_normal((20, 8)) * np.array([1, 1, 0.08, 0.08, 0, 0, 0, 0])
     verdict = collapse_verdict(h)
     assert verdict.low < 2 < verdict.value and verdict.passed is False
-    assert verdict.advice.startswith(f"Perhaps collapsed: {verdict.value:.1f} [{verdict.low:.1f}, {verdict.high:.1f}]")
+    assert f"{verdict.value:.1f} [{verdict.low:.1f}, {verdict.high:.1f}]" in verdict.advice
     assert "more held-out images" in verdict.advice
 
 
@@ -413,7 +414,7 @@ def test_of_few_images_nothing_is_said(rows: int, groups: int) -> None:
 
 def test_a_verdict_of_collapse_says_why() -> None:
     """The published momentum leaves e^−.6 of a random beginning after 300 steps, a fast one nothing."""
-    assert initial_target_note(BYOLConfig(momentum=0.996), 300).startswith(f"{np.exp(-0.6):.0%} of the slow copy")
+    assert f"{np.exp(-0.6):.0%}" in initial_target_note(BYOLConfig(momentum=0.996), 300)
     assert initial_target_note(BYOLConfig(momentum=0.9), 300) == initial_target_note(SwAVConfig(), 300) == ""
     flat = np.random.default_rng(0).standard_normal((40, 1)) * np.ones(8)
     verdict = collapse_verdict(flat, why="Before the first step it was 4.2.")
@@ -429,9 +430,9 @@ def test_what_latents_are_spent_on_is_named() -> None:
     share, along = leading_direction(h)
     variances = np.square(np.linalg.svd(h - h.mean(0), compute_uv=False))
     assert share == pytest.approx(variances[0] / variances.sum()) and abs(np.corrcoef(along, h[:, 2])[0, 1]) > 0.99
-    assert shortcut_note(along, columns).startswith("Of that, 99% is told by the column 'lighting'")
+    assert shortcut_note(along, columns).startswith("Of that, 99% is explained by the column 'lighting'")
     speed = {"speed": (h[:, 2] + rng.standard_normal(200)).round(6).astype(str)}
-    assert shortcut_note(along, speed).startswith("Of that, 99% is told by the column 'speed'")
+    assert shortcut_note(along, speed).startswith("Of that, 99% is explained by the column 'speed'")
     del columns["lighting"]  # all others tell nothing of it, least of all a text with a value for every image
     names = {"name": np.array([f"image {number}" for number in range(200)])}
     assert (
@@ -498,5 +499,5 @@ def test_an_agent_that_collapsed_is_told_of_its_slow_copy(table: Path, tmp_path:
     words = ["--view", "left", *SMALL, "--held", "0.5", "--objective", "byol", "--lr", "1", "--steps", "12"]
     assert call("train", "vision", table, *words, "--out", tmp_path / "run") == 0
     advice = read_json(tmp_path / "run" / "records" / "latents.json")["verdicts"][0]["advice"]
-    assert "ollapsed" in advice and "Before the first step it was" in advice
-    assert "of the slow copy that it learns from is still its random beginning" in advice
+    assert "ollapsed" in advice and "Before training it was" in advice
+    assert "--objective.momentum" in advice

@@ -92,7 +92,7 @@ def test_refusals():
         CouplingConfig().build(3, 2)
     with pytest.raises(InputError, match=" 1 and 8"):
         CouplingConfig().build(1, 1)
-    with pytest.raises(InputError, match="layers >= 1, but 4 and 0"):
+    with pytest.raises(InputError, match=" 4 and 0"):
         CouplingConfig(layers=0).build(4, 4)
-    with pytest.raises(InputError, match="'additive' or 'affine', but 'linear'"):
+    with pytest.raises(InputError, match="'linear'"):
         CouplingEncoder(4, form="linear")  # pyright: ignore[reportArgumentType]

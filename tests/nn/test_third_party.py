@@ -279,5 +279,5 @@ def test_others_are_refused():
         pooled_encoder(MapLikeTimm(), std=(1.0, 0.0, 1.0))
     flat = MapLikeTimm()
     flat.forward_features = lambda x: x.flatten(1)  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(InputError, match=r"gave \(3, 768\)"):
+    with pytest.raises(InputError, match=r"\(3, 768\)"):
         pooled_encoder(flat)(pictures())
