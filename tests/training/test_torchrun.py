@@ -163,10 +163,7 @@ def test_two_processes_train_as_one(two: tuple[Path, list[dict[str, Any]]]):
     assert "'x_next' of batch 3 (step 4)" in first["nan"] and "row 18" in first["nan"]
     assert "multiple of the 2 processes" in first["odd"]
     assert not (tmp_path / "odd").exists()
-    assert (
-        "2 process(es) with 1 micro-batch(es) each, so every batch should have 16 rows, but it has 32"
-        in first["undivided"]
-    )
+    assert "16 rows, but has 32" in first["undivided"]
     assert "should have 16 rows, but it has 12 or 20" in first["unequal"]
     assert "A batch of 4 is too small" in first["too few"]
     assert "There is nothing to train" in first["frozen"]
@@ -193,7 +190,7 @@ def test_torchrun_interrupted_killed_and_resumed(two: tuple[Path, list[dict[str,
     until((saved / "step-10").exists)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
-    assert f"Go on with: jepatlas train --resume {run}" in out, err
+    assert f"jepatlas train --resume {run}" in out, err
     interrupted = max(int(path.name.removeprefix("step-")) for path in saved.glob("step-*"))
     assert 10 <= interrupted < STEPS
 
