@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 from training.small import call
 
-from jepatlas.cli.sweep import SweepVision, make_jobs
+from jepatlas.cli.options import parse_choices
+from jepatlas.cli.sweep import SweepVision, directions_summary, make_jobs
 from jepatlas.core.files import read_json
 from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
 from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, read_images
@@ -161,8 +162,7 @@ def test_a_folder_of_images_that_was_moved_is_named_anew_in_the_recipe(table: Pa
 
 def test_agents_of_a_grid_are_trained_and_judged(table: Path, tmp_path: Path) -> None:
     """Jobs of `sweep vision`, as its processes carry them out; what is done is not done again."""
-    left, recipe = choose_recipe(["--images", "table", *SMALL], VisionRecipe())
-    recipe = parse(SweepVision, "sweep vision", left, SweepVision(recipe=recipe)).recipe
+    recipe = parse_choices(SweepVision(), "sweep vision", ["--images", "table", *SMALL]).recipe
     recipe = replace(recipe, images=ImageTable(str(table)).sealed())
     jobs = {job.name: job.recipe for job in make_jobs(recipe, ("view=left,right", "objective=ijepa,mae"))}
     assert set(jobs) == {f"view={view}_objective={kind}" for view in ("left", "right") for kind in ("ijepa", "mae")}
@@ -488,7 +488,7 @@ def test_an_agent_that_collapsed_is_told_of_uniform_assignments(table: Path, tmp
 
 def test_a_sweep_does_not_cross_out_what_cannot_be_told() -> None:
     verdicts = [{"value": 3.0, "passed": passed, "advice": "Why."} for passed in (True, False, None)]
-    assert [_directions({"directions": one}) for one in verdicts] == [
+    assert [directions_summary({"directions": one}) for one in verdicts] == [
         "3.0 directions ✓",
         "3.0 directions ✗ Why.",
         "3.0 directions – Why.",

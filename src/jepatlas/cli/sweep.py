@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from jepatlas.training import Job, SweepResult
 
-__all__ = ["main", "make_jobs", "vision"]
+__all__ = ["directions_summary", "main", "make_jobs", "vision"]
 
 R = TypeVar("R", Recipe, VisionRecipe)
 
@@ -87,7 +87,7 @@ def vision(args: list[str]) -> int:
         from jepatlas.workflows.vision import train_and_judge
 
     recipe = replace(options.recipe, images=options.recipe.images.sealed())
-    return _run_grid(options, "sweep vision", recipe, train_and_judge, _directions_summary)
+    return _run_grid(options, "sweep vision", recipe, train_and_judge, directions_summary)
 
 
 Summary = Callable[[dict[str, Any]], str]
@@ -188,7 +188,7 @@ def _certificate_summary(verdicts: dict[str, Any]) -> str:
     return f"R² {value:.4f} [{low:.4f}, {high:.4f}] {mark}"
 
 
-def _directions_summary(verdicts: dict[str, Any]) -> str:
+def directions_summary(verdicts: dict[str, Any]) -> str:
     if "directions" not in verdicts:
         return ""
     verdict = verdicts["directions"]
