@@ -79,9 +79,9 @@ def test_so_does_every_other_verb_that_trains(place: Path, capsys: Captured):
 
 def test_a_run_that_no_verb_goes_on_with_is_refused(place: Path, capsys: Captured):
     said = refused(capsys, "train", "--resume", place / "looking")
-    assert "is a run of kind 'looking', which no verb goes on with alone" in said and "jepatlas reproduce" in said
+    assert "'looking'" in said and "jepatlas reproduce" in said
 
 
 def test_options_beside_it_are_refused_with_the_verb_that_takes_them(place: Path, capsys: Captured):
     said = refused(capsys, "train", "--resume", place / "vision", "--steps", "9")
-    assert "leave out --steps" in said and "those options: jepatlas train vision --recipe" in said
+    assert "leave out --steps" in said and "jepatlas train vision --recipe" in said

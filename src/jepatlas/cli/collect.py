@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from jepatlas.cli.options import parse_choices
+from jepatlas.cli.options import parse_choices, parse_known
 from jepatlas.cli.output import console_for, defer_interrupts, emit, progress_bar, say
 from jepatlas.core.config import choices, to_plain
 from jepatlas.core.errors import InputError
@@ -61,16 +61,22 @@ class Collect:
     """The HDF5 file; by default NAME.h5."""
     json: str | None = None
     """Write a summary as JSON to this file (- for standard output)."""
-    motion: Annotated[str | None, tyro.conf.Suppress] = None  # only to explain why it is not available
+
+
+@dataclass(frozen=True)
+class _Motion:
+    """An option of `train world-model`, which is refused here with an explanation."""
+
+    motion: str | None = None
 
 
 def main(args: list[str]) -> int:
-    options = parse_choices(Collect(), "collect", args, _with_world)
-    if options.motion is not None:
+    if parse_known(_Motion, args)[0].motion is not None:
         raise InputError(
             "collect takes random actions, and the trajectories of --motion have no actions. Leave --motion out, or "
             "train on them directly: jepatlas train world-model reacher --model frames --motion scripted"
         )
+    options = parse_choices(Collect(), "collect", args, _with_world)
     name = options.subject or (options.world.kind if options.world else None)
     if name is None:
         worlds = ", ".join(choices(AnyActionWorld))
@@ -99,7 +105,7 @@ def main(args: list[str]) -> int:
 def _with_world(word: str, options: Collect) -> Collect:
     """The options for a world; those for an environment are the defaults."""
     worlds = choices(AnyActionWorld)
-    return replace(options, world=worlds[word]()) if word in worlds else options
+    return replace(options, world=worlds[word](), out=Path(f"{word}.h5")) if word in worlds else options
 
 
 def _out(options: Collect, name: str) -> Path:
