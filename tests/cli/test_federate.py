@@ -97,7 +97,7 @@ def test_two_processes_one_of_them_killed_and_started_again(
     out, err = ben.communicate(timeout=240)
     assert ben.returncode == 0, err
     for said in (out, capsys.readouterr().out):
-        assert "ada and ben share 30 states." in said and "No image, label, gradient or weight" in said
+        assert "ada and ben share 30 states." in said and "No images, labels, gradients or weights" in said
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name / "out" / "atlas").rglob("*.*")} for name in runs
     )
@@ -155,7 +155,7 @@ def test_files_of_latents_will_do_and_a_partner_may_not_come(
     assert call(*words) == 1
     assert "after 0.2 s, only ada of 2 members have come" in capsys.readouterr().err
     assert call(*words[:-2], "--out", tmp_path / "meet") == 2
-    assert "is the exchange, which all members see" in capsys.readouterr().err
+    assert "is the exchange folder" in capsys.readouterr().err
     assert json.loads((tmp_path / "meet" / "1-states" / "ada" / "exchange.json").read_text())["member"] == "ada"
 
 

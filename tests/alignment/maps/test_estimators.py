@@ -212,7 +212,7 @@ def test_maps_refuse():
             estimator.fit(x, y[:19])
         broken = x.copy()
         broken[7, 1] = math.nan
-        with pytest.raises(InputError, match=r"'x' has 1 value that is NaN or infinite .* row 7"):
+        with pytest.raises(InputError, match=r"'x' .*row 7"):
             estimator.fit(broken, y)
         with pytest.raises(NotFittedError):
             estimator.transform(x)

@@ -1,16 +1,13 @@
-"""Federation without data: members share a folder, latents of agreed states and maps in it, and nothing else."""
+"""Federation without data: members exchange latents of agreed states and maps through a folder, and nothing else."""
 
-from jepatlas.workflows.federation.joining import join
-from jepatlas.workflows.federation.meeting import federate
-from jepatlas.workflows.federation.member import Federation, Member
-from jepatlas.workflows.federation.offers import Offer, offer_of
-from jepatlas.workflows.federation.parcels import Absent, Exchange, Parcel, read_parcel, write_parcel
-from jepatlas.workflows.federation.record import federation_record
-from jepatlas.workflows.federation.states import agree, hide
+from jepatlas.workflows.federation.agreed_states import agree, hide
+from jepatlas.workflows.federation.exchange_folder import Absent, Parcel, read_parcel, write_parcel
+from jepatlas.workflows.federation.federation_report import federation_record
+from jepatlas.workflows.federation.federation_rounds import federate, join
+from jepatlas.workflows.federation.member_data import Federation, Member, Offer, offer_of
 
 __all__ = [
     "Absent",
-    "Exchange",
     "Federation",
     "Member",
     "Offer",
