@@ -165,11 +165,11 @@ def test_what_is_undefined_or_does_not_vary():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"permutations": 1}, "at least 2 permutations"),
+        ({"permutations": 1}, "'permutations'"),
         ({"groups": np.zeros(10)}, "at least 2 groups"),
-        ({"groups": np.arange(7)}, "10 rows, but 7 group labels"),
+        ({"groups": np.arange(7)}, "'groups' .* 10 rows.* 7"),
         ({"groups": np.arange(10), "block": 2}, "not both"),
-        ({"block": 4}, "at least 3 time blocks, but 10 rows have 2 of 4"),
+        ({"block": 4}, "10 rows have 2 blocks of 4"),
         ({"block": 0}, "at least 3 time blocks"),
         ({"directions": {"y": "higher"}}, "missing: x"),
     ],
@@ -259,7 +259,7 @@ def test_a_long_tail_on_the_worse_side_puts_no_limit_beyond_the_draws():
         (1, {}, "at least 2 groups"),
         (0, {}, "at least 2 groups"),
         (4, {"groups": np.zeros(4)}, "at least 2 groups"),
-        (4, {"replicates": 1}, "at least 2 replicates"),
+        (4, {"replicates": 1}, "'replicates'"),
     ],
 )
 def test_intervals_that_are_refused(n: int, options, message: str):

@@ -43,7 +43,7 @@ def test_whole_floats_are_the_numbers_they_show_in_alignments_and_atlases():
         (["x", "y", "z"], ["x", "z"], "^1 id of a is missing in b: y"),
         (["x", "z"], ["x", "y", "z"], "^1 id of b is missing in a: y"),
         (list(range(20)), list(range(10, 30)), "10 ids of a are missing in b: 0, 1, 2, 3, 4 and 5 more"),
-        (["1", "2"], [1, 2], "a text never equals a number"),
+        (["1", "2"], [1, 2], "<U1 .*int64"),
         ([1.0, 2.5], [1.0, 2.0], "ids of a must be whole numbers or texts, but row 1 has 2.5"),
         ([1.0, 2.0**60], [1, 2], "ids of a must be whole numbers or texts, but row 1 has"),
         ([1.0, np.nan], [1.0, 2.0], "ids of a are missing .NaN. in 1 rows, the first of them row 1"),
@@ -76,7 +76,7 @@ def test_rows_to_fit_on_are_further_than_the_gap_from_those_to_score_on(n, lengt
     try:
         fit, score = split_rows(n, rng, blocks=length, gap=gap)
     except InputError as error:
-        assert n < 2 * length or "leaves nothing to fit on" in str(error)
+        assert n < 2 * length or "leaves no rows to fit on" in str(error)
         return
     labels = time_blocks(n, length)
     whole = [block for block in np.unique(labels) if block in labels[score]]
@@ -101,13 +101,13 @@ def test_the_share_is_that_of_the_groups():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"share": 1.0}, "between 0 and 1"),
-        ({"gap": 3}, "give their length"),
+        ({"share": 1.0}, "'share'"),
+        ({"gap": 3}, "'gap' needs 'blocks'"),
         ({"blocks": 2, "groups": np.arange(10)}, "not by both"),
         ({"blocks": 0}, "at least 1 row"),
         ({"blocks": 9}, "at least 2 groups"),
-        ({"blocks": 5, "gap": 5}, "leaves nothing to fit on"),
-        ({"groups": np.arange(9)}, "10 rows, but 9 group labels"),
+        ({"blocks": 5, "gap": 5}, "leaves no rows to fit on"),
+        ({"groups": np.arange(9)}, "'groups' .* 10 rows.* 9"),
         ({"groups": np.array([1.0] * 9 + [np.nan])}, "first of them row 9"),
         ({"groups": np.zeros((10, 1))}, "one number or text"),
         ({"groups": np.zeros(10)}, "at least 2 groups"),

@@ -279,7 +279,7 @@ BAD = [
     (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "short.npy"], "64 latents, but 60 rows of raw"),
     (["ada.npy", "ben.npy", "--raw-a", "ben.npy", "--raw-b", "nan.npy"], "'raw' has 1 value that is NaN"),
     (["ada.npy", "ben.npy", "--permutations", "1"], "at least 2, but 1 was given"),
-    (["ada.npy", "ben.npy", "--share", "1"], "must lie between 0 and 1, but 1.0 was given"),
+    (["ada.npy", "ben.npy", "--share", "1"], "but 1.0 was given"),
     (["ada.npy", "ben.npy", "--rows", "6"], "6 held-out rows in 6 groups are too few"),
     (["tiny.npy", "tiny.npy"], "3 held-out rows in 3 groups are too few"),
     (["ada.npy", "ben.npy", "--map", "cubic"], "--map"),

@@ -1,7 +1,7 @@
-"""Which rows belong together, and which may judge: ids are matched, and splits keep a state, group or time block whole.
+"""Matching of ids, and splits that keep states, groups and time blocks whole.
 
-Rows of one state, object or moment are nearly copies of each other. If one of them is fitted on and another is
-scored on, the score is that of memory.
+Rows of one state, object or moment are nearly copies of each other. If some are fitted on and others scored on, the
+score measures memorisation.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ __all__ = ["group_labels", "match_ids", "plain_ids", "split_rows", "time_blocks"
 
 WHOLE = 2**53
 NAMED = 5
-"""How many of the offending ids a message names."""
+"""Number of ids that an error message names."""
 
 
 def match_ids(ids_a: np.ndarray, ids_b: np.ndarray, *, intersect: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of a and of b that have the same id, in the order of a; each side has an id once.
+    """Rows of a and of b with the same id, in the order of a; ids must be unique on each side.
 
-    Both must hold the same ids, or else with `intersect` those that only one of them holds are left out.
+    Both sides must have the same ids. With `intersect`, ids that only one side has are left out.
 
     >>> match_ids(np.array(["x", "y", "z"]), np.array(["z", "x", "y"]))
     (array([0, 1, 2]), array([1, 2, 0]))
@@ -29,12 +29,12 @@ def match_ids(ids_a: np.ndarray, ids_b: np.ndarray, *, intersect: bool = False) 
     ids_a, ids_b = plain_ids("ids of a", ids_a), plain_ids("ids of b", ids_b)
     if ids_a.dtype.kind != ids_b.dtype.kind:
         raise InputError(
-            f"The ids of a are {ids_a.dtype} and those of b are {ids_b.dtype}: a text never equals a number. "
+            f"The ids of a are {ids_a.dtype} and those of b are {ids_b.dtype}: texts and numbers never match. "
             "Give both as texts, or both as numbers."
         )
     for name, ids in (("a", ids_a), ("b", ids_b)):
         values, counts = np.unique(ids, return_counts=True)
-        _refuse(values[counts > 1], ("occurs", "occur"), f"more than once in {name}", "Give each row an id of its own.")
+        _refuse(values[counts > 1], ("occurs", "occur"), f"more than once in {name}", "Give each row a unique id.")
     if not intersect:
         _refuse_missing("a", np.setdiff1d(ids_a, ids_b), "b")
         _refuse_missing("b", np.setdiff1d(ids_b, ids_a), "a")
@@ -43,7 +43,7 @@ def match_ids(ids_a: np.ndarray, ids_b: np.ndarray, *, intersect: bool = False) 
 
 
 def plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
-    """Ids as whole numbers (int64) or texts. Floats that are whole, as pandas makes them, are the numbers they show.
+    """Ids as integers (int64) or texts. Floats with integer values, as pandas makes them, become integers.
 
     >>> plain_ids("ids", np.array([3.0, 1.0]))
     array([3, 1])
@@ -55,7 +55,7 @@ def plain_ids(name: str, ids: np.ndarray) -> np.ndarray:
     if ids.dtype.kind in "US":
         return ids.astype(str)
     if ids.dtype.kind == "f":
-        # above, one float stands for several whole numbers
+        # larger floats do not represent every integer
         if (wrong := np.flatnonzero((ids != np.round(ids)) | (np.abs(ids) > WHOLE))).size:
             raise InputError(f"The {name} must be whole numbers or texts, but row {wrong[0]} has {ids[wrong[0]]}.")
     elif ids.dtype.kind == "b" or (ids.dtype.kind == "u" and (ids > np.iinfo(np.int64).max).any()):
@@ -72,39 +72,39 @@ def split_rows(
     gap: int = 0,
     share: float = 0.5,
 ) -> Split:
-    """Hold out a share of the groups, or of the time blocks of `blocks` rows; of single rows where neither is given.
+    """Hold out a share of the groups, of time blocks of `blocks` rows, or of single rows.
 
-    With time blocks, rows are in the order of time, and the rows to fit on that are within `gap` steps of one to
-    score on are left out: at a border, neighbours in time are nearly copies of each other.
+    With time blocks, rows must be in order of time. Rows to fit on within `gap` steps of a row to score on are left
+    out, because neighbours in time are nearly copies of each other.
     """
     if not 0 < share < 1:
-        raise InputError(f"The share of rows to hold out must lie between 0 and 1, but {share} was given.")
+        raise InputError(f"'share', of rows to hold out, must be in (0, 1), but {share} was given.")
     if blocks is None:
         if gap:
-            raise InputError("A gap lies between time blocks: give their length as `blocks`, too.")
+            raise InputError("'gap' needs 'blocks', the length of time blocks.")
         return hold_out(n, rng, groups=None if groups is None else group_labels(groups, n), share=share)
     if groups is not None:
         raise InputError("Rows are split by groups or by time blocks, not by both. For several episodes, give groups.")
     fit, score = hold_out(n, rng, groups=time_blocks(n, blocks), share=share)
     far = fit[_steps_to(fit, score) > gap]
     if len(far) == 0:
-        raise InputError(f"A gap of {gap} rows leaves nothing to fit on: {n} rows have blocks of {blocks} rows only.")
+        raise InputError(f"'gap' {gap} leaves no rows to fit on: {n} rows have time blocks of {blocks} rows.")
     return Split(far, score)
 
 
 def time_blocks(n: int, length: int) -> np.ndarray:
-    """The block that each of n rows in time belongs to; the last block takes what is left over.
+    """Block number of each of n rows in time; the last block includes the remainder.
 
     >>> time_blocks(8, 3)
     array([0, 0, 0, 1, 1, 1, 1, 1])
     """
     if length < 1:
-        raise InputError(f"A time block must have at least 1 row, but {length} was given.")
+        raise InputError(f"Time blocks must have at least 1 row, but {length} was given.")
     return np.minimum(np.arange(n) // length, max(n // length, 1) - 1)
 
 
 def group_labels(groups: np.ndarray | None, n: int) -> np.ndarray:
-    """Groups as numbers 0, 1, …; every row is a group of its own where there are none.
+    """Groups as numbers 0, 1, …; without groups, each row is its own group.
 
     >>> group_labels(np.array(["cup", "car", "cup"]), 3)
     array([1, 0, 1])
@@ -113,7 +113,7 @@ def group_labels(groups: np.ndarray | None, n: int) -> np.ndarray:
         return np.arange(n)
     labels = np.unique(_labels("groups", groups), return_inverse=True)[1]
     if len(labels) != n:
-        raise InputError(f"There are {n} rows, but {len(labels)} group labels. Give one label for each row.")
+        raise InputError(f"'groups' must have one label for each of {n} rows, but has {len(labels)}.")
     return labels
 
 
@@ -131,14 +131,14 @@ def _labels(name: str, labels: np.ndarray) -> np.ndarray:
 
 def _refuse_missing(name: str, ids: np.ndarray, other: str) -> None:
     remedy = (
-        f"Leave those rows out of {name}, or add them to {other}; or pair the states that both have, and leave "
-        "out the rest: --intersect (in Python intersect=True)."
+        f"Leave those rows out of {name}, add them to {other}, or pair only the states that both have: --intersect (in "
+        "Python intersect=True)."
     )
     _refuse(ids, (f"of {name} is", f"of {name} are"), f"missing in {other}", remedy)
 
 
 def _refuse(ids: np.ndarray, verbs: tuple[str, str], what: str, remedy: str) -> None:
-    """`verbs` are for one id and for several."""
+    """Raise InputError if there are any ids; `verbs` are singular and plural."""
     if len(ids):
         count = f"1 id {verbs[0]}" if len(ids) == 1 else f"{len(ids)} ids {verbs[1]}"
         more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
@@ -146,7 +146,7 @@ def _refuse(ids: np.ndarray, verbs: tuple[str, str], what: str, remedy: str) -> 
 
 
 def _steps_to(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """How far each row is from the nearest of the others, both in ascending order."""
+    """Distance of each row to the nearest of the others, both in ascending order."""
     after = np.searchsorted(others, rows)
     later = np.abs(others[np.minimum(after, len(others) - 1)] - rows)
     return np.minimum(later, np.abs(rows - others[np.maximum(after - 1, 0)]))

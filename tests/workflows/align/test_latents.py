@@ -127,7 +127,7 @@ def test_what_only_the_target_knows_is_known():
         ({"h": MODELS.a[:9]}, {}, "ada has 9 rows and ben has 20.*--ids"),
         ({"ids": IDS}, {}, "ada has ids, but ben has none"),
         ({}, {"ids": IDS}, "ben has ids, but ada has none"),
-        ({"ids": IDS}, {"ids": np.arange(20)}, "a text never equals a number"),
+        ({"ids": IDS}, {"ids": np.arange(20)}, "texts and numbers never match"),
         ({"ids": np.arange(20)}, {"ids": np.arange(3, 23)}, "3 ids of a are missing in b: 0, 1, 2"),
         ({"ids": np.arange(20) // 2}, {"ids": np.arange(20)}, "10 ids occur more than once in a: 0, 1, 2, 3, 4 and 5"),
         ({"ids": np.where(np.arange(20) < 2, np.nan, 1.0)}, {"ids": np.arange(20)}, r"missing \(NaN\) in 2 rows"),
@@ -187,3 +187,26 @@ def test_files_of_one_array_that_are_refused(tmp_path: Path):
         read_array(tmp_path / "latin.txt")
     with pytest.raises(InputError, match=r"must hold one array, but it holds ids, labels"):
         read_array(write(tmp_path / "two.npz", ids=IDS, labels=MODELS.label))
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["a.npy", "b.npz"], ["a", "b"]),
+        (["ada/latents.npz", "ben/latents.npz"], ["ada", "ben"]),
+        (["ada/run/latents.npz", "ben/run/latents.npz"], ["ada", "ben"]),
+        (["ada/latents.npz", "ben/latents.npz", "ada.npy"], ["latents", "latents", "ada"]),
+        (["one.npy", "one.npy"], ["one", "one"]),
+    ],
+)
+def test_files_of_one_name_are_named_after_their_folders(paths: list[str], names: list[str]):
+    assert model_names([Path(path) for path in paths]) == names
+
+
+def test_a_pair_is_read_with_distinguishable_names(tmp_path: Path):
+    paths = [tmp_path / name / "latents.npz" for name in ("ada", "ben")]
+    for path, h in zip(paths, (MODELS.a, MODELS.b), strict=True):
+        path.parent.mkdir()
+        write(path, h=h, ids=IDS)
+    pairs = read_pair(*paths)
+    assert (pairs.a.name, pairs.b.name) == ("ada", "ben") and len(pairs) == 20
