@@ -11,7 +11,7 @@ from workflows.align.models import FORMATS, Models, write
 
 from jepatlas.alignment import Latents
 from jepatlas.core.errors import InputError
-from jepatlas.workflows.align.latent_files import match, read_array, read_latents
+from jepatlas.workflows.align.latent_files import match, model_names, read_array, read_latents, read_pair
 
 MODELS = Models.draw(rows=20)
 IDS = np.array([f"state {i}" for i in range(20)])
