@@ -221,7 +221,7 @@ def test_maps_refuse():
             estimator.inverse_transform(x)
         with pytest.raises(InputError, match="'y' must have 2 columns, but has 3"):
             estimator.score(x, x)
-    with pytest.raises(InputError, match="some of 3 → 2 and some of 3 → 3 dimensions"):
+    with pytest.raises(InputError, match="some map 3 → 2 and some 3 → 3"):
         LeastSquaresMap().fit(x, y).partial_fit(x, x)
     with pytest.raises(InputError, match=r"'penalty'.*'best'"):
         RidgeMap("best").fit(x, y)  # pyright: ignore[reportArgumentType]
