@@ -41,7 +41,7 @@ WORDS = ("--out", "out", "--workers", "1")
 def test_what_is_there_is_carried_out_and_the_record_says_what_is_not(capsys: Captured):
     assert call("reproduce", "some", *WORDS) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert out.count("skipped: trials on images of driving. JEPATLAS_DATA is to name a folder that has them.") == 1
+    assert out.count("images of driving") == 1 and "JEPATLAS_DATA" in out
     assert "(small, 1 runs)" in out and "In rendered. No images of: driving." in out
     (record,) = answer(capsys, "reproduce", "some", *WORDS)["records"]
     assert record["summary"] == "Holds. In rendered. No images of: driving."
@@ -65,5 +65,6 @@ def test_a_record_of_some_scenes_is_not_published(capsys: Captured):
 
 
 def test_an_experiment_that_has_no_scene_is_refused_where_it_was_named(capsys: Captured):
-    assert "none is of images that are not here: driving. JEPATLAS_DATA" in refused(capsys, "reproduce", "none", *WORDS)
+    message = refused(capsys, "reproduce", "none", *WORDS)
+    assert "driving" in message and "JEPATLAS_DATA" in message
     assert [record["about"]["name"] for record in answer(capsys, "reproduce", "all", *WORDS)["records"]] == ["some"]

@@ -267,11 +267,11 @@ def test_no_number_of_a_wide_table_is_cut(capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "Which experiment"),
+        ([], "--list"),
         (["hermite", "--scale", "tiny", "--publish", "docs"], "--publish"),
         (["--list", "hermit"], "Did you mean 'hermite'"),
         (["identify-3d"], "There is no experiment 'identify-3d'. Did you mean 'identify-2d'"),
-        (["identify-2d", "--workers", "0"], "at least 1 worker"),
+        (["identify-2d", "--workers", "0"], "workers is 0"),
     ],
 )
 def test_bad_input_is_named(words: list[str], message: str, capsys, tmp_path: Path):
