@@ -15,6 +15,7 @@ from rich.console import Console
 from jepatlas.cli import main
 from jepatlas.cli.output import show_table
 from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Table
 from jepatlas.core.files import read_json, write_json
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate
@@ -256,7 +257,7 @@ def _starts(whole: str, shown: str) -> None:
 
 def test_no_number_of_a_wide_table_is_cut(capsys: pytest.CaptureFixture[str]):
     rows = [[f"run {i}", *(f"0.{i}{j}1 [0.{i}{j}0, 0.{i}{j}2]" for j in range(6))] for i in range(2)]
-    table = {"title": "Wide", "columns": ["run", *"abcdef"], "rows": rows}
+    table = Table("Wide", ["run", *"abcdef"], rows)
     for width in (80, 400):
         show_table(Console(width=width), table)
         out = capsys.readouterr().out

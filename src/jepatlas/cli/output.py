@@ -6,7 +6,7 @@ import json
 import math
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill, indent
@@ -20,7 +20,6 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from jepatlas.core.figures import Table as RecordTable
-from jepatlas.core.figures import as_table
 from jepatlas.core.files import finite, write_json
 from jepatlas.core.records import Verdict
 
@@ -129,9 +128,8 @@ def _interval(verdict: Verdict) -> str:
     return f"{verdict.value:.4f}"
 
 
-def show_table(console: Console, table: RecordTable | Mapping[str, Any]) -> None:
+def show_table(console: Console, table: RecordTable) -> None:
     """A table of a record if it fits the terminal, otherwise a paragraph for each row, so that no number is cut."""
-    table = as_table(table)
     shown = Table(title=table.title, title_justify="left", box=SIMPLE_HEAD)
     for column in table.columns:
         shown.add_column(Text(str(column)), no_wrap=True)

@@ -41,8 +41,6 @@ __all__ = [
     "Scatter",
     "ScatterPanel",
     "Table",
-    "as_figure",
-    "as_table",
     "figure_from_json",
     "table_from_json",
 ]
@@ -319,19 +317,9 @@ def figure_from_json(data: Mapping[str, Any]) -> Figure:
     return _from_json(KINDS[kind], {key: value for key, value in data.items() if key != "kind"}, where)
 
 
-def as_figure(spec: Figure | Mapping[str, Any]) -> Figure:
-    """A figure, from one or from its JSON."""
-    return spec if isinstance(spec, Figure) else figure_from_json(spec)
-
-
 def table_from_json(data: Mapping[str, Any]) -> Table:
     """The table that `Table.to_json` wrote."""
     return _from_json(Table, {"title": "", **data}, f"Table '{data.get('title', '')}'")
-
-
-def as_table(spec: Table | Mapping[str, Any]) -> Table:
-    """A table, from one or from its JSON."""
-    return spec if isinstance(spec, Table) else table_from_json(spec)
 
 
 def _from_json(cls: type[T], data: Any, where: str) -> T:

@@ -18,7 +18,7 @@ import numpy as np
 
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.errors import InputError
-from jepatlas.core.figures import Figure, Table, as_figure, as_table
+from jepatlas.core.figures import Figure, Table
 from jepatlas.core.files import write_json
 
 if TYPE_CHECKING:
@@ -215,8 +215,8 @@ class Record:
     summary: str
     provenance: Mapping[str, Any]
     verdicts: tuple[Verdict, ...] = ()
-    figures: tuple[Figure | Mapping[str, Any], ...] = ()
-    tables: tuple[Table | Mapping[str, Any], ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
     """Further information for other readers, for example the claim that an experiment tests."""
@@ -228,8 +228,8 @@ class Record:
             "summary": self.summary,
             "provenance": dict(self.provenance),
             "verdicts": [verdict.to_json() for verdict in self.verdicts],
-            "figures": [as_figure(figure).to_json() for figure in self.figures],
-            "tables": [as_table(table).to_json() for table in self.tables],
+            "figures": [figure.to_json() for figure in self.figures],
+            "tables": [table.to_json() for table in self.tables],
             "about": dict(self.about),
             "arrays": None,
         }

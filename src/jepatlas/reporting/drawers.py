@@ -7,11 +7,11 @@ narrow ones. To add a kind of figure, add its class to `core/figures.py` and its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from jepatlas.core.errors import InputError
-from jepatlas.core.figures import Figure, as_figure
+from jepatlas.core.figures import Figure
 from jepatlas.reporting.drawing import Arrays, Drawing
 from jepatlas.reporting.image_figures import draw_film, draw_images
 from jepatlas.reporting.landscape import draw_landscape
@@ -31,7 +31,7 @@ DRAWERS: dict[str, Callable[[Any, Arrays, int], Drawing]] = {
 }
 
 
-def draw(spec: Figure | Mapping[str, Any], arrays: Arrays | None = None, *, seed: int = 0) -> Drawing:
+def draw(figure: Figure, arrays: Arrays | None = None, *, seed: int = 0) -> Drawing:
     """Draw a figure; `seed` chooses the samples where there are too many to show.
 
     >>> from jepatlas.core.figures import Heatmap
@@ -39,7 +39,6 @@ def draw(spec: Figure | Mapping[str, Any], arrays: Arrays | None = None, *, seed
     >>> drawing.panels[0].alt
     'Heat map of a matrix with 2 rows and 2 columns, values up to 1 in size.'
     """
-    figure = as_figure(spec)
     where = f"Figure '{figure.title}' of kind '{figure.kind}'"
     try:
         return DRAWERS[figure.kind](figure, arrays or {}, seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -26,7 +26,6 @@ from jepatlas.core.figures import (
     LandscapePanel,
     Scatter,
     ScatterPanel,
-    as_figure,
 )
 from jepatlas.core.files import write_bytes
 from jepatlas.reporting.drawing import Arrays, numbers
@@ -47,9 +46,9 @@ CELLS_WITH_NUMBERS = 10  # columns up to which a heat map also shows its numbers
 FILM_TIMES = 5
 
 
-def paper_figure(figures: Sequence[Figure | Mapping[str, Any]], arrays: Arrays, path: Path, caption: str = "") -> None:
+def paper_figure(figures: Sequence[Figure], arrays: Arrays, path: Path, caption: str = "") -> None:
     """Draw all panels of all figures to a PNG, with a caption that says how they were made."""
-    panels = [(figure, part) for figure in map(as_figure, figures) for part in _panels(figure)]
+    panels = [(figure, part) for figure in figures for part in _panels(figure)]
     columns = min(ACROSS, len(panels))
     rows = -(-len(panels) // columns)
     width = max(SIZE * 1.2 * columns, 2 * SIZE)  # at least wide enough for the caption

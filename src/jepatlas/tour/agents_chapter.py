@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError
-from jepatlas.core.figures import Curve, Curves, Figure, Scatter, Table, as_figure
+from jepatlas.core.figures import Curve, Curves, Figure, Scatter, Table
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.recipes import Recipe, recipe_text
@@ -68,7 +68,7 @@ def _play_certificates(stage: Stage) -> Record:
     arrays = {}
     for name, record in records.items():
         verdicts += [replace(verdict, name=f"{name}.{verdict.name}") for verdict in record.verdicts]
-        figures += [_prefixed(name, as_figure(figure)) for figure in record.figures]
+        figures += [_prefixed(name, figure) for figure in record.figures]
         arrays |= {f"{name}_{key}": array for key, array in record.arrays.items()}
     return Record(
         "Certificates",

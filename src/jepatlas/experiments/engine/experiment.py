@@ -119,8 +119,8 @@ class Finding:
     """The sentence for lists; by default `sentence`."""
     criteria: tuple[Criterion, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
-    figures: tuple[Figure | Mapping[str, Any], ...] = ()
-    tables: tuple[Table | Mapping[str, Any], ...] = ()
+    figures: tuple[Figure, ...] = ()
+    tables: tuple[Table, ...] = ()
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 

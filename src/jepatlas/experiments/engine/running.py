@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from jepatlas.core.figures import Table, as_figure
+from jepatlas.core.figures import Table
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.experiments.engine.experiment import Criterion, Experiment, Finding, Result, Scale, run_trial
@@ -61,7 +61,7 @@ def reproduce(
 
 def public_record(record: Record) -> Record:
     """The record without `local` figures, which show images that may not be redistributed."""
-    return replace(record, figures=tuple(figure for figure in record.figures if not as_figure(figure).local))
+    return replace(record, figures=tuple(figure for figure in record.figures if not figure.local))
 
 
 def _record(
