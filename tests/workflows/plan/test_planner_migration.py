@@ -10,7 +10,6 @@ from workflows.plan.small import recipe, run
 
 from jepatlas.alignment.paired import PairedLatents
 from jepatlas.core.errors import InputError
-from jepatlas.core.figures import as_table
 from jepatlas.planning import MPPIConfig
 from jepatlas.recipes import EpisodeSource, WalkedWorld
 from jepatlas.workflows.plan import (
@@ -74,7 +73,7 @@ def test_porting_a_model_to_itself_changes_nothing(two: tuple[TrainedModel, Trai
 
 def test_record_lists_all_agents(two: tuple[TrainedModel, TrainedModel]):
     _, record = port_planner(*two, states=60, tasks=4, driving=SHORT, names=("day", "night"), seed=1)
-    who = [row[0] for row in as_table(record.tables[0]).rows]
+    who = [row[0] for row in record.tables[0].rows]
     assert who == ["day's planner", "night's own planner", "shuffled pairs", "random actions"]
     assert record.provenance["shared states"] == 60 and record.title == "The planner of day, ported to night"
     assert {"success", "lost", "map_r2"} <= {verdict.name for verdict in record.verdicts}

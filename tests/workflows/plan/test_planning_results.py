@@ -9,7 +9,7 @@ import torch
 from workflows.plan.small import all_seeing, run
 
 from jepatlas.core.errors import InputError
-from jepatlas.core.figures import Film, as_figure, as_table
+from jepatlas.core.figures import Film
 from jepatlas.planning import MPPIConfig
 from jepatlas.recipes import WalkedWorld
 from jepatlas.workflows.plan import (
@@ -55,7 +55,7 @@ def test_record_has_success_chance_and_path_lengths():
         record.summary.startswith("Ada reached 2 of 3 goals")
         and "Ada minus ben: +0 percentage points" in record.summary
     )
-    rows = as_table(record.tables[0]).rows
+    rows = record.tables[0].rows
     assert [row[:2] for row in rows] == [["ada", "2 of 3"], ["ben", "2 of 3"], ["random actions", "1 of 3"]]
 
 
@@ -108,13 +108,13 @@ def test_unreachable_goals_are_counted():
     agent = replace(all_seeing(WORLD, 0.1), energy=lambda h, goal: torch.full_like((h + goal)[..., 0], torch.inf))
     one = drive(WORLD, agent, Tasks(STARTS, GOALS), DrivingConfig(MPPIConfig(horizon=3, samples=8), steps=6))
     record = planning_record("Planning", WORLD, {"ada": one}, np.zeros(3, bool), seed=0, agent=agent)
-    assert as_table(record.tables[0]).rows[0][-1] == "3" and "3 of the goals" in record.summary
-    film = as_figure(record.figures[0])
+    assert record.tables[0].rows[0][-1] == "3" and "3 of the goals" in record.summary
+    film = record.figures[0]
     assert isinstance(film, Film)
     titles = [panel.title for panel in film.panels]
     assert titles[0] == "Task 1: not reached in 6 steps (the agent's energy was +∞)"
-    assert all(cell for row in as_table(record.tables[0]).rows for cell in row), "no cell is empty"
-    assert [as_figure(figure).kind for figure in record.figures] == ["film"], "of +∞ there is no curve"
+    assert all(cell for row in record.tables[0].rows for cell in row), "no cell is empty"
+    assert [figure.kind for figure in record.figures] == ["film"], "of +∞ there is no curve"
 
 
 @pytest.mark.parametrize("suffix", ["gif", "mp4"])
