@@ -50,7 +50,7 @@ def test_fit_says_what_came_out_and_keeps_it(capsys: Captured):
     assert call(*FIT, "--out", "run") == 0
     out = capsys.readouterr().out
     assert "On 16 states the iqe energy is a quasimetric." in out
-    assert "one_way_auc" in out and "more numbers inform: --full shows them" in out and "jepatlas report run" in out
+    assert "one_way_auc" in out and "--full" in out and "jepatlas report run" in out
     assert "median_ratio" not in out
     assert {str(path.relative_to("run")) for path in Path("run").rglob("*") if path.is_file()} == {
         "recipe.yaml",
@@ -128,7 +128,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(run: Path, capsys: Captured
         patch.setattr(StepStream, "__call__", interrupted)
         assert call(*FIT, "--out", "stopped", "--json", "answer.json") == 130
     out = capsys.readouterr().out
-    assert "Go on with: jepatlas energy fit --resume stopped" in out
+    assert "jepatlas energy fit --resume stopped" in out
     assert json.loads(Path("answer.json").read_text())["status"] == "interrupted"
     assert not Path("stopped/energy.safetensors").exists()
     found = answer(capsys, "energy", "fit", "--resume", "stopped")
@@ -199,7 +199,7 @@ def test_what_cannot_be_fitted_leaves_no_trace(words: list[str], message: str, c
 def test_resuming_takes_no_other_options(run: Path, capsys: Captured):
     message = refused(capsys, "energy", "fit", "--resume", run, "--steps", "9")
     assert "leave out --steps" in message and "jepatlas energy fit --recipe run/recipe.yaml" in message
-    assert "leave out --source" in refused(capsys, "energy", "fit", "gym", "--resume", run)
+    assert "leave out gym" in refused(capsys, "energy", "fit", "gym", "--resume", run)
     assert "already holds a run" in refused(capsys, *FIT, "--out", run)
     assert "is not a run folder" in refused(capsys, "energy", "fit", "--resume", "nowhere")
 
@@ -221,7 +221,7 @@ def test_audit_of_a_run(run: Path, capsys: Captured):
     capsys.readouterr()
     assert Path("elsewhere/records/energy.json").exists()
     assert "--repair is for a matrix" in refused(capsys, "energy", "audit", run, "--repair", "r.npy")
-    assert "--points is for what comes in a file" in refused(capsys, "energy", "audit", run, "--points", "p.npy")
+    assert "--points is for files" in refused(capsys, "energy", "audit", run, "--points", "p.npy")
     assert "is a recipe of kind 'energy', but" in refused(capsys, "certify", run)
 
 
@@ -267,7 +267,7 @@ AUDIT_BAD = [
     (["m.npy", "--tolerance", "-1"], "tolerance must be finite and at least 0, but -1.0"),
     (["m.npy", "--repair", "r.txt"], "files of type '.txt'"),
     (["m.npy", "--points", "rect.npy"], "3 rows of energies and 4 rows of points"),
-    (["e.safetensors"], "is a saved energy, which is audited at points: give a file of them with --points"),
+    (["e.safetensors"], "--points"),
     (["e.safetensors", "--points", "rect.npy"], "the points must be (n, 2) for this energy, but are (4, 3)"),
     (["e.safetensors", "--points", "nowhere.npy"], "There is no file nowhere.npy"),
     (["e.safetensors", "--points", "p.npy", "--repair", "r.npy"], "--repair is for a matrix"),
@@ -342,13 +342,13 @@ def test_exact_draws_the_grid_and_names_its_files(capsys: Captured):
         == 0
     )
     out = capsys.readouterr().out
-    assert GRID.draw() in out and "Kept in here: energies.npz, energies.png" in out and "asymmetry" in out
+    assert GRID.draw() in out and "energies.npz, energies.png" in out and "asymmetry" in out
     np.testing.assert_array_equal(read_arrays("here/energies.npz")["energies"], TRUTH)
     assert call("report", "here") == 0
 
 
 EXACT_BAD = [
-    ([], "Name the world first: one-way-grid, gym, current"),
+    ([], "one-way-grid, gym, current"),
     (["moon"], "there is no world 'moon'"),
     (["one-way-grid", "--goal", "40", "1"], "goal (40, 1) is not a state of this world"),
     (["one-way-grid", "--goal", "1"], "goal (1) is not a state"),

@@ -164,8 +164,8 @@ def test_the_help_says_what_a_phrase_keeps_from_whom_and_what_partners_may_learn
 ) -> None:
     assert call("federate", "--help") == 0
     said = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    assert "with it, only members can test whether an id that they guess is in the folder" in said
-    assert "without it, everybody who sees the folder can" in said
-    assert "announces ids that it has only guessed receives the latents" in said
+    assert "only members can test whether a guessed id" in said
+    assert "without it, everyone with access" in said
+    assert "announces guessed ids receives the latents" in said
     assert "latents may reveal the inputs" in said
-    assert "can draw that first network again and look for inputs" in said  # of --controls
+    assert "can recreate the untrained network and search for inputs" in said  # of --controls

@@ -203,7 +203,7 @@ BAD = [
     ),
     (
         ["--probe", "side.safetensors", "--map", "map.safetensors", "--through", "backwards"],
-        "without latents there is only the inverse",
+        "--through backwards",
     ),
     (["ada.npy", "ben.npy", "--labels", "labels.npy", "--out", "ada.npy"], "Could not write ada.npy"),
     (["--probe", "absent.safetensors", "--map", "map.safetensors"], "absent.safetensors is not a saved LinearProbe"),
