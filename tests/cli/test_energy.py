@@ -200,7 +200,7 @@ def test_resuming_takes_no_other_options(run: Path, capsys: Captured):
     message = refused(capsys, "energy", "fit", "--resume", run, "--steps", "9")
     assert "leave out --steps" in message and "jepatlas energy fit --recipe run/recipe.yaml" in message
     assert "leave out gym" in refused(capsys, "energy", "fit", "gym", "--resume", run)
-    assert "already holds a run" in refused(capsys, *FIT, "--out", run)
+    assert "--resume run" in refused(capsys, *FIT, "--out", run)
     assert "is not a run folder" in refused(capsys, "energy", "fit", "--resume", "nowhere")
 
 
