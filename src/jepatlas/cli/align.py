@@ -206,7 +206,7 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
 def _evidence_table(found: Alignment) -> Table:
     from jepatlas.workflows.align import PCA, RANDOM, UNTRAINED
 
-    titles = {PCA: "PCA of raw input", UNTRAINED: "untrained networks", RANDOM: "random network on raw input"}
+    titles = {PCA: "PCA of raw input", UNTRAINED: "untrained networks", RANDOM: "random network"}
     null = found.evidence["r2"].null_name
     caption = (
         f"↑ higher is better, ↓ lower; effect in standard deviations of {null}\n"
