@@ -1,10 +1,10 @@
-"""A trial for tests: workers must be able to import it."""
+"""A trial function in a module of its own, so that worker processes can import it."""
 
 from pathlib import Path
 
 
 def half(settings: dict, folder: str) -> dict:
-    """A trial that counts its calls, and fails where it is told to."""
+    """Append n to calls.txt; fail for n = 2."""
     place = Path(folder).parent / "calls.txt"
     place.parent.mkdir(parents=True, exist_ok=True)
     with open(place, "a") as file:

@@ -27,11 +27,11 @@ from jepatlas.objectives import LeJEPAConfig, Parts
 
 
 def concluded(name: str, numbers: Callable[[Trial], dict[str, float]], apart: float = 1e-4, **more: Any) -> Finding:
-    """The finding of a small study in which every trial's numbers are given; seeds differ a bit."""
+    """The finding of a small study with the given numbers for every trial; seeds differ slightly."""
     results = []
     for trial in EXPERIMENTS[name].trials("small", 0):
-        bit = apart * float(trial.at["seed"])
-        estimates = {key: Estimate(v + bit, v + bit, v + bit, 9) for key, v in numbers(trial).items()}
+        shift = apart * float(trial.at["seed"])
+        estimates = {key: Estimate(v + shift, v + shift, v + shift, 9) for key, v in numbers(trial).items()}
         results.append(Result(trial, Path(), "finished", {"verdicts": as_verdicts(estimates, "")} | more))
     finding = EXPERIMENTS[name].conclude(results, "small")
     assert 0 < len(finding.sentence) <= 200 and finding.sentence.endswith(".")
@@ -42,8 +42,8 @@ def concluded(name: str, numbers: Callable[[Trial], dict[str, float]], apart: fl
     ("lejepa", "free", "r2", "outcome"),
     [
         (0.05, 2.0, 0.99, "holds"),
-        (0.05, 0.05, 0.99, "holds in part"),  # all maps are orthogonal: it is not the objective
-        (0.05, 2.0, 0.5, "holds in part"),  # no linear map to speak of
+        (0.05, 0.05, 0.99, "holds in part"),  # maps are orthogonal for every objective
+        (0.05, 2.0, 0.5, "holds in part"),  # the linear map explains too little
         (0.5, 2.0, 0.99, "holds in part"),
         (0.5, 0.05, 0.99, "does not hold"),
     ],
@@ -57,7 +57,7 @@ def test_orthogonal_maps(lejepa: float, free: float, r2: float, outcome: str):
 
 
 def budget(trial: Trial, first: str, kappa: float) -> dict[str, float]:
-    """Every method is at its best with 500 pairs; `first` with twice the dimensions, where charts are identified."""
+    """R² is high from 500 pairs, and for `first` on identified charts from 2 d pairs."""
     dim, identified, found = int(trial.at["dim"]), trial.at["charts"] != "general", dict[str, float]()
     for n in budgets(dim, trial.settings["pairs"]):
         for name in METHODS:
@@ -92,11 +92,11 @@ def test_pair_noise(lost: float, growth: float, outcome: str):
 
     finding = concluded("pair-noise", numbers)
     assert finding.outcome == outcome
-    assert all(verdict.passed for verdict in finding.verdicts), "the robust fit is judged by itself"
+    assert all(verdict.passed for verdict in finding.verdicts), "verdicts concern the robust fit only"
 
 
-def test_a_factor_is_averaged_as_one():
-    """By the definition: Student's interval of the logarithms, of 1, 10 and 100 about 10."""
+def test_factors_have_a_geometric_mean_and_interval():
+    """Student's interval of the logarithms of 1, 10 and 100, around 10."""
     trials = EXPERIMENTS["pair-noise"].trials("small", 0)[:3]
     runs = [
         Result(trial, Path(), "finished", {"verdicts": as_verdicts({"growth": Estimate(v, v, v, 9)}, "")})
@@ -113,7 +113,7 @@ def test_a_factor_is_averaged_as_one():
     ("in_sample", "held_out", "early", "outcome"),
     [
         (0.77, -1.9, 4, "holds"),
-        (0.77, -1.9, 30, "holds in part"),  # p-values far too small
+        (0.77, -1.9, 30, "holds in part"),  # too many small p-values
         (0.10, 0.1, 30, "does not hold"),
     ],
 )
@@ -130,7 +130,7 @@ def test_alignment_nulls(in_sample: float, held_out: float, early: int, outcome:
     [(0.95, 0.95, "does not hold"), (0.95, 0.5, "holds in part"), (0.5, 0.5, "undecided")],
 )
 def test_image_controls(driving: float, eth80: float, outcome: str):
-    """One control that reaches the published figure is enough; others may be poor."""
+    """A single control that reaches the published figure refutes the claim."""
 
     def numbers(trial: Trial) -> dict[str, float]:
         best = trial.at["control"] == "untrained" and trial.at["width"] == 64
@@ -161,7 +161,7 @@ def test_image_controls_compare_the_untrained_encoder_with_pca(
     assert [row[-1] for row in rows] == [better, better_raw] * 2, "for both scenes"
 
 
-def test_where_there_are_no_images_the_variable_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_missing_images_name_the_environment_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.delenv("JEPATLAS_DATA", raising=False)
     record = reproduce(EXPERIMENTS["image-controls"], "tiny", tmp_path, lambda: ThreadPoolExecutor(1))
     assert record.about["outcome"] == "undecided" and record.about["failed"] == record.about["runs"]
@@ -211,14 +211,14 @@ def test_linear_state_model(slope: float, off: float, bound: float, outcome: str
 
 
 @pytest.mark.parametrize(("dim", "condition"), [(2, 1.0), (5, 30.0), (16, 1000.0)])
-def test_a_random_chart_has_its_condition_and_keeps_volumes(dim: int, condition: float):
+def test_random_chart_has_the_condition_number_and_unit_determinant(dim: int, condition: float):
     chart = random_chart(dim, condition, np.random.default_rng(0))
     assert np.linalg.cond(chart) == pytest.approx(condition)
     assert abs(np.linalg.det(chart)) == pytest.approx(1)
     assert not np.allclose(chart, random_chart(dim, condition, np.random.default_rng(1)))
 
 
-def test_noise_is_measured_against_the_signal():
+def test_noise_is_white_and_relative_to_the_signal():
     rng = np.random.default_rng(0)
     chart = random_chart(4, 20.0, rng)
     h = rng.standard_normal((100_000, 4)) @ chart.T
@@ -228,13 +228,13 @@ def test_noise_is_measured_against_the_signal():
 
 
 @pytest.mark.parametrize(("pairs", "share", "moved"), [(100, 0.0, 0), (100, 0.3, 30), (7, 1.0, 7)])
-def test_as_many_pairs_are_mismatched_as_were_asked_for(pairs: int, share: float, moved: int):
+def test_mismatch_moves_the_requested_share_of_pairs(pairs: int, share: float, moved: int):
     order = mismatch(pairs, share, np.random.default_rng(3))
     assert (order != np.arange(pairs)).sum() == moved
     assert sorted(order) == list(range(pairs)), "no y is lost"
 
 
-def test_the_smoother_predicts_what_least_squares_predicts():
+def test_smoother_matches_least_squares():
     rng = np.random.default_rng(0)
     for rows, columns in ((30, 4), (10, 20)):
         x, others, y = (
@@ -253,8 +253,8 @@ def losses(chart: np.ndarray) -> dict[str, float]:
     return changed_losses(h, h_next, LinearMap(0.9 * np.eye(3), np.ones(3), np.ones(3)), chart, lejepa)
 
 
-def test_a_stretched_loss_is_that_of_the_stretched_error():
-    """p(h) = 0.1 + 0.9h, so the error is 0.1 − 0.3ε; the change multiplies its coordinates by 2, 1 and ½."""
+def test_linear_change_of_latents_scales_the_prediction_loss():
+    """p(h) = 0.1 + 0.9h has the error 0.1 − 0.3ε, whose coordinates are multiplied by 2, 1 and ½."""
     found = losses(np.diag([2.0, 1.0, 0.5]))
     rng = np.random.default_rng(0)
     rng.standard_normal((600, 3))
@@ -266,10 +266,10 @@ def test_a_stretched_loss_is_that_of_the_stretched_error():
     assert abs(found["lejepa"] - 1) > 0.1
 
 
-def test_a_rotation_changes_no_loss_but_that_of_the_slices():
+def test_rotation_changes_only_the_sliced_loss():
     found = losses(random_chart(3, 1.0, np.random.default_rng(1)))
     assert [found[name] for name in ("jepa", "whitening", "low", "high")] == pytest.approx([1, 1, 1, 1])
-    assert found["lejepa"] == pytest.approx(1, abs=0.1), "SIGReg looks along other directions"
+    assert found["lejepa"] == pytest.approx(1, abs=0.1), "SIGReg uses other directions"
 
 
 def table(folder: Path, lines: list[str]) -> MultiViewTable:
@@ -277,21 +277,21 @@ def table(folder: Path, lines: list[str]) -> MultiViewTable:
     return MultiViewTable.read(folder)
 
 
-def test_turned_objects_are_paired_all_around(tmp_path: Path):
+def test_objects_are_paired_at_views_90_degrees_apart(tmp_path: Path):
     lines = [f"{name}-{view}.png,{name}-0,{view},{name}" for name in ("cup", "car") for view in (0, 45, 90, 180, 270)]
-    seen = table(tmp_path, lines)
-    (first, second), groups = view_pairs(seen, "eth80", None)
-    views = seen.column("view").astype(int)
-    assert len(first) == 8, "four turns of two objects; 45° has no partner"
+    views_table = table(tmp_path, lines)
+    (first, second), groups = view_pairs(views_table, "eth80", None)
+    views = views_table.column("view").astype(int)
+    assert len(first) == 8, "four views of two objects; 45° has no partner"
     assert ((views[second] - views[first]) % 360 == 90).all()
-    assert (seen.column("state")[first] == seen.column("state")[second]).all()
-    assert (groups == seen.column("group")[second]).all()
-    assert set(view_pairs(seen, "eth80", 1)[1]) == {"car"}
+    assert (views_table.column("state")[first] == views_table.column("state")[second]).all()
+    assert (groups == views_table.column("group")[second]).all()
+    assert set(view_pairs(views_table, "eth80", 1)[1]) == {"car"}
 
 
-def test_cameras_are_paired_by_moment(tmp_path: Path):
+def test_left_and_right_cameras_are_paired_by_state(tmp_path: Path):
     lines = [f"{t}-{side}.png,t{t},{side},block{t // 2}" for t in range(4) for side in ("left", "center", "right")]
-    seen = table(tmp_path, lines)
-    (first, second), groups = view_pairs(seen, "driving", None)
-    assert set(seen.column("view")[first]) == {"left"} and set(seen.column("view")[second]) == {"right"}
+    views_table = table(tmp_path, lines)
+    (first, second), groups = view_pairs(views_table, "driving", None)
+    assert set(views_table.column("view")[first]) == {"left"} and set(views_table.column("view")[second]) == {"right"}
     assert groups.tolist() == ["block0", "block0", "block1", "block1"]

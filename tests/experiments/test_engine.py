@@ -1,4 +1,4 @@
-"""Every experiment, run to its end at the tiny scale; and what all of them share."""
+"""Every experiment at the tiny scale, published records, and the procedures that all experiments share."""
 
 import json
 from collections.abc import Iterator
@@ -54,12 +54,12 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNNABLE)
-def test_a_tiny_run_comes_to_a_record_a_figure_and_a_page(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))  # a tiny policy is nothing to keep
+def test_every_experiment_runs_at_the_tiny_scale(name: str, shared: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))  # tiny policies must not enter the user's cache
     record = reproduce(EXPERIMENTS[name], "tiny", shared, one_thread)
     saved = read_json(shared / "tiny" / "records" / f"{name}.json")
     assert saved["about"]["name"] == name
-    assert saved["about"]["outcome"] == "undecided", "a tiny run must not judge a claim"
+    assert saved["about"]["outcome"] == "undecided", "a tiny run is undecided"
     assert record.tables and record.verdicts
     assert (shared / "tiny" / "figures" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     page = claims_page([saved], [name])
@@ -68,16 +68,16 @@ def test_a_tiny_run_comes_to_a_record_a_figure_and_a_page(name: str, shared: Pat
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.parametrize("scale", SCALES)
-def test_every_point_of_a_grid_has_its_own_name_and_plain_settings(name: str, scale):
+def test_trial_names_are_unique_and_settings_are_json(name: str, scale):
     jobs = [trial.job for trial in EXPERIMENTS[name].trials(scale, 0)]
     assert len({job.name for job in jobs}) == len(jobs) > 0
     assert json.loads(json.dumps([job.recipe for job in jobs]))
     moved = [trial.job.name for trial in EXPERIMENTS[name].trials(scale, 100)]
-    assert len(moved) == len(jobs) and not {job.name for job in jobs} & set(moved), "seeds must reach every trial"
+    assert len(moved) == len(jobs) and not {job.name for job in jobs} & set(moved), "every trial depends on the seed"
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_where_a_mean_is_taken_there_are_three_seeds(name: str):
+def test_small_studies_have_at_least_three_seeds(name: str):
     trials = EXPERIMENTS[name].trials("small", 0)
     assert len({trial.at["seed"] for trial in trials}) >= 3
 
@@ -89,28 +89,28 @@ def small_experiment(name: str = "halves") -> Experiment:
     def conclude(results, scale: str) -> Finding:
         return Finding("holds", f"{len(results)} trials.")
 
-    return Experiment(name, "Halves", Claim("Half of it is half.", "nobody"), trials, conclude)
+    return Experiment(name, "Halves", Claim("Half of n is n / 2.", "no source"), trials, conclude)
 
 
-def test_finished_trials_are_not_repeated_and_lost_ones_stay_in_the_table(tmp_path: Path):
+def test_only_crashed_trials_are_repeated_and_they_are_listed(tmp_path: Path):
     reproduce(small_experiment(), "small", tmp_path, one_thread)
     record = reproduce(small_experiment(), "small", tmp_path, one_thread)
     calls = (tmp_path / "small" / "runs" / "calls.txt").read_text().split()
-    assert sorted(calls) == ["0", "1", "2", "2"], "what crashed is tried again, what finished is not"
+    assert sorted(calls) == ["0", "1", "2", "2"], "only the crashed trial is repeated"
     assert record.about["failed"] == 1 and record.about["outcome"] == "holds"
     (table,) = record.tables
     assert table.title == "Runs that did not finish" and "two is too many" in table.rows[0][2]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_from_no_finished_trial_nothing_is_concluded(name: str):
+def test_a_study_without_finished_trials_is_undecided(name: str):
     lost = [Result(t, Path(), "crashed", {"error": "no room left"}) for t in EXPERIMENTS[name].trials("small", 0)]
     finding = EXPERIMENTS[name].conclude(lost, "small")
     assert finding.outcome == "undecided" and finding.short == "no trial finished"
     assert str(len(lost)) in finding.sentence and "no room left" in finding.sentence
 
 
-def test_a_record_of_nothing_does_not_hide_what_was_measured(tmp_path: Path):
+def test_last_record_skips_records_without_finished_trials(tmp_path: Path):
     record = read_json(shipped_results() / "bound.json")
     runs, place = record["about"]["runs"], tmp_path / "small" / "records" / "bound.json"
     for failed in (runs, runs - 1):
@@ -119,8 +119,8 @@ def test_a_record_of_nothing_does_not_hide_what_was_measured(tmp_path: Path):
         assert found is not None and (found["about"]["sentence"] == "own") is (failed < runs)
 
 
-def test_a_record_says_which_code_ran_its_trials(tmp_path: Path):
-    """Trials that an earlier commit finished, or that kept none, are not passed off as those of the present one."""
+def test_provenance_lists_the_commits_of_all_trials(tmp_path: Path):
+    """Trials of an earlier or unknown commit are counted separately."""
     here = provenance(0)
     first = reproduce(small_experiment(), "small", tmp_path, one_thread)
     own = f"commit {here['commit']}" if here["commit"] else f"version {here['version']}"
@@ -137,19 +137,19 @@ def test_a_record_says_which_code_ran_its_trials(tmp_path: Path):
     assert again.provenance["trials"] in claims_page([again.to_json()], ["halves"])
 
 
-def test_the_page_counts_runs_that_did_not_finish(tmp_path: Path):
+def test_the_claims_page_counts_unfinished_runs(tmp_path: Path):
     record = reproduce(small_experiment(), "small", tmp_path, one_thread).to_json()
     assert "3 runs, 1 of which did not finish" in claims_page([record], ["halves"])
 
 
-def test_what_is_tiny_is_not_published(tmp_path: Path):
+def test_tiny_records_cannot_be_published(tmp_path: Path):
     record = reproduce(small_experiment(), "tiny", tmp_path, one_thread)
     with pytest.raises(InputError, match="--publish"):
         publish(record, tmp_path, tmp_path / "docs")
     assert not (tmp_path / "docs").exists()
 
 
-def _result(value: float) -> Result:
+def r2_result(value: float) -> Result:
     verdicts = (
         []
         if np.isnan(value)
@@ -171,49 +171,48 @@ def _result(value: float) -> Result:
     return Result(Trial({"seed": 0}, half, {}), Path(), "finished", {"verdicts": verdicts})
 
 
-def test_means_over_seeds_by_hand():
-    results = [_result(v) for v in (0.9, 1.0, 0.8, np.nan)]
+def test_means_over_seeds_match_student_intervals():
+    results = [r2_result(v) for v in (0.9, 1.0, 0.8, np.nan)]
     shown, decides = mean_and_range(results, "r2"), mean_and_interval(results, "r2")
-    reach = 4.302653 * 0.1 / np.sqrt(3)
+    half_width = 4.302653 * 0.1 / np.sqrt(3)
     assert shown.n == decides.n == 3
     assert shown.value == decides.value == pytest.approx(0.9)
-    assert (shown.low, shown.high) == (0.8, 1.0), "nothing that is shown lies where no R² can be"
-    assert (decides.low, decides.high) == pytest.approx((0.9 - reach, 0.9 + reach), abs=1e-6)
-    assert mean_and_interval([_result(0.9)], "r2").low == -np.inf
-    assert mean_and_range([_result(np.nan)], "r2").n == 0
+    assert (shown.low, shown.high) == (0.8, 1.0), "the displayed range stays within possible values of R²"
+    assert (decides.low, decides.high) == pytest.approx((0.9 - half_width, 0.9 + half_width), abs=1e-6)
+    assert mean_and_interval([r2_result(0.9)], "r2").low == -np.inf
+    assert mean_and_range([r2_result(np.nan)], "r2").n == 0
     assert cell(Estimate(np.nan, np.nan, np.nan, 0)) == "–"
 
 
-def test_the_claims_page_is_what_the_records_say():
-    """Made anew from docs/results it is the page that is committed: nothing in it was typed by hand."""
+def test_the_claims_page_is_generated_from_the_records():
+    """The page generated from docs/results equals the committed page."""
     page = claims_page(read_results(DOCS / "results"), list(EXPERIMENTS))
     assert (DOCS / "claims.md").read_text() == page
 
 
 NOT_RUN_YET: set[str] = set()
-"""Each goes from here with the commit that publishes its record."""
+"""Experiments without a published record."""
 
 
-def test_every_other_experiment_has_a_published_record_and_none_is_tiny():
+def test_every_experiment_has_a_published_record_that_is_not_tiny():
     published = {record["about"]["name"]: record for record in read_results(shipped_results())}
     assert published.keys() == EXPERIMENTS.keys() - NOT_RUN_YET
     assert all(record["about"]["scale"] != "tiny" for record in published.values())
 
 
-def test_an_experiment_that_was_not_run_yet_is_said_to_be_so():
-    """Its claim stands on the page all the same."""
+def test_the_claims_page_lists_experiments_without_a_record():
     page = claims_page([], list(EXPERIMENTS))
     assert all(name in page for name in EXPERIMENTS)
 
 
-def _run(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+def run_command(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     code = main(words)
     shown = capsys.readouterr()
     return code, shown.out, shown.err
 
 
-def test_the_list_names_claim_published_figure_and_last_measurement(capsys: pytest.CaptureFixture[str], tmp_path: Path):
-    code, out, _ = _run(["reproduce", "--list", "--out", str(tmp_path), "--json", "-"], capsys)
+def test_the_json_list_has_claims_and_outcomes(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    code, out, _ = run_command(["reproduce", "--list", "--out", str(tmp_path), "--json", "-"], capsys)
     entries = json.loads(out)["experiments"]
     assert code == 0 and [entry["name"] for entry in entries] == list(EXPERIMENTS)
     assert all(entry["claim"] for entry in entries)
@@ -223,11 +222,11 @@ def test_the_list_names_claim_published_figure_and_last_measurement(capsys: pyte
     }
 
 
-def test_the_list_says_of_each_experiment_what_is_claimed_published_and_measured_and_more_on_demand(
+def test_the_list_has_three_lines_per_experiment_and_the_full_text_on_request(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("COLUMNS", "80")
-    code, out, _ = _run(["reproduce", "--list", "--out", str(tmp_path)], capsys)
+    code, out, _ = run_command(["reproduce", "--list", "--out", str(tmp_path)], capsys)
     *lines, hint = out.splitlines()
     assert code == 0 and "--list NAME" in hint
     assert [line.split()[0] for line in lines[::3]] == list(EXPERIMENTS)
@@ -238,24 +237,26 @@ def test_the_list_says_of_each_experiment_what_is_claimed_published_and_measured
     for (name, experiment), first, second, third in zip(
         EXPERIMENTS.items(), lines[::3], lines[1::3], lines[2::3], strict=True
     ):
-        _starts(experiment.claim.statement, first.split(maxsplit=1)[1])
-        _starts(experiment.claim.measured or "no figure", second.split(maxsplit=1)[1])
+        assert_shortened_at_a_word(experiment.claim.statement, first.split(maxsplit=1)[1])
+        assert_shortened_at_a_word(experiment.claim.measured or "no figure", second.split(maxsplit=1)[1])
         about = shown.get(name, {"outcome": "here", "short": "not yet measured"})
-        _starts(about["short"] or about["sentence"], third.split(about["outcome"], 1)[1].lstrip(": "))
-    code, out, _ = _run(["reproduce", "--list", "bound", "--out", str(tmp_path)], capsys)
+        assert_shortened_at_a_word(
+            about["short"] or about["sentence"], third.split(about["outcome"], 1)[1].lstrip(": ")
+        )
+    code, out, _ = run_command(["reproduce", "--list", "bound", "--out", str(tmp_path)], capsys)
     claim, words = EXPERIMENTS["bound"].claim, " ".join(out.split())
     assert code == 0 and claim.statement in words and claim.measured in words
     assert "identify-2d:" not in words
 
 
-def _starts(whole: str, shown: str) -> None:
-    """Nothing is cut inside a word."""
+def assert_shortened_at_a_word(whole: str, shown: str) -> None:
+    """`shown` is `whole`, or its first words and " …"."""
     words = shown.removesuffix(" …").split()
     assert words and [word.rstrip(",;:") for word in words] == [w.rstrip(",;:") for w in whole.split()[: len(words)]]
     assert shown.endswith(" …") is (len(whole.split()) > len(words))
 
 
-def test_no_number_of_a_wide_table_is_cut(capsys: pytest.CaptureFixture[str]):
+def test_wide_tables_show_all_numbers(capsys: pytest.CaptureFixture[str]):
     rows = [[f"run {i}", *(f"0.{i}{j}1 [0.{i}{j}0, 0.{i}{j}2]" for j in range(6))] for i in range(2)]
     table = Table("Wide", ["run", *"abcdef"], rows)
     for width in (80, 400):
@@ -270,18 +271,18 @@ def test_no_number_of_a_wide_table_is_cut(capsys: pytest.CaptureFixture[str]):
     [
         ([], "--list"),
         (["hermite", "--scale", "tiny", "--publish", "docs"], "--publish"),
-        (["--list", "hermit"], "Did you mean 'hermite'"),
-        (["identify-3d"], "There is no experiment 'identify-3d'. Did you mean 'identify-2d'"),
+        (["--list", "hermit"], "'hermite'"),
+        (["identify-3d"], "'identify-2d'"),
         (["identify-2d", "--workers", "0"], "workers is 0"),
     ],
 )
-def test_bad_input_is_named(words: list[str], message: str, capsys, tmp_path: Path):
-    code, _, err = _run(["reproduce", *words, "--out", str(tmp_path)], capsys)
+def test_invalid_arguments_are_rejected(words: list[str], message: str, capsys, tmp_path: Path):
+    code, _, err = run_command(["reproduce", *words, "--out", str(tmp_path)], capsys)
     assert code == 2 and message in err and not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
-def test_the_verb_reproduces_and_publishes(
+def test_reproduce_publishes_a_record(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     whole = EXPERIMENTS["hermite"].trials
@@ -302,14 +303,14 @@ def test_the_verb_reproduces_and_publishes(
         "--json",
         "-",
     ]
-    code, out, err = _run(words, capsys)
+    code, out, err = run_command(words, capsys)
     assert code == 0 and json.loads(out)["records"][0]["about"]["name"] == "hermite"
     assert "Does not hold" in err
     assert "Hermite degrees over training" in (tmp_path / "docs" / "claims.md").read_text()
     assert (tmp_path / "docs" / "results" / "hermite.png").exists()
 
 
-def test_published_records_have_the_present_titles_and_claims():
+def test_published_records_have_the_current_titles_and_claims():
     for record in read_results(shipped_results()):
         experiment = EXPERIMENTS[record["about"]["name"]]
         assert record["title"] == experiment.title

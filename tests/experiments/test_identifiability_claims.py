@@ -23,11 +23,11 @@ from jepatlas.worlds import CopulaGeneralisedNormal
 Numbers = Callable[[Trial], dict[str, float]]
 
 
-def concluded(name: str, numbers: Numbers, wide: float = 0.0, **more: Any) -> Finding:
-    """The finding of a small study in which every trial's numbers are given, each with the same interval."""
+def concluded(name: str, numbers: Numbers, half_width: float = 0.0, **more: Any) -> Finding:
+    """The finding of a small study with the given numbers, all with the same half-width."""
     results = []
     for trial in EXPERIMENTS[name].trials("small", 0):
-        estimates = {key: Estimate(v, v - wide, v + wide, 9) for key, v in numbers(trial).items()}
+        estimates = {key: Estimate(v, v - half_width, v + half_width, 9) for key, v in numbers(trial).items()}
         results.append(Result(trial, Path(), "finished", {"verdicts": as_verdicts(estimates, "")} | more))
     finding = EXPERIMENTS[name].conclude(results, "small")
     assert 0 < len(finding.sentence) <= 200 and finding.sentence.endswith(".")
@@ -35,7 +35,7 @@ def concluded(name: str, numbers: Numbers, wide: float = 0.0, **more: Any) -> Fi
 
 
 def grid(small: float, end: float | None) -> Numbers:
-    """The published R² where λ is large enough; at λ ≤ 1e-2 and the largest ρ it may `end` otherwise."""
+    """The published R², `small` at the smallest λ, and `end` at λ ≤ 1e-2 with the largest ρ."""
 
     def numbers(trial: Trial) -> dict[str, float]:
         weight, rho = float(trial.at["weight"]), float(trial.at["rho"])
@@ -53,18 +53,18 @@ def grid(small: float, end: float | None) -> Numbers:
     [(0.05, None, "holds"), (0.05, 0.951, "holds in part"), (0.99, None, "holds in part")],
 )
 def test_lambda_rho(small: float, end: float | None, outcome: str):
-    """It does not hold as a whole where recovery falls at the largest ρ, nor where it survives a small λ."""
+    """The claim holds in part if R² falls at the largest ρ, or stays high at a small λ."""
     finding = concluded("lambda-rho", grid(small, end))
     assert finding.outcome == outcome
     assert [v.passed for v in finding.verdicts if v.name.startswith("growth")] == [end is None] * 2
 
 
-def test_no_run_of_the_grid_is_stopped_for_collapse():
+def test_lambda_rho_disables_the_collapse_stop():
     assert {t.settings["training"]["collapse"] for t in EXPERIMENTS["lambda-rho"].trials("small", 0)} == {0.0}
 
 
 def errors(excess: float, whitened: float, by: str) -> Numbers:
-    """Errors that grow from run to run, and one run, the eighth, whose error is above its bound."""
+    """Errors that increase from run to run, with the bound of one run changed by `excess`."""
 
     def numbers(trial: Trial) -> dict[str, float]:
         number = 1 + float(trial.at["seed"]) + 10 * float(trial.at["weight"]) + float(trial.at.get("rho", 0))
@@ -84,14 +84,14 @@ def errors(excess: float, whitened: float, by: str) -> Numbers:
     ("excess", "whitened", "by", "outcome"),
     [
         (-1.0, -1.0, "delta", "holds"),
-        (-1.0, -1.0, "epsilon", "holds in part"),  # it is not δ that decides
-        (0.02, -1.0, "delta", "holds"),  # 2.8 standard errors in one of 126 comparisons
+        (-1.0, -1.0, "epsilon", "holds in part"),  # the errors follow ε, not δ
+        (0.02, -1.0, "delta", "holds"),  # 2.8 standard errors: not significant among 126 comparisons
         (0.10, -1.0, "delta", "does not hold"),
-        (-1.0, 0.10, "delta", "does not hold"),  # only the whitened form is broken
+        (-1.0, 0.10, "delta", "does not hold"),  # only the whitened bound is violated
     ],
 )
 def test_bound(excess: float, whitened: float, by: str, outcome: str):
-    finding = concluded("bound", errors(excess, whitened, by), wide=0.01)
+    finding = concluded("bound", errors(excess, whitened, by), half_width=0.01)
     assert finding.outcome == outcome
     summary = dict(finding.tables[1].rows)
     beyond = int(excess > 0.02) + int(whitened > 0.02)
@@ -103,7 +103,7 @@ def test_bound(excess: float, whitened: float, by: str, outcome: str):
 
 
 def course(linear: float, beyond: float, gap: float) -> list[dict[str, Any]]:
-    """Untrained, with nearly all beyond degree 4; and the end."""
+    """A course from untrained (mostly beyond degree 4) to the given end."""
     first = {
         "step": 0,
         "shares": {"1": 0.1, "2": 0.0, "3": 0.0, "4": 0.0},
@@ -127,8 +127,8 @@ def course(linear: float, beyond: float, gap: float) -> list[dict[str, Any]]:
     ("linear", "beyond", "gap", "outcome"),
     [
         (0.99, 0.005, 0.01, "holds"),
-        (0.99, 0.005, 0.2, "holds in part"),  # the loss is not what the degrees make it
-        (0.99, 0.2, 0.01, "holds in part"),  # they do not say what it is
+        (0.99, 0.005, 0.2, "holds in part"),  # the degrees do not explain the loss
+        (0.99, 0.2, 0.01, "holds in part"),  # too much beyond degree 4
         (0.50, 0.005, 0.01, "holds in part"),
         (0.50, 0.2, 0.01, "does not hold"),
     ],
@@ -136,11 +136,11 @@ def course(linear: float, beyond: float, gap: float) -> list[dict[str, Any]]:
 def test_hermite(linear: float, beyond: float, gap: float, outcome: str):
     finding = concluded("hermite", lambda trial: {}, course=course(linear, beyond, gap))
     assert finding.outcome == outcome
-    assert f"{6 if beyond < 0.1 else 0} of 12 moments" in finding.criteria[1].name, "wide bands test nothing"
+    assert f"{6 if beyond < 0.1 else 0} of 12 moments" in finding.criteria[1].name, "wide bands are no test"
 
 
 @pytest.mark.parametrize(("last", "enough"), [(0.97, "> 100,000"), (0.99, "100,000")])
-def test_how_many_pairs_is_measured_and_asked_of_every_seed(last: float, enough: str):
+def test_sample_complexity_requires_every_seed_to_reach_the_threshold(last: float, enough: str):
     def numbers(trial: Trial) -> dict[str, float]:
         many = trial.at["pairs"] == 100_000
         worst = trial.at["seed"] == 2
@@ -156,7 +156,7 @@ def test_how_many_pairs_is_measured_and_asked_of_every_seed(last: float, enough:
     [
         (0.99, 0.01, 0.5, "holds"),
         (0.99, 0.01, 1.5, "holds in part"),  # above the bound after whitening
-        (0.99, 0.95, 0.5, "holds in part"),  # SIGReg alone is enough
+        (0.99, 0.95, 0.5, "holds in part"),  # SIGReg alone recovers the latents
         (0.90, 0.01, 0.5, "does not hold"),
     ],
 )
@@ -178,7 +178,7 @@ def test_identify_2d(r2: float, alone: float, whitened: float, outcome: str):
     assert row["error"].startswith("0.125") and row["error, whitened"].startswith("0.250")
 
 
-def test_every_run_is_a_point_at_the_time_it_took():
+def test_spectral_solver_figure_shows_runs_by_cpu_time():
     numbers: Numbers = lambda trial: {"r2": 0.9, "cpu_seconds": 2.0 if trial.at["method"] == "spectral" else 40.0}  # noqa: E731
     finding = concluded("spectral-solver", numbers)
     (figure,) = finding.figures
@@ -199,7 +199,7 @@ def scaling_result(loss: float, r2: float, **where: object) -> Result:
 
 
 def scaling_results(recovered: float, generic: float, alone: float) -> list[Result]:
-    """A study in which every number is given: of two starts the one with less loss has the R² that counts."""
+    """Results with two starts each, where the start with the lower loss has the given R²."""
     found = []
     for dim in (2, 8):
         scores = {"SIGReg": recovered, "VICReg": recovered, "InfoNCE": 0.6, "alignment": alone}
@@ -220,7 +220,7 @@ def scaling_results(recovered: float, generic: float, alone: float) -> list[Resu
     ("recovered", "generic", "alone", "outcome"),
     [
         (0.99, 0.99, 0.2, "holds"),
-        (0.99, 0.99, 0.99, "holds in part"),  # the regulariser was not needed
+        (0.99, 0.99, 0.99, "holds in part"),  # alignment alone recovers the latents
         (0.99, 0.50, 0.2, "holds in part"),  # only the matched encoder recovers
         (0.90, 0.50, 0.2, "does not hold"),
     ],
@@ -230,7 +230,9 @@ def test_scaling(recovered: float, generic: float, alone: float, outcome: str):
     assert finding.outcome == outcome
     (table,) = finding.tables
     assert f"0.1230, {recovered:.4f}" in table.rows[0], "all starts are shown"
-    assert f"{recovered:.4f} [{recovered:.4f}, {recovered:.4f}]" in table.rows[0], "the one with less loss counts"
+    assert f"{recovered:.4f} [{recovered:.4f}, {recovered:.4f}]" in table.rows[0], (
+        "the start with the lower loss counts"
+    )
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def test_scaling(recovered: float, generic: float, alone: float, outcome: str):
         (CovarianceConfig(weight=40 / 41), 40, False),
     ],
 )
-def test_whether_collapse_is_cheaper_than_the_truth(objective, dim: int, cheaper: bool):
+def test_collapse_has_a_lower_loss_only_for_small_weights_or_many_dimensions(objective, dim: int, cheaper: bool):
     generator = torch.Generator().manual_seed(0)
     z, noise = torch.randn(2, ROWS * 8, dim, generator=generator)
     loss = objective.build(Parts(torch.nn.Identity(), dim)).loss
@@ -253,7 +255,7 @@ def test_whether_collapse_is_cheaper_than_the_truth(objective, dim: int, cheaper
 
 
 def generalised_normal_results(ends: float) -> list[Result]:
-    """Every run of `small`: R² .98 at the Gaussian, .99 at α = 1 of InfoNCE, `ends` elsewhere; seeds differ a bit."""
+    """Results with R² .98 at α = 2, .99 at α = 1 of InfoNCE and `ends` elsewhere; seeds differ slightly."""
     found = []
     for trial in EXPERIMENTS["generalised-normal"].trials("small", 0):
         alpha, name = trial.at["alpha"], trial.at["objective"]
@@ -267,14 +269,14 @@ def generalised_normal_results(ends: float) -> list[Result]:
 
 
 @pytest.mark.parametrize(("ends", "outcome", "count"), [(0.5, "holds in part", 4), (0.981, "does not hold", 0)])
-def test_a_curve_peaks_where_it_is_highest_and_falls_on_both_sides(ends: float, outcome: str, count: int):
+def test_generalised_normal_counts_curves_that_peak_at_the_gaussian(ends: float, outcome: str, count: int):
     finding = EXPERIMENTS["generalised-normal"].conclude(generalised_normal_results(ends), "small")
     assert finding.outcome == outcome
     assert f"{count} of 6 curves" in finding.sentence
     assert len(finding.tables[0].rows) == len(EXPERIMENTS["generalised-normal"].trials("small", 0))
 
 
-def test_the_copula_s_predicted_r2_is_the_squared_correlation_with_its_gaussian_scores():
+def test_predicted_r2_of_the_copula_is_its_squared_correlation_with_gaussian_scores():
     (figure,) = EXPERIMENTS["generalised-normal"].conclude(generalised_normal_results(0.5), "small").figures
     predicted = figure.panels[1].series[-1]
     u = torch.randn(200_000, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -288,7 +290,7 @@ def correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.abs(np.corrcoef(a.T, b.T)[: a.shape[1], a.shape[1] :])
 
 
-def test_plain_deflation_is_the_eigenproblem_one_vector_at_a_time():
+def test_deflation_of_degree_1_solves_the_generalised_eigenproblem():
     rho = np.array([0.9, 0.7, 0.5, 0.3])
     z, z_next = pairs(2000, 4, rho)
     mix = np.random.default_rng(1).standard_normal((4, 4))
@@ -302,10 +304,10 @@ def test_plain_deflation_is_the_eigenproblem_one_vector_at_a_time():
     assert np.diag(correlation(found, expected)) == pytest.approx(1, abs=1e-6)
 
 
-def test_harmonics_pass_for_sources_unless_they_are_removed():
-    """ρ₂ < ρ₁²: the second slowest function is z₁² − 1, and plain deflation takes it.
+def test_deflation_of_degree_2_removes_harmonics_of_sources():
+    """With ρ₂ < ρ₁², the second slowest function is z₁² − 1, which deflation of degree 1 extracts.
 
-    The ridge keeps what the estimate of z₁² leaves of it, which is little but slow, from being blown up.
+    The ridge keeps the small, slow remainder of z₁² from being amplified.
     """
     z, z_next = pairs(20_000, 2, np.array([0.8, 0.5]))
     turn = rotation(5, seed=3)
@@ -322,7 +324,7 @@ def test_harmonics_pass_for_sources_unless_they_are_removed():
     assert np.diag(correlation(removed, z)) == pytest.approx(1, abs=0.03)
 
 
-def test_other_rows_are_treated_as_the_fitted_ones():
+def test_extraction_applies_the_same_functions_to_new_rows():
     z, z_next = pairs(500, 3, np.array([0.9, 0.7, 0.5]))
     whole = extract_one_by_one(z, z_next, z, 3, ridge=1e-3, degree=2)
     part = extract_one_by_one(z, z_next, z[:7], 3, ridge=1e-3, degree=2)

@@ -1,4 +1,4 @@
-"""Measures of a pair of agents whose relation is known."""
+"""Measures of pairs of agents, on synthetic latents with a known relation."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,15 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from experiments.social.made_up_agents import (
+from experiments.social.synthetic_agents import (
     DIM,
     EACH,
     GROUPS,
     agent_result,
-    made_up_pair,
     rotation,
     side,
     states,
+    synthetic_pair,
 )
 from torch import nn
 from workflows.vision.tiny_scenes import agent, write_scenes
@@ -75,44 +75,44 @@ def change(pair: PairedLatents, **arrays: np.ndarray) -> PairedLatents:
     return replace(pair, a=replace(pair.a, **arrays), b=replace(pair.b, **arrays))
 
 
-def test_a_rotation_is_found_beyond_chance_and_controls(rng: np.random.Generator):
+def test_a_rotation_exceeds_chance_and_controls(rng: np.random.Generator):
     z = states(rng)
-    found = measure_pair(made_up_pair(z, 3 * z @ rotation(rng) + 5, rng), QUICK)
+    found = measure_pair(synthetic_pair(z, 3 * z @ rotation(rng) + 5, rng), QUICK)
     assert found["r2"].value > 0.99 and found["r2_rotation"].value > 0.99 and found["p_r2"].value == 0.05
     assert found["beyond"].low > 0.5 and found["beyond_pixels"].low > 0.5
     assert found["nos_10"].value < 0.05 and found["dsc"].value > 0.99 and found["cka"].value > 0.99
     assert found["kappa"].value < 1.5
 
 
-def test_a_stretch_is_linear_but_no_rotation(rng: np.random.Generator):
+def test_a_stretch_is_linear_but_not_a_rotation(rng: np.random.Generator):
     z = states(rng)
-    found = values(measure_pair(made_up_pair(z, z * np.geomspace(1, 30, DIM) @ rotation(rng), rng), QUICK))
+    found = values(measure_pair(synthetic_pair(z, z * np.geomspace(1, 30, DIM) @ rotation(rng), rng), QUICK))
     assert found["r2"] > 0.99 and found["r2_raw"] > 0.99
     assert found["r2_rotation"] < 0.9 and found["cka"] < 0.6
 
 
-def test_unrelated_agents_have_nothing_in_common(rng: np.random.Generator):
-    found = values(measure_pair(made_up_pair(states(rng), states(rng), rng), QUICK))
+def test_unrelated_agents_do_not_align(rng: np.random.Generator):
+    found = values(measure_pair(synthetic_pair(states(rng), states(rng), rng), QUICK))
     assert found["r2"] < 0.05 and found["p_r2"] > 0.05 and found["cka"] < 0.1
 
 
 def test_margins_are_zero_if_the_images_are_the_state(rng: np.random.Generator):
     z = states(rng)
     pixels = np.pad(z, [(0, 0), (0, 36 - DIM)]).reshape(-1, 6, 6)
-    found = measure_pair(change(made_up_pair(z, z @ rotation(rng), rng), raw=pixels), QUICK)
+    found = measure_pair(change(synthetic_pair(z, z @ rotation(rng), rng), raw=pixels), QUICK)
     assert abs(found["beyond"].value) < 0.01 and abs(found["beyond_pixels"].value) < 0.01
 
 
 def test_scores_follow_the_definition_on_held_out_states(rng: np.random.Generator):
     z = states(rng)
-    pair = made_up_pair(z, z @ rotation(rng) + 0.5 * states(rng), rng)
+    pair = synthetic_pair(z, z @ rotation(rng) + 0.5 * states(rng), rng)
     fit, score = split_of(pair)
     found = translate(pair, pair.a.h, pair.b.h)
     predicted = least_squares(pair.a.h[fit], pair.b.h[fit]).apply(pair.a.h[score])
     assert found.scores(score, score)["r2_raw"] == pytest.approx(r2(pair.b.h[score], predicted), abs=0.02)
 
 
-def test_agents_are_paired_by_states_and_must_hold_out_the_same(tmp_path: Path, rng: np.random.Generator):
+def test_agents_are_paired_by_states_and_need_the_same_held_out_states(tmp_path: Path, rng: np.random.Generator):
     z, order = states(rng), rng.permutation(240)[:200]
     a, b = side(z, rng), {name: array[order] for name, array in side(2 * z, rng).items()}
     for arrays in (a, b):  # layers are stored for held-out states
@@ -142,8 +142,8 @@ def test_agents_of_two_views_store_the_same_states(rng: np.random.Generator):
     assert len(stored_rows(names, 30)) == 30 and (stored_rows(names, 100) == np.arange(100)).all()
 
 
-def test_controls_see_what_the_agent_sees(rng: np.random.Generator):
-    """Small images of chosen rows, with patches shuffled like the agent's."""
+def test_stored_images_are_the_images_that_the_agent_encodes(rng: np.random.Generator):
+    """Images of the given rows, shuffled if the agent trains on shuffled patches."""
     images, rows = rng.integers(0, 256, (5, 16, 16, 3), dtype=np.uint8), np.array([3, 1])
     columns = {"state": np.array(list("abcde")), "view": np.array(["left"] * 5)}
     table = SimpleNamespace(columns=columns, column=columns.__getitem__)
@@ -160,8 +160,10 @@ def test_controls_see_what_the_agent_sees(rng: np.random.Generator):
         assert found["ids"].tolist() == ["d", "b"]
 
 
-def test_agents_of_the_same_images_have_pipelines_for_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on ImageNet: without pipelines both agents would get the same images, which PCA aligns perfectly."""
+def test_stored_images_are_augmented_by_the_pipeline_of_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents of the same images (ImageNet) would otherwise store equal pixels, which PCA aligns perfectly."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     lines = (write_scenes(tmp_path / "scenes")).read_text().splitlines()
     (tmp_path / "scenes" / "one.csv").write_text("\n".join([lines[0], *(x for x in lines if ",left," in x)]) + "\n")
@@ -178,9 +180,9 @@ def test_agents_of_the_same_images_have_pipelines_for_views(tmp_path: Path, monk
     assert not (raw["A",] == raw[()]).all() and not (raw["A",] == raw["B",]).all()
 
 
-def test_the_price_of_a_shift(rng: np.random.Generator):
+def test_shift_price_is_zero_for_one_map_and_large_for_two(rng: np.random.Generator):
     z = states(rng)
-    same = made_up_pair(z, z @ rotation(rng), rng)
+    same = synthetic_pair(z, z @ rotation(rng), rng)
     assert abs(measure_shift(same)["price"].value) < 0.01 and measure_shift(same)["inside"].value > 0.99
     assert same.labels is not None
     mugs = (same.labels == "mug")[:, None]
@@ -189,19 +191,19 @@ def test_the_price_of_a_shift(rng: np.random.Generator):
     assert found["inside"] > 0.99 and found["own"] > 0.99 and found["price"] > 0.5
 
 
-def test_a_rectangular_map_carries_what_the_narrow_agent_knows(rng: np.random.Generator):
+def test_a_map_from_a_narrow_agent_explains_the_shared_variance(rng: np.random.Generator):
     z = states(rng)
-    assert measure_widths(made_up_pair(z, z[:, :3], rng), 100)["r2"].value > 0.99
-    narrow = measure_widths(made_up_pair(z[:, :4], z, rng), 100)["r2"].value
+    assert measure_widths(synthetic_pair(z, z[:, :3], rng), 100)["r2"].value > 0.99
+    narrow = measure_widths(synthetic_pair(z[:, :4], z, rng), 100)["r2"].value
     assert 0.3 < narrow < 0.6, "half of the variance"
 
 
-def test_few_and_mismatched_pairs(rng: np.random.Generator):
-    """Least squares with a share ε mismatched keeps (1 − ε²) of R²: 0.09 is lost of a perfect one, and a bit more."""
+def test_mismatched_pairs_lower_the_r2_of_least_squares_only(rng: np.random.Generator):
+    """With a share ε of mismatched pairs, least squares keeps at most 1 − ε² of R²: it loses at least 0.09."""
     z = states(rng)
-    noisy = values(measure_budgets_and_noise(made_up_pair(z, z @ rotation(rng) + 0.5 * states(rng), rng)))
+    noisy = values(measure_budgets_and_noise(synthetic_pair(z, z @ rotation(rng) + 0.5 * states(rng), rng)))
     assert noisy["gained"] == noisy["r2_ridge_160"] - noisy["r2_ridge_50"] > 0
-    found = values(measure_budgets_and_noise(made_up_pair(z, z @ rotation(rng), rng)))
+    found = values(measure_budgets_and_noise(synthetic_pair(z, z @ rotation(rng), rng)))
     assert 0.05 < found["lost"] < 0.2
     assert found[f"r2_noise_robust_{SHARES[-1]:g}"] > 0.99
 
@@ -216,17 +218,17 @@ def test_experiments_share_their_agents():
 
 
 @pytest.mark.parametrize("name", ["social-views", "social-paradigms", "social-structure", "social-shift"])
-def test_no_two_agents_share_a_seed(name: str):
+def test_the_two_agents_of_a_pair_have_different_seeds(name: str):
     for trial in EXPERIMENTS[name].trials("small", 0):
         assert trial.settings["recipe"]["seed"] == 2 * int(trial.at["seed"]) + int(trial.at["view"])
 
 
-def test_alignment_by_the_light_alone(rng: np.random.Generator):
-    """Untrained networks that share the light only, and agents that share the state as well."""
+def test_light_analysis_separates_the_shared_light_from_the_shared_state(rng: np.random.Generator):
+    """Untrained networks share only the light; agents share the state as well."""
     z, bright = states(rng), np.arange(GROUPS * EACH) % 2 == 0
     beam = 5.0 * bright[:, None] * np.ones(DIM)
     ids = np.array([f"s{i:04d}-{'noon' if lit else 'evening'}" for i, lit in enumerate(bright)])
-    pair = made_up_pair(z + beam, z @ rotation(rng) + beam, rng)
+    pair = synthetic_pair(z + beam, z @ rotation(rng) + beam, rng)
     assert pair.a.untrained is not None and pair.b.untrained is not None
     pair = replace(
         pair,
@@ -248,17 +250,17 @@ def test_alignment_by_the_light_alone(rng: np.random.Generator):
 
 
 @pytest.mark.parametrize("name", ["s{}", "s{}-noon", "s-{}"])
-def test_no_light_analysis_without_several_lights(name: str, rng: np.random.Generator):
+def test_light_analysis_needs_several_lights(name: str, rng: np.random.Generator):
     ids = np.array([name.format(i) for i in range(GROUPS * EACH)])
-    pair = change(made_up_pair(states(rng), states(rng), rng), ids=ids)
+    pair = change(synthetic_pair(states(rng), states(rng), rng), ids=ids)
     assert measure_light(pair, QUICK) == {} and light_table({}) == ()
 
 
-def test_probes_of_trained_and_untrained_agents(rng: np.random.Generator):
-    """Agents whose latents hold the label, and untrained ones that do not."""
+def test_probes_decode_labels_of_trained_agents_only(rng: np.random.Generator):
+    """Latents of the agents contain the label; latents of untrained networks do not."""
     z = states(rng)
     labels = side(z, rng)["labels"]
-    pair = made_up_pair(z + 4.0 * (labels == "car")[:, None], z + 4.0 * (labels == "car")[:, None], rng)
+    pair = synthetic_pair(z + 4.0 * (labels == "car")[:, None], z + 4.0 * (labels == "car")[:, None], rng)
     probes = measure_probe(pair)
     found = values(probes)
     assert found["probe_h"] == 1.0 and 0.3 < found["probe_untrained"] < 0.7
@@ -270,16 +272,16 @@ def test_probes_of_trained_and_untrained_agents(rng: np.random.Generator):
     assert measure_probe(unlabelled) == {} and probe_table({}) == ()
 
 
-def test_truncation_of_an_ill_conditioned_inverse(rng: np.random.Generator):
-    """A faint direction of the map carries only noise: its inverse hides the others, the map itself does not."""
+def test_truncation_regularises_an_ill_conditioned_inverse(rng: np.random.Generator):
+    """One direction of the map contains only noise, which dominates the inverse but not the map."""
     z = states(rng)
     faint = np.where(np.arange(DIM) == 0, 1e-3, 1.0)
     noise = 0.02 * rng.standard_normal(z.shape)
-    pair = made_up_pair(z, (z * faint + noise) @ rotation(rng), rng)
+    pair = synthetic_pair(z, (z * faint + noise) @ rotation(rng), rng)
     truncated, usual = measure_truncation(pair, QUICK), measure_pair(pair, QUICK)
     found = values(truncated)
     assert not truncated.keys() & usual.keys()
-    assert found["nos_tau_100_agents"] == pytest.approx(usual["nos_10"].value), "the study's own limit"
+    assert found["nos_tau_100_agents"] == pytest.approx(usual["nos_10"].value), "the default condition limit"
     assert found["dsc_tau_100_agents"] == pytest.approx(usual["dsc"].value)
     assert found["nos_tau_1e+06_agents"] > found["nos_tau_10_agents"] + 0.1 and found["dsc_tau_10_agents"] > 0.8
     assert usual["nos_10_there"].value < 0.2 and usual["dsc_there"].value > 0.9

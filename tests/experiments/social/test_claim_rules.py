@@ -1,4 +1,4 @@
-"""The rules of the study: given the numbers of pairs, the outcomes must follow."""
+"""Decision rules of the claims on pairs of agents: outcomes from given measures."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -45,13 +45,13 @@ def pairs(numbers: Callable[[dict], Mapping[str, float]], *places: Mapping[str, 
     ("beyond", "changed", "outcome"),
     [
         ((0.2, 0.2), {}, "holds"),
-        ((0.2, 0.2), {"r2_rotation": 0.4}, "holds in part"),  # linear, but no isometry
-        ((0.2, -0.1), {}, "holds in part"),  # one scene of two
+        ((0.2, 0.2), {"r2_rotation": 0.4}, "holds in part"),  # linear, but not an isometry
+        ((0.2, -0.1), {}, "holds in part"),  # one of two scenes
         ((-0.1, -0.1), {}, "does not hold"),  # pixels align better
-        ((0.2, 0.2), {"beyond_raw": -0.1}, "does not hold"),  # in the other unit
-        ((0.2, 0.2), {"beyond_raw": 0.0}, "undecided"),  # no evidence is none against
-        ((0.2, 0.2), {"p_r2": 0.3}, "undecided"),  # chance
-        ((0.2, 0.2), {"directions": 1.1}, "undecided"),  # what collapsed aligns easily
+        ((0.2, 0.2), {"beyond_raw": -0.1}, "does not hold"),  # with raw instead of standardised latents
+        ((0.2, 0.2), {"beyond_raw": 0.0}, "undecided"),  # no evidence for or against
+        ((0.2, 0.2), {"p_r2": 0.3}, "undecided"),  # not better than chance
+        ((0.2, 0.2), {"directions": 1.1}, "undecided"),  # collapsed latents are excluded
     ],
 )
 def test_views(beyond: tuple[float, float], changed: dict[str, float], outcome: str):
@@ -64,14 +64,14 @@ def test_views(beyond: tuple[float, float], changed: dict[str, float], outcome: 
     assert finding.outcome == outcome and 0 < len(finding.short) <= 66
 
 
-def test_one_seed_decides_nothing():
+def test_one_seed_is_undecided():
     made = pairs(lambda at: SCORES | {"r2": 0.8} | dict.fromkeys(BEYOND, 0.2), {})[:1]
     assert views.judge(made).outcome == "undecided"
     assert not views.judge(made).verdicts[0].passed
 
 
 def test_intervals_widen_with_the_number_of_comparisons():
-    """A difference that is surely above 0 alone, but not as one of three."""
+    """A difference that is significant as a single comparison, but not as one of three."""
     seeds, others = np.array([0.028, 0.037, 0.046]), np.array([-0.1, 0.0, 0.1])
     alone, among = mean_interval(seeds), simultaneous({"r2": seeds, "dsc": others, "nos_10": others})["r2"]
     assert decide([alone]) == "holds" and decide([among]) == "undecided" and among.value == alone.value
@@ -97,7 +97,7 @@ def test_agreement_of_seeds_does_not_hide_the_interval_over_objects():
 
 
 def paradigm_pairs(mae: float, simclr: float, flat: tuple[str, ...] = ()) -> list[Result]:
-    """Latents of the objectives in `flat` collapsed at seed 0."""
+    """Results in which the latents of the objectives in `flat` collapsed at seed 0."""
     scores = {"ijepa": 0.8, "mae": mae, "simclr": simclr}
 
     def numbers(at: dict) -> dict[str, float]:
@@ -121,10 +121,10 @@ def paradigm_pairs(mae: float, simclr: float, flat: tuple[str, ...] = ()) -> lis
         (0.8, 0.5, (), "holds in part"),
         (0.95, 0.5, (), "does not hold"),
         (0.8, 0.8, (), "undecided"),
-        (0.6, 0.5, ("ijepa",), "undecided"),  # what collapsed aligns easily, and shows nothing
-        (0.95, 0.5, ("ijepa",), "undecided"),  # nor does it refute
-        (0.95, 0.5, ("mae",), "holds in part"),  # what is above I-JEPA collapsed
-        (0.6, 0.5, ("mae",), "holds in part"),  # what is below it, too: simclr alone is left
+        (0.6, 0.5, ("ijepa",), "undecided"),  # collapsed latents are excluded
+        (0.95, 0.5, ("ijepa",), "undecided"),  # collapsed latents do not refute the claim
+        (0.95, 0.5, ("mae",), "holds in part"),  # the objective above I-JEPA collapsed
+        (0.6, 0.5, ("mae",), "holds in part"),  # only simclr remains for comparison
         (0.6, 0.5, ("mae", "simclr"), "undecided"),
     ],
 )
@@ -132,8 +132,8 @@ def test_paradigms(mae: float, simclr: float, flat: tuple[str, ...], outcome: st
     finding = paradigms.judge(paradigm_pairs(mae, simclr, flat))
     assert finding.outcome == outcome and 0 < len(finding.short) <= 66
     table = finding.tables[0]
-    assert table.rows[1][-2:] == ["0.882 0.845 0.31", "0.409 0.45 0.028"], "published figures stand beside ours"
-    assert table.rows[1][1] == f"{mae + 1e-3:.3f} ± 0.001", "as mean ± standard deviation"
+    assert table.rows[1][-2:] == ["0.882 0.845 0.31", "0.409 0.45 0.028"], "published values follow the measured ones"
+    assert table.rows[1][1] == f"{mae + 1e-3:.3f} ± 0.001", "mean ± standard deviation"
 
 
 def test_collapsed_objectives_are_excluded_and_marked():
@@ -156,7 +156,7 @@ def test_collapsed_pairs_are_listed():
 
 
 def structure_pairs(r2: float, nos: float, flat: tuple[str, ...]) -> list[Result]:
-    """Latents of the shuffles in `flat` collapsed at seed 1."""
+    """Results in which the latents of the shuffles in `flat` collapsed at seed 1."""
 
     def numbers(at: dict) -> dict[str, float]:
         broken, lost = at["shuffle"] != "none", at["shuffle"] in flat and at["seed"] == 1
@@ -178,11 +178,11 @@ def structure_pairs(r2: float, nos: float, flat: tuple[str, ...]) -> list[Result
         (0.3, 0.8, (), "holds"),
         (0.85, 0.8, (), "holds in part"),
         (0.85, 0.1, (), "does not hold"),
-        (0.3, 0.8, ("patches",), "holds in part"),  # one shuffle of two is left
+        (0.3, 0.8, ("patches",), "holds in part"),  # one of two shuffles remains
         (0.85, 0.1, ("patches",), "does not hold"),
-        (0.3, 0.8, ("patches", "pixels"), "undecided"),  # nothing for it
-        (0.85, 0.1, ("patches", "pixels"), "undecided"),  # nor against it
-        (0.3, 0.8, ("none",), "undecided"),  # nothing to compare with
+        (0.3, 0.8, ("patches", "pixels"), "undecided"),  # no evidence for the claim
+        (0.85, 0.1, ("patches", "pixels"), "undecided"),  # no evidence against the claim
+        (0.3, 0.8, ("none",), "undecided"),  # no baseline
     ],
 )
 def test_structure(r2: float, nos: float, flat: tuple[str, ...], outcome: str):
@@ -207,7 +207,7 @@ def test_collapsed_shuffles_are_excluded():
         (0.3, 0.2, 80.0, (), "holds"),
         (0.3, 0.2, 1.1, (), "holds in part"),
         (-0.1, -0.1, 1.1, (), "does not hold"),
-        (0.3, 0.2, 80.0, ("driving",), "holds in part"),  # a scene that collapsed is not counted
+        (0.3, 0.2, 80.0, ("driving",), "holds in part"),  # a collapsed scene is not counted
         (0.3, 0.2, 80.0, ("rendered", "driving"), "undecided"),
         (-0.1, -0.1, 1.1, ("rendered", "driving"), "undecided"),
     ],
@@ -232,8 +232,8 @@ def test_pairs(gained: float, lost: float, growth: float, flat: tuple[str, ...],
         (0.04, 0.6, (), "holds"),
         (0.3, 0.6, (), "holds in part"),
         (0.3, 0.9, (), "does not hold"),
-        (0.1, 0.8, (), "undecided"),  # neither surely cheap nor surely dear
-        (0.04, 0.6, ("scene",), "holds in part"),  # what collapsed does not count
+        (0.1, 0.8, (), "undecided"),  # the price is close to its limit
+        (0.04, 0.6, ("scene",), "holds in part"),  # collapsed latents are excluded
         (0.04, 0.6, ("widths",), "holds in part"),
         (0.3, 0.9, ("scene", "widths"), "undecided"),
     ],
@@ -267,7 +267,7 @@ def test_shift(price: float, other: float, flat: tuple[str, ...], outcome: str):
     assert [finding.tables[0].rows[0][-1], finding.tables[1].rows[0][-1][:3]] == [str(few[name]) for name in few]
 
 
-def test_r2_per_doubling_is_a_slope():
+def test_r2_per_doubling_is_the_slope_over_doublings_of_the_width():
     falls = {0: 0.9, 1: 0.8, 2: 0.7}  # R² by doublings of the width
     wide = pairs(
         lambda at: {"r2": falls[abs(int(np.log2(at["to"] / at["width"])))]},
@@ -278,7 +278,7 @@ def test_r2_per_doubling_is_a_slope():
 
 
 def test_missing_scenes_and_shuffles_limit_the_outcome_to_in_part():
-    """The claim is not tested where no pair has a result."""
+    """Places without finished pairs do not test the claim."""
     made = pairs(
         lambda at: SCORES | {"r2": 0.8, "p_r2": 0.01} | dict.fromkeys(BEYOND, 0.2),
         *({"scene": scene} for scene in ("rendered", "driving")),
@@ -305,7 +305,7 @@ def test_missing_scenes_and_shuffles_limit_the_outcome_to_in_part():
 
 
 def lost(made: list[Result], **place: str) -> list[Result]:
-    """The same pairs with those of one place crashed."""
+    """The pairs, with those at `place` crashed."""
     return [
         replace(one, status="crashed", record={}) if all(one.at[key] == value for key, value in place.items()) else one
         for one in made
@@ -313,10 +313,10 @@ def lost(made: list[Result], **place: str) -> list[Result]:
 
 
 def test_neighbours_must_get_worse_with_and_without_the_inverse():
-    """A loss through the inverse of the map alone may be caused by the inverse."""
+    """A loss only in scores that use the inverse of the map may be caused by the inverse."""
     level = {"none": 0.9, "patches": 0.5, "pixels": 0.4}
 
-    def judged(there: Mapping[str, float]) -> Finding:
+    def finding_with_forward_score(there: Mapping[str, float]) -> Finding:
         return structure.judge(
             pairs(
                 lambda at: (
@@ -334,6 +334,6 @@ def test_neighbours_must_get_worse_with_and_without_the_inverse():
             )
         )
 
-    assert judged(level).outcome == "holds in part"
-    assert judged(dict.fromkeys(level, 0.9)).outcome == "undecided"
-    assert judged({"none": 0.4, "patches": 0.5, "pixels": 0.9}).outcome == "undecided"
+    assert finding_with_forward_score(level).outcome == "holds in part"
+    assert finding_with_forward_score(dict.fromkeys(level, 0.9)).outcome == "undecided"
+    assert finding_with_forward_score({"none": 0.4, "patches": 0.5, "pixels": 0.9}).outcome == "undecided"

@@ -1,4 +1,4 @@
-"""Predictions of the theory: outcomes follow their rules, and measures find what is known."""
+"""Predictions of the theory: outcomes from given measures, and measures against known values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from experiments.social.made_up_agents import DIM, made_up_pair, rotation, states
+from experiments.social.synthetic_agents import DIM, rotation, states, synthetic_pair
 from scipy import stats
 
 from jepatlas.core.records import Estimate
@@ -46,7 +46,7 @@ def pairs(numbers: Callable[[str, int], Mapping[str, float]], *objectives: str) 
     [
         (-0.9, -0.8, 9.0, "holds"),
         (-0.9, 0.8, 9.0, "holds in part"),  # R² rises, but from pixels as well
-        (-0.9, -0.8, 1.2, "undecided"),  # the loss fell by a collapse
+        (-0.9, -0.8, 1.2, "undecided"),  # the loss fell because latents collapsed
         (0.9, 0.8, 9.0, "holds in part"),  # DSC and NOS@10 alone
     ],
 )
@@ -60,17 +60,17 @@ def test_a_lower_loss(r2: float, beyond: float, fewest: float, outcome: str):
     assert found.verdicts[0].passed is (None if fewest < 2 else r2 < 0)
 
 
-def test_neighbours_that_follow_the_loss_one_way_alone_do_not_count():
+def test_neighbour_scores_count_only_if_both_directions_follow_the_loss():
     rho = {"rho_loss_r2": 0.0, "rho_loss_beyond": 0.0, "rho_loss_dsc": -0.9, "rho_loss_nos_10": 0.9}
     there = {"rho_loss_dsc_there": 0.0, "rho_loss_nos_10_there": 0.0}
-    wild = [
+    results = [
         pairs(lambda name, seed, more=more: rho | more | {"fewest": 9.0, "rho_loss_r2": 0.5 * (seed - 1)}, "ijepa")
         for more in ({}, there)
     ]
-    assert [loss_and_alignment.judge(made, LOOKS).outcome for made in wild] == ["holds in part", "undecided"]
+    assert [loss_and_alignment.judge(made, LOOKS).outcome for made in results] == ["holds in part", "undecided"]
 
 
-def test_a_loss_that_aligns_worse_refutes():
+def test_alignment_that_falls_with_the_loss_refutes_the_prediction():
     rho = {"rho_loss_r2": 0.9, "rho_loss_beyond": 0.9, "rho_loss_dsc": 0.9, "rho_loss_nos_10": -0.9}
     made = pairs(lambda name, seed: rho | {"fewest": 9.0}, "ijepa")
     assert loss_and_alignment.judge(made, LOOKS).outcome == "does not hold"
@@ -97,8 +97,8 @@ def test_stronger_predictors(scores: tuple[float, ...], outcome: str):
     assert found.figures[0].names == ["linear", "perceptron", "transformer"]
 
 
-def test_a_collapsed_predictor_refutes_nothing():
-    """The weakest aligns best since it collapsed; what is left, transformer over perceptron, holds in part at most."""
+def test_a_collapsed_predictor_is_excluded():
+    """The weakest predictor aligns best because it collapsed; the remaining comparison holds in part at most."""
     r2 = dict(zip(LADDER, (0.95, 0.6, 0.7), strict=True))
 
     def numbers(name: str, seed: int) -> dict[str, float]:
@@ -110,7 +110,7 @@ def test_a_collapsed_predictor_refutes_nothing():
     assert judge_predictors(pairs(numbers, *LADDER)).outcome == "undecided"
 
 
-def test_a_seed_that_one_side_lost_is_not_compared():
+def test_seeds_that_crashed_on_one_side_are_not_compared():
     made = pairs(lambda name, seed: {"r2": 0.5 + 0.1 * (name == "ijepa")}, *LADDER)
     lost = [Result(one.trial, one.folder, "crashed", {"verdicts": []}) if one.at["seed"] == 0 else one for one in made]
     assert judge_predictors(lost).verdicts[0].n == 2 and len(judge_predictors(lost).tables[0].rows) == 9
@@ -120,35 +120,35 @@ def test_a_seed_that_one_side_lost_is_not_compared():
     ("ours", "others", "flat", "outcome"),
     [
         ((0.1, 1e-3), (0.3, 1e-1), "", "holds"),
-        ((0.1, 1e-2), (0.3, 1e-2), "", "holds in part"),  # steadier over pairs, not over seeds
+        ((0.1, 1e-2), (0.3, 1e-2), "", "holds in part"),  # more stable over pairs, not over seeds
         ((0.3, 1e-2), (0.1, 1e-2), "", "does not hold"),
-        ((0.1, 1e-3), (0.3, 1e-1), "mae", "holds in part"),  # simclr alone is left to compare with
+        ((0.1, 1e-3), (0.3, 1e-1), "mae", "holds in part"),  # only simclr remains for comparison
         ((0.1, 1e-3), (0.3, 1e-1), "ijepa", "undecided"),
     ],
 )
-def test_steadier_maps(ours: tuple[float, float], others: tuple[float, float], flat: str, outcome: str):
+def test_more_stable_maps(ours: tuple[float, float], others: tuple[float, float], flat: str, outcome: str):
     def numbers(name: str, seed: int) -> dict[str, float]:
         unrest, spread = ours if name == "ijepa" else others
-        told = {"r2": 0.5 + spread * seed, "directions": 1.1 if name == flat else 5.0}
-        return told | {f"log_unrest_{parts}": np.log(unrest * (1 + 0.01 * seed)) for parts in (2, 4)}
+        given = {"r2": 0.5 + spread * seed, "directions": 1.1 if name == flat else 5.0}
+        return given | {f"log_unrest_{parts}": np.log(unrest * (1 + 0.01 * seed)) for parts in (2, 4)}
 
     found = map_stability.judge(pairs(numbers, "ijepa", "mae", "simclr"))
     assert found.outcome == outcome and len(found.tables[0].rows) == 9
 
 
 @pytest.mark.parametrize(("same", "apart", "outcome"), [(0.7, 0.5, "holds"), (0.5, 0.7, "does not hold")])
-def test_the_same_world(same: float, apart: float, outcome: str):
-    def of(score: float) -> list[Result]:
+def test_agents_of_the_same_world_align_better(same: float, apart: float, outcome: str):
+    def results(score: float) -> list[Result]:
         return pairs(
             lambda name, seed: {"r2": score + 0.01 * seed, "dsc": score, "nos_10": 1 - score, "beyond": 0.1},
             *HALVES,
         )
 
-    assert judge_worlds(of(same), of(apart)).outcome == outcome
-    assert judge_worlds(of(same)[:1], of(apart)[:1]).outcome == "undecided", "one seed decides nothing"
+    assert judge_worlds(results(same), results(apart)).outcome == outcome
+    assert judge_worlds(results(same)[:1], results(apart)[:1]).outcome == "undecided", "one seed is undecided"
 
 
-def test_four_predictions_make_one_finding():
+def test_predictions_are_combined_into_one_finding():
     made = [
         Prediction(f"number {i}", outcome)
         for i, outcome in enumerate(("holds", "does not hold", "undecided", "holds in part"))
@@ -159,20 +159,20 @@ def test_four_predictions_make_one_finding():
     assert predictions.judge(made[:1]).outcome == "holds"
 
 
-def test_maps_of_exact_pairs_do_not_move_and_those_of_noisy_ones_do(rng: np.random.Generator):
-    """Of independent noise, a map from n pairs moves by about d σ² / n in every direction."""
+def test_unrest_is_zero_for_exact_pairs_and_grows_with_noise(rng: np.random.Generator):
+    """With independent noise, a map fitted on n pairs varies by about d σ² / n in every direction."""
     z = states(rng)
     turned = z @ rotation(rng)
     exact, noisy = (
-        map_stability.measure_unrest(made_up_pair(z, turned + noise * states(rng), rng), 1000) for noise in (0.0, 1.0)
+        map_stability.measure_unrest(synthetic_pair(z, turned + noise * states(rng), rng), 1000) for noise in (0.0, 1.0)
     )
     assert exact["unrest_2"].value < 1e-3 < noisy["unrest_2"].value < noisy["unrest_4"].value
-    pairs_fitted, told = 160 / 2, DIM
-    assert noisy["unrest_2"].value == pytest.approx(2 * (told + 1) / pairs_fitted, rel=0.5)
+    pairs_fitted = 160 / 2
+    assert noisy["unrest_2"].value == pytest.approx(2 * (DIM + 1) / pairs_fitted, rel=0.5)
     assert noisy["moved_2"].value == pytest.approx(noisy["unrest_2"].value / 2, rel=0.3), "half of the target is noise"
 
 
-def test_the_ratio_of_variances_by_hand(rng: np.random.Generator):
+def test_ratio_of_variances_has_the_f_interval(rng: np.random.Generator):
     a, b = [rng.standard_normal(3) for _ in range(3)], [rng.standard_normal(3) for _ in range(2)]
     found = map_stability.ratio_of_variances(a, b)
     ratio = np.mean([values.var(ddof=1) for values in a]) / np.mean([values.var(ddof=1) for values in b])
@@ -181,10 +181,10 @@ def test_the_ratio_of_variances_by_hand(rng: np.random.Generator):
     assert map_stability.ratio_of_variances(a, [b[0][:1]]).high == np.inf
 
 
-def test_alignment_that_pixels_give_is_not_learned(rng: np.random.Generator):
-    """The first agent learns the state, which the second knew from the start and no image shows."""
+def test_margin_over_pixels_is_zero_if_pixels_are_the_state(rng: np.random.Generator):
+    """The first agent learns the state; the second has it from the start; images do not contain it."""
     z = states(rng)
-    pair, late = made_up_pair(z, z @ rotation(rng), rng), states(rng)
+    pair, late = synthetic_pair(z, z @ rotation(rng), rng), states(rng)
     pair = replace(
         pair,
         a=replace(pair.a, layers={step_key("h", 0): late, step_key("h", 10): pair.a.h}),
@@ -198,7 +198,7 @@ def test_alignment_that_pixels_give_is_not_learned(rng: np.random.Generator):
     assert abs(measure_checkpoints(shown, [10], 1000)[step_key("beyond", 10)]) < 0.02
 
 
-def test_the_held_out_loss_is_a_mean_over_images_beside_its_targets_variance():
+def test_held_out_loss_is_the_mean_over_images_and_its_ratio_to_the_target_variance():
     images = np.arange(300, dtype=np.uint8)[:, None, None, None] * np.ones((1, 2, 2, 3), np.uint8)
 
     class Objective(SimpleNamespace):
@@ -218,4 +218,4 @@ def test_agents_are_shared_with_other_experiments():
     jobs = {name: {trial.job.name for trial in EXPERIMENTS[name].trials("small", 0)} for name in asked}
     assert jobs["social-views"] & jobs["social-predictions"] <= jobs["social-paradigms"]
     new = jobs["social-predictions"] - jobs["social-paradigms"]
-    assert len(new) == 6 + 2 * 6 + 2 * 6, "of checkpoints, of two more predictors, of two worlds"
+    assert len(new) == 6 + 2 * 6 + 2 * 6, "checkpoints, two further predictors, two worlds"

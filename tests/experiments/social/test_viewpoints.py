@@ -1,4 +1,4 @@
-"""Agents that choose where to look: the verdict follows its rule, and what is compared differs in nothing else."""
+"""Agents that choose their cameras: the decision rule, and trials that differ only in the cameras."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def result(at: dict[str, str | int | float], numbers: dict[str, float], **record
 
 
 def pairs(apart: float, **changed: dict[str, float]) -> list[Result]:
-    """Five seeds of every way to learn and to look; seeds differ, and curious ones by another amount."""
+    """Five seeds of every policy and look; R² varies with the seed, and by `apart` more for curious agents."""
     made = []
     for policy, look in WAYS:
         for seed in range(5):
@@ -38,13 +38,18 @@ def pairs(apart: float, **changed: dict[str, float]) -> list[Result]:
     ("apart", "one", "own", "outcome"),
     [
         (0.001, {}, {}, "holds"),
-        (0.001, {"r2": 0.1}, {"r2": -0.03}, "holds"),  # surely worse, but by less than is asked for
+        (0.001, {"r2": 0.1}, {"r2": -0.03}, "holds"),  # significantly worse, but within the margin
         (0.001, {}, {"r2": -0.2}, "holds in part"),
         (0.001, {"r2": -0.1}, {"r2": -0.2}, "does not hold"),
-        (0.001, {"directions": -2.0}, {"directions": -2.0}, "does not hold"),  # what collapsed aligns easily
-        (0.001, {"p_r2": 0.2}, {"p_r2": 0.2}, "does not hold"),  # chance
+        (0.001, {"directions": -2.0}, {"directions": -2.0}, "does not hold"),  # collapsed latents count as failures
+        (0.001, {"p_r2": 0.2}, {"p_r2": 0.2}, "does not hold"),  # not better than chance
         (0.1, {}, {}, "undecided"),  # seeds disagree
-        (0.001, {"r2": -0.049}, {"r2": -0.049}, "undecided"),  # surely worse, and perhaps by more than is asked for
+        (
+            0.001,
+            {"r2": -0.049},
+            {"r2": -0.049},
+            "undecided",
+        ),  # significantly worse, and the margin is within the interval
         (0.1, {"r2": -0.4}, {}, "does not hold"),
     ],
 )
@@ -64,8 +69,8 @@ def test_the_verdict_follows_paired_differences_over_seeds(
     assert finding.figures[0].series[0].y[1] == pytest.approx(0.82)
 
 
-def test_what_was_chosen_is_shown_as_means_over_seeds():
-    lookers = [
+def test_chosen_cameras_are_shown_as_means_over_seeds():
+    choices = [
         result(
             {"policy": "curious", "view": view, "seed": seed},
             {"advantage": 0.5 + 0.1 * seed, "looked": 9.0},
@@ -75,7 +80,7 @@ def test_what_was_chosen_is_shown_as_means_over_seeds():
         for view in range(2)
         for seed in range(3)
     ]
-    finding = judge(pairs(0.001), lookers)
+    finding = judge(pairs(0.001), choices)
     (first, _), (second, _) = (panel.series for panel in finding.figures[1].panels)
     assert first.name == "000°" and first.y == pytest.approx([0.5, 0.3]) and first.high[1] == 0.4
     assert second.y == first.y and finding.tables[1].rows[0][4] == "000° 20%, 040° 80%"
@@ -83,7 +88,7 @@ def test_what_was_chosen_is_shown_as_means_over_seeds():
     assert advantage.name == "advantage" and advantage.passed and advantage.value == pytest.approx(0.6)
 
 
-def test_agents_with_one_camera_are_those_of_the_other_experiments_and_others_differ_in_cameras_alone():
+def test_fixed_agents_are_shared_with_other_experiments_and_others_differ_only_in_cameras():
     trials = EXPERIMENTS["social-viewpoints"].trials("small", 0)
     fixed = {(t.at["view"], t.at["seed"]): t for t in trials if "policy" not in t.at}
     shared = {t.job.name for t in EXPERIMENTS["social-views"].trials("small", 0) if t.at["scene"] == "rendered"}
@@ -97,11 +102,11 @@ def test_agents_with_one_camera_are_those_of_the_other_experiments_and_others_di
     assert len(rings[0]) == 4 and not rings[0] & rings[1] and rings[:2] == rings[2:]
 
 
-def test_an_agent_is_looked_through_in_two_ways_and_a_lost_one_in_both():
+def test_agents_that_choose_cameras_are_compared_with_one_and_with_their_own_cameras():
     at: dict[str, str | int | float] = {"view": 0, "seed": 0}
-    told = {CHOSEN: {"verdicts": as_verdicts({"directions": Estimate(3.0, 3.0, 3.0, 1)}, "")}}
+    chosen = {CHOSEN: {"verdicts": as_verdicts({"directions": Estimate(3.0, 3.0, 3.0, 1)}, "")}}
     lost = Result(Trial({**at, "policy": "random"}, run_viewpoints, {}), Path("lost"), "crashed", {"error": "no room"})
-    sides = agents_by_look([result(at, USUAL), result({**at, "policy": "curious"}, USUAL, **told), lost])
+    sides = agents_by_look([result(at, USUAL), result({**at, "policy": "curious"}, USUAL, **chosen), lost])
     assert [(s.at["policy"], s.at["look"], s.folder.name, s.status) for s in sides] == [
         ("fixed", "one", "agent", "finished"),
         ("curious", "one", "agent", "finished"),

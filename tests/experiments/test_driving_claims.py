@@ -1,34 +1,47 @@
-"""The driving experiments' verdicts follow their rules: outcomes of tasks are given, findings must come out."""
+"""Claims on driving to goals: outcomes from given success rates, and planning with exact energies."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from jepatlas.core.stats import paired_difference, success_rate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
-from jepatlas.experiments.planning.one_way_doors import TESTED
+from jepatlas.experiments.planning.exact_planning import (
+    exact_agent,
+    exact_energy,
+    exact_way_back,
+    symmetrised,
+    with_states,
+)
+from jepatlas.experiments.planning.one_way_doors import TESTED, through_doors
 from jepatlas.experiments.planning.planning_outcomes import by_seed, difference, points, share, success_record
+from jepatlas.planning import MPPIConfig
+from jepatlas.workflows.plan import DrivingConfig, Tasks, drive
+from jepatlas.worlds import Rooms
 
 TASKS = 40
 Shares = dict[str, float]
 
 
 def done(part: float) -> np.ndarray:
-    """The first of the tasks, so that whoever does more does all that the others do."""
+    """The first tasks succeed, so that outcomes of different shares are nested."""
     return np.arange(TASKS) < round(part * TASKS)
 
 
 def concluded(name: str, shares: Callable[[Trial], Shares | None]) -> Finding:
-    """The finding of a small study in which it is given who does which part of the tasks; none for a crash."""
+    """The finding of a small study with the given success rates of each trial; None means that it crashed."""
     results = []
     for trial in EXPERIMENTS[name].trials("small", 0):
         given = shares(trial)
         crashed = given is None
         record = (
-            {"error": "no room left"} if crashed else success_record({who: done(part) for who, part in given.items()})
+            {"error": "no room left"}
+            if crashed
+            else success_record({agent: done(part) for agent, part in given.items()})
         )
         results.append(Result(trial, Path(), "crashed" if crashed else "finished", record))
     return EXPERIMENTS[name].conclude(results, "small")
@@ -37,10 +50,10 @@ def concluded(name: str, shares: Callable[[Trial], Shares | None]) -> Finding:
 @pytest.mark.parametrize(
     ("rooms", "maze", "one_way", "outcome"),
     [
-        (0.8, 0.8, 0.5, "holds"),  # the study has no one-way doors
+        (0.8, 0.8, 0.5, "holds"),  # the criterion does not include one-way doors
         (0.8, 0.5, 0.5, "holds in part"),
         (0.5, 0.52, 0.8, "holds in part"),
-        (0.5, 0.5, 0.52, "does not hold"),  # one task more is nothing
+        (0.5, 0.5, 0.52, "does not hold"),  # a difference of one task is not significant
     ],
 )
 def test_value_guided(rooms: float, maze: float, one_way: float, outcome: str):
@@ -54,7 +67,7 @@ def test_value_guided(rooms: float, maze: float, one_way: float, outcome: str):
     assert finding.outcome == outcome
     table = {(row[0], row[1]): row for row in finding.tables[0].rows}
     assert table["maze", "quasi value (Sep)"][2] == "0.63" and table["one-way rooms", "LeJEPA"][2] == ""
-    assert table["maze", "random actions"][-1] == 3 * TASKS, "the same tasks of all methods count once"
+    assert table["maze", "random actions"][-1] == 3 * TASKS, "the tasks that all methods share count once"
     assert finding.tables[1].rows[2][1] == points(paired_difference(np.tile(done(rooms), 3), np.tile(done(0.5), 3)))
 
 
@@ -71,8 +84,8 @@ def test_a_method_that_crashed_everywhere_stays_in_the_table():
     ("symmetric", "iqe", "both_ways", "outcome"),
     [
         (0.3, 0.9, 0.4, "holds"),
-        (0.3, 0.9, 0.88, "does not hold"),  # the quasimetric, symmetrised, does as well
-        (1.0, 0.9, 0.4, "undecided"),  # the exact one does not fail, so nothing is tested
+        (0.3, 0.9, 0.88, "does not hold"),  # the symmetrised quasimetric is as good
+        (1.0, 0.9, 0.4, "undecided"),  # the exact symmetric energy succeeds: no test
     ],
 )
 def test_one_way_doors(symmetric: float, iqe: float, both_ways: float, outcome: str):
@@ -84,15 +97,15 @@ def test_one_way_doors(symmetric: float, iqe: float, both_ways: float, outcome: 
 
     finding = concluded("one-way-doors", shares)
     assert finding.outcome == outcome
-    assert "symmetrised iqe" in finding.criteria[1].name, "the best of the symmetric ones is what counts"
+    assert "symmetrised iqe" in finding.criteria[1].name, "the best symmetric energy is compared"
 
 
 @pytest.mark.parametrize(
     ("ported", "shuffled", "outcome"),
     [
         (0.9, 0.1, "holds"),
-        (0.7, 0.1, "holds in part"),  # more is lost
-        (0.88, 0.88, "does not hold"),  # any map would do, so nothing is carried
+        (0.7, 0.1, "holds in part"),  # porting loses too much
+        (0.88, 0.88, "does not hold"),  # a shuffled map is as good
     ],
 )
 def test_ported_planner(ported: float, shuffled: float, outcome: str):
@@ -116,5 +129,53 @@ def test_shares_and_differences_pool_the_tasks_of_all_seeds():
     assert verdicts == as_verdicts({"agent_success": success_rate(done(0.5))}, "Share of tasks completed.")
 
 
-def test_of_nothing_nothing_is_said():
+def test_shares_and_differences_of_no_results_are_empty():
     assert share([]).n == 0 and points(difference([], [])) == by_seed([]) == "–"
+
+
+WORLD = Rooms(one_way=True)
+X, Y = (WORLD.states(12, np.random.default_rng(seed)) for seed in (0, 1))
+
+
+def distances_by_pair() -> tuple[np.ndarray, np.ndarray]:
+    """Distances from X to Y and back, pair by pair."""
+    there = [WORLD.distance_to(y, x[None])[0] for x, y in zip(X, Y, strict=True)]
+    back = [WORLD.distance_to(x, y[None])[0] for x, y in zip(X, Y, strict=True)]
+    return np.array(there), np.array(back)
+
+
+def test_exact_and_symmetrised_energies_match_the_distances_of_the_world():
+    there, back = distances_by_pair()
+    x, y = torch.from_numpy(X), torch.from_numpy(Y)
+    energy = exact_energy(WORLD)
+    assert np.allclose(energy(x, y), there) and np.allclose(energy(x[:, None], y[:, None])[:, 0], there)
+    both = symmetrised(energy, exact_way_back(WORLD))
+    assert np.allclose(both(x, y), (there + back) / 2) and np.allclose(both(y, x), (there + back) / 2)
+    assert np.allclose(symmetrised(energy)(x, y), (there + back) / 2), "with and without the reverse energy"
+    assert not np.allclose(there, back)
+
+
+def test_rollouts_of_the_exact_agent_match_the_steps_of_the_world():
+    rng = np.random.default_rng(2)
+    actions = rng.uniform(-1, 1, (12, 4, 2))
+    imagined = exact_agent(WORLD, exact_energy(WORLD)).dynamics.rollout(torch.from_numpy(X), torch.from_numpy(actions))
+    states = X
+    for t in range(4):
+        states = WORLD.step(states, actions[:, t])
+        assert np.allclose(imagined[:, t], states)
+
+
+def test_tasks_lead_through_a_door():
+    tasks = through_doors(WORLD, 20, seed=3)
+    assert len(tasks.starts) == 20
+    assert ((tasks.starts[:, 0] < 0) != (tasks.goals[:, 0] < 0)).all()
+
+
+@pytest.mark.parametrize("goal", [[0.5, -0.6], [-0.5, -0.6]])
+def test_the_exact_energy_leads_through_the_right_door(goal: list[float]):
+    start = [[-0.6, -0.2]] if goal[0] > 0 else [[0.6, 0.4]]
+    tasks = Tasks(np.array(start), np.array([goal]))
+    config = DrivingConfig(MPPIConfig(horizon=6, samples=24, iterations=2), steps=40)
+    driven = drive(with_states(WORLD), exact_agent(WORLD, exact_energy(WORLD)), tasks, config)
+    assert driven.reached.all()
+    assert driven.steps[0] <= WORLD.distance_to(tasks.goals[0], tasks.starts)[0] * 1.5 + 2

@@ -13,7 +13,7 @@ GROUPS, EACH, DIM = 24, 10, 8
 
 
 def side(h: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Latents of states in groups, a third of them held out; images and the untrained network are random."""
+    """Arrays of one agent: latents `h`, a third of the groups held out, random images and untrained latents."""
     n, group = len(h), np.arange(len(h)) // EACH
     return {
         "h": h,
@@ -34,7 +34,7 @@ def rotation(rng: np.random.Generator) -> np.ndarray:
     return np.linalg.qr(rng.standard_normal((DIM, DIM)))[0]
 
 
-def made_up_pair(h_a: np.ndarray, h_b: np.ndarray, rng: np.random.Generator) -> PairedLatents:
+def synthetic_pair(h_a: np.ndarray, h_b: np.ndarray, rng: np.random.Generator) -> PairedLatents:
     return PairedLatents(Latents("a", **side(h_a, rng)), Latents("b", **side(h_b, rng)))
 
 

@@ -1,4 +1,4 @@
-"""Figures of the study: sample images, projections of latents, and races."""
+"""Figures of the social claims: sample images, projections of latents, and races."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from experiments.social.made_up_agents import agent_result, rotation, side, states
+from experiments.social.synthetic_agents import agent_result, rotation, side, states
 
 from jepatlas.experiments import Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
@@ -18,8 +18,8 @@ from jepatlas.reporting import draw
 from jepatlas.workflows.vision import Cost
 
 
-def test_both_views_and_both_latents_of_the_same_held_out_states(tmp_path: Path):
-    """Images that cannot be read any more are replaced by the small grey ones beside the latents."""
+def test_sample_figures_show_both_views_of_the_same_held_out_states(tmp_path: Path):
+    """Missing image files are replaced by the small grey images stored with the latents."""
     rng = np.random.default_rng(0)
     z = states(rng)
     sides = [side(h, rng) for h in (z, z @ rotation(rng))]
@@ -32,13 +32,13 @@ def test_both_views_and_both_latents_of_the_same_held_out_states(tmp_path: Path)
     assert sides[0]["held"][rows].all() and set(sides[0]["labels"][rows]) == {"car", "mug"}
     for row, one in zip(panel.rows, sides, strict=True):
         np.testing.assert_array_equal(arrays[row.images][..., 0], one["raw"][rows])
-    target, told = (arrays[projected.panels[number].x] for number in (1, 2))
-    assert len(target) <= MAX_POINTS and np.abs(target - told).max() < 0.1 * target.std()
+    target, predicted = (arrays[projected.panels[number].x] for number in (1, 2))
+    assert len(target) <= MAX_POINTS and np.abs(target - predicted).max() < 0.1 * target.std()
     np.testing.assert_array_equal(target, target.round(3))
     assert [len(draw(figure, arrays).panels) for figure in (samples, projected)] == [1, 3]
 
 
-def test_a_race_is_drawn_by_epochs_by_operations_and_with_what_was_paid_before():
+def test_race_figures_have_axes_in_epochs_and_operations_with_and_without_prior_cost():
     runners = {
         "scratch": Runner([(0, 0.2), (10, 0.5)], Cost(100.0)),
         "taught": Runner([(0, 0.2), (10, 0.6)], Cost(140.0, 10.0), 3000.0),
