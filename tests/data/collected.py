@@ -1,4 +1,4 @@
-"""Environments that other processes can make, some of which come to harm once."""
+"""Importable environments for collection tests, some of which fail once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Forgetful", "Unbounded", "Walk", "interrupted_pendulum", "killed_pen
 
 
 class Walk(gymnasium.Env):
-    """A number that actions move; over once it leaves ±2. Rendered, every pixel of an image is what step it is."""
+    """A number moved by actions; terminates outside ±2. Every rendered pixel equals the step number."""
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 1}  # pyright: ignore
 
@@ -51,14 +51,14 @@ class Unbounded(Walk):
 
 
 class Forgetful(Walk):
-    """Has a state after its steps alone."""
+    """Reports a state after `step`, but not after `reset`."""
 
     def reset(self, **given: Any) -> Any:
         return super().reset(**given)[0], {}
 
 
 class Harmed(gymnasium.Wrapper):
-    """Comes to harm at its third reset, once in all processes that share a mark."""
+    """Fails at its third reset, once among all processes that share a marker file."""
 
     def __init__(self, mark: str, kill: bool):
         super().__init__(pendulum())

@@ -1,4 +1,4 @@
-"""Collecting from real environments in processes; interrupted collections resume bit for bit."""
+"""Collection from environments in several processes; interrupted collections resume bit for bit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return out.read_bytes()
 
 
-def test_episodes_are_what_the_environment_gave(tmp_path: Path):
+def test_episodes_match_the_environment(tmp_path: Path):
     file = collect(partial(Walk, "rgb_array"), RandomPolicy(), 12, 8, 3, out=tmp_path / "a.h5")
     assert len(set(file.lengths)) > 1 and file.lengths.max() == 9  # some ended early
     for number in range(len(file)):
@@ -41,19 +41,19 @@ def test_episodes_are_what_the_environment_gave(tmp_path: Path):
             state, reward, terminated, _, _ = env.step(action)
             assert (data["reward"][step + 1], data["terminated"][step + 1]) == (reward, terminated)
             assert data["truncated"][step + 1] == (step == 7 and not terminated)
-        assert data["state"][-1].tolist() == [state[0], 7.0]  # that of info
+        assert data["state"][-1].tolist() == [state[0], 7.0]  # from the info dict
         assert data["pixels"].shape == (len(data["action"]), 4, 6, 3)
         assert (data["pixels"] == np.arange(len(data["action"]))[:, None, None, None]).all()
 
 
-def test_a_file_records_how_it_was_collected(tmp_path: Path):
+def test_file_records_its_collection_settings(tmp_path: Path):
     file = collect(Walk, RandomPolicy(0.5), 2, 4, 7, out=tmp_path / "a.h5", about={"environment": "Walk-v0"})
     assert file.about == EpisodeFile(tmp_path / "a.h5").about
     assert file.about["environment"] == "Walk-v0" and file.about["seed"] == 7 and file.about["version"] == __version__
     assert file.about["policy"]["persistence"] == 0.5
 
 
-def test_any_number_of_processes_gives_the_same_bits_and_reports_progress(whole: bytes, tmp_path: Path):
+def test_result_is_independent_of_process_count_and_progress_is_reported(whole: bytes, tmp_path: Path):
     calls: list[tuple[int, int]] = []
     out = tmp_path / "a.h5"
     file = collect(
@@ -70,28 +70,28 @@ def test_any_number_of_processes_gives_the_same_bits_and_reports_progress(whole:
 
 
 @pytest.mark.slow
-def test_a_killed_process_loses_no_more_than_its_shard(whole: bytes, tmp_path: Path):
+def test_killed_process_loses_at_most_one_shard(whole: bytes, tmp_path: Path):
     again = partial(killed_pendulum, str(tmp_path / "mark"))
     numbers, out = NUMBERS | {"shard": 3}, tmp_path / "a.h5"
     with pytest.raises(InputError, match=r"of 9 episodes .*a\.h5\.parts"):
         collect(again, RandomPolicy(0.5), **numbers, out=out, processes=2)
     assert not out.exists()
     collect(again, RandomPolicy(0.5), **numbers, out=out)
-    assert out.read_bytes() == whole  # whatever the shards were
+    assert out.read_bytes() == whole  # for any sharding
 
 
-def test_an_interrupted_collection_resumes(whole: bytes, tmp_path: Path):
+def test_interrupted_collection_resumes(whole: bytes, tmp_path: Path):
     make = partial(interrupted_pendulum, str(tmp_path / "mark"))
     numbers, out, calls = NUMBERS | {"shard": 4}, tmp_path / "a.h5", []
     with pytest.raises(KeyboardInterrupt):
         collect(make, RandomPolicy(0.5), **numbers, out=out)
-    assert not (tmp_path / "a.h5.parts").exists()  # the first shard was not whole, so there is nothing to resume
+    assert not (tmp_path / "a.h5.parts").exists()  # the first shard was incomplete, so there is nothing to resume
     collect(make, RandomPolicy(0.5), **numbers, out=out, progress=lambda *now: calls.append(now))
     assert out.read_bytes() == whole and calls == [(0, 9), (4, 9), (8, 9), (9, 9)]
 
 
 @pytest.mark.slow
-def test_an_interrupted_parent_stops_its_processes_and_keeps_what_is_done(whole: bytes, tmp_path: Path):
+def test_interrupted_parent_stops_its_processes_and_keeps_finished_shards(whole: bytes, tmp_path: Path):
     out, calls = tmp_path / "a.h5", []
 
     def interrupt(done: int, episodes: int) -> None:
@@ -104,7 +104,7 @@ def test_an_interrupted_parent_stops_its_processes_and_keeps_what_is_done(whole:
     assert out.read_bytes() == whole and calls[0][0] >= 2
 
 
-def test_resuming_with_other_settings_is_refused(tmp_path: Path):
+def test_resuming_with_other_settings_is_rejected(tmp_path: Path):
     def stop(done: int, episodes: int) -> None:
         if done:
             raise KeyboardInterrupt
@@ -122,7 +122,7 @@ def test_discrete_actions_are_one_hot(tmp_path: Path):
     assert data["state"][0, 0] == 0.0 and np.array_equal(data["action"][:-1] @ [-1, 0, 1], np.diff(data["state"][:, 0]))
 
 
-def test_windows_of_a_rendered_world(tmp_path: Path):
+def test_windows_of_rendered_episodes(tmp_path: Path):
     file = collect(rooms, RandomPolicy(0.8), 3, 5, 0, out=tmp_path / "a.h5", options={"goal": None})
     batch = WindowStream(file, 4, 0, horizon=2, z="state")(0)
     assert batch.frames.shape == (4, 3, 3, 64, 64) and batch.u.shape == (4, 2, 2) and batch.z is not None
@@ -137,7 +137,7 @@ def too_far(observation: Any, info: Any, generator: np.random.Generator) -> np.n
     return np.array([3.0], np.float32)
 
 
-def test_a_function_is_a_policy(tmp_path: Path):
+def test_function_is_accepted_as_policy(tmp_path: Path):
     file = collect(Walk, scripted, 2, 4, 0, out=tmp_path / "a.h5")
     data = file.episode(1)
     assert data["action"][0, 0] == np.float32(-data["state"][0, 0])
@@ -147,7 +147,7 @@ def test_a_function_is_a_policy(tmp_path: Path):
         collect(Forgetful, scripted, 2, 4, 0, out=tmp_path / "b.h5")
 
 
-def test_unbounded_actions_are_refused(tmp_path: Path):
+def test_unbounded_actions_are_rejected(tmp_path: Path):
     with pytest.raises(InputError, match="TransformAction"):
         collect(Unbounded, RandomPolicy(), 2, 4, 0, out=tmp_path / "a.h5")
 
@@ -160,7 +160,7 @@ def test_unbounded_actions_are_refused(tmp_path: Path):
 
 
 @pytest.mark.parametrize("changes", [{"episodes": 0}, {"length": 0}, {"shard": 0}, {"processes": 0}])
-def test_refusals_name_the_argument(tmp_path: Path, changes: dict[str, int]):
+def test_errors_name_the_argument(tmp_path: Path, changes: dict[str, int]):
     with pytest.raises(InputError, match=rf"{next(iter(changes))} .*0"):
         collect(pendulum, RandomPolicy(), **NUMBERS | {"out": tmp_path / "a.h5"} | changes)
 
@@ -202,7 +202,7 @@ def test_descriptions_distinguish_settings_but_not_copies():
     assert plain_description(Walk()) == {"class": "data.collected.Walk"}
 
 
-def test_a_collected_file_has_the_published_layout(whole: bytes, tmp_path: Path):
+def test_collected_file_has_the_published_layout(whole: bytes, tmp_path: Path):
     import h5py
 
     (tmp_path / "a.h5").write_bytes(whole)

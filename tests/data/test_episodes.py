@@ -1,4 +1,4 @@
-"""Files of episodes: the published layout as h5py writes it by hand, our own, and what is refused."""
+"""Episode files: the published layout written with h5py, jepatlas's own files, and rejected files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def columns(seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def published(path: Path, **changes: Any) -> Path:
-    """As stable-worldmodel writes: datasets that grow, chunks of 1, its types of numbers."""
+    """The layout of stable-worldmodel: resizable datasets, chunks of 1, its number types."""
     data = columns() | {"ep_idx": np.repeat([0, 1, 2], LENGTHS).astype(np.int32)}
     data |= {"ep_len": np.array(LENGTHS, np.int32), "ep_offset": np.array([0, 4, 6], np.int64)} | changes
     with h5py.File(path, "w", libver="latest") as file:
@@ -41,7 +41,7 @@ def published(path: Path, **changes: Any) -> Path:
     return path
 
 
-def test_the_published_layout_is_read(tmp_path: Path):
+def test_published_layout_is_read(tmp_path: Path):
     file, data = EpisodeFile(published(tmp_path / "a.h5")), columns()
     assert len(file) == 3 and file.lengths.tolist() == LENGTHS and file.offsets.tolist() == [0, 4, 6]
     assert set(file.columns) == {"pixels", "action", "reward", "ep_idx"}
@@ -54,7 +54,7 @@ def test_the_published_layout_is_read(tmp_path: Path):
 
 
 @pytest.mark.parametrize("rows", [[3], [5, 4, 3, 10, 0], [[1, 1], [7, 1]], [], list(range(11)), [[2, 4], [6, 8]]])
-def test_rows_come_in_the_order_and_shape_they_are_asked_for(tmp_path: Path, rows: list[Any]):
+def test_rows_have_the_requested_order_and_shape(tmp_path: Path, rows: list[Any]):
     file, data, asked = EpisodeFile(published(tmp_path / "a.h5")), columns(), np.array(rows, dtype=np.int64)
     for name in ("pixels", "reward"):
         found = file.rows(name, asked)
@@ -69,12 +69,12 @@ def test_missing_columns_and_rows_are_named(tmp_path: Path):
         file.rows("pixels", np.array([11, -1]))
 
 
-def test_what_is_written_is_read_and_numbered(tmp_path: Path):
+def test_written_episodes_are_read_back_and_numbered(tmp_path: Path):
     first, data = EpisodeFile(published(tmp_path / "a.h5")), columns()
     for compressed in (True, False):
         path = tmp_path / f"{compressed}.h5"
         with EpisodeWriter(path, compressed) as writer:
-            for number in (2, 0):  # their numbers are those of the new file
+            for number in (2, 0):  # numbered anew in this file
                 writer.append(first.episode(number))
             assert not path.exists()
         file, rows = EpisodeFile(path), np.r_[6:11, 0:4]
@@ -102,7 +102,7 @@ def test_what_is_written_is_read_and_numbered(tmp_path: Path):
         ([{"a": np.array(["x"])}], "'a'"),
     ],
 )
-def test_bad_episodes_are_refused_and_nothing_is_left(tmp_path: Path, episodes: list[dict], message: str):
+def test_invalid_episodes_are_rejected_and_leave_no_file(tmp_path: Path, episodes: list[dict], message: str):
     (tmp_path / "old.h5").write_text("as it was")
     with pytest.raises(InputError, match=message), EpisodeWriter(tmp_path / "old.h5") as writer:
         for episode in episodes:
@@ -111,7 +111,7 @@ def test_bad_episodes_are_refused_and_nothing_is_left(tmp_path: Path, episodes: 
     assert (tmp_path / "old.h5").read_text() == "as it was"
 
 
-def test_the_origin_is_stored(tmp_path: Path):
+def test_origin_is_stored(tmp_path: Path):
     about = {"world": {"kind": "rooms", "door": 0.1}, "seed": 3, "weight": float("inf")}
     with EpisodeWriter(tmp_path / "a.h5", about=about) as writer:
         writer.append({"a": np.zeros(3)})
@@ -127,7 +127,7 @@ def test_files_without_a_valid_origin_are_read(tmp_path: Path, given: Any):
     assert EpisodeFile(path).about == {} and len(EpisodeFile(path)) == 3
 
 
-def test_damage_within_a_file_is_named(tmp_path: Path):
+def test_damaged_column_is_named(tmp_path: Path):
     path = tmp_path / "a.h5"
     with EpisodeWriter(path) as writer:
         writer.append({"pixels": np.random.default_rng(0).integers(0, 256, (6, 64, 64, 3), np.uint8)})
@@ -137,20 +137,20 @@ def test_damage_within_a_file_is_named(tmp_path: Path):
     whole[chunk.byte_offset : chunk.byte_offset + 200] = bytes(200)
     path.write_bytes(whole)
     file = EpisodeFile(path)
-    assert file.rows("pixels", np.arange(4)).shape == (4, 64, 64, 3), "the rest can be read"
+    assert file.rows("pixels", np.arange(4)).shape == (4, 64, 64, 3), "intact columns are still readable"
     for read in (lambda: file.rows("pixels", np.array([0, 4])), lambda: file.episode(0, ["pixels"])):
         with pytest.raises(InputError, match=r"'pixels' in .*a\.h5"):
             read()
 
 
-def test_an_interrupted_writer_leaves_nothing(tmp_path: Path):
+def test_interrupted_writer_leaves_no_file(tmp_path: Path):
     with pytest.raises(KeyboardInterrupt), EpisodeWriter(tmp_path / "new" / "a.h5") as writer:
         writer.append({"a": np.zeros(3)})
         raise KeyboardInterrupt
     assert list((tmp_path / "new").iterdir()) == []
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
+def test_unwritable_path_is_named(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"a\.h5"), EpisodeWriter(tmp_path / "file" / "a.h5"):
         pass
@@ -158,7 +158,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path):
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("ours", [True, False])
-def test_a_truncated_file_is_refused(tmp_path: Path, share: float, ours: bool):
+def test_truncated_file_is_rejected(tmp_path: Path, share: float, ours: bool):
     path = published(tmp_path / "a.h5")
     if ours:
         with EpisodeFile(path) as file, EpisodeWriter(tmp_path / "b.h5") as writer:
@@ -183,29 +183,29 @@ def test_a_truncated_file_is_refused(tmp_path: Path, share: float, ours: bool):
         (dict.fromkeys([*columns(), "ep_idx"]), r"a\.h5 has no"),
     ],
 )
-def test_inconsistent_files_are_refused(tmp_path: Path, changes: dict[str, Any], message: str):
+def test_inconsistent_files_are_rejected(tmp_path: Path, changes: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         EpisodeFile(published(tmp_path / "a.h5", **changes))
 
 
-def test_episodes_may_be_in_any_order(tmp_path: Path):
+def test_episodes_may_be_stored_in_any_order(tmp_path: Path):
     path = published(tmp_path / "a.h5", ep_len=np.array([5, 2]), ep_offset=np.array([6, 1]))
     assert np.array_equal(EpisodeFile(path).episode(1)["reward"], [1, 2])
 
 
-def test_other_files_are_refused(tmp_path: Path):
+def test_other_files_are_rejected(tmp_path: Path):
     (tmp_path / "text.h5").write_text("pixels, action")
     for name, message in (("text.h5", r"text\.h5 .*HDF5"), ("gone.h5", r"gone\.h5")):
         with pytest.raises(InputError, match=message):
             EpisodeFile(tmp_path / name)
 
 
-def test_a_compression_that_is_not_installed_is_named(tmp_path: Path):
+def test_missing_compression_filter_is_named(tmp_path: Path):
     path = published(tmp_path / "a.h5", pixels=None)
     with h5py.File(path, "a") as file:
         made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         made.set_chunk((11, 4))
-        made.set_filter(32999, h5py.h5z.FLAG_OPTIONAL)  # a number that nobody has
+        made.set_filter(32999, h5py.h5z.FLAG_OPTIONAL)  # an unassigned filter number
         h5py.h5d.create(file.id, b"pixels", h5py.h5t.NATIVE_UINT8, h5py.h5s.create_simple((11, 4)), made)
     with pytest.raises(InputError, match=r"'pixels' of .* 32999.*pip install hdf5plugin"):
         EpisodeFile(path)
@@ -226,18 +226,18 @@ class Frames(Dataset):
         return torch.from_numpy(self.file.rows("pixels", np.array(row)))
 
 
-def test_an_open_file_can_be_pickled_and_read_elsewhere(tmp_path: Path):
+def test_open_file_can_be_pickled_and_read_in_another_process(tmp_path: Path):
     file, data = EpisodeFile(published(tmp_path / "a.h5")), columns()
-    expected = sums(file)  # so that it is open
+    expected = sums(file)  # opens the file
     assert sums(pickle.loads(pickle.dumps(file))) == expected
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         read: Callable[..., Any] = EpisodeFile.rows
         assert np.array_equal(pool.submit(read, file, "pixels", np.arange(11)).result(), data["pixels"])
     file.close()
-    assert sums(file) == expected  # opened again
+    assert sums(file) == expected  # reopened
 
 
-def test_forked_loaders_have_handles_of_their_own(tmp_path: Path):
+def test_forked_loaders_open_their_own_handles(tmp_path: Path):
     file, data = EpisodeFile(published(tmp_path / "a.h5")), columns()
     sums(file)
     for _ in range(2):

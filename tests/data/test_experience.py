@@ -1,4 +1,4 @@
-"""Experience from arrays in both forms, and its validation."""
+"""Experience from arrays in both layouts, and its validation."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def experience() -> Experience:
     return experience_from_arrays({"x": X, "episode": EPISODE, "cost": COST})
 
 
-def test_episodes_become_steps_between_rows_that_follow_each_other():
+def test_episodes_become_steps_between_consecutive_rows():
     found = experience()
     assert found.x[:, 0].tolist() == [0, 1, 3, 4, 5, 7] and found.x_next[:, 0].tolist() == [1, 2, 4, 5, 6, 8]
     assert found.cost.tolist() == [10, 11, 13, 14, 15, 17] and found.episode.tolist() == [0, 0, 1, 1, 1, 2]
     assert found.z is None
 
 
-def test_the_two_forms_agree():
+def test_both_layouts_agree():
     first = experience()
     again = experience_from_arrays(
         {f.name: getattr(first, f.name) for f in dataclasses.fields(first) if getattr(first, f.name) is not None}
@@ -38,7 +38,7 @@ def test_the_two_forms_agree():
 
 def test_true_states_are_kept_and_vectors_become_columns():
     z = np.arange(18.0).reshape(9, 2)
-    cost = np.where(np.isin(np.arange(9), [2, 6, 8]), np.nan, 1.0)  # of the last states: not read
+    cost = np.where(np.isin(np.arange(9), [2, 6, 8]), np.nan, 1.0)  # of final states: unused
     text = np.array(list("aaabbbbcc"))
     found = experience_from_arrays({"x": X[:, 0], "episode": text, "cost": cost, "z": z, "other": np.zeros(3)})
     assert found.z is not None and found.z_next is not None
@@ -70,12 +70,12 @@ STEP = np.array([0, 1, 2, 0, 1, 3, 4, 0, 1])
         ({"x_next": np.zeros((9, 3))}, "x_next"),
     ],
 )
-def test_bad_experience_is_refused_with_its_place(changes: dict, message: str):
+def test_invalid_experience_error_names_the_position(changes: dict, message: str):
     with pytest.raises(InputError, match=message):
         experience_from_arrays({"x": X, "episode": EPISODE, "cost": COST} | changes)
 
 
 @pytest.mark.parametrize("names", [("x", "cost"), ("x", "episode"), ("h",)])
-def test_missing_arrays_are_reported_with_those_found(names: tuple[str, ...]):
+def test_missing_arrays_error_lists_the_arrays_found(names: tuple[str, ...]):
     with pytest.raises(InputError, match=", ".join(sorted(names))):
         experience_from_arrays({name: np.zeros(3) for name in names})

@@ -1,4 +1,4 @@
-"""Rows and frames that are seen together, row by row from the definition; pictures that are drawn when asked for."""
+"""Stacked frame history, row by row from the definition, and lazily rendered images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.data import EpisodeArrays, RenderedColumn, history_rows, stack_history
 
 
-def test_rows_before_an_episode_are_its_first():
+def test_history_before_an_episode_repeats_its_first_row():
     episodes = EpisodeArrays({"x": np.arange(9.0)}, np.array([4, 2, 3]))
     found = history_rows(episodes, np.array([[0, 3], [5, 8]]), history=3, skip=2)
     assert found.tolist() == [[[0, 0, 0], [0, 1, 3]], [[4, 4, 5], [6, 6, 8]]]
@@ -17,15 +17,15 @@ def test_rows_before_an_episode_are_its_first():
 
 
 @pytest.mark.parametrize("history", [1, 2, 3])
-def test_frames_are_stacked_along_their_channels(history: int):
+def test_frames_are_stacked_along_channels(history: int):
     frames = [np.random.default_rng(i).integers(0, 256, (2, 4, 5, 3), np.uint8) for i in range(2)]
     found = stack_history(frames, history)
     assert found.shape == (2, 4, 5, 3 * history)
-    for place, age in enumerate(reversed(range(history))):  # the oldest first, and none is older than the first
+    for place, age in enumerate(reversed(range(history))):  # oldest first, clamped to the first frame
         assert np.array_equal(found[..., 3 * place : 3 * place + 3], frames[max(0, 1 - age)])
 
 
-def test_what_is_drawn_is_what_was_asked_for_and_no_more():
+def test_only_requested_images_are_rendered():
     drawn: list[int] = []
 
     def draw(states: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ def test_what_is_drawn_is_what_was_asked_for_and_no_more():
     assert np.array_equal(episodes.episode(1)["seen"], whole[6:]) and drawn == [6, 7, 8, 9]
 
 
-def test_columns_of_other_lengths_are_refused():
+def test_columns_of_different_lengths_are_rejected():
     with pytest.raises(InputError, match="'x' has 3, 'y' has 2"):
         EpisodeArrays({"x": np.zeros(3), "y": np.zeros(2)}, np.array([3]))
     with pytest.raises(InputError, match=r" 4.* 3 "):

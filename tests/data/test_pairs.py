@@ -1,4 +1,4 @@
-"""Pair laws against their declared correlation; the stream against its joint batch."""
+"""Pair distributions against their declared correlation; streams against their joint batch."""
 
 import dataclasses
 
@@ -33,7 +33,7 @@ PAIR_LAWS = [Transitions(), Siblings()]
 
 
 class BareWorld:
-    """What the contract asks for, and no more: someone else's world."""
+    """A third-party world that implements only the required protocol."""
 
     dim, observed_dim = 1, 1
 
@@ -53,7 +53,7 @@ class BareWorld:
 
 @pytest.mark.parametrize("world", [*WORLDS, BareWorld()], ids=lambda w: repr(getattr(w, "law", "bare")))
 @pytest.mark.parametrize("pair_law", PAIR_LAWS)
-def test_measured_correlation_is_the_declared_one(pair_law: Transitions | Siblings, world: World):
+def test_measured_correlation_matches_the_declared_one(pair_law: Transitions | Siblings, world: World):
     pairs = pair_law.draw(world, 100_000, torch.Generator().manual_seed(0))
     assert torch.equal(pairs.x, world.observe(pairs.z)) and torch.equal(pairs.x_next, world.observe(pairs.z_next))
     declared = pair_law.correlation(world)
@@ -75,7 +75,7 @@ def test_correlations_by_hand():
 
 @pytest.mark.parametrize("pair_law", PAIR_LAWS)
 @pytest.mark.parametrize("world_size", [1, 2, 4])
-def test_slices_of_all_processes_are_the_joint_batch(pair_law: Transitions | Siblings, world_size: int):
+def test_process_slices_form_the_joint_batch(pair_law: Transitions | Siblings, world_size: int):
     world = LatentWorld(OrnsteinUhlenbeck(3, 0.9), Coupling())
     joint = pair_law.draw(world, 16, torch_generator(7, "pairs", 5))
     parts = [PairStream(world, pair_law, 16, 7, rank=r, world_size=world_size)(5) for r in range(world_size)]
@@ -84,14 +84,14 @@ def test_slices_of_all_processes_are_the_joint_batch(pair_law: Transitions | Sib
         assert torch.equal(together, getattr(joint, field.name))
 
 
-def test_batches_are_functions_of_the_step():
+def test_batch_depends_only_on_its_step():
     stream: Batches = PairStream(LatentWorld(), Transitions(), 8, seed=0)
     first, second, other = stream(3), stream(3), stream(4)
     assert torch.equal(first.x, second.x) and not torch.equal(first.x, other.x)
     assert not torch.equal(first.x, PairStream(LatentWorld(), Transitions(), 8, seed=1)(3).x)
 
 
-def test_a_pool_is_a_fixed_set_of_pairs_and_a_batch_takes_each_at_most_once():
+def test_pool_is_a_fixed_set_sampled_without_replacement():
     stream = PairStream(LatentWorld(), Transitions(), 8, seed=0, pool=20)
     batches = [stream(step) for step in range(30)]
     rows = {tuple(row) for batch in batches for row in torch.cat([batch.x, batch.x_next], 1).tolist()}
@@ -100,7 +100,7 @@ def test_a_pool_is_a_fixed_set_of_pairs_and_a_batch_takes_each_at_most_once():
     assert torch.equal(stream(3).x, PairStream(LatentWorld(), Transitions(), 8, seed=0, pool=20)(3).x)
 
 
-def test_processes_share_the_batches_of_a_pool():
+def test_processes_share_pool_batches():
     joint = PairStream(LatentWorld(), Transitions(), 8, seed=0, pool=20)(5)
     parts = [PairStream(LatentWorld(), Transitions(), 8, seed=0, rank=r, world_size=2, pool=20)(5).x for r in (0, 1)]
     assert torch.equal(torch.cat(parts), joint.x)
@@ -115,6 +115,6 @@ def test_processes_share_the_batches_of_a_pool():
         ({"batch_size": 8, "pool": 7}, "pool=7 .*batch_size=8"),
     ],
 )
-def test_refusals_name_the_argument(options: dict, message: str):
+def test_errors_name_the_argument(options: dict, message: str):
     with pytest.raises(InputError, match=message):
         PairStream(LatentWorld(), Transitions(), seed=0, **options)

@@ -1,4 +1,4 @@
-"""Streams of steps against the experience they are drawn from."""
+"""Streams of steps against the experience they are sampled from."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def rows(batch: Steps) -> set[tuple[float, float, float]]:
     return set(zip(batch.x[:, 0].tolist(), batch.x_next[:, 0].tolist(), batch.cost.tolist(), strict=True))
 
 
-def test_batches_hold_observed_steps_and_goals_all_observed_states():
+def test_batches_hold_observed_steps_and_goals_cover_all_states():
     given, stream = experience(), StepStream(experience(), 400, seed=0)
     batch = stream(0)
     assert rows(batch) == set(zip(given.x[:, 0], given.x_next[:, 0], given.cost, strict=True))
     goals, counts = np.unique(batch.goal[:, 0].numpy(), return_counts=True)
-    assert goals.tolist() == list(range(9))  # each state, also the last of an episode
-    assert counts.min() > 20 and counts.max() < 80  # 400/9, by chance 25 to 65
+    assert goals.tolist() == list(range(9))  # all states, also the last of an episode
+    assert counts.min() > 20 and counts.max() < 80  # expected 400/9; random range 25 to 65
     assert batch.x.dtype == batch.cost.dtype == torch.float32
 
 
@@ -46,24 +46,24 @@ def test_future_goals_lie_ahead_in_the_same_episode():
     assert np.mean(ahead) == pytest.approx(0.5 + 0.5 * by_chance, abs=0.03)
 
 
-def test_jitter_moves_steps_as_they_are_and_goals_for_themselves():
+def test_jitter_shifts_steps_rigidly_and_goals_independently():
     plain, moved = (StepStream(experience(), 4000, seed=0, jitter=jitter)(3) for jitter in (0.0, 0.3))
     by = (moved.x - plain.x)[:, 0]
     assert by.abs().max() <= 0.3 + 1e-6 and by.std().item() == pytest.approx(0.3 / np.sqrt(3), rel=0.05)  # uniform
-    torch.testing.assert_close(moved.x_next - moved.x, plain.x_next - plain.x)  # as long as they were
+    torch.testing.assert_close(moved.x_next - moved.x, plain.x_next - plain.x)  # length unchanged
     assert abs(np.corrcoef(by, (moved.goal - plain.goal)[:, 0])[0, 1]) < 0.05
     assert torch.equal(moved.cost, plain.cost)
 
 
 @pytest.mark.parametrize("world_size", [2, 4])
-def test_slices_of_all_processes_are_the_joint_batch(world_size: int):
+def test_process_slices_form_the_joint_batch(world_size: int):
     joint = StepStream(experience(), 16, 7, future=0.3)(5)
     parts = [StepStream(experience(), 16, 7, rank=r, world_size=world_size, future=0.3)(5) for r in range(world_size)]
     for field in dataclasses.fields(Steps):
         assert torch.equal(torch.cat([getattr(part, field.name) for part in parts]), getattr(joint, field.name))
 
 
-def test_batches_are_functions_of_the_step():
+def test_batch_depends_only_on_its_step():
     stream: Batches = StepStream(experience(), 32, seed=0)
     first, second, other = stream(3), stream(3), stream(4)
     assert torch.equal(first.goal, second.goal) and not torch.equal(first.goal, other.goal)
@@ -78,12 +78,12 @@ def test_batches_are_functions_of_the_step():
         ({"batch_size": 8, "future": 1.5}, "future .*1.5"),
     ],
 )
-def test_refusals_name_the_argument(options: dict, message: str):
+def test_errors_name_the_argument(options: dict, message: str):
     with pytest.raises(InputError, match=message):
         StepStream(experience(), seed=0, **options)
 
 
-def test_experience_of_a_world_is_checked_by_the_stream():
+def test_stream_validates_the_experience_of_a_world():
     bad = dataclasses.replace(experience(), cost=-experience().cost)
     with pytest.raises(InputError, match="negative"):
         StepStream(bad, 8, 0)

@@ -1,4 +1,4 @@
-"""Windows against slices of their episodes; the stream against its joint batch; batches made ahead."""
+"""Windows against slices of their episodes, streams against their joint batch, and prefetching."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> EpisodeFile:
 def slow(
     file: EpisodeFile, horizon: int, skip: int, episodes: Any, history: int = 1
 ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Every window, from the definition: frames and what is seen together with them, the actions between, states."""
+    """All windows from the definition: frames with their history, actions between them, states."""
     found = []
     for number in episodes:
         data = file.episode(number)
@@ -52,7 +52,7 @@ def slow(
 @pytest.mark.parametrize(
     ("horizon", "skip", "episodes"), [(1, 1, None), (3, 1, [4, 0]), (2, 4, None), (1, 2, [1, 2, 3])]
 )
-def test_windows_are_the_slices_of_their_episodes(
+def test_windows_are_slices_of_episodes(
     file: EpisodeFile, horizon: int, skip: int, episodes: list[int] | None, preload: bool
 ):
     stream = WindowStream(file, 4, 0, horizon, skip, z="state", episodes=episodes, preload=preload)
@@ -66,10 +66,8 @@ def test_windows_are_the_slices_of_their_episodes(
 
 @pytest.mark.parametrize("preload", [True, False])
 @pytest.mark.parametrize(("horizon", "skip", "history"), [(1, 1, 2), (2, 2, 3), (3, 1, 4)])
-def test_frames_are_seen_together_with_those_before_them(
-    file: EpisodeFile, horizon: int, skip: int, history: int, preload: bool
-):
-    numbers = [4, 0, 2]  # in another order than in the file
+def test_frames_include_their_history(file: EpisodeFile, horizon: int, skip: int, history: int, preload: bool):
+    numbers = [4, 0, 2]  # not in the order of the file
     stream = WindowStream(file, 4, 0, horizon, skip, z="state", episodes=numbers, preload=preload, history=history)
     batch, expected = stream.windows(np.arange(stream.count)), slow(file, horizon, skip, numbers, history)
     assert batch.frames.shape[1:] == (horizon + 1, 3 * history, 5, 4) and batch.frames.dtype == torch.uint8
@@ -78,35 +76,35 @@ def test_frames_are_seen_together_with_those_before_them(
 
 
 @pytest.mark.parametrize(("history", "skip"), [(12, 1), (4, 3)])
-def test_the_longest_history_that_an_episode_holds_is_taken(file: EpisodeFile, history: int, skip: int):
+def test_longest_available_history_is_used(file: EpisodeFile, history: int, skip: int):
     assert WindowStream(file, 2, 0, skip=skip, x="state", history=history)(0).frames.shape == (2, 2, 3 * history)
 
 
-def test_vectors_that_are_seen_together_lie_one_after_the_other(file: EpisodeFile):
+def test_vector_history_is_concatenated(file: EpisodeFile):
     alone, together = (WindowStream(file, 6, 0, 2, 1, x="state", history=history)(0).frames for history in (1, 2))
     assert alone.shape == (6, 3, 3) and together.shape == (6, 3, 6)
     assert torch.equal(together[..., 3:], alone) and torch.equal(together[:, 1:, :3], alone[:, :-1])
 
 
-def test_every_window_is_drawn_alike(file: EpisodeFile):
-    stream = WindowStream(file, 4000, 0, 2, 2, x="reward", z="ep_idx", preload=True)  # windows are told apart by both
+def test_windows_are_sampled_uniformly(file: EpisodeFile):
+    stream = WindowStream(file, 4000, 0, 2, 2, x="reward", z="ep_idx", preload=True)  # both values identify a window
     batch = stream(0)
     assert batch.frames.shape == (4000, 3, 1) and batch.z is not None
     drawn = torch.stack([batch.z[:, 0, 0], batch.frames[:, 0, 0]], 1)
     counts = torch.unique(drawn, dim=0, return_counts=True)[1]
     assert len(counts) == stream.count == 5 + 0 + 2 + 0 + 8
-    assert counts.min() > 200 and counts.max() < 335  # 4000/15, by chance 218 to 315
+    assert counts.min() > 200 and counts.max() < 335  # expected 4000/15; random range 218 to 315
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 4])
-def test_slices_of_all_processes_are_the_joint_batch(file: EpisodeFile, world_size: int):
+def test_process_slices_form_the_joint_batch(file: EpisodeFile, world_size: int):
     joint = WindowStream(file, 16, 7, 2, z="state")(5)
     parts = [WindowStream(file, 16, 7, 2, z="state", rank=r, world_size=world_size)(5) for r in range(world_size)]
     for field in dataclasses.fields(Windows):
         assert torch.equal(torch.cat([getattr(part, field.name) for part in parts]), getattr(joint, field.name))
 
 
-def test_batches_are_functions_of_the_step(file: EpisodeFile):
+def test_batch_depends_only_on_its_step(file: EpisodeFile):
     stream: Batches = WindowStream(file, 8, seed=0)
     first, second, other = stream(3), stream(3), stream(4)
     assert torch.equal(first.frames, second.frames) and not torch.equal(first.frames, other.frames) and first.z is None
@@ -129,13 +127,13 @@ def test_batches_are_functions_of_the_step(file: EpisodeFile):
         ({"x": "pixel"}, "'pixel'.*'pixels'"),
     ],
 )
-def test_refusals_name_the_argument(file: EpisodeFile, options: dict[str, Any], message: str):
+def test_errors_name_the_argument(file: EpisodeFile, options: dict[str, Any], message: str):
     defaults: dict[str, Any] = {"batch_size": 8, "seed": 0}
     with pytest.raises(InputError, match=message):
         WindowStream(file, **defaults | options)
 
 
-def test_an_action_that_is_missing_within_an_episode_is_refused_with_its_place(tmp_path: Path):
+def test_missing_action_error_names_step_and_episode(tmp_path: Path):
     with EpisodeWriter(tmp_path / "a.h5") as writer:
         for bad in (5, 2):
             writer.append({"x": np.zeros(5), "action": np.where(np.arange(5) == bad, np.nan, 0.0)})

@@ -1,4 +1,4 @@
-"""Pixels to latents: every norm, every size, bytes as they are stored."""
+"""Convolutional encoder: normalisations, image sizes, and byte inputs."""
 
 import pytest
 import torch
@@ -14,7 +14,7 @@ def pictures(count: int = 6, size: int = 64) -> torch.Tensor:
 
 @pytest.mark.parametrize("norm", ["batch", "group", "none"])
 @pytest.mark.parametrize("size", [64, 33])
-def test_every_picture_has_a_latent_and_every_weight_a_gradient(norm, size):
+def test_output_shape_and_gradients_of_all_weights(norm, size):
     encoder = ConvConfig(channels=(8, 16), hidden=12, norm=norm).build((3, size, size), 5)
     h = encoder(pictures(size=size))
     assert h.shape == (6, 5)
@@ -22,13 +22,13 @@ def test_every_picture_has_a_latent_and_every_weight_a_gradient(norm, size):
     assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in encoder.parameters())
 
 
-def test_bytes_are_brought_to_the_middle():
+def test_bytes_are_centred():
     encoder = ConvConfig(norm="none").build((3, 64, 64), 2)
     x = pictures()
     assert torch.equal(encoder(x), encoder(x.float() / 255 - 0.5))
 
 
-def test_only_batch_statistics_tell_a_row_of_its_neighbours():
+def test_only_batch_norm_couples_rows():
     x = pictures(8)
     for config, alone in (
         (ConvConfig(channels=(8, 16), norm="group"), True),
@@ -39,8 +39,8 @@ def test_only_batch_statistics_tell_a_row_of_its_neighbours():
         assert torch.allclose(encoder(x)[:2], encoder(x[:2]), atol=1e-5) == alone
 
 
-def test_where_a_dot_is_can_be_read_off():
-    """Flattened, not pooled: one linear layer on untrained features finds the place of a dot."""
+def test_position_of_a_dot_is_linearly_decodable():
+    """Features are flattened, not pooled: a linear map of untrained features recovers the position of a dot."""
     place = torch.randint(8, 56, (300, 2), generator=torch.Generator().manual_seed(1))
     x = torch.zeros(300, 3, 64, 64)
     for row, (i, j) in enumerate(place.tolist()):
@@ -50,7 +50,7 @@ def test_where_a_dot_is_can_be_read_off():
     h = torch.cat([h, torch.ones(300, 1)], 1).double()
     weights = torch.linalg.solve(h[:200].T @ h[:200] + 1e-4 * torch.eye(h.shape[1]), h[:200].T @ place[:200].double())
     error = (h[200:] @ weights - place[200:]).abs().mean()
-    assert error < 5, "a guess of the middle is off by 12"
+    assert error < 5, "predicting the centre has an error of 12"
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def test_where_a_dot_is_can_be_read_off():
         ({"norm": "bathc"}, "norm"),
     ],
 )
-def test_bad_settings_are_refused(config, words):
+def test_invalid_settings_are_rejected(config, words):
     with pytest.raises(InputError, match=words):
         ConvConfig(**config)
 
 
-def test_what_is_no_picture_is_refused():
+def test_inputs_that_are_not_images_are_rejected():
     with pytest.raises(InputError, match="channels, height, width"):
         ConvConfig().build((64, 64), 2)

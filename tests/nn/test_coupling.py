@@ -1,4 +1,4 @@
-"""The coupling encoder: matched to the mixing of the same name, and unable to collapse in its additive form."""
+"""Coupling encoder: inverts the coupling mixing, and preserves volume in its additive form."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def matched(mixing: Coupling, dim: int) -> CouplingEncoder:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("layers", [1, 2, 3, 8])
 @pytest.mark.parametrize("dim", [2, 3, 4, 7])
-def test_with_the_mixings_weights_it_inverts_the_mixing(form: Form, layers: int, dim: int):
+def test_encoder_with_the_mixing_weights_inverts_the_mixing(form: Form, layers: int, dim: int):
     mixing = Coupling(layers, form, seed=dim)
     z = states(dim)
     x = mixing(z)
     h = matched(mixing, dim)(x)
     torch.testing.assert_close(h, z, atol=1e-9, rtol=0)
     torch.testing.assert_close(h, mixing.inverse(x), atol=1e-11, rtol=0)
-    assert (x - z).abs().max() > 0.1  # there was something to invert
+    assert (x - z).abs().max() > 0.1  # the mixing is not the identity
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_it_has_the_parameters_of_the_mixing_and_no_more(form: Form):
+def test_parameter_count_equals_that_of_the_mixing(form: Form):
     encoder = CouplingEncoder(5, 3, form)
     per_layer = 2 * 3 * (1 if form == "additive" else 2)
     assert sum(p.numel() for p in encoder.parameters()) == 3 * per_layer
@@ -69,7 +69,7 @@ def with_large_weights(network: nn.Module) -> nn.Module:
 
 
 @pytest.mark.parametrize("dim", [2, 5])
-def test_only_the_additive_form_preserves_volume(dim: int):
+def test_only_additive_coupling_preserves_volume(dim: int):
     with forked_rng(0, "encoder"):
         additive, affine, plain = (
             with_large_weights(network)
@@ -81,13 +81,13 @@ def test_only_the_additive_form_preserves_volume(dim: int):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_gradients_reach_every_weight(form: Form):
+def test_all_weights_have_gradients(form: Form):
     encoder = CouplingConfig(4, form).build(5, 5)
     encoder(states(5).float()).square().sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in encoder.parameters())
 
 
-def test_refusals():
+def test_invalid_settings_are_rejected():
     with pytest.raises(InputError, match=r"3.*2"):
         CouplingConfig().build(3, 2)
     with pytest.raises(InputError, match=" 1 and 8"):

@@ -1,4 +1,4 @@
-"""Latent dynamics: a rollout is its steps, and linear dynamics are found where the world is linear."""
+"""Latent dynamics: rollouts equal repeated steps, and linear dynamics recover a linear world."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ def latents_and_actions(rows: int = 5, times: int = 4) -> tuple[torch.Tensor, to
 
 
 @pytest.mark.parametrize("config", EVERY, ids=lambda config: config.kind)
-def test_a_rollout_sees_no_action_before_its_time(config):
+def test_rollout_is_causal_in_actions(config):
     dynamics, (h, u) = config.build(3, 2), latents_and_actions()
     whole = dynamics.rollout(h, u)
     assert whole.shape == (5, 4, 3)
@@ -27,7 +27,7 @@ def test_a_rollout_sees_no_action_before_its_time(config):
 
 
 @pytest.mark.parametrize("config", EVERY[:2], ids=lambda config: config.kind)
-def test_a_rollout_is_its_steps(config):
+def test_rollout_equals_repeated_steps(config):
     dynamics, (h, u) = config.build(3, 2), latents_and_actions()
     whole = dynamics.rollout(h, u)
     for time in range(4):
@@ -35,8 +35,8 @@ def test_a_rollout_is_its_steps(config):
         assert torch.equal(h, whole[:, time])
 
 
-def test_the_memory_of_a_gru_holds_earlier_actions():
-    """The same latent under the same action goes elsewhere after another past."""
+def test_gru_state_depends_on_earlier_actions():
+    """The same latent and action lead to different predictions after different histories."""
     dynamics, (h, u) = GRUDynamicsConfig(width=16).build(3, 2), latents_and_actions()
     changed = u.clone()
     changed[:, 0] += 1
@@ -44,7 +44,7 @@ def test_the_memory_of_a_gru_holds_earlier_actions():
     assert (steps[0] - steps[1]).abs().max() > 1e-4
 
 
-def test_linear_dynamics_find_a_linear_world():
+def test_linear_dynamics_recover_a_linear_world():
     generator = torch.Generator().manual_seed(0)
     a, b = 0.9 * torch.eye(3) + 0.1 * torch.randn(3, 3, generator=generator), torch.randn(3, 2, generator=generator)
     dynamics = LinearDynamicsConfig().build(3, 2)
@@ -61,7 +61,7 @@ def test_linear_dynamics_find_a_linear_world():
     assert torch.allclose(dynamics.state.weight, a, atol=1e-3) and torch.allclose(dynamics.action.weight, b, atol=1e-3)
 
 
-def test_bad_settings_are_refused():
+def test_invalid_settings_are_rejected():
     with pytest.raises(InputError, match=r"width|depth"):
         ResidualDynamicsConfig(depth=0)
     with pytest.raises(InputError, match="width"):

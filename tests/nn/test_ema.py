@@ -21,7 +21,7 @@ def test_copy_receives_no_gradients():
     assert not torch.equal(weight, network.weight)
 
 
-def test_weights_follow_geometrically_and_buffers_are_copied():
+def test_weights_decay_geometrically_and_buffers_are_copied():
     network = perceptron(3, 4, 2)
     average = EMANetwork(network)
     start = [p.clone() for p in average.parameters()]
@@ -53,6 +53,6 @@ def test_momentum_limits_and_schedule():
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.1, float("nan")])
-def test_momentum_outside_unit_interval_is_refused(wrong: float):
+def test_momentum_outside_unit_interval_is_rejected(wrong: float):
     with pytest.raises(InputError, match=f"BYOL's momentum.*{wrong}"):
         check_momentum("BYOL", wrong)

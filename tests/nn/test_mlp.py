@@ -42,6 +42,6 @@ def test_depth_zero_is_linear():
 
 
 @pytest.mark.parametrize(("width", "depth"), [(0, 1), (4, -1)])
-def test_refusals(width: int, depth: int):
+def test_invalid_settings_are_rejected(width: int, depth: int):
     with pytest.raises(InputError, match=r"width|depth"):
         MLPConfig(width, depth)

@@ -1,4 +1,4 @@
-"""Networks of transformers, and those that look like timm's, give one latent for each image."""
+"""Models of transformers, and models with timm's interface, give one latent per image."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ LEADING: list[tuple[str, dict[str, Any], int]] = [
     ("Radio", MLP | {"num_registers": 2, "num_cls_tokens": 1, "summary_idxs": [0]}, 3),
     ("SiglipVision", MLP, 0),
     ("IJepa", MLP, 0),
-    ("Aimv2Vision", MLP, 0),  # the class token in it is that of a head
+    ("Aimv2Vision", MLP, 0),  # its class token belongs to a head
     ("Swin", STAGES, 0),
     ("Swinv2", STAGES, 0),
 ]
 
 
 def made(name: str, options: dict[str, Any]) -> nn.Module:
-    """A small model of transformers, untrained."""
+    """A small untrained model of transformers."""
     transformers = pytest.importorskip("transformers")
     if not hasattr(transformers, f"{name}Model"):
         pytest.skip(f"this version of transformers has no {name}")
@@ -74,8 +74,8 @@ def made(name: str, options: dict[str, Any]) -> nn.Module:
 
 
 @pytest.mark.parametrize(("name", "options", "leading"), LEADING, ids=[f"{name}-{k}" for name, _, k in LEADING])
-def test_a_mean_is_of_patches_alone(name: str, options: dict[str, Any], leading: int):
-    """Registers and tokens of classes and distillation are none; where there is no class token, none is taken."""
+def test_mean_pooling_averages_patches_only(name: str, options: dict[str, Any], leading: int):
+    """Registers, class and distillation tokens are excluded; models without a class token are supported."""
     model = made(name, options)
     tokens = model(pixel_values=2 * pictures() - 1).last_hidden_state
     assert tokens.shape[1] == leading + 16
@@ -90,8 +90,8 @@ def test_a_mean_is_of_patches_alone(name: str, options: dict[str, Any], leading:
             ask(pictures())
 
 
-def test_a_masked_autoencoder_sees_every_patch():
-    """By its own mask_ratio it would hide three of four, and others at each call."""
+def test_masked_autoencoder_receives_all_patches():
+    """Its default mask_ratio hides three quarters of the patches, at random in each call."""
     model, whole = made("ViTMAE", MLP), made("ViTMAE", MLP | {"mask_ratio": 0.0})
     whole.load_state_dict(model.state_dict())
     x = pictures()
@@ -106,10 +106,10 @@ def test_a_masked_autoencoder_sees_every_patch():
         assert torch.equal(encoder(x), found) and torch.equal(torch.get_rng_state(), before)
         assert torch.equal(copy.deepcopy(encoder)(x), found) and encoder(pictures(24)).shape == (3, 16)
     config: Any = model.config
-    assert config.mask_ratio == 0.75  # of the model, to be saved with it
+    assert config.mask_ratio == 0.75  # part of the model, so it is saved with it
 
 
-def test_a_convolutional_network_gives_a_map_and_its_mean():
+def test_convolutional_network_pools_its_feature_map():
     model = made("ConvNext", {"depths": [1, 1], "hidden_sizes": [4, 8], "num_stages": 2, "patch_size": 2})
     features = model(pixel_values=2 * pictures() - 1).last_hidden_state
     assert features.shape == (3, 8, 4, 4)
@@ -118,7 +118,7 @@ def test_a_convolutional_network_gives_a_map_and_its_mean():
         torch.testing.assert_close(encoder(pictures()), features.mean((2, 3)))
 
 
-def test_a_map_with_its_mean_before_it():
+def test_feature_map_preceded_by_its_mean():
     model = made("DINOv3ConvNext", {"depths": [1, 1, 1, 1], "hidden_sizes": [4, 4, 8, 8]})
     tokens = model(pixel_values=2 * pictures(64) - 1).last_hidden_state
     assert tokens.shape == (3, 1 + 4, 8)
@@ -126,22 +126,22 @@ def test_a_map_with_its_mean_before_it():
     torch.testing.assert_close(pooled_encoder(model, "mean")(pictures(64)), tokens[:, 1:].mean(1))
 
 
-def test_tokens_that_are_not_known_are_refused():
-    """Those of detection come after the patches, and would be taken for such."""
+def test_unknown_tokens_are_rejected():
+    """Detection tokens follow the patches and could be mistaken for patches."""
     model = made("Yolos", MLP | {"image_size": [16, 16], "num_detection_tokens": 5})
     assert pooled_encoder(model)(pictures()).shape == (3, 16)
     with pytest.raises(InputError, match=r"22.*1.*16.*pool='cls'"):
         pooled_encoder(model, "mean")(pictures())
 
 
-def test_a_model_with_a_head_is_refused():
+def test_model_with_a_head_is_rejected():
     transformers = pytest.importorskip("transformers")
     model = transformers.ViTForImageClassification(transformers.ViTConfig(**MLP))
     with pytest.raises(InputError, match=r"ViTForImageClassification.*last_hidden_state"):
         pooled_encoder(model)(pictures())
 
 
-def test_a_transformers_model(transformers_vit: nn.Module):
+def test_transformers_model(transformers_vit: nn.Module):
     x = pictures()
     output = transformers_vit(pixel_values=2 * x - 1, output_hidden_states=True)
     tokens = output.last_hidden_state
@@ -156,7 +156,7 @@ def test_a_transformers_model(transformers_vit: nn.Module):
     assert pooled_encoder(transformers_vit)(pictures(24)).shape == (3, 16)
 
 
-def test_what_is_beside_the_tokens_is_not_trained(transformers_vit: nn.Module):
+def test_unused_parameters_are_frozen(transformers_vit: nn.Module):
     encoder = pooled_encoder(transformers_vit)
     encoder.zero_grad()
     encoder(pictures()).square().sum().backward()
@@ -166,7 +166,7 @@ def test_what_is_beside_the_tokens_is_not_trained(transformers_vit: nn.Module):
 
 
 @pytest.mark.parametrize(("name", "options"), [("SiglipVision", MLP), ("Swin", STAGES), ("Beit", MLP)])
-def test_all_that_is_trained_has_a_gradient(name: str, options: dict[str, Any]):
+def test_all_trainable_parameters_have_gradients(name: str, options: dict[str, Any]):
     encoder = pooled_encoder(made(name, options), "mean")
     encoder(pictures()).square().sum().backward()
     trained = {name for name, p in encoder.named_parameters() if p.requires_grad}
@@ -194,7 +194,7 @@ class MapLikeTimm(nn.Module):
         return self.embed(x)
 
 
-def test_models_like_those_of_timm():
+def test_timm_like_models():
     x = pictures()
     tokens, features = TokensLikeTimm(), MapLikeTimm()
     normal = (x - torch.tensor([0.4, 0.5, 0.6])[:, None, None]) / 0.25
@@ -209,7 +209,7 @@ def test_models_like_those_of_timm():
 
 
 class PatchesLikeTimm(nn.Module):
-    """With so many registers before the patches, and the class token that timm's models have or have not."""
+    """A timm-like model with a given number of registers, with or without a class token."""
 
     def __init__(self, registers: int, *, class_token: bool, counted: bool = True) -> None:
         super().__init__()
@@ -227,8 +227,8 @@ class PatchesLikeTimm(nn.Module):
 @pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize("class_token", [True, False])
 @pytest.mark.parametrize("registers", [0, 4])
-def test_leading_tokens_of_models_like_those_of_timm(registers: int, class_token: bool, counted: bool):
-    """Some have registers but no class token, some have neither, and the older ones do not say how many."""
+def test_leading_tokens_of_timm_like_models(registers: int, class_token: bool, counted: bool):
+    """Some models have registers but no class token, some have neither, and older ones do not report the number."""
     model = PatchesLikeTimm(registers, class_token=class_token, counted=counted)
     expected = model.embed(2 * pictures() - 1).mean((2, 3))
     torch.testing.assert_close(pooled_encoder(model, "mean")(pictures()), expected)
@@ -239,7 +239,7 @@ def test_leading_tokens_of_models_like_those_of_timm(registers: int, class_token
         pooled_encoder(model)(pictures())
 
 
-def test_class_tokens_alone_have_no_mean():
+def test_mean_pooling_requires_patches():
     alone = PatchesLikeTimm(0, class_token=True)
     alone.forward_features = lambda x: x.new_zeros(len(x), 1, 8)  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(InputError, match=r"1.*1"):
@@ -247,7 +247,7 @@ def test_class_tokens_alone_have_no_mean():
 
 
 class MapsLast(nn.Module):
-    """Maps (b, height, width, d) as timm's Swin gives them, or transformers' Dinat."""
+    """Feature maps (b, height, width, d), as in timm's Swin or transformers' Dinat."""
 
     def __init__(self, *, timm: bool) -> None:
         super().__init__()
@@ -265,12 +265,12 @@ class MapsLast(nn.Module):
 
 
 @pytest.mark.parametrize("timm", [True, False])
-def test_a_map_may_have_its_channels_last(timm: bool):
+def test_feature_map_may_have_trailing_channels(timm: bool):
     model = MapsLast(timm=timm)
     torch.testing.assert_close(pooled_encoder(model)(pictures()), model.embed(2 * pictures() - 1).mean((2, 3)))
 
 
-def test_others_are_refused():
+def test_unsupported_models_are_rejected():
     with pytest.raises(InputError, match="Linear is neither"):
         pooled_encoder(nn.Linear(2, 2))
     with pytest.raises(InputError, match=r"'cls'.*'mean',.*'max'"):

@@ -1,4 +1,4 @@
-"""The vision transformer, against its definition written out token by token; what it skips, and what it costs."""
+"""Vision transformer against its definition token by token; masked and dropped patches, and operation counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def pictures(count: int = 3, size: tuple[int, int] = (16, 12)) -> Tensor:
 def vit(pool: Any = "cls", size: tuple[int, int] = (16, 12)) -> ViT:
     torch.manual_seed(0)
     network = ViTConfig(4, 16, 2, 2, 2.0, pool).build((3, *size), mean=(0.5, 0.4, 0.2), std=(0.5, 0.2, 0.3))
-    with torch.no_grad():  # norms and biases that do something
+    with torch.no_grad():  # non-trivial norms and biases
         for parameter in network.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     return network
@@ -64,7 +64,7 @@ def attention(x: np.ndarray, weights: dict[str, np.ndarray], name: str, heads: i
 
 
 def reference(network: ViT, image: np.ndarray, kept: list[int] | None = None) -> list[np.ndarray]:
-    """The tokens after each block, and after the last norm, of one image."""
+    """Tokens of one image after each block and after the last norm."""
     weights = {name: value.double().numpy() for name, value in network.state_dict().items()}
     rows, columns = image.shape[1] // 4, image.shape[2] // 4
     tokens = [weights["class_token"]]
@@ -83,7 +83,7 @@ def reference(network: ViT, image: np.ndarray, kept: list[int] | None = None) ->
     return [*found, norm(x, weights, "body.norm")]
 
 
-def test_tokens_are_those_of_the_definition():
+def test_tokens_match_the_definition():
     network, x = vit(), pictures()
     keep = torch.tensor([[0, 5, 11], [1, 2, 3], [4, 7, 10]])
     whole, part = network.tokens(x).detach().numpy(), network.tokens(x, keep=keep).detach().numpy()
@@ -92,12 +92,12 @@ def test_tokens_are_those_of_the_definition():
         np.testing.assert_allclose(part[i], reference(network, image, keep[i].tolist())[-1], atol=2e-5)
 
 
-def test_the_scale_of_pixels_goes_with_the_weights():
+def test_pixel_scale_is_saved_with_the_weights():
     network, x = vit(), pictures()
     other = ViTConfig(4, 16, 2, 2, 2.0).build((3, 16, 12))
     other.load_state_dict(network.state_dict())
     assert torch.equal(other(x), network(x))
-    assert torch.equal(other((255 * x).byte()), other((255 * x).byte() / 255))  # bytes, or what they stand for
+    assert torch.equal(other((255 * x).byte()), other((255 * x).byte() / 255))  # bytes, or floats in [0, 1]
     plain = TINY.build((3, 16, 12))
     assert torch.equal(plain.mean, torch.full((3,), 0.5)) and torch.equal(plain.std, plain.mean)  # −1 … 1
     with pytest.raises(InputError, match=r"mean|std"):
@@ -105,7 +105,7 @@ def test_the_scale_of_pixels_goes_with_the_weights():
 
 
 @pytest.mark.parametrize("pool", ["cls", "mean"])
-def test_the_latent_is_the_class_token_or_the_mean_of_the_patches(pool: str):
+def test_latent_is_the_class_token_or_the_patch_mean(pool: str):
     network, x = vit(pool), pictures()
     layers = network.layers(x)
     for i, image in enumerate(x.double().numpy()):
@@ -120,15 +120,15 @@ def test_the_latent_is_the_class_token_or_the_mean_of_the_patches(pool: str):
     ("config", "published"),
     [(ViTConfig.s16(), 21_665_664), (ViTConfig.b16(), 85_798_656), (ViTConfig.l16(), 303_301_632)],
 )
-def test_published_sizes(config: ViTConfig, published: int):
-    """The published networks learn their positions, which are fixed here: 197 of them."""
+def test_parameter_counts_match_published_models(config: ViTConfig, published: int):
+    """Published networks learn their 197 position embeddings, which are fixed here."""
     with torch.device("meta"):
         network = config.build((3, 224, 224))
     assert network.grid == (14, 14)
     assert sum(p.numel() for p in network.parameters()) + 197 * config.width == published
 
 
-def test_patches_that_are_left_out_cost_nothing():
+def test_dropped_patches_cost_nothing():
     network, x = ViTConfig().build((3, 64, 64)), torch.rand(2, 3, 64, 64)
 
     def flops(kept: int) -> int:
@@ -140,7 +140,7 @@ def test_patches_that_are_left_out_cost_nothing():
     assert flops(32) < 0.52 * flops(64)
 
 
-def test_a_masked_patch_is_not_seen_and_its_place_is():
+def test_masked_patch_hides_pixels_but_keeps_its_position():
     network, x = vit(), pictures(1)
     token = torch.randn(16)
     masked = torch.zeros(1, 12, dtype=torch.bool)
@@ -150,41 +150,41 @@ def test_a_masked_patch_is_not_seen_and_its_place_is():
     with_token = network.tokens(x, masked=masked, mask_token=token)
     assert torch.equal(with_token, network.tokens(changed, masked=masked, mask_token=token))
     assert not torch.allclose(with_token, network.tokens(x))
-    # two masked patches differ by their places alone, and only where places are told apart
+    # two masked patches differ only by their position embeddings
     assert not torch.allclose(with_token[0, 1 + 2], with_token[0, 1 + 7])
     part = network.tokens(x, torch.tensor([[2, 3]]), masked, token)
     assert torch.equal(part, network.tokens(changed, torch.tensor([[2, 3]]), masked, token))
 
 
-def test_positions_of_another_grid_cover_the_native_one():
+def test_positions_are_interpolated_to_other_grids():
     native, finer = sincos_positions((4, 4), 16), sincos_positions((12, 12), 16, (4, 4))
-    # the middle of three finer patches is the native patch itself
+    # the middle of three finer patches is at the native position
     torch.testing.assert_close(finer.view(12, 12, 16)[1::3, 1::3].flatten(0, 1), native)
     torch.testing.assert_close(sincos_positions((2, 2), 16, (4, 4))[3].double(), torch.tensor(position(2.5, 2.5, 16)))
 
 
-def test_any_size_that_the_patch_divides():
+def test_image_sizes_divisible_by_the_patch_are_accepted():
     network = vit()
     assert network(pictures(2, (8, 8))).shape == (2, 16)
     with pytest.raises(InputError, match=r"4.*4"):
         network(pictures(2, (10, 8)))
 
 
-def test_bytes_and_shares_are_the_same_picture():
+def test_bytes_and_floats_give_the_same_latents():
     network = vit()
     x = (pictures() * 255).to(torch.uint8)
     assert torch.equal(network(x), network(x.float() / 255))
     assert network.double()(x).dtype == torch.float64
 
 
-def test_patches_are_cut_row_by_row():
+def test_patches_are_in_row_major_order():
     x = torch.arange(2 * 3 * 4 * 6).reshape(2, 3, 4, 6)
     cut = patches(x, 2)
     assert cut.shape == (2, 6, 12)
     assert torch.equal(cut[1, 4].reshape(3, 2, 2), x[1, :, 2:4, 2:4])
 
 
-def test_every_weight_has_a_gradient_by_either_pool():
+def test_all_weights_have_gradients_with_either_pooling():
     for pool in ("cls", "mean"):
         network = vit(pool)
         (network(pictures()) * torch.randn(3, 16)).sum().backward()
@@ -202,12 +202,12 @@ def test_every_weight_has_a_gradient_by_either_pool():
         ({"pool": "max"}, "max"),
     ],
 )
-def test_bad_settings_are_refused(config: dict[str, Any], words: str):
+def test_invalid_settings_are_rejected(config: dict[str, Any], words: str):
     with pytest.raises(InputError, match=words):
         ViTConfig(**config)
 
 
-def test_what_is_no_picture_is_refused():
+def test_inputs_that_are_not_images_are_rejected():
     with pytest.raises(InputError, match="channels, height, width"):
         TINY.build((16, 16))
     with pytest.raises(InputError, match="15 × 16"):

@@ -25,7 +25,7 @@ def test_total_and_terms(weight: float):
     assert float(loss.total) == pytest.approx(weight * gap + (1 - weight) * align, rel=1e-10)
 
 
-def test_the_mean_is_left_free_and_white_latents_have_no_gap():
+def test_loss_ignores_the_mean_and_is_zero_for_white_latents():
     h = torch.randn(30, 3, dtype=torch.float64, generator=torch_generator(0, "h"))
     assert float(covariance_gap(h)) == pytest.approx(float(covariance_gap(h + 100)), rel=1e-6)
     centred = h - h.mean(0)

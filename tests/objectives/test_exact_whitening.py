@@ -1,4 +1,4 @@
-"""Exact whitening: the constraint holds by construction, in training by the batch and afterwards by the average."""
+"""Exact whitening by batch statistics in training and by running statistics afterwards."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def build(momentum: float = 0.99, epsilon: float = 0.0, dim: int = 3) -> ExactWh
     return ExactWhitening(nn.Identity(), dim, WhiteningConfig(momentum, epsilon)).double()
 
 
-def test_total_from_the_definition():
+def test_total_matches_the_definition():
     h, h_next = views()
     both = np.concatenate([h, h_next])
     root = np.linalg.cholesky(np.cov(both, rowvar=False) + 0.01 * np.eye(3))
@@ -35,14 +35,14 @@ def test_total_from_the_definition():
     assert float(loss.terms["invariance"]) == float(loss.total)
 
 
-def test_a_whitened_batch_is_white():
+def test_whitened_batch_has_identity_covariance():
     both = torch.cat(views())
     u = whiten(both, both.mean(0), both.T.cov())
     torch.testing.assert_close(u.mean(0), torch.zeros(3).double(), atol=1e-12, rtol=0)
     torch.testing.assert_close(u.T.cov(), torch.eye(3).double())
 
 
-def test_no_linear_change_of_the_latents_changes_the_loss():
+def test_loss_is_invariant_to_linear_maps_of_the_latents():
     h, h_next = views()
     change = torch.tensor([[1.0, 2.0, 0.0], [0.0, 3.0, 1.0], [1.0, 0.0, 0.1]]).double()
     torch.testing.assert_close(
@@ -50,7 +50,7 @@ def test_no_linear_change_of_the_latents_changes_the_loss():
     )
 
 
-def test_running_statistics_are_a_plain_average_first_and_a_moving_one_later():
+def test_running_statistics_start_as_plain_average_then_move():
     objective = build(momentum=0.75)
     means, covariances = [], []
     mean, covariance = np.zeros(3), np.eye(3)
@@ -60,7 +60,7 @@ def test_running_statistics_are_a_plain_average_first_and_a_moving_one_later():
         both = np.concatenate([h, h_next])
         means.append(both.mean(0))
         covariances.append(np.cov(both, rowvar=False))
-        if step < 4:  # 1/(step + 1) is no less than 1 − 0.75
+        if step < 4:  # 1/(step + 1) ≥ 1 − 0.75
             mean, covariance = np.mean(means, 0), np.mean(covariances, 0)
         else:
             mean, covariance = 0.75 * mean + 0.25 * means[-1], 0.75 * covariance + 0.25 * covariances[-1]
@@ -68,7 +68,7 @@ def test_running_statistics_are_a_plain_average_first_and_a_moving_one_later():
         np.testing.assert_allclose(objective.covariance, covariance)
 
 
-def test_encode_whitens_by_the_running_statistics():
+def test_encode_whitens_with_running_statistics():
     objective = build()
     h, h_next = views(500)
     objective(Pairs(h, h_next, h, h_next), 0)
@@ -82,7 +82,7 @@ def test_encode_whitens_by_the_running_statistics():
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_one_row_less_than_the_smallest_batch_is_too_few(dim: int):
+def test_batches_below_the_smallest_batch_are_rejected(dim: int):
     rows = build(dim=dim).smallest_batch(dim)
     enough, too_few = views(rows, dim), views(rows - 1, dim)
     assert build(dim=dim).loss(*enough, 0).total.isfinite()
@@ -92,7 +92,7 @@ def test_one_row_less_than_the_smallest_batch_is_too_few(dim: int):
         assert np.linalg.matrix_rank(np.cov(np.concatenate(too_few), rowvar=False)) < dim
 
 
-def test_a_singular_covariance_is_not_a_number_unless_epsilon_helps():
+def test_singular_covariance_gives_nan_unless_epsilon_is_positive():
     h = torch.zeros(8, 3, dtype=torch.float64)
     assert build().loss(h, h, 0).total.isnan()
     assert float(build(epsilon=1e-6).loss(h, h, 0).total) == 0

@@ -46,13 +46,13 @@ def test_total_and_terms(kernel: Any, width: float, adaptive: bool):
     assert objective.log_width.requires_grad == adaptive
 
 
-def test_chance_is_the_logarithm_of_the_batch():
+def test_chance_level_is_the_logarithm_of_the_batch_size():
     assert float(contrast(torch.zeros(16, 16))) == pytest.approx(math.log(16))
     assert float(contrast(1e3 * torch.eye(16))) == 0
 
 
-def test_only_an_adaptive_width_follows_the_distances():
-    """Far-apart latents: a learned σ grows, and what could not be learned from becomes learnable."""
+def test_adaptive_width_grows_with_the_distances():
+    """For distant latents a learned σ grows, so that gradients no longer vanish."""
     h, h_next = 30 * H, 30 * H_NEXT
     objective = InfoNCE(nn.Identity(), InfoNCEConfig(adaptive=True)).double()
     optimizer = torch.optim.Adam(objective.parameters(), lr=0.1)
@@ -66,15 +66,15 @@ def test_only_an_adaptive_width_follows_the_distances():
     assert not [p for p in InfoNCE(nn.Identity()).parameters() if p.requires_grad]
 
 
-def test_a_large_common_mean_costs_no_precision():
-    """Distances do not see the mean, but ‖u‖² + ‖v‖² − 2uv would, in float32."""
+def test_large_common_mean_keeps_precision():
+    """Distances do not depend on the mean, but ‖u‖² + ‖v‖² − 2uv would lose precision in float32."""
     near, width = H / 10, torch.tensor(1.0)
     exact = gaussian_similarity(near, near + 0.1, width)
     shifted = gaussian_similarity((near + 1000).float(), (near + 1000.1).float(), width)
     torch.testing.assert_close(shifted.double(), exact, atol=2e-4, rtol=0)
 
 
-def test_cosine_does_not_see_lengths():
+def test_cosine_ignores_norms():
     objective = InfoNCE(nn.Identity(), InfoNCEConfig("cosine", 0.1)).double()
     lengths = torch.linspace(0.1, 9, 10, dtype=torch.float64)[:, None]
     torch.testing.assert_close(objective.loss(H, H_NEXT, 0).total, objective.loss(H * lengths, H_NEXT, 0).total)
@@ -91,7 +91,7 @@ def anisotropic(dose: float | None, width: float = 0.7) -> AnInfoNCE:
 
 
 def slow_anisotropic(h: Tensor, h_next: Tensor, log_precision: np.ndarray, width: float) -> float:
-    """Whitened by the Cholesky factor of the pooled covariance, stretched by √Λ, and then as with one width."""
+    """Whiten by the Cholesky factor of the pooled covariance, scale by √Λ, then use the isotropic loss."""
     both = torch.cat([h, h_next]).numpy()
     root = np.linalg.cholesky(np.cov(both.T) + 1e-6 * np.eye(3))
     stretch = np.exp((log_precision - log_precision.mean()) / 2)
@@ -100,7 +100,7 @@ def slow_anisotropic(h: Tensor, h_next: Tensor, log_precision: np.ndarray, width
 
 
 @pytest.mark.parametrize("dose", [None, 1.0, 0.3, 0.0])
-def test_the_anisotropic_kernel(dose: float | None):
+def test_anisotropic_kernel_matches_its_definition(dose: float | None):
     loss = anisotropic(dose).loss(H, H_NEXT, 0)
     share = 1.0 if dose is None else dose
     assert float(loss.total.detach()) == pytest.approx(slow_anisotropic(H, H_NEXT, share * LOG_PRECISION.numpy(), 0.7))
@@ -109,7 +109,7 @@ def test_the_anisotropic_kernel(dose: float | None):
 
 
 @pytest.mark.parametrize("dose", [1.0, 0.3, 0.0])
-def test_precisions_descend_the_loss_at_full_dose(dose: float):
+def test_precisions_minimise_the_loss_at_full_dose(dose: float):
     objective = anisotropic(dose)
     objective.loss(H, H_NEXT, 0).total.backward()
     found = objective.log_precision.grad
@@ -120,8 +120,8 @@ def test_precisions_descend_the_loss_at_full_dose(dose: float):
         assert float(found[i]) == pytest.approx((up - down) / 2e-5, abs=1e-7)
 
 
-def test_any_linear_map_of_the_latents_has_the_same_loss_with_one_width():
-    """What whitening is for: scaling and mixing latents cannot stand in for Λ."""
+def test_isotropic_loss_of_whitened_latents_is_linearly_invariant():
+    """Because of whitening, scaling and mixing of latents cannot replace Λ."""
     mix = torch.randn(3, 3, dtype=torch.float64, generator=torch_generator(1, "mix"))
     objective = anisotropic(0.0)
     torch.testing.assert_close(
@@ -129,7 +129,7 @@ def test_any_linear_map_of_the_latents_has_the_same_loss_with_one_width():
     )
 
 
-def test_precisions_find_the_rates():
+def test_precisions_recover_the_rates():
     """Gaussian pairs with two rates: the slow dimension gets the narrow width."""
     rho = torch.tensor([0.95, 0.6])
     z, noise = torch.randn(2, 256, 2, generator=torch_generator(0, "pairs"))
@@ -145,7 +145,7 @@ def test_precisions_find_the_rates():
     assert float(slow - fast) == pytest.approx(math.log(0.95 / 0.0975 / (0.6 / 0.64)), rel=0.2)
 
 
-def test_fewer_rows_than_the_covariance_needs_are_named_beforehand():
+def test_too_few_rows_for_the_covariance_are_rejected():
     assert anisotropic(None).smallest_batch(7) == 4
     with pytest.raises(InputError, match="projector"):
         InfoNCEConfig("anisotropic").build(Parts(nn.Identity(), 3, nn.Identity()))

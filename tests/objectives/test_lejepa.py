@@ -19,14 +19,14 @@ def slow_invariance() -> float:
     return float(np.mean((views - views.mean(0)) ** 2))
 
 
-def test_invariance_is_the_spread_of_the_views_about_their_mean():
+def test_invariance_is_the_variance_of_views_about_their_mean():
     assert float(invariance(H, H_NEXT)) == pytest.approx(slow_invariance(), rel=1e-12)
     assert float(invariance(H, H)) == 0
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.05, 1.0])
 @pytest.mark.parametrize("form", ["convex", "additive"])
-def test_total(form, weight: float):
+def test_total_matches_the_formula(form, weight: float):
     loss = LeJEPA(nn.Identity(), LeJEPAConfig(weight, form), seed=3).loss(H, H_NEXT, 5)
     gauss = float(SIGReg(seed=3)(H, H_NEXT, 5))
     keep = 1 - weight if form == "convex" else 1
@@ -36,5 +36,5 @@ def test_total(form, weight: float):
     assert loss.terms.keys() == {"invariance", "sigreg", "sigreg_null"}
 
 
-def test_the_additive_form_takes_any_weight():
+def test_additive_form_accepts_any_weight():
     assert LeJEPAConfig(7.0, "additive").weight == 7.0

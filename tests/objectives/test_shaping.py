@@ -1,4 +1,4 @@
-"""What gives latents of windows their shape, each term against its definition."""
+"""Shaping terms for latents of windows, each against its definition."""
 
 import itertools
 import math
@@ -23,7 +23,7 @@ def test_sigreg_is_the_mean_over_times():
     assert torch.allclose(SIGRegShaping().term(h, 7, 5), torch.stack(each).mean(), rtol=1e-5)
 
 
-def test_vcreg_is_the_hinge_and_the_covariances():
+def test_vcreg_is_the_sum_of_hinge_and_covariance_terms():
     h = 0.5 * latents()
     rows = h.reshape(-1, 4)
     cov = torch.cov(rows.T)
@@ -32,7 +32,7 @@ def test_vcreg_is_the_hinge_and_the_covariances():
     assert torch.allclose(VCRegShaping(covariance=0.3).term(h, 0, 0), hinge + 0.3 * off, rtol=1e-4)
 
 
-def test_contrast_is_the_chance_of_finding_the_next_frame():
+def test_contrast_is_the_log_probability_of_the_next_frame():
     h, total = latents(rows=8), 0.0
     for i in range(8):
         forth = [math.exp(-float((h[i, 0] - h[j, 1]).square().sum()) / 2) for j in range(8)]
@@ -41,7 +41,7 @@ def test_contrast_is_the_chance_of_finding_the_next_frame():
     assert float(Contrastive().term(h, 0, 0)) == pytest.approx(total, rel=1e-4)
 
 
-def test_time_that_passed_is_distance():
+def test_regressive_term_matches_distances_to_elapsed_steps():
     line = torch.arange(4.0)[None, :, None] * torch.tensor([0.6, 0.8])
     assert Regressive().term(line.expand(5, 4, 2), 0, 0) < 1e-6
     h, errors = latents(rows=2), []
@@ -50,18 +50,18 @@ def test_time_that_passed_is_distance():
     assert float(Regressive().term(h, 0, 0)) == pytest.approx(sum(errors) / len(errors), rel=1e-4)
 
 
-def test_equal_latents_have_a_gradient():
+def test_equal_latents_have_finite_gradients():
     h = torch.zeros(4, 3, 2, requires_grad=True)
     Regressive().term(h, 0, 0).backward()
     assert h.grad is not None and h.grad.isfinite().all()
 
 
 @pytest.mark.parametrize("shaping", [SIGRegShaping, VCRegShaping, Contrastive, Regressive])
-def test_bad_weights_are_refused(shaping):
+def test_invalid_weights_are_rejected(shaping):
     with pytest.raises(InputError, match="weight"):
         shaping(weight=-1)
 
 
-def test_pooled_views_are_refused():
+def test_pooled_views_are_rejected():
     with pytest.raises(InputError, match="views"):
         SIGRegShaping(sigreg=SIGRegConfig(views="pooled"))

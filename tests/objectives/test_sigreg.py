@@ -1,4 +1,4 @@
-"""SIGReg against its definition, and every option against what it claims."""
+"""SIGReg against its definition, and each option against its documented effect."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def slow_sigreg(h: Tensor, slices: Tensor, knots: int, limit: float) -> float:
     values = []
     for a in slices.double().numpy().T:
         u = h.numpy() @ a
-        t = np.linspace(-limit, limit, 2 * knots - 1)  # both sides of zero, no symmetry used
+        t = np.linspace(-limit, limit, 2 * knots - 1)  # both signs, without using symmetry
         empirical = np.array([np.mean(np.exp(1j * s * u)) for s in t])
         gap = np.abs(empirical - np.exp(-(t**2) / 2)) ** 2
         values.append(len(u) * trapezoid(gap * np.exp(-(t**2) / 2), t))
@@ -54,13 +54,13 @@ def slices_of(config: SIGRegConfig, dim: int, seed: int, step: int) -> Tensor:
 
 @pytest.mark.parametrize(("knots", "limit"), [(17, 3.0), (5, 1.0), (2, 2.0), (40, 6.0)])
 @pytest.mark.parametrize(("rows", "dim"), [(40, 3), (7, 1), (1, 2)])
-def test_value_from_the_definition(rows: int, dim: int, knots: int, limit: float):
+def test_value_matches_the_definition(rows: int, dim: int, knots: int, limit: float):
     h = bent(rows, dim)
     slices = slices_of(SIGRegConfig(slices=6, design="random"), dim, 0, 0)
     assert float(sigreg(h, slices, knots, limit)) == pytest.approx(slow_sigreg(h, slices, knots, limit), rel=1e-9)
 
 
-def test_many_knots_give_the_integral_over_all_frequencies():
+def test_many_knots_converge_to_the_closed_form_integral():
     """n ∫ |φ̂ − φ|² φ dt has a closed form: (√2π) ΣΣ e^{−(u−v)²/2}/n − 2√π Σ e^{−u²/4} + n √(2π/3)."""
     h, slices = bent(50, 2), slices_of(SIGRegConfig(slices=3), 2, 0, 0)
     expected = []
@@ -73,7 +73,7 @@ def test_many_knots_give_the_integral_over_all_frequencies():
 
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("views", ["each", "pooled"])
-def test_settings_choose_slices_and_views(design: Design, views):
+def test_settings_select_slices_and_views(design: Design, views):
     h, h_next = bent(30, 3), bent(30, 3).flip(0) + normal(30, 3, seed=5)
     config = SIGRegConfig(slices=7, design=design, knots=9, limit=2.0, views=views)
     slices = slices_of(config, 3, 11, 4)
@@ -99,7 +99,7 @@ def test_each_setting_changes_the_value():
     assert len({round(value, 6) for value in values}) == len(values)
 
 
-def test_fresh_slices_change_with_the_step_and_kept_ones_do_not():
+def test_only_fresh_slices_change_with_the_step():
     h = bent(30, 4)
     fresh, kept = SIGReg(SIGRegConfig(slices=5), seed=2), SIGReg(SIGRegConfig(slices=5, fresh=False), seed=2)
     assert len({float(fresh(h, h, step)) for step in range(4)}) == 4
@@ -109,7 +109,7 @@ def test_fresh_slices_change_with_the_step_and_kept_ones_do_not():
 
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("dim", [1, 2, 3, 8, 100])
-def test_slices_are_unit_vectors_that_follow_their_generator(design: Design, dim: int):
+def test_slices_are_unit_vectors_determined_by_the_generator(design: Design, dim: int):
     draws = [draw_slices(dim, 12, torch_generator(seed, "slices", step), design) for seed, step in [(0, 1), (0, 1)]]
     assert draws[0].shape == (dim, 12)
     torch.testing.assert_close(draws[0].norm(dim=0), torch.ones(12))
@@ -121,7 +121,7 @@ def test_slices_are_unit_vectors_that_follow_their_generator(design: Design, dim
 
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("dim", [2, 3, 8])
-def test_slices_favour_no_direction(design: Design, dim: int):
+def test_slices_are_isotropic(design: Design, dim: int):
     """Over many draws: E aaᵀ = I/d and E a_i⁴ = 3/d(d+2), as for the uniform distribution on the sphere."""
     a = torch.cat([draw_slices(dim, 16, torch_generator(0, "slices", step), design) for step in range(1500)], 1)
     second, fourth = a @ a.T / a.shape[1], a.pow(4).mean(1)
@@ -136,7 +136,7 @@ def test_low_discrepancy_in_the_plane_is_equal_angles_on_the_half_circle():
     assert 0 <= float(angles[0]) <= math.pi / 10
 
 
-def test_spread_slices_are_independent_ones_where_spreading_does_not_help():
+def test_low_discrepancy_falls_back_to_independent_slices():
     def drawn(dim: int, design: Design) -> Tensor:
         return draw_slices(dim, 6, torch_generator(0, "slices"), design)
 
@@ -146,7 +146,7 @@ def test_spread_slices_are_independent_ones_where_spreading_does_not_help():
 
 
 @pytest.mark.parametrize(("dim", "least"), [(2, 100.0), (8, 1.5)])
-def test_low_discrepancy_slices_agree_better_from_draw_to_draw(dim: int, least: float):
+def test_low_discrepancy_slices_reduce_variance_between_draws(dim: int, least: float):
     h = bent(128, dim)
     variance = {}
     for design in DESIGNS:
@@ -157,7 +157,7 @@ def test_low_discrepancy_slices_agree_better_from_draw_to_draw(dim: int, least: 
 
 @pytest.mark.parametrize("rho", [0.0, 0.6, 0.95])
 @pytest.mark.parametrize("config", [SIGRegConfig(), SIGRegConfig(views="pooled"), SIGRegConfig(knots=9, limit=5.0)])
-def test_the_null_is_the_mean_over_gaussian_latents(config: SIGRegConfig, rho: float):
+def test_null_is_the_mean_over_gaussian_latents(config: SIGRegConfig, rho: float):
     values, nulls = [], []
     for seed in range(150):
         h, h_next = pair(64, 4, rho, seed)
@@ -186,7 +186,7 @@ def test_gradients(views):
     assert torch.autograd.gradcheck(lambda a, b: regulariser(a, b, 0), (h, h_next))
 
 
-def test_descending_sigreg_alone_makes_latents_gaussian():
+def test_minimising_sigreg_makes_latents_gaussian():
     h = torch.rand(200, 2, dtype=torch.float64, generator=torch_generator(0, "h")).requires_grad_()
     optimizer = torch.optim.Adam([h], lr=0.1)
     regulariser = SIGReg(SIGRegConfig(slices=16))

@@ -29,7 +29,7 @@ def algorithm_1(z_a: np.ndarray, z_b: np.ndarray, c: VICRegConfig) -> tuple[floa
 @pytest.mark.parametrize("config", [VICRegConfig(), VICRegConfig(1.0, 3.0, 2.0, target=1.7, epsilon=0.02)])
 def test_total_and_terms(config: VICRegConfig):
     h, h_next = torch.randn(2, 12, 4, dtype=torch.float64, generator=torch_generator(0, "h"))
-    h, h_next = h * torch.tensor([0.3, 1.0, 2.0, 0.9]) + 5, h_next * 0.8  # some below the hinge, some above
+    h, h_next = h * torch.tensor([0.3, 1.0, 2.0, 0.9]) + 5, h_next * 0.8  # on both sides of the hinge
     loss = VICReg(nn.Identity(), config).loss(h, h_next, 0)
     expected = algorithm_1(h.numpy(), h_next.numpy(), config)
     got = [float(loss.terms[name]) for name in ("invariance", "variance", "covariance")]

@@ -1,4 +1,4 @@
-"""A world model's loss from its definition, and who shapes the encoder."""
+"""World-model loss against its definition, and which terms give the encoder gradients."""
 
 from dataclasses import replace
 from typing import Any
@@ -17,7 +17,7 @@ ALONE = WorldModelConfig(shaping=None)
 
 
 class Lengths(nn.Module):
-    """An objective on steps that only measures them: enough to see what a world model hands on."""
+    """A minimal objective on steps that measures the steps passed by the world model."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ def model(config: WorldModelConfig, energy: nn.Module | None = None) -> Any:
     return WorldModel(parts, config)
 
 
-def test_prediction_is_the_error_of_the_rollout():
+def test_prediction_term_is_the_rollout_error():
     world, batch = model(ALONE), windows()
     total = 0.0
     for row in range(6):
@@ -57,14 +57,14 @@ def test_prediction_is_the_error_of_the_rollout():
     assert float(loss.total) == pytest.approx(total, rel=1e-5) and set(loss.terms) == {"prediction"}
 
 
-def test_the_total_is_the_sum_of_its_terms():
+def test_total_is_the_sum_of_its_terms():
     config = replace(ALONE, shaping=VCRegShaping(weight=0.5), inverse=2.0, energy_weight=3.0)
     loss = model(config, Lengths())(windows(), 4)
     assert set(loss.terms) == {"prediction", "shaping", "inverse", "energy"}
     assert float(loss.total) == pytest.approx(float(sum(loss.terms.values())), rel=1e-6)
 
 
-def test_inverse_dynamics_read_the_action_off_two_latents():
+def test_inverse_dynamics_predict_the_action_from_two_latents():
     world, batch = model(replace(ALONE, inverse=2.0)), windows()
     h = world.encoder(batch.frames)
     read = world.inverse(torch.cat([h[:, :-1], h[:, 1:]], -1))
@@ -73,7 +73,7 @@ def test_inverse_dynamics_read_the_action_off_two_latents():
 
 @pytest.mark.parametrize("prediction", ["joint", "separate"])
 @pytest.mark.parametrize("energy", ["joint", "separate"])
-def test_who_shapes_the_encoder(prediction, energy):
+def test_terms_that_give_the_encoder_gradients(prediction, energy):
     for objective, shapes in ((None, prediction), (Lengths(), energy)):
         world = model(replace(ALONE, prediction="separate" if objective else prediction, energy=energy), objective)
         world(windows(), 0).total.backward()
@@ -82,7 +82,7 @@ def test_who_shapes_the_encoder(prediction, energy):
         assert all(weight.grad is not None for weight in world.dynamics.parameters())
 
 
-def test_every_step_has_a_cost_of_one_and_a_goal_of_the_batch():
+def test_steps_cost_one_and_goals_come_from_the_batch():
     energy, batch = Lengths(), windows()
     world = model(ALONE, energy)
     world(batch, 0)
@@ -92,10 +92,10 @@ def test_every_step_has_a_cost_of_one_and_a_goal_of_the_batch():
     assert torch.equal(first.x, h[:, :-1].reshape(-1, 3)) and torch.equal(first.x_next, h[:, 1:].reshape(-1, 3))
     assert torch.equal(first.cost, torch.ones(18))
     assert all((row == h.reshape(-1, 3)).all(1).any() for row in first.goal)
-    assert not torch.equal(first.goal, second.goal), "goals are drawn anew at every step"
+    assert not torch.equal(first.goal, second.goal), "goals are resampled at every step"
 
 
-def test_the_average_follows_the_encoder():
+def test_moving_average_follows_the_encoder():
     world, batch = model(replace(ALONE, average=0.9)), windows()
     before = [weight.clone() for weight in world.target.parameters()]
     with torch.no_grad():
@@ -108,7 +108,7 @@ def test_the_average_follows_the_encoder():
     assert all(weight.grad is None for weight in world.target.parameters())
 
 
-def test_the_average_is_what_is_predicted():
+def test_moving_average_is_the_prediction_target():
     world, batch = model(replace(ALONE, average=0.5)), windows()
     with torch.no_grad():
         for weight in world.target.parameters():
@@ -117,7 +117,7 @@ def test_the_average_is_what_is_predicted():
     assert float(world(batch, 0).total) == pytest.approx(float(rolled.square().mean()), rel=1e-5)
 
 
-def test_bad_settings_are_refused():
+def test_invalid_settings_are_rejected():
     with pytest.raises(InputError, match="average"):
         WorldModelConfig(average=1.0)
     with pytest.raises(InputError, match=r"inverse.*-1"):

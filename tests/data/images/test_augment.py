@@ -1,4 +1,4 @@
-"""The compiled pass against kornia's functions, these against kornia's classes, and draws against their laws."""
+"""The compiled pass against kornia's functions and classes, and random draws against their distributions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOTHING = Pipeline(scale=None, flip=0)
 
 
 def photos(count: int, shape: tuple[int, int] = SHAPE) -> Tensor:
-    """Noise, and in some rows what hues and saturations stumble over: grey, black, white, pure colours."""
+    """Noise; some rows hold edge cases of hue and saturation: grey, black, white, pure colours."""
     images = np.random.default_rng(0).integers(0, 256, (count, *shape, 3), dtype=np.uint8)
     images[0] = images[0, ..., :1]
     images[1] = np.array([255, 0, 0])
@@ -34,7 +34,7 @@ def drawn(pipeline: Pipeline, count: int = 8, shape: tuple[int, int] = SHAPE) ->
 
 @pytest.mark.parametrize("name", PIPELINES)
 @pytest.mark.parametrize("size", [(32, 32), (64, 48)])
-def test_the_compiled_pass_does_what_kornia_does(name: str, size: tuple[int, int]):
+def test_compiled_pass_matches_kornia_functions(name: str, size: tuple[int, int]):
     images, how = photos(40), drawn(PIPELINES[name], 40)
     compiled, plain = augment(images, how, size), augment(images, how, size, compiled=False)
     assert compiled.shape == (40, 3, *size) and compiled.dtype == torch.float32
@@ -42,11 +42,11 @@ def test_the_compiled_pass_does_what_kornia_does(name: str, size: tuple[int, int
     close = (compiled - plain).abs() < 2e-5
     if name != "B":
         assert close.all()
-    else:  # where a value is one half but for rounding, only one of them inverts it
+    else:  # values within rounding of one half may be inverted by one of them only
         assert close.float().mean() > 0.9999
 
 
-def test_without_augmentation_images_are_what_they_were():
+def test_images_are_unchanged_without_augmentation():
     images = photos(4)
     torch.testing.assert_close(augment(images, drawn(NOTHING, 4), SHAPE), images.permute(0, 3, 1, 2).float() / 255)
 
@@ -57,7 +57,7 @@ def by_class(module: Any, images: Tensor) -> Tensor:
         return module(images.permute(0, 3, 1, 2).float() / 255)
 
 
-def test_jitter_is_that_of_kornias_class():
+def test_jitter_matches_kornia_class():
     images = photos(8)
     module = kornia.augmentation.ColorJitter(0.4, 0.4, 0.4, 0.1, p=1.0)
     expected = by_class(module, images)
@@ -67,11 +67,11 @@ def test_jitter_is_that_of_kornias_class():
     torch.testing.assert_close(augment(images, how, SHAPE), expected, rtol=0, atol=2e-5)
 
 
-def test_crop_is_that_of_kornias_class():
+def test_crop_matches_kornia_class():
     images = photos(8)
     module = kornia.augmentation.RandomResizedCrop((32, 24), (0.2, 1.0), cropping_mode="slice", align_corners=False)
     expected = by_class(module, images)
-    corners = module._params["src"].long()  # of x and y, from the top left, the last pixel included
+    corners = module._params["src"].long()  # (x, y) from the top left, inclusive
     left, top, right, bottom = corners[:, 0, 0], corners[:, 0, 1], corners[:, 2, 0], corners[:, 2, 1]
     boxes = torch.stack([top, left, bottom - top + 1, right - left + 1], 1).numpy()
     torch.testing.assert_close(
@@ -79,7 +79,7 @@ def test_crop_is_that_of_kornias_class():
     )
 
 
-def test_blur_is_that_of_kornias_class():
+def test_blur_matches_kornia_class():
     images = photos(8)
     module = kornia.augmentation.RandomGaussianBlur((5, 5), (0.1, 2.0), p=1.0)
     expected = by_class(module, images)
@@ -87,7 +87,7 @@ def test_blur_is_that_of_kornias_class():
     torch.testing.assert_close(augment(images, how, SHAPE), expected, rtol=0, atol=1e-5)  # 40 pixels: 5 taps
 
 
-def test_blur_weights_are_a_normal_density_where_there_is_a_blur():
+def test_blur_weights_are_a_normal_density():
     weights = blur_weights(np.array([0.0, 0.5, 2.0], np.float32), 7)
     assert not weights[0].any()
     for row, sigma in ((1, 0.5), (2, 2.0)):
@@ -96,7 +96,7 @@ def test_blur_weights_are_a_normal_density_where_there_is_a_blur():
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_grey_solarised_and_flipped(compiled: bool):
+def test_greyscale_solarisation_and_flip(compiled: bool):
     images, yes = photos(8), np.ones(8, bool)
     x = augment(images, drawn(NOTHING), SHAPE)
     made = {
@@ -128,16 +128,16 @@ def test_draws_follow_their_probabilities():
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (32, 112)])
-def test_boxes_lie_within_the_image_and_have_the_area_that_was_asked_for(shape: tuple[int, int]):
+def test_boxes_lie_within_the_image_and_have_the_requested_area(shape: tuple[int, int]):
     top, left, height, width = drawn(Pipeline(scale=(0.2, 0.6)), 20_000, shape).boxes.T
     assert top.min() == left.min() == 0 and (top + height).max() == shape[0] and (left + width).max() == shape[1]
     area = height * width / (shape[0] * shape[1])
     assert 0.18 < area.min() < 0.22 and 0.58 < area.max() < 0.63 and abs(area.mean() - 0.4) < 0.01
-    stretch = (width / shape[1]) / (height / shape[0])  # as wide as the image is, but for the ratio
+    stretch = (width / shape[1]) / (height / shape[0])  # full width except for the aspect ratio
     assert 0.68 < stretch.min() < 0.78 and 1.3 < stretch.max() < 1.46 and abs(np.median(stretch) - 1) < 0.03
 
 
-def test_views_of_images_depend_on_their_number_alone():
+def test_views_depend_only_on_the_image_index():
     images = photos(6).numpy()
     whole = augmented(images, PIPELINES["B"], (16, 16), np.arange(6), seed=1, name="view")
     parts = [
@@ -159,12 +159,12 @@ def test_views_of_images_depend_on_their_number_alone():
         ({"hue": 0.6}, "hue.*0.*0.5"),
     ],
 )
-def test_impossible_pipelines_are_refused(options: dict[str, Any], message: str):
+def test_impossible_pipelines_are_rejected(options: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         Pipeline(**options)
 
 
-def test_misspelt_pipelines_and_images_that_are_none_are_refused():
+def test_misspelt_pipelines_and_invalid_images_are_rejected():
     with pytest.raises(InputError, match=r"no augmentation pipeline 'plane'. Did you mean 'plain'"):
         pipeline_named("plane")
     with pytest.raises(InputError, match=r"float64 of shape \(2, 4, 4, 3\)"):

@@ -1,4 +1,4 @@
-"""Images of every mode and size, whole and broken, through one array on disk."""
+"""Decoding images of every mode and size, intact and broken, into one array on disk."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def table_of(folder: Path, names: list[str]) -> MultiViewTable:
 
 
 def good_and_bad(folder: Path) -> MultiViewTable:
-    """Rows 0 and 4 are good; the others are cut, empty, missing."""
+    """Rows 0 and 4 are intact; the others are truncated, empty or missing."""
     for name in ("a.png", "e.png"):
         Image.fromarray(RAMP + ord(name[0]) % 8).save(folder / name)
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (24, 32), np.uint8)).save(folder / "cut.png")
@@ -32,7 +32,7 @@ def good_and_bad(folder: Path) -> MultiViewTable:
     return table_of(folder, ["a.png", "cut.png", "empty.jpg", "gone.png", "e.png"])
 
 
-def test_broken_images_are_left_out_counted_and_named(tmp_path: Path):
+def test_broken_images_are_skipped_counted_and_named(tmp_path: Path):
     decoded = decode(good_and_bad(tmp_path), (32, 24), folder=tmp_path / "cache", threads=2)
     assert decoded.table.column("state").tolist() == ["s0", "s4"] and len(decoded.skipped) == 3
     assert decoded.message.startswith("3 of 5 images were left out: ")
@@ -44,24 +44,24 @@ def test_broken_images_are_left_out_counted_and_named(tmp_path: Path):
         assert (decoded.images[row] == (RAMP + ord(letter) % 8)[..., None]).all()
 
 
-def test_strict_refuses_the_first_broken_image_and_writes_nothing(tmp_path: Path):
+def test_strict_mode_rejects_the_first_broken_image_and_writes_nothing(tmp_path: Path):
     table = good_and_bad(tmp_path)
     with pytest.raises(InputError, match=r"cut\.png"):
         decode(table, (32, 24), folder=tmp_path / "cache", strict=True)
     assert not list((tmp_path / "cache").iterdir())
     decode(table, (32, 24), folder=tmp_path / "cache")
-    with pytest.raises(InputError, match=r"cut\.png"):  # also where it was decoded before
+    with pytest.raises(InputError, match=r"cut\.png"):  # also if it was decoded before
         decode(table, (32, 24), folder=tmp_path / "cache", strict=True)
 
 
-def test_a_table_of_broken_images_only_is_refused(tmp_path: Path):
+def test_table_of_only_broken_images_is_rejected(tmp_path: Path):
     (tmp_path / "a.png").write_bytes(b"")
     with pytest.raises(InputError, match=r"1.*images"):
         decode(table_of(tmp_path, ["a.png"]), (4, 4), folder=tmp_path / "cache")
     assert not list((tmp_path / "cache").iterdir())
 
 
-def test_what_was_decoded_is_found_again_until_something_changes(tmp_path: Path):
+def test_decoded_images_are_cached_until_a_source_changes(tmp_path: Path):
     table, cache, told = good_and_bad(tmp_path), tmp_path / "cache", []
     first = decode(table, (32, 24), folder=cache, progress=lambda done, total: told.append((done, total)))
     assert told == [(done, 5) for done in range(1, 6)]
@@ -74,7 +74,7 @@ def test_what_was_decoded_is_found_again_until_something_changes(tmp_path: Path)
     assert mended.path != first.path and len(mended.images) == 3
 
 
-def test_links_are_decoded_as_what_they_lead_to_whether_or_not_that_was_decoded(tmp_path: Path):
+def test_symlinks_are_decoded_as_their_target_with_or_without_cache(tmp_path: Path):
     (tmp_path / "tab" / "im").mkdir(parents=True)
     (tmp_path / "tab2").mkdir()
     (tmp_path / "tab2" / "im").symlink_to("../tab/im")
@@ -86,7 +86,7 @@ def test_links_are_decoded_as_what_they_lead_to_whether_or_not_that_was_decoded(
     assert len(cold.skipped) == len(warm.skipped) == 1
 
 
-def test_what_a_table_must_not_name_is_left_out_though_another_table_decoded_it(tmp_path: Path):
+def test_forbidden_paths_are_skipped_even_if_another_table_decoded_them(tmp_path: Path):
     (tmp_path / "data").mkdir()
     for name in ("secret.png", "data/a.png"):
         Image.fromarray(RAMP).save(tmp_path / name)
@@ -96,8 +96,8 @@ def test_what_a_table_must_not_name_is_left_out_though_another_table_decoded_it(
     assert len(decoded.skipped) == 1 and "secret.png, which lies outside" in decoded.skipped[0]
 
 
-def test_the_number_of_threads_changes_nothing(tmp_path: Path):
-    names = [f"{number}.png" for number in range(70)]  # more than one thread takes at a time
+def test_result_is_independent_of_thread_count(tmp_path: Path):
+    names = [f"{number}.png" for number in range(70)]  # more than one chunk per thread
     for number, name in enumerate(names):
         Image.fromarray(RAMP // 2 + number).save(tmp_path / name)
     table = table_of(tmp_path, names)
@@ -105,7 +105,7 @@ def test_the_number_of_threads_changes_nothing(tmp_path: Path):
     assert np.array_equal(one, three) and (one[:, 0, 0, 0] == np.arange(70)).all()
 
 
-def test_the_users_cache_folder_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_user_cache_folder_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
     path = decode(good_and_bad(tmp_path), (32, 24)).path
     assert path.parent.parent == tmp_path / "user" / "jepatlas"
@@ -114,7 +114,7 @@ def test_the_users_cache_folder_is_the_default(tmp_path: Path, monkeypatch: pyte
         decode(MultiViewTable.read(tmp_path), (32, 24))
 
 
-def test_modes_are_brought_to_one(tmp_path: Path):
+def test_all_modes_are_converted_to_rgb(tmp_path: Path):
     grey = Image.fromarray(RAMP)
     sixteen = Image.fromarray(RAMP.astype(np.uint16) * 257)
     modes = {
@@ -135,7 +135,7 @@ def test_modes_are_brought_to_one(tmp_path: Path):
             assert abs(alone.astype(int) - RAMP).max() <= 1, name
 
 
-def test_what_is_transparent_is_laid_on_black(tmp_path: Path):
+def test_transparent_pixels_are_composited_on_black(tmp_path: Path):
     pixels = np.full((2, 2, 4), 200, np.uint8)
     pixels[0, :, 3], pixels[1, :, 3] = 0, 255
     Image.fromarray(pixels).save(tmp_path / "a.png")
@@ -146,13 +146,13 @@ def test_what_is_transparent_is_laid_on_black(tmp_path: Path):
     assert read_image(tmp_path / "p.png")[0, :, 0].tolist() == [0, 200]
 
 
-def test_images_of_unknown_range_are_refused(tmp_path: Path):
+def test_images_of_unknown_range_are_rejected(tmp_path: Path):
     Image.fromarray(RAMP.astype(np.float32)).save(tmp_path / "a.tif")
     with pytest.raises(InputError, match=r"a\.tif.*image:.*32-bit"):
         read_image(tmp_path / "a.tif")
 
 
-def test_images_come_to_a_size_whole_or_in_proportion(tmp_path: Path):
+def test_resizing_with_and_without_cropping(tmp_path: Path):
     wide = np.zeros((8, 24), np.uint8)
     wide[:, 8:16] = 255  # the middle third is a white square
     Image.fromarray(wide).save(tmp_path / "a.png")
@@ -162,8 +162,8 @@ def test_images_come_to_a_size_whole_or_in_proportion(tmp_path: Path):
 
 
 @pytest.mark.data
-def test_real_photos_that_are_decoded_small_look_as_they_do_large():
-    """JPEG's own reduction, against decoding all of it."""
+def test_reduced_decoding_matches_full_decoding_of_real_photos():
+    """JPEG's built-in reduction against decoding at full size."""
     photo = sorted((Path(os.environ["JEPATLAS_DATA"]) / "eth80" / "images").glob("*.jpg"))[0]
     with Image.open(photo) as file:
         side = max(4, min(file.size) // 5)
@@ -172,7 +172,7 @@ def test_real_photos_that_are_decoded_small_look_as_they_do_large():
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_photographs_come_upright_as_pillow_brings_them(tmp_path: Path, orientation: int):
+def test_exif_orientation_is_applied_as_in_pillow(tmp_path: Path, orientation: int):
     image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 9, 3), dtype=np.uint8))
     exif = Image.Exif()
     exif[0x0112] = orientation

@@ -20,7 +20,7 @@ def toys(instances: int = 8, views: int = 2, states: int = 3) -> MultiViewTable:
 
 
 @pytest.mark.parametrize("by", ["group", "state"])
-def test_no_group_lies_on_both_sides_and_every_row_on_one(by: str):
+def test_groups_are_disjoint_and_every_row_is_assigned(by: str):
     toy = toys()
     fit, score = split_states(toy, 0.25, seed=0, by=by)
     assert not set(toy.column(by)[fit]) & set(toy.column(by)[score])
@@ -31,17 +31,17 @@ def test_no_group_lies_on_both_sides_and_every_row_on_one(by: str):
     assert held.unpaired("0", "1") == (0, 0)
 
 
-def test_blocks_of_time_are_states_that_follow_each_other():
+def test_time_blocks_hold_consecutive_states():
     moments = table(state=["t9", "t10", "t2", "t2"], view=["l", "l", "l", "r"], timestamp=["9", "10", "2", "2"])
     assert time_blocks_of(moments, 2, column="timestamp").tolist() == [0, 1, 0, 0]
-    assert time_blocks_of(moments, 1).tolist() == [2, 0, 1, 1]  # as texts
+    assert time_blocks_of(moments, 1).tolist() == [2, 0, 1, 1]  # as strings
     fit, score = split_states(moments, 0.5, 0, by=time_blocks_of(moments, 2, column="timestamp"))
     assert sorted([len(fit), len(score)]) == [1, 3]
     with pytest.raises(InputError, match="length"):
         time_blocks_of(moments, 0)
 
 
-def test_a_split_that_tears_a_state_or_group_is_refused():
+def test_split_that_divides_a_state_or_group_is_rejected():
     toy = toys()
     with pytest.raises(InputError, match=r"state.*'0-0'"):
         split_states(toy, 0.5, 0, by="view")
@@ -58,7 +58,7 @@ def test_a_split_that_tears_a_state_or_group_is_refused():
         official_split(torn, "test")
 
 
-def test_a_single_group_is_refused_by_its_columns_name():
+def test_single_group_error_names_the_column():
     alone = table(state=["a", "b"], view=["l", "l"], group=["toy", "toy"])
     with pytest.raises(InputError, match=r"column.*'group'.*'toy'.*rows\."):
         split_states(alone, 0.5, 0)

@@ -23,7 +23,7 @@ TRAIN = [
 VAL = ["val/n01440764/ILSVRC2012_val_00000293.JPEG"]
 
 
-def test_classes_are_folders_and_states_are_images(tmp_path: Path):
+def test_labels_are_folders_and_states_are_images(tmp_path: Path):
     table = read_imagenet(write(tmp_path, TRAIN + VAL))
     assert table.column("path").tolist() == TRAIN
     assert table.labels().tolist() == ["n01440764", "n01440764", "n01443537"]
@@ -33,13 +33,13 @@ def test_classes_are_folders_and_states_are_images(tmp_path: Path):
     assert held.column("state").tolist() == ["ILSVRC2012_val_00000293"] and held.column("split").tolist() == ["val"]
 
 
-def test_a_pair_needs_two_pipelines(tmp_path: Path):
+def test_pair_requires_two_pipelines(tmp_path: Path):
     table = read_imagenet(write(tmp_path, TRAIN))
     with pytest.raises(InputError, match=r"view.*'image',.*pair.*pipelines"):
         table.pairs("A", "B")
 
 
-def test_other_layouts_are_refused(tmp_path: Path):
+def test_other_layouts_are_rejected(tmp_path: Path):
     with pytest.raises(InputError, match="train"):
         read_imagenet(tmp_path)
     write(tmp_path, ["val/ILSVRC2012_val_00000293.JPEG"])
@@ -52,8 +52,8 @@ def test_other_layouts_are_refused(tmp_path: Path):
         read_imagenet(tmp_path)
 
 
-def test_folders_that_are_links_are_followed(tmp_path: Path):
-    """Of `train`, of a class and of an image; a link back up is not a class."""
+def test_symlinked_folders_are_followed(tmp_path: Path):
+    """Symlinks to `train`, a class and an image are followed; a link to a parent folder is not a class."""
     write(tmp_path / "far", TRAIN)
     (tmp_path / "here" / "train").mkdir(parents=True)
     (tmp_path / "here" / "train" / "n01440764").symlink_to(tmp_path / "far" / "train" / "n01440764")

@@ -17,7 +17,7 @@ def write_table(folder: Path, lines: list[str], head: str = HEAD) -> Path:
 
 
 def two_views(folder: Path) -> Path:
-    """Three states; the last one is seen from the left only. The image of state s is s everywhere, +100 at right."""
+    """Three states, the last visible from the left only. Pixels equal the state, plus 100 in the right view."""
     lines = []
     for state, views in enumerate([("left", "right"), ("right", "left"), ("left",)]):
         for view in views:
@@ -27,7 +27,7 @@ def two_views(folder: Path) -> Path:
     return write_table(folder, lines)
 
 
-def test_pairs_are_the_states_that_both_views_show(tmp_path: Path):
+def test_pairs_are_states_present_in_both_views(tmp_path: Path):
     table = MultiViewTable.read(two_views(tmp_path))
     left, right = table.pairs("left", "right")
     assert table.column("state")[left].tolist() == table.column("state")[right].tolist() == ["s0", "s1"]
@@ -37,7 +37,7 @@ def test_pairs_are_the_states_that_both_views_show(tmp_path: Path):
     assert (table.images(right, mode="grey")[:, 0, 0] == grey[:, 0, 0] + 100).all()
 
 
-def test_images_of_different_sizes_need_one(tmp_path: Path):
+def test_images_of_different_sizes_require_a_size(tmp_path: Path):
     folder = two_views(tmp_path)
     Image.fromarray(np.zeros((5, 5), np.uint8)).save(folder / "0-left.png")
     table = MultiViewTable.read(folder)
@@ -55,12 +55,12 @@ def test_images_of_different_sizes_need_one(tmp_path: Path):
         (["a.png,s,left,c,g", "b.png,s,left,c,g"], HEAD, "lines 2 and 3 both show state 's' from view 'left'"),
     ],
 )
-def test_broken_tables_are_refused(tmp_path: Path, lines: list[str], head: str, message: str):
+def test_invalid_tables_are_rejected(tmp_path: Path, lines: list[str], head: str, message: str):
     with pytest.raises(InputError, match=message):
         MultiViewTable.read(write_table(tmp_path, lines, head))
 
 
-def test_missing_broken_and_outside_images_are_refused(tmp_path: Path):
+def test_missing_broken_and_outside_images_are_rejected(tmp_path: Path):
     inside = tmp_path / "data"
     inside.mkdir()
     (inside / "broken.png").write_bytes(b"not an image")
@@ -72,7 +72,7 @@ def test_missing_broken_and_outside_images_are_refused(tmp_path: Path):
             table.images(np.array([row]))
 
 
-def test_views_without_a_common_state_and_misspelt_ones_are_refused(tmp_path: Path):
+def test_disjoint_and_misspelt_views_are_rejected(tmp_path: Path):
     table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left,c,g", "b.png,t,right,c,g"]))
     with pytest.raises(InputError, match="no state in common"):
         table.pairs("left", "right")
@@ -93,28 +93,28 @@ def test_real_tables():
     assert (objects.column("group")[first] == objects.column("group")[second]).all()
 
 
-def test_a_single_view_has_no_pairs(tmp_path: Path):
+def test_single_view_has_no_pairs(tmp_path: Path):
     table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left,c,g", "b.png,t,left,c,g"]))
     with pytest.raises(InputError, match=r"rows.*view.*'left',.*pair"):
         table.pairs("left", "right")
     assert table.rows_of_view("left").tolist() == [0, 1]
 
 
-def test_states_that_one_view_misses_are_counted(tmp_path: Path):
+def test_states_missing_in_one_view_are_counted(tmp_path: Path):
     table = MultiViewTable.read(two_views(tmp_path))
     assert table.views == ["left", "right"]
     assert table.unpaired("left", "right") == (1, 0) and table.unpaired("right", "left") == (0, 1)
     assert table.only(np.array([0, 1])).unpaired("left", "right") == (0, 0)
 
 
-def test_a_part_of_a_table_has_its_images(tmp_path: Path):
+def test_selected_rows_keep_their_images(tmp_path: Path):
     table = MultiViewTable.read(two_views(tmp_path))
     part = table.only(np.array([4, 2]))
     assert len(part) == 2 and part.column("state").tolist() == ["s2", "s1"]
     assert part.images(np.array([0, 1]), mode="grey")[:, 0, 0].tolist() == [2, 101]
 
 
-def test_labels_that_a_probe_misses_are_named(tmp_path: Path):
+def test_missing_probe_labels_are_named(tmp_path: Path):
     table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left,c,g", "b.png,t,left,,g", "c.png,u,left,d,g"]))
     assert table.labels(np.array([2, 0])).tolist() == ["d", "c"]
     assert table.labels(column="group").tolist() == ["g"] * 3
@@ -125,7 +125,7 @@ def test_labels_that_a_probe_misses_are_named(tmp_path: Path):
         bare.labels()
 
 
-def test_folders_of_images_are_views(tmp_path: Path):
+def test_folders_are_read_as_views(tmp_path: Path):
     for name in ("front/a.png", "front/deep/b.PNG", "rear/a.jpg", "rear/c.png"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(np.full((4, 4), len(name), np.uint8)).save(tmp_path / name)
@@ -138,7 +138,7 @@ def test_folders_of_images_are_views(tmp_path: Path):
     assert single.column("view").tolist() == ["front", "deep"] and single.column("state").tolist() == ["a", "b"]
 
 
-def test_folders_without_images_and_with_doubtful_ones_are_refused(tmp_path: Path):
+def test_empty_and_ambiguous_folders_are_rejected(tmp_path: Path):
     with pytest.raises(InputError, match=r"\.png"):
         MultiViewTable.from_folder(tmp_path)
     with pytest.raises(InputError, match="gone"):
@@ -168,20 +168,20 @@ def test_folders_without_images_and_with_doubtful_ones_are_refused(tmp_path: Pat
         (b'path,state,view\na.png,s,"left\n' + 50_000 * b"b,t\n", r"line.*2"),
     ],
 )
-def test_files_that_are_no_tables_are_refused(tmp_path: Path, data: bytes, message: str):
+def test_files_that_are_not_tables_are_rejected(tmp_path: Path, data: bytes, message: str):
     (tmp_path / "views.csv").write_bytes(data)
     with pytest.raises(InputError, match=message):
         MultiViewTable.read(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.gif", "a.bmp"])
-def test_an_image_in_place_of_the_table_is_refused(tmp_path: Path, name: str):
+def test_image_given_as_table_is_rejected(tmp_path: Path, name: str):
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (20, 20), np.uint8)).save(tmp_path / name)
     with pytest.raises(InputError, match=rf"{name}\b.*UTF-8"):
         MultiViewTable.read(tmp_path / name)
 
 
-def test_a_table_that_is_saved_by_excel_is_read(tmp_path: Path):
+def test_csv_saved_by_excel_is_read(tmp_path: Path):
     text = "\r\n".join(["path,state,view,label", "ü.png,s,left,c", "", "b.png,t,left,d"]) + "\r\n"
     (tmp_path / "views.csv").write_text(text, encoding="utf-8-sig", newline="")
     table = MultiViewTable.read(tmp_path)
@@ -204,25 +204,25 @@ def test_a_table_that_is_saved_by_excel_is_read(tmp_path: Path):
     ],
 )
 def test_empty_cells_are_named_by_row_and_line(tmp_path: Path, line: str, message: str):
-    """An empty line is no row, but counts as a line."""
+    """Empty lines are not rows, but they count in line numbers."""
     with pytest.raises(InputError, match=message):
         MultiViewTable.read(write_table(tmp_path, ["a.png,s,left,c,g", "", line]))
 
 
-def test_a_column_of_empty_groups_or_labels_is_as_if_it_were_not_there(tmp_path: Path):
+def test_empty_group_and_label_columns_are_ignored(tmp_path: Path):
     table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left, ,", "b.png,t,left,, "]))
     assert "group" not in table.columns
     with pytest.raises(InputError, match="'label' is empty in 2 of 2 rows; the first is row 0, state 's'"):
         table.labels()
 
 
-def test_a_row_without_a_path_is_left_to_the_decoder(tmp_path: Path):
+def test_row_without_a_path_is_rejected_when_decoded(tmp_path: Path):
     table = MultiViewTable.read(write_table(tmp_path, [",s,left,c,g"]))
     with pytest.raises(InputError, match=r"state.*'s'.*view.*'left'"):
         table.image(0)
 
 
-def test_images_that_cannot_be_reached_are_refused(tmp_path: Path):
+def test_unreadable_images_are_rejected(tmp_path: Path):
     (tmp_path / "round.png").symlink_to("round.png")
     (tmp_path / "nowhere.png").symlink_to("gone.png")
     names = ["round.png", "nowhere.png", f"{'long' * 100}.png"]
@@ -234,7 +234,7 @@ def test_images_that_cannot_be_reached_are_refused(tmp_path: Path):
 
 
 def linked(folder: Path) -> Path:
-    """A table whose folder of images, and whose one other image, are links out of its folder."""
+    """A table whose image folder and one further image are symlinks that lead outside its folder."""
     (folder / "far" / "im").mkdir(parents=True)
     (folder / "near").mkdir()
     for value, name in enumerate(["im/0.png", "im/1.png", "2.png"]):
@@ -244,13 +244,13 @@ def linked(folder: Path) -> Path:
     return write_table(folder / "near", ["im/0.png,a,left,c,g", "im/1.png,b,left,c,g", "2.png,c,left,c,g"])
 
 
-def test_links_in_the_folder_are_followed(tmp_path: Path):
+def test_symlinks_in_the_folder_are_followed(tmp_path: Path):
     table = MultiViewTable.read(linked(tmp_path))
     assert table.images(np.arange(3), mode="grey")[:, 0, 0].tolist() == [0, 1, 2]
 
 
-def test_what_is_written_must_not_lead_out_of_the_folder_though_links_may(tmp_path: Path):
-    """`im/..` is the table's folder, though the link's own folder lies elsewhere."""
+def test_written_paths_must_stay_inside_the_folder_but_symlinks_may_not(tmp_path: Path):
+    """`im/..` is the table's folder, although `im` links to another place."""
     linked(tmp_path)
     Image.fromarray(np.full((4, 6), 9, np.uint8)).save(tmp_path / "far" / "secret.png")
     outside = ["../far/2.png", str(tmp_path / "far" / "2.png"), "im/../../far/2.png", "../near/../far/2.png"]
@@ -266,7 +266,7 @@ def test_what_is_written_must_not_lead_out_of_the_folder_though_links_may(tmp_pa
     assert table.images(np.arange(5, 9), mode="grey")[:, 0, 0].tolist() == [2, 2, 2, 0]
 
 
-def test_absolute_paths_are_inside_by_whatever_name_the_folder_is_reached(tmp_path: Path):
+def test_absolute_paths_are_inside_for_every_alias_of_the_folder(tmp_path: Path):
     near = linked(tmp_path)
     (tmp_path / "alias").symlink_to("near")
     for written, read in [("near", "alias"), ("alias", "near")]:
@@ -275,7 +275,7 @@ def test_absolute_paths_are_inside_by_whatever_name_the_folder_is_reached(tmp_pa
         assert table.images(np.arange(2), mode="grey")[:, 0, 0].tolist() == [0, 2]
 
 
-def test_folders_that_are_links_are_views(tmp_path: Path):
+def test_symlinked_folders_are_views(tmp_path: Path):
     for name in ("far/a.png", "far/deep/b.png", "data/rear/a.png"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(np.full((4, 4), len(name), np.uint8)).save(tmp_path / name)
@@ -288,7 +288,7 @@ def test_folders_that_are_links_are_views(tmp_path: Path):
     assert table.images(rear, mode="grey")[0, 0, 0] == len("data/rear/a.png")
 
 
-def test_links_that_lead_in_circles_are_followed_once(tmp_path: Path):
+def test_circular_symlinks_are_followed_once(tmp_path: Path):
     for name in ("data/a/1.png", "data/z/deep/2.png", "far/3.png", "4.png"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(np.zeros((4, 4), np.uint8)).save(tmp_path / name)

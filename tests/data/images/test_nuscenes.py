@@ -1,4 +1,4 @@
-"""nuScenes' tables and folders, written here as they are published, whole and with what is missing."""
+"""nuScenes tables and folders in the published layout, complete and with missing parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tables = dict[str, list[dict[str, Any]]]
 
 
 def tables() -> Tables:
-    """Two scenes of three samples, three cameras and a lidar; each sensor also has a sweep between key frames."""
+    """Two scenes of three samples, three cameras and a lidar; each sensor also has one sweep between key frames."""
     sensors = [*CAMERAS, "LIDAR_TOP"]
     found: Tables = {
         "log": [{"token": "log0", "location": "boston-seaport", "vehicle": "n008", "date_captured": "2018-08-01"}],
@@ -69,7 +69,7 @@ def tables() -> Tables:
 
 
 def write(folder: Path, given: Tables, version: str = "v1.0-mini") -> Path:
-    """Images of key frames of cameras are written; nothing else is needed, and nothing else is there."""
+    """Write the tables and the camera images of key frames only; nothing else is needed."""
     (folder / version).mkdir(parents=True)
     for name, records in given.items():
         (folder / version / f"{name}.json").write_text(json.dumps(records))
@@ -85,7 +85,7 @@ def test_cameras_are_paired_by_sample(tmp_path: Path):
     assert isinstance(table, MultiViewTable) and len(table) == 6 * 3 and table.views == sorted(CAMERAS)
     front, back = table.pairs("CAM_FRONT", "CAM_BACK")
     assert table.column("state")[front].tolist() == table.column("state")[back].tolist()
-    assert table.column("state")[front].tolist() == ["sa00", "sa01", "sa02", "sa10", "sa11", "sa12"]  # in time
+    assert table.column("state")[front].tolist() == ["sa00", "sa01", "sa02", "sa10", "sa11", "sa12"]  # in order of time
     assert table.column("group")[front].tolist() == ["scene-0000"] * 3 + ["scene-0001"] * 3
     assert set(table.column("location")) == {"boston-seaport"}
     assert table.column("path")[front[0]] == "samples/CAM_FRONT/sa00.jpg"
@@ -106,7 +106,7 @@ def test_some_cameras_and_one_of_several_versions(tmp_path: Path):
         read_nuscenes(tmp_path, "v1.0-trainval")
 
 
-def test_a_recipe_reads_its_cameras_and_misses_no_other(tmp_path: Path):
+def test_recipe_reads_only_its_cameras(tmp_path: Path):
     write(tmp_path, tables())
     (tmp_path / "samples" / "CAM_BACK" / "sa01.jpg").unlink()
     with pytest.raises(InputError, match="1 of 18 images are missing"):
@@ -132,7 +132,7 @@ def test_splits_keep_scenes_whole(tmp_path: Path):
         ("sample_data", 0, "filename", "token.*'sdsa12-CAM_FRONT-True'.*1.*18.*images"),
     ],
 )
-def test_references_to_what_is_missing_are_named(tmp_path: Path, name: str, number: int, field: str, message: str):
+def test_dangling_references_are_named(tmp_path: Path, name: str, number: int, field: str, message: str):
     write(tmp_path, tables())
     given = tables()
     given[name][number][field] = "gone"
@@ -151,7 +151,7 @@ def test_references_to_what_is_missing_are_named(tmp_path: Path, name: str, numb
         ("[]", "has no key frame of a camera"),
     ],
 )
-def test_tables_that_are_none_are_refused(tmp_path: Path, text: str, message: str):
+def test_invalid_json_tables_are_rejected(tmp_path: Path, text: str, message: str):
     write(tmp_path, tables())
     (tmp_path / "v1.0-mini" / "sample_data.json").write_text(text)
     with pytest.raises(InputError, match=message):
@@ -191,10 +191,10 @@ def test_missing_tables_and_images_are_named(tmp_path: Path):
         ("sample", {"token": "sa00", "timestamp": 1}, r"sample\.json:.*6.*token.*'sa00'"),
     ],
 )
-def test_entries_that_are_none_are_named(tmp_path: Path, name: str, entry: Any, message: str):
+def test_invalid_entries_are_named(tmp_path: Path, name: str, entry: Any, message: str):
     write(tmp_path, tables())
     given: dict[str, list[Any]] = dict(tables())
-    if name == "sample_data":  # an image of a sample of its own
+    if name == "sample_data":  # an image of another sample
         given["sample"].append({**given["sample"][0], "token": "other"})
         entry = {**given[name][0], "sample_token": "other", "token": "new", **entry}
     given[name].append({"token": "new", **entry} if isinstance(entry, dict) else entry)
@@ -216,7 +216,7 @@ def test_entries_that_are_none_are_named(tmp_path: Path, name: str, entry: Any, 
         ("calibrated_sensor", "sensor_token", {"a": 1}),
     ],
 )
-def test_fields_that_hold_something_else_are_named(tmp_path: Path, name: str, field: str, value: Any):
+def test_fields_of_wrong_type_are_named(tmp_path: Path, name: str, field: str, value: Any):
     write(tmp_path, tables())
     given = tables()
     given[name][0][field] = value
@@ -227,14 +227,14 @@ def test_fields_that_hold_something_else_are_named(tmp_path: Path, name: str, fi
 
 @pytest.mark.parametrize("text", ["null", "3", '"a"', '{"token": "a"}'])
 @pytest.mark.parametrize("name", ["sensor", "scene"])
-def test_tables_that_are_no_lists_are_refused(tmp_path: Path, name: str, text: str):
+def test_tables_that_are_not_lists_are_rejected(tmp_path: Path, name: str, text: str):
     write(tmp_path, tables())
     (tmp_path / "v1.0-mini" / f"{name}.json").write_text(text)
     with pytest.raises(InputError, match=rf"{name}\.json .*{text}"):
         read_nuscenes(tmp_path)
 
 
-def test_a_second_key_frame_of_a_sample_and_camera_is_refused(tmp_path: Path):
+def test_duplicate_key_frame_is_rejected(tmp_path: Path):
     write(tmp_path, tables())
     given = tables()["sample_data"]
     path = tmp_path / "v1.0-mini" / "sample_data.json"
@@ -242,11 +242,11 @@ def test_a_second_key_frame_of_a_sample_and_camera_is_refused(tmp_path: Path):
     both = "tokens 'sdsa12-CAM_FRONT-True' and 'again' are both key frames of sample 'sa12' from CAM_FRONT"
     with pytest.raises(InputError, match=both):
         read_nuscenes(tmp_path)
-    path.write_text(json.dumps([*given, given[0]]))  # a record that is there twice is one record
+    path.write_text(json.dumps([*given, given[0]]))  # a duplicated record counts once
     assert len(read_nuscenes(tmp_path)) == 18
 
 
-def test_folders_that_are_links_are_followed(tmp_path: Path):
+def test_symlinked_folders_are_followed(tmp_path: Path):
     write(tmp_path / "far", tables())
     (tmp_path / "here" / "samples").mkdir(parents=True)
     (tmp_path / "whole").mkdir()

@@ -7,7 +7,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.data.images import Shuffle
 
 IMAGES = np.random.default_rng(0).permuted(np.tile(np.arange(96, dtype=np.uint8), (5, 1)), axis=1)
-IMAGES = np.stack([IMAGES, 255 - IMAGES, IMAGES // 2], 2).reshape(5, 8, 12, 3)  # no two pixels of an image are alike
+IMAGES = np.stack([IMAGES, 255 - IMAGES, IMAGES // 2], 2).reshape(5, 8, 12, 3)  # all pixels of an image differ
 NUMBERS = np.array([7, 3, 100, 0, 4])
 
 
@@ -22,7 +22,7 @@ def patches(image: np.ndarray, side: int) -> list[bytes]:
 
 @pytest.mark.parametrize("per", ["image", "data set"])
 @pytest.mark.parametrize("side", [1, 2])
-def test_patches_change_places_and_are_otherwise_whole(side: int, per):
+def test_patches_are_permuted_and_otherwise_unchanged(side: int, per):
     shuffled = Shuffle(side, per)(IMAGES, NUMBERS)
     assert shuffled.shape == IMAGES.shape and shuffled.dtype == np.uint8
     orders = []
@@ -34,14 +34,14 @@ def test_patches_change_places_and_are_otherwise_whole(side: int, per):
 
 
 @pytest.mark.parametrize("per", ["image", "data set"])
-def test_the_order_depends_on_seed_and_number_alone(per):
+def test_order_depends_only_on_seed_and_image_index(per):
     whole = Shuffle(4, per, seed=1)(IMAGES, NUMBERS)
     assert np.array_equal(whole[3:], Shuffle(4, per, seed=1)(IMAGES[3:], NUMBERS[3:]))
     assert np.array_equal(whole[..., 0], Shuffle(4, per, seed=1)(IMAGES[..., 0], NUMBERS))
     assert not np.array_equal(whole, Shuffle(4, per, seed=2)(IMAGES, NUMBERS))
 
 
-def test_patches_that_do_not_fill_an_image_are_refused():
+def test_patch_size_must_divide_the_image():
     with pytest.raises(InputError, match=r"5.*8.*12"):
         Shuffle(5)(IMAGES, NUMBERS)
     with pytest.raises(InputError, match="patch is 0"):

@@ -1,4 +1,4 @@
-"""smallNORB's three binary files, written here byte by byte as they are published."""
+"""smallNORB's three binary files in the published format, written byte by byte."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def write(folder: Path, split: str, zipped: bool = False) -> None:
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_rows_are_the_left_and_right_images_of_each_pair(tmp_path: Path, zipped: bool):
+def test_rows_are_left_and_right_images_of_each_pair(tmp_path: Path, zipped: bool):
     write(tmp_path, "training", zipped)
     table, given = SmallNORB.read(tmp_path, "training"), factors("training")
     assert len(table) == 2 * len(given) and isinstance(table.stored[0].base, np.memmap) != zipped
@@ -77,7 +77,7 @@ def test_rows_are_the_left_and_right_images_of_each_pair(tmp_path: Path, zipped:
     assert table.images(np.array([3]), size=(6, 5)).shape == (1, 5, 6, 3)
 
 
-def test_the_published_pairs_differ_in_azimuth_alone(tmp_path: Path):
+def test_published_pairs_differ_only_in_azimuth(tmp_path: Path):
     write(tmp_path, "training")
     table = SmallNORB.read(tmp_path, "training")
     first, second = table.pairs("0", "160")
@@ -93,7 +93,7 @@ def test_cameras_may_be_the_views(tmp_path: Path):
     assert (right == left + 1).all() and len(left) == len(factors("training"))
 
 
-def test_the_official_split_is_by_instance(tmp_path: Path):
+def test_official_split_is_by_instance(tmp_path: Path):
     for split in NAMES:
         write(tmp_path, split)
     table = SmallNORB.read(tmp_path)
@@ -103,7 +103,7 @@ def test_the_official_split_is_by_instance(tmp_path: Path):
     assert np.array_equal(table.only(score).image(5, mode="grey"), pixels("testing").reshape(-1, SIDE, SIDE)[5])
 
 
-def test_agents_hold_out_the_official_instances_unless_told_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_official_instances_are_held_out_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for split in NAMES:
         write(tmp_path, split)
@@ -121,7 +121,7 @@ def test_agents_hold_out_the_official_instances_unless_told_otherwise(tmp_path: 
     assert len(held(False, "0", 0)) == 2 != len(official)  # a fifth of eight instances
 
 
-def test_images_are_streamed_from_where_they_lie_and_decoded_to_a_size(tmp_path: Path):
+def test_images_are_read_from_the_archive_and_resized(tmp_path: Path):
     write(tmp_path, "training")
     table = SmallNORB.read(tmp_path, "training")
     rows = table.only(table.rows_of_view("160")).places
@@ -147,7 +147,7 @@ def test_images_are_streamed_from_where_they_lie_and_decoded_to_a_size(tmp_path:
     ],
 )
 @pytest.mark.parametrize("zipped", [False, True])
-def test_wrong_files_are_refused(tmp_path: Path, kind: str, change, message: str, zipped: bool):
+def test_invalid_files_are_rejected(tmp_path: Path, kind: str, change, message: str, zipped: bool):
     write(tmp_path, "training", zipped)
     path = tmp_path / (f"{NAMES['training']}-{kind}.mat" + (".gz" if zipped else ""))
     data = path.read_bytes()
@@ -156,7 +156,7 @@ def test_wrong_files_are_refused(tmp_path: Path, kind: str, change, message: str
         SmallNORB.read(tmp_path, "training")
 
 
-def test_cut_archives_missing_files_and_unknown_splits_are_refused(tmp_path: Path):
+def test_truncated_archives_missing_files_and_unknown_splits_are_rejected(tmp_path: Path):
     with pytest.raises(InputError, match=r"training-dat.mat"):
         SmallNORB.read(tmp_path, "training")
     with pytest.raises(InputError, match="'train'"):

@@ -1,4 +1,4 @@
-"""What holds for every objective of agents that are taught; above all: two processes take the steps of one."""
+"""Contract of all teaching objectives, including that two processes take the same steps as one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 import yaml
-from objectives.teaching.tiny_agents import batch_of_two, distilled, double, migrated, mutual, told_batch
+from objectives.teaching.tiny_agents import batch_of_two, distilled, double, migrated, mutual, taught_batch
 from processes import run_processes
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
@@ -36,7 +36,7 @@ def objective_of(config: Any, seed: int = 0) -> Any:
 
 
 def batch_for(config: Any, seed: int = 0) -> PairedCrops:
-    return (batch_of_two if config.kind == "mutual" else told_batch)(ROWS, seed)
+    return (batch_of_two if config.kind == "mutual" else taught_batch)(ROWS, seed)
 
 
 def descend(config: Any, objective: Any, steps: int, first: int = 0) -> list[Loss]:
@@ -52,7 +52,7 @@ def descend(config: Any, objective: Any, steps: int, first: int = 0) -> list[Los
 
 
 @every_teaching
-def test_one_kind_of_answer_and_a_gradient_for_every_weight(config: Any):
+def test_returns_a_loss_with_gradients_for_all_weights(config: Any):
     objective = objective_of(config)
     descend(config, objective, 3)
     objective.zero_grad()
@@ -67,7 +67,7 @@ def test_one_kind_of_answer_and_a_gradient_for_every_weight(config: Any):
 
 
 @every_teaching
-def test_the_batch_shows_the_first_agent_what_encode_takes(config: Any):
+def test_first_agent_batch_is_accepted_by_encode(config: Any):
     objective, batch = objective_of(config).eval(), batch_for(config)
     agent = objective.first if config.kind == "mutual" else objective.own
     assert torch.equal(objective.encode(batch.x), agent.encoder(batch.own[0].x))
@@ -75,7 +75,7 @@ def test_the_batch_shows_the_first_agent_what_encode_takes(config: Any):
 
 
 @every_teaching
-def test_looking_changes_nothing(config: Any):
+def test_evaluation_does_not_change_the_state(config: Any):
     objective = objective_of(config)
     descend(config, objective, 3)
     batch = batch_for(config, 5)
@@ -85,7 +85,7 @@ def test_looking_changes_nothing(config: Any):
 
 
 @every_teaching
-def test_a_saved_state_goes_on_as_the_first_would_have(config: Any):
+def test_restored_state_continues_identically(config: Any):
     one, other = objective_of(config), objective_of(config, seed=5)
     descend(config, one, 3)
     other.load_state_dict(copy.deepcopy(one.state_dict()))
@@ -96,7 +96,7 @@ def test_a_saved_state_goes_on_as_the_first_would_have(config: Any):
 
 
 @every_teaching
-def test_half_precision_stops_at_the_lesson(config: Any):
+def test_teaching_loss_is_computed_in_full_precision(config: Any):
     exact, mixed = objective_of(config), objective_of(config)
     for objective in (exact, mixed):
         descend(config, objective, 3)
@@ -107,11 +107,11 @@ def test_half_precision_stops_at_the_lesson(config: Any):
 
 
 @every_teaching
-def test_configs_survive_a_recipe_file(config: Any):
+def test_configs_round_trip_through_recipe_files(config: Any):
     assert from_plain(type(config), yaml.safe_load(yaml.safe_dump(to_plain(config)))) == config
 
 
-# Two processes, three steps. Everything in float64, where nothing hides in rounding.
+# Two processes, three steps, in float64 so that differences exceed rounding.
 
 
 def part_of(batch: PairedCrops, part: int, parts: int) -> PairedCrops:
@@ -123,7 +123,7 @@ def part_of(batch: PairedCrops, part: int, parts: int) -> PairedCrops:
 
 
 def three_steps(config: Any, part: int = 0, parts: int = 1) -> dict[str, Tensor]:
-    """What is remembered and learned after a few steps on parts of joint batches."""
+    """State and weights after three steps on slices of the joint batches."""
     objective = objective_of(config).double()
     module = DistributedDataParallel(objective) if world_size() > 1 else objective
     optimizer = torch.optim.SGD([p for p in objective.parameters() if p.requires_grad], lr=1e-2)
@@ -145,7 +145,7 @@ def two_processes() -> list[list[dict[str, Tensor]]]:
 
 
 @every_teaching
-def test_two_processes_take_the_steps_of_one(two_processes: list[Any], config: Any):
+def test_two_processes_match_one_process(two_processes: list[Any], config: Any):
     joint = three_steps(config)
     for states in two_processes:
         for name, value in joint.items():

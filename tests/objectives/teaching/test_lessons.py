@@ -1,4 +1,4 @@
-"""Migration, distillation and mutual teaching against their definitions, and by hand."""
+"""Migration, distillation and mutual teaching against their definitions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from objectives.teaching.tiny_agents import STEP, batch_of_two, distilled, double, migrated, mutual, told_batch
+from objectives.teaching.tiny_agents import STEP, batch_of_two, distilled, double, migrated, mutual, taught_batch
 from torch import Tensor
 
 from jepatlas.core.errors import InputError
@@ -17,14 +17,14 @@ from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, Mu
 
 
 def settle(objective: Any, batch: Any, steps: int = 6) -> None:
-    """Maps are fitted; nothing else moves that a loss depends on."""
+    """Fit the running maps without changing anything else that the loss depends on."""
     for step in range(steps):
         objective(batch, step)
         objective.after_step(step)
 
 
 def ridge(x: Tensor, y: Tensor, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """W and offset from one set of rows: repeated, they stay the same map."""
+    """Ridge coefficients and offset fitted to one set of rows; repeated rows give the same map."""
     a, b = (side.detach().double().numpy() for side in (x, y))
     ac, bc = a - a.mean(0), b - b.mean(0)
     xx = ac.T @ ac
@@ -32,87 +32,87 @@ def ridge(x: Tensor, y: Tensor, share: float) -> tuple[np.ndarray, np.ndarray]:
     return weight, b.mean(0) - weight @ a.mean(0)
 
 
-def share_untold(x: Tensor, y: Tensor, penalty: float) -> float:
+def unexplained_share(x: Tensor, y: Tensor, penalty: float) -> float:
     weight, offset = ridge(x, y, penalty)
     a, b = (side.detach().double().numpy() for side in (x, y))
     return float(((b - a @ weight.T - offset) ** 2).sum() / ((b - b.mean(0)) ** 2).sum())
 
 
 @pytest.mark.parametrize("through", ["student-to-teacher", "teacher-to-student"])
-def test_migration_by_its_definition(through: Any):
+def test_migration_matches_its_definition(through: Any):
     config = MigrationConfig(0.5, through, RunningMapConfig(ridge=0.1))
-    student, batch = migrated(config), told_batch()
+    student, batch = migrated(config), taught_batch()
     settle(student, batch)
-    h, told = student.encode(batch.shared[0]), batch.shared[1]
-    pair = (h, told) if through == "student-to-teacher" else (told, h)
+    h, teacher = student.encode(batch.shared[0]), batch.shared[1]
+    pair = (h, teacher) if through == "student-to-teacher" else (teacher, h)
     loss, own = student(batch, STEP), student.own(batch.own[0], STEP)
-    expected = share_untold(*pair, penalty=0.1)
+    expected = unexplained_share(*pair, penalty=0.1)
     assert loss.terms["taught"].item() == pytest.approx(expected, rel=1e-4)
     torch.testing.assert_close(loss.total, own.total + 0.5 * loss.terms["taught"])
     assert torch.equal(loss.terms["own"], own.total.detach()) and set(own.terms) < set(loss.terms)
 
 
-def test_the_gradient_of_migration_by_hand():
-    """−2β Wᵀ(z_T − W z_S)/(b Σ Var), through the encoder alone; nothing reaches the teacher or the map."""
-    student, batch = migrated(MigrationConfig(3.0)).double(), double(told_batch())
+def test_migration_gradient_matches_its_formula():
+    """−2β Wᵀ(z_T − W z_S)/(b Σ Var), for the student's encoder only; teacher and map receive no gradient."""
+    student, batch = migrated(MigrationConfig(3.0)).double(), double(taught_batch())
     settle(student, batch)
-    told = batch.shared[1].clone().requires_grad_()
+    teacher = batch.shared[1].clone().requires_grad_()
     ours = torch.autograd.grad(
-        student(PairedCrops(batch.own, (batch.shared[0], told)), STEP).total - student.own(batch.own[0], STEP).total,
+        student(PairedCrops(batch.own, (batch.shared[0], teacher)), STEP).total - student.own(batch.own[0], STEP).total,
         [*student.own.encoder.parameters()],
         allow_unused=True,
     )
     h, through = student.encode(batch.shared[0]), student.lesson.map
-    off = told.detach() - h.detach() @ through.weight.T - through.offset
+    off = teacher.detach() - h.detach() @ through.weight.T - through.offset
     by_hand = -2 * 3.0 * off @ through.weight / (len(h) * through.variance)
     theirs = torch.autograd.grad(h, [*student.own.encoder.parameters()], by_hand)
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other)
 
 
-def test_a_student_that_is_led_by_migration_tells_its_teacher():
-    """Alternation: with the map fitted anew as it goes, ever less is left untold, on states that were never told."""
-    student, test, untold = migrated(MigrationConfig(5.0)), told_batch(64, seed=99), []
+def test_migration_lowers_the_unexplained_share_of_the_teacher():
+    """Alternating map fits and gradient steps lowers the unexplained share on held-out states."""
+    student, test, unexplained = migrated(MigrationConfig(5.0)), taught_batch(64, seed=99), []
     optimizer = torch.optim.AdamW(student.parameters(), lr=3e-3)
     for step in range(50):
         optimizer.zero_grad()
-        student(told_batch(16, step % 16), step).total.backward()
+        student(taught_batch(16, step % 16), step).total.backward()
         optimizer.step()
         student.after_step(step)
         with torch.no_grad():
-            untold.append(student.lesson.map(student.encode(test.shared[0]), test.shared[1]).item())
-    assert np.mean(untold[-10:]) < 0.7 * np.mean(untold[5:15])
+            unexplained.append(student.lesson.map(student.encode(test.shared[0]), test.shared[1]).item())
+    assert np.mean(unexplained[-10:]) < 0.7 * np.mean(unexplained[5:15])
 
 
 @pytest.mark.parametrize("temperature", [1.0, 4.0])
-def test_distilled_logits_by_their_definition(temperature: float):
-    student, batch = distilled(DistillationConfig(2.0, "logits", temperature)), told_batch()
+def test_logit_distillation_matches_its_definition(temperature: float):
+    student, batch = distilled(DistillationConfig(2.0, "logits", temperature)), taught_batch()
     h = student.encode(batch.shared[0])
     divergences = []
     for latent, logits in zip(h, batch.shared[1], strict=True):
-        said = torch.softmax((student.lesson.head.weight @ latent + student.lesson.head.bias) / temperature, 0)
-        told = torch.softmax(logits / temperature, 0)
-        divergences.append(temperature**2 * (told * (told.log() - said.log())).sum())
+        predicted = torch.softmax((student.lesson.head.weight @ latent + student.lesson.head.bias) / temperature, 0)
+        target = torch.softmax(logits / temperature, 0)
+        divergences.append(temperature**2 * (target * (target.log() - predicted.log())).sum())
     loss = student(batch, STEP)
     torch.testing.assert_close(loss.terms["taught"], torch.stack(divergences).mean().detach())
     torch.testing.assert_close(loss.total, loss.terms["own"] + 2 * loss.terms["taught"])
 
 
-def test_distilled_latents_by_their_definition():
-    student, batch = distilled(DistillationConfig(1.0, "latents")), told_batch()
-    said = student.lesson.head(student.encode(batch.shared[0]))
+def test_latent_distillation_matches_its_definition():
+    student, batch = distilled(DistillationConfig(1.0, "latents")), taught_batch()
+    predicted = student.lesson.head(student.encode(batch.shared[0]))
     torch.testing.assert_close(
-        student(batch, STEP).terms["taught"], (said - batch.shared[1]).square().sum(1).div(5).mean().detach()
+        student(batch, STEP).terms["taught"], (predicted - batch.shared[1]).square().sum(1).div(5).mean().detach()
     )
 
 
-def test_cross_teaching_by_its_definition_with_gradients_into_both():
+def test_cross_teaching_matches_its_definition_with_gradients_for_both():
     both, batch = mutual(MutualConfig("cross", 0.5, ridge=0.1)).double(), double(batch_of_two())
     settle(both, batch)
     z1, z2 = both.first.encode(batch.shared[0]), both.second.encode(batch.shared[1])
     loss = both(batch, STEP)
     owns = [agent(crops, STEP).total for agent, crops in zip((both.first, both.second), batch.own, strict=True)]
-    assert loss.terms["mutual"].item() == pytest.approx(share_untold(z1, z2, 0.1), rel=1e-4)
+    assert loss.terms["mutual"].item() == pytest.approx(unexplained_share(z1, z2, 0.1), rel=1e-4)
     torch.testing.assert_close(loss.total, owns[0] + owns[1] + 0.5 * loss.terms["mutual"])
     off = (z2 - F.linear(z1, both.there.weight, both.there.offset)).detach()
     scale = 2 * 0.5 / (len(z1) * both.there.variance)
@@ -124,16 +124,16 @@ def test_cross_teaching_by_its_definition_with_gradients_into_both():
             torch.testing.assert_close(one, other)
 
 
-def test_in_turn_one_learns_from_the_other_as_it_is():
+def test_alternating_teaching_updates_one_agent_at_a_time():
     both, batch = mutual(MutualConfig("alternating", 0.5, turn=2, ridge=0.1)), batch_of_two()
     agents = (both.first, both.second)
     for step in range(12):
         loss = both(batch, step)
         learner = step // 2 % 2
-        if step >= 8:  # both maps are there
+        if step >= 8:  # both maps are fitted
             z = [agent.encode(images) for agent, images in zip(agents, batch.shared, strict=True)]
             pair = (z[0], z[1]) if learner == 0 else (z[1], z[0])
-            assert loss.terms["mutual"].item() == pytest.approx(share_untold(*pair, penalty=0.1), rel=1e-4)
+            assert loss.terms["mutual"].item() == pytest.approx(unexplained_share(*pair, penalty=0.1), rel=1e-4)
             for number, agent in enumerate(agents):
                 extra = loss.total - agent(batch.own[number], step).total
                 found = torch.autograd.grad(extra, agent.encoder.class_token, retain_graph=True)[0]
@@ -141,7 +141,7 @@ def test_in_turn_one_learns_from_the_other_as_it_is():
         both.after_step(step)
 
 
-def test_without_weight_agents_are_left_to_themselves():
+def test_zero_weight_gives_the_plain_objectives():
     both, batch = mutual(MutualConfig("cross", 0.0)), batch_of_two()
     settle(both, batch)
     alone = both.first(batch.own[0], STEP).total + both.second(batch.own[1], STEP).total
@@ -162,12 +162,12 @@ def test_without_weight_agents_are_left_to_themselves():
         (lambda: MutualConfig(ridge=-1.0), "ridge.*-1.0"),
         (
             lambda: migrated(MigrationConfig())(
-                PairedCrops(told_batch().own, (told_batch().shared[0], told_batch().shared[1][:3])), 0
+                PairedCrops(taught_batch().own, (taught_batch().shared[0], taught_batch().shared[1][:3])), 0
             ),
             "8.*rows",
         ),
     ],
 )
-def test_refusals_name_the_argument(wrong: Any, words: str):
+def test_errors_name_the_argument(wrong: Any, words: str):
     with pytest.raises(InputError, match=words):
         wrong()

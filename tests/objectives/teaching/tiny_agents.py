@@ -1,4 +1,4 @@
-"""Students and pairs of agents on tiny images; the second agent, and the teacher, see them mirrored."""
+"""Students and pairs of agents on tiny images; the teacher and the second agent see them mirrored."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, Mu
 from jepatlas.objectives.vision import IJEPAConfig, NarrowPredictorConfig
 from jepatlas.objectives.vision.crop_objective import VisionParts
 
-STEP, TOLD, NARROW = 3, 5, 8
+STEP, TEACHER_WIDTH, NARROW = 3, 5, 8
 OBJECTIVE = IJEPAConfig(NarrowPredictorConfig(width=8, depth=1, heads=2))
 
 
 def teacher(x: Tensor) -> Tensor:
-    """How strong an image's colours are, mixed: (b, 5)."""
+    """Teacher latents: a fixed mixture of an image's colour intensities, (b, 5)."""
     with forked_rng(0, "teacher"):
-        return 3 * x.flatten(2).std(2) @ torch.randn(3, TOLD)
+        return 3 * x.flatten(2).std(2) @ torch.randn(3, TEACHER_WIDTH)
 
 
 def narrow() -> Any:
@@ -32,20 +32,20 @@ def narrow() -> Any:
 
 
 def migrated(config: MigrationConfig, seed: int = 0) -> Any:
-    return config.build(tiny(OBJECTIVE, seed=seed), WIDTH, TOLD)
+    return config.build(tiny(OBJECTIVE, seed=seed), WIDTH, TEACHER_WIDTH)
 
 
 def distilled(config: DistillationConfig, seed: int = 0) -> Any:
     with forked_rng(seed, "head"):
-        return config.build(tiny(OBJECTIVE, seed=seed), WIDTH, TOLD)
+        return config.build(tiny(OBJECTIVE, seed=seed), WIDTH, TEACHER_WIDTH)
 
 
 def mutual(config: MutualConfig, seed: int = 0) -> Any:
-    """Of different widths."""
+    """Two agents of different widths."""
     return config.build((tiny(OBJECTIVE, seed=seed), narrow()), (WIDTH, NARROW))
 
 
-def told_batch(rows: int = 8, seed: int = 0) -> PairedCrops:
+def taught_batch(rows: int = 8, seed: int = 0) -> PairedCrops:
     shared = images(rows, seed=100 + seed)
     return PairedCrops((crops(rows, seed),), (shared, teacher(shared)))
 

@@ -1,4 +1,4 @@
-"""Every objective on images, the tiny network that each is built on, and a short training of any of them."""
+"""All objectives on images, each with a tiny network, and a short training loop."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HEAD = DINOHeadConfig(prototypes=24, width=32, bottleneck=16)
 NARROW = NarrowPredictorConfig(width=8, depth=1, heads=2)
 DECODER = DecoderConfig(width=16, depth=1, heads=2)
 
-# A new objective is one line here: on the ViT where it masks or distils, on the convolutions where it compares crops.
+# Add a new objective to one list: ON_VIT if it masks or distils, ON_CONV if it compares crops.
 ON_VIT: list[Any] = [
     IJEPAConfig(NARROW),
     IJEPAConfig(MLPPredictorConfig(32), "smooth-l1"),
@@ -64,7 +64,7 @@ ON_CONV: list[Any] = [
 ]
 OBJECTIVES = ON_VIT + ON_CONV
 MASKING = {"ijepa", "mae", "ibot", "dinov2"}
-ROWS, STEP = 8, 3  # after the steps in which prototypes are held
+ROWS, STEP = 8, 3  # after the steps with frozen prototypes
 
 
 def named(config: Any) -> str:
@@ -75,7 +75,7 @@ every_objective = pytest.mark.parametrize("config", OBJECTIVES, ids=named)
 
 
 def made(config: Any, seed: int = 0, apart: float = 0.05, pool: str = "cls") -> Any:
-    """The objective on its network; only a ViT pools in one of two ways."""
+    """Build the objective on its network; `pool` applies to the ViT only."""
     return tiny(config, pool, seed, apart) if config in ON_VIT else on_crops(config, seed, apart)
 
 
@@ -88,7 +88,7 @@ def gradients(objective: nn.Module) -> dict[str, Tensor]:
 
 
 def descend(objective: Any, steps: int) -> list[Loss]:
-    """The loss at each step of a short training on changing crops."""
+    """Losses of a short training on changing crops, one per step."""
     optimizer = torch.optim.AdamW([p for p in objective.parameters() if p.requires_grad], lr=3e-3, fused=True)
     losses = []
     for step in range(steps):

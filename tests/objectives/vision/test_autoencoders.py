@@ -1,4 +1,4 @@
-"""MAE and the autoencoder, image by image and patch by patch."""
+"""MAE and the autoencoder against their definitions, patch by patch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pixels(image: Tensor, i: int) -> Tensor:
 
 
 def drawn(decoder: Any, first: Tensor, seen: dict[int, Tensor]) -> Tensor:
-    """All patches of a 4 × 4 grid, from a first token and those seen at their places."""
+    """Decoded patches of a 4 × 4 grid, from the first token and the visible tokens at their positions."""
     places = sincos_positions((4, 4), 8)
     row = [decoder.enter(seen[i]) if i in seen else decoder.mask_token for i in range(16)]
     sequence = torch.stack([decoder.enter(first), *(token + place for token, place in zip(row, places, strict=True))])
@@ -31,7 +31,7 @@ def drawn(decoder: Any, first: Tensor, seen: dict[int, Tensor]) -> Tensor:
 
 
 @pytest.mark.parametrize("normal", [True, False])
-def test_mae_is_that_of_the_definition(normal: bool):
+def test_mae_matches_the_definition(normal: bool):
     objective, x = tiny(MAEConfig(normal=normal, decoder=DECODER)), crops(5).x
     kept, _ = random_split(uniforms((5, 16), 0, "masks", 2), 4)
     losses = []
@@ -48,7 +48,7 @@ def test_mae_is_that_of_the_definition(normal: bool):
 
 
 @pytest.mark.parametrize("pool", ["cls", "mean"])
-def test_the_autoencoder_is_that_of_the_definition(pool: str):
+def test_autoencoder_matches_the_definition(pool: str):
     objective, x = tiny(AutoencoderConfig(4, DECODER), pool), crops(5).x
     losses = []
     for image, latent in zip(x, objective.encode(x), strict=True):
@@ -57,8 +57,8 @@ def test_the_autoencoder_is_that_of_the_definition(pool: str):
     torch.testing.assert_close(objective(crops(5), 0).total, torch.stack(losses).mean(), rtol=1e-5, atol=1e-6)
 
 
-def test_brightness_and_contrast_of_a_patch_do_not_matter_to_mae():
-    """Hidden patches that differ in these alone are the same truth."""
+def test_mae_ignores_brightness_and_contrast_of_target_patches():
+    """Hidden patches that differ only in these give the same target."""
     objective = tiny(MAEConfig(decoder=DECODER))
     keep, _ = random_split(uniforms((4, 16), 0, "masks", 0), 4)
     x = crops(4).x * 0.5
@@ -69,18 +69,18 @@ def test_brightness_and_contrast_of_a_patch_do_not_matter_to_mae():
     torch.testing.assert_close(objective(Crops(x), 0).total, objective(Crops(brighter), 0).total, rtol=1e-3, atol=0)
 
 
-def test_something_stays_hidden_and_something_seen_on_the_smallest_grids():
+def test_smallest_grids_keep_hidden_and_visible_patches():
     for hidden in (0.05, 0.95):
         loss = tiny(MAEConfig(hidden, decoder=DECODER))(Crops(torch.rand(3, 3, 4, 8)), 0)
         assert loss.total.isfinite()
 
 
-def test_the_published_decoder():
+def test_decoder_size_matches_the_publication():
     assert DecoderConfig.published() == DecoderConfig(512, 8, 16)
 
 
-def test_mae_learns_from_what_is_seen():
-    """Each image repeats one of four patches: a guess that does not look leaves three quarters of the variance."""
+def test_mae_learns_from_visible_patches():
+    """Each image repeats one of four patches; a prediction without visible patches leaves 3/4 of the variance."""
     patterns = torch.rand(4, 3, 4, 4, generator=torch.Generator().manual_seed(0))
     objective = tiny(MAEConfig(), apart=0.0)
     optimizer = torch.optim.AdamW(objective.parameters(), lr=3e-3, fused=True)

@@ -10,7 +10,7 @@ from jepatlas.objectives.vision.vision_configs import BarlowTwinsConfig
 
 
 def losses_slowly(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
-    """Σ_i (1 − C_ii)² and Σ_{i≠j} C_ij² by numpy's correlation; ε beside a variance v shrinks it by √(v / (v + ε))."""
+    """Σ_i (1 − C_ii)² and Σ_{i≠j} C_ij² from numpy's correlation, which ε shrinks by √(v / (v + ε)) for variance v."""
     alike = redundant = 0.0
     shrunk = [np.sqrt(z.var(0) / (z.var(0) + 1e-5)) for z in (first, second)]
     for i in range(first.shape[1]):
@@ -21,7 +21,7 @@ def losses_slowly(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
     return alike, redundant
 
 
-def test_from_the_definition():
+def test_loss_matches_the_definition():
     objective = on_crops(BarlowTwinsConfig(0.02, projector=(16, 4))).double()
     batch = double(crops(9))
     loss = objective(batch, 0)
@@ -32,7 +32,7 @@ def test_from_the_definition():
     assert math.isclose(loss.total.detach(), alike + 0.02 * redundant, rel_tol=1e-9)
 
 
-def test_a_dimension_that_never_changes_correlates_with_nothing():
+def test_constant_dimension_has_zero_correlation():
     z = torch.randn(20, 3, generator=torch.Generator().manual_seed(0))
     z[:, 1] = 5
     z.requires_grad_()

@@ -1,4 +1,4 @@
-"""The contract of all objectives on images; that two processes take the step of one is in `test_two_processes.py`."""
+"""Contract of all objectives on images; distributed training is tested in `test_two_processes.py`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ POOLS = [(c, pool) for c in OBJECTIVES for pool in (("cls", "mean") if c in ON_V
 
 
 @pytest.mark.parametrize(("config", "pool"), POOLS, ids=lambda value: value if isinstance(value, str) else named(value))
-def test_one_kind_of_answer_and_a_gradient_for_every_weight(config: Any, pool: str):
+def test_returns_a_loss_with_gradients_for_all_weights(config: Any, pool: str):
     objective = made(config, pool=pool)
     loss = objective(crops(ROWS), STEP)
     assert isinstance(loss, Loss) and loss.terms
@@ -63,8 +63,8 @@ def test_encode_gives_one_latent_per_row(config: Any):
 
 
 @every_objective
-def test_schedules_go_by_steps_and_not_by_micro_batches(config: Any):
-    """After a third of the micro-batches a third of the steps is done: as in a run of so many steps."""
+def test_schedules_count_steps_not_micro_batches(config: Any):
+    """After a third of the micro-batches, schedules are at a third of the steps."""
     batch, parts, whole = crops(ROWS), made(config), made(config)
     parts.accumulate, whole.steps = 4, 4 * STEPS
     for number in (0, 4, 40, 4 * STEPS - 4):
@@ -72,17 +72,17 @@ def test_schedules_go_by_steps_and_not_by_micro_batches(config: Any):
 
 
 @every_objective
-def test_the_same_step_has_the_same_bits(config: Any):
-    """Masks and slices are drawn by step and seed, unless they are to stay; DINO's temperature rises by the step."""
+def test_same_step_gives_identical_results(config: Any):
+    """Masks and slices depend on step and seed unless fixed; DINO's temperature depends on the step."""
     batch = crops(ROWS)
 
     def value(objective: Any, step: int) -> float:
-        torch.manual_seed(torch.seed())  # the global generator has no say
+        torch.manual_seed(torch.seed())  # independent of the global generator
         return float(objective(batch, step).total.detach())
 
     objective = made(config)
     first = value(objective, STEP)
-    assert value(objective, STEP) == first  # looking changes nothing
+    assert value(objective, STEP) == first  # evaluation changes nothing
     assert value(made(config), STEP) == first
     fresh = config.kind == "lejepa" and config.loss.sigreg.fresh
     assert (value(objective, STEP + 1) != first) == (config.kind in MASKING | {"dino"} or fresh)
@@ -91,8 +91,8 @@ def test_the_same_step_has_the_same_bits(config: Any):
 
 
 @every_objective
-def test_bytes_are_taken_as_they_are_stored(config: Any):
-    """The ViT reads 0 … 1; the convolutions read −½ … ½, in one size, and normalise over all crops at once."""
+def test_byte_images_match_scaled_floats(config: Any):
+    """The ViT takes floats in [0, 1]; the convolutional network in [−½, ½], with crops of one size only."""
     on_vit = config in ON_VIT
     with forked_rng(0, "encoder"):
         encoder = tiny_vit() if on_vit else ConvConfig((8,), hidden=8).build((3, 16, 16), DIM)
@@ -105,7 +105,7 @@ def test_bytes_are_taken_as_they_are_stored(config: Any):
 
 
 @every_objective
-def test_half_precision_stops_at_the_loss(config: Any):
+def test_loss_is_computed_in_full_precision_under_autocast(config: Any):
     batch = crops(ROWS)
     exact, mixed = made(config)(batch, STEP), made(config)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -117,7 +117,7 @@ def test_half_precision_stops_at_the_loss(config: Any):
 
 
 @every_objective
-def test_a_saved_state_gives_the_same_outputs(config: Any):
+def test_restored_state_gives_the_same_outputs(config: Any):
     first, second = made(config), made(config, seed=5)
     descend(first, 2)
     batch = crops(ROWS)
@@ -127,30 +127,30 @@ def test_a_saved_state_gives_the_same_outputs(config: Any):
     assert torch.equal(first(batch, 7).total, second(batch, 7).total)
 
 
-def untold(loss: Loss) -> float:
-    """What is left to learn.
+def learnable_loss(loss: Loss) -> float:
+    """The part of the loss that training can lower.
 
-    A teacher's assignments grow less sure while its centre is found and its temperature rises; what the student can
-    lower is the excess of the cross-entropy over their entropy.
+    The entropy of a teacher's assignments rises while its centre adapts and its temperature increases. The student
+    can only lower the excess of the cross-entropy over this entropy.
     """
     distilled = "teacher_entropy" in loss.terms
     return float(loss.terms["image"] - loss.terms["teacher_entropy"]) if distilled else float(loss.total)
 
 
 @every_objective
-def test_training_leaves_less_untold_and_latents_do_not_collapse(config: Any):
-    """Latents that are all alike would please whoever compares crops, so there latents are looked at as well."""
+def test_training_lowers_the_loss_without_collapse(config: Any):
+    """Constant latents minimise comparisons of crops, so for these objectives the latents are checked as well."""
     objective = made(config, apart=0.0)
     size, directions = spread(objective)
-    values = [untold(loss) for loss in descend(objective, 40)]
+    values = [learnable_loss(loss) for loss in descend(objective, 40)]
     assert sum(values[-8:]) < 0.9 * sum(values[:8])
     if config.crops != "one":
         now, left = spread(objective)
         assert now > 0.5 * size and left > 1.5, (size, directions, now, left)
 
 
-def test_alignment_alone_collapses():
-    """What the test above guards against: it must be able to see it."""
+def test_alignment_without_regularisation_collapses():
+    """The measure of collapse used in the test above detects a real collapse."""
     objective = on_crops(CropLeJEPAConfig(LeJEPAConfig(0.0), projector=()), apart=0.0)
     size, _ = spread(objective)
     descend(objective, 40)
@@ -158,12 +158,12 @@ def test_alignment_alone_collapses():
 
 
 @every_objective
-def test_configs_survive_a_recipe_file(config: Any):
+def test_configs_round_trip_through_recipe_files(config: Any):
     assert from_plain(type(config), yaml.safe_load(yaml.safe_dump(to_plain(config)))) == config
 
 
 @every_objective
-def test_the_smallest_batch_is_enough(config: Any):
+def test_smallest_batch_is_sufficient(config: Any):
     objective = made(config)
     loss = objective(crops(objective.smallest_batch(width(config))), STEP)
     loss.total.backward()
@@ -171,7 +171,7 @@ def test_the_smallest_batch_is_enough(config: Any):
 
 
 @every_objective
-def test_two_crops_are_enough_and_one_is_refused_where_two_are_needed(config: Any):
+def test_number_of_crops_is_checked(config: Any):
     objective, batch = made(config), crops(4)
     assert objective(Crops(batch.x, batch.others[:1]), STEP).total.isfinite()
     if config.crops == "one":
@@ -183,6 +183,6 @@ def test_two_crops_are_enough_and_one_is_refused_where_two_are_needed(config: An
 
 
 @every_objective
-def test_the_encoder_is_the_one_given(config: Any):
+def test_encoder_is_not_copied(config: Any):
     encoder = tiny_vit() if config in ON_VIT else tiny_conv()
     assert config.build(VisionParts(encoder, width(config), STEPS)).encoder is encoder

@@ -22,8 +22,8 @@ def epps_pulley_slowly(values: np.ndarray, knots: int, limit: float) -> float:
     return len(values) * float(np.trapezoid(height, t))
 
 
-def test_from_the_definition():
-    """(1/V) Σ_v of (1 − λ) mean ‖z_v − μ‖²/d + λ SIGReg(z_v), μ the mean of the two large crops alone."""
+def test_loss_matches_the_definition():
+    """(1/V) Σ_v of (1 − λ) mean ‖z_v − μ‖²/d + λ SIGReg(z_v), μ the mean of the two large crops."""
     objective = on_crops(CropLeJEPAConfig(LeJEPAConfig(0.2, sigreg=SIGREG), projector=())).double()
     batch = double(crops(6))
     z = [objective.encode(crop).detach().numpy() for crop in batch.all]
@@ -42,7 +42,7 @@ def test_from_the_definition():
     assert math.isclose(loss.total.detach(), 0.8 * invariance + 0.2 * gauss, rel_tol=1e-9)
 
 
-def test_two_large_crops_have_the_loss_of_pairs():
+def test_two_large_crops_match_the_loss_of_pairs():
     for config in (LeJEPAConfig(0.3, sigreg=SIGREG), LeJEPAConfig(0.3, "additive", SIGREG)):
         objective = on_crops(CropLeJEPAConfig(config, projector=()))
         batch = crops(8, local=0)
@@ -55,7 +55,7 @@ def test_two_large_crops_have_the_loss_of_pairs():
             torch.testing.assert_close(loss.terms[name], term)
 
 
-def test_the_order_of_crops_says_nothing():
+def test_loss_is_independent_of_crop_order():
     objective = on_crops(CropLeJEPAConfig(projector=(16, 8))).double()
     first, second, third, fourth = double(crops(6)).all
     one, other = (

@@ -11,7 +11,7 @@ from jepatlas.objectives.vision.crop_objective import embed_crops
 from jepatlas.objectives.vision.vision_configs import CropLeJEPAConfig
 
 
-def test_each_size_is_one_pass_and_all_are_one_of_the_head():
+def test_one_encoder_pass_per_crop_size_and_one_head_pass():
     objective = on_crops(CropLeJEPAConfig(projector=()))
     seen = {"encoder": [], "head": []}
     head = nn.Linear(8, 3)
@@ -27,7 +27,7 @@ def test_each_size_is_one_pass_and_all_are_one_of_the_head():
         torch.testing.assert_close(z, head(objective.encode(crop)))
 
 
-def test_rows_must_be_the_same_images():
+def test_crops_must_have_equal_batch_sizes():
     objective = on_crops(CropLeJEPAConfig(projector=()))
     x = crops(5).x
     with pytest.raises(InputError, match=r"2.*\[3,.*5\].*images"):

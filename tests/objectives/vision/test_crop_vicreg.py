@@ -9,7 +9,7 @@ from jepatlas.objectives import VICRegConfig
 from jepatlas.objectives.vision.vision_configs import CropVICRegConfig
 
 
-def test_from_the_definition():
+def test_loss_matches_the_definition():
     """λ s(Z, Z') + μ [v(Z) + v(Z')] + ν [c(Z) + c(Z')] of the expander's outputs."""
     config = CropVICRegConfig(VICRegConfig(3.0, 5.0, 2.0, target=1.5), expander=(16, 4))
     objective = on_crops(config).double()

@@ -1,4 +1,4 @@
-"""DINO, iBOT and DINOv2, pair by pair and patch by patch; centres, Sinkhorn and KoLeo from their definitions."""
+"""DINO, iBOT and DINOv2 pair by pair and patch by patch; centres, Sinkhorn and KoLeo against their definitions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ STEP, ROWS = 9, 6  # half of the warm-up: τ_t is 0.055
 
 
 def logits(head: Any, h: Tensor) -> Tensor:
-    """Cosines with each prototype, of one latent."""
+    """Cosines of one latent with all prototypes."""
     z = head.mlp(h)
     return torch.stack([z @ w / (z.norm() * w.norm()) for w in head.prototypes])
 
 
-def told(teacher: Tensor, student: Tensor) -> Tensor:
+def cross_entropy(teacher: Tensor, student: Tensor) -> Tensor:
     shares = (student / 0.1).exp() / (student / 0.1).exp().sum()
     return -sum((t * s.log() for t, s in zip(teacher, shares, strict=True)), torch.tensor(0.0))
 
@@ -43,7 +43,7 @@ def centred(values: Tensor, centre: Tensor) -> Tensor:
 
 
 def balanced(values: Tensor) -> Tensor:
-    """Sinkhorn's three rounds on the matrix of all rows."""
+    """Three Sinkhorn iterations on the matrix of all rows."""
     q = np.exp(values.detach().double().numpy() / 0.055).T
     q /= q.sum()
     for _ in range(3):
@@ -54,7 +54,7 @@ def balanced(values: Tensor) -> Tensor:
 
 def image_loss(teachers: list[Tensor], students: list[Tensor]) -> Tensor:
     pairs = [(i, j) for i in range(2) for j in range(len(students)) if i != j]
-    each = [told(teachers[i][row], students[j][row]) for i, j in pairs for row in range(ROWS)]
+    each = [cross_entropy(teachers[i][row], students[j][row]) for i, j in pairs for row in range(ROWS)]
     return torch.stack(each).mean()
 
 
@@ -66,7 +66,7 @@ def with_centres(objective: Any) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("local", [0, 3])
-def test_dino_is_that_of_the_definition(local: int):
+def test_dino_matches_the_definition(local: int):
     objective, batch = tiny(DINOConfig(HEAD)), crops(ROWS, local=local)
     (centre,) = with_centres(objective)
     encoder, head = objective.teacher.network
@@ -84,19 +84,19 @@ def patch_loss(masked: Tensor, teachers: dict[tuple[int, int], Tensor], students
     images = []
     for i, mask in enumerate(masked):
         where = mask.nonzero().flatten().tolist()
-        each = [told(teachers[i, n], logits(head, students[i, 1 + n])) for n in where]
+        each = [cross_entropy(teachers[i, n], logits(head, students[i, 1 + n])) for n in where]
         images.append(torch.stack(each).mean() if each else torch.tensor(0.0))
     return torch.stack(images).mean()
 
 
 @pytest.mark.parametrize("pool", ["cls", "mean"])
 @pytest.mark.parametrize("config", [IBOTConfig(HEAD), DINOv2Config(HEAD), DINOv2Config(HEAD, centring="centre")])
-def test_masked_distillation_is_that_of_the_definition(config: Any, pool: str):
+def test_masked_distillation_matches_the_definition(config: Any, pool: str):
     objective, batch = tiny(config, pool), crops(ROWS)
     centres = with_centres(objective)
     views = torch.cat(batch.all[:2])
     masked = objective.masks(batch.all[:2], STEP)
-    assert 0 < int(masked.any(1).sum()) < 2 * ROWS  # some are masked, some not
+    assert 0 < int(masked.any(1).sum()) < 2 * ROWS  # masked and unmasked images
     encoder, *heads = objective.teacher.network
     whole = encoder.tokens(views)
     seen = torch.stack([logits(heads[0], encoder.pooled(tokens[None])[0]) for tokens in whole])
@@ -131,13 +131,13 @@ def test_masked_distillation_is_that_of_the_definition(config: Any, pool: str):
 
 
 def spread_of(h: Tensor) -> Tensor:
-    """KoLeo, row by row."""
+    """KoLeo loss, row by row."""
     z = [row / row.norm() for row in h]
     nearest = [min(float((a - b).norm().detach()) for j, b in enumerate(z) if j != i) for i, a in enumerate(z)]
     return torch.tensor(-sum(math.log(distance) for distance in nearest) / len(z))
 
 
-def test_koleo():
+def test_koleo_matches_the_definition():
     h = torch.randn(20, 5, generator=torch.Generator().manual_seed(0))
     torch.testing.assert_close(koleo(h), spread_of(h), rtol=1e-5, atol=1e-6)
     inputs = h.double().requires_grad_()
@@ -157,12 +157,12 @@ def test_sinkhorn_makes_prototypes_equally_frequent():
     assert sinkhorn(1000 * values, 0.04).isfinite().all()
 
 
-def test_entropy():
+def test_entropy_matches_the_definition():
     shares = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
     assert float(entropy(shares)) == pytest.approx(math.log(4) / 2)
 
 
-def test_the_head_is_a_weight_normalised_layer():
+def test_head_is_weight_normalised():
     head, h = HEAD.build(16), torch.randn(4, 16)
     layer: Any = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(8, 10, bias=False))
     layer.parametrizations.weight.original0.data.fill_(1)
@@ -172,7 +172,7 @@ def test_the_head_is_a_weight_normalised_layer():
 
 
 @pytest.mark.parametrize("config", [DINOConfig, IBOTConfig, DINOv2Config])
-def test_prototypes_are_held_at_first(config: Any):
+def test_prototypes_are_frozen_at_first(config: Any):
     objective = tiny(config(DINOHeadConfig(10, 16, 8, held=0.1)))
     for step, moves in ((0, False), (5, False), (6, True)):
         objective.zero_grad()
@@ -181,19 +181,19 @@ def test_prototypes_are_held_at_first(config: Any):
         assert found and all(grad is not None and bool(grad.abs().sum() > 0) == moves for grad in found)
 
 
-def test_the_teachers_temperature_rises_and_stays():
+def test_teacher_temperature_warms_up_and_stays():
     config = TemperatureConfig(warmup=0.5)
     assert [round(config.teacher_at(step, 100), 4) for step in (0, 25, 50, 99)] == [0.04, 0.055, 0.07, 0.07]
     assert TemperatureConfig(warmup=0.0).teacher_at(0, STEPS) == 0.07
 
 
-def test_one_head_or_two():
+def test_ibot_shares_one_head_and_dinov2_has_two():
     assert len(tiny(IBOTConfig(HEAD)).heads) == 1 and len(tiny(DINOv2Config(HEAD)).heads) == 2
 
 
-def test_a_centre_moves_by_the_mean_of_a_steps_micro_batches():
+def test_centre_is_updated_with_the_mean_of_all_micro_batches():
     centre, means = MovingCentre(3, 0.9, accumulate=2), torch.randn(3, 3, generator=torch.Generator().manual_seed(0))
-    for mean in means:  # the first is a look, before the step
+    for mean in means:  # the first call is an evaluation before the step
         centre(torch.zeros(1, 3), 1.0, mean)
     centre.after_step()
     torch.testing.assert_close(centre.centre, 0.1 * means[1:].mean(0))

@@ -1,4 +1,4 @@
-"""Normalisation in one process; two of them are in `test_two_processes.py`, where they are started once for all."""
+"""Heads and batch normalisation in one process; `test_two_processes.py` tests two processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pair(*, affine: bool = True) -> tuple[JointBatchNorm, nn.BatchNorm1d]:
 
 
 @pytest.mark.parametrize("affine", [True, False])
-def test_one_process_normalises_as_torch_does(affine: bool):
+def test_normalisation_matches_torch(affine: bool):
     ours, theirs = pair(affine=affine)
     for step in range(3):
         x, y = rows(step).requires_grad_(), rows(step).requires_grad_()
@@ -40,8 +40,8 @@ def test_one_process_normalises_as_torch_does(affine: bool):
     assert (ours.scale is None) == (not affine)
 
 
-def test_running_statistics():
-    """torch's, but for the variance: ours is the one that rows were divided by, torch keeps the unbiased one."""
+def test_running_statistics_match_torch():
+    """Equal to torch except for the variance: ours is the biased one, torch keeps the unbiased one."""
     ours, theirs = pair()
     for step in range(3):
         ours(rows(step))
@@ -49,14 +49,14 @@ def test_running_statistics():
     kept = theirs.running_mean, theirs.running_var
     assert kept[0] is not None and kept[1] is not None
     torch.testing.assert_close(ours.running_mean, kept[0])
-    fresh = 0.9**3  # what is left of the first variance, which is 1 for both
+    fresh = 0.9**3  # share of the initial variance, which is 1 for both
     torch.testing.assert_close(ours.running_variance - fresh, (kept[1] - fresh) * (ROWS - 1) / ROWS)
     theirs.running_var = ours.running_variance
     torch.testing.assert_close(ours.eval()(rows(7)), theirs.eval()(rows(7)))
-    assert torch.equal(ours(rows(7)[:1]), ours(rows(7))[:1])  # each row for itself
+    assert torch.equal(ours(rows(7)[:1]), ours(rows(7))[:1])  # row by row
 
 
-def test_perceptron():
+def test_perceptron_layers():
     head = perceptron(WIDTH, 7, 6, 3)
     kinds = [type(layer) for layer in head]
     assert kinds == [nn.Linear, JointBatchNorm, nn.ReLU] * 2 + [nn.Linear]
@@ -68,17 +68,19 @@ def test_perceptron():
     torch.testing.assert_close(z.var(0, correction=0), torch.ones(3).double(), rtol=1e-2, atol=0)
 
 
-def test_projector():
+def test_projector_layers():
     x = torch.randn(6, 4)
     assert projector(4, ()).forward(x) is x
     assert projector(4, (7, 3))(x).shape == (6, 3)
     assert projector(4, (3,))(x).shape == (6, 3)
 
 
-def test_an_expander_has_no_bias_at_its_end():
+def test_last_expander_layer_has_no_bias():
     for widths in [(3,), (7, 3), (7, 5, 3)]:
         head = expander(4, widths)
         last = list(head.children())[-1]
         assert isinstance(last, nn.Linear) and last.bias is None
         assert head(torch.randn(6, 4)).shape == (6, 3)
-        assert len(list(head.children())) == 3 * len(widths) - 2  # layer, normalisation and ReLU, but for the last
+        assert (
+            len(list(head.children())) == 3 * len(widths) - 2
+        )  # layer, normalisation and ReLU, except after the last layer

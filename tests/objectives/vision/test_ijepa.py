@@ -1,4 +1,4 @@
-"""I-JEPA, image by image and block by block, with all predictors; and its target, which follows slowly."""
+"""I-JEPA block by block with all predictors, and its momentum target."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NARROW, MLP = NarrowPredictorConfig(width=8, depth=2, heads=2), MLPPredictorConf
 GRID = (4, 4)
 
 
-def told_by_transformer(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int], block: list[int]) -> Tensor:
+def predict_by_transformer(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int], block: list[int]) -> Tensor:
     del latent
     places = sincos_positions(GRID, 8)
     sequence = [predictor.enter(tokens[0])]
@@ -32,22 +32,22 @@ def told_by_transformer(predictor: Any, tokens: Tensor, latent: Tensor, seen: li
     return predictor.leave(predictor.body(torch.stack(sequence)[None])[0, len(tokens) :])
 
 
-def told_by_perceptron(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int], block: list[int]) -> Tensor:
+def predict_by_perceptron(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int], block: list[int]) -> Tensor:
     del tokens, seen
     weight = torch.cat([predictor.from_latent.weight, predictor.from_place.weight], 1)
     places = sincos_positions(GRID, len(latent))
-    told = []
+    predicted = []
     for i in block:
         hidden = weight @ torch.cat([latent, places[i]]) + predictor.from_latent.bias
         hidden = F.gelu(
             (hidden - hidden.mean()) / (hidden.var(correction=0) + 1e-5).sqrt() * predictor.out[0].weight
             + predictor.out[0].bias
         )
-        told.append(predictor.out[2].weight @ hidden + predictor.out[2].bias)
-    return torch.stack(told)
+        predicted.append(predictor.out[2].weight @ hidden + predictor.out[2].bias)
+    return torch.stack(predicted)
 
 
-def told_by_line(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int], block: list[int]) -> Tensor:
+def predict_linearly(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int], block: list[int]) -> Tensor:
     del tokens, seen
     weight = torch.cat([predictor.from_latent.weight, predictor.from_place.weight], 1)
     places = sincos_positions(GRID, len(latent))
@@ -57,10 +57,10 @@ def told_by_line(predictor: Any, tokens: Tensor, latent: Tensor, seen: list[int]
 @pytest.mark.parametrize("pool", ["cls", "mean"])
 @pytest.mark.parametrize("distance", ["squared", "smooth-l1"])
 @pytest.mark.parametrize(
-    ("predictor", "told_by"),
-    [(NARROW, told_by_transformer), (MLP, told_by_perceptron), (LinearPredictorConfig(), told_by_line)],
+    ("predictor", "predict"),
+    [(NARROW, predict_by_transformer), (MLP, predict_by_perceptron), (LinearPredictorConfig(), predict_linearly)],
 )
-def test_the_loss_is_that_of_the_definition(predictor: Any, told_by: Any, distance: Any, pool: str):
+def test_loss_matches_the_definition(predictor: Any, predict: Any, distance: Any, pool: str):
     objective, x = tiny(IJEPAConfig(predictor, distance), pool), crops(5).x
     contexts, blocks = objective.masks(x, GRID, 2)
     losses = []
@@ -69,8 +69,8 @@ def test_the_loss_is_that_of_the_definition(predictor: Any, told_by: Any, distan
         latent = tokens[0] if pool == "cls" else tokens[1:].mean(0)
         whole = objective.target.network.tokens(image[None])[0]
         for block in targets:
-            told = told_by(objective.predictor, tokens, latent, seen, block)
-            for prediction, i in zip(told, block, strict=True):
+            predicted = predict(objective.predictor, tokens, latent, seen, block)
+            for prediction, i in zip(predicted, block, strict=True):
                 target = whole[1 + i]
                 target = (target - target.mean()) / (target.var(correction=0) + 1e-5).sqrt()
                 off = (prediction - target).abs()
@@ -79,7 +79,7 @@ def test_the_loss_is_that_of_the_definition(predictor: Any, told_by: Any, distan
 
 
 @pytest.mark.parametrize(("rise", "due"), [("cosine", 0.925), ("line", 0.9 + 0.1 / 3)])
-def test_the_target_follows_by_the_momentum_of_the_step(rise: Any, due: float):
+def test_target_is_updated_with_the_scheduled_momentum(rise: Any, due: float):
     objective = tiny(IJEPAConfig(NARROW, momentum=0.9, rise=rise))
     name = "body.blocks.0.mlp.0.weight"
     slow = objective.target.network.get_parameter(name).clone()
@@ -90,8 +90,8 @@ def test_the_target_follows_by_the_momentum_of_the_step(rise: Any, due: float):
     torch.testing.assert_close(objective.target.network.get_parameter(name), m * slow + (1 - m) * fast)
 
 
-def test_the_context_does_not_show_what_is_asked():
-    """Other pixels in the hidden patches change the targets, and nothing that is told."""
+def test_context_does_not_contain_the_target_patches():
+    """Changed pixels in hidden patches change the targets, but not the predictions."""
     objective, x = tiny(IJEPAConfig(NARROW)), crops(4).x
     contexts, _ = objective.masks(x, GRID, 0)
     changed = torch.rand_like(x)
@@ -103,12 +103,12 @@ def test_the_context_does_not_show_what_is_asked():
     assert not torch.allclose(objective.targets(x), objective.targets(changed))
 
 
-def test_the_published_predictor():
+def test_predictor_size_matches_the_publication():
     config = NarrowPredictorConfig.published(depth=6, heads=12)
     assert (config.width, config.depth, config.heads) == (384, 6, 12)
 
 
-def test_the_spread_of_targets_tells_a_collapse():
+def test_target_spread_is_the_standard_deviation_of_targets():
     objective, batch = tiny(IJEPAConfig(NARROW)), crops(5)
     _, blocks = objective.masks(batch.x, GRID, 2)
     rows = torch.cat(

@@ -21,8 +21,8 @@ def contrast_slowly(queries: np.ndarray, keys: np.ndarray, temperature: float) -
     return 2 * temperature * total
 
 
-def test_from_the_definition():
-    """ctr(q(x), k(x')) + ctr(q(x'), k(x)), keys of the twin; both heads end in a normalisation."""
+def test_loss_matches_the_definition():
+    """ctr(q(x), k(x')) + ctr(q(x'), k(x)), keys of the momentum encoder; both heads end in a normalisation."""
     objective = on_crops(MoCoV3Config(0.3, (16, 5), 12)).double()
     batch = double(crops(7))
     loss = objective(batch, 0).total.detach()
@@ -37,11 +37,11 @@ def test_from_the_definition():
     assert math.isclose(loss, expected, rel_tol=1e-9)
 
 
-def test_keys_that_are_all_alike():
+def test_equal_keys_give_the_chance_level():
     assert math.isclose(key_contrast(torch.randn(5, 3), torch.ones(5, 3), 0.4), 0.8 * math.log(5), rel_tol=1e-6)
 
 
-def test_frozen_patches_stay_as_they_were_drawn():
+def test_frozen_patch_embedding_keeps_its_initial_weights():
     for frozen in (True, False):
         encoder = tiny_vit()
         config = MoCoV3Config(projector=(16, 8), predictor=8, frozen_patches=frozen)
@@ -54,6 +54,6 @@ def test_frozen_patches_stay_as_they_were_drawn():
         assert torch.equal(slow, before[0]) == frozen
 
 
-def test_a_network_without_patches_has_none_to_freeze():
+def test_freezing_patches_requires_a_patch_embedding():
     with pytest.raises(InputError, match="'embed'"):
         MoCoV3Config(frozen_patches=True).build(VisionParts(tiny_conv(), DIM, STEPS))

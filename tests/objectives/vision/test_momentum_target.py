@@ -14,7 +14,7 @@ KINDS = {"byol", "moco-v3"}
 
 
 @pytest.mark.parametrize("config", [c for c in OBJECTIVES if c.kind in KINDS], ids=named)
-def test_the_target_is_a_moving_average_without_gradient(config: Any):
+def test_target_is_a_moving_average_without_gradient(config: Any):
     objective = made(config)
     slow, fast = (dict(m.named_parameters()) for m in (objective.target, nn.Sequential(objective.encoder)))
     before = {name: p.clone() for name, p in slow.items()}

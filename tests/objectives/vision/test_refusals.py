@@ -1,4 +1,4 @@
-"""Settings that make no sense are refused when a config is made, and the message names them."""
+"""Validation of the settings of vision objectives."""
 
 from __future__ import annotations
 
@@ -72,6 +72,6 @@ from jepatlas.objectives.vision.vision_configs import (
         (lambda: SwAVConfig(projector=()), "projector"),
     ],
 )
-def test_refusals_name_the_argument(wrong: Any, words: str):
+def test_errors_name_the_argument(wrong: Any, words: str):
     with pytest.raises(InputError, match=words):
         wrong()

@@ -22,7 +22,7 @@ def nt_xent_slowly(first: np.ndarray, second: np.ndarray, temperature: float) ->
     return sum(losses) / (2 * b)
 
 
-def test_from_the_definition():
+def test_loss_matches_the_definition():
     objective = on_crops(SimCLRConfig(0.3, projector=(16, 5))).double()
     batch = double(crops(7))
     loss = objective(batch, 0).total.detach()
@@ -31,7 +31,7 @@ def test_from_the_definition():
 
 
 def test_known_values():
-    """Nobody stands out: log(2b − 1). Partners alike and all others orthogonal, at τ = 1: log(e + 2b − 2) − 1."""
+    """Equal latents: log(2b − 1). Equal partners, all others orthogonal, τ = 1: log(e + 2b − 2) − 1."""
     same = torch.ones(4, 3)
     assert math.isclose(nt_xent(same, same, 0.2), math.log(7), rel_tol=1e-6)
     apart = torch.eye(4)

@@ -10,7 +10,7 @@ from jepatlas.objectives.vision.vision_configs import SwAVConfig
 
 
 def assigned_slowly(scores_bk: np.ndarray, smoothness: float, rounds: int) -> np.ndarray:
-    """Diag(u) exp(C Z / ε) Diag(v), columns of K × b to a sum of 1/b and rows to 1/K; then each image's to 1."""
+    """Diag(u) exp(C Z / ε) Diag(v) with column sums 1/b and row sums 1/K, then scaled to sum 1 per image."""
     k, b = scores_bk.shape[1], scores_bk.shape[0]
     q = np.exp(scores_bk.T / smoothness)
     q /= q.sum()
@@ -22,7 +22,7 @@ def assigned_slowly(scores_bk: np.ndarray, smoothness: float, rounds: int) -> np
     return (q * b).T
 
 
-def test_from_the_definition():
+def test_loss_matches_the_definition():
     objective = on_crops(SwAVConfig(6, (16, 5), temperature=0.2, smoothness=0.1, rounds=4)).double()
     objective.after_step(0)
     batch = double(crops(7))
@@ -43,13 +43,13 @@ def test_from_the_definition():
     assert math.isclose(loss.terms["code_entropy"], entropy, rel_tol=1e-9)
 
 
-def test_codes_of_a_small_batch_tell_crops_apart_by_default():
-    """What the network before its first step gives: codes that are uniform here leave nothing to learn."""
+def test_default_codes_of_a_small_batch_are_not_uniform():
+    """Checked for the untrained network: uniform codes would give no training signal."""
     found = on_crops(SwAVConfig())(crops(64), 0).terms["code_entropy"]
     assert found < 0.5 * math.log(64)
 
 
-def test_prototypes_have_length_one_and_are_held_at_first():
+def test_prototypes_have_unit_norm_and_are_frozen_at_first():
     objective = on_crops(SwAVConfig(6, (16, 5), held=4 / STEPS), apart=0.0)
     first = objective.prototypes.detach().clone()
     torch.testing.assert_close(first.norm(dim=1), torch.ones(6))

@@ -1,6 +1,6 @@
-"""Two processes, each with its part of a batch, take the step of one: every objective, and the normalisation of heads.
+"""Two processes with slices of a batch match one process: all objectives, and the normalisation of heads.
 
-Everything in float64, where nothing hides in rounding; the processes are asked once for all.
+Everything is float64, so that differences exceed rounding. The processes are started once for all tests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jepatlas.objectives.vision.heads import JointBatchNorm
 
 
 def one_step(config: Any, part: int = 0, parts: int = 1) -> dict[str, Any]:
-    """Value, terms, gradients and what is remembered after one step on a part of the joint batch."""
+    """Value, terms, gradients and state after one step on a slice of the joint batch."""
     objective = made(config).double()
     module = DistributedDataParallel(objective) if world_size() > 1 else objective
     x, *others = (crop.chunk(parts)[part] for crop in double(crops(ROWS)).all)
@@ -39,7 +39,7 @@ def one_step(config: Any, part: int = 0, parts: int = 1) -> dict[str, Any]:
 
 
 def normalised(part: int = 0, parts: int = 1) -> dict[str, Tensor]:
-    """Outputs and gradients of a part of the rows, for a loss that is their mean; and what is remembered."""
+    """Outputs, gradients of their mean, and running statistics for a slice of the rows."""
     x, weight = torch.randn(2, ROWS, DIM, dtype=torch.float64, generator=torch_generator(0, "rows"))
     x = (3 * x + 2).chunk(parts)[part].clone().requires_grad_()
     norm = JointBatchNorm(DIM).double()
@@ -77,18 +77,18 @@ def assert_joint(results: list[dict[str, Any]], joint: dict[str, Any]) -> None:
 
 
 @every_objective
-def test_two_processes_take_the_step_of_one(two_processes: list[Any], config: Any):
+def test_two_processes_match_one_process(two_processes: list[Any], config: Any):
     assert world_size() == 1
     index = OBJECTIVES.index(config)
     assert_joint([steps[index] for steps, _ in two_processes], one_step(config))
 
 
 @every_objective
-def test_each_part_alone_would_take_another_step(config: Any):
-    """What the test above guards against, though gradients were averaged.
+def test_averaged_gradients_of_independent_slices_differ(config: Any):
+    """Slices trained separately, with averaged gradients, must not pass the comparison above.
 
-    Masks of the first rows everywhere; negatives, statistics, centres or assignments of a part. Only an autoencoder
-    needs nothing but its own row.
+    They would repeat the masks of the first rows and use negatives, statistics, centres or assignments of their slice
+    only. The autoencoder is the exception: its loss treats rows independently.
     """
     parts = [one_step(config, part, 2) for part in range(2)]
     mean = {name: (g + parts[1]["gradients"][name]) / 2 for name, g in parts[0]["gradients"].items()}
@@ -109,7 +109,7 @@ def assert_normalised(results: list[dict[str, Tensor]]) -> None:
         assert_near(result["running_variance"], joint["running_variance"])
 
 
-def test_two_processes_normalise_by_the_joint_batch(two_processes: list[Any]):
+def test_two_processes_normalise_over_the_joint_batch(two_processes: list[Any]):
     assert_normalised([norm for _, norm in two_processes])
-    with pytest.raises(AssertionError):  # each part for itself would not do
+    with pytest.raises(AssertionError):  # slices normalised separately differ
         assert_normalised([normalised(part, 2) for part in range(2)])

@@ -1,4 +1,4 @@
-"""A convolutional network for crops of any size, objectives around it, and what is left of latents after training."""
+"""A convolutional network for crops of any size, objectives built on it, and a measure of collapse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def tiny_conv(seed: int = 0) -> nn.Module:
     with forked_rng(seed, "encoder"):
         seen = nn.Sequential(nn.Conv2d(3, 16, 4, stride=4), nn.GroupNorm(1, 16), nn.GELU())
         flat = nn.Sequential(nn.AdaptiveAvgPool2d(2), nn.Flatten())
-        # No last bias: behind a head that normalises rows it could learn nothing.
+        # No last bias: it would get no gradient from a head that normalises the batch.
         return nn.Sequential(seen, flat, nn.Linear(64, DIM, bias=False))
 
 
@@ -32,7 +32,7 @@ def double(batch: Crops) -> Crops:
 
 @torch.no_grad()
 def spread(objective: Any) -> tuple[float, float]:
-    """Of unseen images' latents: their mean standard deviation, and over how many directions their variance goes."""
+    """Mean standard deviation and effective rank of the latents of held-out images."""
     h: Tensor = objective.encode(crops(128, seed=99).x)
     variances = torch.linalg.eigvalsh(h.double().T.cov())
     return float(variances.mean().sqrt()), float(variances.sum() ** 2 / variances.square().sum())

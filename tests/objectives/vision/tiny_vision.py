@@ -1,4 +1,4 @@
-"""Images with something to learn in them, crops of them, and a network small enough for tests."""
+"""Structured random images, crops of them, and a tiny vision transformer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDTH = 16
 
 
 def images(count: int, size: int = 16, seed: int = 0) -> Tensor:
-    """Plane waves of any direction, length, phase and colour, 0 … 1."""
+    """Plane waves of random direction, wavelength, phase and colour, in [0, 1]."""
     u = torch.rand(count, 6, generator=torch_generator(seed, "images"))
     place = torch.linspace(0, 1, size)
     turn = 2 * torch.pi * u[:, 0]
@@ -42,7 +42,7 @@ def tiny_vit(pool: Any = "cls", seed: int = 0) -> ViT:
 
 
 def around(encoder: nn.Module, dim: int, config: Any, seed: int, apart: float) -> Any:
-    """The objective of a config. Its slow twin, if any, is `apart` from what it follows, as after a few steps."""
+    """Build the objective of a config. Its momentum encoder, if any, differs by noise of size `apart`."""
     with forked_rng(seed, "objective"):
         objective = config.build(VisionParts(encoder, dim, STEPS, seed))
         with torch.no_grad():
