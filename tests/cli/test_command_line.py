@@ -245,7 +245,7 @@ def test_a_run_goes_where_its_recipe_says_by_default(capsys: Captured):
     assert Path("runs/coupling-vicreg-s7/recipe.yaml").exists()
     capsys.readouterr()
     assert call("train", *words) == 2
-    assert "already holds a run" in capsys.readouterr().err
+    assert "--resume runs/coupling-vicreg-s7" in capsys.readouterr().err
 
 
 def test_a_recipe_given_back_gives_the_same_weights(run: Path):
@@ -268,7 +268,7 @@ def test_options_change_a_recipe_that_was_given(run: Path):
 def test_a_run_without_a_checkpoint_cannot_be_certified(capsys: Captured, run: Path):
     (run / "checkpoints" / "step-5").rename(run / "checkpoints" / ".step-5.1.part")
     assert call("certify", run) == 2
-    assert f"{run} has no checkpoint: it has not come far enough" in (error := capsys.readouterr().err)
+    assert f"{run} has no checkpoint" in (error := capsys.readouterr().err)
     assert f"jepatlas train --resume {run}" in error
 
 

@@ -161,7 +161,7 @@ def test_refusals_leave_nothing(place: Path, tmp_path: Path, capsys: Captured):
         (left, "--to", "right", "--split", "1"): "4 ",
         (left, "--to", "right", "--held", "0.5"): "--held and --split",
         (left, "--to", "right", "--images.path", other): "share 0 ",
-        (tmp_path / "stranger", "--to", "right", "--teaching", "distillation"): "has no labels",
+        (tmp_path / "stranger", "--to", "right", "--teaching", "distillation"): "labels",
         (left, "--to", "right", "--out", right): "--resume",
         (left, "--to", "right", "--teaching", "osmosis"): "there is no kind 'osmosis'",
         (left, "--to", "right", "--resume", right): "leave out --to",
