@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from jepatlas.training import Job, SweepResult
 
 __all__ = ["directions_summary", "main", "make_jobs", "vision"]
-
-R = TypeVar("R", Recipe, VisionRecipe)
 
 
 @dataclass(frozen=True)
@@ -152,10 +150,10 @@ def _axis(text: str) -> tuple[str, list[str]]:
     return name.removeprefix("--"), values
 
 
-def _apply(recipe: R, args: list[str], command: str) -> R:
+def _apply(recipe: Recipe | VisionRecipe, args: list[str], command: str) -> Recipe | VisionRecipe:
     """The recipe, changed by options."""
     options = Sweep(recipe=recipe) if isinstance(recipe, Recipe) else SweepVision(recipe=recipe)
-    return parse_choices(options, command, args).recipe  # pyright: ignore[reportReturnType]
+    return parse_choices(options, command, args).recipe
 
 
 def _outcome(result: SweepResult, summary: Summary) -> str:
