@@ -1,4 +1,4 @@
-"""Latents for the tests of similarity, and the groups that it may be invariant under."""
+"""Latents for the tests of similarity metrics, and the transformations that leave some metrics unchanged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 __all__ = ["SHAPES", "gaussian", "invertible", "related", "rotation"]
 
 SHAPES = st.tuples(st.integers(6, 40), st.integers(1, 12), st.integers(1, 12), st.integers(0, 10_000))
-"""Rows, the widths of both sides, and a seed; rows may be fewer than columns."""
+"""Number of rows, widths of both sides, and a seed; there may be fewer rows than columns."""
 
 
 def gaussian(rows: int, dim: int, seed: int = 0) -> np.ndarray:
@@ -27,5 +27,5 @@ def rotation(dim: int, seed: int = 0) -> np.ndarray:
 
 
 def invertible(dim: int, seed: int = 0) -> np.ndarray:
-    """Of condition number 10 at most."""
+    """A random matrix with a condition number of at most 10."""
     return rotation(dim, seed) * np.linspace(1, 10, dim) @ rotation(dim, seed + 1)

@@ -1,4 +1,4 @@
-"""Controls against scikit-learn's PCA and against a network evaluated row by row."""
+"""Controls compared with scikit-learn's PCA and with a network evaluated row by row."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from jepatlas.core.linear import least_squares, r2
 
 
 def pictures(rows: int, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
-    """Bytes that a few causes explain, and noise."""
+    """Low-rank images plus noise, as bytes."""
     rng = np.random.default_rng(seed)
     causes = rng.standard_normal((rows, 5)) @ rng.standard_normal((5, int(np.prod(shape))))
     return np.clip(128 + 20 * causes + rng.standard_normal(causes.shape), 0, 255).astype(np.uint8).reshape(rows, *shape)
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (6, 6, 3), (12,), (200,)])
-def test_pca_is_scikit_learns_up_to_signs(shape: tuple[int, ...]):
+def test_pca_matches_scikit_learn_up_to_signs(shape: tuple[int, ...]):
     raw, fit = pictures(120, shape), np.arange(0, 120, 2)
     flat = raw.reshape(120, -1).astype(np.float64)
     expected = PCA(4, svd_solver="full").fit(flat[fit]).transform(flat)
@@ -28,7 +28,7 @@ def test_pca_is_scikit_learns_up_to_signs(shape: tuple[int, ...]):
     np.testing.assert_allclose(found * signs, expected, atol=1e-3 * expected.std())
 
 
-def test_rows_to_score_on_do_not_decide_the_directions():
+def test_scored_rows_do_not_affect_the_components():
     raw, fit = pictures(80, (5, 5)), np.arange(40)
     other = raw.copy()
     other[40:] = 255 - other[40:] // 2
@@ -40,14 +40,14 @@ def test_no_more_components_than_dimensions(shape: tuple[int, ...], fit: int, ex
     assert pca_control(pictures(50, shape), 20, np.arange(fit)).shape == (50, expected)
 
 
-def test_many_rows_are_thinned_for_the_fit_only():
+def test_many_rows_are_subsampled_for_the_fit_only():
     raw = pictures(FIT_ROWS + 700, (4,)).astype(np.float64)
     every = PCA(2).fit_transform(raw)
     found = pca_control(raw, 2, np.arange(len(raw)))
     assert r2(every, least_squares(found, every).apply(found)) > 0.999 and len(found) == len(raw)
 
 
-def test_a_large_offset_does_no_harm():
+def test_large_offset_keeps_precision():
     plain = np.random.default_rng(0).standard_normal((300, 4)) * np.array([4.0, 3.0, 2.0, 1.0])
     far = pca_control(plain + 1e9, 4, np.arange(300))
     np.testing.assert_allclose(np.abs(far), np.abs(pca_control(plain, 4, np.arange(300))), atol=1e-5)
@@ -59,7 +59,7 @@ def test_a_large_offset_does_no_harm():
 
 
 @pytest.mark.parametrize("shape", [(8, 8), (6, 6, 3), (12,)])
-def test_the_untrained_network_row_by_row(shape: tuple[int, ...]):
+def test_untrained_network_matches_row_by_row_evaluation(shape: tuple[int, ...]):
     raw = pictures(600, shape)  # more than one chunk
     found = untrained_control(raw, 7, np.random.default_rng(3))
     flat = raw.reshape(600, -1).astype(np.float64)
@@ -76,7 +76,7 @@ def test_the_untrained_network_row_by_row(shape: tuple[int, ...]):
     np.testing.assert_allclose(found[::50], h, atol=1e-3)
 
 
-def test_the_untrained_network_is_not_linear_and_depends_on_its_generator():
+def test_untrained_network_is_nonlinear_and_depends_on_its_generator():
     raw = np.random.default_rng(0).standard_normal((2000, 2))
     one, other = (untrained_control(raw, 4, np.random.default_rng(seed)) for seed in (0, 1))
     assert r2(one, least_squares(raw, one).apply(raw)) < 0.9
@@ -84,7 +84,7 @@ def test_the_untrained_network_is_not_linear_and_depends_on_its_generator():
     np.testing.assert_array_equal(one, untrained_control(raw, 4, np.random.default_rng(0)))
 
 
-def test_constant_columns_do_no_harm():
+def test_constant_columns_are_accepted():
     raw = np.c_[np.full(50, 7.0), np.random.default_rng(0).standard_normal((50, 2))]
     assert np.isfinite(untrained_control(raw, 3, np.random.default_rng(0))).all()
     assert pca_control(raw, 3, np.arange(50)).shape == (50, 2)
@@ -100,14 +100,14 @@ def test_constant_columns_do_no_harm():
         (np.array([["a"], ["b"]]), 1, "must hold numbers"),
     ],
 )
-def test_raw_input_that_is_refused(raw: np.ndarray, width: int, message: str):
+def test_invalid_raw_input_is_rejected(raw: np.ndarray, width: int, message: str):
     with pytest.raises(InputError, match=message):
         pca_control(raw, width, np.arange(len(raw)))
     with pytest.raises(InputError, match=message):
         untrained_control(raw, width, np.random.default_rng(0))
 
 
-def test_rows_to_fit_on_that_are_not_there():
+def test_invalid_fit_rows_are_rejected():
     with pytest.raises(InputError, match=r"'fit_rows' .*9 up to 8"):
         pca_control(np.eye(5), 2, np.arange(9))
     with pytest.raises(InputError, match="raw input is constant"):

@@ -1,4 +1,4 @@
-"""Nulls and intervals: from their definitions, and by how often they are right on data whose truth is known."""
+"""Permutation nulls and intervals: definitions, and calibration on data with known truth."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETS = 200
 
 
 def in_band(successes: int, share: float, trials: int = SETS) -> bool:
-    """Whether a binomial count is within what one in a thousand would leave."""
+    """Whether a binomial count is within its central 99.9% interval."""
     low, high = scipy.stats.binom.interval(0.999, trials, share)
     return low <= successes <= high
 
@@ -27,8 +27,8 @@ def slope(a: np.ndarray, b: np.ndarray):
     return lambda order: {"r": float(np.corrcoef(a, b[order])[0, 1])}
 
 
-def small_p(draw, trials: int = SETS, **options) -> int:
-    """How many of the data sets, a and b of which are unrelated, have p ≤ .1."""
+def count_small_p(draw, trials: int = SETS, **options) -> int:
+    """Number of data sets with unrelated a and b that have p ≤ 0.1."""
     found = 0
     for seed in range(trials):
         rng = np.random.default_rng(seed)
@@ -39,12 +39,12 @@ def small_p(draw, trials: int = SETS, **options) -> int:
 
 
 def grouped(sizes: np.ndarray):
-    """Rows that mostly share what their group has."""
+    """Rows with a large group effect and small noise."""
     return lambda rng: np.repeat(rng.standard_normal(len(sizes)), sizes) + 0.3 * rng.standard_normal(sizes.sum())
 
 
-def wandering(rng: np.random.Generator) -> np.ndarray:
-    """A stationary series whose neighbours correlate by .95."""
+def autocorrelated(rng: np.random.Generator) -> np.ndarray:
+    """A stationary AR(1) series with coefficient 0.95."""
     noise, x = rng.standard_normal(600), np.zeros(600)
     x[0] = noise[0]
     for t in range(1, 600):
@@ -61,22 +61,22 @@ EQUAL, UNEQUAL = np.full(12, 6), np.array([2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 10, 10]
         (lambda rng: rng.standard_normal(30), {}),
         (grouped(EQUAL), {"groups": np.repeat(np.arange(12), 6)}),
         (grouped(UNEQUAL), {"groups": np.repeat(np.arange(12), UNEQUAL)}),
-        (wandering, {"block": 20}),
+        (autocorrelated, {"block": 20}),
     ],
 )
 def test_p_values_of_unrelated_data_are_calibrated(draw, options):
-    assert in_band(small_p(draw, **options), 0.1)
+    assert in_band(count_small_p(draw, **options), 0.1)
 
 
-def test_permuting_single_rows_of_groups_or_series_would_not_be():
-    """So the tests above can fail: correlated rows taken for independent ones."""
-    assert not in_band(small_p(grouped(EQUAL)), 0.1)
-    assert not in_band(small_p(wandering), 0.1)
+def test_permuting_single_dependent_rows_is_not_calibrated():
+    """The calibration test above detects dependent rows that are treated as independent."""
+    assert not in_band(count_small_p(grouped(EQUAL)), 0.1)
+    assert not in_band(count_small_p(autocorrelated), 0.1)
 
 
 @pytest.mark.parametrize("direction", ["higher", "lower"])
-def test_the_null_from_its_definition(direction):
-    """All 24 pairings of four rows, against the count of those at least as good."""
+def test_null_matches_its_definition(direction):
+    """Compares with the share of all 24 pairings of four rows that are at least as good."""
     a, b = np.array([0.1, 0.5, 0.7, 2.0]), np.array([0.3, 0.2, 0.9, 1.1])
     every = np.array([np.corrcoef(a, b[list(order)])[0, 1] for order in itertools.permutations(range(4))])
     sign = 1 if direction == "higher" else -1
@@ -102,19 +102,19 @@ def test_related_rows_have_the_smallest_p_and_a_large_effect():
 
 
 def orders_of(n: int, **options) -> list[np.ndarray]:
-    """The orders that the statistic is asked for, the true pairing left out."""
-    seen: list[np.ndarray] = []
+    """The permutations that are evaluated, without the identity."""
+    calls: list[np.ndarray] = []
 
     def keep(order: np.ndarray) -> dict[str, float]:
-        seen.append(order)
+        calls.append(order)
         return {"x": 0.0}
 
     permutation_null(keep, n, np.random.default_rng(0), directions="higher", **options)
-    assert seen[0].tolist() == list(range(n))
-    return seen[1:]
+    assert calls[0].tolist() == list(range(n))
+    return calls[1:]
 
 
-def test_groups_are_permuted_whole_and_in_their_order():
+def test_groups_are_permuted_whole_and_in_order():
     groups = np.array(list("bacabcacb"))  # scattered, three rows each
     members = {g: np.flatnonzero(groups == g).tolist() for g in "abc"}
     partners = set()
@@ -126,7 +126,7 @@ def test_groups_are_permuted_whole_and_in_their_order():
     assert len(partners) == 6
 
 
-def test_a_group_of_another_size_is_run_through_evenly():
+def test_rows_of_groups_of_different_size_are_used_evenly():
     groups = np.repeat(np.arange(3), [2, 4, 6])
     for order in orders_of(12, groups=groups, permutations=40):
         partners = []
@@ -141,7 +141,7 @@ def test_a_group_of_another_size_is_run_through_evenly():
         assert sorted(partners) == [0, 1, 2]
 
 
-def test_shifts_are_whole_blocks_and_each_is_taken_once():
+def test_shifts_are_whole_blocks_and_distinct():
     found = {int(order[0]) for order in orders_of(103, block=10)}
     assert len(orders_of(103, block=10)) == 9 and len(found) == 9
     for order in orders_of(103, block=10):
@@ -149,7 +149,7 @@ def test_shifts_are_whole_blocks_and_each_is_taken_once():
         assert 10 <= order[0] <= 93
 
 
-def test_what_is_undefined_or_does_not_vary():
+def test_undefined_and_constant_values():
     assert Null.of(1.0, np.array([0.5, np.nan, 0.2]), "higher").p == 0.5
     assert math.isnan(Null.of(np.nan, np.array([0.5, 0.2]), "higher").p)
     for value, draws in ((np.nan, [0.5, 0.2]), (np.nan, [0.5, 0.5]), (1.0, [0.5, np.nan, 0.2]), (1.0, [np.nan] * 3)):
@@ -174,7 +174,7 @@ def test_what_is_undefined_or_does_not_vary():
         ({"directions": {"y": "higher"}}, "missing: x"),
     ],
 )
-def test_nulls_that_are_refused(options, message: str):
+def test_invalid_null_arguments_are_rejected(options, message: str):
     with pytest.raises(InputError, match=message):
         permutation_null(lambda _: {"x": 0.0}, 10, np.random.default_rng(0), **({"directions": "higher"} | options))
 
@@ -204,36 +204,36 @@ def test_intervals_of_an_r2_cover():
     assert in_band(covered(draw, lambda rows: r2(rows[:, :1], rows[:, 1:]), 1 - 0.25 / 1.25), 0.95)
 
 
-def test_intervals_by_groups_cover_and_by_rows_do_not():
+def test_intervals_by_groups_cover_and_intervals_by_rows_do_not():
     groups, mean = np.repeat(np.arange(12), 6), lambda rows: float(rows.mean())
     assert in_band(covered(grouped(EQUAL), mean, 0.0, groups), 0.95)
     assert not in_band(covered(grouped(EQUAL), mean, 0.0), 0.95)
 
 
 @pytest.mark.parametrize("groups", [None, time_blocks(31, 5)])
-def test_half_of_the_groups_are_drawn_and_none_in_part(groups):
-    seen: list[np.ndarray] = []
+def test_half_of_the_groups_are_drawn_whole(groups):
+    calls: list[np.ndarray] = []
 
     def keep(rows: np.ndarray) -> dict[str, float]:
-        seen.append(rows)
-        return {"x": float(len(seen))}
+        calls.append(rows)
+        return {"x": float(len(calls))}
 
     labels = np.arange(31) if groups is None else groups
     estimate = half_sample_intervals(keep, 31, np.random.default_rng(0), groups=groups, replicates=20)["x"]
-    assert seen[0].tolist() == list(range(31)) and estimate.value == 1 and estimate.n == 31
-    for rows in seen[1:]:
+    assert calls[0].tolist() == list(range(31)) and estimate.value == 1 and estimate.n == 31
+    for rows in calls[1:]:
         drawn = set(labels[rows])
         assert len(drawn) == len(set(labels)) // 2
         assert rows.tolist() == [row for row in range(31) if labels[row] in drawn]
 
 
-def test_a_bias_of_halves_does_not_widen_the_interval():
-    """A statistic that knows nothing but the number of its rows has no uncertainty."""
+def test_bias_of_half_samples_does_not_widen_the_interval():
+    """A statistic that depends on the number of rows only has no uncertainty."""
     found = half_sample_intervals(lambda rows: {"x": 1 / len(rows)}, 40, np.random.default_rng(0))["x"]
     assert found.low == pytest.approx(found.high) and found.value == 1 / 40
 
 
-def test_intervals_end_where_the_statistic_does():
+def test_intervals_are_clipped_to_the_range_of_the_statistic():
     rows = np.random.default_rng(0).random(20) < 0.9
 
     def share(part: np.ndarray) -> dict[str, float]:
@@ -247,7 +247,7 @@ def test_intervals_end_where_the_statistic_does():
     assert beyond.low <= beyond.value <= beyond.high
 
 
-def test_a_long_tail_on_the_worse_side_puts_no_limit_beyond_the_draws():
+def test_long_tail_on_the_worse_side_does_not_move_the_limit_beyond_the_draws():
     draws = np.append(np.zeros(18), -1000.0)
     assert Null.of(0.9, draws, "higher").limit == 0.0 == Null.of(0.9, -draws, "lower").limit
     assert Null.of(0.9, -draws, "higher").limit == pytest.approx(-draws.mean() + 1.645 * draws.std(ddof=1))
@@ -262,6 +262,6 @@ def test_a_long_tail_on_the_worse_side_puts_no_limit_beyond_the_draws():
         (4, {"replicates": 1}, "'replicates'"),
     ],
 )
-def test_intervals_that_are_refused(n: int, options, message: str):
+def test_invalid_interval_arguments_are_rejected(n: int, options, message: str):
     with pytest.raises(InputError, match=message):
         half_sample_intervals(lambda rows: {"x": 0.0}, n, np.random.default_rng(0), **options)

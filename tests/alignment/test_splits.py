@@ -1,4 +1,4 @@
-"""Ids and splits from their definitions: who is paired with whom, and who may never be on both sides."""
+"""Matching of ids and splits of rows, compared with their definitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @given(st.integers(0, 30), st.booleans(), seeds)
-def test_rows_of_the_same_id_are_paired_in_the_order_of_a(n, text, seed):
+def test_rows_are_paired_by_id_in_the_order_of_a(n, text, seed):
     rng = np.random.default_rng(seed)
     ids = rng.permutation(1000)[:n]
     ids = ids.astype(str) if text else ids
@@ -25,8 +25,8 @@ def test_rows_of_the_same_id_are_paired_in_the_order_of_a(n, text, seed):
     assert rows_b.tolist() == [shuffled.tolist().index(i) for i in ids.tolist()]
 
 
-def test_whole_floats_are_the_numbers_they_show_in_alignments_and_atlases():
-    """As pandas writes a column of ids in which one was missing once."""
+def test_whole_float_ids_match_integers():
+    """pandas stores a column of integers with a missing value as floats."""
     assert [rows.tolist() for rows in match_ids(np.array([2.0, 1.0, 7.0]), np.array([7, 2, 1]))] == [
         [0, 1, 2],
         [1, 2, 0],
@@ -38,32 +38,32 @@ def test_whole_floats_are_the_numbers_they_show_in_alignments_and_atlases():
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        (["x", "y", "y"], ["x", "y", "z"], "^1 id occurs more than once in a: y"),
-        (["x", "y", "z"], ["x", "z", "z"], "^1 id occurs more than once in b: z"),
-        (["x", "y", "z"], ["x", "z"], "^1 id of a is missing in b: y"),
-        (["x", "z"], ["x", "y", "z"], "^1 id of b is missing in a: y"),
-        (list(range(20)), list(range(10, 30)), "10 ids of a are missing in b: 0, 1, 2, 3, 4 and 5 more"),
+        (["x", "y", "y"], ["x", "y", "z"], "1 id .*more than once in a: y"),
+        (["x", "y", "z"], ["x", "z", "z"], "1 id .*more than once in b: z"),
+        (["x", "y", "z"], ["x", "z"], "1 id of a .*b: y"),
+        (["x", "z"], ["x", "y", "z"], "1 id of b .*a: y"),
+        (list(range(20)), list(range(10, 30)), "10 ids of a .*b: 0, 1, 2, 3, 4 and 5 more"),
         (["1", "2"], [1, 2], "<U1 .*int64"),
-        ([1.0, 2.5], [1.0, 2.0], "ids of a must be whole numbers or texts, but row 1 has 2.5"),
-        ([1.0, 2.0**60], [1, 2], "ids of a must be whole numbers or texts, but row 1 has"),
-        ([1.0, np.nan], [1.0, 2.0], "ids of a are missing .NaN. in 1 rows, the first of them row 1"),
+        ([1.0, 2.5], [1.0, 2.0], r"ids of a .*row 1 .*2\.5"),
+        ([1.0, 2.0**60], [1, 2], "ids of a .*row 1 "),
+        ([1.0, np.nan], [1.0, 2.0], "ids of a .*NaN.* 1 rows.* row 1"),
         ([[1, 2]], [1, 2], "one number or text for each row"),
         ([None, "x"], ["y", "x"], "one number or text for each row"),
     ],
 )
-def test_ids_that_do_not_match_are_named(a, b, message: str):
+def test_mismatched_ids_are_named(a, b, message: str):
     with pytest.raises(InputError, match=message):
         match_ids(np.array(a), np.array(b))
 
 
 @given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30), unique=True))
-def test_shared_ids_are_those_of_both_in_the_order_of_a(a: list[int], b: list[int]):
+def test_intersect_keeps_shared_ids_in_the_order_of_a(a: list[int], b: list[int]):
     rows_a, rows_b = match_ids(np.array(a, int), np.array(b, int), intersect=True)
     assert [a[row] for row in rows_a] == [b[row] for row in rows_b] == [one for one in a if one in b]
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=40).filter(lambda g: len(set(g)) > 1), seeds)
-def test_a_group_is_never_on_both_sides(groups, seed):
+def test_splits_keep_groups_whole(groups, seed):
     names = np.array(groups).astype(str)
     fit, score = split_rows(len(names), np.random.default_rng(seed), groups=names)
     assert sorted([*fit, *score]) == list(range(len(names)))
@@ -71,7 +71,7 @@ def test_a_group_is_never_on_both_sides(groups, seed):
 
 
 @given(st.integers(2, 60), st.integers(1, 20), st.integers(0, 8), seeds)
-def test_rows_to_fit_on_are_further_than_the_gap_from_those_to_score_on(n, length, gap, seed):
+def test_fit_rows_are_further_than_the_gap_from_scored_rows(n, length, gap, seed):
     rng = np.random.default_rng(seed)
     try:
         fit, score = split_rows(n, rng, blocks=length, gap=gap)
@@ -86,13 +86,13 @@ def test_rows_to_fit_on_are_further_than_the_gap_from_those_to_score_on(n, lengt
 
 
 @given(st.integers(1, 60), st.integers(1, 20))
-def test_time_blocks_are_runs_none_shorter_than_asked_for(n, length):
+def test_time_blocks_are_contiguous_and_at_least_the_given_length(n, length):
     labels = time_blocks(n, length)
     assert labels[0] == 0 and set(np.diff(labels)) <= {0, 1}
     assert np.bincount(labels).min() >= min(length, n) and np.bincount(labels).max() < 2 * length
 
 
-def test_the_share_is_that_of_the_groups():
+def test_share_counts_groups():
     fit, score = split_rows(1000, np.random.default_rng(0), groups=np.repeat(np.arange(100), 10), share=0.2)
     assert (len(fit), len(score)) == (800, 200)
     assert len(split_rows(1000, np.random.default_rng(0), share=0.1).score) == 100
@@ -113,10 +113,10 @@ def test_the_share_is_that_of_the_groups():
         ({"groups": np.zeros(10)}, "at least 2 groups"),
     ],
 )
-def test_splits_that_are_refused(options, message: str):
+def test_invalid_split_arguments_are_rejected(options, message: str):
     with pytest.raises(InputError, match=message):
         split_rows(10, np.random.default_rng(0), **options)
 
 
-def test_without_groups_each_row_is_its_own():
+def test_each_row_is_its_own_group_by_default():
     assert group_labels(None, 4).tolist() == [0, 1, 2, 3]

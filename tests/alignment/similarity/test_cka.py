@@ -1,4 +1,4 @@
-"""CKA in feature space against its definition over n × n kernels."""
+"""CKA in feature space, compared with its definition by n × n kernels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def slow_hsic(k: np.ndarray, m: np.ndarray) -> float:
 
 
 def slow_unbiased_hsic(k: np.ndarray, m: np.ndarray) -> float:
-    """Equation 5 of "Feature Selection via Dependence Maximization", on kernels that know nothing of centring."""
+    """Equation 5 of "Feature Selection via Dependence Maximization", on kernels without centring."""
     n, ones = len(k), np.ones(len(k))
     k, m = (kernel - np.diag(np.diag(kernel)) for kernel in (k, m))
     middle = (ones @ k @ ones) * (ones @ m @ ones) / ((n - 1) * (n - 2))
@@ -37,14 +37,14 @@ def slow_cka(a: np.ndarray, b: np.ndarray, hsic=slow_hsic) -> float:
 
 @settings(deadline=None, max_examples=60, derandomize=True)
 @given(SHAPES)
-def test_definition(shape: Shape):
+def test_matches_definition(shape: Shape):
     a, b = related(*shape)
     assert cka(a, b) == pytest.approx(slow_cka(a, b), rel=1e-9)
     assert cka_debiased(a, b) == pytest.approx(slow_cka(a, b, slow_unbiased_hsic), rel=1e-6, abs=1e-9)
 
 
 def test_unbiased_hsic_is_the_mean_over_quadruples():
-    """HSIC from distinct rows only, as a U-statistic: no row is compared with itself."""
+    """The U-statistic over distinct rows."""
     a, b = related(6, 2, 3)
     k, m = a @ a.T, b @ b.T
     rows = range(6)
@@ -65,11 +65,11 @@ def test_invariant_under_rotation_shift_and_scale(shape: Shape):
     assert cka_debiased(a, turned) == pytest.approx(1)
 
 
-def test_several_blocks(monkeypatch: pytest.MonkeyPatch):
-    """Of columns, where rows are more, and of rows, where columns are."""
+def test_blocks_match_definition(monkeypatch: pytest.MonkeyPatch):
+    """Blocks of columns if there are more rows, blocks of rows otherwise."""
     monkeypatch.setattr(
         import_module("jepatlas.alignment.similarity.cka"), "BLOCK", 50
-    )  # the package has a function of that name
+    )  # the package re-exports a function of this name
     a, b = gaussian(300, 40), gaussian(300, 170, seed=1)
     b[:, :40] += a
     for rows in (300, 70):
@@ -78,8 +78,8 @@ def test_several_blocks(monkeypatch: pytest.MonkeyPatch):
         assert cka_debiased(a[:rows], b[:rows]) == pytest.approx(slow)
 
 
-def test_independent_gaussians():
-    """What the biased form finds in nothing, and the debiased one does not."""
+def test_debiased_cka_of_independent_gaussians_is_zero():
+    """The biased estimate of unrelated latents is 0.43 here; the debiased estimate is 0."""
     a, b = gaussian(500, 384), gaussian(500, 384, seed=1)
     assert cka(a, b) == pytest.approx(0.43, abs=0.01)
     assert cka_debiased(a, b) == pytest.approx(0, abs=0.02)
@@ -95,15 +95,15 @@ def test_single_precision_integers_and_extreme_scales():
         assert math.isfinite(metric(np.arange(12).reshape(6, 2), np.arange(6)[:, None] ** 2))
 
 
-def test_no_variation_has_no_similarity():
+def test_constant_latents_are_undefined():
     varied = gaussian(20, 3)
     for level in (0.0, 0.1, 1e9):
         for metric in (cka, cka_debiased):
             assert math.isnan(metric(np.full((20, 2), level), varied)) and math.isnan(metric(varied, np.zeros((20, 1))))
-    assert math.isnan(cka_debiased(np.eye(20), varied))  # all rows are equally far from one another
+    assert math.isnan(cka_debiased(np.eye(20), varied))  # all pairs of rows have the same distance
 
 
-def test_bad_input():
+def test_invalid_input_is_rejected():
     a = gaussian(10, 2)
     spoiled = a.copy()
     spoiled[3, 0] = np.nan

@@ -1,4 +1,4 @@
-"""Neighbours against loops and scikit-learn's brute force; overlaps against sets."""
+"""Nearest neighbours compared with loops and scikit-learn, and overlaps compared with sets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def slow_overlap(a: np.ndarray, b: np.ndarray, k: int) -> list[float]:
 @WAYS
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(SHAPES, st.integers(1, 5))
-def test_definition(compiled: bool, shape: tuple[int, int, int, int], k: int):
+def test_neighbours_match_definition(compiled: bool, shape: tuple[int, int, int, int], k: int):
     a, _ = related(*shape)
     assert neighbours(a, k, compiled=compiled).tolist() == slow_neighbours(a, k)
 
@@ -41,7 +41,7 @@ def test_definition(compiled: bool, shape: tuple[int, int, int, int], k: int):
 @WAYS
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(st.integers(12, 80), st.integers(1, 3), st.integers(1, 4), st.integers(0, 1000))
-def test_of_equally_far_rows_the_earlier_is_nearer(compiled: bool, rows: int, dim: int, levels: int, seed: int):
+def test_ties_are_ordered_by_row(compiled: bool, rows: int, dim: int, levels: int, seed: int):
     a = np.random.default_rng(seed).integers(levels, size=(rows, dim))
     expected = slow_neighbours(a, 7)
     for moved in (a, a.astype(np.float32) / 4 + 100, -3.0 * a):
@@ -49,25 +49,25 @@ def test_of_equally_far_rows_the_earlier_is_nearer(compiled: bool, rows: int, di
 
 
 @pytest.mark.parametrize("k", [1, 10, 60])
-def test_several_tiles_as_scikit_learn_has_them(k: int):
+def test_several_tiles_match_scikit_learn(k: int):
     a = gaussian(2500, 12)
     brute = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(a).kneighbors(return_distance=False)
     np.testing.assert_array_equal(neighbours(a, k), brute)
 
 
 @pytest.mark.parametrize("apart", [1e3, 1e7])
-def test_where_single_precision_cannot_tell(apart: float):
-    """Tight clusters far apart: every distance within one is lost in the rounding of a float32 product."""
+def test_distances_below_single_precision_are_resolved(apart: float):
+    """Tight clusters far apart: distances within a cluster vanish in float32 products."""
     a = gaussian(600, 4) + apart * gaussian(3, 4, seed=1)[np.arange(600) % 3]
     np.testing.assert_array_equal(neighbours(a, 10), neighbours(a, 10, compiled=False))
     near = neighbours(a[1:], 10)
-    a[0] = 1e14  # an outlier, even as the first row, takes no digits from the others
+    a[0] = 1e14  # an outlier in the first row must not reduce the precision of the others
     np.testing.assert_array_equal(neighbours(a, 10)[1:] - 1, near)
 
 
 @settings(deadline=None, max_examples=30, derandomize=True)
 @given(SHAPES)
-def test_overlap_by_sets_and_invariance(shape: tuple[int, int, int, int]):
+def test_overlap_matches_sets_and_is_invariant(shape: tuple[int, int, int, int]):
     _, wide_a, _, seed = shape
     a, b = related(*shape)
     found = neighbour_overlap(a, b, [3, 1, 5])
@@ -80,7 +80,7 @@ def test_overlap_by_sets_and_invariance(shape: tuple[int, int, int, int]):
 
 @settings(deadline=None, max_examples=30, derandomize=True)
 @given(SHAPES)
-def test_mutual_neighbours_by_cosine(shape: tuple[int, int, int, int]):
+def test_mutual_knn_uses_cosine_distance(shape: tuple[int, int, int, int]):
     rows, wide_a, wide_b, seed = shape
     a, b = related(rows, wide_a + 1, wide_b + 1, seed)
 
@@ -90,11 +90,11 @@ def test_mutual_neighbours_by_cosine(shape: tuple[int, int, int, int]):
 
     expected = np.mean([len(one & other) / 4 for one, other in zip(by_cosine(a), by_cosine(b), strict=True)])
     assert mutual_knn(a, b, 4) == pytest.approx(expected)
-    stretched = a * np.linspace(1, 30, rows)[:, None]  # lengths say nothing, and a rotation neither
+    stretched = a * np.linspace(1, 30, rows)[:, None]  # invariant under rescaling of rows and rotations
     assert mutual_knn(stretched @ rotation(wide_a + 1, seed), b, 4) == pytest.approx(expected)
 
 
-def test_chance():
+def test_overlap_of_unrelated_latents():
     a, b = gaussian(1500, 10), gaussian(1500, 10, seed=1)
     assert 1 - nos(a, b, 50) == pytest.approx(50 / 1499, rel=0.1) == pytest.approx(mutual_knn(a, b, 50), rel=0.1)
 
@@ -112,27 +112,29 @@ def test_extreme_scales():
         assert mutual_knn(scale * a, a, 5) == 1
 
 
-def test_no_variation():
+def test_constant_latents_are_undefined():
     a, constant = gaussian(30, 2), np.full((30, 2), 0.7)
     assert math.isnan(nos(a, constant, 5)) and math.isnan(mutual_knn(constant, a, 5))
     assert np.isnan(neighbour_overlap(constant, a, [2])[2]).all()
 
 
-def test_progress():
-    seen: list[tuple[int, int]] = []
-    neighbour_overlap(gaussian(1300, 2), gaussian(1300, 3), [2], progress=lambda *parts: seen.append(parts))
-    assert [done for done, _ in seen] == list(range(1, len(seen) + 1)) and {total for _, total in seen} == {len(seen)}
+def test_progress_is_reported():
+    reports: list[tuple[int, int]] = []
+    neighbour_overlap(gaussian(1300, 2), gaussian(1300, 3), [2], progress=lambda *parts: reports.append(parts))
+    assert [done for done, _ in reports] == list(range(1, len(reports) + 1)) and {total for _, total in reports} == {
+        len(reports)
+    }
 
 
 @pytest.mark.parametrize("k", [0, 10])
-def test_bad_number_of_neighbours(k: int):
+def test_invalid_number_of_neighbours_is_rejected(k: int):
     with pytest.raises(InputError, match=f"'k' .* 9 .* {k} was given"):
         neighbours(gaussian(10, 2), k)
 
 
 @pytest.mark.parametrize("measure", [nos, mutual_knn])
-def test_measures_tell_how_far_they_are(measure):
+def test_metrics_report_progress(measure):
     a, b = related(700, 3, 3)
-    told: list[tuple[int, int]] = []
-    assert measure(a, b, 5, progress=lambda *parts: told.append(parts)) == measure(a, b, 5)
-    assert told == [(done, 4) for done in range(1, 5)]  # two tiles for either side
+    reports: list[tuple[int, int]] = []
+    assert measure(a, b, 5, progress=lambda *parts: reports.append(parts)) == measure(a, b, 5)
+    assert reports == [(done, 4) for done in range(1, 5)]  # two tiles per side

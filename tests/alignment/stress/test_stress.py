@@ -1,4 +1,4 @@
-"""Stress curves against closed forms on linear Gaussian worlds, and against one trial done by hand."""
+"""Stress curves compared with closed forms on linear Gaussian worlds and with one trial computed by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rng() -> np.random.Generator:
 
 
 def linear_world(rows: int, dim: int, best: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """White Gaussian a, and b = Wa + noise, of which the best map predicts a share `best` in every direction."""
+    """White Gaussian a and b = Wa + noise; the best map predicts a share `best` of the variance in every direction."""
     a = gaussian(rows, dim, seed) + 3
     b = np.sqrt(best) * a @ rotation(dim, seed + 1) + np.sqrt(1 - best) * gaussian(rows, dim, seed + 2)
     return a, b
@@ -55,20 +55,20 @@ def nulls(curve: StressCurve, fit: str = "plain", measure: str = "r2") -> np.nda
 # --- mismatched pairs ---
 
 
-def test_a_share_of_mismatched_pairs_shrinks_the_plain_map_by_it():
-    """W = (1 − s)W*, so R² = R²₀(1 − s²), less what n pairs leave of the variance that W does not explain."""
+def test_mismatched_pairs_shrink_the_plain_map_by_their_share():
+    """W = (1 − s)W*, so R² = R²₀(1 − s²), minus the estimation error of n pairs."""
     best, dim, shares, pairs = 0.9, 4, np.array([0.0, 0.1, 0.3, 0.6]), 10_000
     a, b = linear_world(2 * pairs, dim, best)
     curve = pair_noise(a, b, rng(), shares=shares.tolist(), fits=PLAIN, protocol=FEW)
     unexplained = 1 - (1 - shares) ** 2 * best
-    spread = 2 * shares * np.sqrt(best * unexplained / (pairs * dim))  # of R², by that of W along W*
+    spread = 2 * shares * np.sqrt(best * unexplained / (pairs * dim))  # standard error of R²
     expected = best * (1 - shares**2) - dim / pairs * unexplained
     assert np.all(np.abs(values(curve) - expected) < 4 * spread + 0.003)
     np.testing.assert_allclose(nulls(curve), -dim / pairs, atol=0.001)
     np.testing.assert_allclose(nulls(curve, measure="nos_10_common"), 1 - 10 / 59, atol=0.03)
 
 
-def test_the_robust_fit_survives_what_the_plain_one_does_not():
+def test_robust_fit_tolerates_mismatched_pairs():
     z = gaussian(1600, 5)
     a, b = z @ invertible(5, 1), z @ invertible(5, 3) + 0.5 * gaussian(1600, 5, 7)
     curve = pair_noise(a, b, rng(), shares=(0.0, 0.3), fits=BOTH, protocol=Protocol(rows=300))
@@ -76,7 +76,9 @@ def test_the_robust_fit_survives_what_the_plain_one_does_not():
     assert abs(values(curve, "robust")[1] - clean) < 0.01 and clean - values(curve)[1] > 0.05
     assert values(curve, "robust", "nos_10_common")[1] < values(curve, measure="nos_10_common")[1]
     recall, precision = (values(curve, "robust", name) for name in ("recall", "precision"))
-    assert len(recall) == len(precision) == 1 and recall[0] > 0.9 and precision[0] > 0.9  # none is mismatched at 0
+    assert (
+        len(recall) == len(precision) == 1 and recall[0] > 0.9 and precision[0] > 0.9
+    )  # undefined without mismatched pairs
     assert nulls(curve, "robust", "precision")[0] == pytest.approx(0.3)
     distrusted = values(curve, "robust", "distrusted")
     assert nulls(curve, "robust", "recall")[0] == distrusted[1] and distrusted[0] < 0.02
@@ -84,7 +86,7 @@ def test_the_robust_fit_survives_what_the_plain_one_does_not():
     assert curve.course("plain", "recall") == []
 
 
-def test_one_trial_by_hand():
+def test_one_trial_computed_by_hand():
     a, b = linear_world(90, 3, 0.8)
     labels = np.where(a[:, 0] > 3, "right", "left")
     split = Split(np.arange(50), np.arange(50, 90))
@@ -110,7 +112,7 @@ def test_one_trial_by_hand():
 
 
 @given(st.lists(st.integers(0, 4), min_size=2, max_size=30), st.integers(0, 1000))
-def test_mismatched_partners_are_of_other_groups(groups: list[int], seed: int):
+def test_mismatched_partners_belong_to_other_groups(groups: list[int], seed: int):
     labels, rows = np.array([5, *groups]), 7 + 2 * np.arange(len(groups) + 1)
     chosen = np.arange(len(rows))
     partners = mismatched_partners(rows, labels, chosen, np.random.default_rng(seed))
@@ -118,7 +120,7 @@ def test_mismatched_partners_are_of_other_groups(groups: list[int], seed: int):
     assert all(group[partner] != label for partner, label in zip(partners.tolist(), labels.tolist(), strict=True))
 
 
-def test_partners_are_drawn_evenly_from_other_groups():
+def test_partners_are_drawn_uniformly_from_other_groups():
     rows, labels = np.arange(5), np.array([0, 1, 0, 2, 1])
     partners = mismatched_partners(rows, labels, np.full(6000, 2), rng())
     counts = np.bincount(partners, minlength=5)
@@ -129,8 +131,8 @@ def test_partners_are_drawn_evenly_from_other_groups():
 # --- few pairs ---
 
 
-def test_budgets_against_the_risk_of_least_squares():
-    """E(1 − R²) = (1 − R²₀)(1 + 1/n)(n − 2)/(n − d − 2) for Gaussian rows; with R²₀ = 0 that is the null's."""
+def test_pair_budget_matches_the_risk_of_least_squares():
+    """E(1 − R²) = (1 − R²₀)(1 + 1/n)(n − 2)/(n − d − 2) for Gaussian rows; the null has R²₀ = 0."""
     best, dim, budgets = 0.75, 5, np.array([16, 40, 200])
     a, b = linear_world(1500, dim, best)
     protocol = Protocol(seeds=25, rows=20)
@@ -145,7 +147,7 @@ def test_budgets_against_the_risk_of_least_squares():
     assert np.all(np.diff(values(curve)) > 0) and np.all(np.diff(nulls(curve)) > 0)
 
 
-def test_a_prior_needs_as_many_pairs_as_dimensions():
+def test_procrustes_prior_needs_as_many_pairs_as_dimensions():
     dim = 12
     a, b = linear_world(600, dim, 0.95)
     fits = PLAIN | {"prior": ProcrustesMap(scaled=True)}
@@ -153,12 +155,12 @@ def test_a_prior_needs_as_many_pairs_as_dimensions():
     prior, plain = values(curve, "prior"), values(curve)
     assert prior[1] > 0.8 and prior[1] > plain[1] + 0.1
     assert prior[2] == pytest.approx(0.95, abs=0.02) and plain[2] == pytest.approx(0.95, abs=0.02)
-    singular = curve.points[0].scores["plain"]["condition"]  # 6 pairs leave 7 directions unseen
+    singular = curve.points[0].scores["plain"]["condition"]  # 6 pairs leave 7 directions undetermined
     assert singular.estimate.value == np.inf and np.isnan(singular.estimate.low)
     assert "inf" in curve.table(["condition"]).rows[0][-1]
 
 
-def test_probes_have_half_of_the_rows_whatever_the_budget():
+def test_probes_use_half_of_the_rows_for_every_budget():
     a, b = linear_world(400, 3, 0.9)
     labels = (a[:, 0] > 3).astype(int)
     split = Split(np.arange(300), np.arange(300, 400))
@@ -166,12 +168,12 @@ def test_probes_have_half_of_the_rows_whatever_the_budget():
     probed = hold_out(300, np.random.default_rng(ONE.draw(rng())[0])).score
     source = values(curve, measure="source")
     right = np.mean(LinearProbe.fit(a[probed], labels[probed]).predict(a[300:]) == labels[300:])
-    assert source.tolist() == [right, right]  # and no map has 300 pairs, for half of the rows are the probe's
+    assert source.tolist() == [right, right]  # no map has 300 pairs, because half of the rows train the probe
     assert values(curve, measure="migrated")[1] > 0.85
 
 
-def test_labels_do_not_pass_between_models_that_have_nothing_in_common():
-    """The migrated probe is refused, or guesses. From the same rows as the map it would be right on about 75%."""
+def test_probes_do_not_migrate_between_unrelated_models():
+    """The migrated probe is at chance. Trained on the rows of the map, it would reach about 75%."""
     a, b = gaussian(1000, 60, 1), gaussian(1000, 40, 2)
     given_ = {"fits": PLAIN, "labels": (b[:, 0] > 0).astype(int), "protocol": ONE}
     for curve in (
@@ -186,8 +188,8 @@ def test_labels_do_not_pass_between_models_that_have_nothing_in_common():
 # --- shifts ---
 
 
-def test_the_size_of_a_shift_is_that_of_truncated_normals():
-    """At strength 1, a quarter is fitted on that lies below all that is scored; at 0 both parts are alike."""
+def test_shift_size_matches_truncated_normals():
+    """At strength 1, the fitted quarter lies below all scored rows; at 0 both have the same distribution."""
     a, b = linear_world(4000, 1, 0.9)
     curve = distribution_shift(a, b, rng(), strengths=(1.0, 0.0, 0.5), fits=PLAIN, protocol=FEW)
     edge = scipy.stats.norm.ppf(0.25)
@@ -198,7 +200,7 @@ def test_the_size_of_a_shift_is_that_of_truncated_normals():
     assert {point.pairs for point in curve.points} == {1000}
 
 
-def test_a_shift_costs_nothing_where_the_map_is_linear_and_much_where_it_is_bent():
+def test_shift_affects_nonlinear_maps_only():
     a = gaussian(2000, 3) * np.array([2.0, 1.0, 1.0])
     labels = np.digitize(a[:, 1], [-0.5, 0.5])
     straight = a @ rotation(3, 1) + 0.1 * gaussian(2000, 3, 2)
@@ -226,11 +228,11 @@ def test_a_shift_along_a_variable_by_groups():
     curve = distribution_shift(a, b, rng(), along=along, strengths=(0, 1), **options)
     by_strength = {point.label: point.scores["plain"]["migrated"] for point in curve.points}
     assert by_strength["0"].estimate.n == 2
-    assert by_strength["1"].estimate.n == 0  # only one class is fitted on, so there is no probe: no number, no error
+    assert by_strength["1"].estimate.n == 0  # the fitted rows have one class, so there is no probe
     assert "–" in curve.table().rows[[row[0] for row in curve.table().rows].index("1")]
 
 
-def test_a_domain_with_a_map_of_its_own():
+def test_domain_with_its_own_map_scores_lower():
     z, domains = gaussian(900, 3), np.repeat(["dawn", "day", "night"], 300)
     a = z + np.where(domains == "night", 2.0, 0.0)[:, None]
     b = np.where((domains == "night")[:, None], z @ rotation(3, 5), z @ rotation(3, 9)) + 0.1 * gaussian(900, 3, 2)
@@ -250,7 +252,7 @@ def test_a_domain_with_a_map_of_its_own():
 # --- widths ---
 
 
-def test_a_narrow_source_predicts_the_variance_it_has_kept():
+def test_narrow_source_predicts_its_share_of_the_variance():
     spread = np.array([4.0, 2.0, 1.0, 0.5])
     a = gaussian(4000, 4) * spread @ rotation(4, 1)
     b = a @ rotation(4, 2)
@@ -263,13 +265,13 @@ def test_a_narrow_source_predicts_the_variance_it_has_kept():
 
 @settings(max_examples=8, deadline=None)
 @given(st.integers(1, 5), st.sampled_from(["principal", "random"]), st.integers(0, 100))
-def test_a_narrow_target_is_predicted_as_well_as_a_wide_one(width: int, by, seed: int):
+def test_target_width_does_not_affect_r2(width: int, by, seed: int):
     a, b = linear_world(600, 5, 0.8, seed)
     curve = capacity(a, b, rng(), widths=(width,), side="b", by=by, fits=PLAIN, protocol=Protocol(seeds=2, rows=30))
     assert values(curve)[0] == pytest.approx(0.8, abs=0.06)
 
 
-def test_all_pairs_of_models():
+def test_capacity_between_all_pairs_of_models():
     large = gaussian(900, 4) * np.array([2.0, 1.0, 1.0, 1.0])
     models = {"small": large[:, :2], "large": large, "odd": gaussian(900, 3, 9)}
     curve = capacity_between(models, rng(), fits=PLAIN, protocol=FEW)
@@ -283,7 +285,7 @@ def test_all_pairs_of_models():
 # --- curves ---
 
 
-def test_a_score_is_the_mean_of_what_is_defined():
+def test_score_is_the_mean_of_defined_values():
     values = [0.5, 0.7, 0.9]
     low, high = scipy.stats.t.interval(0.95, 2, loc=0.7, scale=scipy.stats.sem(values))
     found = Score.of([*values, np.nan], [0.1, 0.1, 0.4, np.nan])
@@ -304,7 +306,7 @@ def noise() -> StressCurve:
     return pair_noise(a, b, rng(), shares=(0.0, 0.2), fits=BOTH, labels=(a[:, 0] > 3).astype(int))
 
 
-def test_figures_can_be_drawn(noise: StressCurve):
+def test_figures_show_every_fit_and_chance_level(noise: StressCurve):
     assert noise.measures == [
         "r2",
         "nos_10_common",
@@ -320,14 +322,15 @@ def test_figures_can_be_drawn(noise: StressCurve):
         drawing = draw(figure)
         assert drawing.title == "Mismatched pairs" and "is better" in drawing.note
     series = noise.figure().series
-    assert [one.name for one in series] == ["plain", "robust", "shuffled"]  # of which a robust fit distrusts none
+    # robust fits distrust no shuffled pair, so both fits have the same chance level
+    assert [one.name for one in series] == ["plain", "robust", "shuffled"]
     assert all(one.low and not one.dash for one in series[:2]) and all(one.dash for one in series[2:])
     assert series[0].x == [0.0, 0.2] and series[0].y == values(noise).tolist()
     assert [one.name for one in noise.figure("migrated").series] == ["plain", "robust", "majority class"]
     assert [one.name for one in noise.figure("recall").series] == ["robust", "random choice"]
 
 
-def test_no_cell_of_a_table_is_without_chance(noise: StressCurve):
+def test_every_cell_of_the_table_names_its_chance_level(noise: StressCurve):
     table = noise.table()
     assert table.columns[:4] == ["share of mismatched pairs", "pairs fitted", "fit", "R² (higher is better)"]
     assert len(table.rows) == 4 and all(len(row) == len(table.columns) for row in table.rows)
@@ -336,13 +339,13 @@ def test_no_cell_of_a_table_is_without_chance(noise: StressCurve):
     assert noise.table(["r2"]).columns[3:] == ["R² (higher is better)"]
 
 
-def test_seeds_decide_everything_and_inputs_stay():
+def test_results_depend_on_the_seed_only_and_inputs_are_not_modified():
     a, b = linear_world(120, 2, 0.9)
-    before, told = (a.copy(), b.copy()), []
-    protocol = Protocol(seeds=2, rows=60, progress=lambda done, total: told.append((done, total)))
+    before, reports = (a.copy(), b.copy()), []
+    protocol = Protocol(seeds=2, rows=60, progress=lambda done, total: reports.append((done, total)))
     runs = [pair_noise(a, b, rng(), shares=(0.1, 0.2), protocol=protocol) for _ in range(2)]
     assert runs[0].table() == runs[1].table()
-    assert told[:4] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert reports[:4] == [(1, 4), (2, 4), (3, 4), (4, 4)]
     np.testing.assert_array_equal(np.stack(before), np.stack([a, b]))
     other = pair_noise(a, b, np.random.default_rng(1), shares=(0.1, 0.2), protocol=protocol)
     assert other.table() != runs[0].table()
@@ -378,6 +381,6 @@ A, B = linear_world(40, 2, 0.9)
         (lambda: pair_noise(A, B, rng(), shares=(0,), fits=PLAIN).figure("migrated"), "has no measure 'migrated'"),
     ],
 )
-def test_what_is_refused(stress, message: str):
+def test_invalid_arguments_are_rejected(stress, message: str):
     with pytest.raises(InputError, match=message):
         stress()

@@ -79,7 +79,7 @@ class Score:
         chance = _defined(nulls)
         mean = defined.mean() if len(defined) else np.nan
         null = chance.mean() if len(chance) else np.nan
-        margin = _margin(defined)
+        margin = student_margin(defined) if np.isfinite(defined).all() else np.nan  # a singular map has κ = ∞
         value, low, high, null = (
             float(np.exp(number) if log else number) for number in (mean, mean - margin, mean + margin, null)
         )
@@ -93,13 +93,6 @@ Scores = Mapping[str, Mapping[str, Score]]
 
 def _defined(numbers: Sequence[float]) -> np.ndarray:
     return np.array([number for number in numbers if not np.isnan(number)])
-
-
-def _margin(values: np.ndarray) -> float:
-    """Half the width of Student's 95% interval of the mean."""
-    if not np.isfinite(values).all():  # a singular map has κ = ∞
-        return np.nan
-    return student_margin(values)
 
 
 @dataclass(frozen=True)

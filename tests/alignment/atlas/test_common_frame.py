@@ -1,4 +1,4 @@
-"""Generalised Procrustes against its definition: scipy's for two charts, rows and a search for more."""
+"""Generalised Procrustes compared with scipy for two charts, and with row-wise iteration and search for more."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shift(frame: Frame, k: int) -> np.ndarray:
 
 
 def by_rows(charts: list[np.ndarray]) -> list[np.ndarray]:
-    """Gower's: turn every chart onto the mean of the others, until nothing moves."""
+    """Gower's algorithm: rotate every chart onto the mean of the others until convergence."""
     turns = [np.eye(charts[0].shape[1]) for _ in charts]
     for _ in range(2000):
         for k, chart in enumerate(charts):
@@ -50,7 +50,7 @@ def by_rows(charts: list[np.ndarray]) -> list[np.ndarray]:
     return turns
 
 
-def test_two_charts_are_scipys_procrustes():
+def test_two_charts_match_scipy_procrustes():
     a, b = gaussian(40, 3), gaussian(40, 3, seed=1)
     frame = generalised_procrustes([a, b], [np.arange(40)] * 2)
     np.testing.assert_allclose(frame.maps[0].weight, np.eye(3), atol=1e-12)
@@ -59,21 +59,21 @@ def test_two_charts_are_scipys_procrustes():
 
 
 @pytest.mark.parametrize(("narrow", "wide"), [(1, 2), (2, 3), (2, 4)])
-def test_a_chart_is_placed_as_well_as_by_general_optimisation(narrow: int, wide: int):
-    """The residual in the narrow chart's coordinates, over rotations of the wide one by exponentials."""
+def test_residual_matches_general_optimisation(narrow: int, wide: int):
+    """The residual in the narrow chart's coordinates, minimised over rotations exp(A) of the wide chart."""
     x = gaussian(30, wide) * np.linspace(1, 3, wide)
     y = x[:, :narrow] @ rotation(narrow) + 0.5 * gaussian(30, narrow, seed=1) + 2
     xc, yc = x - x.mean(0), y - y.mean(0)
     above = np.triu_indices(wide, 1)
 
-    def missed(angles: np.ndarray, mirror: float) -> float:
+    def residual(angles: np.ndarray, mirror: float) -> float:
         skew = np.zeros((wide, wide))
         skew[above] = angles
         turn = scipy.linalg.expm(skew - skew.T) @ np.diag([mirror] + [1.0] * (wide - 1))
         return float(np.sum((yc - xc @ turn[:narrow].T) ** 2))
 
     starts = np.random.default_rng(2).uniform(-3, 3, (4, len(above[0])))
-    best = min(scipy.optimize.minimize(missed, start, (m,)).fun for start in starts for m in (1.0, -1.0))
+    best = min(scipy.optimize.minimize(residual, start, (m,)).fun for start in starts for m in (1.0, -1.0))
     down, up = place(x, y), place(y, x)
     np.testing.assert_allclose(down.weight, up.weight.T, atol=1e-10)
     assert np.sum((y - down.apply(x)) ** 2) == pytest.approx(best, rel=1e-6)
@@ -81,7 +81,7 @@ def test_a_chart_is_placed_as_well_as_by_general_optimisation(narrow: int, wide:
 
 
 @pytest.mark.parametrize("noise", [0.1, 1.0])
-def test_several_charts_agree_as_well_as_by_rows(noise: float):
+def test_several_charts_match_row_wise_iteration(noise: float):
     charts = noisy_charts(4, 60, 3, noise)
     frame = generalised_procrustes(charts, [np.arange(60)] * 4)
     assert agreement(charts, turns_of(frame)) >= agreement(charts, by_rows(charts)) * (1 - 1e-9)
@@ -90,7 +90,7 @@ def test_several_charts_agree_as_well_as_by_rows(noise: float):
     assert frame.tied == (3,) * 4 and frame.shared == (60,) * 4
 
 
-def test_no_better_rotation_of_the_plane_is_found_by_search():
+def test_rotations_of_the_plane_match_exhaustive_search():
     charts = noisy_charts(3, 25, 2, 0.7)
     frame = generalised_procrustes(charts, [np.arange(25)] * 3)
     angles = np.linspace(0, 2 * np.pi, 181)
@@ -99,7 +99,7 @@ def test_no_better_rotation_of_the_plane_is_found_by_search():
     assert agreement(charts, turns_of(frame)) >= best
 
 
-def test_the_order_of_rows_and_charts_does_not_matter():
+def test_order_of_rows_and_charts_does_not_matter():
     charts, ids = noisy_charts(3, 50, 3, 0.3), [np.arange(50) * 7] * 3
     plain = generalised_procrustes(charts, ids)
     order = np.random.default_rng(5).permutation(50)
@@ -114,8 +114,8 @@ def test_the_order_of_rows_and_charts_does_not_matter():
     st.booleans(),
 )
 @settings(max_examples=40, deadline=None)
-def test_charts_of_one_state_meet_whatever_they_see_of_it(widths: list[int], seed: int, shifted: bool):
-    """Every chart is some coordinates of the state, turned, on its own draw of states; the means of states differ."""
+def test_charts_of_different_width_and_states_agree_in_the_frame(widths: list[int], seed: int, shifted: bool):
+    """Every chart is a rotation of some coordinates of the state, on its own sample of states with its own mean."""
     rng, dim = np.random.default_rng(seed), max(widths)
     z = rng.standard_normal((80, dim)) + 3 * shifted
     ids = [np.sort(rng.choice(80, size=60, replace=False)) for _ in widths]
@@ -135,7 +135,7 @@ def test_charts_of_one_state_meet_whatever_they_see_of_it(widths: list[int], see
     np.testing.assert_allclose(found[full], charts[wide][np.searchsorted(ids[wide], states[full])], atol=1e-6)
 
 
-def test_two_charts_that_share_no_state_meet_through_a_third():
+def test_charts_without_shared_states_agree_through_a_third_chart():
     z = gaussian(90, 3) + 1
     ids = [np.arange(30), np.arange(15, 75), np.arange(60, 90)]
     turns = [rotation(3, seed=k) for k in range(3)]
@@ -144,12 +144,12 @@ def test_two_charts_that_share_no_state_meet_through_a_third():
     between = frame.maps[2].weight.T @ frame.maps[0].weight
     np.testing.assert_allclose(between, turns[2] @ turns[0].T, atol=1e-9)
     assert frame.tied == (3, 3, 3) and frame.shared == (15, 30, 15)
-    # the origin is that of the first chart: its own mean of states
+    # the origin is the mean of the first chart's states
     truth = z[60:] - z[:30].mean(0)
     np.testing.assert_allclose(charts[2] @ frame.maps[2].weight.T + shift(frame, 2), truth @ turns[0].T, atol=1e-9)
 
 
-def test_what_a_narrow_chart_between_two_others_does_not_carry_is_not_tied():
+def test_directions_missing_in_the_connecting_chart_are_not_tied():
     z = gaussian(90, 4)
     ids = [np.arange(40), np.arange(20, 70), np.arange(50, 90)]
     charts = [z[ids[0]], z[ids[1]][:, :2], z[ids[2]] @ rotation(4)]
@@ -157,13 +157,13 @@ def test_what_a_narrow_chart_between_two_others_does_not_carry_is_not_tied():
     assert frame.tied == (2, 2, 2)
 
 
-def test_too_few_shared_states_tie_one_direction_less_than_states():
+def test_n_shared_states_tie_n_minus_one_directions():
     charts = [gaussian(20, 6), gaussian(20, 6, seed=1)]
     assert generalised_procrustes(charts, [np.arange(20), np.arange(16, 36)]).tied == (3, 3)
 
 
 @pytest.mark.parametrize("shared", [0, 1])
-def test_no_way_between_charts_is_an_error_that_names_both_sides(shared: int):
+def test_disconnected_charts_are_named(shared: int):
     ids = [np.arange(10), np.arange(5, 15), np.arange(100 - shared, 110 - shared), np.arange(100, 110)]
     ids[0] = np.r_[ids[0], 99] if shared else ids[0]
     charts = [gaussian(len(own), 2, seed=k) for k, own in enumerate(ids)]
@@ -179,7 +179,7 @@ def test_polar_and_rank():
     np.testing.assert_allclose(polar(stretch), q, atol=1e-10)
 
 
-def test_inputs_are_left_alone():
+def test_inputs_are_not_modified():
     charts, ids = noisy_charts(2, 20, 2, 0.1), [np.arange(20)[::-1].copy(), np.arange(20)]
     before = [array.copy() for array in (*charts, *ids)]
     generalised_procrustes(charts, ids)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from workflows.align.models import Models, matched
 
-from jepatlas.alignment import LinearProbe, distil, migrate
+from jepatlas.alignment.probes import LinearProbe, distil, migrate
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Verdict

@@ -1,4 +1,4 @@
-"""Cycles and translations on charts whose disagreement is known."""
+"""Cycle and translation checks on charts whose disagreement is known."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def noisy(noise: float, rows: int = 1500, widths: tuple[int, ...] = (3, 3, 3)) -
     ]
 
 
-def test_the_atlas_closes_and_pairwise_maps_show_the_noise():
-    """Each least-squares step keeps 1/(1+σ²) of the signal: after three the cycle has lost 1 − (1+σ²)⁻³."""
+def test_atlas_cycles_close_and_pairwise_cycles_shrink_with_noise():
+    """Each least-squares step keeps 1/(1+σ²) of the signal, so a cycle of three loses 1 − (1+σ²)⁻³."""
     fit, held = split_states(noisy(0.5), np.random.default_rng(1))
     atlas = Atlas.build(fit)
     through, direct = cycle_verdicts(atlas, fit, held[0], np.random.default_rng(2), replicates=100)
@@ -46,31 +46,31 @@ def test_the_atlas_closes_and_pairwise_maps_show_the_noise():
     assert direct.threshold is not None and direct.threshold <= 1
 
 
-def test_without_noise_every_cycle_closes():
+def test_cycles_close_without_noise():
     fit, held = split_states(noisy(0.0), np.random.default_rng(1))
     for verdict in cycle_verdicts(Atlas.build(fit), fit, held[0], np.random.default_rng(0), replicates=20):
         assert verdict.value < 1e-20
 
 
-def test_a_narrow_chart_on_the_way_loses_what_it_does_not_see():
+def test_narrow_chart_in_a_cycle_loses_the_directions_it_lacks():
     fit, held = split_states(noisy(0.0, widths=(4, 4, 2)), np.random.default_rng(1))
     through, direct = cycle_verdicts(Atlas.build(fit), fit, held[0], np.random.default_rng(0), replicates=50)
     assert through.value == pytest.approx(0.5, abs=0.05) and direct.value == pytest.approx(0.5, abs=0.05)
 
 
-def test_cycle_error_against_its_definition():
+def test_cycle_error_matches_its_definition():
     charts = noisy(0.3, rows=60)
     maps, h = pairwise_maps(charts), charts[0].latents
     back = maps[2].apply(maps[1].apply(maps[0].apply(h)))
     expected = np.sum((h - back) ** 2) / np.sum((h - h.mean(0)) ** 2)
     found = cycle_error(maps, charts[0], np.random.default_rng(0), replicates=30)
     assert found.value == pytest.approx(expected)
-    missed = bootstrap(lambda w: {"e": 1 - r2(h, back, w)}, 60, np.random.default_rng(0), replicates=30, centred=True)
-    assert (found.low, found.high) == pytest.approx((missed["e"].low, missed["e"].high))
+    lost = bootstrap(lambda w: {"e": 1 - r2(h, back, w)}, 60, np.random.default_rng(0), replicates=30, centred=True)
+    assert (found.low, found.high) == pytest.approx((lost["e"].low, lost["e"].high))
 
 
 def test_intervals_of_few_states_contain_their_value():
-    """Percentiles about draws that are biased upwards need not."""
+    """Bootstrap percentiles of biased draws need not contain the value."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
         charts = [ChartLatents(name, rng.standard_normal((40, 6)), np.arange(40)) for name in "abc"]
@@ -79,7 +79,7 @@ def test_intervals_of_few_states_contain_their_value():
             assert 0 <= verdict.low <= verdict.value <= verdict.high
 
 
-def test_unrelated_charts_do_not_pass():
+def test_unrelated_charts_fail():
     passed = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -87,15 +87,15 @@ def test_unrelated_charts_do_not_pass():
         fit, held = split_states(charts, rng)
         atlas = Atlas.build(fit)
         _, direct = cycle_verdicts(atlas, fit, held[0], rng, replicates=50)
-        told = translation_verdicts(atlas, held, rng, replicates=50)
-        passed += [verdict.passed for verdict in (direct, *told)]
+        translations = translation_verdicts(atlas, held, rng, replicates=50)
+        passed += [verdict.passed for verdict in (direct, *translations)]
         assert "disagree" in direct.advice or direct.passed
-        assert all("same states" in verdict.advice for verdict in told if not verdict.passed)
+        assert all("same states" in verdict.advice for verdict in translations if not verdict.passed)
     assert np.mean(passed) <= 0.05
 
 
-def test_states_that_are_alike_within_groups_are_shuffled_by_groups():
-    """Four episodes: what single states dealt at random would hide is how much whole episodes vary."""
+def test_grouped_states_are_shuffled_by_groups():
+    """Four episodes: shuffling single states would underestimate the variance of the null."""
     groups = np.repeat(np.arange(4), 50)
     rng = np.random.default_rng(0)
     z = np.repeat(rng.standard_normal((4, 2)), 50, axis=0) + 0.1 * rng.standard_normal((200, 2))
@@ -108,20 +108,22 @@ def test_states_that_are_alike_within_groups_are_shuffled_by_groups():
     assert by_groups.null != pytest.approx(by_states.null, abs=0.05) and by_states.passed
     assert (
         by_groups.threshold is not None and by_groups.threshold > 0 == by_states.threshold
-    )  # one deal in 24 is the true one, and R² of it is 1
+    )  # one permutation in 24 is the identity, with R² = 1
 
 
-def test_translations_beside_their_null():
+def test_translation_verdicts_match_the_expected_r2():
     fit, held = split_states(noisy(0.2), np.random.default_rng(1))
     verdicts = translation_verdicts(Atlas.build(fit), held, np.random.default_rng(2), replicates=100)
     assert len(verdicts) == 6
     for verdict in verdicts:
-        # whitened by a rotation: the errors of both sides, each 0.04 of 1.04, do not shrink
+        # a rotation does not shrink the errors of both sides, each 0.04 of 1.04
         assert (
             verdict.value == pytest.approx(1 - 2 * 0.04 / 1.04, abs=0.02) and verdict.low < verdict.value < verdict.high
         )
         assert verdict.null is not None and verdict.null < -0.5 and verdict.direction == "higher"
-        assert verdict.threshold == 0 and verdict.passed  # the null is below what the mean gives, which is the limit
+        assert (
+            verdict.threshold == 0 and verdict.passed
+        )  # the null is below 0, the R² of the mean, which is the threshold
 
 
 def test_charts_without_shared_held_out_states_are_not_compared():
@@ -134,7 +136,7 @@ def test_charts_without_shared_held_out_states_are_not_compared():
         pairwise_maps(fit)
 
 
-def test_states_and_groups_are_never_on_both_sides():
+def test_splits_never_share_states_or_groups():
     charts = [ChartLatents(c.name, c.latents, c.ids, groups=c.ids // 10) for c in noisy(0.1, rows=200)]
     charts[1] = charts[1].take(np.arange(200)[::-1][:150])
     fit, held = split_states(charts, np.random.default_rng(0), share=0.4)
@@ -147,7 +149,7 @@ def test_states_and_groups_are_never_on_both_sides():
     assert len(held[0].ids) == 80
 
 
-def test_bad_cycles():
+def test_invalid_cycles_are_rejected():
     fit, held = split_states(noisy(0.1), np.random.default_rng(1))
     atlas, rng = Atlas.build(fit), np.random.default_rng(0)
     with pytest.raises(InputError, match="states are those of b"):

@@ -1,4 +1,4 @@
-"""The folder comes back bit for bit, or not at all: every kind of damage is named."""
+"""Atlas folders: bit-exact round trips, and errors that name the damaged file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def assert_same(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("texts", [True, False])
-def test_round_trip_bit_for_bit(tmp_path: Path, texts: bool):
+def test_round_trip_is_bit_exact(tmp_path: Path, texts: bool):
     atlas = make_atlas(texts=texts)
     seal = save_atlas(atlas, tmp_path / "a")
     found = load_atlas(tmp_path / "a", seal=seal)
@@ -65,8 +65,8 @@ def test_round_trip_bit_for_bit(tmp_path: Path, texts: bool):
     assert {p.name for p in tmp_path.iterdir()} == {"a", "b"}
 
 
-def test_a_mailed_atlas_knows_which_direction_a_layer_normalisation_took(tmp_path: Path):
-    """By the maps in it alone, so those that were written before it was asked know it, too."""
+def test_loaded_atlas_recognises_layer_normalisation(tmp_path: Path):
+    """It is derived from the stored maps, so older files need no extra field."""
     inner = np.random.default_rng(0).standard_normal((200, 16))
     ids, h = np.arange(200), (inner - inner.mean(1, keepdims=True)) / inner.std(1, keepdims=True)
     save_atlas(Atlas.build([ChartLatents("ada", h * 2 + 1, ids), ChartLatents("ben", h[:, ::-1], ids)]), tmp_path / "a")
@@ -76,7 +76,7 @@ def test_a_mailed_atlas_knows_which_direction_a_layer_normalisation_took(tmp_pat
     assert "normed" not in (tmp_path / "a" / "atlas.json").read_text()
 
 
-def test_every_file_is_named_with_its_size_and_hash(saved: Path):
+def test_description_lists_every_file_with_size_and_hash(saved: Path):
     meta = json.loads((saved / "atlas.json").read_text())
     found = {p.relative_to(saved).as_posix() for p in saved.rglob("*") if p.is_file()} - {"atlas.json"}
     assert meta["files"].keys() == found
@@ -86,12 +86,12 @@ def test_every_file_is_named_with_its_size_and_hash(saved: Path):
     assert meta["charts"][0]["certificate"]["bound"]["high"] == "inf"
 
 
-def test_a_folder_can_be_moved(saved: Path, tmp_path: Path):
+def test_moved_folder_loads(saved: Path, tmp_path: Path):
     shutil.move(saved, tmp_path / "mailed")
     assert_same(load_atlas(tmp_path / "mailed"), make_atlas())
 
 
-def test_a_newcomer_leaves_the_other_files_as_they_are(saved: Path):
+def test_adding_a_chart_keeps_the_other_files(saved: Path):
     before = {p: sha256_of_file(p) for p in saved.rglob("*") if p.is_file() and p.name != "atlas.json"}
     atlas = load_atlas(saved)
     z = np.random.default_rng(0).standard_normal((40, 3))
@@ -100,7 +100,7 @@ def test_a_newcomer_leaves_the_other_files_as_they_are(saved: Path):
     assert load_atlas(saved).names == ["ada", "ben", "cem"]
 
 
-def test_the_sizes_are_those_of_the_files(saved: Path):
+def test_exchanged_sizes_match_the_files(saved: Path):
     atlas = make_atlas()
     sizes = exchanged(atlas)
     on_disk = {p.relative_to(saved).as_posix(): p.stat().st_size for p in saved.rglob("*") if p.is_file()}
@@ -115,7 +115,7 @@ def test_the_sizes_are_those_of_the_files(saved: Path):
 
 
 def reseal(folder: Path, change) -> None:
-    """What somebody can do who knows the format: change the JSON, and seal it anew."""
+    """Edit the JSON and recompute its seal, as someone who knows the format could."""
     meta = json.loads((folder / "atlas.json").read_text())
     meta.pop("seal")
     change(meta)
@@ -126,7 +126,7 @@ def reseal(folder: Path, change) -> None:
     "name", ["charts/ada.safetensors", "anchors.safetensors", "attachments/ben/probe/colour.safetensors"]
 )
 @pytest.mark.parametrize("damage", ["one bit", "cut", "longer", "missing", "folder"])
-def test_damage_is_found_and_named(saved: Path, name: str, damage: str):
+def test_damaged_file_is_named(saved: Path, name: str, damage: str):
     data = (saved / name).read_bytes()
     (saved / name).unlink()
     if damage == "one bit":
@@ -139,19 +139,19 @@ def test_damage_is_found_and_named(saved: Path, name: str, damage: str):
         load_atlas(saved)
 
 
-def test_every_changed_character_of_the_description_is_found(saved: Path):
+def test_every_changed_character_of_the_description_is_detected(saved: Path):
     whole = (saved / "atlas.json").read_bytes()
     for at in range(0, len(whole) - 1, 11):
         changed = bytearray(whole)
         changed[at] = ord("7") if changed[at] != ord("7") else ord("8")
         (saved / "atlas.json").write_bytes(changed)
         if whole[at : at + 1].isspace():
-            continue  # a 7 between two tokens is no JSON, or part of a number; spaces themselves say nothing
+            continue  # spaces between tokens carry no content
         with pytest.raises(InputError, match=r"atlas\.json"):
             load_atlas(saved)
 
 
-def test_who_reseals_is_found_out_by_the_senders_seal(saved: Path):
+def test_resealed_folder_does_not_match_the_senders_seal(saved: Path):
     seal = json.loads((saved / "atlas.json").read_text())["seal"]
     reseal(saved, lambda meta: meta["charts"][0]["certificate"].update(identified=False))
     assert load_atlas(saved).chart("ada").certificate != BOUND
@@ -173,33 +173,33 @@ def test_who_reseals_is_found_out_by_the_senders_seal(saved: Path):
         "charts//x",
     ],
 )
-def test_a_path_out_of_the_folder_is_refused(saved: Path, name: str):
+def test_path_outside_the_folder_is_rejected(saved: Path, name: str):
     secret = saved.parent / "outside"
     secret.write_bytes(b"secret")
     entry = {"bytes": 6, "sha256": sha256_of_file(secret)}
     reseal(saved, lambda meta: meta["files"].update({name: entry}))
-    with pytest.raises(InputError, match=r"atlas\.json names the file .* not inside the folder"):
+    with pytest.raises(InputError, match=r"atlas\.json .* not inside"):
         load_atlas(saved)
 
 
 @pytest.mark.parametrize("linked", ["charts/ada.safetensors", "charts", "atlas.json"])
-def test_links_are_not_followed(saved: Path, linked: str):
+def test_symbolic_links_are_rejected(saved: Path, linked: str):
     shutil.move(saved / linked, saved.parent / "elsewhere")
     (saved / linked).symlink_to(saved.parent / "elsewhere")
     with pytest.raises(InputError, match=f"{linked} is a symbolic link"):
         load_atlas(saved)
 
 
-def test_what_is_not_named_is_not_read(saved: Path):
+def test_unlisted_files_are_ignored(saved: Path):
     (saved / ".DS_Store").write_bytes(b"junk")
     (saved / "charts" / "evil.safetensors").symlink_to("/etc/passwd")
     assert_same(load_atlas(saved), make_atlas())
 
 
 @pytest.mark.parametrize("version", [0, 2, 99])
-def test_an_unknown_version(saved: Path, version: int):
+def test_unknown_version_is_rejected(saved: Path, version: int):
     reseal(saved, lambda meta: meta.update(version=version))
-    with pytest.raises(InputError, match=f"version {version}, but this jepatlas reads version 1. Upgrade"):
+    with pytest.raises(InputError, match=f"version {version}.* version 1"):
         load_atlas(saved)
 
 
@@ -225,14 +225,14 @@ def without(key: str):
         lambda meta: meta.update(version="1"),
     ],
 )
-def test_a_resealed_description_that_makes_no_sense(saved: Path, change):
+def test_invalid_description_is_rejected(saved: Path, change):
     reseal(saved, change)
     with pytest.raises(InputError, match="atlas"):
         load_atlas(saved)
 
 
 @pytest.mark.parametrize("tensors", ["noise", "keys", "nan", "shapes"])
-def test_a_resealed_chart_that_makes_no_sense(saved: Path, tensors: str):
+def test_invalid_chart_is_rejected(saved: Path, tensors: str):
     path = saved / "charts" / "ada.safetensors"
     parts = safetensors.numpy.load_file(path)
     if tensors == "keys":
@@ -253,13 +253,13 @@ def test_a_resealed_chart_that_makes_no_sense(saved: Path, tensors: str):
     "ids",
     [
         np.arange(25.0),
-        np.full((25, 2), 2**31, np.uint32),  # no code points
+        np.full((25, 2), 2**31, np.uint32),  # not Unicode code points
         np.zeros((25, 0), np.uint32),
         np.zeros(25, np.int64),
         np.arange(24),
     ],
 )
-def test_resealed_anchors_that_make_no_sense(saved: Path, ids: np.ndarray):
+def test_invalid_anchors_are_rejected(saved: Path, ids: np.ndarray):
     path = saved / "anchors.safetensors"
     safetensors.numpy.save_file(safetensors.numpy.load_file(path) | {"ids": ids}, path)
     entry = {"bytes": path.stat().st_size, "sha256": sha256_of_file(path)}
@@ -269,27 +269,27 @@ def test_resealed_anchors_that_make_no_sense(saved: Path, ids: np.ndarray):
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", "", "[" * 100_000, '{"format": "jepatlas.atlas"}'])
-def test_a_description_that_is_none(saved: Path, text: str):
+def test_malformed_description_is_rejected(saved: Path, text: str):
     (saved / "atlas.json").write_text(text)
     with pytest.raises(InputError, match=r"atlas\.json"):
         load_atlas(saved)
 
 
-def test_no_folder(tmp_path: Path):
+def test_missing_folder_or_description_is_named(tmp_path: Path):
     with pytest.raises(InputError, match=r"There is no folder .*nowhere"):
         load_atlas(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"There is no file .*atlas\.json"):
         load_atlas(tmp_path)
 
 
-def test_nothing_else_is_ever_replaced(tmp_path: Path, saved: Path):
+def test_save_never_replaces_other_files(tmp_path: Path, saved: Path):
     home = tmp_path / "home"
     home.mkdir()
     (home / "thesis.tex").write_text("years")
-    with pytest.raises(InputError, match="home exists and is no atlas"):
+    with pytest.raises(InputError, match="home"):
         save_atlas(make_atlas(), home)
     (saved / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"also holds 'notes\.txt'"):
+    with pytest.raises(InputError, match=r"notes\.txt"):
         save_atlas(make_atlas(), saved)
     assert (home / "thesis.tex").read_text() == "years" and (saved / "notes.txt").read_text() == "mine"
     (tmp_path / "empty").mkdir()
@@ -297,7 +297,7 @@ def test_nothing_else_is_ever_replaced(tmp_path: Path, saved: Path):
     assert_same(load_atlas(tmp_path / "empty"), make_atlas())
 
 
-def test_a_failure_leaves_the_older_atlas(saved: Path, monkeypatch: pytest.MonkeyPatch):
+def test_failed_save_keeps_the_previous_atlas(saved: Path, monkeypatch: pytest.MonkeyPatch):
     before = {p: p.read_bytes() for p in saved.rglob("*") if p.is_file()}
     write, calls = Path.write_bytes, []
 
@@ -316,7 +316,7 @@ def test_a_failure_leaves_the_older_atlas(saved: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("about", [{"array": np.zeros(2)}, {"set": {1}}])
-def test_provenance_that_is_not_plain_is_refused_before_anything_is_written(tmp_path: Path, about: dict[str, Any]):
+def test_provenance_that_is_not_plain_data_is_rejected_before_writing(tmp_path: Path, about: dict[str, Any]):
     atlas = make_atlas()
     first: Chart = dataclasses.replace(atlas.charts[0], provenance=about)
     with pytest.raises(InputError, match="plain data"):

@@ -1,4 +1,4 @@
-"""DSC against scipy's rank correlation of all distances, both ways of counting, and the error of a sample."""
+"""DSC compared with scipy's rank correlation of all distances; compiled and numpy kernels; sampled DSC."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def slow_dsc(a: np.ndarray, b: np.ndarray) -> float:
 
 @settings(deadline=None, max_examples=40, derandomize=True)
 @given(SHAPES)
-def test_definition_and_invariance(shape: tuple[int, int, int, int]):
+def test_matches_definition_and_is_invariant(shape: tuple[int, int, int, int]):
     _, wide_a, _, seed = shape
     a, b = related(*shape)
     assert dsc(a, b) == pytest.approx(slow_dsc(a, b), abs=1e-9)
@@ -46,7 +46,7 @@ def heavy(rows: int, dim: int) -> np.ndarray:
 
 
 def nearly_a_simplex(rows: int) -> np.ndarray:
-    """All distances are alike but for a hundred-thousandth."""
+    """All distances are equal up to a relative 1e-5."""
     return np.eye(rows) * (1 + 1e-5 * gaussian(rows, 1))
 
 
@@ -63,8 +63,8 @@ def nearly_a_simplex(rows: int) -> np.ndarray:
     ],
     ids=["gaussian", "line", "clusters", "heavy", "simplex", "outlier"],
 )
-def test_tiles_are_within_a_millionth(a: np.ndarray, compiled: bool):
-    """For any law of the distances: concentrated, in far groups, or over many orders of magnitude."""
+def test_tiled_dsc_is_accurate_to_1e_6(a: np.ndarray, compiled: bool):
+    """Distances may be concentrated, clustered, or spread over many orders of magnitude."""
     b = np.tanh(a[:, : min(8, a.shape[1])]) + 0.3 * gaussian(800, min(8, a.shape[1]), seed=1)
     assert dsc_in_tiles(a, b, compiled=compiled) == pytest.approx(slow_dsc(a, b), abs=1e-6)
 
@@ -72,8 +72,8 @@ def test_tiles_are_within_a_millionth(a: np.ndarray, compiled: bool):
 @WAYS
 @settings(deadline=None, max_examples=12, derandomize=True)
 @given(st.integers(300, 600), st.integers(1, 6), st.integers(2, 5), st.integers(0, 1000))
-def test_ties_share_their_rank(compiled: bool, rows: int, dim: int, levels: int, seed: int):
-    """Latents on a lattice, with many rows that are equal: rounding must not order what is equally far."""
+def test_tied_distances_share_their_rank(compiled: bool, rows: int, dim: int, levels: int, seed: int):
+    """Latents on a lattice with many equal rows: rounding must not break ties."""
     rng = np.random.default_rng(seed)
     a, b = rng.integers(levels, size=(rows, dim)), rng.integers(3, size=(rows, 2)) + rng.integers(2, size=(rows, 1))
     expected = slow_dsc(a, b)
@@ -82,8 +82,8 @@ def test_ties_share_their_rank(compiled: bool, rows: int, dim: int, levels: int,
     assert dsc(moved, b) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-def test_several_tiles_and_progress(monkeypatch: pytest.MonkeyPatch):
-    """More rows than a tile has columns, and the choice of the way by the number of pairs."""
+def test_several_tiles_match_definition_and_report_progress(monkeypatch: pytest.MonkeyPatch):
+    """More rows than the columns of a tile; the method depends on the number of pairs."""
     for name, size in {"SMALL": 1000, "ROWS": 128, "COLUMNS": 300, "CHUNK": 100}.items():
         monkeypatch.setattr(distance_structure, name, size)
     a, b = related(700, 3, 5)
@@ -100,7 +100,7 @@ def test_several_tiles_and_progress(monkeypatch: pytest.MonkeyPatch):
 
 @settings(deadline=None, max_examples=30, derandomize=True)
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(-40, 40), st.integers(0, 1000))
-def test_both_ways_count_alike(rows: int, columns: int, diagonal: int, seed: int):
+def test_compiled_and_numpy_counts_agree(rows: int, columns: int, diagonal: int, seed: int):
     rng = np.random.default_rng(seed)
     tiles = np.exp(rng.standard_normal((rows, columns))), rng.random((rows, columns)).round(1) + 0.01
     sums, counts = [], []
@@ -121,7 +121,7 @@ def test_both_ways_count_alike(rows: int, columns: int, diagonal: int, seed: int
     assert sums[0] == pytest.approx(sums[1], abs=1e-9)
 
 
-def test_no_variation():
+def test_constant_latents_are_undefined():
     a = gaussian(400, 3)
     for constant in (np.zeros((400, 2)), np.full((400, 2), 0.1)):
         assert math.isnan(dsc(a, constant)) and math.isnan(dsc_in_tiles(constant, a))
@@ -129,8 +129,8 @@ def test_no_variation():
     assert math.isnan(dsc(a, np.eye(400)))
 
 
-def test_a_sample_is_within_its_error():
-    """Of 60 intervals at 95%, 57 ± 1.7 should cover the value over all pairs; clusters are far from any normal law."""
+def test_intervals_of_sampled_dsc_cover():
+    """Of 60 intervals at 95%, 57 ± 1.7 should cover the value over all pairs, also for clustered distances."""
     for a in (gaussian(300, 5), clusters(300, 5, 6.0)):
         b = a + gaussian(300, 5, seed=1)
         truth, covered, widths = dsc(a, b), 0, []
@@ -145,12 +145,12 @@ def test_a_sample_is_within_its_error():
         assert wide.high - wide.low == pytest.approx(np.mean(widths) / 4, rel=0.5)
 
 
-def test_a_sample_never_pairs_a_row_with_itself():
-    a = np.eye(3)  # all distances are equal, but for that of a row from itself
+def test_sampled_dsc_never_pairs_a_row_with_itself():
+    a = np.eye(3)  # all distances between different rows are equal
     assert math.isnan(dsc_sampled(a, a, 10_000, np.random.default_rng(0)).value)
 
 
-def test_bad_input():
+def test_invalid_input_is_rejected():
     a = gaussian(10, 2)
     with pytest.raises(InputError, match=r"200.* 9"):
         dsc_sampled(a, a, 9, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""Robust maps: mismatched pairs are found, clean ones are kept, and what is not known is not claimed."""
+"""Robust maps: mismatched pairs are found, clean pairs are kept, and uncertain pairs keep partial weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jepatlas.core.linear_moments import PairMoments, least_squares_of
 def agents(
     seed: int, n: int, dim: int, *, noise: float = 0.3, mismatched: float = 0.0, width: int | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Latents of two models, and which of their pairs have been dealt among each other."""
+    """Latents of two models, and which of their pairs are mismatched."""
     rng = np.random.default_rng(seed)
     weight = rng.normal(size=(dim, width or dim)) / np.sqrt(dim)
     x = rng.normal(size=(n, dim)) + 2
@@ -30,24 +30,24 @@ def agents(
 
 @pytest.mark.parametrize("noise", [0.0, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize(("n", "dim"), [(2000, 64), (1000, 8)])
-def test_mismatched_pairs_do_not_hurt(n: int, dim: int, noise: float):
-    """Three in ten pairs are mismatched. Scores are on clean pairs held out."""
+def test_mismatched_pairs_do_not_bias_the_map(n: int, dim: int, noise: float):
+    """30% of the pairs are mismatched. Scores are measured on clean held-out pairs."""
     x, y, _ = agents(0, n + 1000, dim, noise=noise)
     fit, score = slice(n), slice(n, None)
     order = np.arange(n)
-    dealt = np.random.default_rng(1).permutation(n)[: 3 * n // 10]
-    order[dealt] = order[np.roll(dealt, 1)]
+    shuffled = np.random.default_rng(1).permutation(n)[: 3 * n // 10]
+    order[shuffled] = order[np.roll(shuffled, 1)]
     bad = order != np.arange(n)
     clean = LeastSquaresMap().fit(x[fit][~bad], y[fit][~bad]).score(x[score], y[score])
     plain = LeastSquaresMap().fit(x[fit], y[fit][order]).score(x[score], y[score])
     robust = RobustMap().fit(x[fit], y[fit][order])
-    assert abs(robust.score(x[score], y[score]) - clean) < 0.001  # 0.01 is asked for
+    assert abs(robust.score(x[score], y[score]) - clean) < 0.001  # the requirement is 0.01
     assert plain < clean - 0.03
     found = np.isin(np.arange(n), robust.distrusted_)
     precision, recall = bad[found].mean(), found[bad].mean()
     if dim == 64:
         assert precision > 0.99 and recall > 0.99
-    # in few dimensions some mismatched pairs happen to fit, and the weights know about how many
+    # in few dimensions some mismatched pairs fit by chance; the weights estimate how many
     assert precision == pytest.approx(1 - robust.trust_[found].mean(), abs=0.1)
     assert recall == pytest.approx((1 - robust.trust_)[found].sum() / (1 - robust.trust_).sum(), abs=0.1)
 
@@ -62,8 +62,8 @@ def test_clean_pairs_are_trusted(n: int, dim: int, width: int):
 
 
 @pytest.mark.parametrize("kind", ["y", "x", "both"])
-def test_gross_outliers_are_found_too(kind: str):
-    """Far off in y, in x (where they pull at a plain fit the most), and in both at one place."""
+def test_gross_outliers_are_found(kind: str):
+    """Outliers in y, in x (with the largest leverage), and in both at one place."""
     x, y, _ = agents(0, 1000, 8)
     rng = np.random.default_rng(1)
     off = np.arange(300)
@@ -99,11 +99,11 @@ def reference(x: np.ndarray, y: np.ndarray, weights: np.ndarray, fold: np.ndarra
 
     share = weights.mean()
     matched = share * density(left, weights.sum() - x.shape[1] - 1)
-    dealt = (1 - share) * density(y - mean, weights.sum() - 1)
-    return matched / (matched + dealt)
+    mismatched = (1 - share) * density(y - mean, weights.sum() - 1)
+    return matched / (matched + mismatched)
 
 
-def test_trust_is_the_posterior_that_reproduces_itself():
+def test_trust_is_a_fixed_point_of_the_posterior():
     x, y, _ = agents(0, 400, 2, noise=0.5, mismatched=0.3, width=3)
     weights = robust_weights(
         x, y, lambda fit, held: least_squares_of(fit.merge(held)), np.random.default_rng(7), folds=4
@@ -112,7 +112,7 @@ def test_trust_is_the_posterior_that_reproduces_itself():
     np.testing.assert_allclose(reference(x, y, weights, fold), weights, atol=0.01)
     assert (
         (weights > 0.05) & (weights < 0.95)
-    ).mean() > 0.1  # many stay uncertain here, so that there is something to test
+    ).mean() > 0.1  # many weights are uncertain here, so the test is not trivial
 
 
 def test_the_same_random_state_gives_the_same_trust():
@@ -124,8 +124,8 @@ def test_the_same_random_state_gives_the_same_trust():
 
 
 @pytest.mark.parametrize(("n", "dim"), [(500, 1), (500, 2), (200, 16), (1000, 8)])
-def test_pairs_of_unrelated_latents_are_trusted_alike(n: int, dim: int):
-    """Some would always fit an accident better than others. Two in a hundred such accidents pass the sign test."""
+def test_pairs_of_unrelated_latents_have_equal_trust(n: int, dim: int):
+    """The sign test rejects chance fits in all but about 2% of the runs."""
     distrusting = 0
     for seed in range(10):
         x, y = np.random.default_rng(seed).normal(size=(2, n, dim))
@@ -136,7 +136,7 @@ def test_pairs_of_unrelated_latents_are_trusted_alike(n: int, dim: int):
     assert distrusting <= 1
 
 
-def test_too_few_pairs_to_judge_are_trusted_alike():
+def test_too_few_pairs_have_full_trust():
     for n, dim in ((40, 30), (5, 2), (1, 1)):
         x, y, _ = agents(0, n, dim, mismatched=0.3)
         assert (RobustMap().fit(x, y).trust_ == 1).all()
@@ -144,7 +144,7 @@ def test_too_few_pairs_to_judge_are_trusted_alike():
         RobustMap(folds=2).fit(*agents(0, 100, 2)[:2])
 
 
-def test_a_prior_finds_mismatched_pairs_where_pairs_are_few():
+def test_prior_finds_mismatched_pairs_among_few_pairs():
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.normal(size=(30, 30)))[0]
     x = rng.normal(size=(75, 30))
@@ -156,34 +156,34 @@ def test_a_prior_finds_mismatched_pairs_where_pairs_are_few():
         assert found[bad].mean() > 0.9 and not found[22:].any()
 
 
-def test_pairs_of_a_group_are_never_in_two_folds():
+def test_folds_do_not_split_groups():
     groups = np.random.default_rng(1).permutation(np.repeat(np.arange(20), 5))
     x, y, _ = agents(0, 100, 2)
-    judges: list[tuple[PairMoments, PairMoments]] = []
+    fits: list[tuple[PairMoments, PairMoments]] = []
 
     def keep(fit: PairMoments, held: PairMoments) -> LinearMap:
-        judges.append((fit, held))
+        fits.append((fit, held))
         return least_squares_of(fit.merge(held))
 
     robust_weights(x, y, keep, np.random.default_rng(0), groups=groups, folds=4, steps=1)
-    order = (np.random.default_rng(0).permutation(20) % 4)[groups]  # of each group, the one fold that it is in
+    order = (np.random.default_rng(0).permutation(20) % 4)[groups]  # the fold of each group
     weights = central_weights(np.hstack([x, y]))
-    for k, (fit, held) in enumerate(judges[:4]):
+    for k, (fit, held) in enumerate(fits[:4]):
         others = order != k
         np.testing.assert_allclose(fit.merge(held).x_mean, np.average(x[others], axis=0, weights=weights[others]))
         chosen = order == (k + 1) % 4
         np.testing.assert_allclose(held.x_mean, np.average(x[chosen], axis=0, weights=weights[chosen]))
 
 
-def test_groups_reach_the_choice_of_a_penalty():
-    """Copies of few pairs: by rows the smallest penalty looks best, and by groups it does not."""
+def test_groups_are_used_to_choose_the_penalty():
+    """With copies of few pairs, holding out rows selects the smallest penalty and holding out groups does not."""
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(30)[::-1], 8)
     x = np.repeat(rng.normal(size=(30, 20)), 8, axis=0)
     y = np.repeat(rng.normal(size=(30, 3)), 8, axis=0) + x[:, :3]
     robust, plain = RobustMap(RidgeMap()), RidgeMap()
     robust.fit(x, y, groups)
-    assert (robust.trust_ == 1).all()  # else the two could not be compared
+    assert (robust.trust_ == 1).all()  # otherwise the two are not comparable
     np.testing.assert_allclose(robust.map_.weight, plain.fit(x, y, groups).map_.weight)
     assert np.abs(robust.map_.weight - plain.fit(x, y).map_.weight).max() > 0.01
     with pytest.raises(InputError, match=r"'groups' .* 240 rows.* 3"):

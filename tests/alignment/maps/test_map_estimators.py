@@ -1,4 +1,4 @@
-"""Map estimators: scikit-learn's own checks, references by numpy on rows, streams cut anywhere."""
+"""Map estimators: scikit-learn's estimator checks, numpy references on rows, and streamed fits."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def data(rng: np.random.Generator, n: int, d_in: int, d_out: int, noise: float =
 
 
 @pytest.mark.parametrize("estimator", [*STREAMED, LeastSquaresMap(products="float32"), RobustMap()])
-def test_scikit_learns_own_checks(estimator):
+def test_scikit_learn_estimator_checks(estimator):
     results = check_estimator(estimator, on_skip=None)
     assert all(result["status"] == "passed" for result in results if result["check_name"] != "check_array_api_input")
 
 
-def test_a_known_invertible_map_with_noise_is_recovered():
+def test_noisy_invertible_map_is_recovered():
     rng = np.random.default_rng(0)
     weight = rng.normal(size=(16, 16)) + 4 * np.eye(16)
     x = rng.normal(size=(5000, 16)) + 2
@@ -54,7 +54,7 @@ def test_a_known_invertible_map_with_noise_is_recovered():
 
 @given(st.integers(1, 6), st.integers(1, 6), seeds)
 @settings(max_examples=25)
-def test_maps_are_the_fits_on_rows(d_in, d_out, seed):
+def test_maps_match_fits_on_rows(d_in, d_out, seed):
     x, y = data(np.random.default_rng(seed), 40, d_in, d_out)
     for estimator, expected in (
         (LeastSquaresMap(), least_squares(x, y)),
@@ -74,8 +74,8 @@ dtypes = st.sampled_from([np.float64, np.float32, np.int64])
 
 @given(shapes, st.integers(1, 6), st.integers(-6, 6), dtypes, seeds)
 @settings(max_examples=100)
-def test_least_squares_over_shapes_ranks_scales_and_dtypes(shape, rank, power, dtype, seed):
-    """The fit, by numpy on rows; also where rows are few, or of lower rank than they are wide."""
+def test_least_squares_matches_numpy_for_all_shapes_ranks_scales_and_dtypes(shape, rank, power, dtype, seed):
+    """Includes fewer rows than columns and rank-deficient rows."""
     n, d_in, d_out = shape
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, d_in))
@@ -87,7 +87,7 @@ def test_least_squares_over_shapes_ranks_scales_and_dtypes(shape, rank, power, d
     assert (x == kept[0]).all() and (y == kept[1]).all()
     xc, yc = (side - side.astype(np.float64).mean(0) for side in (x, y))
     live = np.linalg.svd(xc, compute_uv=False)
-    if live[-1] > 1e-5 * live[0] or live[-1] < 1e-9 * live[0]:  # between these, moments may see a rank less
+    if live[-1] > 1e-5 * live[0] or live[-1] < 1e-9 * live[0]:  # in between, moments may lose one rank
         reference = xc @ np.linalg.lstsq(xc, yc, rcond=1e-7)[0] + y.astype(np.float64).mean(0)
         np.testing.assert_allclose(found.transform(x), reference, atol=1e-4 * scale)
     assert found.transform(x).dtype == np.float64
@@ -96,7 +96,7 @@ def test_least_squares_over_shapes_ranks_scales_and_dtypes(shape, rank, power, d
 @pytest.mark.parametrize("estimator", STREAMED)
 @given(cuts=st.lists(st.integers(1, 40), max_size=4), seed=seeds)
 @settings(max_examples=10)
-def test_a_stream_may_be_cut_anywhere(estimator, cuts, seed):
+def test_streamed_fit_does_not_depend_on_the_batches(estimator, cuts, seed):
     x, y = data(np.random.default_rng(seed), 60 + sum(cuts), 4, 3)
     whole = type(estimator)(**estimator.get_params()).fit(x, y)
     streamed = type(estimator)(**estimator.get_params())
@@ -105,10 +105,12 @@ def test_a_stream_may_be_cut_anywhere(estimator, cuts, seed):
     assert streamed.n_samples_seen_ == len(x)
     np.testing.assert_allclose(streamed.map_.weight, whole.map_.weight, atol=1e-8)
     np.testing.assert_allclose(streamed.transform(x), whole.transform(x), atol=1e-8)
-    assert np.array_equal(streamed.fit(x[:30], y[:30]).transform(x), whole.fit(x[:30], y[:30]).transform(x))  # forgets
+    assert np.array_equal(
+        streamed.fit(x[:30], y[:30]).transform(x), whole.fit(x[:30], y[:30]).transform(x)
+    )  # fit discards earlier batches
 
 
-def test_rows_mapped_from_disk(tmp_path):
+def test_memory_mapped_rows(tmp_path):
     x, y = data(np.random.default_rng(0), 70_000, 3, 2)
     sides = []
     for name, side in (("x", x), ("y", y)):
@@ -128,7 +130,7 @@ def brute_force_penalty(x: np.ndarray, y: np.ndarray, held: np.ndarray) -> float
     return min(misses, key=lambda penalty: misses[penalty])
 
 
-def test_the_penalty_is_the_best_on_pairs_held_out_and_then_fitted_on_all():
+def test_penalty_is_chosen_on_held_out_pairs_and_refitted_on_all():
     rng = np.random.default_rng(0)
     x, y = data(rng, 80, 40, 5, noise=6.0)
     found = RidgeMap().fit(x, y)
@@ -139,7 +141,7 @@ def test_the_penalty_is_the_best_on_pairs_held_out_and_then_fitted_on_all():
     assert RidgeMap(random_state=1).fit(x, y).map_.weight != pytest.approx(found.map_.weight)
 
 
-def test_the_penalty_helps_where_pairs_are_few():
+def test_penalty_helps_with_few_pairs():
     rng = np.random.default_rng(0)
     x, y = data(rng, 2060, 40, 20, noise=4.0)
     fit, score = slice(60), slice(60, None)
@@ -147,8 +149,8 @@ def test_the_penalty_helps_where_pairs_are_few():
     assert ridged.score(x[score], y[score]) > plain.score(x[score], y[score]) + 0.05
 
 
-def test_a_group_is_never_on_both_sides():
-    """Each state is seen 8 times, alike but for what only this state has: rows held out are no news, groups are."""
+def test_groups_are_held_out_whole():
+    """Each state has 8 near-copies, so held-out rows are not independent of fitted rows, but held-out groups are."""
     rng = np.random.default_rng(0)
     state, own = rng.normal(size=(60, 40)), rng.normal(size=(60, 3))
     groups = np.array([f"state {i}" for i in np.repeat(np.arange(60), 8)])
@@ -157,7 +159,7 @@ def test_a_group_is_never_on_both_sides():
     by_row, by_group = RidgeMap().fit(x, y), RidgeMap().fit(x, y, groups=groups)
     assert by_group.penalty_ > 10 * by_row.penalty_
     streamed = RidgeMap()
-    for part in (slice(0, 100), slice(100, 480)):  # a state goes on in the second part
+    for part in (slice(0, 100), slice(100, 480)):  # the second batch continues a state
         streamed.partial_fit(x[part], y[part], groups=groups[part])
     assert streamed.penalty_ == pytest.approx(by_group.penalty_)
     held = held_out(np.repeat(np.arange(60), 8), 0)
@@ -165,7 +167,7 @@ def test_a_group_is_never_on_both_sides():
 
 
 @given(st.integers(2, 400), seeds)
-def test_held_out_is_a_quarter_wherever_the_stream_is_cut(n, seed):
+def test_a_quarter_is_held_out_independently_of_the_batches(n, seed):
     held = held_out(np.arange(n), seed)
     assert held.any() and not held.all()
     assert abs(held.sum() - n / 4) < 1
@@ -173,7 +175,7 @@ def test_held_out_is_a_quarter_wherever_the_stream_is_cut(n, seed):
     assert np.array_equal(held, np.concatenate([held_out(np.arange(cut), seed), held_out(np.arange(cut, n), seed)]))
 
 
-def test_the_inverse_leaves_out_what_the_map_hardly_carries():
+def test_inverse_truncates_directions_beyond_the_condition_limit():
     rng = np.random.default_rng(0)
     u, v = (np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(2))
     x = rng.normal(size=(400, 3))
@@ -187,7 +189,7 @@ def test_the_inverse_leaves_out_what_the_map_hardly_carries():
     assert not next(v for v in cut.conditioning_.verdicts(400) if v.name == "condition").passed
 
 
-def test_maps_between_widths_compose_invert_and_are_kept(tmp_path):
+def test_maps_between_widths_compose_invert_and_are_saved(tmp_path):
     rng = np.random.default_rng(0)
     x, y = data(rng, 300, 3, 5, noise=0.0)
     z = data(rng, 300, 5, 4)[1]
@@ -199,16 +201,16 @@ def test_maps_between_widths_compose_invert_and_are_kept(tmp_path):
     assert list(there.get_feature_names_out()) == [f"leastsquaresmap{i}" for i in range(5)]
 
 
-def test_maps_work_within_scikit_learn():
+def test_maps_work_with_scikit_learn_utilities():
     x, y = data(np.random.default_rng(0), 200, 3, 4)
     assert cross_val_score(LeastSquaresMap(), x, y, cv=4).min() > 0.99
     assert set(RidgeMap().fit(x, y).get_params()) >= {"penalty", "offset", "standardise", "condition_limit"}
 
 
-def test_maps_refuse():
+def test_invalid_input_is_rejected():
     x, y = data(np.random.default_rng(0), 20, 3, 2)
     for estimator in (LeastSquaresMap(), RobustMap()):
-        with pytest.raises(InputError, match=r"inconsistent numbers of samples: \[20, 19\]. Match rows by their ids"):
+        with pytest.raises(InputError, match=r"samples: \[20, 19\]"):
             estimator.fit(x, y[:19])
         broken = x.copy()
         broken[7, 1] = math.nan
@@ -219,9 +221,9 @@ def test_maps_refuse():
         estimator.fit(x, y)
         with pytest.raises(InputError, match=r"\(b, 2\)"):
             estimator.inverse_transform(x)
-        with pytest.raises(InputError, match="'y' must have 2 columns, but has 3"):
+        with pytest.raises(InputError, match=r"'y' .*2 columns.* 3"):
             estimator.score(x, x)
-    with pytest.raises(InputError, match="some map 3 → 2 and some 3 → 3"):
+    with pytest.raises(InputError, match=r"3 → 2 .*3 → 3"):
         LeastSquaresMap().fit(x, y).partial_fit(x, x)
     with pytest.raises(InputError, match=r"'penalty'.*'best'"):
         RidgeMap("best").fit(x, y)  # pyright: ignore[reportArgumentType]
@@ -235,7 +237,7 @@ def test_maps_refuse():
 
 
 @pytest.mark.parametrize("estimator", [*STREAMED, RobustMap()])
-def test_degenerate_pairs_are_no_errors(estimator):
+def test_degenerate_pairs_give_finite_maps(estimator):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(30, 4))
     constant, repeated = np.full((30, 4), 0.1), np.hstack([x, x])

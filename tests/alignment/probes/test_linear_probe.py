@@ -1,4 +1,4 @@
-"""Probes against scikit-learn's own decisions."""
+"""Linear probes compared with scikit-learn."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HEADS = [
 @pytest.mark.parametrize(
     "scaler", [None, StandardScaler(), StandardScaler(with_mean=False), StandardScaler(with_std=False)], ids=str
 )
-def test_a_probe_decides_as_scikit_learns_does(head, classes: int, names: np.ndarray, scaler):
+def test_predictions_match_scikit_learn(head, classes: int, names: np.ndarray, scaler):
     x, labels = blobs(classes)
     estimator = (head if scaler is None else make_pipeline(scaler, head)).fit(x, names[labels])
     probe = LinearProbe.from_sklearn(estimator)
@@ -59,21 +59,23 @@ def test_a_probe_decides_as_scikit_learns_does(head, classes: int, names: np.nda
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_probabilities_are_scikit_learns(classes: int):
+def test_probabilities_match_scikit_learn(classes: int):
     x, labels = blobs(classes)
     model = LogisticRegression(max_iter=1000).fit(x, labels)
     found = scipy.special.softmax(LinearProbe.from_sklearn(model).logits(x), axis=1)
     np.testing.assert_allclose(found, model.predict_proba(x), atol=1e-9)
 
 
-def test_our_own_fit_is_logistic_regression_on_standardised_latents():
+def test_fit_is_logistic_regression_on_standardised_latents():
     x, labels = blobs(3)
     probe = LinearProbe.fit(x, labels)
     np.testing.assert_allclose(probe.x_mean, x.mean(0))
     np.testing.assert_allclose(probe.x_scale, x.std(0))
-    chances = scipy.special.softmax(probe.logits(x), axis=1)
-    slope = (chances - np.eye(3)[labels]).T @ ((x - x.mean(0)) / x.std(0)) + probe.weight  # of loss and penalty
-    assert np.abs(slope).max() < 0.02
+    probabilities = scipy.special.softmax(probe.logits(x), axis=1)
+    gradient = (probabilities - np.eye(3)[labels]).T @ (
+        (x - x.mean(0)) / x.std(0)
+    ) + probe.weight  # gradient of loss and penalty
+    assert np.abs(gradient).max() < 0.02
     assert np.mean(probe.predict(x) == labels) > 0.6
 
 
@@ -83,7 +85,7 @@ def test_float32_and_constant_dimensions():
     assert probe.x_scale[-1] == 1 and np.isfinite(probe.weight).all()
 
 
-def test_sparse_coefficients_and_steps_that_do_nothing():
+def test_sparse_coefficients_and_passthrough_steps():
     x, labels = blobs(3)
     model = LogisticRegression(max_iter=1000).fit(x, labels)
     expected = model.predict(x)
@@ -110,7 +112,7 @@ X, LABELS = blobs(3)
         ("a text", "but str was given"),
     ],
 )
-def test_what_is_not_a_linear_probe_is_refused_with_a_reason(estimator, message: str):
+def test_estimators_that_are_not_linear_probes_are_rejected(estimator, message: str):
     with pytest.raises(InputError, match=message):
         LinearProbe.from_sklearn(estimator)
 
@@ -120,20 +122,20 @@ def test_what_is_not_a_linear_probe_is_refused_with_a_reason(estimator, message:
     [
         (X, np.zeros(120, int), r"only one class \(0\)"),
         (X, LABELS[:-1], "'labels'.* 120 rows"),
-        (X, np.where(LABELS == 0, np.nan, LABELS), "labels of the rows to train a probe on are NaN"),
+        (X, np.where(LABELS == 0, np.nan, LABELS), "labels .*NaN"),
         (X, LABELS.astype(object), "numbers or texts"),
         (X, LABELS + 0.5, "these are fractions"),
         (np.where(X > 5, np.nan, X), LABELS, "NaN or infinite"),
         (X[:, 0], LABELS, "'x' must be a matrix"),
     ],
 )
-def test_a_fit_that_is_refused(x: np.ndarray, labels: np.ndarray, message: str):
+def test_invalid_training_data_is_rejected(x: np.ndarray, labels: np.ndarray, message: str):
     with pytest.raises(InputError, match=message):
         LinearProbe.fit(x, labels)
 
 
 @pytest.mark.parametrize("names", [np.arange(3), np.array([0.0, 1.0, -2.0]), np.array(["ä", "b", "ccc"])], ids=str)
-def test_save_and_load_keep_the_bits(names: np.ndarray, tmp_path: Path):
+def test_save_and_load_are_bit_exact(names: np.ndarray, tmp_path: Path):
     probe = LinearProbe.fit(X, names[LABELS])
     probe.save(tmp_path / "probe.safetensors")
     loaded = LinearProbe.load(tmp_path / "probe.safetensors")
@@ -143,7 +145,7 @@ def test_save_and_load_keep_the_bits(names: np.ndarray, tmp_path: Path):
     assert loaded.classes.dtype == probe.classes.dtype
 
 
-def test_loading_what_is_no_probe(tmp_path: Path):
+def test_malformed_file_is_rejected(tmp_path: Path):
     path = tmp_path / "probe.safetensors"
     probe = LinearProbe.fit(X, LABELS)
     tensors = {name: np.ascontiguousarray(getattr(probe, name)) for name in ("weight", "bias", "x_mean", "x_scale")}
@@ -167,7 +169,7 @@ def test_loading_what_is_no_probe(tmp_path: Path):
         with pytest.raises(InputError, match="not a saved LinearProbe"):
             LinearProbe.load(path)
     path.write_bytes(safetensors.numpy.save(tensors, metadata=good))
-    np.testing.assert_array_equal(LinearProbe.load(path).logits(X), probe.logits(X))  # so the header above is right
+    np.testing.assert_array_equal(LinearProbe.load(path).logits(X), probe.logits(X))  # the header above is valid
     path.write_bytes(b"garbage")
     with pytest.raises(InputError, match="not a saved LinearProbe"):
         LinearProbe.load(path)
@@ -175,15 +177,13 @@ def test_loading_what_is_no_probe(tmp_path: Path):
         LinearProbe.load(tmp_path / "absent.safetensors")
 
 
-def test_a_probe_is_no_map(tmp_path: Path):
+def test_probe_file_is_not_a_map(tmp_path: Path):
     LinearProbe.fit(*blobs(3)).save(tmp_path / "probe.safetensors")
-    with pytest.raises(
-        InputError, match=r"holds the arrays .*bias.*, but a map has weight, x_mean and y_mean"
-    ) as refused:
+    with pytest.raises(InputError, match=r"bias.* a map has weight, x_mean and y_mean") as refused:
         LinearMap.load(tmp_path / "probe.safetensors")
     assert "__init__" not in str(refused.value)
 
 
-def test_latents_of_another_width():
+def test_latents_of_another_width_are_rejected():
     with pytest.raises(InputError, match=r"'x'.*\(b, 4\).*\(120, 3\)"):
         LinearProbe.fit(X, LABELS).predict(X[:, :3])

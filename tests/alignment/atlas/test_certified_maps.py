@@ -1,4 +1,4 @@
-"""Certified maps on charts whose error is known, against fits written out by hand."""
+"""Certified maps between charts of known error, compared with fits written out by hand."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def named(verdicts: tuple[Verdict, ...] | list[Verdict]) -> dict[str, Verdict]:
     return {verdict.name.removeprefix("certified."): verdict for verdict in verdicts}
 
 
-def test_prediction_stands_beside_measurement():
-    """Independent errors add: 2σ²d, half of the limit (2σ√d)², which errors that conspire would reach."""
+def test_measured_error_is_within_the_predicted_limit():
+    """Independent errors add up to 2σ²d. Opposite errors would reach the limit (2σ√d)²."""
     found = named(fitted(2000, 4, 0.1).verdicts)
     assert found["limit"].value == pytest.approx(4 * 0.01 * 4) and found["limit"].passed is None
     assert found["error"].threshold == found["limit"].high and found["error"].passed is True
@@ -58,14 +58,14 @@ def test_prediction_stands_beside_measurement():
     assert found["orthogonality"].value < 0.05 and found["orthogonality"].high < 0.1
 
 
-def test_the_limit_is_reached_by_errors_that_conspire():
+def test_opposite_errors_reach_the_limit():
     z, e = gaussian(4000, 2), 0.3 * gaussian(4000, 2, seed=1)
     found = named(certified_map(z + e, z - e, (exactly(0.18), exactly(0.18)), np.random.default_rng(0)).verdicts)
     assert found["error"].value == pytest.approx(found["limit"].value, rel=0.05)
     assert found["error"].passed is not False
 
 
-def test_a_bound_that_does_not_hold_is_refuted():
+def test_violated_bound_fails():
     found = named(fitted(2000, 4, 0.3, bound=0.05).verdicts)
     assert found["error"].passed is False and "does not hold" in found["error"].advice
     unrelated = certified_map(
@@ -74,8 +74,8 @@ def test_a_bound_that_does_not_hold_is_refuted():
     assert named(unrelated.verdicts)["error"].passed is False
 
 
-def test_few_pairs_refute_nothing():
-    """The rotation from 9 pairs misses the limit, which is exact here; that found on the pairs themselves does not."""
+def test_few_pairs_leave_the_verdict_undecided():
+    """The held-out error of a rotation from 9 pairs exceeds the limit; the error on the fitted pairs does not."""
     z, e = gaussian(9, 8), 0.3 * gaussian(9, 8, seed=1)
     bounds = (exactly(0.0), exactly(0.09 * 8))
     found = named(certified_map(z, z + e, bounds, np.random.default_rng(0)).verdicts)
@@ -84,23 +84,23 @@ def test_few_pairs_refute_nothing():
     assert math.isnan(found["orthogonality"].value) and "Too few pairs" in found["orthogonality"].advice
 
 
-def test_cross_fitting_is_what_it_says():
-    """Left out one by one: with 8 pairs every fold holds one."""
+def test_cross_fitting_matches_leave_one_out():
+    """With 8 pairs, every fold holds one pair."""
     a, b = charts(8, 2, 0.5)
     found = named(certified_map(a, b, (exactly(1), exactly(1)), np.random.default_rng(0)).verdicts)
-    missed = {"error": [], "least_squares": []}
+    errors_of = {"error": [], "least_squares": []}
     for i in range(8):
         x, y = np.delete(a, i, 0), np.delete(b, i, 0)
         turn, _ = scipy.linalg.orthogonal_procrustes(x - x.mean(0), y - y.mean(0))
-        missed["error"].append(np.sum((b[i] - y.mean(0) - (a[i] - x.mean(0)) @ turn) ** 2))
+        errors_of["error"].append(np.sum((b[i] - y.mean(0) - (a[i] - x.mean(0)) @ turn) ** 2))
         weight = np.linalg.lstsq(np.c_[x, np.ones(7)], y, rcond=None)[0]
-        missed["least_squares"].append(np.sum((b[i] - np.r_[a[i], 1] @ weight) ** 2))
-    for name, errors in missed.items():
+        errors_of["least_squares"].append(np.sum((b[i] - np.r_[a[i], 1] @ weight) ** 2))
+    for name, errors in errors_of.items():
         assert found[name].value == pytest.approx(np.mean(errors))
 
 
 def excess(dim: int, pairs: int, noise: float = 0.1) -> np.ndarray:
-    """Error on fresh pairs over the least possible one, (certified map, least squares): the median of 20 runs."""
+    """Median over 20 runs of fresh-pair error / smallest possible error, for (certified map, least squares)."""
     found = []
     for seed in range(20):
         a, b = charts(pairs + 2000, dim, noise, seed)
@@ -112,9 +112,9 @@ def excess(dim: int, pairs: int, noise: float = 0.1) -> np.ndarray:
 
 
 def test_a_certified_map_needs_about_as_many_pairs_as_dimensions():
-    """Seen at d = 16: 1.9 times the least error with d + 4 pairs (least squares 7), 1.3 with 2d (2.2), 1.0 with 40d.
+    """At d = 16, measured: 1.9 times the smallest error with d + 4 pairs (least squares: 7), 1.3 with 2d (2.2), 1 with 40d.
 
-    One run in 20 or so of the first has the sign of a hardly seen direction wrong, hence medians.
+    About one run in 20 with d + 4 pairs has a wrong sign in a poorly determined direction, hence medians.
     """
     dim = 16
     few, enough, many = (excess(dim, pairs) for pairs in (dim + 4, 2 * dim, 40 * dim))
@@ -123,8 +123,8 @@ def test_a_certified_map_needs_about_as_many_pairs_as_dimensions():
 
 
 @pytest.mark.parametrize("pairs", [24, 40, 80])
-def test_the_price_of_few_pairs_is_as_predicted(pairs: int):
-    """On average over the errors of the pairs, where these are small."""
+def test_excess_error_of_few_pairs_matches_the_prediction(pairs: int):
+    """Compares the mean over draws of small errors."""
     ratios = []
     for seed in range(60):
         a, b = charts(pairs + 1000, 16, 0.02, seed)
@@ -135,14 +135,14 @@ def test_the_price_of_few_pairs_is_as_predicted(pairs: int):
     assert (np.abs(np.mean(ratios, axis=0) - 1) < 3 * spread).all() and spread.max() < 0.05
 
 
-def test_pairs_that_determine_no_map_are_beyond_price():
+def test_undetermined_maps_have_infinite_excess_error():
     rotation_, free = pair_prices(gaussian(3, 5))
     assert math.isinf(rotation_) and math.isinf(free)
-    almost, free = pair_prices(gaussian(5, 5))  # all but one direction are seen, and that one follows but for its sign
+    almost, free = pair_prices(gaussian(5, 5))  # all directions but one are determined, and the last one up to its sign
     assert math.isfinite(almost) and math.isinf(free)
 
 
-def test_least_squares_takes_over_where_the_charts_are_no_rotations_and_pairs_are_many():
+def test_least_squares_is_chosen_for_many_pairs_of_charts_that_are_not_rotations():
     z = gaussian(3000, 3)
     bent = z @ np.diag([1.0, 0.8, 0.5])
     bounds = (exactly(0.3), exactly(0.3))
@@ -156,15 +156,15 @@ def test_least_squares_takes_over_where_the_charts_are_no_rotations_and_pairs_ar
     assert few.method == "procrustes"
 
 
-def test_luck_does_not_make_least_squares_take_over():
-    """Of exact rotations a free map is better by chance now and then; in 1 of 40 runs that may look beyond doubt."""
+def test_least_squares_is_rarely_chosen_for_exact_rotations():
+    """Least squares has the smaller error by chance in some runs; it may be significant in about 1 of 40."""
     found = [fitted(60, 2, 0.1, seed) for seed in range(40)]
     by_name = [named(one.verdicts) for one in found]
     assert sum(one["least_squares"].value < one["error"].value for one in by_name) >= 6
     assert sum(one.method == "least squares" for one in found) <= 3
 
 
-def test_copies_in_one_group_are_not_taken_for_evidence():
+def test_copies_in_one_group_are_held_out_together():
     a, b = charts(12, 3, 0.3)
     copies = np.repeat(np.arange(12), 20)
     bounds = (exactly(0.3), exactly(0.3))
@@ -177,7 +177,7 @@ def test_copies_in_one_group_are_not_taken_for_evidence():
 
 
 @pytest.mark.parametrize("whitened", [False, True])
-def test_the_atlas_own_map_beside_its_prediction(whitened: bool):
+def test_error_of_the_atlas_map_is_within_its_limit(whitened: bool):
     a, b = charts(3000, 4, 0.1)
     summary = CertificateSummary(exactly(0.04), identified=True, whitened=whitened)
     rows, stretch = np.arange(2000), (np.diag([1, 2, 3, 4.0]) if whitened else np.eye(4))
@@ -191,14 +191,14 @@ def test_the_atlas_own_map_beside_its_prediction(whitened: bool):
     assert error.null is not None and error.null > 50 * error.value
 
 
-def test_no_limit_without_a_certificate():
+def test_uncertified_chart_is_rejected():
     a, b = charts(100, 2, 0.1)
     atlas = Atlas.build([ChartLatents("a", a, np.arange(100)), ChartLatents("b", b, np.arange(100))])
     with pytest.raises(InputError, match="'a' has no certificate"):
         certified_transition(atlas, ("a", a), ("b", b), np.random.default_rng(0))
 
 
-def test_the_limit_of_bounds_below_zero_or_infinite():
+def test_limit_of_negative_and_infinite_bounds():
     limit = predicted_limit(Estimate(0.0, -0.1, math.inf, 5), exactly(0.25))
     assert (limit.value, limit.low, limit.high, limit.n) == (0.25, 0.25, math.inf, 5)
 
@@ -214,6 +214,6 @@ def test_the_limit_of_bounds_below_zero_or_infinite():
         (gaussian(9, 2) * np.nan, gaussian(9, 2), None, "'a' has 18 "),
     ],
 )
-def test_bad_input(a: np.ndarray, b: np.ndarray, groups: np.ndarray | None, message: str):
+def test_invalid_input_is_rejected(a: np.ndarray, b: np.ndarray, groups: np.ndarray | None, message: str):
     with pytest.raises(InputError, match=message):
         certified_map(a, b, (exactly(1), exactly(1)), np.random.default_rng(0), groups=groups)
