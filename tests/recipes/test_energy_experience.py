@@ -80,7 +80,7 @@ BROKEN = WALK["x"].copy()
 BROKEN[3, 1] = np.nan
 BAD = {
     "cost must not be negative, but 300": {"cost": -WALK["cost"]},
-    "'cost' has 300 values": {"cost": np.full(300, np.nan)},
+    "'cost' has 300 NaN": {"cost": np.full(300, np.nan)},
     "row 3": {"x": BROKEN},
     "cost": {"cost": np.zeros(300)},
     "row 0)": {"x_next": WALK["x_next"] + 1},
