@@ -1,4 +1,4 @@
-"""Sphinx configuration. Everything is built offline."""
+"""Sphinx configuration; the build needs no network."""
 
 import jepatlas
 
@@ -12,7 +12,7 @@ html_theme = "furo"
 html_title = f"jepatlas {release}"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
-# scikit-learn gives estimators methods of its own, whose texts refer to its own documentation
+# Methods that scikit-learn adds to estimators; their docstrings refer to its own documentation.
 SKLEARN = ", ".join(
     f"set_{method}_request" for method in ("fit", "partial_fit", "transform", "inverse_transform", "score")
 )
