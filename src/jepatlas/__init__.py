@@ -1,7 +1,63 @@
 """jepatlas: trust, translate and plan with joint-embedding predictive world models.
 
-Import from the subpackages, for example `from jepatlas.objectives import LeJEPA`. This module imports nothing, so that
-the command line starts quickly.
+    import jepatlas as ja
+
+    certificate = ja.certify(h, h_next, z)     # are these latents the world's own coordinates?
+    alignment = ja.align(a, b)                 # can one model be translated into another?
+    result = ja.audit(distances)               # is this a quasimetric?
+    planning = ja.drive("runs/rooms")          # does planning in these latents reach its goals?
+
+Names are imported when they are first used, so this module imports quickly. Everything else is in the subpackages, for
+example `from jepatlas.objectives import LeJEPA`.
 """
 
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
+
+from jepatlas.core.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from jepatlas.alignment import Atlas, ChartLatents, LinearProbe, save_atlas
+    from jepatlas.api.energy_functions import EnergyAudit, audit, fit_energy
+    from jepatlas.api.latent_functions import align, certify
+    from jepatlas.api.run_functions import Planning, Run, drive, encode, load, train
+    from jepatlas.core.errors import InputError
+    from jepatlas.core.linear_map import LinearMap
+    from jepatlas.core.records import Record, Verdict
+    from jepatlas.results import Result
+    from jepatlas.workflows.align import Alignment
+    from jepatlas.workflows.certify import Certificate
+    from jepatlas.workflows.energy import EnergyEvaluation
+else:
+    __getattr__ = lazy_exports(__name__, __file__)
+
+__all__ = [
+    "Alignment",
+    "Atlas",
+    "Certificate",
+    "ChartLatents",
+    "EnergyAudit",
+    "EnergyEvaluation",
+    "InputError",
+    "LinearMap",
+    "LinearProbe",
+    "Planning",
+    "Record",
+    "Result",
+    "Run",
+    "Verdict",
+    "align",
+    "audit",
+    "certify",
+    "drive",
+    "encode",
+    "fit_energy",
+    "load",
+    "save_atlas",
+    "train",
+]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -13,7 +13,7 @@ from jepatlas.cli.output import console_for, defer_interrupts, emit, say, show_v
 from jepatlas.core.errors import InputError
 
 if TYPE_CHECKING:
-    from jepatlas.workflows.certify import Certificate
+    from jepatlas.workflows.certify import CertificateRecord
 
 SAMPLES = 40_000
 
@@ -65,7 +65,7 @@ def main(args: list[str]) -> int:
     return 1 if options.require and record.passed is not True else 0
 
 
-def _certify_run(options: Certify) -> Certificate:
+def _certify_run(options: Certify) -> CertificateRecord:
     if options.rho is not None:
         raise InputError("--rho is for files of latents. A run knows the correlation of its own pairs.")
     from jepatlas.recipes import WorldModelRecipe, any_recipe
@@ -81,7 +81,7 @@ def _certify_run(options: Certify) -> Certificate:
     return certify(options.subject, samples=samples, seed=options.seed, out=options.out, audited=True)
 
 
-def _certify_file(options: Certify) -> Certificate:
+def _certify_file(options: Certify) -> CertificateRecord:
     if options.samples is not None:
         raise InputError("--samples is for runs. All rows of a file are used.")
     with defer_interrupts():

@@ -19,6 +19,7 @@ __all__ = [
     "AnyRecipe",
     "any_recipe",
     "load_recipe",
+    "read_any_recipe",
     "read_recipe",
     "recipe_from_plain",
     "recipe_id",
@@ -56,6 +57,11 @@ def read_recipe(path: Path, cls: type[R] = Recipe) -> R:
     if found != wanted:
         raise InputError(f"{path} is {_describe(found)}, but {_describe(wanted)} is needed here.")
     return from_plain(cls, data, where=str(path))
+
+
+def read_any_recipe(path: Path) -> AnyRecipe:
+    """The recipe in a file, of any kind."""
+    return read_recipe(path, _class(_read(path)))
 
 
 def load_recipe(run: Path, cls: type[R] = Recipe) -> R:

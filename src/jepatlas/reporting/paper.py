@@ -1,4 +1,4 @@
-"""Figures of a record on one sheet, as PNG for print."""
+"""Figures of a record on one matplotlib sheet, for print and for notebooks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -28,13 +28,15 @@ from jepatlas.core.figures import (
     ScatterPanel,
 )
 from jepatlas.core.files import write_bytes
+from jepatlas.core.records import Verdict
 from jepatlas.reporting.drawing import Arrays, numbers
 from jepatlas.reporting.image_figures import frames_of, image_rows
 from jepatlas.reporting.landscape import colour_scale_top, landscape_axes, landscape_path, landscape_values
 from jepatlas.reporting.plots import LABELLED_PLACES, MARKED_POINTS, PUBLISHED, bar_data, matrix_of
 from jepatlas.reporting.scatter import axis_limit, marks_of, points_of
+from jepatlas.reporting.verdict_rows import verdict_row
 
-__all__ = ["paper_figure"]
+__all__ = ["draw_panels", "draw_verdicts", "paper_figure", "write_png"]
 
 ACROSS = 4  # panels in a row
 SIZE = 3.0  # inches of a panel
@@ -44,16 +46,37 @@ IMAGE_CAPTION_LETTERS = 20
 LARGE_POINTS = 500  # samples up to which points are drawn larger
 CELLS_WITH_NUMBERS = 10  # columns up to which a heat map also shows its numbers
 FILM_TIMES = 5
+STATE_COLOURS = {True: "#1a7f37", False: "#cf222e", None: "0.45"}
 
 
 def paper_figure(figures: Sequence[Figure], arrays: Arrays, path: Path, caption: str = "") -> None:
     """Draw all panels of all figures to a PNG, with a caption that says how they were made."""
+    png = io.BytesIO()
+    write_png(png, figures, arrays, caption)
+    write_bytes(path, png.getvalue())
+
+
+def write_png(
+    file: IO[bytes],
+    figures: Sequence[Figure],
+    arrays: Arrays,
+    caption: str = "",
+    dpi: float | None = None,
+) -> None:
+    """Draw all panels of all figures as PNG to an open file; `dpi` defaults to that of matplotlib."""
+    sheet = Sheet(layout="constrained", dpi=dpi)
+    canvas = FigureCanvasAgg(sheet)
+    draw_panels(sheet, figures, arrays, caption)
+    canvas.print_png(file)
+
+
+def draw_panels(sheet: Sheet, figures: Sequence[Figure], arrays: Arrays, caption: str = "") -> list[Axes]:
+    """Draw all panels of all figures on an empty sheet, which is resized, and return their axes."""
     panels = [(figure, part) for figure in figures for part in _panels(figure)]
     columns = min(ACROSS, len(panels))
     rows = -(-len(panels) // columns)
     width = max(SIZE * 1.2 * columns, 2 * SIZE)  # at least wide enough for the caption
-    sheet = Sheet(figsize=(width, SIZE * rows + 0.3), layout="constrained")
-    canvas = FigureCanvasAgg(sheet)
+    sheet.set_size_inches(width, SIZE * rows + 0.3)
     axes = sheet.subplots(rows, columns, squeeze=False).ravel()
     for ax, (figure, part) in zip(axes, panels, strict=False):
         _DRAWERS[figure.kind](ax, figure, part, arrays)
@@ -64,9 +87,27 @@ def paper_figure(figures: Sequence[Figure], arrays: Arrays, path: Path, caption:
         ax.remove()
     if caption:
         sheet.supxlabel("\n".join(wrap(caption, round(CAPTION_LETTERS * width))), fontsize=6, color="0.4")
-    png = io.BytesIO()
-    canvas.print_png(png)
-    write_bytes(path, png.getvalue())
+    return list(axes[: len(panels)])
+
+
+def draw_verdicts(sheet: Sheet, verdicts: Sequence[Verdict]) -> Axes:
+    """Draw the interval and the threshold of each check on an empty sheet, one row for each, each on its own scale."""
+    rows = [(verdict, verdict_row(verdict)) for verdict in verdicts if verdict.threshold is not None]
+    sheet.set_size_inches(2 * SIZE, max(1.0, 0.3 * len(rows) + 0.6))
+    ax = sheet.subplots()
+    for place, (verdict, row) in enumerate(rows):
+        colour = STATE_COLOURS[verdict.passed]
+        ax.text(1.02, place, row.value, transform=ax.get_yaxis_transform(), fontsize=7, va="center", color=colour)
+        if row.gauge is None or row.gauge.good is None:
+            continue
+        start, end = row.gauge.good
+        ax.barh(place, end - start, 0.7, left=start, color="0.92")
+        ax.hlines(place, row.gauge.low, row.gauge.high, color=colour, linewidth=1.5)
+        ax.plot(row.gauge.value, place, "o", color=colour, markersize=4)
+    ax.set_yticks(range(len(rows)), [verdict.name for verdict, _ in rows], fontsize=7)
+    ax.set(xlim=(0, 100), ylim=(len(rows) - 0.5, -0.5), xticks=[])
+    ax.set_title("Checks: value, 95% interval and accepted range (grey)", fontsize=8)
+    return ax
 
 
 def _is_single(figure: Figure) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -26,8 +26,9 @@ from jepatlas.core.records import Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.identifiability import Diagnosis, PairLadder, audit, certify, diagnose, fit_pair_ladder, time_blocks
 from jepatlas.identifiability.validation import check_matrices, check_pairs, check_same_shape, rates
+from jepatlas.results import Result
 
-__all__ = ["Certificate", "certificate", "certify_file"]
+__all__ = ["Certificate", "CertificateRecord", "certificate", "certify_arrays", "certify_file"]
 
 ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next")
 MAX_POINTS = 1500  # of a scatter plot
@@ -41,7 +42,7 @@ OUTCOME = {
 
 
 @dataclass(frozen=True)
-class Certificate(Record):
+class CertificateRecord(Record):
     """A record with the diagnosis (None without the true state), and whether it passes (None: undecided)."""
 
     diagnosis: Diagnosis | None = None
@@ -52,7 +53,26 @@ class Certificate(Record):
         return super().to_json() | {"diagnosis": diagnosis, "passed": self.passed}
 
 
-def certify_file(path: Path, *, rho: float | None, seed: int) -> Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Result):
+    """A certificate of latents."""
+
+    record: CertificateRecord
+
+    record_name: ClassVar[str] = "certificate"
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the latents are the world's own coordinates up to a rotation; None if that is undecided."""
+        return self.record.passed
+
+    @property
+    def diagnosis(self) -> Diagnosis | None:
+        """The main finding; None without the true state."""
+        return self.record.diagnosis
+
+
+def certify_file(path: Path, *, rho: float | None, seed: int) -> CertificateRecord:
     """Certify latents from a file with `h`, `h_next` and, if known, `z`, `groups`, `x` and `x_next`."""
     arrays = read_arrays(path)
     missing = sorted({"h", "h_next"} - arrays.keys())
@@ -61,6 +81,11 @@ def certify_file(path: Path, *, rho: float | None, seed: int) -> Certificate:
             f"{path}: missing {' and '.join(missing)}. A certificate needs the arrays 'h' and 'h_next', the latents of "
             f"paired views, row by row. Found: {', '.join(arrays)}."
         )
+    return certify_arrays(f"Certificate of {path.name}", arrays, rho=rho, seed=seed)
+
+
+def certify_arrays(title: str, arrays: Mapping[str, np.ndarray], *, rho: float | None, seed: int) -> CertificateRecord:
+    """Certify latents with the audit. Consecutive rows without groups are treated as one trajectory."""
     notes = []
     blocks = _time_blocks(arrays)
     if blocks is not None:
@@ -70,9 +95,8 @@ def certify_file(path: Path, *, rho: float | None, seed: int) -> Certificate:
         )
     notes += _warnings(arrays)
     if blocks is not None:
-        arrays["groups"] = blocks
+        arrays = {**arrays, "groups": blocks}
     known_rho = "unknown" if rho is None else rho
-    title = f"Certificate of {path.name}"
     return certificate(title, arrays, rho=known_rho, seed=seed, audited=True, note=" ".join(notes))
 
 
@@ -105,7 +129,7 @@ def certificate(
     audited: bool = False,
     note: str = "",
     about: Mapping[str, Any] | None = None,
-) -> Certificate:
+) -> CertificateRecord:
     """Certify the arrays `h` and `h_next`, with the true state `z`, observations `x` and `x_next`, and `groups`.
 
     `rho` is None if no bound applies; "unknown" estimates it (if `audited`). `audited` also computes the spectrum of
@@ -134,7 +158,7 @@ def certificate(
     verdicts = list(by_name.values())
     summary = _summary(verdicts, passed, diagnosis, ladder, rho_estimated=given_rho is None)
     points = {} if z is None else _scatter_points(arrays, seed)
-    return Certificate(
+    return CertificateRecord(
         title=title,
         summary=f"{summary} {note}".strip(),
         provenance=provenance(seed) | {"samples": len(h), "latent_dim": h.shape[1]} | dict(about or {}),

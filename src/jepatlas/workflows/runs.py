@@ -32,7 +32,7 @@ from jepatlas.recipes import (
     recipe_text,
 )
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train, wait_for_all
-from jepatlas.workflows.certify import Certificate, certificate
+from jepatlas.workflows.certify import CertificateRecord, certificate
 
 __all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run", "train_job", "trained"]
 
@@ -104,7 +104,7 @@ def _latest_checkpoint(folder: Path) -> Path:
 
 def certify_run(
     folder: Path, *, samples: int = SAMPLES, seed: int = 0, out: Path | None = None, audited: bool = False
-) -> Certificate:
+) -> CertificateRecord:
     """Certify a run on new samples of its world, and save the record as `records/certificate.json`.
 
     `audited` also computes the spectrum of the observations and audits the latents, which takes longer than the rest.

@@ -10,11 +10,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
-from jepatlas.alignment import METRICS, Evidence, FittedMap, PairedLatents, RobustMap, pca_control, untrained_control
+from jepatlas.alignment import (
+    METRICS,
+    Evidence,
+    FittedMap,
+    LinearProbe,
+    PairedLatents,
+    RobustMap,
+    migrate,
+    pca_control,
+    untrained_control,
+)
 from jepatlas.core.figures import Table
 from jepatlas.core.linear import r2
 from jepatlas.core.linear_map import LinearMap
@@ -22,6 +34,7 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
+from jepatlas.results import Result
 from jepatlas.workflows.align.align_figures import layers_figure, pairs_figure, projections, spectrum_figure
 from jepatlas.workflows.align.align_options import MapKind
 from jepatlas.workflows.align.align_study import BRIEF, MAIN, Fit, Study, fit_map, gather
@@ -49,14 +62,31 @@ MISMATCHED = 0.05
 MOST_NAMED = 8
 
 
-@dataclass(frozen=True)
-class Alignment:
-    """The fitted map, its evidence, that of the controls, and the record."""
+@dataclass(frozen=True, repr=False)
+class Alignment(Result):
+    """An alignment of two models: the fitted map a → b, its evidence, and that of the controls."""
 
     map: LinearMap
     evidence: Mapping[str, Evidence]
     controls: Controls
-    record: Record
+
+    record_name: ClassVar[str] = "align"
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the map predicts held-out rows of b better than chance and than their mean; None if undecided."""
+        r2 = self.evidence["r2"]
+        return r2.estimate.low > 0 if r2.passed else r2.passed
+
+    def migrate(self, probe: LinearProbe) -> LinearProbe:
+        """A probe of a as a probe of b, through the inverse of the map."""
+        return migrate(probe, self.map)
+
+    def save(self, folder: Path | str) -> Path:
+        """Write the record, and the map as `map.safetensors`."""
+        folder = super().save(folder)
+        self.map.save(folder / "map.safetensors")
+        return folder
 
 
 def align(
@@ -102,7 +132,7 @@ def align(
         tables=(_metrics_table(evidence), _controls_table({"the models": evidence} | controls)),
         arrays=arrays | image_arrays,
     )
-    return Alignment(fitted.map_, evidence, controls, record)
+    return Alignment(record, fitted.map_, evidence, controls)
 
 
 def _summary(pairs: PairedLatents, r2: Evidence, controls: Controls) -> str:

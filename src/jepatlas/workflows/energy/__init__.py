@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from jepatlas.workflows.energy.audit_files import audit_file, audit_saved
+    from jepatlas.workflows.energy.audit_files import audit_file, audit_record, audit_saved, audit_summary, matrix_name
     from jepatlas.workflows.energy.energy_evaluation import EnergyEvaluation, evaluate_fitted, evaluate_run
     from jepatlas.workflows.energy.energy_files import (
         EnergySpec,
@@ -37,7 +37,9 @@ __all__ = [
     "SavedEnergy",
     "attach_energy",
     "audit_file",
+    "audit_record",
     "audit_saved",
+    "audit_summary",
     "energy_for",
     "energy_from_bytes",
     "energy_of",
@@ -48,6 +50,7 @@ __all__ = [
     "is_energy_file",
     "load_energy_file",
     "load_fitted",
+    "matrix_name",
     "migrate_energy",
     "port_energy",
     "save_energy",

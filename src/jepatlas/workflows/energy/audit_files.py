@@ -15,7 +15,7 @@ from jepatlas.energy.audit import AXIOMS, Audit, Repair, audit, repair
 from jepatlas.workflows.energy.energy_figures import audit_figures
 from jepatlas.workflows.energy.energy_files import load_energy_file
 
-__all__ = ["audit_file", "audit_saved"]
+__all__ = ["audit_file", "audit_record", "audit_saved", "audit_summary", "matrix_name"]
 
 
 def audit_file(
@@ -33,7 +33,7 @@ def audit_file(
     there, together with the other arrays of the file.
     """
     arrays = read_arrays(path)
-    name = _matrix_name(path, arrays)
+    name = matrix_name(path, arrays)
     energies = arrays[name]
     known = arrays if points is None else arrays | _read_points(points)
     if repaired is not None and len(arrays) > 1 and repaired.suffix.lower() == ".npy":
@@ -44,13 +44,13 @@ def audit_file(
         )
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
-    summary = _summary(found)
+    summary = audit_summary(found)
     if repaired is not None:
         result = repair(energies)
         others = {other: array for other, array in arrays.items() if other != name}
         write_arrays(repaired, {"energies": result.energies} | others)
         summary = f"{summary} {_repair_sentence(result)}"
-    return _record(path, found, summary, len(energies), seed)
+    return audit_record(path.name, found, summary, len(energies), seed)
 
 
 def audit_saved(path: Path, points: Path, *, states: int, seed: int, tolerance: float | None = None) -> Record:
@@ -71,12 +71,12 @@ def audit_saved(path: Path, points: Path, *, states: int, seed: int, tolerance: 
         )
     except InputError as error:
         raise InputError(f"{points}: {error}") from error
-    return _record(path, found, _summary(found), len(rows), seed)
+    return audit_record(path.name, found, audit_summary(found), len(rows), seed)
 
 
-def _record(path: Path, found: Audit, summary: str, count: int, seed: int) -> Record:
+def audit_record(name: str, found: Audit, summary: str, count: int, seed: int) -> Record:
     about = provenance(seed) | {"states": len(found.states), "of": count}
-    return Record(f"Audit of {path.name}", summary, about, found.verdicts, audit_figures(found, path.stem))
+    return Record(f"Audit of {name}", summary, about, found.verdicts, audit_figures(found, Path(name).stem))
 
 
 def _read_points(path: Path) -> dict[str, np.ndarray]:
@@ -93,7 +93,7 @@ def _read_points(path: Path) -> dict[str, np.ndarray]:
     return found
 
 
-def _matrix_name(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
+def matrix_name(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
     if len(arrays) == 1:
         return next(iter(arrays))
     if "energies" not in arrays:
@@ -103,7 +103,7 @@ def _matrix_name(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
     return "energies"
 
 
-def _summary(found: Audit) -> str:
+def audit_summary(found: Audit) -> str:
     summary = f"On {len(found.states)} states this is {found.kind}."
     others = [name for name in found.failed if name not in AXIOMS]
     return f"{summary} Failed: {', '.join(others)}." if others else summary

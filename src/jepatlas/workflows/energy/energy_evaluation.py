@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
 from jepatlas.energy import discounted, reachability_errors, with_unreachable
 from jepatlas.energy.audit import Audit, audit
+from jepatlas.results import Result
 from jepatlas.workflows.energy.energy_figures import audit_figures, choose_goal, grid_of, landscape
 from jepatlas.workflows.energy.energy_files import save_energy
 from jepatlas.workflows.energy.fitted_energy import FittedEnergy, load_fitted
@@ -24,19 +26,22 @@ __all__ = ["EnergyEvaluation", "evaluate_fitted", "evaluate_run", "greedy_path"]
 MISSED_ALLOWED = 0.05
 
 
-@dataclass(frozen=True)
-class EnergyEvaluation:
-    """The record of an evaluation, and the data it was made from."""
+@dataclass(frozen=True, repr=False)
+class EnergyEvaluation(Result):
+    """The evaluation of a learned energy, and the data it was made from."""
 
-    record: Record
     audit: Audit
     fitted: FittedEnergy
     ground_truth: GroundTruth
     energies: np.ndarray  # (n, n) between the states of the ground truth
 
-    @property
-    def passed(self) -> bool:
-        return all(verdict.passed is not False for verdict in self.record.verdicts)
+    record_name: ClassVar[str] = "energy"
+
+    def save(self, folder: Path | str) -> Path:
+        """Write the record, and the energy as `energy.safetensors`."""
+        folder = super().save(folder)
+        save_energy(self.fitted.saved(), folder / "energy.safetensors")
+        return folder
 
 
 def evaluate_run(
@@ -47,8 +52,7 @@ def evaluate_run(
     ground_truth = ground_truth_of(fitted.recipe, seed)
     title = f"Energy of {folder.name}"
     result = evaluate_fitted(fitted, ground_truth, title=title, seed=seed, tolerance=tolerance)
-    result.record.save(out or folder, "energy")
-    save_energy(fitted.saved(), (out or folder) / "energy.safetensors")
+    result.save(out or folder)
     return result
 
 

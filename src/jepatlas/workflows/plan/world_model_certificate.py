@@ -11,7 +11,7 @@ from pathlib import Path
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Verdict
 from jepatlas.identifiability import certify_dynamics
-from jepatlas.workflows.certify import Certificate, certificate
+from jepatlas.workflows.certify import CertificateRecord, certificate
 from jepatlas.workflows.plan.trained_world_model import LatentEpisodes, latent_episodes, load_world_model
 
 __all__ = ["certify_world_model"]
@@ -23,7 +23,7 @@ MIN_SAMPLES = 100
 
 def certify_world_model(
     folder: Path, *, samples: int = 40_000, seed: int = 0, out: Path | None = None, audited: bool = False
-) -> Certificate:
+) -> CertificateRecord:
     """Certify a run on its held-out episodes and save `records/certificate.json`.
 
     Intervals resample whole episodes, because rows of an episode are dependent.
@@ -39,8 +39,8 @@ def certify_world_model(
     held = len(model.data.held)
     if held < MIN_EPISODES:
         raise InputError(
-            f"{folder.name} holds out {held} of its episodes, but a certificate needs at least {MIN_EPISODES}. A tenth of the "
-            "episodes is held out: train on more of them."
+            f"{folder.name} holds out {held} of its episodes, but a certificate needs at least {MIN_EPISODES}. A "
+            "tenth of the episodes is held out: train on more of them."
         )
     pairs = latent_episodes(model, most=samples)
     assert pairs.z is not None
@@ -65,7 +65,7 @@ def certify_world_model(
     return record
 
 
-def _with_dynamics(record: Certificate, pairs: LatentEpisodes, seed: int) -> Certificate:
+def _with_dynamics(record: CertificateRecord, pairs: LatentEpisodes, seed: int) -> CertificateRecord:
     """Add verdicts on the dynamics; whether the certificate passes depends on the latents alone."""
     if not pairs.u.shape[1]:
         return record

@@ -1,0 +1,198 @@
+"""`certify` and `align` for latents in memory or in files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from jepatlas.alignment import METRICS, Latents, PairedLatents
+from jepatlas.api.inputs import Matrix, as_array, as_column, as_matrix, as_path, combine_groups
+from jepatlas.core.arrays import read_arrays
+from jepatlas.core.errors import InputError, check_count, did_you_mean
+from jepatlas.core.linear_map import CONDITION_LIMIT
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.recipes import WorldModelRecipe, any_recipe
+from jepatlas.workflows.align import MAIN, Alignment, MapKind, Study, match, read_latents, study_split
+from jepatlas.workflows.align import align as align_models
+from jepatlas.workflows.align.latent_files import model_names
+from jepatlas.workflows.certify import Certificate, certify_arrays, certify_file
+from jepatlas.workflows.plan import certify_world_model
+from jepatlas.workflows.runs import certify_run
+
+__all__ = ["align", "certify"]
+
+SAMPLES = 40_000  # pairs by which a run is certified
+
+
+def certify(
+    h: Any,
+    h_next: Any = None,
+    z: Any = None,
+    *,
+    groups: Any = None,
+    x: Any = None,
+    x_next: Any = None,
+    rho: float | None = None,
+    seed: int = 0,
+    title: str = "Certificate",
+) -> Certificate:
+    """Test whether latents are the world's own coordinates up to a rotation, as `jepatlas certify` does.
+
+    `h` and `h_next` are the latents of paired views (or of consecutive time steps), row by row; `z` are the true states
+    of `h`, if they are known; `x` and `x_next` the observations. Each may be a numpy array, a torch tensor, a pandas
+    DataFrame, a path, or a list of these, one for each episode. Rows of one group (an episode, an object) are split and
+    resampled together. `rho` is the correlation of the pairs; by default it is estimated.
+
+    `h` alone may be the path of a file with all arrays, or of a run folder.
+
+    >>> rng = np.random.default_rng(0)
+    >>> z, noise = rng.standard_normal((2, 400, 2))
+    >>> z_next = 0.9 * z + np.sqrt(1 - 0.9**2) * noise
+    >>> certificate = certify(2 * z, 2 * z_next, z, rho=0.9)
+    >>> certificate.passed, certificate.diagnosis.kind
+    (False, 'scale')
+    """
+    path = as_path("h", h)
+    if path is not None and h_next is None and (path.is_dir() or "h_next" in read_arrays(path)):
+        _refuse_arrays(path, z=z, groups=groups, x=x, x_next=x_next)
+        if path.is_file():
+            return Certificate(certify_file(path, rho=rho, seed=seed))
+        if rho is not None:
+            raise InputError("'rho' is for latents. A run knows the correlation of its own pairs.")
+        return _certify_run(path, seed)
+    if h is None:
+        raise InputError("'h' is missing: give the latents, one row per sample.")
+    if h_next is None:
+        raise InputError("'h_next' is missing: give the latents of the other view of each row, or of its next step.")
+    given = {"h": h, "h_next": h_next, "z": z, "x": x, "x_next": x_next}
+    matrices = {name: None if value is None else as_matrix(name, value) for name, value in given.items()}
+    arrays = {name: matrix.rows for name, matrix in matrices.items() if matrix is not None}
+    labels = combine_groups(groups, **matrices)
+    if labels is not None:
+        arrays["groups"] = labels
+    return Certificate(certify_arrays(title, arrays, rho=rho, seed=seed))
+
+
+def _refuse_arrays(path: Path, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"'{name}' was given, but {path} is certified with its own arrays. Leave '{name}' out.")
+
+
+def _certify_run(folder: Path, seed: int) -> Certificate:
+    """Certify a run, and save the record there."""
+    certify_kind = certify_world_model if any_recipe(folder).kind == WorldModelRecipe.kind else certify_run
+    return Certificate(certify_kind(folder, samples=SAMPLES, seed=seed, audited=True))
+
+
+def align(
+    a: Any,
+    b: Any,
+    *,
+    ids: tuple[Any, Any] | None = None,
+    groups: Any = None,
+    labels: Any = None,
+    raw: tuple[Any, Any] | None = None,
+    names: tuple[str, str] | None = None,
+    kind: MapKind = "ridge",
+    blocks: int | None = None,
+    share: float | None = None,
+    permutations: int = 99,
+    rows: int = 500,
+    limit: float = CONDITION_LIMIT,
+    intersect: bool = False,
+    full: bool = False,
+    seed: int = 0,
+) -> Alignment:
+    """Fit a linear map from latents `a` to latents `b` of the same states and test it, as `jepatlas align` does.
+
+    Each of `a` and `b` is a numpy array, a torch tensor, a pandas DataFrame, a path, or a list of these, one for each
+    episode. `ids` are the states of the rows of a and of b; without them row i belongs to row i. `groups` and `labels`
+    are those of a's rows. `raw` are the inputs of both models, for the controls. With `blocks`, rows are a time series.
+    `full` computes all metrics. The map is `alignment.map`; `alignment.migrate(probe)` moves a probe of a to b.
+
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.standard_normal((200, 3))
+    >>> alignment = align(a, a @ rng.standard_normal((3, 3)), permutations=19)
+    >>> alignment.passed, round(alignment["r2"].value, 3)
+    (True, 1.0)
+    """
+    _check_options(kind, permutations, rows, share, blocks)
+    name_a, name_b = names or _names(a, b)
+    rows_a, rows_b = _episodes("a", a), _episodes("b", b)
+    first = _latents("a", a, rows_a, name_a)
+    second = _latents("b", b, rows_b, name_b)
+    ids_a, ids_b = _both("ids", ids)
+    raw_a, raw_b = _both("raw", raw)
+    group_labels = _groups(groups, first, rows_a, rows_b)
+    first = _with(first, "a", ids=ids_a, groups=group_labels, labels=labels, raw=raw_a)
+    second = _with(second, "b", ids=ids_b, raw=raw_b)
+    pairs: PairedLatents = match(first, second, intersect=intersect)
+    split, split_groups = study_split(pairs, numpy_generator(seed, "align split"), share=share, blocks=blocks)
+    study = Study(split, split_groups, blocks, seed, permutations, rows=rows, limit=limit)
+    return align_models(pairs, kind, study, metrics=tuple(METRICS) if full else MAIN)
+
+
+def _check_options(kind: str, permutations: int, rows: int, share: float | None, blocks: int | None) -> None:
+    if kind not in get_args(MapKind):
+        raise InputError(
+            f"kind is {kind!r}, but it must be a kind of map. {did_you_mean(str(kind), get_args(MapKind))}"
+        )
+    check_count("permutations", permutations, 2)
+    check_count("rows", rows)
+    if blocks is not None:
+        check_count("blocks", blocks)
+    if share is not None and not 0 < share < 1:
+        raise InputError(f"share is {share}, but it must be between 0 and 1.")
+
+
+def _names(a: Any, b: Any) -> tuple[str, str]:
+    """The names of the files, or a and b."""
+    paths = as_path("a", a), as_path("b", b)
+    if paths[0] is not None and paths[1] is not None:
+        first, second = model_names([paths[0], paths[1]])
+        return first, second
+    return ("a" if paths[0] is None else paths[0].stem, "b" if paths[1] is None else paths[1].stem)
+
+
+def _episodes(name: str, given: Any) -> Matrix | None:
+    """The rows of an array or of episodes; None for a path, which is read with all of its arrays."""
+    return None if as_path(name, given) is not None else as_matrix(name, given)
+
+
+def _latents(name: str, given: Any, matrix: Matrix | None, title: str) -> Latents:
+    return read_latents(Path(given), name=title) if matrix is None else Latents(title, matrix.rows)
+
+
+def _groups(groups: Any, first: Latents, a: Matrix | None, b: Matrix | None) -> np.ndarray | None:
+    """The groups of a's rows: those given, or the episodes of a list."""
+    if a is None:
+        return None if groups is None else as_column("groups", groups, len(first.h))
+    paired = b if b is not None and len(b.rows) == len(a.rows) else None  # with ids, b may have other rows
+    return combine_groups(groups, a=a, b=paired)
+
+
+def _both(name: str, given: Any) -> tuple[Any, Any]:
+    if given is None:
+        return None, None
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise InputError(f"'{name}' must be a pair, one for 'a' and one for 'b', not a {type(given).__name__}.")
+    if given[0] is None or given[1] is None:
+        raise InputError(f"'{name}' must be given for both models.")
+    return given[0], given[1]
+
+
+def _with(latents: Latents, side: str, *, raw: Any = None, **columns: Any) -> Latents:
+    """Latents with further arrays of the same rows."""
+    count = len(latents.h)
+    found = {
+        name: as_column(name if name == "groups" else f"{name} of {side}", column, count)
+        for name, column in columns.items()
+        if column is not None
+    }
+    if raw is not None:
+        found["raw"] = as_array(f"raw of {side}", raw)
+    return replace(latents, **found)

@@ -1,0 +1,330 @@
+"""`train`, `load`, `encode` and `drive`: runs, and what was trained in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+import torch
+from rich.console import Console
+from safetensors import SafetensorError, safe_open
+from torch import nn
+
+from jepatlas.alignment import Atlas, LinearProbe, load_atlas
+from jepatlas.api.inputs import as_array, as_folder, as_path
+from jepatlas.core.config import choices
+from jepatlas.core.errors import InputError, check_count, did_you_mean
+from jepatlas.core.files import read_json
+from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.records import Record
+from jepatlas.identifiability import Diagnosis
+from jepatlas.planning import PlannerConfig
+from jepatlas.recipes import (
+    AnyActionWorld,
+    AnyRecipe,
+    EnergyRecipe,
+    EpisodeSource,
+    Recipe,
+    StepFile,
+    VisionRecipe,
+    WorldModelRecipe,
+    any_recipe,
+    read_any_recipe,
+    recipe_from_plain,
+)
+from jepatlas.reporting import write_report
+from jepatlas.reporting.chapters import read_record
+from jepatlas.results import Result
+from jepatlas.training import Outcome
+from jepatlas.workflows.certify import Certificate, CertificateRecord
+from jepatlas.workflows.energy import FittedEnergy, SavedEnergy, is_energy_file, load_energy_file, load_fitted
+from jepatlas.workflows.plan import (
+    Drive,
+    DrivingConfig,
+    Tasks,
+    agent_of,
+    check_reachable,
+    draw_tasks,
+    drive_at_random,
+    imagined_films,
+    load_world_model,
+    place_of,
+    planning_record,
+)
+from jepatlas.workflows.plan import drive as drive_tasks
+from jepatlas.workflows.runs import load_objective, start_run
+from jepatlas.workflows.vision import encode_images, load_agent
+
+__all__ = ["Planning", "Run", "drive", "encode", "load", "train"]
+
+Loaded = nn.Module | FittedEnergy | SavedEnergy | LinearMap | LinearProbe | Atlas | Result
+TRAINABLE = Recipe | EnergyRecipe | WorldModelRecipe | VisionRecipe
+BATCH = 1024
+PROBE = "jepatlas.LinearProbe"  # in the metadata of its file
+
+
+@dataclass(frozen=True, repr=False)
+class Run(Result):
+    """A training run in a folder."""
+
+    folder: Path
+    outcome: Outcome
+
+    record_name: ClassVar[str] = "outcome"
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the run finished; None if it was interrupted."""
+        return {"finished": True, "failed": False, "interrupted": None}[self.outcome.status]
+
+    def load(self) -> Loaded:
+        """What was trained (see `load`)."""
+        return load(self.folder)
+
+    def report(self, path: Path | str) -> Path:
+        """Write a page with all records of the run and its training curves."""
+        return write_report([self.folder], path, title=self.folder.name)
+
+
+def train(recipe: AnyRecipe | Mapping[str, Any] | Path | str, out: Path | str, console: Console | None = None) -> Run:
+    """Train a recipe in the new run folder `out`. With a `console`, progress is shown.
+
+    A recipe is an object (`Recipe`, `EnergyRecipe`, `WorldModelRecipe`, `VisionRecipe`), plain data, or a YAML file.
+    The command line can resume, certify and report the run.
+    """
+    folder = as_folder("out", out)
+    path = as_path("recipe", recipe) if isinstance(recipe, str | Path) else None
+    if path is not None:
+        recipe = read_any_recipe(path)
+    elif isinstance(recipe, Mapping):
+        recipe = recipe_from_plain(dict(recipe))
+    if not isinstance(recipe, TRAINABLE):
+        known = ", ".join(kind.__name__ for kind in get_args(TRAINABLE))
+        raise InputError(f"'recipe' must be a recipe ({known}), not a {type(recipe).__name__}.")
+    outcome = start_run(_sealed(recipe), folder, console)
+    return Run(_read_record(folder / "records" / "outcome.json"), folder, outcome)
+
+
+def _sealed(recipe: TRAINABLE) -> TRAINABLE:
+    """The recipe with the hashes of the files it reads."""
+    if isinstance(recipe, VisionRecipe):
+        return replace(recipe, images=recipe.images.sealed())
+    if isinstance(recipe, WorldModelRecipe) and isinstance(recipe.source, EpisodeSource):
+        return replace(recipe, source=recipe.source.sealed())
+    if isinstance(recipe, EnergyRecipe) and isinstance(recipe.source, StepFile):
+        return replace(recipe, source=recipe.source.sealed())
+    return recipe
+
+
+def load(path: Path | str) -> Loaded:
+    """Load what jepatlas wrote.
+
+    run folder                  the trained `nn.Module`, in evaluation mode, with `encode(tensor)`
+    run of an energy            its `FittedEnergy`, with `between(x, y)` and `matrix(x)`
+    atlas folder                the `Atlas`
+    map.safetensors             the `LinearMap`
+    probe.safetensors           the `LinearProbe`
+    energy.safetensors          the `SavedEnergy`; its `model()` is an `nn.Module`
+    records/NAME.json           the `Certificate`, or another `Result`
+    """
+    place = as_path("path", path)
+    if place is None:
+        raise InputError(f"'path' must be a path, not a {type(path).__name__}.")
+    if place.is_dir():
+        return _load_folder(place)
+    if place.suffix == ".json":
+        return _load_record(place)
+    if place.suffix != ".safetensors":
+        raise InputError(f"{place} cannot be loaded: give a folder, or a .safetensors or .json file of jepatlas.")
+    if is_energy_file(place):
+        return load_energy_file(place)
+    return LinearProbe.load(place) if _is_probe_file(place) else LinearMap.load(place)
+
+
+def _is_probe_file(path: Path) -> bool:
+    try:
+        with safe_open(path, "numpy") as file:
+            return PROBE in (file.metadata() or {})
+    except SafetensorError as error:
+        raise InputError(f"{path} is not a safetensors file: {error}") from error
+
+
+def _load_folder(folder: Path) -> Loaded:
+    if (folder / "atlas.json").is_file():
+        return load_atlas(folder)
+    if not (folder / "recipe.yaml").is_file():
+        raise InputError(
+            f"{folder} is neither a run (it has no recipe.yaml) nor an atlas (it has no atlas.json). Records can be "
+            "loaded one by one, as folder/records/NAME.json."
+        )
+    recipe = any_recipe(folder)
+    if isinstance(recipe, Recipe):
+        return load_objective(folder)[1]
+    if isinstance(recipe, EnergyRecipe):
+        return load_fitted(folder)
+    if isinstance(recipe, WorldModelRecipe):
+        return load_world_model(folder).objective
+    if isinstance(recipe, VisionRecipe):
+        return load_agent(folder).objective
+    raise InputError(f"{folder} is a run of kind '{recipe.kind}'. Load one of its agents, a folder in {folder}.")
+
+
+def _load_record(path: Path) -> Result:
+    record = _read_record(path)
+    return Certificate(record) if isinstance(record, CertificateRecord) else Result(record)
+
+
+def _read_record(path: Path) -> Record:
+    chapter = read_record(path)
+    data = read_json(path)
+    fields = {name: getattr(chapter, name) for name in ("title", "summary", "provenance", "verdicts")}
+    fields |= {name: getattr(chapter, name) for name in ("figures", "tables", "arrays")}
+    fields["about"] = data.get("about") or {}
+    if "diagnosis" not in data:
+        return Record(**fields)
+    diagnosis = data["diagnosis"]
+    if diagnosis is not None:
+        diagnosis = Diagnosis(diagnosis["kind"], diagnosis["sentence"], tuple(diagnosis.get("also", ())))
+    return CertificateRecord(**fields, diagnosis=diagnosis, passed=data.get("passed"))
+
+
+def encode(model: Path | str | nn.Module, x: Any) -> np.ndarray:
+    """Latents (n, d) of observations by the model of a run folder, or by a module.
+
+    For an agent on images, `x` are images (n, height, width, 3) in uint8; for a world model, observations of its world;
+    for others, what the module takes, as numpy or torch.
+    """
+    path = as_path("model", model) if isinstance(model, str | Path) else None
+    observations = as_array("x", x)
+    if observations.ndim < 2 or not observations.size:
+        raise InputError(f"'x' must have one row per observation, but has shape {observations.shape}.")
+    try:
+        if path is None:
+            return _encode_by_module(model, observations)
+        return _encode_by_run(path, observations)
+    except RuntimeError as error:
+        raise InputError(f"'x' of shape {observations.shape} does not suit this model: {error}") from error
+
+
+def _encode_by_run(folder: Path, x: np.ndarray) -> np.ndarray:
+    recipe = any_recipe(folder)
+    if isinstance(recipe, VisionRecipe):
+        if x.ndim != 4 or x.shape[-1] != 3 or x.dtype != np.uint8:
+            raise InputError(
+                f"'x' must be images (n, height, width, 3) in uint8, but has shape {x.shape} and type {x.dtype}."
+            )
+        agent = load_agent(folder)
+        size = agent.seen.images.shape[1:3]
+        if x.shape[1:3] != size:
+            raise InputError(
+                f"'x' must be images of {size[0]} × {size[1]} pixels, but has {x.shape[1]} × {x.shape[2]}."
+            )
+        return encode_images(agent.objective, x, np.arange(len(x)), recipe.shuffle)
+    if isinstance(recipe, WorldModelRecipe):
+        return load_world_model(folder).encode(x).float().cpu().numpy()
+    loaded = load(folder)
+    if not isinstance(loaded, nn.Module):
+        raise InputError(f"'model': {folder} is an energy, which has no encoder.")
+    return _encode_by_module(loaded, x)
+
+
+@torch.no_grad()
+def _encode_by_module(model: Any, x: np.ndarray) -> np.ndarray:
+    if not isinstance(model, nn.Module):
+        raise InputError(f"'model' must be a run folder or an nn.Module, not a {type(model).__name__}.")
+    function: Any = getattr(model, "encode", model)
+    parameter = next(model.parameters(), torch.empty(0))
+    rows = torch.from_numpy(np.ascontiguousarray(x))
+    parts = [function(part.to(parameter)).float().cpu() for part in rows.split(BATCH)]
+    return torch.cat(parts).numpy()
+
+
+@dataclass(frozen=True, repr=False)
+class Planning(Result):
+    """Episodes of an agent that plans, and which goals random actions reach."""
+
+    drive: Drive
+    chance: np.ndarray  # (b,) bool
+
+    record_name: ClassVar[str] = "planning"
+
+    @property
+    def success_rate(self) -> float:
+        return float(self.drive.reached.mean())
+
+
+def drive(
+    run: Path | str,
+    *,
+    tasks: int = 50,
+    start: Any = None,
+    goal: Any = None,
+    planner: str | PlannerConfig | None = None,
+    steps: int | None = None,
+    config: DrivingConfig | None = None,
+    world: AnyActionWorld | None = None,
+    seed: int = 0,
+) -> Planning:
+    """Drive to goals by planning in the latents of a world model, as `jepatlas plan` does.
+
+    `run` is the folder of a world model. `tasks` starts and goals are drawn, unless `start` and `goal` are given.
+    `planner` is a name ("mppi", "cem", ...) or a configuration, `steps` the maximal length of an episode; `config`
+    holds all settings. The world is that of the run unless another one with the same observations and actions is given.
+    """
+    folder = as_folder("run", run)
+    config = _driving(config or DrivingConfig(), planner, steps)
+    model = load_world_model(folder)
+    place = place_of(model, world, str(folder))
+    chosen, warning = _tasks(place.world, tasks, start, goal, seed)
+    agent = agent_of(model, config.planner)
+    driven = drive_tasks(place.world, agent, chosen, config, seed)
+    chance = drive_at_random(place.world, chosen, config.steps, seed, model.explored)
+    record = planning_record(
+        f"Planning of {folder.name}",
+        place.world,
+        {"the agent": driven},
+        chance,
+        seed=seed,
+        agent=agent,
+        explored=model.explored,
+        films=[imagined_films(model, agent, 3)],
+        about={"run": folder.name, "world": place.world.kind, "planner": config.planner.kind},
+    )
+    notes = [record.summary, place.note, warning]
+    return Planning(replace(record, summary=" ".join(note for note in notes if note)), driven, chance)
+
+
+def _driving(config: DrivingConfig, planner: str | PlannerConfig | None, steps: int | None) -> DrivingConfig:
+    if isinstance(planner, str):
+        known = choices(PlannerConfig)
+        if planner not in known:
+            raise InputError(f"planner is '{planner}', which is unknown. {did_you_mean(planner, known)}")
+        planner = known[planner]()
+    if planner is not None:
+        config = replace(config, planner=planner)
+    return config if steps is None else replace(config, steps=steps)
+
+
+def _tasks(world: AnyActionWorld, tasks: int, start: Any, goal: Any, seed: int) -> tuple[Tasks, str]:
+    """The given task, or random ones, and a warning about it or an empty string."""
+    if start is None and goal is None:
+        check_count("tasks", tasks)
+        return draw_tasks(world, tasks, seed), ""
+    if start is None or goal is None:
+        raise InputError("'start' and 'goal' belong together: give both, or neither to draw tasks.")
+    first = _state(world, "start", start)
+    last = _state(world, "goal", goal)
+    return Tasks(first, last), check_reachable(world, first, last)
+
+
+def _state(world: AnyActionWorld, name: str, given: Any) -> np.ndarray:
+    state = as_array(name, given).astype(np.float64).reshape(1, -1)
+    if state.shape[1] != world.state_dim or not world.admits(state)[0]:
+        raise InputError(
+            f"'{name}' {state[0].tolist()} is not a state of '{world.kind}': give {world.state_dim} numbers, inside "
+            "the world and not in a wall."
+        )
+    return state

@@ -1,0 +1,178 @@
+"""Results that users hold in Python: a record with its answer, summary, table, figures and page."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import io
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from jepatlas.core.errors import InputError, MissingExtra
+from jepatlas.core.figures import Figure
+from jepatlas.core.lazy import lazy_import
+from jepatlas.core.records import Record, Verdict
+
+if TYPE_CHECKING:
+    import pandas  # pyright: ignore[reportMissingImports]
+    from matplotlib.axes import Axes
+
+    from jepatlas import reporting
+    from jepatlas.reporting import paper
+else:
+    reporting = lazy_import("jepatlas.reporting")
+    paper = lazy_import("jepatlas.reporting.paper")
+
+__all__ = ["Result", "overall"]
+
+COLUMNS = ("value", "low", "high", "n", "null", "threshold", "direction", "passed", "advice")
+VERDICTS = "verdicts"
+STATES = {True: ("passed", "#1a7f37"), False: ("failed", "#cf222e"), None: ("undecided", "#6e7781")}
+CARD_DPI = 72
+
+
+def overall(verdicts: Sequence[Verdict]) -> bool | None:
+    """False if a check failed, None if one is undecided or there are no checks, otherwise True."""
+    answers = [verdict.passed for verdict in verdicts if verdict.threshold is not None]
+    if False in answers:
+        return False
+    return True if answers and None not in answers else None
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """A record and what can be done with it. In a notebook it is shown as a card."""
+
+    record: Record
+
+    record_name: ClassVar[str] = "result"
+    """Name of the record's files, as the command line writes them."""
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether all checks passed; None if one is undecided and none failed, or if there are no checks."""
+        return overall(self.record.verdicts)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        return self.record.verdicts
+
+    def __getitem__(self, name: str) -> Verdict:
+        for verdict in self.record.verdicts:
+            if verdict.name == name:
+                return verdict
+        raise KeyError(f"There is no verdict '{name}'. There are: {', '.join(v.name for v in self.record.verdicts)}.")
+
+    def __contains__(self, name: object) -> bool:
+        return any(verdict.name == name for verdict in self.record.verdicts)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} '{self.record.title}': {STATES[self.passed][0]} ({_counts(self.verdicts)})>"
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def summary(self) -> str:
+        """What was found, as a short paragraph."""
+        return self.record.summary
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The verdicts as a pandas DataFrame, one row for each name."""
+        try:
+            library = importlib.import_module("pandas")
+        except ImportError as error:
+            raise MissingExtra("to_frame() needs the package 'pandas'. Run: pip install pandas") from error
+        rows = [[getattr(verdict, column) for column in COLUMNS] for verdict in self.verdicts]
+        index = library.Index([verdict.name for verdict in self.verdicts], name="name")
+        return library.DataFrame(rows, index=index, columns=list(COLUMNS))
+
+    def plot(self, kind: str | None = None) -> list[Axes]:
+        """Draw figures with matplotlib and return their axes.
+
+        `kind` is that of a figure of the record ("scatter", "curves", ...), or "verdicts" for the intervals and
+        thresholds of all checks. By default the first figure is drawn, or the verdicts if there are none.
+        """
+        figures = list(self.record.figures)
+        if kind is None:
+            chosen = figures[:1]
+        else:
+            chosen = [figure for figure in figures if figure.kind == kind]
+            if not chosen and kind != VERDICTS:
+                known = sorted({figure.kind for figure in figures} | {VERDICTS})
+                raise InputError(f"kind is '{kind}', but this result has: {', '.join(known)}.")
+        pyplot: Any = importlib.import_module("matplotlib.pyplot")  # so that notebooks show the sheet
+        if not chosen:
+            return [paper.draw_verdicts(pyplot.figure(layout="constrained"), self.verdicts)]
+        return paper.draw_panels(pyplot.figure(layout="constrained"), chosen, self.record.arrays)
+
+    def save(self, folder: Path | str) -> Path:
+        """Write the record to `folder/records/`, as the command line does. `jepatlas report` and `load` read it."""
+        folder = Path(folder)
+        self.record.save(folder, self.record_name)
+        return folder
+
+    def report(self, path: Path | str) -> Path:
+        """Write a self-contained HTML page."""
+        with tempfile.TemporaryDirectory() as place:
+            folder = Path(place, self.record_name)
+            self.record.save(folder, self.record_name)
+            seed = self.record.provenance.get("seed") or 0
+            return reporting.write_report([folder], path, title=self.record.title, seed=seed)
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks: the answer, the counts, the summary, failed and undecided checks, and a figure."""
+        state, colour = STATES[self.passed]
+        parts = [f"<b>{escape(self.record.title)}</b> {_chip(state, colour)}", _count_chips(self.verdicts)]
+        parts.append(f'<p style="margin:.5em 0">{escape(self.summary())}</p>')
+        parts += [_row(verdict) for verdict in self.verdicts if _is_open(verdict)]
+        if self.record.figures:
+            parts.append(self._image(self.record.figures[0]))
+        style = "border:1px solid #d0d7de;border-radius:6px;padding:.8em;max-width:52em;font-family:sans-serif"
+        return f'<div style="{style}">{"".join(parts)}</div>'
+
+    def _image(self, figure: Figure) -> str:
+        png = io.BytesIO()
+        paper.write_png(png, [figure], self.record.arrays, dpi=CARD_DPI)
+        data = base64.b64encode(png.getvalue()).decode()
+        return f'<img style="max-width:100%" alt="{escape(figure.title)}" src="data:image/png;base64,{data}">'
+
+
+def _is_open(verdict: Verdict) -> bool:
+    """Whether a check failed or is undecided."""
+    return verdict.threshold is not None and verdict.passed is not True
+
+
+def _by_state(verdicts: Sequence[Verdict]) -> dict[bool | None, int]:
+    """How many checks passed, failed and are undecided. Metrics without a threshold are no checks."""
+    answers = [verdict.passed for verdict in verdicts if verdict.threshold is not None]
+    return {state: answers.count(state) for state in STATES}
+
+
+def _counts(verdicts: Sequence[Verdict]) -> str:
+    return ", ".join(f"{count} {STATES[state][0]}" for state, count in _by_state(verdicts).items())
+
+
+def _count_chips(verdicts: Sequence[Verdict]) -> str:
+    chips = []
+    for state, count in _by_state(verdicts).items():
+        name, colour = STATES[state]
+        if count:
+            chips.append(_chip(f"{count} {name}", colour))
+    return f'<div style="margin-top:.4em">{" ".join(chips)}</div>'
+
+
+def _chip(text: str, colour: str) -> str:
+    style = f"background:{colour};color:#fff;border-radius:1em;padding:.1em .7em;font-size:85%;white-space:nowrap"
+    return f'<span style="{style}">{escape(text)}</span>'
+
+
+def _row(verdict: Verdict) -> str:
+    state, colour = STATES[verdict.passed]
+    sign = "≥" if verdict.direction == "higher" else "≤"
+    numbers = f"{verdict.value:.4g} [{verdict.low:.4g}, {verdict.high:.4g}], wanted {sign} {verdict.threshold:.4g}"
+    text = f"<code>{escape(verdict.name)}</code> {escape(numbers)}. {escape(verdict.advice)}"
+    return f'<div style="margin:.3em 0;font-size:90%">{_chip(state, colour)} {text}</div>'
