@@ -1,7 +1,6 @@
-"""Processes forked from one that has loaded torch and jepatlas, and done nothing with them yet.
+"""Processes forked from a server that has already imported torch and jepatlas.
 
-Each is a process of its own, with its own memory, signals and end, as if it had been started anew; but to load all that
-takes six seconds, which tests with many processes would otherwise spend again and again.
+Each has its own memory, signals and exit code, like a newly started process, but saves the six seconds of imports.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ CONTEXT.set_forkserver_preload(
 
 
 class Forked:
-    """As much of `subprocess.Popen` as tests ask for."""
+    """The part of the interface of `subprocess.Popen` that tests use."""
 
     def __init__(self, script: str, cwd: Path | None, env: Mapping[str, str]) -> None:
         self._folder = tempfile.TemporaryDirectory()
-        self._said = [Path(self._folder.name) / name for name in ("out", "err")]
-        self._process = CONTEXT.Process(target=_child, args=(script, cwd or Path.cwd(), dict(env), *self._said))
+        self._outputs = [Path(self._folder.name) / name for name in ("out", "err")]
+        self._process = CONTEXT.Process(target=_child, args=(script, cwd or Path.cwd(), dict(env), *self._outputs))
         self._process.start()
         self.pid: int = self._process.pid
 
@@ -44,18 +43,18 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
-        """What it wrote until its end."""
+        """Wait for the process; return stdout and stderr."""
         self._process.join(timeout)
         if self._process.exitcode is None:
             self._process.kill()
             raise subprocess.TimeoutExpired("a forked process", timeout or 0)
-        out, err = (path.read_text() if path.exists() else "" for path in self._said)
+        out, err = (path.read_text() if path.exists() else "" for path in self._outputs)
         self._folder.cleanup()
         return out, err
 
 
 def forked_script(script: str, *, cwd: Path | None = None, env: Mapping[str, str] = os.environ) -> Forked:
-    """As `python -c script`."""
+    """Start a process that executes `script`, like `python -c script`."""
     return Forked(script, cwd, env)
 
 

@@ -1,4 +1,4 @@
-"""Random Hermite polynomials with everything known in closed form, written from the definitions by numpy's own He_k."""
+"""Gaussian pairs and random Hermite polynomials with closed-form loss and variances, based on numpy's He_k."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rotation(dim: int, seed: int = 0) -> np.ndarray:
 
 
 def psi(index: tuple[int, ...], z: np.ndarray) -> np.ndarray:
-    """ψ_k(z) of the rows of z."""
+    """The normalised Hermite polynomial ψ_k(z) at the rows of z."""
     factors = [hermeval(z[:, i], [0.0] * k + [1.0]) / math.sqrt(math.factorial(k)) for i, k in enumerate(index)]
     return np.prod(factors, axis=0)
 
@@ -44,7 +44,7 @@ class Polynomial:
 
 
 def quadrature(dim: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes (m, dim) and weights of E f(z), z ~ N(0, I): exact up to degree 2·nodes − 1 in each coordinate."""
+    """Nodes (m, dim) and weights (m,) of E f(z), z ~ N(0, I); exact up to degree 2·nodes − 1 in each coordinate."""
     at, weights = hermegauss(nodes)
     grid = np.array(list(itertools.product(at, repeat=dim)))
     products = np.array([math.prod(w) for w in itertools.product(weights / weights.sum(), repeat=dim)])
@@ -52,7 +52,7 @@ def quadrature(dim: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def paired_quadrature(dim: int, nodes: int, rho: float | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """z, z' and weights of E f(z, z')."""
+    """Nodes z, z' and weights of E f(z, z') for pairs with correlation `rho`."""
     grid, weights = quadrature(2 * dim, nodes)
     z, noise = grid[:, :dim], grid[:, dim:]
     return z, rho * z + np.sqrt(1 - np.square(rho)) * noise, weights

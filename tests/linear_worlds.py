@@ -1,4 +1,4 @@
-"""Worlds whose optimum is known, for the tests of planners."""
+"""Linear worlds with a known optimum, for tests of planners."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Problem:
     info: dict[str, Tensor]
 
     def rotated(self, q: np.ndarray, *, weights: bool = True) -> Problem:
-        """In the coordinates Qz, with the weights conjugated or left as they are."""
+        """The problem in the coordinates Qz, with conjugated or unchanged weights."""
         given = self.cost.weights
         cost = QuadraticCost(self.system.conjugate(q), given.conjugate(q) if weights else given)
         return Problem(cost, {name: value @ torch.tensor(q.T) for name, value in self.info.items()})
@@ -37,7 +37,7 @@ def rotation(dim: int) -> np.ndarray:
 
 
 def double_integrator(weights: Quadratic | None = None) -> Problem:
-    """Two positions and their velocities, pushed; some way to go from each start, and one goal that is not zero."""
+    """Two positions and velocities, controlled by accelerations, with three starts and one nonzero goal."""
     a, b = np.eye(4), np.zeros((4, 2))
     a[0, 2] = a[1, 3] = b[2, 0] = b[3, 1] = 0.3
     weights = weights or Quadratic.isotropic(4, 2, state=0.1, action=0.1, final=5.0)
@@ -48,7 +48,7 @@ def double_integrator(weights: Quadratic | None = None) -> Problem:
 
 
 def walker() -> Problem:
-    """z' = z + u / 4: where only the end counts, equal steps straight ahead are the optimum."""
+    """z' = z + u / 4 with a terminal cost: equal steps on a straight line are optimal."""
     weights = Quadratic(np.zeros((2, 2)), 1e-3 * np.eye(2), np.eye(2))
     problem = double_integrator()
     info = {name: value[:, :2].contiguous() for name, value in problem.info.items()}

@@ -1,7 +1,7 @@
-"""Run a function in several real processes that form a gloo group, as torchrun would.
+"""Run a function in several processes that form a gloo group, as with torchrun.
 
-The processes are started once and stay for the next job, for that takes longer than most jobs. Each job loads its file
-anew and joins a group of its own; after a failure, all processes are ended and the next job has new ones.
+The processes are started once and reused, because starting takes longer than most jobs. Each job reloads its file and
+joins a new group. After a failure all processes are killed, and the next job starts new ones.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ MEMBERS: list[Member] = []  # by rank; a job of n processes takes the first n
 
 
 def run_processes(function: Callable[..., Any], world_size: int, *args: Any, timeout: float = 120.0) -> list[Any]:
-    """Call `function(*args)` in each of `world_size` processes; the results, by rank.
+    """Call `function(*args)` in `world_size` processes; return the results by rank.
 
-    The function must stand at the top level of a file, and that file is what the processes load: so it can be a test
-    module, whatever name pytest has given it. Arguments and results must be picklable.
+    The processes load the file of the function, which may be a test module. The function must be at its top level;
+    arguments and results must be picklable.
     """
     while len(MEMBERS) < world_size:
         MEMBERS.append(_member())
@@ -60,7 +60,7 @@ def run_processes(function: Callable[..., Any], world_size: int, *args: Any, tim
 
 def _member() -> Member:
     ours, theirs = CONTEXT.Pipe()
-    process = CONTEXT.Process(target=_serve, args=(theirs,), daemon=True)  # it ends with us
+    process = CONTEXT.Process(target=_serve, args=(theirs,), daemon=True)  # killed with this process
     process.start()
     theirs.close()
     return Member(process, ours)
@@ -75,42 +75,44 @@ def _end() -> None:
 
 
 def _results(pipes: list[Any], deadline: float) -> list[Any]:
-    """Until all have answered. The others would wait for ever in a collective once one has failed."""
+    """Collect the results; raise at the first failure, as the other processes may be blocked in a collective."""
     results: dict[int, Any] = {}
     while len(results) < len(pipes):
         ready = wait([pipe for rank, pipe in enumerate(pipes) if rank not in results], deadline - time.monotonic())
         if not ready:
-            raise ProcessFailed("The processes did not end in time: does each of them take part in every collective?")
+            raise ProcessFailed(
+                "Timeout: the processes did not finish. Each of them must take part in every collective."
+            )
         for rank in (rank for rank, pipe in enumerate(pipes) if pipe in ready):
-            results[rank] = _answer(pipes[rank], f"Process {rank} of {len(pipes)}")
+            results[rank] = _receive(pipes[rank], f"Process {rank} of {len(pipes)}")
     return [results[rank] for rank in range(len(pipes))]
 
 
-def _answer(pipe: Any, who: str) -> Any:
+def _receive(pipe: Any, name: str) -> Any:
     try:
         result, error = pickle.loads(pipe.recv_bytes())
     except EOFError:
-        raise ProcessFailed(f"{who}: it ended without an answer") from None
+        raise ProcessFailed(f"{name} ended without a result") from None
     if error:
-        raise ProcessFailed(f"{who}: {error}")
+        raise ProcessFailed(f"{name}: {error}")
     return result
 
 
 def _serve(pipe: Any) -> None:
-    """One job after the other, until the tests are over or have closed the pipe."""
+    """Run jobs until the pipe is closed."""
     if sys.platform == "linux":
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the host's name need not resolve
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # the host name may not resolve
     torch.set_num_threads(1)
     while True:
         try:
-            given = pipe.recv_bytes()
+            job = pipe.recv_bytes()
         except EOFError:
             return
         try:
-            answer = pickle.dumps((_run(*pickle.loads(given)), None))
+            result = pickle.dumps((_run(*pickle.loads(job)), None))
         except BaseException:
-            answer = pickle.dumps((None, traceback.format_exc()))
-        pipe.send_bytes(answer)
+            result = pickle.dumps((None, traceback.format_exc()))
+        pipe.send_bytes(result)
 
 
 def _run(group: str, rank: int, world_size: int, job: tuple[str, str, tuple[Any, ...]]) -> Any:
@@ -118,7 +120,7 @@ def _run(group: str, rank: int, world_size: int, job: tuple[str, str, tuple[Any,
     function = getattr(_load(file), name)
     dist.init_process_group("gloo", init_method=group, rank=rank, world_size=world_size)
     result = function(*args)
-    dist.barrier()  # who leaves first would break off the connections of who still joins
+    dist.barrier()  # leaving early breaks the connections of processes that still join
     dist.destroy_process_group()
     return result
 

@@ -109,7 +109,7 @@ def test_one_problem_above_its_cost_limit_limits_the_outcome_to_in_part():
 
 def test_planning_cost_does_not_hold_if_no_latent_is_identified():
     finding = concluded("planning-cost", lambda trial: {"r2": 0.5, **dict.fromkeys(PROBLEMS, 1.01)})
-    assert finding.outcome == "does not hold" and finding.sentence == "No latent has R² ≥ 0.98."
+    assert finding.outcome == "does not hold" and "0.98" in finding.sentence
     assert finding.verdicts[0].passed is False and finding.verdicts[0].n == 0
 
 

@@ -19,7 +19,7 @@ ACTIONS = torch.randn(3, 5, 6, 2, generator=torch_generator(0, "actions"), dtype
 
 
 def uphill(x: Tensor, y: Tensor) -> Tensor:
-    """Directed, so that a cost which swaps start and goal is found out."""
+    """A directed energy, which detects a swap of start and goal."""
     return (y - x).clamp(min=0).sum(-1)
 
 
@@ -73,11 +73,11 @@ def test_chunks_bound_the_batch_and_keep_the_result():
 
 
 def test_terms_of_weight_zero_are_not_computed():
-    def gone(x: Tensor, y: Tensor) -> Tensor:
+    def unreachable(x: Tensor, y: Tensor) -> Tensor:
         return torch.full(torch.broadcast_shapes(x.shape, y.shape)[:-1], math.inf, dtype=x.dtype)
 
     for config in (LatentCostConfig(), LatentCostConfig(stage=1.0, terminal=0.0)):
-        assert (LatentCost(PROBLEM.system, gone, config)(PROBLEM.info, ACTIONS) == math.inf).all()
+        assert (LatentCost(PROBLEM.system, unreachable, config)(PROBLEM.info, ACTIONS) == math.inf).all()
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_terms_of_weight_zero_are_not_computed():
         (lambda: ActionBox((0.0,), ()), "low is .*high is"),
     ],
 )
-def test_refusals(wrong: Any, message: str):
+def test_invalid_costs_are_refused(wrong: Any, message: str):
     with pytest.raises(InputError, match=message):
         wrong()
 
 
 class Wider:
-    """Dynamics of another encoder."""
+    """Dynamics with latents of another width."""
 
     def rollout(self, h: Tensor, actions: Tensor) -> Tensor:
         return torch.zeros(*actions.shape[:2], 5)

@@ -31,7 +31,7 @@ def plan(problem: Problem, horizon: int = 8, *, infinite: bool = False, box: Act
 
 
 def drifting() -> Problem:
-    """Goals at which the world does not rest, and a wind."""
+    """A problem with a constant drift and goals that are not equilibria."""
     problem = double_integrator(UNEVEN)
     goal = torch.randn(3, 4, generator=torch_generator(0, "goal"), dtype=torch.float64)
     system = LinearSystem(problem.system.a_dd, problem.system.b_da, np.array([0.1, -0.2, 0.05, 0.0]))
@@ -39,7 +39,7 @@ def drifting() -> Problem:
 
 
 def stacked(problem: Problem, horizon: int) -> np.ndarray:
-    """All errors are linear in all actions: one least-squares problem for each start, (b, t, a)."""
+    """The optimal actions (b, t, a): all errors are linear in all actions, a least-squares problem for each start."""
     system, weights = problem.system, problem.cost.weights
     d, a = system.b_da.shape
     powers = [np.linalg.matrix_power(system.a_dd, s) for s in range(horizon + 1)]
@@ -82,11 +82,11 @@ def test_infinite_horizon_is_the_limit_of_finite_ones():
 
 
 def test_infinite_horizon_leads_to_the_nearest_equilibrium():
-    """Against the conditions of Karush, Kuhn and Tucker, solved as one system."""
+    """The equilibrium from the Karush–Kuhn–Tucker conditions."""
     problem = drifting()
     a, b, c = problem.system.a_dd, problem.system.b_da, problem.system.c_d
     still, goal = np.concatenate([a - np.eye(4), b], axis=1), problem.info["goal"].numpy()
-    size = np.diag([1.0] * 4 + [1e-9] * 2)  # of two actions that hold it, the smaller
+    size = np.diag([1.0] * 4 + [1e-9] * 2)  # of all actions that hold the state, the smallest
     both = np.block([[size, still.T], [still, np.zeros((4, 4))]])
     right = np.concatenate([goal, np.zeros((3, 2)), np.tile(-c, (3, 1))], axis=1)
     target, hold, _ = np.split(np.linalg.lstsq(both, right.T, rcond=None)[0].T, [4, 6], axis=1)
@@ -94,7 +94,7 @@ def test_infinite_horizon_leads_to_the_nearest_equilibrium():
     end = problem.system.rollout(problem.info["start"], actions)[:, -1]
     np.testing.assert_allclose(end.numpy(), target, atol=1e-6)
     np.testing.assert_allclose(actions[:, -1].numpy(), hold, atol=1e-6)
-    assert np.abs(target - goal).max() > 0.1  # else nothing was shown
+    assert np.abs(target - goal).max() > 0.1  # the test is not trivial
 
 
 def test_a_system_without_equilibrium_has_no_infinite_horizon():
@@ -105,8 +105,8 @@ def test_a_system_without_equilibrium_has_no_infinite_horizon():
 
 @pytest.mark.parametrize("infinite", [False, True])
 @pytest.mark.parametrize("weights", [None, UNEVEN])
-def test_theorem_4(weights: Quadratic | None, infinite: bool):
-    """Gains become KQᵀ and values QPQᵀ; the actions and what they cost stay."""
+def test_conjugated_costs_give_equivalent_plans(weights: Quadratic | None, infinite: bool):
+    """Theorem 4: gains become KQᵀ and values QPQᵀ; actions and costs do not change."""
     problem, q = double_integrator(weights), rotation(4)
     rotated = problem.rotated(q)
     make = infinite_regulator if infinite else finite_regulator
@@ -152,7 +152,7 @@ def test_an_unstabilisable_pair_is_refused(a: np.ndarray, b: list, message: str)
     assert np.isfinite(finite_regulator(system, weights, 4).gains).all()
 
 
-def test_further_refusals():
+def test_invalid_systems_and_weights_are_refused():
     problem = double_integrator()
     with pytest.raises(InputError, match=r"LinearSystem.*function"):
         LQRConfig(4).build(BOX)(lambda info, actions: actions.sum((2, 3)), problem.info, torch_generator(0, "unused"))

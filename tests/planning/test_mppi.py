@@ -18,7 +18,7 @@ COSTS = torch.tensor([[1.0, 2.0, 4.0, math.inf], [3.0, 3.0, 3.0, 3.0], [math.inf
 
 
 @pytest.mark.parametrize("relative", [False, True])
-def test_weights_are_the_formula(relative: bool):
+def test_weights_match_the_formula(relative: bool):
     found = path_weights(COSTS.double(), 0.5, relative).numpy()
     for row, costs in zip(found, COSTS.double().numpy(), strict=True):
         finite = costs[np.isfinite(costs)]
@@ -35,13 +35,13 @@ def test_weights_do_not_overflow():
         torch.testing.assert_close(weights.sum(1), torch.ones(2))
 
 
-def test_relative_weights_have_no_unit():
+def test_relative_weights_are_invariant_to_the_unit_of_cost():
     costs = torch.rand(3, 50, generator=torch_generator(0, "costs"), dtype=torch.float64)
     torch.testing.assert_close(path_weights(1e3 * costs + 7, 0.2, True), path_weights(costs, 0.2, True))
 
 
 def test_bimodal_costs_give_one_of_the_modes():
-    """The mean of both is in the wall, where the cost is +∞."""
+    """The mean of both modes is in the wall, where the cost is +∞."""
 
     def around(info: Mapping[str, Tensor], actions: Tensor) -> Tensor:
         far = actions[..., 0, 0].abs()

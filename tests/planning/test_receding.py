@@ -20,7 +20,7 @@ BOX = ActionBox.symmetric(3.0, 2)
 
 
 class World:
-    """The double integrator with a gust at some time, which only who looks again can answer."""
+    """The double integrator with a disturbance at one time, which only replanning corrects."""
 
     def __init__(self, gust: int | None = None, near: float = 0.0) -> None:
         self.problem, self.gust, self.near, self.time = double_integrator(), gust, near, 0
@@ -52,7 +52,7 @@ def test_a_single_plan_is_executed_unchanged():
 
 
 def test_each_plan_starts_from_the_current_state():
-    """With LQR the first action of each plan is the first gain's, whatever has happened."""
+    """With LQR, the first action of each plan is the first gain applied to the current state."""
     world = World(gust=2)
     system, weights = world.problem.system, world.problem.cost.weights
     gain = torch.as_tensor(finite_regulator(system, weights, 8).gains[0])
@@ -64,12 +64,12 @@ def test_each_plan_starts_from_the_current_state():
 
 
 def test_replanning_corrects_a_disturbance():
-    left = {}
+    remaining = {}
     for replan in (1, 16):
         world = World(gust=3)
         drive(LQRConfig(16).build(BOX), world, steps=16, replan=replan)
-        left[replan] = world.distance(world.info["start"])
-    assert (left[1] < 0.5 * left[16]).all()
+        remaining[replan] = world.distance(world.info["start"])
+    assert (remaining[1] < 0.5 * remaining[16]).all()
 
 
 def test_plans_are_warm_started_with_the_remainder():
@@ -95,7 +95,7 @@ def test_shift_plan_repeats_the_last_action():
 
 
 def test_starts_that_are_done_are_not_planned_for():
-    """And the others are planned for as if they had been alone."""
+    """The plans of the other starts do not depend on the starts that are done."""
     world = World(near=0.35)
     loop = drive(CEMConfig(8).build(BOX), world, steps=40)
     assert loop.done.all() and loop.actions.shape[1] < 40
@@ -111,15 +111,15 @@ def test_starts_that_are_done_are_not_planned_for():
 
 def test_unreachable_starts_are_listed():
     def cost(info: Mapping[str, Tensor], actions: Tensor) -> Tensor:
-        gone = torch.tensor([0.0, float("inf"), 0.0])[: len(actions), None]
-        return gone.expand(actions.shape[:2])
+        unreachable = torch.tensor([0.0, float("inf"), 0.0])[: len(actions), None]
+        return unreachable.expand(actions.shape[:2])
 
     world = World()
     loop = receding_horizon(CEMConfig(4).build(BOX), cost, world.info, world.step, steps=3, seed=1)
     assert loop.unreachable == (1,) and loop.actions.isfinite().all()
 
 
-def test_refusals():
+def test_invalid_replan_and_start_are_refused():
     world, planner = World(), LQRConfig(4).build(BOX)
     with pytest.raises(InputError, match=r"replan is 5.*4 actions"):
         drive(planner, world, steps=8, replan=5)

@@ -19,19 +19,19 @@ BOX = ActionBox.symmetric(3.0, 2)
 NOISE = torch_generator(0, "unused")
 
 
-class Counted:
-    """A cost that counts how many sequences it was asked for."""
+class CountingCost:
+    """A cost that records the number of sequences of each call."""
 
     def __init__(self) -> None:
-        self.cost, self.asked = double_integrator().cost, []
+        self.cost, self.counts = double_integrator().cost, []
 
     def __call__(self, info: dict[str, Tensor], actions: Tensor) -> Tensor:
-        self.asked.append(actions.shape[1])
+        self.counts.append(actions.shape[1])
         return self.cost(info, actions)
 
 
 @pytest.mark.parametrize(
-    ("config", "asked"),
+    ("config", "counts"),
     [
         (CEMConfig(4, samples=20, elites=5, iterations=3), [20, 20, 20, 1]),
         (ICEMConfig(4, samples=50, elites=10, iterations=4, decay=1.25), [50, 40, 32, 25]),
@@ -40,10 +40,10 @@ class Counted:
         (GradientConfig(4, steps=2, restarts=3), [3, 3, 4]),
     ],
 )
-def test_number_of_evaluated_sequences(config: CEMConfig, asked: list[int]):
-    cost = Counted()
+def test_number_of_evaluated_sequences(config: CEMConfig, counts: list[int]):
+    cost = CountingCost()
     config.build(BOX)(cost, double_integrator().info, torch_generator(0, "noise"))  # pyright: ignore
-    assert cost.asked == asked
+    assert cost.counts == counts
 
 
 def test_refit_uses_finite_elites():
@@ -54,7 +54,7 @@ def test_refit_uses_finite_elites():
     elites = candidates[0, [1, 3, 0]]
     torch.testing.assert_close(mean[0], 0.25 + 0.75 * elites.mean(0))
     torch.testing.assert_close(std[0], 0.5 + 0.75 * elites.std(0, unbiased=False))
-    assert torch.equal(mean[1], old[1]) and torch.equal(std[1], 2 * old[1])  # one alone says nothing of a spread
+    assert torch.equal(mean[1], old[1]) and torch.equal(std[1], 2 * old[1])  # a single finite elite has no spread
 
 
 def test_adam_against_torch():
@@ -91,5 +91,5 @@ def test_gradient_planner_finds_optima_at_the_bounds():
 
 
 def test_straight_line_needs_dynamics():
-    with pytest.raises(InputError, match="Counted"):
-        StraightLineConfig(4).build(BOX)(Counted(), walker().info, torch_generator(0, "n"))  # pyright: ignore
+    with pytest.raises(InputError, match="CountingCost"):
+        StraightLineConfig(4).build(BOX)(CountingCost(), walker().info, torch_generator(0, "n"))  # pyright: ignore

@@ -20,7 +20,7 @@ SAMPLES = 64
 
 
 def expanded(info: dict[str, Any]) -> dict[str, Any]:
-    """As solvers do: tensors in float32, a view along candidates; arrays repeated; all else as it is."""
+    """Expand info like the solvers: tensors to float32 views along candidates, repeat arrays, keep other values."""
     found = {}
     for name, value in info.items():
         if isinstance(value, Tensor):
@@ -32,7 +32,7 @@ def expanded(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def solve(model: CostModel, info: dict[str, Any]) -> Tensor:
-    """A cross-entropy solver that knows nothing but the protocol."""
+    """A cross-entropy solver that uses only the protocol."""
     given, mean, std = expanded(info), torch.zeros(3, 8, 2), torch.ones(3, 8, 2)
     generator = torch_generator(0, "solver")
     with torch.inference_mode():
@@ -77,10 +77,10 @@ def test_costs_are_differentiable():
 
 
 def test_infinite_costs_become_the_ceiling():
-    def gone(info: Any, actions: Tensor) -> Tensor:
+    def unreachable(info: Any, actions: Tensor) -> Tensor:
         return torch.tensor([math.inf, math.nan, 1.0])[:, None].expand(actions.shape[:2])
 
-    costs = as_cost_model(gone, ceiling=1e6).get_cost(expanded(PROBLEM.info), torch.zeros(3, SAMPLES, 8, 2))
+    costs = as_cost_model(unreachable, ceiling=1e6).get_cost(expanded(PROBLEM.info), torch.zeros(3, SAMPLES, 8, 2))
     assert costs[:, 0].tolist() == [1e6, 1e6, 1.0]
 
 

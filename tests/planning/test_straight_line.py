@@ -26,13 +26,13 @@ PROBLEM = walker()
 
 
 def observed(count: int) -> Library:
-    """Steps of the walker from all over."""
+    """Steps of the walker from random states."""
     h = 4 * torch.rand(count, 2, generator=torch_generator(0, "h"), dtype=torch.float64) - 2
     u = BOX.uniform((count,), torch_generator(0, "u"), h)
     return Library(h, u, PROBLEM.system.rollout(h, u[:, None])[:, 0])
 
 
-def test_path_is_straight():
+def test_paths_are_straight():
     found = StraightLineConfig(8).build(BOX)(PROBLEM.cost, PROBLEM.info, torch_generator(0, "noise"))
     start = PROBLEM.info["start"]
     path = torch.cat([start[:, None], PROBLEM.system.rollout(start, found.actions)], 1)
@@ -42,7 +42,7 @@ def test_path_is_straight():
 
 def test_dynamics_may_have_hidden_state():
     class Inertia:
-        """Actions push a velocity that the latent does not show: as a GRU would carry it."""
+        """Actions change a velocity that is not part of the latent, like the hidden state of a GRU."""
 
         def rollout(self, h: Tensor, actions: Tensor) -> Tensor:
             return h[:, None] + actions.cumsum(1).cumsum(1) / 10
@@ -71,7 +71,7 @@ def test_a_larger_library_follows_the_line_better():
     assert costs[0] > 2 * costs[1] > 4 * costs[2], costs
 
 
-def test_refusals():
+def test_invalid_libraries_and_waypoints_are_refused():
     with pytest.raises(InputError, match=r"library.*\(rows, 2\).*\(0, 2\)"):
         nearest_rows(torch.zeros(3, 2), torch.zeros(0, 2))
     with pytest.raises(InputError, match=r"\(3, 2\), \(2, 2\), \(3, 2\)"):

@@ -17,7 +17,7 @@ every_camera = pytest.mark.parametrize("camera", CAMERAS, ids=lambda camera: cam
 
 
 def cover(world: Rooms, x: np.ndarray) -> np.ndarray:
-    """Which share of each pixel shows the agent, where the ground is floor."""
+    """The share of each pixel that the agent covers, if the background is floor."""
     floor, agent = (np.array(getattr(world.camera.colours, name), dtype=float) for name in ("floor", "agent"))
     shown = world.render(x).astype(float)
     return (shown - floor) @ (agent - floor) / np.square(agent - floor).sum()
@@ -37,7 +37,7 @@ def test_centroid_of_the_agent_is_its_projected_position(camera: Camera, size):
     shares = np.where(apart < radius + 1.5, shares, 0.0)
     total = shares.sum((1, 2))
     found = np.stack([(shares.sum(2) * (at + 0.5)).sum(1), (shares.sum(1) * (at + 0.5)).sum(1)], -1) / total[:, None]
-    assert np.abs(found - centre).max() < 0.05  # of a pixel, of which colours in 8 bits take most
+    assert np.abs(found - centre).max() < 0.05  # of a pixel, mostly rounding of 8-bit colours
     assert np.ptp(total) < 0.05 * total.mean() and total.mean() == pytest.approx(np.pi * (radius**2 + 0.2), rel=0.05)
 
 
@@ -46,10 +46,12 @@ def test_pixels_away_from_the_agent_are_constant():
     x = world.states(30, np.random.default_rng(0))
     pictures = world.render(x)
     centre, at = world.camera.project(x), np.arange(64) + 0.5
-    far = np.hypot(at[:, None] - centre[:, 0, None, None], at - centre[:, 1, None, None]) > world.radius * 32 + 1.5
-    ground = np.median(pictures, axis=0)
-    assert (np.abs(pictures - ground)[far] == 0).all()
-    assert all(np.abs(picture - ground).max() > 50 for picture in pictures)
+    background = (
+        np.hypot(at[:, None] - centre[:, 0, None, None], at - centre[:, 1, None, None]) > world.radius * 32 + 1.5
+    )
+    median = np.median(pictures, axis=0)
+    assert (np.abs(pictures - median)[background] == 0).all()
+    assert all(np.abs(picture - median).max() > 50 for picture in pictures)
 
 
 def test_walls_and_floor_have_their_colours():
@@ -62,7 +64,7 @@ def test_walls_and_floor_have_their_colours():
     door, back = marked[:32].sum(0), marked[32:].sum(0)
     assert door.sum() > 3 and back.sum() > 3
     columns = np.arange(64)
-    # arrows are broad at their base, so the middle of their pixels lies behind the line, against their way
+    # arrows are wider at their base, so their centroid lies behind the line, opposite to their direction
     assert (door @ columns) / door.sum() + 0.5 < 32 < (back @ columns) / back.sum() + 0.5
 
 

@@ -123,7 +123,7 @@ def test_states_are_uniform_and_follow_the_seed():
         (lambda: CurrentWorld().walk(1, 1, 0, coverage=2.0), "coverage is 2.0"),
     ],
 )
-def test_refusals(make, message):
+def test_invalid_arguments_are_refused(make, message):
     with pytest.raises(InputError, match=message):
         make()
 

@@ -44,7 +44,7 @@ every_world = pytest.mark.parametrize("world", WORLDS, ids=lambda world: f"{worl
 def test_gymnasium_check_env_passes(world):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message=".*infinity.*")  # of observations that are any numbers
+        warnings.filterwarnings("ignore", message=".*infinity.*")  # of unbounded observations
         check_env(world.make())
 
 
@@ -126,7 +126,7 @@ def test_gymnasium_make_copies_from_the_spec():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gaol": None}, "Did you mean 'goal'"),
+        ({"gaol": None}, "'goal'"),
         ({"state": [0.0, 0.0]}, "state .*'rooms'"),  # in the wall
         ({"goal": [3.0, 0.0]}, "goal"),
         ({"goal": [0.5]}, "2 finite numbers"),
@@ -149,52 +149,52 @@ def test_step_refuses_invalid_actions_and_needs_reset():
 
 
 @dataclass(frozen=True)
-class Held(LinearQuadratic):
-    """A world that holds something to give back."""
+class ClosableWorld(LinearQuadratic):
+    """A world that counts the calls of `close`."""
 
-    kind: ClassVar[str] = "held"
-    given_back: tuple[list[int], ...] = ([],)
+    kind: ClassVar[str] = "closable"
+    closed: tuple[list[int], ...] = ([],)
 
     def close(self) -> None:
-        self.given_back[0].append(1)
+        self.closed[0].append(1)
 
 
 def test_close_closes_the_world():
-    world = Held()
+    world = ClosableWorld()
     env = world.make()
     env.reset(seed=0)
-    assert world.given_back == ([],)
+    assert world.closed == ([],)
     env.close()
-    assert world.given_back == ([1],)
+    assert world.closed == ([1],)
     Rooms().make().close()
 
 
 @dataclass(frozen=True)
-class Odd(LinearQuadratic):
-    """A world that breaks its contract."""
+class InvalidWorld(LinearQuadratic):
+    """A world that violates the protocol in one way."""
 
-    kind: ClassVar[str] = "odd"
-    how: str = ""
+    kind: ClassVar[str] = "invalid"
+    violation: str = ""
 
     @property
     def action_dim(self) -> int:
-        return 0 if self.how == "no actions" else 2
+        return 0 if self.violation == "no actions" else 2
 
     def states(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        return super().states(count, rng) * (np.inf if self.how == "unbounded" else 1)
+        return super().states(count, rng) * (np.inf if self.violation == "unbounded" else 1)
 
     def observe(self, states: np.ndarray) -> np.ndarray:
-        return states.astype(np.float32) if self.how == "another type" else super().observe(states)
+        return states.astype(np.float32) if self.violation == "another type" else super().observe(states)
 
 
 @pytest.mark.parametrize(
-    ("how", "message"),
+    ("violation", "message"),
     [
         ("no actions", "action_dim is 0"),
         ("unbounded", "4 finite numbers"),
         ("another type", "float32"),
     ],
 )
-def test_worlds_that_violate_the_protocol_are_refused(how: str, message: str):
+def test_worlds_that_violate_the_protocol_are_refused(violation: str, message: str):
     with pytest.raises(InputError, match=message):
-        ActionEnv(Odd(how=how))
+        ActionEnv(InvalidWorld(violation=violation))

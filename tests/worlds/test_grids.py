@@ -28,19 +28,19 @@ def energies(world: OneWayGrid) -> np.ndarray:
 
 
 def steps_of_picture(picture: str) -> dict[tuple[int, int], set[tuple[int, int]]]:
-    """Moves read from the characters: every second one is a place, and one column of places is the wall."""
+    """The moves in a drawing: every second character is a cell, and one column of cells is the wall."""
     rows = [line.split(" ") for line in picture.splitlines()]
     wall = next(i for i in range(len(rows[0])) if any(row[i] in "|<>=" for row in rows))
     side = [row[:wall] + row[wall + 1 :] for row in rows]
     free = {(r, c) for r, row in enumerate(side) for c, mark in enumerate(row) if mark != "#"}
     steps = {}
     for r, c in free:
-        beside = {(r + 1, c), (r - 1, c), (r, c + 1), (r, c - 1)} & free
+        neighbours = {(r + 1, c), (r - 1, c), (r, c + 1), (r, c - 1)} & free
         if c == wall - 1 and rows[r][wall] not in ">=":
-            beside.discard((r, c + 1))
+            neighbours.discard((r, c + 1))
         if c == wall and rows[r][wall] not in "<=":
-            beside.discard((r, c - 1))
-        steps[r, c] = beside
+            neighbours.discard((r, c - 1))
+        steps[r, c] = neighbours
     return steps
 
 
@@ -48,9 +48,9 @@ def breadth_first(steps: dict[tuple[int, int], set[tuple[int, int]]], start: tup
     found, front = {start: 0}, deque([start])
     while front:
         cell = front.popleft()
-        for beside in steps[cell] - set(found):
-            found[beside] = found[cell] + 1
-            front.append(beside)
+        for neighbour in steps[cell] - set(found):
+            found[neighbour] = found[cell] + 1
+            front.append(neighbour)
     return found
 
 
@@ -74,7 +74,7 @@ def test_drawing_matches_the_graph():
     steps = steps_of_picture(PICTURE)
     assert set(DRAWN.cells) == set(steps)
     given = {(DRAWN.cells[s], DRAWN.cells[t]) for s, t in zip(DRAWN.graph.source, DRAWN.graph.target, strict=True)}
-    assert given == {(cell, beside) for cell, others in steps.items() for beside in others}
+    assert given == {(cell, neighbour) for cell, neighbours in steps.items() for neighbour in neighbours}
 
 
 def test_energies_without_costly_cells_against_breadth_first_search():
@@ -156,7 +156,7 @@ def test_walks_depend_on_the_seed():
         ({"height": 2, "width": 2, "wall": None, "obstacles": ((0, 0), (0, 1), (1, 0), (1, 1))}, "grid"),
     ],
 )
-def test_refusals(given, message):
+def test_invalid_fields_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         OneWayGrid(**given)
 

@@ -20,13 +20,13 @@ every_table = pytest.mark.parametrize("world", TABLES, ids=lambda world: world.e
 
 
 class Ring(gymnasium.Env):
-    """Five states in a circle, one way round; no table, only a state. With `luck`, steps are sometimes skipped."""
+    """Five states in a directed cycle, without a transition table. With `random`, some steps are skipped."""
 
     action_space = Discrete(2)
     observation_space = Discrete(5, start=1)
 
-    def __init__(self, luck: bool = False) -> None:
-        self.luck = luck
+    def __init__(self, random: bool = False) -> None:
+        self.random = random
         self.state: int | None = None
 
     def reset(self, *, seed=None, options=None):
@@ -36,12 +36,12 @@ class Ring(gymnasium.Env):
 
     def step(self, action):
         assert self.state is not None
-        move = int(self.np_random.integers(2)) if self.luck else 1
+        move = int(self.np_random.integers(2)) if self.random else 1
         self.state = 1 + (self.state - 1 + move * int(action)) % 5
         return self.state, -2.0 * int(action), False, False, {}
 
 
-class Blind(Ring):
+class HiddenState(Ring):
     """A ring whose state cannot be set."""
 
     def reset(self, *, seed=None, options=None):
@@ -49,11 +49,16 @@ class Blind(Ring):
         return 1, {}
 
 
-class Wide(Ring):
+class Continuous(Ring):
     observation_space = Box(-1.0, 1.0, (2,))  # pyright: ignore[reportAssignmentType, reportIncompatibleVariableOverride]
 
 
-for name, env in {"Ring": Ring, "LuckyRing": partial(Ring, luck=True), "Blind": Blind, "Wide": Wide}.items():
+for name, env in {
+    "Ring": Ring,
+    "RandomRing": partial(Ring, random=True),
+    "HiddenState": HiddenState,
+    "Continuous": Continuous,
+}.items():
     register(f"jepatlas/{name}-v0", partial(env))
 
 
@@ -63,7 +68,7 @@ def energies(world: GymTable) -> np.ndarray:
 
 
 def played(name: str, **options) -> tuple[set[tuple[int, int]], set[int]]:
-    """Steps seen, and states that ended an episode, in many random episodes played with gymnasium itself."""
+    """Steps and terminal states of many random episodes, collected with gymnasium."""
     env = gymnasium.make(name, max_episode_steps=60, **options)
     env.action_space.seed(0)
     steps, final = set(), set()
@@ -87,7 +92,7 @@ def test_graph_against_random_play(name):
     assert steps <= given
     assert set(world.numbers.tolist()) >= {state for step in steps for state in step}
     assert not final & {s for s, _ in given}
-    if name == "FrozenLake-v1":  # short enough for random play to see all of it
+    if name == "FrozenLake-v1":  # small enough for random play to visit every step
         assert steps == given
 
 
@@ -97,11 +102,11 @@ def test_cliff_leads_back_to_the_start():
     place = {tuple(cell): i for i, cell in enumerate(world.positions.astype(int).tolist())}
     start, above_goal, goal = place[3, 0], place[2, 11], place[3, 11]
     assert found[start, goal] == 1 + 11 + 1
-    assert found[above_goal, start] == 12  # along the edge: cheaper than the fall
+    assert found[above_goal, start] == 12  # along the edge, which costs less than falling
     assert found[place[2, 5], start] == 6
     assert np.isinf(found[goal, start])
     assert world.graph.cost.max() == 100
-    assert energies(GymTable("CliffWalking-v1"))[above_goal, start] == 2  # one left, then the fall
+    assert energies(GymTable("CliffWalking-v1"))[above_goal, start] == 2  # one step left, then fall
 
 
 @pytest.mark.parametrize("name", HOLES)
@@ -148,13 +153,13 @@ def test_states_without_a_grid_are_one_hot():
     ("name", "message"),
     [
         ("CliffWalkingSlippery-v1", "is_slippery=False"),
-        ("jepatlas/LuckyRing-v0", "LuckyRing"),
-        ("jepatlas/Blind-v0", "Blind"),
-        ("jepatlas/Wide-v0", "observation"),
+        ("jepatlas/RandomRing-v0", "RandomRing"),
+        ("jepatlas/HiddenState-v0", "HiddenState"),
+        ("jepatlas/Continuous-v0", "observation"),
         ("NoSuchWorld-v7", "NoSuchWorld-v7"),
     ],
 )
-def test_refusals(name, message):
+def test_unsupported_environments_are_refused(name, message):
     with pytest.raises(InputError, match=message):
         _ = GymTable(name).graph
 

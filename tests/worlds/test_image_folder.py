@@ -38,10 +38,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_folder_is_a_multi_view_table(tmp_path: Path):
-    told: list[tuple[int, int]] = []
-    folder = render(TINY, tmp_path / "objects", progress=lambda done, total: told.append((done, total)))
+    calls: list[tuple[int, int]] = []
+    folder = render(TINY, tmp_path / "objects", progress=lambda done, total: calls.append((done, total)))
     table = MultiViewTable.read(folder)
-    assert folder == tmp_path / "objects" and told == [(8, 24), (16, 24), (24, 24)]
+    assert folder == tmp_path / "objects" and calls == [(8, 24), (16, 24), (24, 24)]
     assert table.views == ["camera000", "camera100", "camera200"] and len(table) == 24
     rows, others = table.pairs("camera000", "camera200")
     np.testing.assert_array_equal(table.images(rows), TINY.view_frames(TINY.states(), 0))
@@ -78,8 +78,8 @@ def test_incomplete_folders_are_rendered_again(tmp_path: Path, damage: str, name
 def test_cache_folders_without_metadata_are_rendered_again():
     folder = render(TINY)
     before = contents(folder)
-    for said in ('{"procedure": 1, "con', "[]", "{}"):
-        (folder / "rendered.json").write_text(said)
+    for text in ('{"procedure": 1, "con', "[]", "{}"):
+        (folder / "rendered.json").write_text(text)
         assert contents(render(TINY)) == before
 
 
@@ -94,7 +94,7 @@ def test_interrupted_rendering_leaves_no_folder(cache: Path):
 
 def test_other_folders_are_refused_and_unchanged(tmp_path: Path):
     (tmp_path / "mine").mkdir()
-    assert render(TINY, tmp_path / "mine").is_dir()  # an empty one will do
+    assert render(TINY, tmp_path / "mine").is_dir()  # empty folders are accepted
     before = contents(tmp_path / "mine")
     with pytest.raises(InputError, match="mine"):
         render(replace(TINY, seed=1), tmp_path / "mine")

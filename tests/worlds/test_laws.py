@@ -51,7 +51,7 @@ def walk(law: Law, steps: int, count: int = 20_000) -> torch.Tensor:
 
 
 def marginal(law: Law):
-    """The stationary distribution of one coordinate, from scipy; None where the law has none that is known."""
+    """The stationary distribution of one coordinate, from scipy; None if it is not known."""
     if isinstance(law, CopulaGeneralisedNormal):
         return stats.gennorm(law.alpha, scale=1 / stats.gennorm(law.alpha).std())
     if isinstance(law, BoundedWalk):

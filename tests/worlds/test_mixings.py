@@ -20,7 +20,7 @@ EVERY_CLASS = get_args(AnyMixing)
 
 
 def mixings(dim: int) -> list[AnyMixing]:
-    """One of each class, and variants, as far as they take states of this width."""
+    """The mixings under test that accept states of this width."""
     variants = [Spiral(twist=-2.0), Coupling(3, "affine", seed=1), InvertibleMLP(1), InvertibleMLP(5, 0.5, seed=2)]
     lifts = [Lift(dim, dim), Lift(2 * dim + 3, dim, seed=3)]
     return [m for m in (*(cls() for cls in EVERY_CLASS if cls is not Lift), *variants, *lifts) if takes(m, dim)]

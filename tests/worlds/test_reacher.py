@@ -99,7 +99,7 @@ def brightest(picture: np.ndarray) -> np.ndarray:
 
 
 def test_image_shows_the_arm_at_its_position(above: Reacher):
-    """The suite's camera is 0.75 m above the shoulder and sees 45°: x to the right, y up."""
+    """The camera is 0.75 m above the shoulder, with a field of view of 45°, x to the right and y up."""
     straight = above.render(np.array([[angle, 0.0] for angle in (0.0, np.pi / 2, np.pi, -np.pi / 2)]))
     pixels_per_metre = 32 / (0.74 * np.tan(np.pi / 8))
     middle = pixels_per_metre * sum(LINKS) / 2
@@ -115,7 +115,7 @@ def test_images_are_a_function_of_the_angles(world: Reacher):
     np.testing.assert_array_equal(pictures[7:9], world.render(angles[7:9]))
     assert len({picture.tobytes() for picture in pictures}) == 40
     turned = world.render(angles + np.array([2 * np.pi, 0.0]))
-    assert np.mean(turned != pictures) < 1e-3  # but for rounding
+    assert np.mean(turned != pictures) < 1e-3  # except for rounding
 
 
 def test_viewpoints_differ(above: Reacher):
@@ -131,7 +131,7 @@ def test_pickled_copies_drop_the_renderer_and_render_the_same(world: Reacher):
         with other:
             assert other == world and "_renderer" not in vars(other)
             np.testing.assert_array_equal(other.render(angles), picture)
-    np.testing.assert_array_equal(world.render(angles), picture)  # closing the others left this one alone
+    np.testing.assert_array_equal(world.render(angles), picture)  # closing the copies does not close the original
 
 
 def test_a_closed_world_can_render_again(above: Reacher):
@@ -166,7 +166,7 @@ def test_reacher_passes_gymnasium_check_env(world: Reacher):
     ("given", "message"),
     [({"camera": "side"}, "side"), ({"max_turn": 0.0}, "max_turn is 0.0"), ({"tolerance": float("nan")}, "tolerance")],
 )
-def test_refusals(given, message):
+def test_invalid_fields_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         Reacher(**given)
 
@@ -178,15 +178,15 @@ def test_images_of_invalid_states_are_refused(states):
 
 
 def test_missing_packages_are_named_with_the_install_command():
-    """In a process of its own: MuJoCo decides how to draw when it is imported."""
+    """In a separate process, because MuJoCo selects its renderer on import."""
     kept = {name: value for name, value in os.environ.items() if name not in ("MUJOCO_GL", "PYOPENGL_PLATFORM")}
     command = [sys.executable, "-c", WITHOUT]
     answer = subprocess.run(command, env=kept, capture_output=True, text=True, check=False, timeout=120)
     assert (answer.returncode, answer.stderr) == (0, "")
-    *extras, unknown, undriven = answer.stdout.splitlines()
+    *extras, unknown, without_driver = answer.stdout.splitlines()
     for package, line in zip(("mujoco", "dm_control"), extras, strict=True):
         assert f"'{package}'" in line
         assert line.endswith("pip install 'jepatlas[sim]'")
-    for line, reason in ((unknown, "MUJOCO_GL: nonsense"), (undriven, "EGL device display")):
+    for line, reason in ((unknown, "MUJOCO_GL: nonsense"), (without_driver, "EGL device display")):
         assert line.startswith("MuJoCo") and reason in line
         assert "apt-get install libegl1 libgl1" in line and line.endswith("pip install 'jepatlas[sim]'")

@@ -24,7 +24,7 @@ QUIET = Console(quiet=True)
 
 @pytest.fixture
 def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch):
-    folder = tmp_path_factory.getbasetemp() / "cache"  # one for all tests: the policy is trained once
+    folder = tmp_path_factory.getbasetemp() / "cache"  # shared by all tests, so that the policy is trained once
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
     return folder / "jepatlas"
 
@@ -81,7 +81,7 @@ def test_scripted_steps_are_valid_actions_without_wrapping(gain):
 
 
 def test_scripted_distance_shrinks_by_the_gain():
-    """Without noise, and with turns as large as one likes, what is left shrinks by 1 − gain in every step."""
+    """Without noise and turn limits, the distance shrinks by 1 − gain in every step."""
     angles = ScriptedMotion(steps_per_target=40, gain=0.5, noise=0.0).trajectory(Reacher(max_turn=3.0), 20, 40, seed=2)
     left = angles[:, :10] - angles[:, -1:]
     np.testing.assert_allclose(left[:, 1:], 0.5 * left[:, :-1], atol=1e-9)
@@ -120,7 +120,7 @@ def test_a_policy_is_trained_once_and_reloads_to_the_same_actions(cache):
 def test_learned_trajectories_are_admissible_states(cache):
     angles = TINY.trajectory(Reacher(), 20, 100, seed=0)
     assert Reacher().admits(angles.reshape(-1, 2)).all() and (np.abs(angles[..., 0]) <= np.pi).all()
-    assert (np.abs(angles[..., 1]) == WRIST_LIMIT).any()  # some were thrown beyond it
+    assert (np.abs(angles[..., 1]) == WRIST_LIMIT).any()  # some joints reach their limit
 
 
 @pytest.mark.filterwarnings("ignore:.*A Box observation space:UserWarning")
@@ -181,17 +181,17 @@ def test_cache_folder_location(tmp_path, monkeypatch):
         (SACMotion, {"arc": 0.0}, "arc is 0.0"),
     ],
 )
-def test_refusals(kind, given, message):
+def test_invalid_fields_are_refused(kind, given, message):
     with pytest.raises(InputError, match=message):
         kind(**given)
 
 
 def test_concurrent_workers_train_a_policy_once(cache):
-    """Each opens the lock for itself, as processes do."""
+    """Every thread opens the lock file separately, like processes."""
     motion, consoles = replace(TINY, training_seed=9), [Console(file=io.StringIO()) for _ in range(3)]
     with ThreadPoolExecutor(3) as workers:
         found = list(workers.map(motion.policy, consoles))
-    told = [console.file.getvalue() for console in consoles]  # pyright: ignore[reportAttributeAccessIssue]
-    assert sum("Training" in text for text in told) == 1
+    outputs = [console.file.getvalue() for console in consoles]  # pyright: ignore[reportAttributeAccessIssue]
+    assert sum("Training" in text for text in outputs) == 1
     for weights in found[1:]:
         assert all(torch.equal(weights[name], found[0][name]) for name in found[0])

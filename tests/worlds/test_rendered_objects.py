@@ -57,7 +57,7 @@ def test_size_of_the_default_world():
 
 
 def reference(state: tuple[Any, float, float, Any], camera: float, size: int) -> np.ndarray:
-    """By MuJoCo's own means: a model with a body that is turned, a light that stands, and its free camera."""
+    """An image by MuJoCo's own camera: a rotated body, a fixed light and a free camera."""
     category, turn, elevation, lighting = state
     mujoco, parts, light = load_mujoco("This test"), build(category, 0, 0), LIGHTS[lighting]
     spec = mujoco.MjSpec()
@@ -87,7 +87,7 @@ def reference(state: tuple[Any, float, float, Any], camera: float, size: int) ->
 
 
 def add(mujoco: Any, body: Any, part: Part) -> None:
-    """Boxes and ellipsoids by their half lengths, what is round by the two points that it reaches between."""
+    """Add a part: boxes and ellipsoids by half lengths, cylinders and capsules by two end points."""
     kind = getattr(mujoco.mjtGeom, f"mjGEOM_{part.shape.upper()}")
     colour = [*part.colour, 1]
     if part.shape in ("box", "ellipsoid"):
@@ -103,7 +103,10 @@ def photograph(mujoco: Any, model: Any, elevation: float, azimuth: float, size: 
     data, view, row = mujoco.MjData(model), mujoco.MjvCamera(), np.empty((size, size, 3), np.uint8)
     mujoco.mj_forward(model, data)
     view.lookat[:], view.distance = 0.0, DISTANCE
-    view.azimuth, view.elevation = azimuth + 180, -elevation  # where it looks, not where it stands
+    view.azimuth, view.elevation = (
+        azimuth + 180,
+        -elevation,
+    )  # the viewing direction
     canvas = Canvas(mujoco, model, size)
     scene = canvas.scene(model, 100)
     everything = mujoco.mjtCatBit.mjCAT_ALL.value
@@ -129,8 +132,8 @@ def test_images_against_mujocos_own_camera(world, state, camera):
     ours = world.frames(numbers, camera)[0].astype(int)
     theirs = reference(state, camera, world.size).astype(int)
     apart = np.abs(ours - theirs).max(-1)
-    assert np.ptp(ours, (0, 1)).min() > 40  # there is something to see
-    assert np.mean(apart > 4) < 0.02  # but for rounding at edges
+    assert np.ptp(ours, (0, 1)).min() > 40  # the image is not empty
+    assert np.mean(apart > 4) < 0.02  # except for rounding at edges
 
 
 def test_rotation_equals_camera_motion_under_vertical_light(world):
@@ -139,7 +142,7 @@ def test_rotation_equals_camera_motion_under_vertical_light(world):
     turned = noon.copy()
     turned[:, 2] -= 75.0
     np.testing.assert_array_equal(world.frames(noon, 75.0), world.frames(turned, 0.0))
-    for states in (noon, ONE_OF_EACH):  # object, camera and morning sun together: a full turn
+    for states in (noon, ONE_OF_EACH):  # rotating object, camera and morning sun together
         around = states + np.array([0, 0, 360.0, 0, 0])
         assert np.mean(world.frames(around, 35.0) != world.frames(states, 35.0)) < 1e-3
     morning = noon.copy()
@@ -205,7 +208,7 @@ def test_linear_probe_of_pixels_generalises_to_new_instances(world):
     gram = (x[fit] - middle) @ (x[fit] - middle).T
     weights = (x[fit] - middle).T @ np.linalg.solve(gram + 30 * np.eye(len(gram)), targets[fit] - targets[fit].mean(0))
     guessed = ((x[~fit] - middle) @ weights).argmax(1)
-    assert np.mean(guessed == states[~fit, 0]) > 2 / 6  # twice chance
+    assert np.mean(guessed == states[~fit, 0]) > 2 / 6  # twice the chance level
 
 
 @pytest.mark.parametrize("category", CATEGORIES)
@@ -232,7 +235,7 @@ def test_objects_fit_into_the_image_and_the_scene(category):
     ids=lambda part: part.shape,
 )
 def test_half_extent_against_surface_points(part):
-    """max over its surface of u · x, by points all over it."""
+    """The half extent along each axis is the maximum over points of the surface."""
     rng = np.random.default_rng(0)
     turn, slope = rng.uniform(0, 2 * np.pi, 40_000), rng.uniform(-1, 1, 40_000)
     round_ = np.stack([np.cos(turn), np.sin(turn)], 1)
@@ -252,7 +255,7 @@ def test_rods_connect_their_end_points():
     start, end = np.array([0.2, -1.0, 0.5]), np.array([0.2, 1.0, 2.0])
     part = rod(start, end, 0.1, (1, 0, 0))
     np.testing.assert_allclose(part.centre + part.frame @ [0, 0, part.size[2]], end, atol=1e-12)
-    assert box((0, 0, 0), (0.1, 1, 1), (1, 0, 0), lean=0.3).frame[0, 2] < 0  # its top goes backwards
+    assert box((0, 0, 0), (0.1, 1, 1), (1, 0, 0), lean=0.3).frame[0, 2] < 0  # leans backwards
 
 
 @pytest.mark.parametrize(
@@ -279,7 +282,7 @@ def test_rods_connect_their_end_points():
         ({"seed": -1}, "seed is -1"),
     ],
 )
-def test_refusals(given, message):
+def test_invalid_fields_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         RenderedObjects(**given)
 
@@ -309,5 +312,5 @@ def test_unknown_cameras_are_refused():
 
 def test_missing_mujoco_is_named_with_the_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(InputError, match=r"The world 'objects' needs the package 'mujoco'.*jepatlas\[sim\]"):
+    with pytest.raises(InputError, match=r"'objects'.*'mujoco'.*jepatlas\[sim\]"):
         RenderedObjects().frames(ONE_OF_EACH)

@@ -27,7 +27,7 @@ def symmetrised(world: FlatWorld, goal: np.ndarray, x: np.ndarray) -> np.ndarray
 
 
 def succeeds(world: FlatWorld, start: np.ndarray, goal: np.ndarray, energies: Energies) -> bool:
-    """One step of 16 at a time, to where the energy is least, in twice as many steps as it takes and ten more."""
+    """Whether greedy steps in 16 directions reach the goal within twice the shortest path plus ten steps."""
     x = start
     for _ in range(int(2 * world.distance_to(goal, start[None])[0]) + 10):
         after = world.step(np.repeat(x[None], len(HEADINGS), axis=0), HEADINGS)
@@ -38,7 +38,7 @@ def succeeds(world: FlatWorld, start: np.ndarray, goal: np.ndarray, energies: En
 
 
 def tasks_across(world: Rooms, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and goals on different sides of the wall, the goal in reach."""
+    """Starts and reachable goals on different sides of the wall."""
     rng = np.random.default_rng(0)
     starts = world.states(8 * count, rng)
     goals = world.goals(starts, rng)
@@ -60,7 +60,7 @@ def test_greedy_steps_on_the_symmetrised_energy_fail_at_one_way_doors(world: Roo
 
 def test_symmetrised_energy_is_constant_along_the_wall():
     world, goal = Rooms(one_way=True), np.array([0.6, 0.0])
-    along = np.stack([np.full(20, -0.12), np.linspace(-0.5, 0.2, 20)], -1)  # where the agent touches the wall
+    along = np.stack([np.full(20, -0.12), np.linspace(-0.5, 0.2, 20)], -1)  # the agent touches the wall
     energy = symmetrised(world, goal, along)
     assert np.ptp(energy) < 1e-9
     assert np.ptp(directed(world, goal, along)) == pytest.approx(7.0)
@@ -132,7 +132,7 @@ def test_mazes_depend_on_the_seed_and_loops_shorten_paths():
 
 
 def test_doors_end_in_posts():
-    world = Maze(cells=2, loops=1, one_way=True)  # four cells in a ring: nothing stands but the posts of the door
+    world = Maze(cells=2, loops=1, one_way=True)  # four cells in a ring: only the posts of the door remain
     (a, b), step = world.openings[0], 2 / 2
     first, second = ((np.array([cell % 2, cell // 2]) + 0.5) * step - 1 for cell in (a, b))
     there, back = world.distance_to(second, first[None])[0], world.distance_to(first, second[None])[0]

@@ -20,7 +20,7 @@ MOVES = [move for move in itertools.product(range(-2, 3), repeat=2) if math.gcd(
 
 
 def by_dijkstra(world: FlatWorld, goal: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Steps from starts to the goal over a grid, each node joined to 16 others."""
+    """Distances in steps from starts to the goal over a grid, where each node has 16 neighbours."""
     limit = 1 - world.radius
     axis = np.linspace(-limit, limit, round(2 * limit / SPACING) + 1)
     nodes = np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2)
@@ -69,7 +69,7 @@ def test_distance_against_dijkstra_on_a_fine_grid(world: FlatWorld):
     goal = world.states(1, rng)[0]
     exact, grid = world.distance_to(goal, x), by_dijkstra(world, goal, x)
     np.testing.assert_array_equal(np.isinf(exact), np.isinf(grid))
-    near = SPACING / world.step_length  # both ends are moved to nodes
+    near = SPACING / world.step_length  # both ends are rounded to nodes
     seen = np.isfinite(exact)
     assert (grid[seen] >= exact[seen] - 2 * near).all()
     assert (grid[seen] <= 1.03 * exact[seen] + 4 * near).all()
@@ -77,7 +77,10 @@ def test_distance_against_dijkstra_on_a_fine_grid(world: FlatWorld):
 
 def test_distance_around_corners_in_closed_form():
     world = Rooms(wall=0.0, door=0.4)  # the wall is 0.08 thick, the door 0.44 wide, the agent's radius 0.08
-    left, right = np.array([-0.12, 0.26]), np.array([0.12, 0.26])  # the door's lower corners, as its centre meets them
+    left, right = (
+        np.array([-0.12, 0.26]),
+        np.array([0.12, 0.26]),
+    )  # lower corners, for the agent's centre
     x, y, above = np.array([-0.7, -0.5]), np.array([0.8, -0.9]), np.array([0.5, 0.6])
     length = np.linalg.norm(x - left) + 0.24 + np.linalg.norm(y - right)
     assert world.distance_to(y, x[None])[0] == pytest.approx(length / 0.1, rel=1e-12)
@@ -115,7 +118,7 @@ def test_distance_against_the_eikonal_solver():
     goal, x = world.states(1, rng)[0], world.states(40, rng)
     times = energies_to(Medium(**world.medium_arrays(93)), goal)(x)
     exact = world.distance_to(goal, x)
-    near = 0.02 / world.step_length  # corners are moved to nodes
+    near = 0.02 / world.step_length  # corners are rounded to nodes
     assert (np.abs(times - exact) <= 2 * near + 0.01 * exact).all()
 
 
@@ -130,7 +133,7 @@ def test_medium_includes_the_current_in_steps():
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("call", "message"),
     [
         (lambda: Rooms().distance_to(np.array([0.0, 0.0]), np.zeros((1, 2)) + 0.5), r"\[0.0, 0.0\]"),
         (lambda: Rooms().distance_to(np.array([0.5, 0.0]), np.array([[1.5, 0.0]])), r"\[1.5, 0.0\]"),
@@ -139,6 +142,6 @@ def test_medium_includes_the_current_in_steps():
         (lambda: Rooms(one_way=True).medium_arrays(99), "one_way"),
     ],
 )
-def test_invalid_arguments_are_refused(ask, message: str):
+def test_invalid_arguments_are_refused(call, message: str):
     with pytest.raises(InputError, match=message):
-        ask()
+        call()

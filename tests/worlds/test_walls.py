@@ -17,10 +17,10 @@ ALONG = np.linspace(0, 1, 201)[:, None, None]
 @pytest.mark.parametrize(
     ("start", "shift", "end"),
     [
-        ((-1, 1), (0.5, 0.3), (-0.5, 1.3)),  # in the open
-        ((-1, 1), (2.0, 0.4), (0.0, 1.4)),  # what goes along the wall is kept, what goes across is lost
+        ((-1, 1), (0.5, 0.3), (-0.5, 1.3)),  # without contact
+        ((-1, 1), (2.0, 0.4), (0.0, 1.4)),  # the component along the wall remains
         ((-1, 1), (3.0, 0.0), (0.0, 1.0)),
-        ((-1, 1), (4.0, 3.0), (8 / 3, 4.0)),  # past the end of the wall, a third of the move done, it goes on as before
+        ((-1, 1), (4.0, 3.0), (8 / 3, 4.0)),  # beyond the end of the wall the move continues
         ((0.5, 3), (0.2, -2.0), (0.7, 2.0)),  # from above
         ((0.1, 3), (2.0, -4.0), (2.1, -0.2)),  # over the edge and down the other side
         ((2, 1), (-3.0, 0.5), (1.0, 1.5)),  # from the right
@@ -43,7 +43,7 @@ def test_moves_never_enter_walls_nor_exceed_their_length(world):
     x = world.states(100, rng)
     solid = world.walls.grown(world.radius)
     for _ in range(100):
-        shift = rng.normal(0, 3 * world.step_length, (100, 2))  # much longer than a wall is thick
+        shift = rng.normal(0, 3 * world.step_length, (100, 2))  # much longer than the thickness of a wall
         y = slide(world.collision_walls, x, shift)
         assert (np.abs(y) <= 1 - world.radius).all()
         assert not ((solid.low < y[:, None]) & (y[:, None] < solid.high)).all(-1).any()
@@ -79,14 +79,14 @@ def test_lines_of_sight_against_sampled_points():
     x, y = world.states(2_000, rng), world.states(2_000, rng)
     points = x + ALONG * (y - x)
     low, high = world.walls.low[world.walls.solid], world.walls.high[world.walls.solid]
-    deep = np.full(2_000, -np.inf)  # how deep the line goes into walls; negative where it passes them by
+    depth = np.full(2_000, -np.inf)  # depth of the line in walls, negative outside
     for a, b in zip(low - world.radius, high + world.radius, strict=True):
-        deep = np.maximum(deep, np.minimum(points - a, b - points).min(-1).max(0))
+        depth = np.maximum(depth, np.minimum(points - a, b - points).min(-1).max(0))
     to_the_right = y[:, 0] > x[:, 0]
     crossing = (x[:, 0] < 0.1) != (y[:, 0] < 0.1)
     height = x[:, 1] + (0.1 - x[:, 0]) / (y[:, 0] - x[:, 0]) * (y[:, 1] - x[:, 1])
     against = crossing & (to_the_right != (height < 0.3))  # the door is at -0.3 and the way back at the upper end
-    sure = np.abs(deep) > 0.01
+    sure = np.abs(depth) > 0.01
     clear = world.collision_walls.clear(x, y)
-    np.testing.assert_array_equal(clear[sure], (~against & (deep < 0))[sure])
+    np.testing.assert_array_equal(clear[sure], (~against & (depth < 0))[sure])
     assert clear[crossing & to_the_right].any() and clear[crossing & ~to_the_right].any()

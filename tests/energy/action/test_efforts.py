@@ -93,7 +93,7 @@ def test_a_floor_that_does_not_hold_is_rejected() -> None:
 
 
 def test_the_effort_of_a_current_is_the_travel_time_of_the_displacement() -> None:
-    """By definition: after that time, drift and own motion add up to the step, and the own motion is at full speed."""
+    """By definition: drift plus motion at full speed over that time equal the displacement."""
     rng = np.random.default_rng(0)
     for current in ([0.3, 0.4], [1.0, 0.0], [0.0, -1.7]):
         v, drift = torch.as_tensor(rng.standard_normal((50, 2))), torch.tensor(current, dtype=torch.float64)
@@ -101,7 +101,7 @@ def test_the_effort_of_a_current_is_the_travel_time_of_the_displacement() -> Non
         possible = torch.isfinite(time)
         own = v - time[:, None] * drift
         assert torch.allclose(own[possible].norm(dim=-1), time[possible])
-        for step in v[~possible]:  # at no time can own motion cover the rest of the step
+        for step in v[~possible]:  # unreachable at any time
             clocks = torch.linspace(1e-3, 50, 20_000, dtype=torch.float64)[:, None]
             assert ((step - clocks * drift).norm(dim=-1) > clocks[:, 0]).all()
         assert possible.all() == (np.linalg.norm(current) < 1)
@@ -150,9 +150,9 @@ def test_an_effort_is_learned_from_steps_in_a_turning_current() -> None:
 
 def test_invalid_steps_are_rejected() -> None:
     x, x_next, cost = observed_steps(Euclidean(), 30)
-    with pytest.raises(InputError, match="cost must be positive"):
+    with pytest.raises(InputError, match="cost"):
         learn_effort(x, x_next, -cost)
-    with pytest.raises(InputError, match="At least 20"):
+    with pytest.raises(InputError, match="20"):
         learn_effort(x, x, cost)
     with pytest.raises(InputError, match="x_next"):
         learn_effort(x, x_next[:, :1], cost)

@@ -1,4 +1,4 @@
-"""Small energies written from their formulas, quasimetric and not, on tensors and arrays."""
+"""Simple energies from their formulas, with and without quasimetric axioms, for tensors and arrays."""
 
 from __future__ import annotations
 

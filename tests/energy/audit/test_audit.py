@@ -65,7 +65,7 @@ def _worst_of_all_triples(energy: Callable[..., Any], x: torch.Tensor) -> float:
 
 
 def test_midpoints_of_a_squared_distance_halve_it() -> None:
-    wide = points(12, width=40)  # no triple of these points violates the inequality; only points between them do
+    wide = points(12, width=40)  # only points between these violate the inequality
     found = audit(squared_l2, wide)
     assert failed(found) == {"midpoints"} and found["midpoints"].value == pytest.approx(0.5, abs=0.01)
     assert "100.0%" in found["midpoints"].advice

@@ -18,7 +18,7 @@ DETOUR = EditCosts(1.0, 1.0, np.array([[0, 0.1, 9], [9, 0, 0.1], [9, 9, 0]]), "a
 
 
 def recursion(x: str, y: str, insert: float, delete: float, substitute: float) -> float:
-    """The definition, with no table."""
+    """The recursive definition, without a table."""
 
     @cache
     def rest(i: int, j: int) -> float:
@@ -117,7 +117,7 @@ def test_starts_and_ends_may_differ():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"insert": -1.0}, "insert must be at least 0"),
+        ({"insert": -1.0}, "insert"),
         ({"substitute": float("nan")}, "substitute"),
         ({"delete": np.ones(2)}, "alphabet"),
         ({"delete": np.ones(2), "alphabet": "abc"}, r"delete must have shape \(3,\)"),
@@ -131,5 +131,5 @@ def test_invalid_costs_are_rejected(given, message):
 
 
 def test_a_symbol_outside_the_alphabet_is_named():
-    with pytest.raises(InputError, match="'z' is not in the alphabet"):
+    with pytest.raises(InputError, match=r"'z'.*alphabet"):
         edit_energy("az", "a", DETOUR)

@@ -64,7 +64,7 @@ def test_a_fast_current_reaches_only_its_cone(w: tuple[float, float]) -> None:
 
 def test_speed_and_metric_are_changes_of_units_and_axes() -> None:
     turn = np.array([[np.cos(0.4), -np.sin(0.4)], [np.sin(0.4), np.cos(0.4)]])
-    stretch = turn @ np.diag([1.0, 3.0])  # x' = A x, in which effort is alike in all directions
+    stretch = turn @ np.diag([1.0, 3.0])  # x' = A x: Euclidean coordinates
     w = np.array([0.3, 0.2])
     found = energies_from(constant(41, tuple(w), speed=2.0, metric=stretch.T @ stretch), SOURCE)
     truth = zermelo(SOURCE @ stretch.T, square(41) @ stretch.T, stretch @ w, 2.0)
@@ -72,7 +72,7 @@ def test_speed_and_metric_are_changes_of_units_and_axes() -> None:
 
 
 def sheared(source: np.ndarray) -> tuple[Shear, np.ndarray, np.ndarray]:
-    """A current that changes sides; targets on a coarse grid whose paths stay inside the square, and their times."""
+    """A shear current that changes sign: targets whose paths stay inside the square, and travel times by shooting."""
     bend = np.pi / 2
     shear = Shear(lambda y: 0.9 * np.sin(bend * y), lambda y: 0.9 * bend * np.cos(bend * y))
     targets = square(11).reshape(-1, 2)
@@ -131,7 +131,7 @@ def test_the_energy_to_a_set_is_that_of_its_nearest_member() -> None:
 
 
 def fine_graph(points: np.ndarray, strength: float, reach: int = 5) -> Graph:
-    """Every node joined to all in reach by a straight line, at the time that takes: no less than the least time."""
+    """A graph with straight edges to all nodes nearby, at their travel times: an upper bound of the least time."""
     n = len(points)
     i, j = np.indices((n, n)).reshape(2, -1)
     edges = []
@@ -144,7 +144,9 @@ def fine_graph(points: np.ndarray, strength: float, reach: int = 5) -> Graph:
     return Graph(n * n, *map(np.concatenate, zip(*edges, strict=True)))
 
 
-@pytest.mark.parametrize(("strength", "above"), [(0.6, 0.006), (0.8, 0.02)])  # in the second, some are faster than 1
+@pytest.mark.parametrize(
+    ("strength", "above"), [(0.6, 0.006), (0.8, 0.02)]
+)  # the second one exceeds the vehicle's speed in places
 def test_eddies_agree_with_a_graph_of_many_directions(strength: float, above: float) -> None:
     bound = graph_energies(fine_graph(square(41), strength), [14 * 41 + 10])[0].reshape(41, 41)  # the node of SOURCE
     found = energies_from(medium(eddies(81, strength)), SOURCE).values[::2, ::2]
@@ -157,7 +159,7 @@ def test_eddies_agree_with_a_graph_of_many_directions(strength: float, above: fl
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
 def test_walls_are_impassable(seed: int) -> None:
-    """Reached is what is joined by the sides of cells: no line passes between two that touch at a corner."""
+    """Reachable cells are connected by sides: no path passes between walls that touch at a corner."""
     rng = np.random.default_rng(seed)
     free = rng.random((12, 15)) > 0.4
     i, j = np.argwhere(free)[rng.integers(free.sum())]
@@ -175,12 +177,14 @@ def test_paths_around_a_wall_touch_its_corners() -> None:
     found = energies_from(Medium(np.zeros((61, 61, 2)), passable=free), np.array([20.0, 10.0]))
     corners = np.array([[29.5, 40.5], [30.5, 40.5]])
     way = np.hypot(*(corners[0] - [20, 10])) + 1 + np.hypot(*(np.array([45, 5]) - corners[1]))
-    assert found(np.array([45.0, 5.0])) == pytest.approx(way, rel=0.03)  # ways keep off corners, by parts of a cell
+    assert found(np.array([45.0, 5.0])) == pytest.approx(
+        way, rel=0.03
+    )  # paths keep a distance of part of a cell from corners
     assert np.isinf(found.values[~free]).all()
 
 
 def duration(waters: Medium, path: np.ndarray) -> float:
-    """Of a polyline, in short pieces, each in the current at its middle."""
+    """Travel time of a polyline in short pieces, each in the current at its midpoint."""
     cuts = np.linspace(0, 1, 9)
     fine = np.concatenate([a + cuts[:-1, None] * (b - a) for a, b in pairwise(path)] + [path[-1:]])
     middle = waters.places((fine[1:] + fine[:-1]) / 2)
@@ -208,13 +212,13 @@ def test_the_duration_of_a_path_is_its_energy(walls: bool) -> None:
 
 
 def rough(n: int, strength: float, seed: int) -> Medium:
-    """A current that is nearly as rough as the grid, and nowhere faster than its strength."""
+    """A current that varies on the scale of the grid, with speed at most `strength`."""
     w = gaussian_filter(np.random.default_rng(seed).standard_normal((n, n, 2)), (1.5, 1.5, 0))
     return medium(strength * w / np.linalg.norm(w, axis=-1).max())
 
 
 def test_every_path_is_found_in_a_rough_slow_current() -> None:
-    """There T is too uncertain beside the source to say which way is straight back to it."""
+    """Near the source, T is too inaccurate to determine the direction back to it."""
     end = SOURCE + 0.03  # between the nodes
     for seed in range(4):
         waters, points = rough(21, 0.9, seed), np.random.default_rng(seed).uniform(-1, 1, (12, 2))
@@ -226,7 +230,7 @@ def test_every_path_is_found_in_a_rough_slow_current() -> None:
 
 def test_a_path_lost_in_a_fast_current_is_an_input_error() -> None:
     found = energies_to(rough(31, 3.0, 3), SOURCE)
-    with pytest.raises(InputError, match="path was lost"):
+    with pytest.raises(InputError, match="path"):
         found.path(np.array([0.5, 0.5]))
 
 

@@ -12,7 +12,7 @@ from jepatlas.energy.exact.graphs import energy_to_set, graph_energies, shortest
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Sparse enough to have unreachable pairs; costs of zero are frequent."""
+    """Random graphs with unreachable pairs and many costs of zero."""
     size = draw(st.integers(2, 8))
     nodes = st.integers(0, size - 1)
     costs = st.sampled_from([0.0, 0.0, 0.25, 1.0, 2.5, 7.0])

@@ -76,9 +76,9 @@ def test_of_two_equal_rules_the_cheaper_counts():
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        ([("a", "b", -1.0)], "a → b must be at least 0, but -1"),
-        ([("a", "b", float("nan"))], "a → b must be at least 0, but nan"),
-        ([("a", "b")], "A rule must be"),
+        ([("a", "b", -1.0)], "a → b .*-1"),
+        ([("a", "b", float("nan"))], "a → b .*nan"),
+        ([("a", "b")], "rule"),
         ([], "no edges"),
     ],
 )
@@ -88,5 +88,5 @@ def test_invalid_rules_are_rejected(rules, message):
 
 
 def test_an_unknown_fact_suggests_the_nearest():
-    with pytest.raises(InputError, match="Did you mean 'mammal'"):
+    with pytest.raises(InputError, match="'mammal'"):
         Rules.of(ANIMALS).derive("cat", "mamal")

@@ -13,7 +13,7 @@ PAIR = np.array([[-1.0, 0.0], [1.0, 0.0]])
 
 
 def radial_energy(effort: LandmarkEffort, first: float, last: float) -> float:
-    """Two landmarks at ±r on a line: K has the eigenvalue 1 − κ(2r) there, and both see the same divergence."""
+    """Two landmarks at ±r on a line: K has the eigenvalue 1 − κ(2r), and both have the same divergence."""
     weight = effort.expand if last > first else effort.contract
 
     def slope(r: float) -> float:
@@ -90,8 +90,8 @@ def test_equal_landmarks_have_energy_zero():
     ("start", "end", "message"),
     [
         (PAIR, PAIR[:1], "start and end"),
-        (PAIR, np.zeros((2, 2)), "end has two equal landmarks"),
-        (np.full((1, 2), np.nan), np.zeros((1, 2)), "start must be finite"),
+        (PAIR, np.zeros((2, 2)), "end .*equal"),
+        (np.full((1, 2), np.nan), np.zeros((1, 2)), "start .*finite"),
         (np.zeros(2), np.zeros(2), r"start must be .* \(2,\)"),
     ],
 )
@@ -107,5 +107,5 @@ def test_efforts_are_checked(given):
 
 
 def test_too_few_segments_are_rejected():
-    with pytest.raises(InputError, match="segments must be at least 2, but 1"):
+    with pytest.raises(InputError, match=r"segments .*2.* 1"):
         match_landmarks(PAIR, PAIR, segments=1)

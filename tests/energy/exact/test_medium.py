@@ -26,8 +26,8 @@ def test_the_field_holds_the_current_and_the_metric_of_own_motion() -> None:
     [
         ({"current": np.zeros((4, 6))}, r"\(h, w, 2\)"),
         ({"current": np.zeros((1, 6, 2))}, "current"),
-        ({"current": np.full((4, 6, 2), np.nan)}, "current must be finite"),
-        ({"speed": 0.0}, "speed must be positive"),
+        ({"current": np.full((4, 6, 2), np.nan)}, "current .*finite"),
+        ({"speed": 0.0}, "speed"),
         ({"speed": np.ones((6, 4))}, "speed has shape"),
         ({"metric": np.array([[1.0, 2.0], [2.0, 1.0]])}, "positive definite"),
         ({"metric": np.array([[1.0, 0.5], [0.0, 1.0]])}, "symmetric"),

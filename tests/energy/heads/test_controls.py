@@ -11,7 +11,7 @@ from jepatlas.energy.heads import L2, Cosine, SquaredL2
 from jepatlas.energy.heads.head import EnergyHead
 
 
-def test_definitions():
+def test_energies_match_their_definitions():
     x, y = torch.randn(2, 9, 6, dtype=torch.float64, generator=torch_generator(0, "points"))
     known = {L2: "euclidean", SquaredL2: "sqeuclidean", Cosine: "cosine"}
     for head, name in known.items():

@@ -16,7 +16,7 @@ def build(layers: int) -> DeepNorm:
 
 
 @pytest.mark.parametrize("layers", [1, 3])
-def test_definition(layers: int):
+def test_the_energy_matches_its_definition(layers: int):
     head = build(layers)
     skips = [skip.detach().numpy() for skip in head.skips]
     weights = [np.log1p(np.exp(raw.detach().numpy())) / 7 for raw in head.raw_weights]
@@ -29,7 +29,7 @@ def test_definition(layers: int):
         assert float(energy) == pytest.approx(0.3 * h.max() + 0.7 * h.mean(), rel=1e-12)
 
 
-def test_convex_and_positively_homogeneous():
+def test_the_norm_is_convex_and_positively_homogeneous():
     head = build(3)
     a, b = torch.randn(2, 200, 5, dtype=torch.float64, generator=torch_generator(0, "steps"))
     zero = torch.zeros(5, dtype=torch.float64)
@@ -38,7 +38,7 @@ def test_convex_and_positively_homogeneous():
     assert (head(zero, (a + b) / 2) <= (head(zero, a) + head(zero, b)) / 2 + 1e-12).all()
 
 
-def test_the_same_wherever_one_starts():
+def test_the_energy_is_translation_invariant():
     head = build(2)
     x, y, shift = torch.randn(3, 20, 5, dtype=torch.float64, generator=torch_generator(0, "points"))
     torch.testing.assert_close(head(x, y), head(x + shift, y + shift))

@@ -26,7 +26,7 @@ def covered(u: np.ndarray, v: np.ndarray) -> float:
 
 @pytest.mark.parametrize("chunks", [1, 3, 12])
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 1.0])
-def test_definition(chunks: int, alpha: float):
+def test_the_energy_matches_its_definition(chunks: int, alpha: float):
     head = IQE(12, IQEConfig(chunks, alpha, learn_alpha=False))
     x, y = points(2, 20, 12)
     for u, v, energy in zip(x.numpy(), y.numpy(), head(x, y).detach(), strict=True):

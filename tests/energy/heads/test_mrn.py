@@ -12,7 +12,7 @@ from jepatlas.energy.heads import MRN, MRNConfig
 
 @pytest.mark.parametrize("root", [True, False])
 @pytest.mark.parametrize("width", [2, 7])
-def test_definition(width: int, root: bool):
+def test_the_energy_matches_its_definition(width: int, root: bool):
     x, y = torch.randn(2, 15, width, dtype=torch.float64, generator=torch_generator(0, "points"))
     half = width // 2
     for u, v, energy in zip(x.numpy(), y.numpy(), MRN(width, MRNConfig(root))(x, y).detach(), strict=True):
@@ -28,7 +28,7 @@ def test_the_gradient_of_the_root_is_zero_and_not_nan_at_identical_points():
     assert (energy == 0).all() and (gradient == 0).all()  # exactly: nothing is added under the root
 
 
-def test_without_the_root_halfway_is_a_short_cut():
+def test_without_the_root_midpoints_violate_the_triangle_inequality():
     x, z = torch.zeros(4), torch.tensor([2.0, 2.0, 0.0, 0.0])
     for root, shorter in ((True, False), (False, True)):
         head = MRN(4, MRNConfig(root))

@@ -14,7 +14,7 @@ from jepatlas.energy.heads import PQE, PQEConfig
 
 
 @pytest.mark.parametrize("chunks", [1, 4])
-def test_definition(chunks: int):
+def test_the_energy_matches_its_definition(chunks: int):
     head = PQE(8, PQEConfig(chunks, bound=3.0)).double()
     with torch.no_grad():
         head.raw_weight.add_(torch.linspace(-1, 1, chunks))
@@ -25,10 +25,10 @@ def test_definition(chunks: int):
         assert float(energy) == pytest.approx(np.dot(weights, 1 - np.exp(fall)), rel=1e-12)
 
 
-def test_bounded_by_the_sum_of_its_weights():
+def test_the_energy_is_bounded_by_the_sum_of_its_weights():
     head = PQE(8, PQEConfig(4, bound=3.0))
     x = torch.zeros(8)
     assert float(head(x, x + 100)) == pytest.approx(3.0)
     assert float(head(x, x + math.inf)) == pytest.approx(3.0)
-    small = 1e-6 * torch.ones(8)  # where it is not bounded it is a sum of rises: no digit is lost
+    small = 1e-6 * torch.ones(8)  # far below its bound it is a sum of positive differences, without loss of precision
     assert float(head(x, small)) == pytest.approx(3.0 / 4 * 8e-6, rel=1e-5)

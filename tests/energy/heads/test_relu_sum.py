@@ -1,4 +1,4 @@
-"""The weighted sum of rises against its definition, and against IQE where intervals do not overlap."""
+"""The weighted sum of positive differences against its definition, and against IQE without overlapping intervals."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jepatlas.energy.heads import IQE, IQEConfig, ReluSum, ReluSumConfig
 
 
 @pytest.mark.parametrize("chunks", [1, 4])
-def test_definition(chunks: int):
+def test_the_energy_matches_its_definition(chunks: int):
     head = ReluSum(8, ReluSumConfig(chunks, alpha=0.3, learn_alpha=False)).double()
     with torch.no_grad():
         head.raw_weight.add_(torch.linspace(-2, 2, 8))
@@ -23,7 +23,7 @@ def test_definition(chunks: int):
         assert float(energy) == pytest.approx(0.3 * parts.max() + 0.7 * parts.mean(), rel=1e-12)
 
 
-def test_as_iqe_before_training_where_no_intervals_overlap():
+def test_untrained_energy_equals_iqe_if_no_intervals_overlap():
     x = 10.0 * torch.arange(8)
     y = x + torch.randn(20, 8, generator=torch_generator(0, "steps"))
     torch.testing.assert_close(ReluSum(8, ReluSumConfig(2))(x, y), IQE(8, IQEConfig(2))(x, y))

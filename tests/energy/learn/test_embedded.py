@@ -33,7 +33,7 @@ def made(floor: float = 0.3, scale: float = 2.0) -> EmbeddedEnergy:
     return energy
 
 
-def test_the_definition():
+def test_the_energy_matches_its_definition():
     energy, x, y = made(), torch.randn(5, 3), torch.randn(5, 3)
     u, v = energy.embedding(x), energy.embedding(y)
     rise = (v - u).relu()
@@ -45,7 +45,7 @@ def test_the_definition():
 @pytest.mark.parametrize("tile", [1, 7, 12, 10_000])
 def test_all_pairs_match_single_pairs(tile: int, nested: bool):
     energy, x, y = made(), torch.randn(6, 3), torch.randn(4, 3)
-    energy = EmbeddedEnergy(energy, floor=0.5) if nested else energy  # a head that has its own all_pairs
+    energy = EmbeddedEnergy(energy, floor=0.5) if nested else energy  # a head with its own all_pairs
     torch.testing.assert_close(energy.all_pairs(x, y, tile), energy(x[:, None], y[None]))
 
 
@@ -148,7 +148,7 @@ def test_ported_energies_broadcast_and_have_gradients() -> None:
 
 
 def test_maps_that_do_not_fit_are_rejected() -> None:
-    with pytest.raises(InputError, match="width 3, but 2"):
+    with pytest.raises(InputError, match=r"\b3\b.*\b2\b"):
         PortedEnergy(L2(2), random_map(2, 3))(torch.zeros(1, 2), torch.zeros(1, 2))
-    with pytest.raises(InputError, match="to_source must be finite"):
+    with pytest.raises(InputError, match="to_source"):
         PortedEnergy(L2(2), LinearMap(np.full((2, 2), np.nan), np.zeros(2), np.zeros(2)))

@@ -58,7 +58,7 @@ def test_the_fixed_point_on_a_chain_is_the_discounted_truth(target: float | None
 
 
 def test_a_high_expectile_learns_the_better_step():
-    """From 0 a step leads to 2 or stays; the mean of both is not the shortest path, an upper expectile is."""
+    """From 0, steps lead to 2 or stay. Their mean is not the shortest path, but an upper expectile is."""
     moves = [(0, 2, 1.0), (0, 0, 1.0), (1, 1, 1.0), (2, 2, 1.0)]
     errors = [learned(moves, 3, ExpectileConfig(gamma=0.5, tau=tau))[0, 2] - 1.0 for tau in (0.5, 0.9, 0.99)]
     assert errors[0] > errors[1] > errors[2] > -1e-3
@@ -74,7 +74,7 @@ def test_costs_in_another_unit():
 @pytest.mark.parametrize("tau", [0.5, 0.8])
 def test_the_loss_matches_its_formula(tau: float):
     batch = random_steps()
-    goal = torch.where(torch.arange(16)[:, None] < 4, batch.x, batch.goal)  # some states are at their goal
+    goal = torch.where(torch.arange(16)[:, None] < 4, batch.x, batch.goal)  # some states equal their goal
     batch = Steps(batch.x, batch.x_next, torch.ones(16), goal)
     energy = EmbeddedEnergy(MaxSum(2), nn.Linear(4, 6))
     total = Expectile(energy, ExpectileConfig(gamma=0.9, tau=tau))(batch, 0).total.item()

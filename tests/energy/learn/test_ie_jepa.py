@@ -1,4 +1,4 @@
-"""IE-JEPA: which loss reaches which weights; and the prediction error as an energy."""
+"""IE-JEPA: gradients of each loss, and the prediction error as an energy."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_the_loss_matches_its_formula(unit: float):
 
 
 def test_the_loss_is_equivariant_to_the_unit_of_cost():
-    """A run on costs in cents is the run on costs in euros, a hundred times as large."""
+    """With costs in cents instead of euros, energies are a hundred times as large."""
     batch = random_steps(dim=2)
     cents = Steps(batch.x, batch.x_next, 100 * batch.cost, batch.goal)
     euro, cent = made(), made()
@@ -83,7 +83,7 @@ def test_the_multiplier_responds_to_the_constraint():
         assert sign * (objective.multiplier().item() - before) > 0
 
 
-def test_it_learns_the_grid_and_its_one_way_pairs(tmp_path: Path):
+def test_qrl_learns_the_grid_and_its_one_way_pairs(tmp_path: Path):
     objective = made(offset=15.0, multiplier_rate=10.0)
     config = replace(TRAINING, steps=1200, batch_size=128, lr=3e-3, checkpoint_every=1200, log_every=400)
     batches = StepStream(chain(STATES, MOVES, 40, 25), 128, 0)
@@ -165,7 +165,7 @@ def gap(theta: Tensor) -> Tensor:
 
 
 def two_optimisers(rate: float, steps: int, lr: float) -> tuple[Tensor, Tensor]:
-    """One descends in θ, the other ascends in raw at its own learning rate."""
+    """One optimiser descends in θ, the other ascends in the raw multiplier at its own learning rate."""
     theta = nn.Parameter(torch.tensor([0.2, -0.4]))
     raw = nn.Parameter(torch.tensor(math.log(math.expm1(0.5))))
     down = torch.optim.AdamW([theta], lr, weight_decay=0.0)

@@ -123,5 +123,5 @@ def test_disconnected_states_stay_unreachable():
 
 
 def test_matrices_must_be_square():
-    with pytest.raises(InputError, match="matrix must be square"):
+    with pytest.raises(InputError, match="square"):
         with_unreachable(np.zeros((2, 3)), 1.0)

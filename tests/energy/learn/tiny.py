@@ -1,4 +1,4 @@
-"""A small quasimetric head, a small one-way grid, and experience on it: enough to learn from in seconds."""
+"""A small quasimetric head, a small one-way grid, and random walks on it, for training in seconds."""
 
 from __future__ import annotations
 

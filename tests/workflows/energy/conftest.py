@@ -1,4 +1,4 @@
-"""A short run that all tests share."""
+"""A short run, shared by all tests of this folder."""
 
 from __future__ import annotations
 

@@ -24,6 +24,10 @@ def verdict(record: Record, name: str) -> Verdict:
     return next(one for one in record.verdicts if one.name == name)
 
 
+def failed(record: Record) -> set[str]:
+    return {one.name for one in record.verdicts if one.passed is False}
+
+
 def of_file(path: Path, states: int = 256, **options: Any) -> Record:
     return audit_file(path, states=states, seed=0, **options)
 
@@ -36,14 +40,14 @@ def at_points(energy: Path, points: Path) -> Record:
 def test_a_matrix_in_every_format(kind: str, tmp_path: Path):
     write_arrays(tmp_path / f"m.{kind}", {"energies": TRUTH})
     record = of_file(tmp_path / f"m.{kind}")
-    assert record.summary == "On 16 states this is a quasimetric." and record.title == f"Audit of m.{kind}"
+    assert failed(record) == set() and record.title == f"Audit of m.{kind}"
     assert record.provenance["states"] == 16
 
 
 def test_violations_name_a_triple(tmp_path: Path):
     write_arrays(tmp_path / "m.npy", {"energies": SQUARED})
     record = of_file(tmp_path / "m.npy")
-    assert "not a quasimetric (triangle failed)" in record.summary
+    assert failed(record) == {"triangle"} and "triangle" in record.summary
     assert "through state" in verdict(record, "triangle").advice
     few = of_file(tmp_path / "m.npy", states=5)
     assert (few.provenance["states"], few.provenance["of"]) == (5, 16)
@@ -66,9 +70,9 @@ def test_the_repair_is_the_closure(tmp_path: Path):
     write_arrays(tmp_path / "m.npy", {"energies": broken})
     record = of_file(tmp_path / "m.npy", repaired=tmp_path / "new" / "r.npz")
     np.testing.assert_array_equal(read_arrays(tmp_path / "new" / "r.npz")["energies"], closure(broken))
-    assert of_file(tmp_path / "new" / "r.npz").summary == "On 16 states this is a quasimetric."
+    assert failed(of_file(tmp_path / "new" / "r.npz")) == set()
     moved = 9.0 - closure(broken)[0, 5]
-    assert f"and {moved:.3g} at most" in record.summary
+    assert f"{moved:.3g}" in record.summary
 
 
 def test_a_repaired_file_keeps_the_other_arrays(tmp_path: Path):
@@ -80,7 +84,7 @@ def test_a_repaired_file_keeps_the_other_arrays(tmp_path: Path):
     assert kept.keys() == given.keys() - {"energies"}
     for name, array in kept.items():
         np.testing.assert_array_equal(array, given[name])
-    with pytest.raises(InputError, match=r"r\.npy .* one array .*energies, .*\.npz"):
+    with pytest.raises(InputError, match=r"r\.npy .*\.npz"):
         of_file(tmp_path / "m.npz", repaired=tmp_path / "r.npy")
     assert not (tmp_path / "r.npy").exists()
 
@@ -92,8 +96,8 @@ def test_the_tolerance_is_used(tmp_path: Path):
     for states in (256, 5):
         exact, loose = (of_file(tmp_path / "m.npy", states=states, tolerance=given) for given in (None, 0.5))
         assert (verdict(exact, "identity").passed, verdict(loose, "identity").passed) == (False, True)
-    asked = tmp_path / "e.safetensors", tmp_path / "points.npy"
-    exact, loose = (audit_saved(*asked, states=256, seed=0, tolerance=given) for given in (None, 0.999))
+    files = tmp_path / "e.safetensors", tmp_path / "points.npy"
+    exact, loose = (audit_saved(*files, states=256, seed=0, tolerance=given) for given in (None, 0.999))
     assert (verdict(exact, "triangle").passed, verdict(loose, "triangle").passed) == (False, True)
     for bad in (-1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="tolerance"):
@@ -101,11 +105,11 @@ def test_the_tolerance_is_used(tmp_path: Path):
 
 
 BAD = {
-    "must be square": {"energies": TRUTH[:9]},
-    "has 16 NaN": {"energies": np.where(np.eye(16) > 0, np.nan, TRUTH)},
-    "there are 16 rows of energies and 9 rows of points": {"energies": TRUTH, "points": POINTS[:9]},
-    "must hold the matrix as 'energies'": {"distances": TRUTH, "points": POINTS},
-    "must hold real numbers": {"energies": TRUTH.astype(str)},
+    "square": {"energies": TRUTH[:9]},
+    "16 NaN": {"energies": np.where(np.eye(16) > 0, np.nan, TRUTH)},
+    "9 rows": {"energies": TRUTH, "points": POINTS[:9]},
+    "'energies'": {"distances": TRUTH, "points": POINTS},
+    "real numbers": {"energies": TRUTH.astype(str)},
 }
 
 
@@ -127,7 +131,7 @@ def test_a_saved_energy_at_points(tmp_path: Path):
     write_arrays(tmp_path / "latents.npz", {"h": POINTS, "ids": np.arange(16)})
     for name in ("truth.npz", "points.npy", "latents.npz"):
         record = at_points(tmp_path / "e.safetensors", tmp_path / name)
-        assert "this is a quasimetric" in record.summary and verdict(record, "midpoints").passed
+        assert failed(record) == set() and verdict(record, "midpoints").passed
     known = at_points(tmp_path / "e.safetensors", tmp_path / "truth.npz")
     assert verdict(known, "median_ratio").value == pytest.approx(1)
 
@@ -137,19 +141,19 @@ def test_ported_energies_and_energies_that_are_not_quasimetrics(tmp_path: Path):
     for one in (saved(), saved(head=SquaredL2Config())):
         save_energy(one.ported(linear_map(2, 3)), tmp_path / "e.safetensors")
         record = at_points(tmp_path / "e.safetensors", tmp_path / "points.npy")
-        caught = "not a quasimetric (triangle, midpoints failed)" in record.summary
-        assert caught != one.model().guaranteed_quasimetric
+        expected = set() if one.model().guaranteed_quasimetric else {"triangle", "midpoints"}
+        assert failed(record) == expected and all(name in record.summary for name in expected)
 
 
 @pytest.mark.parametrize(
     ("arrays", "changes", "message"),
     [
-        ({"points": POINTS[:, :1]}, {}, "the points must be (n, 2) for this energy, but are (16, 1)"),
-        ({"a": POINTS, "b": POINTS}, {}, "but holds a, b"),
-        ({"points": POINTS[:1]}, {}, "at least 2 states"),
-        ({"points": np.full((16, 2), np.nan)}, {}, "'points' has 32 NaN"),
-        ({"points": POINTS, "truth": TRUTH[:9, :9]}, {}, "16 rows of points and 9 rows of true energies"),
-        ({"points": POINTS, "truth": TRUTH}, {"discount": 0.9}, "the energy is discounted (γ = 0.9)"),
+        ({"points": POINTS[:, :1]}, {}, "(n, 2)"),
+        ({"a": POINTS, "b": POINTS}, {}, "a, b"),
+        ({"points": POINTS[:1]}, {}, "2 states"),
+        ({"points": np.full((16, 2), np.nan)}, {}, "32 NaN"),
+        ({"points": POINTS, "truth": TRUTH[:9, :9]}, {}, "9 rows"),
+        ({"points": POINTS, "truth": TRUTH}, {"discount": 0.9}, "γ = 0.9"),
     ],
 )
 def test_invalid_points_are_rejected(arrays: dict, changes: dict, message: str, tmp_path: Path):

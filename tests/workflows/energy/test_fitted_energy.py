@@ -101,5 +101,5 @@ def test_on_the_latents_of_an_agent(mode, tmp_path: Path):
 
 
 def test_a_folder_that_is_not_a_run_is_rejected(tmp_path: Path):
-    with pytest.raises(InputError, match=r"is not a run folder.* 'jepatlas energy fit --out"):
+    with pytest.raises(InputError, match="run folder"):
         load_fitted(tmp_path)

@@ -102,11 +102,11 @@ BAD = {
     "'truth' requires 'points'": {"truth": TRUTH},
     "'points' must be (n, 2) like x, but its shape is (16, 3)": {"points": np.ones((16, 3))},
     "'points' has 1 NaN": {"points": np.where(np.arange(32).reshape(16, 2) == 5, np.nan, POINTS)},
-    "At least 2 points": {"points": POINTS[:1]},
-    "'truth' must be (15, 15) for 15 points": {"points": POINTS[:15], "truth": TRUTH},
-    "must be square": {"points": POINTS, "truth": TRUTH[:9]},
-    "has 1 NaN, the first from state 2 to state 3": {"points": POINTS, "truth": NAN},
-    "True energies must be at least 0, but the one from 2 to 3": {"points": POINTS, "truth": BELOW},
+    "2 points": {"points": POINTS[:1]},
+    "(15, 15)": {"points": POINTS[:15], "truth": TRUTH},
+    "square": {"points": POINTS, "truth": TRUTH[:9]},
+    "from state 2 to state 3": {"points": POINTS, "truth": NAN},
+    "from 2 to 3": {"points": POINTS, "truth": BELOW},
 }
 
 

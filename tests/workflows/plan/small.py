@@ -18,7 +18,7 @@ from jepatlas.workflows.plan import PlanningAgent, euclidean
 from jepatlas.workflows.runs import start_run
 from jepatlas.worlds import LinearQuadratic, Rooms
 
-__all__ = ["WORDS", "Steered", "all_seeing", "recipe", "run"]
+__all__ = ["WORDS", "Integrator", "recipe", "run", "tracking_agent"]
 
 WORDS = [
     "--steps",
@@ -44,7 +44,7 @@ WORDS = [
 
 
 def recipe(steps: int = 4, **changes: Any) -> WorldModelRecipe:
-    """What `WORDS` describe, with an energy."""
+    """The recipe of the options `WORDS`, with an energy."""
     base = WorldModelRecipe(
         source=WalkedWorld(Rooms(), episodes=12, length=20),
         encoder=ConvConfig(channels=(8, 8), hidden=16),
@@ -60,8 +60,8 @@ def run(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-class Steered:
-    """The dynamics of a world whose latents are its states: x' = x + s u where nothing is in the way."""
+class Integrator:
+    """Dynamics x' = x + s u, which are exact in a world without walls whose latents are its states."""
 
     def __init__(self, step: float) -> None:
         self.step = step
@@ -70,10 +70,10 @@ class Steered:
         return h[:, None] + (self.step * actions).cumsum(1)
 
 
-def all_seeing(world: Rooms | LinearQuadratic, step: float) -> PlanningAgent:
-    """An agent that finds the red dot in pixels, to within a pixel, and knows how it moves."""
+def tracking_agent(world: Rooms | LinearQuadratic, step: float) -> PlanningAgent:
+    """An agent that locates the red dot to within a pixel and has the true dynamics."""
 
-    def see(observations: np.ndarray) -> Tensor:
+    def locate(observations: np.ndarray) -> Tensor:
         red = observations[..., 0].astype(float) - observations[..., 2]
         weight = np.clip(red - 60, 0, None)
         rows, columns = np.mgrid[:64, :64]
@@ -81,4 +81,4 @@ def all_seeing(world: Rooms | LinearQuadratic, step: float) -> PlanningAgent:
         x, y = ((weight * axis).sum((1, 2)) / total for axis in (columns, rows))
         return torch.from_numpy(np.stack([(x + 0.5) / 32 - 1, 1 - (y + 0.5) / 32], 1))
 
-    return PlanningAgent(see, Steered(step), euclidean, 2)
+    return PlanningAgent(locate, Integrator(step), euclidean, 2)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from workflows.plan.small import all_seeing
+from workflows.plan.small import tracking_agent
 
 from jepatlas.core.errors import InputError
 from jepatlas.data import RandomPolicy
@@ -19,13 +19,13 @@ SHORT = DrivingConfig(MPPIConfig(horizon=5, samples=64, iterations=3), steps=40)
 
 
 def same_room(count: int) -> Tasks:
-    """Tasks with nothing in the way: both ends in the left room."""
+    """Tasks without obstacles: both ends are in the left room."""
     rng = np.random.default_rng(0)
     return Tasks(rng.uniform([-0.9, -0.9], [-0.2, 0.9], (count, 2)), rng.uniform([-0.9, -0.9], [-0.2, 0.9], (count, 2)))
 
 
 def test_an_agent_with_true_dynamics_reaches_its_goals():
-    driven = drive(WORLD, all_seeing(WORLD, WORLD.step_length), same_room(8), SHORT)
+    driven = drive(WORLD, tracking_agent(WORLD, WORLD.step_length), same_room(8), SHORT)
     assert driven.reached.all()
     least = np.linalg.norm(driven.tasks.goals - driven.tasks.starts, axis=1) / WORLD.step_length - WORLD.reach
     assert (driven.steps <= 1.5 * np.maximum(np.ceil(least), 1) + 2).all()
@@ -33,7 +33,7 @@ def test_an_agent_with_true_dynamics_reaches_its_goals():
 
 
 def test_drive_follows_the_worlds_dynamics():
-    driven = drive(WORLD, all_seeing(WORLD, WORLD.step_length), same_room(6), SHORT)
+    driven = drive(WORLD, tracking_agent(WORLD, WORLD.step_length), same_room(6), SHORT)
     for row in range(6):
         for time in range(int(driven.steps[row])):
             after = WORLD.step(driven.states[row, time][None], driven.actions[row, time][None])[0]
@@ -43,26 +43,26 @@ def test_drive_follows_the_worlds_dynamics():
 
 
 def test_drives_are_determined_by_the_seed():
-    agent = all_seeing(WORLD, WORLD.step_length)
+    agent = tracking_agent(WORLD, WORLD.step_length)
     first, again = (drive(WORLD, agent, same_room(3), SHORT, seed=2).states for _ in range(2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, drive(WORLD, agent, same_room(3), SHORT, seed=3).states)
 
 
 def test_euclidean_energy_fails_behind_a_wall():
-    """Straight through the wall, far from the door: distance in a straight line leads into it."""
+    """The straight line to the goal leads into the wall, far from the door."""
     tasks = Tasks(np.array([[-0.3, -0.8]]), np.array([[0.3, -0.8]]))
-    assert not drive(WORLD, all_seeing(WORLD, WORLD.step_length), tasks, SHORT).reached.any()
+    assert not drive(WORLD, tracking_agent(WORLD, WORLD.step_length), tasks, SHORT).reached.any()
 
 
 def test_tasks_done_at_the_start_take_no_step():
-    driven = drive(WORLD, all_seeing(WORLD, 0.1), Tasks(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])), SHORT)
+    driven = drive(WORLD, tracking_agent(WORLD, 0.1), Tasks(np.array([[0.5, 0.5]]), np.array([[0.5, 0.5]])), SHORT)
     assert driven.reached.all() and driven.steps.tolist() == [0] and driven.actions.shape == (1, 0, 2)
 
 
 def test_infinite_energies_are_recorded_as_unreachable():
-    """+∞ to goals in the upper half: nothing is done then, for as long as one may."""
-    agent = all_seeing(WORLD, WORLD.step_length)
+    """With energy +∞ to goals in the upper half, the agent takes zero actions until the last step."""
+    agent = tracking_agent(WORLD, WORLD.step_length)
 
     def energy(h: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
         return torch.where(goal[..., 1] > 0, torch.inf, (h - goal).norm(dim=-1))
@@ -74,13 +74,12 @@ def test_infinite_energies_are_recorded_as_unreachable():
 
 
 def test_steps_count_time_even_without_actions():
-    """Steps are counted by time, not by what was done in them."""
     world = replace(WORLD, current=ConstantCurrent(0.0, 0.9))
 
-    def nowhere(h: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
+    def unreachable(h: torch.Tensor, goal: torch.Tensor) -> torch.Tensor:
         return torch.full_like(h[..., 0] + goal[..., 0], torch.inf)
 
-    agent = replace(all_seeing(world, 0.1), energy=nowhere)
+    agent = replace(tracking_agent(world, 0.1), energy=unreachable)
     driven = drive(world, agent, Tasks(np.array([[-0.5, -0.5]]), np.array([[-0.5, 0.0]])), SHORT)
     assert driven.reached.all() and not driven.actions.any() and driven.steps.tolist() == [5]
 
@@ -89,15 +88,15 @@ def test_tasks_depend_on_the_seed_and_are_feasible():
     world = replace(WORLD, one_way=True, way_back=False)
     tasks, again = (draw_tasks(world, 30, seed=1) for _ in range(2))
     assert np.array_equal(tasks.starts, again.starts) and np.array_equal(tasks.goals, again.goals)
-    ways = [world.distance_to(goal, start[None])[0] for start, goal in zip(tasks.starts, tasks.goals, strict=True)]
-    assert np.isfinite(ways).all() and min(ways) > world.reach
+    distances = [world.distance_to(goal, start[None])[0] for start, goal in zip(tasks.starts, tasks.goals, strict=True)]
+    assert np.isfinite(distances).all() and min(distances) > world.reach
     with pytest.raises(InputError, match="tasks is 0"):
         draw_tasks(WORLD, 0, seed=0)
 
 
 @pytest.mark.parametrize("current", [ConstantCurrent(1.5), ConstantCurrent(1.2, 1.2), JetCurrent(1.5)])
 def test_goals_are_reachable_in_fast_currents(current: Any):
-    """Against an axis along which it is faster than the agent no action leads, nor does sliding along a wall."""
+    """The agent cannot move against a faster current, not even by sliding along a wall."""
     world = replace(WORLD, current=current)
     tasks = draw_tasks(world, 20, seed=0)
     assert not world.reached(tasks.starts, tasks.goals).any()
@@ -108,15 +107,15 @@ def test_goals_are_reachable_in_fast_currents(current: Any):
 
 
 def test_slow_currents_do_not_change_tasks():
-    still, carried = (draw_tasks(replace(WORLD, current=c), 20, seed=0) for c in (None, ConstantCurrent(0.9)))
-    assert np.array_equal(still.goals, carried.goals)
+    without, with_current = (draw_tasks(replace(WORLD, current=c), 20, seed=0) for c in (None, ConstantCurrent(0.9)))
+    assert np.array_equal(without.goals, with_current.goals)
 
 
 def test_persistent_random_actions_travel_further():
-    """Twelve steps away: without memory the mean way in 60 steps is about 4."""
+    """The goal is twelve steps away; independent actions travel about four in 60 steps."""
     tasks = Tasks(np.array([[-0.8, -0.6]] * 60), np.array([[-0.8, 0.6]] * 60))
-    anew, smooth = (drive_at_random(WORLD, tasks, 60, 0, RandomPolicy(p)).mean() for p in (0.0, 0.9))
-    assert smooth > anew + 0.1
+    independent, persistent = (drive_at_random(WORLD, tasks, 60, 0, RandomPolicy(p)).mean() for p in (0.0, 0.9))
+    assert persistent > independent + 0.1
     assert drive_at_random(WORLD, tasks, 60).mean() <= 0.1
 
 
@@ -128,6 +127,6 @@ def test_random_actions_reach_near_goals_only():
 
 def test_invalid_action_width_and_steps_are_refused():
     with pytest.raises(InputError, match="3 action dimensions"):
-        drive(WORLD, replace(all_seeing(WORLD, 0.1), action_dim=3), same_room(2), SHORT)
+        drive(WORLD, replace(tracking_agent(WORLD, 0.1), action_dim=3), same_room(2), SHORT)
     with pytest.raises(InputError, match="steps is 0"):
         DrivingConfig(steps=0)

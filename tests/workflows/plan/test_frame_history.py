@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from workflows.plan.small import Steered, all_seeing, recipe, run
+from workflows.plan.small import Integrator, recipe, run, tracking_agent
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.linear import least_squares, r2
@@ -36,7 +36,7 @@ from jepatlas.worlds import LinearQuadratic, Rooms
 
 @dataclass(frozen=True)
 class Positions(LinearQuadratic):
-    """A mass on a spring: p' = p + v/2, v' = 0.7 v − p/2 + u/4, of which p is seen."""
+    """A mass on a spring: p' = p + v/2, v' = 0.7 v − p/2 + u/4, where only p is observed."""
 
     dim: int = 2
     actions: int = 1
@@ -55,13 +55,13 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> EpisodeSource:
 
 
 def positions(file: EpisodeSource, history: int) -> dict[str, Any]:
-    """A model of one column of positions; which it is need not be said, because there are no pixels."""
+    """Options of a model that observes positions. The column needs no name, as it is the only observation."""
     model = Predictive(dynamics=ResidualDynamicsConfig(16))
     return {"source": file, "encoder": MLPConfig(width=16), "latent_dim": 4, "model": model, "history": history}
 
 
-def velocity_read(folder: Path) -> float:
-    """Held-out R² of the velocity by a linear map of the latents, fitted on the episodes that were learned from."""
+def velocity_r2(folder: Path) -> float:
+    """Held-out R² of the velocity by a linear map of the latents, fitted on the training episodes."""
     model = load_world_model(folder)
     fit, score = latent_episodes(model, held=False), latent_episodes(model)
     assert fit.z is not None and score.z is not None
@@ -69,12 +69,12 @@ def velocity_read(folder: Path) -> float:
 
 
 def test_two_frames_show_the_velocity_and_one_does_not(file: EpisodeSource, tmp_path: Path):
-    one, two = (velocity_read(run(tmp_path / f"m{m}", steps=20, **positions(file, m))) for m in (1, 2))
+    one, two = (velocity_r2(run(tmp_path / f"m{m}", steps=20, **positions(file, m))) for m in (1, 2))
     assert one < 0.3 and two > 0.8
 
 
 def test_held_out_latents_use_the_stacking_of_training(file: EpisodeSource, tmp_path: Path):
-    """Each row's latent, against the network on frames put together by hand, the first repeated."""
+    """Latents equal those of frames stacked by hand, with the first frame repeated."""
     model = load_world_model(run(tmp_path / "run", **positions(file, 3), stride=2))
     found = latent_episodes(model)
     number = int(model.data.held[0])
@@ -93,29 +93,29 @@ def test_single_frames_are_repeated(tmp_path: Path):
     assert torch.equal(agent.encode(goal), agent.encode(np.concatenate([goal, goal], -1)))
     assert model.objective.encode(torch.zeros(2, 6, 64, 64, dtype=torch.uint8)).shape == (2, 8)
     arrays, _ = imagined_films(model, agent, 1, steps=3)
-    assert arrays[f"imagined-{model.data.held[0]}"].shape == (4, 64, 64, 3), "shown as one frame"
+    assert arrays[f"imagined-{model.data.held[0]}"].shape == (4, 64, 64, 3), "films show single frames"
     same = LinearMap(np.eye(8), np.zeros(8), np.zeros(8))
     assert ported(agent, agent.encode, same).history == 2 and ported(agent, agent.encode, same, history=1).history == 1
 
 
 @pytest.mark.parametrize("stride", [1, 2])
 def test_agent_stacks_past_frames_while_driving(stride: int):
-    """What it is shown, against what the drive says where it was."""
+    """The agent receives the stacked observations of the states in the record of the drive."""
     world, shown = Rooms(), []
-    seeing = all_seeing(world, world.step_length).encode
+    last_frame = tracking_agent(world, world.step_length).encode
 
-    def see(observations: np.ndarray) -> torch.Tensor:
+    def locate(observations: np.ndarray) -> torch.Tensor:
         shown.append(observations)
-        return seeing(observations[..., -3:])
+        return last_frame(observations[..., -3:])
 
-    class Strided(Steered):
+    class Strided(Integrator):
         def rollout(self, h: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
             return super().rollout(h, actions.unflatten(-1, (stride, 2)).sum(-2))
 
-    agent = PlanningAgent(see, Strided(world.step_length), euclidean, 2, stride, history=3)
+    agent = PlanningAgent(locate, Strided(world.step_length), euclidean, 2, stride, history=3)
     config = DrivingConfig(MPPIConfig(horizon=3, samples=8, iterations=1), steps=4 * stride)
     driven = drive(world, agent, draw_tasks(world, 2, 0), config)
-    assert shown[0].shape[-1] == 3, "the goal, alone"
+    assert shown[0].shape[-1] == 3, "the goal is a single frame"
     seen = [world.observe(driven.states[:, t]) for t in range(0, driven.states.shape[1], stride)]
     assert len(shown) == 1 + len(seen) > 3
     for t, given in enumerate(shown[1:]):

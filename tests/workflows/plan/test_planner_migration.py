@@ -63,7 +63,7 @@ def test_shared_latents_are_of_the_same_states(two: tuple[TrainedModel, TrainedM
 
 
 def test_porting_a_model_to_itself_changes_nothing(two: tuple[TrainedModel, TrainedModel]):
-    """Through the map from a model to itself its planner does what it always does, task by task."""
+    """Ported through the map from a model to itself, the planner takes the same actions in every task."""
     day, _ = two
     through, record = port_planner(day, day, kind="least-squares", states=400, tasks=5, driving=SHORT)
     assert np.allclose(through.raw_weight, np.eye(8), atol=1e-4)
@@ -108,6 +108,6 @@ def test_one_shared_state_is_refused(two: tuple[TrainedModel, TrainedModel]):
 
 
 def test_encoding_does_not_depend_on_the_batch(two: tuple[TrainedModel, TrainedModel]):
-    """Or a ported planner would see something else while it drives one task than while maps are fitted on many."""
+    """Otherwise a ported planner would encode differently in one task than in the fit of the map."""
     seen = NIGHT.observe(NIGHT.states(3, np.random.default_rng(4)))
     assert torch.allclose(two[1].encode(seen)[:1], two[1].encode(seen[:1]), atol=1e-5)

@@ -31,7 +31,7 @@ from jepatlas.workflows.runs import start_run
 from jepatlas.worlds import LinearQuadratic
 
 WORLD = LinearQuadratic()
-NUMBERS = np.random.default_rng(0)
+RNG = np.random.default_rng(0)
 
 
 def known(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> LinearLatent:
@@ -46,10 +46,10 @@ def trained(folder, dynamics, **changes) -> TrainedModel:
 
 
 def test_quadratic_cost_equals_squared_distances_up_to_a_constant():
-    linear = known(*(NUMBERS.standard_normal(shape) for shape in ((3, 3), (3, 2), (3,))))
+    linear = known(*(RNG.standard_normal(shape) for shape in ((3, 3), (3, 2), (3,))))
     config = LatentCostConfig(stage=0.7, terminal=1.3, action_penalty=0.2)
-    info = {"start": torch.from_numpy(NUMBERS.standard_normal((2, 3))), "goal": torch.zeros(2, 3).double()}
-    actions = torch.from_numpy(NUMBERS.standard_normal((2, 5, 4, 2)))
+    info = {"start": torch.from_numpy(RNG.standard_normal((2, 3))), "goal": torch.zeros(2, 3).double()}
+    actions = torch.from_numpy(RNG.standard_normal((2, 5, 4, 2)))
     other = LatentCost(linear.system, lambda h, goal: (h - goal).square().sum(-1), config)(info, actions)
     constant = 0.7 * info["start"].square().sum(-1, keepdim=True)
     torch.testing.assert_close(quadratic_cost(linear, config)(info, actions), other + constant)
@@ -83,12 +83,12 @@ def test_other_dynamics_give_fitted_matrices(tmp_path, stride):
 
 
 def test_lqr_reaches_goals_at_the_end_of_its_plan():
-    """At these goals one cannot stay: all of the plan is for being there at its end."""
+    """The world does not rest at these goals, so only the end of the plan is at the goal."""
     linear = known(WORLD.A, WORLD.B)
     agent = PlanningAgent(torch.from_numpy, linear.system, euclidean, 2, linear=linear)
     cost = LatentCostConfig(stage=0, terminal=1)
     driven = drive(WORLD, agent, draw_tasks(WORLD, 20, 0), DrivingConfig(LQRConfig(8), cost, steps=40, replan=8))
-    assert driven.reached.all() and np.abs(driven.actions).max() == 1, "and bounds are met on the way"
+    assert driven.reached.all() and np.abs(driven.actions).max() == 1, "actions reach their bounds"
 
 
 def test_lqr_refuses_missing_matrices_and_discounts(tmp_path):

@@ -6,7 +6,7 @@ import imageio_ffmpeg
 import numpy as np
 import pytest
 import torch
-from workflows.plan.small import all_seeing, run
+from workflows.plan.small import run, tracking_agent
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Film
@@ -34,7 +34,7 @@ GOALS = np.array([[-0.2, -0.5], [0.3, -0.8], [-0.4, 0.7]])  # the second is behi
 
 
 class Pairwise:
-    """What two steps, planned as one, do where nothing is in the way."""
+    """Dynamics of two steps planned as one, without walls."""
 
     def rollout(self, h: torch.Tensor, actions: torch.Tensor) -> torch.Tensor:
         return h[:, None] + 0.1 * actions.unflatten(-1, (2, 2)).sum(2).cumsum(1)
@@ -42,7 +42,7 @@ class Pairwise:
 
 def driven():
     config = DrivingConfig(MPPIConfig(horizon=5, samples=64, iterations=3), steps=20)
-    return drive(WORLD, all_seeing(WORLD, 0.1), Tasks(STARTS, GOALS), config)
+    return drive(WORLD, tracking_agent(WORLD, 0.1), Tasks(STARTS, GOALS), config)
 
 
 def test_record_has_success_chance_and_path_lengths():
@@ -51,15 +51,12 @@ def test_record_has_success_chance_and_path_lengths():
     found = {verdict.name: verdict for verdict in record.verdicts}
     assert (found["success"].value, found["success"].n) == (2 / 3, 3) and found["success"].null == 1 / 3
     assert 1 <= found["detour"].value < 2
-    assert (
-        record.summary.startswith("Ada reached 2 of 3 goals")
-        and "Ada minus ben: +0 percentage points" in record.summary
-    )
+    assert "2 of 3" in record.summary and "+0 percentage points" in record.summary
     rows = record.tables[0].rows
     assert [row[:2] for row in rows] == [["ada", "2 of 3"], ["ben", "2 of 3"], ["random actions", "1 of 3"]]
 
 
-def test_films_show_failures_too():
+def test_films_include_failures():
     one = driven()
     arrays, figure = driven_films(WORLD, one, 2)
     assert len(figure.panels) == 2 and "not reached in 20 steps" in str(figure.panels)
@@ -72,29 +69,33 @@ def test_imagined_frames_start_with_the_real_one(tmp_path):
     arrays, figure = imagined_films(model, agent_of(model), 1, steps=5)
     number = int(model.data.held[0])
     assert arrays[f"real-{number}"].shape == arrays[f"imagined-{number}"].shape == (6, 64, 64, 3)
-    assert np.array_equal(arrays[f"real-{number}"][0], arrays[f"imagined-{number}"][0]), "the library holds it"
+    assert np.array_equal(arrays[f"real-{number}"][0], arrays[f"imagined-{number}"][0]), (
+        "the first frame is in the library"
+    )
     assert len(figure.panels) == 1
 
 
 def test_driven_films_show_the_imagined_trajectory():
-    """Dynamics without a wall: imagined, the second task goes through it; the library has what is nearest."""
+    """Dynamics without walls imagine a path through the wall; frames are the nearest ones of the library."""
     one = driven()
-    arrays, figure = driven_films(WORLD, one, 3, all_seeing(WORLD, WORLD.step_length))
+    arrays, figure = driven_films(WORLD, one, 3, tracking_agent(WORLD, WORLD.step_length))
     assert [strip.name for strip in figure.panels[1].strips] == ["driven", "imagined", "goal"]
     real, imagined = arrays["driven-1"], arrays["foreseen-1"]
     assert real.shape == imagined.shape and np.array_equal(real[0], imagined[0])
-    agent = all_seeing(WORLD, WORLD.step_length)
+    agent = tracking_agent(WORLD, WORLD.step_length)
     walked = STARTS[1] + WORLD.step_length * one.actions[1].cumsum(0)
     seen = agent.encode(imagined[1:]).numpy()
-    inside = (np.abs(walked) < 0.9).all(1) & (np.abs(walked[:, 0]) > 0.15)  # where there are states to be near
+    inside = (np.abs(walked) < 0.9).all(1) & (
+        np.abs(walked[:, 0]) > 0.15
+    )  # away from walls, where the library has states
     assert inside.sum() > 5 and np.linalg.norm(seen - walked, axis=1)[inside].max() < 0.12
-    assert np.linalg.norm(agent.encode(real[-1:]).numpy() - walked[-1]) > 0.2, "but the wall stood in the way"
+    assert np.linalg.norm(agent.encode(real[-1:]).numpy() - walked[-1]) > 0.2, "the wall stops the real agent"
     rows, goals = film_rows(arrays)
     assert list(rows) == ["driven", "imagined: same start, same actions"] and len(goals) == 3
 
 
 def test_imagined_films_respect_the_stride():
-    agent = replace(all_seeing(WORLD, 0.1), dynamics=Pairwise(), stride=2)
+    agent = replace(tracking_agent(WORLD, 0.1), dynamics=Pairwise(), stride=2)
     config = DrivingConfig(MPPIConfig(horizon=4, samples=64, iterations=3), steps=20)
     one = drive(WORLD, agent, Tasks(STARTS[:1], GOALS[:1]), config)
     arrays, _ = driven_films(WORLD, one, 1, agent)
@@ -105,7 +106,7 @@ def test_imagined_films_respect_the_stride():
 
 
 def test_unreachable_goals_are_counted():
-    agent = replace(all_seeing(WORLD, 0.1), energy=lambda h, goal: torch.full_like((h + goal)[..., 0], torch.inf))
+    agent = replace(tracking_agent(WORLD, 0.1), energy=lambda h, goal: torch.full_like((h + goal)[..., 0], torch.inf))
     one = drive(WORLD, agent, Tasks(STARTS, GOALS), DrivingConfig(MPPIConfig(horizon=3, samples=8), steps=6))
     record = planning_record("Planning", WORLD, {"ada": one}, np.zeros(3, bool), seed=0, agent=agent)
     assert record.tables[0].rows[0][-1] == "3" and "3 of the goals" in record.summary
@@ -113,23 +114,23 @@ def test_unreachable_goals_are_counted():
     assert isinstance(film, Film)
     titles = [panel.title for panel in film.panels]
     assert titles[0] == "Task 1: not reached in 6 steps (the agent's energy was +∞)"
-    assert all(cell for row in record.tables[0].rows for cell in row), "no cell is empty"
-    assert [figure.kind for figure in record.figures] == ["film"], "of +∞ there is no curve"
+    assert all(cell for row in record.tables[0].rows for cell in row), "no empty cells"
+    assert [figure.kind for figure in record.figures] == ["film"], "no energy curve if all energies are +∞"
 
 
 @pytest.mark.parametrize("suffix", ["gif", "mp4"])
 def test_film_file_has_all_frames_and_blended_goals(tmp_path, suffix):
     films = [np.zeros((3, 16, 16, 3), np.uint8), np.full((5, 16, 16, 3), 200, np.uint8)]
-    films[1][::2] = 90  # or a GIF would keep one of equal frames
+    films[1][::2] = 90  # a GIF drops equal consecutive frames
     goals = [np.full((1, 16, 16, 3), 100, np.uint8)] * 2
     write_film(tmp_path / f"film.{suffix}", {"driven": films, "imagined": films[::-1]}, goals)
     frames = list(imageio_ffmpeg.read_frames(str(tmp_path / f"film.{suffix}")))
     about, first = frames[0], np.frombuffer(frames[1], np.uint8).reshape(136, 108, 3).astype(int)
     assert about["source_size"] == (108, 136) and len(frames) - 1 == 5 + 9
-    assert abs(first[41, 27, 0] - 30) < 8, "a black frame, and three tenths of the goal"
-    assert abs(first[109, 81, 0] - 30) < 8, "which is on the other side of the second row"
-    assert first[68:82, :, 0].mean() > first[68:82, :, 2].mean() + 100, "whose band is orange"
-    assert first[:14].max() > 200 and first[68:82, 60:, 2].max() < 60, "with a name at its left"
+    assert abs(first[41, 27, 0] - 30) < 8, "a black frame blended with 30% of the goal"
+    assert abs(first[109, 81, 0] - 30) < 8, "the same, on the right of the second row"
+    assert first[68:82, :, 0].mean() > first[68:82, :, 2].mean() + 100, "the second row has an orange band"
+    assert first[:14].max() > 200 and first[68:82, 60:, 2].max() < 60, "the name is on the left of the band"
 
 
 def test_invalid_films_are_refused(tmp_path):

@@ -42,7 +42,7 @@ def test_subsampled_pairs_cover_all_episodes(tmp_path: Path):
     model = load_world_model(run(tmp_path / "run", steps=1, stride=2))
     all_, some = latent_episodes(model, held=False), latent_episodes(model, held=False, most=40)
     assert len(some.h) == 40 and set(some.episode) == set(all_.episode)
-    assert some.u.shape == (40, 4), "two actions between two frames"
+    assert some.u.shape == (40, 4), "two actions per step of the model"
 
 
 def test_ported_agent_applies_the_map(folder: Path):

@@ -40,15 +40,15 @@ def test_dynamics_verdicts_use_held_out_episodes(folder: Path):
 
 
 def test_true_states_pass_the_dynamics_checks(folder: Path):
-    """Certified with its own states for latents, the linear world is linear, and its own conjugate."""
+    """With its states as latents, the linear world has linear dynamics conjugate to the true ones."""
     model = load_world_model(folder)
     held = latent_episodes(model)
     assert held.z is not None and held.z_next is not None and isinstance(model.world, LinearQuadratic)
     truth = (model.world.A, model.world.B)
     found = certify_dynamics(held.z, held.u, held.z_next, held.z, truth=truth, groups=held.episode)
-    told = {verdict.name: verdict.value for verdict in found}
-    assert told["linear_dynamics"] == pytest.approx(1, abs=1e-9)
-    assert max(told["conjugacy_a"], told["conjugacy_b"]) < 1e-6, "actions are kept in float32"
+    values = {verdict.name: verdict.value for verdict in found}
+    assert values["linear_dynamics"] == pytest.approx(1, abs=1e-9)
+    assert max(values["conjugacy_a"], values["conjugacy_b"]) < 1e-6, "actions are stored in float32"
 
 
 def test_certify_command_on_world_models(folder: Path, capsys: pytest.CaptureFixture[str]):
@@ -69,11 +69,11 @@ def test_no_dynamics_verdicts_without_actions(tmp_path: Path):
 def test_surplus_latents_have_dynamics_verdicts_without_thresholds(tmp_path: Path):
     source = WalkedWorld(Rooms(), episodes=40, length=40)
     record = certify_world_model(run(tmp_path / "run", source=source, latent_dim=16), audited=True)
-    assert record.summary.count("No ladder can be read off the latents") == 1
+    assert record.summary.lower().count("spectrum of the latents") == 1
     assert "surplus dimensions" in record.summary
     found = {verdict.name: verdict for verdict in record.verdicts}
     assert found["conjugacy_a"].passed is None and found["conjugacy_b"].passed is None
-    assert found["persistent_excitation"].passed, "actions were drawn at random"
+    assert found["persistent_excitation"].passed, "actions are random"
 
 
 def test_too_few_samples_are_refused(folder: Path):
