@@ -1,4 +1,4 @@
-"""The contract of every objective; above all: W processes take the step that one would take on the joint batch."""
+"""Contract of objectives. Above all, W processes take the same step as one process on the joint batch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from jepatlas.objectives import (
 from jepatlas.recipes import Recipe
 from jepatlas.worlds import Coupling, LatentWorld, OrnsteinUhlenbeck, ParabolicShear
 
-# A new objective is one line here.
+# Add new objectives here.
 OBJECTIVES = [
     LeJEPAConfig(),
     LeJEPAConfig(0.3, "additive"),
@@ -72,7 +72,7 @@ def build(config: Any, network: nn.Module | None = None, seed: int = 0, *, proje
 
 
 def takes_projector(config: Any) -> bool:
-    """Not where the objective constrains the latents themselves."""
+    """False if the objective constrains the latents themselves."""
     return config.kind != "whitening" and getattr(config, "kernel", None) != "anisotropic"
 
 
@@ -99,13 +99,13 @@ def descend(objective: PairObjective, steps: int, batch_size: int = 64, lr: floa
         objective.after_step(step)
 
 
-def test_the_list_has_every_objective_of_a_recipe():
+def test_list_contains_every_objective_of_a_recipe():
     offered = choices(typing.get_type_hints(Recipe, include_extras=True)["objective"])
     assert {config.kind for config in OBJECTIVES} == set(offered)
 
 
 @every_objective
-def test_one_kind_of_answer(config: Any):
+def test_returns_a_finite_loss_with_gradients(config: Any):
     objective = build(config)
     loss = objective(batches()(0), 0)
     assert isinstance(loss, Loss) and loss.terms
@@ -120,7 +120,7 @@ def test_one_kind_of_answer(config: Any):
 
 
 @every_objective
-def test_gradients_are_those_of_finite_differences(config: Any):
+def test_gradients_match_finite_differences(config: Any):
     objective = build(config).double()
     pairs = to_double(batches(8)(0))
     h, h_next = (objective.encoder(x).detach() * 2 + 0.1 for x in (pairs.x, pairs.x_next))
@@ -129,7 +129,7 @@ def test_gradients_are_those_of_finite_differences(config: Any):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
-def test_the_gradient_of_a_learned_width(kernel: Any):
+def test_gradient_of_a_learned_width_matches_finite_differences(kernel: Any):
     objective = build(InfoNCEConfig(kernel, width=0.7, adaptive=True)).double()
     batch = to_double(batches(8)(0))
     objective(batch, 0).total.backward()
@@ -160,7 +160,7 @@ def test_any_module_can_be_the_encoder(config: Any):
     batch = batches()(0)
     objective(batch, 0).total.backward()
     assert all(f"encoder.{name}" in gradients(objective) for name, _ in network.named_parameters())
-    # Both views pass as one batch: BatchNorm's running mean is that of the pooled views.
+    # Both views are encoded as one batch, so BatchNorm's running mean is that of the pooled views.
     pooled = network[0](torch.cat([batch.x, batch.x_next])).mean(0).detach()
     torch.testing.assert_close(network[1].running_mean, 0.1 * pooled)
     objective.eval()
@@ -177,7 +177,7 @@ def test_encode_gives_one_latent_per_row(config: Any):
 
 
 @every_objective
-def test_the_loss_is_taken_behind_the_projector_and_encode_before_it(config: Any):
+def test_loss_uses_projections_and_encode_returns_latents(config: Any):
     if not takes_projector(config):
         with pytest.raises(InputError, match="projector"):
             build(config, projector=True)
@@ -191,7 +191,7 @@ def test_the_loss_is_taken_behind_the_projector_and_encode_before_it(config: Any
 
 
 @every_objective
-def test_a_saved_state_gives_the_same_outputs(config: Any):
+def test_loaded_state_gives_the_same_outputs(config: Any):
     first, second = build(config), build(config, encoder(seed=5))
     descend(first, 5)
     batch = batches()(7)
@@ -204,12 +204,12 @@ def test_a_saved_state_gives_the_same_outputs(config: Any):
 
 
 @every_objective
-def test_randomness_comes_from_the_seed_and_the_step_alone(config: Any):
+def test_randomness_depends_on_seed_and_step_only(config: Any):
     batch = batches()(0)
     network = encoder()
     values = {}
     for seed, step in [(0, 1), (0, 2), (1, 1), (0, 1)]:
-        torch.manual_seed(torch.seed())  # the global generator has no say
+        torch.manual_seed(torch.seed())  # the global generator must not matter
         value = float(build(config, network, seed)(batch, step).total.detach())
         assert values.setdefault((seed, step), value) == value
     random = config.kind == "lejepa"
@@ -221,7 +221,7 @@ def test_randomness_comes_from_the_seed_and_the_step_alone(config: Any):
 def test_float64(config: Any):
     batch = batches()(0)
     single, double = build(config), build(config).double()
-    with_double_encoder = build(config, encoder().double())  # the objective itself was left as it is
+    with_double_encoder = build(config, encoder().double())  # only the encoder is converted
     expected = double(to_double(batch), 0)
     assert expected.total.dtype == torch.float64
     torch.testing.assert_close(single(batch, 0).total.double(), expected.total, rtol=1e-5, atol=1e-6)
@@ -230,7 +230,7 @@ def test_float64(config: Any):
 
 
 @every_objective
-def test_half_precision_stops_at_the_latents(config: Any):
+def test_loss_of_half_precision_latents_is_computed_in_float32(config: Any):
     batch = batches()(0)
     exact = build(config)(batch, 0)
     mixed = build(config)
@@ -246,7 +246,7 @@ def test_half_precision_stops_at_the_latents(config: Any):
 
 @every_objective
 @pytest.mark.parametrize("dim", [1, 2, 5, 6])
-def test_the_smallest_batch_is_enough(config: Any, dim: int):
+def test_smallest_batch_is_accepted(config: Any, dim: int):
     network = nn.Linear(dim, dim, bias=False).double()
     objective = config.build(Parts(network, dim)).double()
     rows = objective.smallest_batch(dim)
@@ -259,13 +259,13 @@ def test_the_smallest_batch_is_enough(config: Any, dim: int):
 
 
 @every_objective
-def test_configs_survive_a_recipe_file(config: Any):
+def test_configs_round_trip_through_a_recipe_file(config: Any):
     text = yaml.safe_dump(to_plain(config))
     assert from_plain(type(config), yaml.safe_load(text)) == config
 
 
 @every_objective
-def test_views_of_different_length_are_refused(config: Any):
+def test_views_of_different_length_are_rejected(config: Any):
     batch = batches(8)(0)
     with pytest.raises(InputError, match=r"shape.*8, 3.*6, 3"):
         build(config)(Pairs(batch.x, batch.x_next[:6], batch.z, batch.z_next), 0)
@@ -273,7 +273,7 @@ def test_views_of_different_length_are_refused(config: Any):
 
 @every_objective
 @pytest.mark.parametrize("shape", [(), (DIM, 2)], ids=["one number", "a matrix"])
-def test_latents_that_are_no_vectors_are_refused(config: Any, shape: tuple[int, ...]):
+def test_latents_that_are_not_vectors_are_rejected(config: Any, shape: tuple[int, ...]):
     class Wrong(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return x.sum(1).reshape(-1, *(1 for _ in shape)).expand(-1, *shape)
@@ -305,12 +305,12 @@ def test_latents_that_are_no_vectors_are_refused(config: Any, shape: tuple[int, 
         (lambda: WhiteningConfig(epsilon=-1.0), r"epsilon.*-1\.0"),
     ],
 )
-def test_refusals_name_the_argument(wrong: Any, message: str):
+def test_invalid_configs_name_the_argument(wrong: Any, message: str):
     with pytest.raises(InputError, match=message):
         wrong()
 
 
-def test_lejepa_undoes_a_moderate_mixing():
+def test_lejepa_recovers_a_moderately_mixed_state():
     world = LatentWorld(OrnsteinUhlenbeck(dim=2, rho=0.95), ParabolicShear())
     stream = PairStream(world, Transitions(), 256, seed=0)
     with forked_rng(0, "encoder"):
@@ -330,9 +330,9 @@ def test_lejepa_undoes_a_moderate_mixing():
     assert raw < 0.75 and learned > 0.9
 
 
-# Several processes. Each case once in float32, as it is used, and once in float64, where nothing hides in rounding.
+# Several processes: each case in float32, as in training, and in float64, where rounding hides no difference.
 
-ROWS = 12  # divisible by the numbers of processes
+ROWS = 12  # divisible by every number of processes
 TOLERANCE = {torch.float32: 2e-6, torch.float64: 1e-12}
 CASES = [(index, dtype) for index in range(len(OBJECTIVES)) for dtype in TOLERANCE]
 
@@ -340,7 +340,7 @@ CASES = [(index, dtype) for index in range(len(OBJECTIVES)) for dtype in TOLERAN
 def one_step(config: Any, dtype: torch.dtype, part: int = 0, parts: int = 1) -> dict[str, Any]:
     """Value, terms, gradients and buffers after one pass over a part of the joint batch."""
     objective = build(config, projector=takes_projector(config)).to(dtype)
-    with torch.no_grad():  # latents of a trained size: those of an untrained network hardly differ from a point
+    with torch.no_grad():  # scale up the latents: those of an untrained network are nearly constant
         for network in (objective.encoder, objective.projector):
             for parameter in network.parameters():
                 parameter.mul_(2)
@@ -376,7 +376,7 @@ def assert_joint(results: list[dict[str, Any]], joint: dict[str, Any]) -> None:
     assert_near(torch.stack([result["total"] for result in results]).mean(), joint["total"], 1e-3)
     for name, term in joint["terms"].items():
         assert_near(torch.stack([result["terms"][name] for result in results]).mean(), term, 1e-3)
-    # Some gradients are zero (a shift of all latents changes nothing), so rounding is measured against the largest.
+    # Some gradients are zero (the loss ignores shifts), so errors are relative to the largest gradient.
     scale = max(float(gradient.abs().max()) for gradient in joint["gradients"].values())
     for result in results:
         assert result["gradients"].keys() == joint["gradients"].keys()
@@ -388,20 +388,22 @@ def assert_joint(results: list[dict[str, Any]], joint: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("dtype", TOLERANCE, ids=str)
 @every_objective
-def test_two_processes_take_the_step_of_one(two_processes: list[list[dict[str, Any]]], config: Any, dtype: torch.dtype):
+def test_two_processes_take_the_same_step_as_one(
+    two_processes: list[list[dict[str, Any]]], config: Any, dtype: torch.dtype
+):
     assert world_size() == 1
     case = CASES.index((OBJECTIVES.index(config), dtype))
     joint = one_step(config, dtype)
     assert_joint([results[case] for results in two_processes], joint)
-    if config.kind == "infonce" and config.adaptive:  # a parameter that acts after the rows were gathered
+    if config.kind == "infonce" and config.adaptive:  # a parameter that is applied after the rows are gathered
         assert abs(joint["gradients"]["log_width"]) > 0.01
     if config.kind == "infonce" and config.kernel == "anisotropic":
         assert joint["gradients"]["log_precision"].abs().max() > 0.001
 
 
 @every_objective
-def test_statistics_of_each_part_alone_would_give_another_step(config: Any):
-    """What the test above guards against: it must be able to see the difference."""
+def test_statistics_of_each_part_give_a_different_step(config: Any):
+    """The error that the test above must detect."""
     parts = [one_step(config, torch.float64, part, 2) for part in range(2)]
     with pytest.raises(AssertionError):
         assert_joint(parts, one_step(config, torch.float64))
@@ -411,7 +413,7 @@ def test_statistics_of_each_part_alone_would_give_another_step(config: Any):
 
 
 @pytest.mark.slow
-def test_three_processes_take_the_step_of_one():
+def test_three_processes_take_the_same_step_as_one():
     results = run_processes(all_steps, 3, CASES)
     for case, (index, dtype) in enumerate(CASES):
         assert_joint([result[case] for result in results], one_step(OBJECTIVES[index], dtype))

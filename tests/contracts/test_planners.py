@@ -1,4 +1,4 @@
-"""The contract of every planner: near the exact optimum, within bounds, unmoved by infinity, alone as in a batch."""
+"""Contract of planners: near-optimal cost, bounds, infinite costs, batching, determinism and rejected input."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from jepatlas.planning import (
 )
 
 HORIZON = 8
-WIDE = ActionBox.symmetric(3.0, 2)  # no optimal action meets it
+WIDE = ActionBox.symmetric(3.0, 2)  # no optimal action reaches the bound
 NARROW = ActionBox((-0.5, -1.0), (0.25, 2.0))
-# A new planner is one line here: what it may cost at most, in optima of the world it is for.
+# Add new planners here, with their largest cost relative to the optimum.
 FACTORS: dict[Any, float] = {
     CEMConfig(HORIZON, iterations=16): 1.1,
     ICEMConfig(HORIZON, samples=256, iterations=16): 1.25,
@@ -46,7 +46,7 @@ FACTORS: dict[Any, float] = {
     LQRConfig(HORIZON): 1 + 1e-9,
 }
 CONFIGS = list(FACTORS)
-NOT_SEARCHING = ("lqr", "straight-line")  # find one sequence, and ask the cost for nothing but its price
+NOT_SEARCHING = ("lqr", "straight-line")  # evaluate the cost of one sequence only
 
 
 def parametrised(configs: list[Any]) -> pytest.MarkDecorator:
@@ -59,7 +59,7 @@ all_but_lqr = parametrised([config for config in CONFIGS if config.kind != "lqr"
 
 
 def world_of(config: Any) -> Problem:
-    """What a planner is for: a straight line is the optimum where only the end counts, not where there is inertia."""
+    """The world of a planner. A straight line is optimal without inertia only."""
     return walker() if config.kind == "straight-line" else double_integrator()
 
 
@@ -72,8 +72,8 @@ def optimum(problem: Problem) -> Plan:
 
 
 @dataclass(frozen=True, eq=False)
-class Spoilt:
-    """A cost that is not finite for what `spoils` says, and keeps its dynamics."""
+class SpoiltCost:
+    """A cost with the same dynamics that is not finite where `spoils` is true."""
 
     cost: Cost
     spoils: Any
@@ -87,18 +87,18 @@ class Spoilt:
         return torch.where(self.spoils(info, actions), self.value, self.cost(info, actions))
 
 
-def test_the_list_has_every_planner():
+def test_list_contains_every_planner():
     assert {config.kind for config in CONFIGS} == set(PLANNERS)
     assert all(PLANNERS[config.kind] is type(config) for config in CONFIGS)
 
 
 @every_planner
-def test_settings_are_plain_data(config: Any):
+def test_configs_round_trip_through_plain_data(config: Any):
     assert from_plain(PLANNERS[config.kind], to_plain(config)) == config
 
 
 @every_planner
-def test_the_plan_is_near_the_optimum(config: Any):
+def test_cost_is_near_the_optimum(config: Any):
     problem = world_of(config)
     best = optimum(problem)
     found = plan(config.build(WIDE), problem)
@@ -107,7 +107,7 @@ def test_the_plan_is_near_the_optimum(config: Any):
 
 
 @every_planner
-def test_the_cost_of_a_plan_is_that_of_its_actions(config: Any):
+def test_cost_of_a_plan_matches_its_actions(config: Any):
     problem = world_of(config)
     found = plan(config.build(WIDE), problem)
     assert found.actions.shape == (3, HORIZON, 2) and found.cost.shape == (3,)
@@ -124,7 +124,7 @@ def test_actions_stay_within_each_bound(config: Any):
 
 
 @every_planner
-def test_a_start_is_planned_for_alone_as_in_a_batch(config: Any):
+def test_plans_do_not_depend_on_the_batch(config: Any):
     problem, planner = world_of(config), config.build(WIDE)
     together = plan(planner, problem)
     for row in range(3):
@@ -133,27 +133,27 @@ def test_a_start_is_planned_for_alone_as_in_a_batch(config: Any):
 
 
 @every_planner
-def test_the_same_noise_gives_the_same_bits(config: Any):
+def test_same_noise_gives_identical_actions(config: Any):
     problem, planner = world_of(config), config.build(WIDE)
     first, again, other = (plan(planner, problem, name=name).actions for name in ("noise", "noise", "other"))
     assert torch.equal(first, again)
-    if config.kind not in ("lqr", "gradient"):  # of its restarts the one without noise may be the best
+    if config.kind not in ("lqr", "gradient"):  # the restart without noise may be the best
         assert not torch.equal(first, other)
 
 
 @every_planner
-def test_theorem_4_a_rotated_latent_gives_the_same_actions(config: Any):
+def test_rotated_latents_give_the_same_actions(config: Any):
     problem, planner = world_of(config), config.build(WIDE)
     rotated = problem.rotated(rotation(problem.info["start"].shape[1]))
     torch.testing.assert_close(plan(planner, rotated).actions, plan(planner, problem).actions, rtol=0, atol=1e-6)
 
 
 @every_search
-def test_an_infinite_cost_never_wins(config: Any):
-    """What goes forward at first is forbidden: by half of the candidates, and not by the first guess."""
+def test_actions_of_infinite_cost_are_never_chosen(config: Any):
+    """Candidates with a positive first action, about half of them, have a cost that is not finite."""
     problem = world_of(config)
     for value in (math.inf, math.nan, -math.inf):
-        spoilt = Spoilt(problem.cost, lambda info, actions: actions[:, :, 0, 0] > 0, value)
+        spoilt = SpoiltCost(problem.cost, lambda info, actions: actions[:, :, 0, 0] > 0, value)
         found = plan(config.build(WIDE), Problem(spoilt, problem.info))  # pyright: ignore[reportArgumentType]
         assert found.cost.isfinite().all()
         assert (found.actions[:, 0, 0] <= 0).all()
@@ -161,30 +161,30 @@ def test_an_infinite_cost_never_wins(config: Any):
 
 @all_but_lqr
 @pytest.mark.parametrize("value", [math.inf, math.nan])
-def test_a_goal_out_of_reach_is_said_to_be(config: Any, value: float):
+def test_unreachable_goals_cost_infinity(config: Any, value: float):
     problem = world_of(config)
-    gone = torch.tensor([False, True, False])
-    spoilt = Spoilt(problem.cost, lambda info, actions: gone[:, None], value)
+    blocked = torch.tensor([False, True, False])
+    spoilt = SpoiltCost(problem.cost, lambda info, actions: blocked[:, None], value)
     found = plan(config.build(WIDE), Problem(spoilt, problem.info))  # pyright: ignore[reportArgumentType]
     assert unreachable(found) == (1,) and found.cost[1] == math.inf
     assert found.actions.isfinite().all()
-    without = plan(config.build(WIDE), problem)  # the others do not notice
-    torch.testing.assert_close(found.actions[gone.logical_not()], without.actions[gone.logical_not()])
+    without = plan(config.build(WIDE), problem)  # other goals are unaffected
+    torch.testing.assert_close(found.actions[blocked.logical_not()], without.actions[blocked.logical_not()])
 
 
 @all_but_lqr
-def test_a_warm_start_helps(config: Any):
-    """From the optimum with an error, a hurried search comes nearer than from nothing."""
+def test_warm_start_lowers_the_cost(config: Any):
+    """With few iterations, a search from the perturbed optimum is better than one from zero."""
     problem = world_of(config)
     best = optimum(problem).actions
     warm = best + 0.1 * torch.randn(best.shape, generator=torch_generator(0, "error"), dtype=best.dtype)
     effort = {"gradient": {"steps": 5}, "shooting": {"samples": 64}, "straight-line": {"rounds": 1}}
-    hurried = type(config)(HORIZON, **effort.get(config.kind, {"iterations": 2})).build(WIDE)
-    assert plan(hurried, problem, warm).cost.sum() < plan(hurried, problem).cost.sum()
+    short = type(config)(HORIZON, **effort.get(config.kind, {"iterations": 2})).build(WIDE)
+    assert plan(short, problem, warm).cost.sum() < plan(short, problem).cost.sum()
 
 
 @every_planner
-def test_float32_is_enough(config: Any):
+def test_float32_plans_are_near_the_optimum(config: Any):
     problem = world_of(config)
     single = Problem(problem.cost, {name: value.float() for name, value in problem.info.items()})
     found = plan(config.build(WIDE), single)
@@ -193,7 +193,7 @@ def test_float32_is_enough(config: Any):
 
 
 @every_planner
-def test_refusals(config: Any):
+def test_invalid_inputs_are_rejected(config: Any):
     problem, planner = world_of(config), config.build(WIDE)
     with pytest.raises(InputError, match=r"'goal'.*start"):
         plan(planner, Problem(problem.cost, {"start": problem.info["start"]}))
@@ -224,6 +224,6 @@ def test_refusals(config: Any):
         (lambda: StraightLineConfig(narrowing=1.0), "narrowing is 1.0"),
     ],
 )
-def test_refused_settings(wrong: Any, message: str):
+def test_invalid_settings_are_rejected(wrong: Any, message: str):
     with pytest.raises(InputError, match=message):
         wrong()

@@ -1,4 +1,4 @@
-"""Latents in every format: what is written is read back, what is broken is refused, nothing is unpickled."""
+"""Array files in every format: round trips, broken files, and no unpickling."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def matrices(rows: int = 0):
 @pytest.mark.parametrize("ending", ENDINGS)
 @given(array=matrices())
 @fast
-def test_a_matrix_in_every_format(folder: Path, ending: str, array: np.ndarray):
+def test_matrix_round_trips_in_every_format(folder: Path, ending: str, array: np.ndarray):
     path = folder / f"h{ending}"
     write_arrays(path, {"h": array})
     read = read_arrays(path)
     assert list(read) == ["h"] and read["h"].shape == array.shape
-    np.testing.assert_array_equal(read["h"], array)  # NaN and infinity are themselves
+    np.testing.assert_array_equal(read["h"], array)  # including NaN and infinity
     if ending != ".csv":
         assert read["h"].dtype == array.dtype
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_arrays_that_are_not_contiguous(tmp_path: Path, ending: str):
+def test_non_contiguous_arrays_round_trip(tmp_path: Path, ending: str):
     base = np.arange(48.0).reshape(6, 8) + 0.5
     for array in (base.T, base[::2, ::3], base[::-1], np.asfortranarray(base), base.astype(">f8")):
         write_arrays(tmp_path / f"h{ending}", {"h": array})
@@ -63,7 +63,7 @@ def test_arrays_that_are_not_contiguous(tmp_path: Path, ending: str):
 @pytest.mark.parametrize("ending", [".npz", ".safetensors"])
 @given(array=st.tuples(dtypes, hnp.array_shapes(min_dims=1, max_dims=4, min_side=0)).flatmap(lambda k: hnp.arrays(*k)))
 @fast
-def test_more_dimensions(folder: Path, ending: str, array: np.ndarray):
+def test_higher_dimensional_arrays_round_trip(folder: Path, ending: str, array: np.ndarray):
     arrays = {"h": array, "file": array[::-1], "arr.0": array}
     write_arrays(str(folder / f"many{ending}"), arrays)
     read = read_arrays(str(folder / f"many{ending}"))
@@ -76,9 +76,9 @@ def test_more_dimensions(folder: Path, ending: str, array: np.ndarray):
 @pytest.mark.parametrize("ending", [".npz", *TABLES])
 @given(data=st.data(), as_objects=st.booleans())
 @fast
-def test_a_matrix_with_ids_and_labels(folder: Path, ending: str, data: st.DataObject, as_objects: bool):
+def test_matrix_with_ids_and_labels_round_trips(folder: Path, ending: str, data: st.DataObject, as_objects: bool):
     h = data.draw(matrices(rows=1))
-    # a first id that no reader can take for a number: a column of ids such as 007 is one of numbers
+    # the first id must not look like a number: a column of ids such as 007 is read as numbers
     ids = np.array(["id", *data.draw(st.lists(texts, min_size=len(h) - 1, max_size=len(h) - 1))])
     label = data.draw(hnp.arrays(np.int64, len(h), elements=st.integers(-(2**63), 2**63 - 1)))
     path = folder / f"ids{ending}"
@@ -87,7 +87,7 @@ def test_a_matrix_with_ids_and_labels(folder: Path, ending: str, data: st.DataOb
     assert set(read) == {"h", "id", "label"}
     np.testing.assert_array_equal(read["h"], h)
     assert read["id"].dtype.kind == "U" and read["id"].tolist() == ids.tolist()
-    assert read["label"].dtype == np.int64 and np.array_equal(read["label"], label)  # to the last digit
+    assert read["label"].dtype == np.int64 and np.array_equal(read["label"], label)  # exact
 
 
 def test_two_matrices_in_a_table_keep_their_columns_in_order(tmp_path: Path):
@@ -113,11 +113,11 @@ def csv_file(tmp_path: Path, text: str | bytes) -> Path:
         ("x,y\n1.5,2\n3,4\n", {"h": [[1.5, 2], [3, 4]]}),
         ("x,name,y\n1.5,a,2\n3,b,4\n", {"h": [[1.5, 2], [3, 4]], "name": ["a", "b"]}),
         ("h.1,label,h.0\n1,5,2\n3,6,4\n", {"h": [[2, 1], [4, 3]], "label": [5, 6]}),
-        ("\ufeff1.5,2\n3,4\n", {"h": [[1.5, 2], [3, 4]]}),  # Excel's mark is not a header
+        ("\ufeff1.5,2\n3,4\n", {"h": [[1.5, 2], [3, 4]]}),  # the byte-order mark of Excel is not a header
         ("1.5,2\r\n3,4\r\n\r\n", {"h": [[1.5, 2], [3, 4]]}),  # an empty line at the end
         ("1,2\n3,4", {"h": [[1, 2], [3, 4]]}),
-        ("0,1\n0.5,1.5\n2.5,3\n", {"h": [[0.5, 1.5], [2.5, 3]]}),  # pandas' columns without names
-        ("0,1\n1,0\n", {"h": [[0, 1], [1, 0]]}),  # which whole numbers are not
+        ("0,1\n0.5,1.5\n2.5,3\n", {"h": [[0.5, 1.5], [2.5, 3]]}),  # unnamed columns written by pandas
+        ("0,1\n1,0\n", {"h": [[0, 1], [1, 0]]}),  # whole numbers are data
         ("0\n1\n2\n", {"h": [[0], [1], [2]]}),
         (",0,1\n0,0.5,1.5\n1,2.5,3\n", {"h": [[0.5, 1.5], [2.5, 3]]}),  # pandas' row index
         ("x,y\n1,\n ,4\n", {"h": [[1, np.nan], [np.nan, 4]]}),
@@ -134,9 +134,9 @@ def csv_file(tmp_path: Path, text: str | bytes) -> Path:
         ("ids,d0,d1\n7,.5,1\n8,2,3\n", {"h": [[0.5, 1], [2, 3]], "ids": [7, 8]}),
         ("d0,groups,labels,d1\n1,5,0,2\n3,6,1,4\n", {"h": [[1, 2], [3, 4]], "groups": [5, 6], "labels": [0, 1]}),
         ("ID,Label,d0\n7,1,.5\n8,0,2\n", {"h": [[0.5], [2]], "ID": [7, 8], "Label": [1, 0]}),
-        ("Unnamed: 0,level_0,d0\n0,0,.5\n1,1,2\n", {"h": [[0.5], [2]]}),  # row numbers, written once more by pandas
-        ("x,y,z\n1,2,3\n", {"h": [[1, 2, 3]]}),  # coordinates,
-        ("d0,d1,z\n1,2,3\n", {"h": [[1, 2]], "z": [[3]]}),  # and what is none
+        ("Unnamed: 0,level_0,d0\n0,0,.5\n1,1,2\n", {"h": [[0.5], [2]]}),  # repeated row index of pandas
+        ("x,y,z\n1,2,3\n", {"h": [[1, 2, 3]]}),  # coordinates
+        ("d0,d1,z\n1,2,3\n", {"h": [[1, 2]], "z": [[3]]}),  # not a coordinate
         ("h,h_next,z,groups\n1,2,3,4\n", {"h": [[1]], "h_next": [[2]], "z": [[3]], "groups": [4]}),
         ("x,episode,step,cost\n1,0,0,.5\n", {"x": [[1]], "episode": [0], "step": [0], "cost": [0.5]}),
         ("sample_id,d0\n7,.5\n8,2\n", {"h": [[0.5], [2]], "sample_id": [7, 8]}),
@@ -145,7 +145,7 @@ def csv_file(tmp_path: Path, text: str | bytes) -> Path:
         ("h.0,x,ids\n1,2,3\n", {"h": [[1]], "x": [2], "ids": [3]}),
     ],
 )
-def test_plain_csv(tmp_path: Path, text: str, expected: dict[str, list]):
+def test_csv_of_other_programs(tmp_path: Path, text: str, expected: dict[str, list]):
     read = read_arrays(csv_file(tmp_path, text))
     assert set(read) == set(expected)
     for name, values in expected.items():
@@ -157,22 +157,22 @@ def test_plain_csv(tmp_path: Path, text: str, expected: dict[str, list]):
     [
         ("", "is empty"),
         ("\n\n", "is empty"),
-        ("x,y\n1,2\n3\n", "line 3 has 1 cells, the first has 2"),
-        ("1,2\n\n3,4\n5,6,7\n", "line 4 has 3 cells, the first has 2"),
+        ("x,y\n1,2\n3\n", "line 3 .*1 .*2"),
+        ("1,2\n\n3,4\n5,6,7\n", "line 4 .*3 .*2"),
         ("x,x\n1,2\n", "two columns called 'x'"),
         ("h.0,h.00\n1,2\n", "two columns called 'h.00'"),
         (b"x,name\n1,\xff\xfe\n", "could not be read as .csv"),
         ("x\n" + "a" * 200_000, "could not be read as .csv"),
     ],
 )
-def test_csv_that_cannot_be_read(tmp_path: Path, text: str | bytes, message: str):
+def test_invalid_csv_is_rejected(tmp_path: Path, text: str | bytes, message: str):
     with pytest.raises(InputError) as caught:
         read_arrays(csv_file(tmp_path, text))
     assert message in str(caught.value) and "table.csv" in str(caught.value)
 
 
 class Bomb:
-    """Unpickling it leaves a trace."""
+    """Creates a file when it is unpickled."""
 
     def __reduce__(self):
         return Path.touch, (Path("unpickled"),)
@@ -193,11 +193,11 @@ def test_nothing_is_unpickled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
             read_arrays(path)
     assert not Path("unpickled").exists()
     np.load("array.npy", allow_pickle=True)
-    assert Path("unpickled").exists()  # the bomb was live
+    assert Path("unpickled").exists()  # unpickling would have created the file
 
 
-@pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors", ".parquet"])  # nothing in a CSV tells its end
-def test_a_file_cut_short_is_refused(tmp_path: Path, ending: str):
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors", ".parquet"])  # a CSV has no end marker
+def test_truncated_file_is_rejected(tmp_path: Path, ending: str):
     path = tmp_path / f"h{ending}"
     rng = np.random.default_rng(0)
     write_arrays(path, {"h": rng.normal(size=(50, 3))})
@@ -208,7 +208,7 @@ def test_a_file_cut_short_is_refused(tmp_path: Path, ending: str):
             read_arrays(path)
 
 
-def test_a_damaged_archive_is_refused(tmp_path: Path):
+def test_damaged_archive_is_rejected(tmp_path: Path):
     path = tmp_path / "h.npz"
     write_arrays(path, {"h": np.random.default_rng(0).normal(size=(500, 3))})
     whole = path.read_bytes()
@@ -218,7 +218,7 @@ def test_a_damaged_archive_is_refused(tmp_path: Path):
             read_arrays(path)
 
 
-def test_a_file_under_the_wrong_name(tmp_path: Path):
+def test_file_with_the_wrong_ending_is_rejected(tmp_path: Path):
     np.save(tmp_path / "a.npy", np.zeros(3))
     np.savez(tmp_path / "b.npz", h=np.zeros(3))
     (tmp_path / "a.npy").rename(tmp_path / "a.npz")
@@ -231,7 +231,7 @@ def test_a_file_under_the_wrong_name(tmp_path: Path):
 
 
 @pytest.mark.parametrize("name", ["h.pt", "h.pkl", "h", "h.txt"])
-def test_other_endings(tmp_path: Path, name: str):
+def test_unknown_ending_is_rejected(tmp_path: Path, name: str):
     (tmp_path / name).touch()
     with pytest.raises(InputError, match=r"Known: \.npy, \.npz, \.safetensors, \.csv, \.parquet"):
         read_arrays(tmp_path / name)
@@ -240,7 +240,7 @@ def test_other_endings(tmp_path: Path, name: str):
     assert (tmp_path / name).read_bytes() == b""
 
 
-def test_capital_endings_and_missing_files(tmp_path: Path):
+def test_capital_endings_are_read_and_missing_files_rejected(tmp_path: Path):
     write_arrays(tmp_path / "H.NPY", {"h": np.arange(3.0)})
     assert read_arrays(tmp_path / "H.NPY")["h"].tolist() == [0, 1, 2]
     for place in (tmp_path / "none.npy", tmp_path / "folder.npy"):
@@ -249,7 +249,7 @@ def test_capital_endings_and_missing_files(tmp_path: Path):
             read_arrays(place)
 
 
-def test_files_of_other_programs(tmp_path: Path):
+def test_npz_and_safetensors_of_other_programs(tmp_path: Path):
     h = np.random.default_rng(0).normal(size=(4, 3))
     np.savez(tmp_path / "plain.npz", h=h, z=h[:, 0])
     np.savez_compressed(tmp_path / "packed.npz", h)
@@ -261,7 +261,7 @@ def test_files_of_other_programs(tmp_path: Path):
     assert np.array_equal(np.load(tmp_path / "ours.npz")["h"], h)
 
 
-def test_bfloat16_safetensors(tmp_path: Path):
+def test_bfloat16_safetensors_are_read(tmp_path: Path):
     h = torch.randn(5, 3).bfloat16()
     tensors = {"h": h, "z": torch.randn(5, 2, dtype=torch.float64), "label": torch.arange(5)}
     safetensors.torch.save_file(tensors, tmp_path / "h.safetensors")
@@ -285,19 +285,19 @@ def test_parquet_of_other_programs(tmp_path: Path):
     np.testing.assert_array_equal(read_arrays(path)["h"], [[1, 3], [np.nan, 4]])
 
 
-def test_ids_of_a_parquet_table_are_no_latents(tmp_path: Path):
+def test_ids_of_a_parquet_table_are_not_latents(tmp_path: Path):
     read = read_arrays(parquet_file(tmp_path, {"ids": [4, 5], "groups": [0, 1], "d0": [1.0, 2.0]}))
     assert read["h"].tolist() == [[1], [2]] and read["ids"].tolist() == [4, 5] and read["groups"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("column", [["a", None], [[1.0], [1.0, 2.0]], [{"a": 1}, {"a": 2}]])
-def test_parquet_that_cannot_be_read(tmp_path: Path, column: list):
+def test_invalid_parquet_is_rejected(tmp_path: Path, column: list):
     with pytest.raises(InputError):
         read_arrays(parquet_file(tmp_path, {"x": [1.0, 2.0], "y": column}))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_objects_are_not_written(tmp_path: Path, ending: str):
+def test_python_objects_are_not_written(tmp_path: Path, ending: str):
     path = tmp_path / f"h{ending}"
     for objects in ([1, "a"], ["a", None], [Bomb(), Bomb()]):
         with pytest.raises(InputError, match="'ids' holds Python objects"):
@@ -305,7 +305,7 @@ def test_objects_are_not_written(tmp_path: Path, ending: str):
     assert not path.exists()
 
 
-def test_what_a_format_cannot_hold(tmp_path: Path):
+def test_unsupported_arrays_are_rejected(tmp_path: Path):
     h = np.zeros((3, 2))
     cases = [
         ("a.npy", {"h": h, "z": h}, "holds one array, but 2"),
@@ -338,7 +338,7 @@ def test_check_finite_names_count_and_row():
         check_finite("h", np.array([["1.0", "x"]]))
 
 
-def test_check_finite_refuses_complex_numbers():
+def test_check_finite_rejects_complex_numbers():
     with pytest.raises(InputError, match=r"'h' .*complex128"):
         check_finite("h", np.ones((4, 2), complex))
 
@@ -358,13 +358,13 @@ def test_check_rows():
         check_rows({"h": np.zeros((3, 2)), "id": np.array(["a", "b"])})
 
 
-def test_a_text_among_the_columns_of_a_matrix_is_found(tmp_path: Path):
+def test_text_column_in_a_matrix_is_rejected(tmp_path: Path):
     read = read_arrays(csv_file(tmp_path, "h.0,h.1\n1,2\n3,oops\n"))
     with pytest.raises(InputError, match="'h' must hold numbers"):
         check_finite("h", read["h"])
 
 
-def test_a_failed_write_keeps_the_file(tmp_path: Path):
+def test_failed_write_keeps_the_previous_file(tmp_path: Path):
     write_arrays(tmp_path / "h.npy", {"h": np.ones(3)})
     before = (tmp_path / "h.npy").read_bytes()
     with pytest.raises(InputError):
@@ -372,4 +372,4 @@ def test_a_failed_write_keeps_the_file(tmp_path: Path):
     assert (tmp_path / "h.npy").read_bytes() == before
     buffer = io.BytesIO()
     np.save(buffer, np.ones(3))
-    assert buffer.getvalue() == before  # the bytes that numpy writes
+    assert buffer.getvalue() == before  # the bytes written by numpy

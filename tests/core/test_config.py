@@ -1,4 +1,4 @@
-"""Recipes: what is written can be read back, and what cannot be read says where and why."""
+"""Configs as plain data: round trips, and errors that name the field and the value."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_round_trip_through_yaml(recipe: Recipe):
     assert from_plain(Recipe, yaml.safe_load(text)) == recipe
 
 
-def test_plain_data():
+def test_to_plain():
     data = to_plain(Recipe(World(2, Coupling(), (Spiral(2.0),)), seed=3))
     assert data["world"] == {
         "dim": 2,
@@ -103,14 +103,14 @@ def test_defaults_and_short_forms():
     assert from_plain(Recipe, {"world": {"dim": 2}, "clip": {}}).clip == Clip()
 
 
-def test_a_whole_number_is_a_number_and_stays_a_float():
+def test_whole_number_is_read_as_float():
     rate = from_plain(Recipe, {"world": {"dim": 2}, "rate": 1}).rate
     assert rate == 1.0 and type(rate) is float
 
 
-def test_yaml_takes_1e_3_for_a_text_but_we_do_not():
+def test_exponents_without_dot_are_numbers():
     data = yaml.safe_load("{world: {dim: 2}, rate: 1e-3, limits: [-2E+1, 3.e2], name: 1e-3}")
-    assert data["rate"] == "1e-3"  # the trap
+    assert data["rate"] == "1e-3"  # YAML 1.1 reads this as text
     recipe = from_plain(Recipe, data)
     assert (recipe.rate, recipe.limits, recipe.name) == (1e-3, (-20.0, 300.0), "1e-3")
 
@@ -118,57 +118,56 @@ def test_yaml_takes_1e_3_for_a_text_but_we_do_not():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"stepps": 3}, "recipe: there is no key 'stepps'. Did you mean 'steps'?"),
-        ({"world": {"dimm": 2}}, "recipe.world: there is no key 'dimm'. Did you mean 'dim'?"),
-        ({"world": {"dim": 2, "kind": "x"}}, "recipe.world: there is no key 'kind'"),
-        ({7: 1}, "recipe: there is no key '7'"),
-        ({"world": {}}, "recipe.world: World.__init__() missing 1 required positional argument: 'dim'"),
-        ({"world": 3}, "recipe.world: expected keys and values, but found 3"),
-        ({"world": None}, "recipe.world: expected keys and values, but found None"),
-        ({"world": {"dim": 2, "mixing": {"turns": 2}}}, "recipe.world.mixing: the key 'kind' is missing. Known: coupl"),
-        ({"world": {"dim": 2, "mixing": {"kind": "spirl"}}}, "there is no kind 'spirl'. Did you mean 'spiral'?"),
-        ({"world": {"dim": 2, "mixing": "spirall"}}, "there is no kind 'spirall'. Did you mean 'spiral'?"),
-        ({"world": {"dim": 2, "mixing": {"kind": ["spiral"]}}}, "there is no kind '['spiral']'"),
-        ({"world": {"dim": 2, "mixing": {"kind": "spiral", "layers": 2}}}, "mixing: there is no key 'layers'"),
-        ({"world": {"dim": 2, "mixing": None}}, "recipe.world.mixing: expected keys and values, but found None"),
-        ({"world": {"dim": 2, "mixing": 5}}, "recipe.world.mixing: expected keys and values, but found 5"),
-        ({"world": {"dim": 2, "others": ["spiral", {"kind": "x"}]}}, "recipe.world.others.1: there is no kind 'x'"),
-        ({"steps": True}, "recipe.steps: expected a whole number, but found True"),
-        ({"steps": 2.0}, "recipe.steps: expected a whole number, but found 2.0"),
-        ({"steps": "3"}, "recipe.steps: expected a whole number, but found '3'"),
-        ({"rate": True}, "recipe.rate: expected a number, but found True"),
-        ({"rate": "fast"}, "recipe.rate: expected a number, but found 'fast'"),
-        ({"rate": None}, "recipe.rate: expected a number, but found None"),
-        ({"verbose": 1}, "recipe.verbose: expected true or false, but found 1"),
-        ({"name": 3}, "recipe.name: expected a text, but found 3"),
-        ({"seed": "x"}, "recipe.seed: expected a whole number or null, but found 'x'"),
-        ({"activation": "tanh"}, "recipe.activation: expected 'gelu' or 'relu', but found 'tanh'"),
-        ({"level": True}, "recipe.level: expected 1 or 2, but found True"),
-        ({"level": 1.0}, "recipe.level: expected 1 or 2, but found 1.0"),
-        ({"share": "all"}, "recipe.share: expected a number or 'auto', but found 'all'"),
-        ({"clip": {"norm": "x"}}, "recipe.clip.norm: expected a number, but found 'x'"),
-        ({"limits": [1, 2, 3]}, "recipe.limits: expected a list of length 2, but found [1, 2, 3]"),
-        ({"limits": 1}, "recipe.limits: expected a list of length 2, but found 1"),
-        ({"shape": ["square", 3]}, "recipe.shape.0: expected a whole number, but found 'square'"),
-        ({"stops": [1, 2.5]}, "recipe.stops.1: expected a whole number or null, but found 2.5"),
-        ({"stops": 1}, "recipe.stops: expected a list of a whole number or null, but found 1"),
-        ({"stops": "12"}, "recipe.stops: expected a list"),
+        ({"stepps": 3}, r"recipe: .*'stepps'.*'steps'"),
+        ({"world": {"dimm": 2}}, r"recipe\.world: .*'dimm'.*'dim'"),
+        ({"world": {"dim": 2, "kind": "x"}}, r"recipe\.world: .*'kind'"),
+        ({7: 1}, r"recipe: .*'7'"),
+        ({"world": {}}, "'dim'"),
+        ({"world": 3}, r"^recipe\.world: .*keys and values.* 3"),
+        ({"world": None}, r"^recipe\.world: .*keys and values.* None"),
+        ({"world": {"dim": 2, "mixing": {"turns": 2}}}, r"recipe\.world\.mixing: .*'kind'.*coupling"),
+        ({"world": {"dim": 2, "mixing": {"kind": "spirl"}}}, r"'spirl'.*'spiral'"),
+        ({"world": {"dim": 2, "mixing": "spirall"}}, r"'spirall'.*'spiral'"),
+        ({"world": {"dim": 2, "mixing": {"kind": ["spiral"]}}}, r"'\['spiral'\]'"),
+        ({"world": {"dim": 2, "mixing": {"kind": "spiral", "layers": 2}}}, r"mixing: .*'layers'"),
+        ({"world": {"dim": 2, "mixing": None}}, r"^recipe\.world\.mixing: .*keys and values.* None"),
+        ({"world": {"dim": 2, "mixing": 5}}, r"^recipe\.world\.mixing: .*keys and values.* 5"),
+        ({"world": {"dim": 2, "others": ["spiral", {"kind": "x"}]}}, r"recipe\.world\.others\.1: .*'x'"),
+        ({"steps": True}, r"^recipe\.steps: .*a whole number.* True"),
+        ({"steps": 2.0}, r"^recipe\.steps: .*a whole number.* 2\.0"),
+        ({"steps": "3"}, r"^recipe\.steps: .*a whole number.* '3'"),
+        ({"rate": True}, r"^recipe\.rate: .*a number.* True"),
+        ({"rate": "fast"}, r"^recipe\.rate: .*a number.* 'fast'"),
+        ({"rate": None}, r"^recipe\.rate: .*a number.* None"),
+        ({"verbose": 1}, r"^recipe\.verbose: .*true or false.* 1"),
+        ({"name": 3}, r"^recipe\.name: .*a text.* 3"),
+        ({"seed": "x"}, r"^recipe\.seed: .*a whole number or null.* 'x'"),
+        ({"activation": "tanh"}, r"^recipe\.activation: .*'gelu' or 'relu'.* 'tanh'"),
+        ({"level": True}, r"^recipe\.level: .*1 or 2.* True"),
+        ({"level": 1.0}, r"^recipe\.level: .*1 or 2.* 1\.0"),
+        ({"share": "all"}, r"^recipe\.share: .*a number or 'auto'.* 'all'"),
+        ({"clip": {"norm": "x"}}, r"^recipe\.clip\.norm: .*a number.* 'x'"),
+        ({"limits": [1, 2, 3]}, r"^recipe\.limits: .*a list of length 2.* \[1, 2, 3\]"),
+        ({"limits": 1}, r"^recipe\.limits: .*a list of length 2.* 1"),
+        ({"shape": ["square", 3]}, r"^recipe\.shape\.0: .*a whole number.* 'square'"),
+        ({"stops": [1, 2.5]}, r"^recipe\.stops\.1: .*a whole number or null.* 2\.5"),
+        ({"stops": 1}, r"^recipe\.stops: .*a list of a whole number or null.* 1"),
+        ({"stops": "12"}, r"^recipe\.stops: .*list"),
     ],
 )
-def test_errors_say_where_and_what(change: dict[Any, Any], message: str):
-    with pytest.raises(InputError) as caught:
+def test_errors_name_the_field_and_the_value(change: dict[Any, Any], message: str):
+    with pytest.raises(InputError, match=message):
         from_plain(Recipe, {"world": {"dim": 2}} | change)
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize("data", [None, [], "text", 3])
-def test_what_is_not_a_recipe(data):
-    with pytest.raises(InputError, match="file: expected keys and values"):
+def test_data_that_is_not_a_mapping_is_rejected(data):
+    with pytest.raises(InputError, match=r"^file: "):
         from_plain(Recipe, data, "file")
 
 
-def test_a_kind_must_be_the_one_asked_for():
-    with pytest.raises(InputError, match="expected the kind 'spiral', but found 'coupling'"):
+def test_another_kind_is_rejected():
+    with pytest.raises(InputError, match=r"'spiral'.*'coupling'"):
         from_plain(Spiral, {"kind": "coupling"})
 
 
@@ -180,7 +179,7 @@ def test_choices():
 
 
 @dataclass(frozen=True)
-class Picky:
+class Restricted:
     precision: Literal["float32", "bfloat16"] = "float32"
     level: Annotated[Literal[1, 2], "of detail"] = 1
     share: float | Literal["auto"] = "auto"
@@ -194,24 +193,20 @@ class Picky:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (
-            {"precision": "bfloat"},
-            "precision: there is no 'bfloat'. Did you mean 'bfloat16'? Known: bfloat16, float32.",
-        ),
-        ({"precision": None}, "precision: there is no 'None'"),
-        ({"precision": ("float32",)}, "precision: there is no '('float32',)'"),
-        ({"precision": ["float32"]}, "precision: there is no '['float32']'"),
-        ({"level": 3}, "level: there is no '3'. Known: 1, 2."),
-        ({"track": ("wandb", "tensorbord")}, "track: there is no 'tensorbord'. Did you mean 'tensorboard'?"),
-        ({"track": "wandb"}, "track must be a tuple such as ('tensorboard',), but 'wandb' was given"),
+        ({"precision": "bfloat"}, "precision: .*'bfloat'.*'bfloat16'.* bfloat16, float32"),
+        ({"precision": None}, "precision: .*'None'"),
+        ({"precision": ("float32",)}, r"precision: .*\('float32',\)"),
+        ({"precision": ["float32"]}, r"precision: .*\['float32'\]"),
+        ({"level": 3}, "level: .*'3'.* 1, 2"),
+        ({"track": ("wandb", "tensorbord")}, "track: .*'tensorbord'.*'tensorboard'"),
+        ({"track": "wandb"}, "track .*'wandb' was given"),
     ],
 )
-def test_what_a_literal_does_not_offer_is_refused_in_python_too(values: dict[str, Any], message: str):
-    with pytest.raises(InputError) as caught:
-        Picky(**values)
-    assert message in str(caught.value)
+def test_values_outside_a_literal_are_rejected(values: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
+        Restricted(**values)
 
 
-def test_what_a_literal_offers_is_taken_and_other_fields_are_left_alone():
-    Picky("bfloat16", 2, 0.5, ("wandb", "tensorboard"), (1, "round"))
-    Picky(share="all")  # pyright: ignore[reportArgumentType]  # a field that takes numbers as well has checks of its own
+def test_values_of_a_literal_and_other_fields_are_accepted():
+    Restricted("bfloat16", 2, 0.5, ("wandb", "tensorboard"), (1, "round"))
+    Restricted(share="all")  # pyright: ignore[reportArgumentType]  # unions with other types are not checked

@@ -1,4 +1,4 @@
-"""Several real processes give the value and the gradient of one process on the joint batch."""
+"""Collectives in several real processes: values and gradients match one process on the joint batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jepatlas.core.moments import batch_covariance
 from jepatlas.core.normality import epps_pulley
 from jepatlas.core.seeding import forked_rng, torch_generator
 
-ROWS, WIDTH = 6, 3  # of each process
+ROWS, WIDTH = 6, 3  # per process
 
 
 def replicated_mean(h: Tensor) -> Tensor:
@@ -47,7 +47,7 @@ def local_against_mean(h: Tensor) -> Tensor:
 
 
 def local_against_gathered(h: Tensor) -> Tensor:
-    """InfoNCE: each process scores its own rows against those of all."""
+    """As in InfoNCE, each process compares its own rows with the rows of all."""
     target = torch.arange(len(h)) + rank() * len(h)
     return cross_entropy(h.tanh() @ gather_rows(h).T, target)
 
@@ -84,7 +84,7 @@ def loss_and_gradients(net: nn.Module, x: Tensor, loss: Callable[[Tensor], Tenso
 
 
 def penalty(h: Tensor, processes: int) -> Tensor:
-    """A gradient penalty: it differentiates the collectives twice. W‖∂L/∂h‖² in terms of the joint loss L."""
+    """A gradient penalty W‖∂L/∂h‖² of the joint loss L, which differentiates the collectives twice."""
     value = mean_over_processes(h.pow(3).mean(0)).square().sum() + gather_rows(h).prod(1).sum()
     (grad,) = torch.autograd.grad(value, h, create_graph=True)
     return grad.square().sum() * processes
@@ -111,7 +111,7 @@ def results(request: pytest.FixtureRequest) -> list[dict[str, Any]]:
     return run_processes(job, request.param)
 
 
-def test_values(results: list[dict[str, Any]]):
+def test_values_match_the_joint_batch(results: list[dict[str, Any]]):
     count = len(results)
     parts = [torch.arange(6.0).reshape(2, 3) + 10 * r for r in range(count)]
     for r, result in enumerate(results):
@@ -123,7 +123,7 @@ def test_values(results: list[dict[str, Any]]):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__name__)
-def test_value_and_gradient_are_those_of_the_joint_batch(results: list[dict[str, Any]], loss):
+def test_value_and_gradient_match_the_joint_batch(results: list[dict[str, Any]], loss):
     assert world_size() == 1
     value, gradients = loss_and_gradients(model(), batch(len(results)), loss)
     values = [result["losses"][loss.__name__][0] for result in results]
@@ -136,8 +136,8 @@ def test_value_and_gradient_are_those_of_the_joint_batch(results: list[dict[str,
             torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_second_derivatives_are_those_of_the_joint_batch(results: list[dict[str, Any]]):
-    """The backward pass delivers W · ∂/∂(local value), here of the mean of the processes' penalties."""
+def test_second_derivatives_match_the_joint_batch(results: list[dict[str, Any]]):
+    """The backward pass gives W · ∂/∂(local value), here of the mean penalty over processes."""
     count = len(results)
     h = model()(batch(count)).detach().requires_grad_()
     (expected,) = torch.autograd.grad(count * penalty(h, count), h)
@@ -145,7 +145,7 @@ def test_second_derivatives_are_those_of_the_joint_batch(results: list[dict[str,
     torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_without_a_group_nothing_changes():
+def test_collectives_are_identities_without_a_group():
     value = torch.randn(3, 2)
     assert mean_over_processes(value) is value and gather_rows(value) is value
     assert (rank(), world_size()) == (0, 1)
@@ -160,7 +160,7 @@ def fails_on_the_last() -> None:
 
 
 @pytest.mark.slow
-def test_an_error_in_one_process_is_reported():
+def test_error_in_one_process_is_reported():
     with pytest.raises(ProcessFailed, match=r"(?s)Process 1 of 2: Traceback.*ZeroDivisionError: on purpose"):
         run_processes(fails_on_the_last, 2)
 
@@ -182,7 +182,7 @@ assert not dist.is_initialized()
 
 
 @pytest.mark.slow
-def test_process_group_joins_what_torchrun_prepared(tmp_path: Path):
+def test_process_group_uses_the_environment_of_torchrun(tmp_path: Path):
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     env = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}

@@ -12,7 +12,7 @@ edges = st.lists(
 
 
 @given(edges)
-def test_keeps_the_cheapest_finite_edge_of_every_pair(given_edges: list[tuple[int, int, float]]) -> None:
+def test_cheapest_finite_edge_of_every_pair_is_kept(given_edges: list[tuple[int, int, float]]) -> None:
     cheapest: dict[tuple[int, int], float] = {}
     for source, target, cost in given_edges:
         cheapest[source, target] = min(cost, cheapest.get((source, target), np.inf))
@@ -33,7 +33,7 @@ def columns(given_edges: list[tuple[int, int, float]]) -> tuple[np.ndarray, np.n
     return np.array(source), np.array(target), np.array(cost)
 
 
-def test_reversed_twice_is_the_same() -> None:
+def test_reversing_twice_gives_the_same_graph() -> None:
     graph = Graph(4, np.array([2, 0, 1]), np.array([0, 3, 2]), np.array([1.0, 0.0, 2.0]))
     turned = graph.reversed
     assert set(zip(turned.source.tolist(), turned.target.tolist(), strict=True)) == {(0, 2), (3, 0), (2, 1)}
@@ -53,6 +53,6 @@ def test_reversed_twice_is_the_same() -> None:
         ([], [], [], "no edges"),
     ],
 )
-def test_refuses_what_is_no_graph(source: list, target: list, cost: list, message: str) -> None:
+def test_invalid_graphs_are_rejected(source: list, target: list, cost: list, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Graph(3, np.array(source), np.array(target), np.array(cost))

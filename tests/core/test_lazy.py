@@ -1,4 +1,4 @@
-"""Lazy imports."""
+"""Lazy imports of modules and names."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import pytest
 from jepatlas.core.lazy import lazy_import
 
 
-def test_a_lazy_module_is_imported_at_first_use():
+def test_lazy_module_is_imported_at_first_use():
     code = (
         "import sys; from jepatlas.core.lazy import lazy_import; m = lazy_import('no_such_module');"
         "f = lazy_import('fractions'); assert 'fractions' not in sys.modules;"
@@ -17,13 +17,13 @@ def test_a_lazy_module_is_imported_at_first_use():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_missing_module_fails_when_it_is_used():
+def test_missing_module_fails_at_first_use():
     module = lazy_import("no_such_module_at_all")
     with pytest.raises(ModuleNotFoundError):
         _ = module.anything
 
 
-def test_a_package_imports_its_names_when_they_are_used():
+def test_lazy_package_imports_names_at_first_use():
     code = (
         "import sys, jepatlas.nn; assert 'torch' not in sys.modules;"
         "from jepatlas.nn import MLPConfig; assert MLPConfig.__name__ == 'MLPConfig'"
@@ -31,7 +31,7 @@ def test_a_package_imports_its_names_when_they_are_used():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_an_unknown_name_is_an_attribute_error():
+def test_unknown_name_raises_attribute_error():
     import jepatlas.nn
 
     with pytest.raises(AttributeError):

@@ -1,4 +1,4 @@
-"""Linear fits against numpy, scipy, closed forms and brute force."""
+"""Linear fits compared with numpy, scipy, closed forms and brute force."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def data(rng: np.random.Generator, n: int, d_in: int, d_out: int) -> tuple[np.nd
 
 
 def deficient(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Nine columns of rank six, off the origin, so that rounding fills the missing three."""
+    """Nine columns of rank six with an offset, so that rounding noise fills three directions."""
     x = rng.normal(size=(2000, 6))
     return np.hstack([x, 0.1 * x @ rng.normal(size=(6, 3)) + 5]), rng.normal(size=(2000, 2))
 
@@ -35,17 +35,17 @@ def with_ones(x: np.ndarray) -> np.ndarray:
 
 
 @given(widths, widths, seeds)
-def test_least_squares_is_numpys_with_an_intercept(d_in, d_out, seed):
+def test_least_squares_matches_numpy_with_an_intercept(d_in, d_out, seed):
     x, y = data(np.random.default_rng(seed), 40, d_in, d_out)
     fitted = least_squares(x, y)
     reference = with_ones(x) @ np.linalg.lstsq(with_ones(x), y, rcond=None)[0]
     np.testing.assert_allclose(fitted.apply(x), reference, atol=1e-6)
     assert fitted.weight.shape == (d_out, d_in)
-    # the residual is orthogonal to every column: the definition
+    # by definition, the residual is orthogonal to every column
     np.testing.assert_allclose((y - fitted.apply(x)).T @ with_ones(x), 0, atol=1e-6)
 
 
-def test_least_squares_of_deficient_rank_takes_the_smallest_map():
+def test_rank_deficient_least_squares_has_minimum_norm():
     x, y = deficient(np.random.default_rng(0))
     fitted = least_squares(x, y)
     expected = np.linalg.pinv(x - x.mean(0), rcond=1e-9) @ (y - y.mean(0))
@@ -55,7 +55,7 @@ def test_least_squares_of_deficient_rank_takes_the_smallest_map():
     np.testing.assert_allclose(few.weight.T, np.linalg.pinv(x[:4] - x[:4].mean(0)) @ (y[:4] - y[:4].mean(0)), atol=1e-9)
 
 
-def test_fits_are_float64_whatever_they_are_given():
+def test_fits_are_float64_for_every_input_dtype():
     x, y = data(np.random.default_rng(0), 30, 3, 2)
     for fit in (least_squares, procrustes, lambda a, b: ridge(a, b, 0.5)):
         single = fit(x.astype(np.float32), y.astype(np.float32))
@@ -66,20 +66,20 @@ def test_fits_are_float64_whatever_they_are_given():
 
 
 @given(widths, widths, st.floats(1e-4, 1e4), seeds)
-def test_ridge_is_its_closed_form_and_its_minimum(d_in, d_out, penalty, seed):
+def test_ridge_matches_its_closed_form_and_minimum(d_in, d_out, penalty, seed):
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(25, d_in)) + 3, rng.normal(size=(25, d_out))
     xc, yc = x - x.mean(0), y - y.mean(0)
     fitted = ridge(x, y, penalty)
     expected = yc.T @ xc @ np.linalg.inv(xc.T @ xc + penalty * np.eye(d_in))
     np.testing.assert_allclose(fitted.weight, expected, atol=1e-10)
-    # the same minimum as ordinary least squares on rows that ask for √λ W = 0
+    # equivalent to least squares with additional rows √λ W = 0
     tall = np.vstack([xc, math.sqrt(penalty) * np.eye(d_in)])
     solved = np.linalg.lstsq(tall, np.vstack([yc, np.zeros((d_in, d_out))]), rcond=None)[0]
     np.testing.assert_allclose(fitted.weight, solved.T, atol=1e-8)
 
 
-def test_ridge_between_its_limits():
+def test_ridge_limits():
     x, y = data(np.random.default_rng(0), 50, 4, 3)
     np.testing.assert_allclose(ridge(x, y, 0).weight, least_squares(x, y).weight, atol=1e-12)
     np.testing.assert_allclose(ridge(x, y, 1e-9).weight, least_squares(x, y).weight, atol=1e-6)
@@ -91,14 +91,14 @@ def test_ridge_between_its_limits():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("penalty", [0.0, 1e-300, 1e-14, 1e-12])
-def test_ridge_of_deficient_rank_tends_to_the_smallest_map(penalty: float):
+def test_rank_deficient_ridge_approaches_the_minimum_norm_map(penalty: float):
     x, y = deficient(np.random.default_rng(0))
     np.testing.assert_allclose(ridge(x, y, penalty).weight, least_squares(x, y).weight, atol=1e-6)
     np.testing.assert_allclose(ridge(x[:5], y[:5], penalty).apply(x[:5]), y[:5], atol=1e-6)
 
 
 @pytest.mark.parametrize("penalty", [-1.0, math.nan, math.inf])
-def test_ridge_refuses(penalty: float):
+def test_ridge_rejects_invalid_penalties(penalty: float):
     with pytest.raises(InputError, match=str(penalty)):
         ridge(np.ones((3, 2)), np.ones((3, 2)), penalty)
 
@@ -110,7 +110,7 @@ def test_rows_must_match(fit):
 
 
 @given(st.integers(1, 6), seeds)
-def test_procrustes_is_scipys(dim, seed):
+def test_procrustes_matches_scipy(dim, seed):
     rng = np.random.default_rng(seed)
     x, y = rng.normal(size=(30, dim)) + 4, rng.normal(size=(30, dim)) - 2
     expected, _ = scipy.linalg.orthogonal_procrustes(x - x.mean(0), y - y.mean(0))
@@ -131,8 +131,8 @@ def test_procrustes_recovers_a_rotation_a_reflection_and_a_scale(dim, extra, mir
         assert orthogonality_error(fitted.weight / factor) < 1e-10
 
 
-def test_scaled_procrustes_is_the_best_similarity_of_the_plane():
-    """Brute force over angle, mirror and scale."""
+def test_scaled_procrustes_matches_brute_force_in_the_plane():
+    """Brute force over angle, reflection and scale."""
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(20, 2)), rng.normal(size=(20, 2))
     xc, yc = x - x.mean(0), y - y.mean(0)
@@ -151,7 +151,7 @@ def test_scaled_procrustes_is_the_best_similarity_of_the_plane():
 
 
 @pytest.mark.parametrize(("d_in", "d_out"), [(4, 2), (2, 4), (3, 3)])
-def test_scaled_procrustes_has_the_best_scale_for_its_rotation(d_in: int, d_out: int):
+def test_scaled_procrustes_has_the_optimal_scale(d_in: int, d_out: int):
     rng = np.random.default_rng(d_in)
     x = rng.normal(size=(40, d_in))
     y = x @ rng.normal(size=(d_in, d_out)) + rng.normal(size=(40, d_out))
@@ -166,7 +166,7 @@ def test_scaled_procrustes_has_the_best_scale_for_its_rotation(d_in: int, d_out:
     np.testing.assert_allclose(singular, 1, atol=1e-12)
 
 
-def test_procrustes_of_deficient_rank_is_still_orthogonal():
+def test_rank_deficient_procrustes_is_orthogonal():
     x, y = deficient(np.random.default_rng(0))
     assert orthogonality_error(procrustes(x, x * [1, 2, 3, 1, 2, 3, 1, 2, 3]).weight) < 1e-10
     constant = np.ones((5, 2))
@@ -186,7 +186,7 @@ def test_whitener_gives_identity_covariance(dim, seed):
     assert (np.linalg.eigvalsh(white.weight) > 0).all()
 
 
-def test_whitener_gives_zero_in_dead_directions():
+def test_whitener_maps_constant_directions_to_zero():
     x, _ = deficient(np.random.default_rng(0))
     covariance = np.cov(whitener(x).apply(x), rowvar=False)
     np.testing.assert_allclose(np.linalg.eigvalsh(covariance), [0] * 3 + [1] * 6, atol=1e-9)
@@ -198,7 +198,7 @@ def test_whitener_gives_zero_in_dead_directions():
 
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e6, 1 / 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_collapsed_latent_is_whitened_to_zero(value: float, dtype):
+def test_collapsed_latents_are_whitened_to_zero(value: float, dtype):
     x = np.full((1000, 3), value, dtype)
     white = whitener(x)
     np.testing.assert_array_equal(white.weight, 0)
@@ -212,7 +212,7 @@ def test_whitener_floor():
 
 
 @given(st.integers(2, 20), widths, st.booleans(), seeds)
-def test_r2_is_its_formula(n, dim, weighted, seed):
+def test_r2_matches_its_formula(n, dim, weighted, seed):
     rng = np.random.default_rng(seed)
     y, guess = rng.normal(size=(n, dim)) + 50, rng.normal(size=(n, dim)) + 50
     weights = rng.integers(0, 4, n) + 1.0 * (np.arange(n) < 2) if weighted else np.ones(n)
@@ -222,7 +222,7 @@ def test_r2_is_its_formula(n, dim, weighted, seed):
     assert r2(y, guess, weights if weighted else None) == pytest.approx(1 - residual / total, rel=1e-8)
     assert r2(y, y) == 1.0
     assert r2(y, np.tile(y.mean(0), (n, 1))) == pytest.approx(0, abs=1e-12)
-    if weighted:  # whole weights are repeated rows
+    if weighted:  # integer weights are equivalent to repeated rows
         rows = np.repeat(np.arange(n), weights.astype(int))
         assert r2(y, guess, weights) == pytest.approx(r2(y[rows], guess[rows]), rel=1e-9)
 
@@ -236,13 +236,13 @@ def test_r2_pools_dimensions_and_keeps_float64():
     assert r2(single, near) == pytest.approx(exact, abs=1e-14)
 
 
-def test_r2_of_a_constant_says_nothing():
-    constant = np.full((1000, 3), 0.1)  # whose computed mean is not quite 0.1
+def test_r2_of_a_constant_is_undefined():
+    constant = np.full((1000, 3), 0.1)  # its computed mean is not exactly 0.1
     assert math.isnan(r2(constant, constant))
     assert math.isnan(r2(constant, constant + 1))
 
 
-def test_r2_refuses_to_broadcast():
+def test_r2_rejects_different_shapes():
     with pytest.raises(InputError, match=r"\(5, 2\) and \(5, 1\)"):
         r2(np.ones((5, 2)), np.ones((5, 1)))
 
@@ -286,10 +286,10 @@ def test_hold_out_without_groups():
     drawn = np.zeros(20)
     for seed in range(400):
         drawn[hold_out(20, np.random.default_rng(seed)).score] += 1
-    assert np.abs(drawn - 200).max() < 5 * 10  # each row held out half of the times
+    assert np.abs(drawn - 200).max() < 5 * 10  # each row is held out half of the time
 
 
-def test_hold_out_refuses():
+def test_hold_out_rejects_invalid_groups():
     for n, groups in ((1, None), (0, None), (3, np.zeros(3))):
         with pytest.raises(InputError, match="at least 2 groups"):
             hold_out(n, np.random.default_rng(0), groups=groups)

@@ -1,4 +1,4 @@
-"""Maps compose, invert and survive a file."""
+"""Linear maps: composition, inverse and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def random_map(d_out: int, d_in: int, rng: np.random.Generator) -> LinearMap:
 
 
 @given(width, width, width, width, seed)
-def test_compose_is_one_map_after_the_other(a, b, c, d, seed):
+def test_compose_applies_maps_in_order(a, b, c, d, seed):
     rng = np.random.default_rng(seed)
     f, g, h = random_map(b, a, rng), random_map(c, b, rng), random_map(d, c, rng)
     x = rng.normal(size=(5, a))
@@ -46,19 +46,19 @@ def test_invert(d_out, d_in, seed):
         np.testing.assert_allclose(g.apply(f.apply(x)), x, atol=1e-10)
     if d_out <= d_in:
         np.testing.assert_allclose(f.apply(g.apply(y)), y, atol=1e-10)
-    # Moore–Penrose: the shortest x among those that come nearest to y
+    # Moore–Penrose: the minimum-norm x among the least-squares solutions
     np.testing.assert_allclose(f.apply(g.apply(f.apply(x))), f.apply(x), atol=1e-10)
     np.testing.assert_allclose(g.invert().weight, f.weight, atol=1e-10)
 
 
-def test_invert_where_the_rank_is_not_full():
+def test_invert_of_deficient_rank():
     f = LinearMap(np.diag([2.0, 0.0]), np.zeros(2), np.ones(2))
     np.testing.assert_allclose(f.invert().apply(np.array([[5.0, 9.0]])), [[2.0, 0.0]])
 
 
 @given(width, width, seed)
 @settings(max_examples=25)
-def test_save_and_load_keep_the_bits(tmp_path_factory: pytest.TempPathFactory, d_out, d_in, seed):
+def test_save_and_load_are_bit_exact(tmp_path_factory: pytest.TempPathFactory, d_out, d_in, seed):
     rng = np.random.default_rng(seed)
     saved = replace(random_map(d_out, d_in, rng), weight=rng.normal(size=(d_in, d_out)).T)  # not contiguous
     path = tmp_path_factory.getbasetemp() / "map.safetensors"
@@ -69,7 +69,7 @@ def test_save_and_load_keep_the_bits(tmp_path_factory: pytest.TempPathFactory, d
         assert getattr(loaded, key).dtype == np.float64
 
 
-def test_loading_garbage(tmp_path: Path):
+def test_malformed_file_is_rejected(tmp_path: Path):
     path = tmp_path / "map.safetensors"
     with pytest.raises(InputError, match=r"map\.safetensors"):
         LinearMap.load(path)
@@ -93,7 +93,7 @@ def test_loading_garbage(tmp_path: Path):
         {"weight": (2, 3), "x_mean": (1, 3), "y_mean": (2,)},
     ],
 )
-def test_loading_other_arrays(tmp_path: Path, shapes):
+def test_file_with_other_arrays_is_rejected(tmp_path: Path, shapes):
     path = tmp_path / "map.safetensors"
     safetensors.numpy.save_file({key: np.zeros(shape) for key, shape in shapes.items()}, path)
     with pytest.raises(InputError, match="not a saved LinearMap"):

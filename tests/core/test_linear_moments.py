@@ -1,4 +1,4 @@
-"""Fits from moments against fits on rows, closed forms and scipy."""
+"""Fits from moments compared with fits on rows, closed forms and scipy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def data(rng: np.random.Generator, n: int, d_in: int, d_out: int) -> tuple[np.nd
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=5), widths, widths, seeds)
-def test_moments_of_parts_are_those_of_the_whole(cuts, d_in, d_out, seed):
+def test_merged_moments_match_the_moments_of_all_rows(cuts, d_in, d_out, seed):
     n = sum(cuts) + 1
     x, y = data(np.random.default_rng(seed), n, d_in, d_out)
     merged = PairMoments.empty(d_in, d_out)
@@ -54,7 +54,7 @@ def test_moments_of_more_rows_than_a_block():
 
 
 @given(st.integers(2, 20), widths, seeds)
-def test_whole_weights_are_repeated_rows(n, dim, seed):
+def test_integer_weights_match_repeated_rows(n, dim, seed):
     rng = np.random.default_rng(seed)
     x, y = data(rng, n, dim, 2)
     times = rng.integers(0, 4, n)
@@ -69,7 +69,7 @@ def test_whole_weights_are_repeated_rows(n, dim, seed):
 
 
 @given(widths, widths, seeds, st.sampled_from([np.float64, np.float32, np.int32]))
-def test_least_squares_is_that_of_the_rows(d_in, d_out, seed, dtype):
+def test_least_squares_matches_the_fit_on_rows(d_in, d_out, seed, dtype):
     x, y = data(np.random.default_rng(seed), 50, d_in, d_out)
     x, y = (100 * x).astype(dtype), (100 * y).astype(dtype)
     fitted, expected = least_squares_of(PairMoments.of(x, y)), least_squares(x, y)
@@ -79,8 +79,8 @@ def test_least_squares_is_that_of_the_rows(d_in, d_out, seed, dtype):
 
 @given(st.integers(2, 8), st.data(), seeds)
 @settings(max_examples=50)
-def test_least_squares_of_deficient_rank_takes_the_smallest_map_at_any_scale(dim, draw, seed):
-    """The dead directions must be found although columns differ by many powers of ten, and no live one with them."""
+def test_rank_deficient_least_squares_has_minimum_norm_at_any_scale(dim, draw, seed):
+    """Constant directions must be found, and no others, although the scales of columns differ by powers of ten."""
     rng = np.random.default_rng(seed)
     rank = draw.draw(st.integers(1, dim - 1))
     scales = 10.0 ** np.array(draw.draw(st.lists(st.integers(-3, 3), min_size=dim, max_size=dim)))
@@ -93,10 +93,10 @@ def test_least_squares_of_deficient_rank_takes_the_smallest_map_at_any_scale(dim
     np.testing.assert_allclose(fitted.apply(x), y, atol=1e-6)
     null = np.linalg.qr(scipy.linalg.null_space(mixing) / scales[:, None])[0]
     along = np.linalg.norm(fitted.weight @ null)
-    assert along <= 1e-6 * np.linalg.norm(fitted.weight)  # the smallest map has nothing along them
+    assert along <= 1e-6 * np.linalg.norm(fitted.weight)  # the minimum-norm map is zero along them
 
 
-def test_constant_columns_get_nothing():
+def test_constant_columns_get_zero_weight():
     rng = np.random.default_rng(0)
     x = np.hstack([rng.normal(size=(1000, 2)), np.full((1000, 1), 0.1)])
     for dtype in (np.float32, np.float64):
@@ -108,14 +108,14 @@ def test_constant_columns_get_nothing():
 
 
 @given(widths, widths, st.floats(1e-4, 1e4), seeds)
-def test_ridge_is_its_closed_form(d_in, d_out, penalty, seed):
+def test_ridge_matches_its_closed_form(d_in, d_out, penalty, seed):
     x, y = data(np.random.default_rng(seed), 25, d_in, d_out)
     xc, yc = x - x.mean(0), y - y.mean(0)
     expected = yc.T @ xc @ np.linalg.inv(xc.T @ xc + penalty * np.eye(d_in))
     np.testing.assert_allclose(ridge_of(PairMoments.of(x, y), penalty).weight, expected, atol=1e-8)
 
 
-def test_a_penalty_lost_in_rounding():
+def test_penalty_below_rounding():
     moments = PairMoments.of(*data(np.random.default_rng(0), 100, 3, 2))
     assert is_lost(moments, 0.0) and is_lost(moments, 1e-14) and not is_lost(moments, 1e-8)
     np.testing.assert_array_equal(ridge_of(moments, 1e-14).weight, least_squares_of(moments).weight)
@@ -125,14 +125,14 @@ def test_a_penalty_lost_in_rounding():
 
 
 @given(widths, seeds)
-def test_procrustes_is_scipys(dim, seed):
+def test_procrustes_matches_scipy(dim, seed):
     x, y = np.random.default_rng(seed).normal(size=(2, 30, dim)) + 3
     expected, _ = scipy.linalg.orthogonal_procrustes(x - x.mean(0), y - y.mean(0))
     np.testing.assert_allclose(procrustes_of(PairMoments.of(x, y)).weight, expected.T, atol=1e-9)
 
 
 @given(widths, widths, st.booleans(), st.booleans(), seeds)
-def test_score_of_moments_is_that_of_the_rows(d_in, d_out, offset, standardise, seed):
+def test_score_of_moments_matches_the_score_of_rows(d_in, d_out, offset, standardise, seed):
     x, y = data(np.random.default_rng(seed), 60, d_in, d_out)
     fit = PairMoments.of(x[:30], y[:30])
     held = PairMoments.of(x[30:], y[30:])
@@ -142,14 +142,14 @@ def test_score_of_moments_is_that_of_the_rows(d_in, d_out, offset, standardise, 
     assert held.r2(fitted) == pytest.approx(r2(y[30:], fitted.apply(x[30:])), rel=1e-8)
 
 
-def test_r2_of_a_constant_says_nothing():
+def test_r2_of_a_constant_is_undefined():
     x = np.random.default_rng(0).normal(size=(50, 2))
     moments = PairMoments.of(x, np.full((50, 3), 0.1))
     assert math.isnan(moments.r2(least_squares_of(moments)))
 
 
 @given(widths, widths, seeds)
-def test_without_an_offset_the_origin_stays(d_in, d_out, seed):
+def test_fit_without_offset_maps_zero_to_zero(d_in, d_out, seed):
     x, y = data(np.random.default_rng(seed), 40, d_in, d_out)
     fitted = fit_between(PairMoments.of(x, y), least_squares_of, offset=False)
     np.testing.assert_allclose(fitted.apply(np.zeros((1, d_in))), 0, atol=1e-9)
@@ -167,12 +167,12 @@ def test_standardisers_are_part_of_the_map(d_in, d_out, seed):
     weight = v.T @ u @ np.linalg.inv(u.T @ u + 2 * np.eye(d_in))
     np.testing.assert_allclose(fitted.weight, weight, atol=1e-8)
     np.testing.assert_allclose(fitted.apply(x), y.mean(0) + y.std(0) * (u @ weight.T), atol=1e-6)
-    seen = prepared(moments, offset=True, standardise=True)
-    np.testing.assert_allclose(np.diag(seen.scatter), 40, rtol=1e-9)
+    standardised = prepared(moments, offset=True, standardise=True)
+    np.testing.assert_allclose(np.diag(standardised.scatter), 40, rtol=1e-9)
 
 
-def test_float32_rows_far_off_the_origin_keep_their_map():
-    """An offset of 1,000 spreads. Squared as they are, in float32, these rows would round away what they say."""
+def test_float32_rows_with_a_large_offset():
+    """An offset of 1,000 standard deviations: uncentred float32 squares would lose the signal."""
     rng = np.random.default_rng(0)
     turn = np.linalg.qr(rng.normal(size=(8, 8)))[0]
     z = rng.normal(size=(40_000, 8))
@@ -189,17 +189,17 @@ def test_float32_rows_far_off_the_origin_keep_their_map():
     assert np.abs(as_they_are / len(x) - np.cov(x.T)).max() > 0.1
 
 
-def test_float32_products_lose_directions_that_float64_ones_keep():
+def test_float32_products_lose_directions_that_float64_products_keep():
     rng = np.random.default_rng(0)
     z = rng.normal(size=(20_000, 3))
     x = (z * [1, 1, 1e-4] @ np.linalg.qr(rng.normal(size=(3, 3)))[0]).astype(np.float32)
     single, double = (PairMoments.of(x, z[:, 2:], products=products) for products in ("float32", "float64"))
     assert double.r2(least_squares_of(double)) > 0.999
-    assert (live_directions(single)[0] > 0).sum() == 2  # and says so
+    assert (live_directions(single)[0] > 0).sum() == 2
     assert abs(double.r2(least_squares_of(single))) < 0.01
 
 
-def test_moments_refuse():
+def test_invalid_input_is_rejected():
     ones = np.ones((5, 2))
     with pytest.raises(InputError, match="x has 5 and y has 4"):
         PairMoments.of(ones, ones[:4])

@@ -24,7 +24,7 @@ def assert_moments(moments: Moments, rows: np.ndarray) -> None:
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(1, 4), st.integers(0, 2**32 - 1))
-def test_moments_of_parts_merge_to_those_of_the_whole(sizes, dim, seed):
+def test_merged_moments_match_the_moments_of_all_rows(sizes, dim, seed):
     if sum(sizes) == 0:
         sizes = [*sizes, 1]
     rng = np.random.default_rng(seed)
@@ -35,7 +35,7 @@ def test_moments_of_parts_merge_to_those_of_the_whole(sizes, dim, seed):
         forward = forward.merge(part)
     backward = parts[-1]
     for part in parts[-2::-1]:
-        backward = part.merge(backward)  # the other way to set the brackets
+        backward = part.merge(backward)  # the other order of merging
     order = [parts[i] for i in rng.permutation(len(parts))]
     shuffled = order[0]
     for part in order[1:]:
@@ -59,7 +59,7 @@ def test_moments_are_float64_and_detached():
     assert_moments(moments, rows.detach().double().numpy())
 
 
-def test_batch_covariance_is_numpys():
+def test_batch_covariance_matches_numpy():
     h = normal(50, 3) + 5
     mean, covariance = batch_covariance(h)
     np.testing.assert_allclose(mean, h.numpy().mean(0))

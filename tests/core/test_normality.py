@@ -32,7 +32,7 @@ def assert_moments(moments: Moments, rows: np.ndarray) -> None:
 
 
 def slow_epps_pulley(samples: np.ndarray, knots: int, limit: float) -> np.ndarray:
-    """n ∫ |φ̂ − φ|² φ dt by the trapezoid rule on all of [−limit, limit], one column and one t at a time."""
+    """n ∫ |φ̂ − φ|² φ dt by the trapezoid rule on [−limit, limit], one column and one t at a time."""
     t = np.linspace(-limit, limit, 2 * knots - 1)
     values = []
     for column in samples.T:
@@ -46,7 +46,7 @@ def slow_epps_pulley(samples: np.ndarray, knots: int, limit: float) -> np.ndarra
 
 
 def plain_epps_pulley(samples: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:
-    """The straightforward tensor form, for autograd to differentiate."""
+    """Plain tensor implementation, differentiated by autograd."""
     t = torch.linspace(0, limit, knots, dtype=samples.dtype)
     angle = t[:, None, None] * samples
     target = torch.exp(-t.square() / 2)[:, None]
@@ -55,14 +55,14 @@ def plain_epps_pulley(samples: Tensor, knots: int = 17, limit: float = 3.0) -> T
 
 
 @pytest.mark.parametrize(("knots", "limit"), [(17, 3.0), (2, 3.0), (3, 1.0), (33, 5.0)])
-def test_epps_pulley_is_its_definition(knots: int, limit: float):
+def test_epps_pulley_matches_its_definition(knots: int, limit: float):
     samples = normal(23, 4) * torch.tensor([0.1, 1.0, 3.0, 40.0], dtype=torch.float64) + 0.3
     expected = slow_epps_pulley(samples.numpy(), knots, limit)
     np.testing.assert_allclose(epps_pulley(samples, knots, limit), expected, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(plain_epps_pulley(samples, knots, limit), expected, rtol=1e-10, atol=1e-12)
 
 
-def test_epps_pulley_gradient():
+def test_epps_pulley_gradient_matches_autograd():
     samples = (normal(7, 3) * 2).requires_grad_()
     assert torch.autograd.gradcheck(lambda u: epps_pulley(u, 9), samples)
     assert torch.autograd.gradgradcheck(lambda u: epps_pulley(u, 9), samples)
@@ -118,7 +118,7 @@ def test_epps_pulley_of_a_collapsed_batch():
 
 
 def statistics_of_my_rows(sizes: list[int]) -> dict[str, Any]:
-    """The job of the next test: `sizes` says how many rows each process has for its moments."""
+    """The job of the next test; `sizes` are the numbers of rows per process for the moments."""
     x = normal(sum(sizes), 3)
     mine = torch.split(x, sizes)[rank()]
     joint = Moments.of(mine).over_processes()
@@ -132,7 +132,7 @@ def statistics_of_my_rows(sizes: list[int]) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_statistics_over_processes_are_those_of_the_joint_batch():
+def test_statistics_over_processes_match_the_joint_batch():
     results = run_processes(statistics_of_my_rows, 2, [30, 12])
     x, u = normal(42, 3), normal(20, 4)
     for result in results:
@@ -145,8 +145,8 @@ def test_statistics_over_processes_are_those_of_the_joint_batch():
     assert first[0] == second[0] and all(torch.equal(a, b) for a, b in zip(first[1:], second[1:], strict=True))
 
 
-def test_a_statistic_first_taken_in_inference_mode_can_be_differentiated_later():
-    knots = 29  # asked for nowhere else
+def test_gradients_work_after_a_first_call_in_inference_mode():
+    knots = 29  # not used in any other test
     with torch.inference_mode():
         epps_pulley(torch.randn(50, 2), knots)
     samples = torch.randn(50, 2, requires_grad=True)
@@ -163,7 +163,7 @@ WAYS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plai
 
 @WAYS
 @pytest.mark.parametrize("shape", [(1, 1), (11, 2), (40, 300), (3, 513)])
-def test_definition(compiled: bool, shape: tuple[int, int]) -> None:
+def test_characteristic_function_matches_its_definition(compiled: bool, shape: tuple[int, int]) -> None:
     samples = samples_of(*shape)
     cosine, sine = characteristic_function(samples, 5, 2.0, compiled=compiled)
     for k, t in enumerate((0.0, 0.5, 1.0, 1.5, 2.0)):
@@ -172,7 +172,7 @@ def test_definition(compiled: bool, shape: tuple[int, int]) -> None:
 
 
 @WAYS
-def test_gradient(compiled: bool) -> None:
+def test_characteristic_function_gradient(compiled: bool) -> None:
     samples = (samples_of(7, 3) * 2).requires_grad_()
     assert torch.autograd.gradcheck(lambda u: characteristic_function(u, 9, 3.0, compiled=compiled), samples)
     assert torch.autograd.gradgradcheck(lambda u: characteristic_function(u, 9, 3.0, compiled=compiled), samples)
@@ -185,7 +185,9 @@ def test_gradient(compiled: bool) -> None:
     knots=st.integers(2, 33),
     scale=st.sampled_from([1e-3, 1.0, 30.0]),
 )
-def test_the_two_ways_agree_in_value_and_gradient(rows: int, columns: int, knots: int, scale: float) -> None:
+def test_compiled_and_plain_kernels_agree_in_value_and_gradient(
+    rows: int, columns: int, knots: int, scale: float
+) -> None:
     answers = []
     for compiled in (True, False):
         samples = (samples_of(rows, columns, dtype=torch.float32) * scale).requires_grad_()
@@ -197,7 +199,7 @@ def test_the_two_ways_agree_in_value_and_gradient(rows: int, columns: int, knots
 
 
 @WAYS
-def test_float32_is_close_to_float64_at_the_size_of_a_training_step(compiled: bool) -> None:
+def test_float32_is_close_to_float64_for_a_training_batch(compiled: bool) -> None:
     samples = samples_of(1024, 64)
     exact = characteristic_function(samples, 17, 3.0, compiled=compiled)
     single = characteristic_function(samples.float(), 17, 3.0, compiled=compiled)
@@ -205,8 +207,8 @@ def test_float32_is_close_to_float64_at_the_size_of_a_training_step(compiled: bo
         torch.testing.assert_close(a.double(), b, rtol=0, atol=5e-6)
 
 
-def test_sigreg_of_a_training_step_is_the_same_both_ways() -> None:
-    """1024 rows of 64 latents on 1024 slices: the statistic, as the loss has it, to 1e-5."""
+def test_sigreg_of_compiled_and_plain_kernels_agree() -> None:
+    """1024 rows of 64 dimensions and 1024 slices; the loss agrees to 1e-5."""
     slices = samples_of(64, 1024, dtype=torch.float32)
     columns = samples_of(1024, 64, dtype=torch.float32) @ (slices / slices.norm(dim=0))
     normal_ones = torch.exp(-torch.linspace(0, 3, 17).square() / 2)[:, None]
@@ -217,7 +219,7 @@ def test_sigreg_of_a_training_step_is_the_same_both_ways() -> None:
     torch.testing.assert_close(one, other, rtol=1e-5, atol=0)
 
 
-def test_rows_that_are_not_contiguous() -> None:
+def test_non_contiguous_rows() -> None:
     samples = samples_of(6, 8).T
     torch.testing.assert_close(
         characteristic_function(samples, 7, 3.0, compiled=True),

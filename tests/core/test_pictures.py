@@ -1,4 +1,4 @@
-"""Images to look at: conversion to bytes, reduction, and the choice of rows."""
+"""Conversion of raw input to images, image reduction, and selection of rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jepatlas.core.pictures import LARGEST, as_pictures, shrunk, spread_rows
 RNG = np.random.default_rng(0)
 
 
-def test_raw_input_becomes_pictures_whatever_its_form():
+def test_raw_input_of_every_form_becomes_images():
     grey = RNG.uniform(0, 255, (2, 5, 7))
     expected = np.repeat(grey.round().astype(np.uint8)[..., None], 3, axis=3)
     for form in (grey, grey[..., None], grey[:, None], np.repeat(grey[:, None], 3, axis=1), (grey / 255)):
@@ -20,7 +20,7 @@ def test_raw_input_becomes_pictures_whatever_its_form():
         assert as_pictures(other) is None
 
 
-def test_large_images_are_brought_to_the_mean_of_their_squares():
+def test_large_images_are_reduced_by_block_means():
     images = RNG.integers(0, 256, (2, 2 * LARGEST, 2 * LARGEST, 3), dtype=np.uint8)
     small = shrunk(images)
     assert small.shape == (2, LARGEST, LARGEST, 3)
@@ -28,7 +28,7 @@ def test_large_images_are_brought_to_the_mean_of_their_squares():
     assert shrunk(small) is small
 
 
-def test_rows_to_show_cover_the_labels():
+def test_selected_rows_cover_the_labels():
     labels = np.array(["b", "a"] * 30 + ["c"] * 20)
     rows = spread_rows(len(labels), 5, labels)
     assert set(labels[rows]) == {"a", "b", "c"} and len(set(rows.tolist())) == 5

@@ -1,4 +1,4 @@
-"""Verdicts never let noise pass, and survive a file."""
+"""Verdicts: decision by the interval, NaN, and JSON round trips."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def judge(estimate: Estimate, direction: Any, threshold: float | None) -> Verdic
     ("direction", "threshold", "passed"),
     [
         ("higher", 0.7, True),
-        ("higher", 0.8, True),  # the worse end itself
-        ("higher", 0.85, False),  # the value passes, the worse end does not
+        ("higher", 0.8, True),  # equal to the worse end
+        ("higher", 0.85, False),  # the value passes, but the worse end does not
         ("higher", 1.0, False),
         ("lower", 1.0, True),
         ("lower", 0.95, True),
@@ -38,7 +38,7 @@ def judge(estimate: Estimate, direction: Any, threshold: float | None) -> Verdic
         ("higher", None, None),
     ],
 )
-def test_the_worse_end_decides(direction, threshold, passed):
+def test_worse_end_of_the_interval_decides(direction, threshold, passed):
     verdict = judge(Estimate(0.9, 0.8, 0.95, 100), direction, threshold)
     assert verdict.passed is passed
     assert verdict.advice == ("train longer" if passed is False else "use it")
@@ -55,12 +55,12 @@ def test_nan_never_passes(direction, field):
 
 
 @pytest.mark.parametrize("direction", ["higher", "lower"])
-def test_a_value_outside_its_own_interval_decides_too(direction):
+def test_value_outside_its_interval_fails(direction):
     value = 0.4 if direction == "higher" else 0.6
     assert judge(Estimate(value, 0.5, 0.5, 10), direction, 0.5).passed is False
 
 
-def test_numpy_numbers_are_judged_as_plain_ones():
+def test_numpy_numbers_are_accepted():
     verdict = judge(Estimate(np.float64(0.9), np.float64(0.8), np.float64(0.95), 5), "higher", 0.85)
     assert verdict.passed is False and verdict.advice == "train longer"
 
@@ -76,14 +76,14 @@ def test_json_round_trip(tmp_path_factory: pytest.TempPathFactory, numbers, null
     verdict = Verdict.judge("x", estimate, direction=direction, threshold=threshold, null=null, good="ρ", bad="no")
     path = tmp_path_factory.getbasetemp() / "verdict.json"
     write_json(path, verdict.to_json())
-    # `==` would call two NaN different
+    # NaN != NaN
     assert repr(Verdict.from_json(read_json(path))) == repr(verdict)
     expected = ["name", "value", "low", "high", "n", "null", "threshold", "direction", "passed", "advice"]
     assert list(read_json(path)) == expected
 
 
 @pytest.mark.parametrize("change", [{"value": "high"}, {"colour": 1}, {"value": [1]}])
-def test_a_verdict_from_garbage(change):
+def test_invalid_json_is_rejected(change):
     data = judge(Estimate(1, 1, 1, 1), "higher", None).to_json()
     with pytest.raises(InputError, match="not a saved verdict"):
         Verdict.from_json(data | change)

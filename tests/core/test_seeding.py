@@ -1,4 +1,4 @@
-"""Streams depend on seed, name and step, and on nothing else."""
+"""Random streams depend on seed, name and step only."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ key = st.tuples(st.integers(-(2**63), 2**63), st.text(st.characters(exclude_cate
 
 
 @given(key, key)
-def test_derive_tells_keys_apart(first, second):
+def test_derive_distinguishes_keys(first, second):
     assert 0 <= derive(*first) < 2**63
     assert (derive(*first) == derive(*second)) == (first == second)
 
 
-def test_names_that_look_like_other_keys():
+def test_names_do_not_collide_with_other_keys():
     keys = [(1, "a", 23), (1, "a/2", 3), (1, "a2", 3), (12, "a", 3), (1, "2/a", 3), (1, "/a", 3), (1, "a/", 3)]
     assert len({derive(*key) for key in keys}) == len(keys)
 
 
-def test_derive_never_changes():
-    assert derive(3, "pairs", 5) == 6_891_709_955_704_419_788  # another value would change every published run
+def test_derive_is_stable_across_versions():
+    assert derive(3, "pairs", 5) == 6_891_709_955_704_419_788  # a different value would change all published runs
 
 
-def test_the_low_bits_that_torch_uses_do_not_repeat():
+def test_low_bits_used_by_torch_do_not_repeat():
     seeds = [derive(seed, name, step) for seed in range(4) for name in ("pairs", "slices") for step in range(500)]
     assert len({seed % 2**32 for seed in seeds}) == len(seeds)
 
@@ -49,7 +49,7 @@ def test_streams_are_reproducible_and_uncorrelated(normal: str):
     assert np.abs(correlation).max() < 5 / np.sqrt(10_000)
 
 
-def test_forked_rng_is_seeded_and_leaves_no_trace():
+def test_forked_rng_is_seeded_and_restores_the_global_state():
     torch.manual_seed(7)
     expected = torch.randn(3)
     torch.manual_seed(7)

@@ -1,4 +1,4 @@
-"""Intervals and rank correlations, compared with slow references, scipy and published examples."""
+"""Intervals and rank correlations compared with slow references, scipy and published examples."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_bootstrap_covers_a_known_mean():
     assert 181 <= covered <= 197
 
 
-def test_bootstrap_width_is_that_of_the_normal_theory():
+def test_bootstrap_width_matches_normal_theory():
     x = np.random.default_rng(1).normal(size=400)
     for level, z in ((0.95, 1.96), (0.8, 1.2816)):
         estimate = bootstrap(mean_of(x), 400, np.random.default_rng(2), replicates=4000, level=level)["mean"]
         assert estimate.high - estimate.low == pytest.approx(2 * z * x.std() / 20, rel=0.06)
 
 
-def test_bootstrap_by_group_does_not_take_copies_for_samples():
+def test_bootstrap_by_group_is_not_narrowed_by_copies():
     x = np.random.default_rng(0).normal(size=60)
     copies, groups = np.repeat(x, 10), np.repeat([f"id{i}" for i in range(60)], 10)
     shuffled = np.random.default_rng(1).permutation(600)
@@ -56,23 +56,23 @@ def test_bootstrap_by_group_does_not_take_copies_for_samples():
         estimate = bootstrap(mean_of(data), len(data), rng, groups=labels, replicates=2000)["mean"]
         return estimate.high - estimate.low
 
-    honest = width(x, None)
-    assert width(copies[shuffled], groups[shuffled]) == pytest.approx(honest, rel=0.08)
-    assert width(copies, None) == pytest.approx(honest / math.sqrt(10), rel=0.08)
+    expected = width(x, None)
+    assert width(copies[shuffled], groups[shuffled]) == pytest.approx(expected, rel=0.08)
+    assert width(copies, None) == pytest.approx(expected / math.sqrt(10), rel=0.08)
 
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=40).filter(lambda g: len(set(g)) > 1), st.integers(0, 99))
 @settings(max_examples=50)
-def test_bootstrap_weights(labels, seed):
-    groups, seen = np.array(labels), []
+def test_bootstrap_weights_are_constant_within_groups(labels, seed):
+    groups, calls = np.array(labels), []
 
     def record(weights: np.ndarray) -> dict[str, float]:
-        seen.append(weights)
+        calls.append(weights)
         return {"sum": weights.sum(), "first": weights[0]}
 
     result = bootstrap(record, len(groups), np.random.default_rng(seed), groups=groups, replicates=20)
-    assert len(seen) == 21 and np.array_equal(seen[0], np.ones(len(groups)))
-    for weights in seen:
+    assert len(calls) == 21 and np.array_equal(calls[0], np.ones(len(groups)))
+    for weights in calls:
         assert weights.shape == groups.shape and (weights >= 0).all()
         assert weights.sum() == pytest.approx(len(groups))
         assert all(len(set(weights[groups == group])) == 1 for group in set(labels))
@@ -91,7 +91,7 @@ def test_bootstrap_is_reproducible_and_keeps_undefined_values():
     assert undefined.value == 1.0 and math.isnan(undefined.low) and math.isnan(undefined.high)
 
 
-def test_bootstrap_refuses_what_says_nothing_about_spread():
+def test_bootstrap_rejects_too_few_groups():
     with pytest.raises(InputError, match="2 groups"):
         bootstrap(mean_of(np.ones(4)), 4, np.random.default_rng(0), groups=np.zeros(4))
     with pytest.raises(InputError, match=r"groups.*4 rows.*3"):
@@ -99,7 +99,7 @@ def test_bootstrap_refuses_what_says_nothing_about_spread():
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_spearman_is_that_of_scipy(ties: bool):
+def test_spearman_matches_scipy(ties: bool):
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((2, 40))
     y = x + y
@@ -108,10 +108,10 @@ def test_spearman_is_that_of_scipy(ties: bool):
     assert spearman(x, y).value == pytest.approx(scipy.stats.spearmanr(x, y)[0], abs=1e-10)
 
 
-def test_the_interval_of_a_rank_correlation_covers_as_often_as_it_says():
+def test_interval_of_a_rank_correlation_has_nominal_coverage():
     rng = np.random.default_rng(0)
     correlation = 0.6
-    truth = 6 / np.pi * np.arcsin(correlation / 2)  # Spearman's, of a Gaussian pair
+    truth = 6 / np.pi * np.arcsin(correlation / 2)  # Spearman's correlation of a Gaussian pair
     covered = 0
     for _ in range(400):
         x, noise = rng.standard_normal((2, 30))
@@ -120,14 +120,14 @@ def test_the_interval_of_a_rank_correlation_covers_as_often_as_it_says():
     assert 0.92 <= covered / 400 <= 0.98
 
 
-def test_spearman_refuses_what_has_no_order():
+def test_spearman_rejects_undefined_orders():
     assert np.isnan(spearman(np.ones(5), np.arange(5.0)).value)
     with pytest.raises(InputError, match="pairs"):
         spearman(np.ones(1), np.ones(1))
 
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 20), (1, 20), (7, 20), (20, 20), (81, 263), (1, 1)])
-def test_wilson_is_scipys(successes: int, n: int):
+def test_wilson_matches_scipy(successes: int, n: int):
     found = success_rate(np.arange(n) < successes)
     truth = binomtest(successes, n).proportion_ci(method="wilson")
     assert (found.value, found.n) == (successes / n, n)
@@ -140,35 +140,35 @@ def tables(both: int, only_first: int, only_second: int, neither: int) -> tuple[
     return first, second
 
 
-def test_newcombes_example():
+def test_newcombe_example():
     found = paired_difference(*tables(36, 12, 2, 0))
     assert (found.low, found.high) == pytest.approx((0.0569, 0.3404), abs=1e-4)
 
 
-def test_the_difference_turns_with_its_sides():
+def test_difference_is_antisymmetric():
     first, second = tables(20, 12, 5, 13)
     there, back = paired_difference(first, second), paired_difference(second, first)
     assert (there.value, there.low, there.high) == pytest.approx((-back.value, -back.high, -back.low))
 
 
-def test_intervals_of_the_difference_cover_as_often_as_they_say():
+def test_intervals_of_the_difference_have_nominal_coverage():
     rng, covered = np.random.default_rng(0), 0
     for _ in range(1000):
-        hard = rng.uniform(size=60) < 0.5  # tasks that are hard for both
+        hard = rng.uniform(size=60) < 0.5  # hard for both
         first, second = (rng.uniform(size=60) < np.where(hard, a, b) for a, b in ((0.5, 0.9), (0.3, 0.8)))
         found = paired_difference(first, second)
         covered += found.low <= 0.15 <= found.high
     assert 0.93 <= covered / 1000 <= 0.99
 
 
-def test_what_cannot_be_compared_is_refused():
+def test_invalid_comparisons_are_rejected():
     with pytest.raises(InputError, match="at least one task"):
         success_rate(np.array([], bool))
     with pytest.raises(InputError, match="3 and 4"):
         paired_difference(np.ones(3, bool), np.ones(4, bool))
 
 
-def test_student_interval_is_scipys():
+def test_student_interval_matches_scipy():
     values = np.random.default_rng(0).normal(2.0, 3.0, 7)
     for level, comparisons in ((0.95, 1), (0.9, 4)):
         found = mean_interval(values, level, comparisons)

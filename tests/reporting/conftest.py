@@ -22,7 +22,7 @@ PROVENANCE = {"commit": "695eb0d", "version": "0.1.0", "seed": 0}
 
 
 def build_run(folder: Path, *, quality: float = 1.0, samples: int = 3000) -> Path:
-    """A run folder as training and certification leave it: a gaussian state, and a rotated copy of it as latent."""
+    """A run folder as written by training and certification, with a Gaussian state and its rotation as latent."""
     rng = np.random.default_rng(0)
     write_text(folder / "recipe.yaml", RECIPE)
     _write_metrics(folder, rng)

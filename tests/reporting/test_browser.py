@@ -1,4 +1,4 @@
-"""The page in a real browser: Debian's chromium, from file://, as a reader opens it."""
+"""Reports in a real browser: Chromium opens the page from file://."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-SAID = ("error", "warning", "trace")  # plotly warns by traces
+LEVELS = ("error", "warning", "trace")  # plotly logs warnings as traces
 TICKS = "getComputedStyle(document.querySelector('.xtick text')).fill"
 UNDRAWN = '.figure:not([data-drawn="true"])'
 
@@ -51,13 +51,13 @@ def save(folder: Path, figures: Sequence[dict[str, Any]], arrays: Mapping[str, n
 
 
 class Visit:
-    """A page that was opened and drawn, with everything it complained about or asked for."""
+    """A rendered page with its console errors and network requests."""
 
     def __init__(self, browser, path: Path, *, width: int = 1280, scheme: str = "light") -> None:
         self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.errors: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda m: self.errors.append(m.text) if m.type in SAID else None)
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type in LEVELS else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("dialog", lambda dialog: (self.errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -80,7 +80,7 @@ class Visit:
         return self.page.evaluate(f"() => {TICKS}")
 
     def other_ticks(self, than: str) -> str:
-        """The colour of ticks once they have another one: figures are drawn anew some time after the theme changes."""
+        """The colour of ticks after it has changed: figures are redrawn with a delay after the theme changes."""
         self.page.wait_for_function(f"(old) => {TICKS} !== old", arg=than, timeout=30_000)
         return self.tick_colour()
 
@@ -107,7 +107,7 @@ def test_several_runs_are_drawn(browser, two_runs, tmp_path, width):
 
 
 @pytest.mark.parametrize("width", [320, 600, 900, 1280])
-def test_labels_of_narrow_panels_are_not_cut(browser, tmp_path, width):
+def test_labels_of_narrow_panels_are_not_clipped(browser, tmp_path, width):
     panels = [{"title": name, "series": [{"name": "E", "x": [0, 1], "y": [1, 0]}]} for name in "abc"]
     figure = {"kind": "curves", "title": "T", "y_label": "energy / energy at the start", "panels": panels}
     save(tmp_path, [figure])
@@ -120,7 +120,7 @@ def test_labels_of_narrow_panels_are_not_cut(browser, tmp_path, width):
     visit.page.close()
 
 
-def test_figures_follow_a_change_of_theme_and_the_paper(browser, run, tmp_path):
+def test_figures_follow_the_theme_and_print_colours(browser, run, tmp_path):
     visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
     before = visit.tick_colour()
     visit.page.emulate_media(color_scheme="dark")
@@ -131,7 +131,7 @@ def test_figures_follow_a_change_of_theme_and_the_paper(browser, run, tmp_path):
     visit.page.close()
 
 
-def test_a_sample_is_pointed_at_in_every_panel(browser, run, tmp_path):
+def test_hovered_sample_is_highlighted_in_every_panel(browser, run, tmp_path):
     visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
     plate = visit.page.locator(".plate.scatter.wide")
     plate.scroll_into_view_if_needed()
@@ -144,7 +144,7 @@ def test_a_sample_is_pointed_at_in_every_panel(browser, run, tmp_path):
     visit.page.close()
 
 
-def test_a_figure_can_be_saved_and_never_sent_away(browser, run, tmp_path):
+def test_figures_can_be_saved_and_are_not_uploaded(browser, run, tmp_path):
     visit = Visit(browser, write_report([run], tmp_path / "report.html", title="T"))
     figure = visit.page.locator(".figure").first
     buttons = figure.locator(".modebar-btn").evaluate_all("(all) => all.map((button) => button.dataset.title)")
@@ -157,7 +157,7 @@ def test_a_figure_can_be_saved_and_never_sent_away(browser, run, tmp_path):
     visit.page.close()
 
 
-def test_text_of_a_record_never_runs(browser, tmp_path):
+def test_text_of_a_record_is_not_executed(browser, tmp_path):
     evil = '<img src=x onerror="alert(1)"><script>alert(1)</script><a href="javascript:alert(1)">b</a>'
     folder = tmp_path / "evil"
     write_arrays(folder / "records" / "a.csv", {"z": np.eye(3)})
@@ -177,7 +177,7 @@ def test_text_of_a_record_never_runs(browser, tmp_path):
 
 
 @pytest.mark.parametrize("width", [320, 390, 1200, 1600])
-def test_strips_of_films_are_alike_and_larger_than_their_frames(browser, tmp_path, width):
+def test_film_strips_have_equal_size_and_are_enlarged(browser, tmp_path, width):
     frames = np.random.default_rng(0).integers(0, 256, (3, 64, 64, 3), dtype=np.uint8)
     strips = [{"name": name, "frames": "seen"} for name in ("driven", "imagined", "goal")]
     panels = [{"title": f"Task {number}: not reached in 80 steps", "strips": strips} for number in range(6)]
@@ -197,7 +197,7 @@ def test_strips_of_films_are_alike_and_larger_than_their_frames(browser, tmp_pat
     visit.page.close()
 
 
-def test_a_film_runs_and_rests_under_the_pointer(browser, tmp_path):
+def test_films_play_and_pause_under_the_pointer(browser, tmp_path):
     frames = np.random.default_rng(0).integers(0, 256, (12, 16, 16, 3), dtype=np.uint8)
     strips = [{"name": "driven", "frames": "driven"}, {"name": "goal", "frames": "goal"}]
     curves = {"kind": "curves", "title": "energy", "panels": [{"series": [{"name": "E", "x": [0, 1], "y": [1, 0]}]}]}
@@ -215,7 +215,7 @@ def test_a_film_runs_and_rests_under_the_pointer(browser, tmp_path):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_sample_images_are_large_and_sharp_and_their_rows_stay_named(browser, tmp_path, width):
+def test_sample_images_are_enlarged_and_row_names_stay_visible(browser, tmp_path, width):
     images = np.random.default_rng(0).integers(0, 256, (8, 16, 16, 3), dtype=np.uint8)
     rows = [{"name": "camera000", "images": "seen"}, {"name": "camera160", "images": "seen"}]
     figures = (

@@ -18,7 +18,7 @@ ARRAYS = {"z": Z, "h": 2 * Z, "energy": Z[:, 0] ** 2, "label": np.array(["a"] * 
 
 
 def drawn(spec: dict[str, Any], arrays: Any = None, *, seed: int = 0) -> Drawing:
-    """A drawing of a figure as records save it."""
+    """Draw a figure from its saved form."""
     return draw(figure_from_json(spec), arrays, seed=seed)
 
 
@@ -30,17 +30,17 @@ def scatter(**panel):
     return {"kind": "scatter", "title": "T", "panels": [{"x": "z", **panel}]}
 
 
-def test_large_arrays_are_thinned_by_the_seed_and_keep_their_index():
+def test_large_arrays_are_subsampled_with_the_seed_and_keep_their_index():
     first, again, other = (drawn(scatter(color="z"), ARRAYS, seed=seed) for seed in (0, 0, 1))
     trace = traces(first)[0]
     assert len(trace.x) == len(trace.marker.color) == 2000
     np.testing.assert_allclose(trace.x, Z[trace.customdata, 0], rtol=1e-6)
     assert first.panels[0].figure == again.panels[0].figure != other.panels[0].figure
-    assert "2,000 of 5,000 samples are drawn, chosen with seed 0." in first.note
+    assert "2,000 of 5,000 samples" in first.note
 
 
-def test_margins_of_plots_to_scale_stand_still():
-    """Were they to follow the ticks, the scale would follow them, and the ticks the scale: plotly gives up then."""
+def test_margins_of_plots_with_equal_axes_are_fixed():
+    """With automatic margins, scale and ticks would depend on each other and plotly would not converge."""
     field = {"kind": "landscape", "title": "T", "panels": [{"values": "field", "x": [0, 1], "y": [0, 1]}]}
     for spec in (scatter(color="z"), field):
         layout = drawn(spec, {**ARRAYS, "field": np.ones((2, 2))}).panels[0].figure.layout
@@ -56,13 +56,13 @@ def test_panels_show_the_same_samples_in_the_same_colours():
     assert len(drawing.keys) == 1 and drawing.keys[0].shape == "wheel"
 
 
-def test_one_column_gives_a_ramp_and_no_colour_is_left_to_the_theme():
+def test_one_column_gives_a_ramp_and_no_column_uses_the_theme():
     assert drawn(scatter(color="energy"), ARRAYS).keys[0].shape == "ramp"
     assert drawn(scatter(color="z", color_columns=[2]), ARRAYS).keys[0].shape == "ramp"
     assert traces(drawn(scatter(), ARRAYS))[0].marker.color is None
 
 
-def test_names_have_a_colour_and_a_shape_each_and_many_have_a_ramp():
+def test_few_names_have_colours_and_shapes_and_many_have_a_ramp():
     drawing = drawn(
         scatter(color="kind", color_label="kind of toy"), ARRAYS | {"kind": np.array(["car", "mug"] * 2500)}
     )
@@ -102,7 +102,7 @@ def test_curves_have_bands_legend_and_gaps():
     assert "a: 1 of 3 values" in drawing.note and "a from 1 to 3" in drawing.panels[0].alt
 
 
-def test_a_logarithmic_axis_says_what_it_cannot_show():
+def test_logarithmic_axis_reports_values_that_are_not_positive():
     series = [{"name": "a", "x": [1, 2], "y": [0.0, 10], "low": [-1, 5], "high": [1, 20]}]
     drawing = drawn({"kind": "curves", "title": "C", "log_y": True, "series": series})
     assert drawing.panels[0].figure.layout.yaxis.type == "log"
@@ -110,7 +110,7 @@ def test_a_logarithmic_axis_says_what_it_cannot_show():
     assert "a: 1 values are not positive" in drawing.note
 
 
-def test_a_logarithmic_axis_is_labelled_where_few_points_are():
+def test_logarithmic_axis_with_few_points_is_labelled_at_the_points():
     few = {"kind": "curves", "log_x": True, "series": [{"name": "a", "x": [1, 5, 50], "y": [1, 2, 3], "dash": True}]}
     drawing = drawn(few)
     assert drawing.panels[0].figure.layout.xaxis.ticktext == ("1", "5", "50") and drawing.dashed == ("a",)
@@ -118,7 +118,7 @@ def test_a_logarithmic_axis_is_labelled_where_few_points_are():
     assert drawn(few | {"series": many}).panels[0].figure.layout.xaxis.tickvals is None
 
 
-def test_bars_have_whiskers_and_marks_for_what_is_published():
+def test_bars_have_error_bars_and_marks_for_published_values():
     series = [
         {"name": "ours", "y": [0.5, "nan"], "low": [0.4, "nan"], "high": [0.7, "nan"]},
         {"name": "<b>", "y": [1, 2]},
@@ -135,7 +135,7 @@ def test_bars_have_whiskers_and_marks_for_what_is_published():
         drawn(spec | {"names": ["a"]})
 
 
-def test_heatmap_is_symmetric_around_zero_only_where_there_are_negatives():
+def test_heatmap_is_symmetric_around_zero_only_with_negative_values():
     signed = drawn({"kind": "heatmap", "title": "H", "matrix": [[1, -2], [0, "nan"]], "x": ["<a>", "b"]})
     trace = traces(signed)[0]
     assert (trace.zmin, trace.zmax) == (-2, 2)
@@ -145,7 +145,7 @@ def test_heatmap_is_symmetric_around_zero_only_where_there_are_negatives():
     assert (positive.zmin, positive.zmax) == (0, 1)
 
 
-def test_landscapes_share_one_scale_and_show_what_is_not_reached():
+def test_landscapes_share_one_scale_and_show_unreachable_places():
     arrays = {
         "there": np.array([[0, 1, 2], [1, 2, 3.0]]),
         "back": np.array([[0, np.inf, 5], [1, 2, np.inf]]),
@@ -163,7 +163,7 @@ def test_landscapes_share_one_scale_and_show_what_is_not_reached():
     assert field.zmax == 5 and way.name == "&lt;b&gt;way" and "67% of the places" in drawing.panels[1].alt
 
 
-def test_every_kind_says_what_it_lacks():
+def test_missing_fields_name_the_figure_and_its_kind():
     for kind in DRAWERS:
         with pytest.raises(InputError, match=f"'T' of kind '{kind}'"):
             drawn({"kind": kind, "title": "T"})
@@ -204,6 +204,6 @@ def test_panels_with_one_range_have_the_same_limits():
         ({"kind": "heatmap", "title": "T", "matrix": [[1, 2]], "x": ["a"]}, "1 names for 2"),
     ],
 )
-def test_a_wrong_spec_is_explained(spec, message):
+def test_invalid_specs_are_rejected(spec, message):
     with pytest.raises(InputError, match=message):
         drawn(spec, ARRAYS | {"short": Z[:7], "one": Z[:, 0]})

@@ -1,4 +1,4 @@
-"""Films and sample images on the page and on paper: every picture is there, in its place, and is named."""
+"""Films and sample images in reports and paper figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARRAYS = {
 }
 
 FRAMES = RNG.integers(0, 256, (5, 6, 8, 3), dtype=np.uint8)
-FILMS = {"seen": FRAMES, "goal": FRAMES[:1], "grey": FRAMES[..., 0], "numbers": FRAMES.astype(float)}
+FILMS = {"observed": FRAMES, "goal": FRAMES[:1], "grey": FRAMES[..., 0], "numbers": FRAMES.astype(float)}
 
 
 def samples(*names: str, captions: tuple[str, ...] = ("a", "b", "<c>")) -> Images:
@@ -38,7 +38,7 @@ def picture(source: str) -> np.ndarray:
         return np.asarray(image)
 
 
-def test_every_image_is_in_its_row_and_column():
+def test_images_are_in_their_row_and_column():
     panel: Any = draw(samples("left", "right"), ARRAYS).panels[0]
     for name, (title, shown) in zip(("left", "right"), panel.rows, strict=True):
         assert title == f"view {name}"
@@ -49,7 +49,7 @@ def test_every_image_is_in_its_row_and_column():
     assert not large.coarse  # type: ignore[attr-defined]
 
 
-def test_the_page_names_images_and_escapes_their_names(tmp_path):
+def test_page_labels_images_and_escapes_their_names(tmp_path):
     Record("Views", "Seen.", {}, figures=(samples("left", "right"),), arrays=ARRAYS).save(tmp_path, "views")
     page = write_report([tmp_path], tmp_path / "report.html", title="T").read_text()
     assert page.count('<td><img src="data:image/png;base64,') == 6 and 'alt="view right: &lt;c&gt;"' in page
@@ -65,12 +65,12 @@ def test_the_page_names_images_and_escapes_their_names(tmp_path):
         (samples("h"), "uint8"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(spec, message):
+def test_invalid_images_are_rejected(spec, message):
     with pytest.raises(InputError, match=message):
         draw(spec, ARRAYS)
 
 
-def test_on_paper_images_stand_beside_samples_marked_by_name(tmp_path):
+def test_paper_figure_combines_images_and_scatter(tmp_path):
     scatter = Scatter(panels=[ScatterPanel("h", color="label")])
     paper_figure([samples("left", "right"), scatter], ARRAYS, tmp_path / "sheet.png")
     with Image.open(tmp_path / "sheet.png") as sheet:
@@ -82,23 +82,23 @@ def film_of(*names: str) -> Film:
     return Film(title="T", panels=[FilmPanel([FilmStrip(name, name) for name in names], "one")])
 
 
-def test_the_picture_holds_all_frames_and_a_shorter_strip_waits():
-    panel: Any = draw(film_of("seen", "goal"), FILMS).panels[0]
-    seen, goal = panel.strips
-    assert (seen.frames, seen.shape, goal.frames) == (5, (6, 8), 5)
-    assert np.array_equal(picture(seen.source), np.concatenate(list(FRAMES), axis=1))
+def test_shorter_film_strips_repeat_their_last_frame():
+    panel: Any = draw(film_of("observed", "goal"), FILMS).panels[0]
+    observed, goal = panel.strips
+    assert (observed.frames, observed.shape, goal.frames) == (5, (6, 8), 5)
+    assert np.array_equal(picture(observed.source), np.concatenate(list(FRAMES), axis=1))
     assert np.array_equal(picture(goal.source), np.concatenate([FRAMES[0]] * 5, axis=1))
 
 
-def test_what_a_film_shows_is_said():
-    drawing = draw(film_of("seen", "goal"), FILMS)
-    assert drawing.panels[0].alt == "Film of 5 frames: seen beside goal."
+def test_film_has_an_alternative_text():
+    drawing = draw(film_of("observed", "goal"), FILMS)
+    assert drawing.panels[0].alt == "Film of 5 frames: observed beside goal."
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("sen", "Did you mean 'seen'"), ("grey", r"\(5, 6, 8\) uint8"), ("numbers", "uint8")],
+    [("obsrved", "Did you mean 'observed'"), ("grey", r"\(5, 6, 8\) uint8"), ("numbers", "uint8")],
 )
-def test_what_is_no_film_is_refused(name: str, message: str):
+def test_invalid_films_are_rejected(name: str, message: str):
     with pytest.raises(InputError, match=message):
         draw(film_of(name), FILMS)

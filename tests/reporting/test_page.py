@@ -19,7 +19,7 @@ EVIL = "<script>alert(1)</script>"
 
 
 class Tags(HTMLParser):
-    """Collects what a browser would see as elements."""
+    """Collects the HTML elements of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ def test_one_run(run, tmp_path):
     assert str(tmp_path) not in page
 
 
-def test_the_same_records_give_the_same_bytes(run, tmp_path):
+def test_same_records_give_identical_pages(run, tmp_path):
     pages = [write_report([run], tmp_path / name, title="T", seed=3).read_bytes() for name in ("a.html", "b.html")]
     assert pages[0] == pages[1]
 
@@ -90,7 +90,7 @@ def test_several_runs_are_compared(two_runs, tmp_path):
     assert links and set(links) <= set(ids)
 
 
-def test_folders_of_one_name_are_told_apart_and_twice_the_same_is_refused(two_runs, tmp_path):
+def test_folders_of_equal_name_are_distinguished_and_duplicates_rejected(two_runs, tmp_path):
     twin = tmp_path / "other" / "lejepa"
     write_json(twin / "records" / "a.json", {"title": "Twin"})
     page = write_report([two_runs[0], twin], tmp_path / "report.html", title="T").read_text()
@@ -111,7 +111,7 @@ def test_no_text_of_a_record_becomes_markup(evil_run, tmp_path):
     assert not any(name.startswith("on") for _, attrs in tags for name in attrs)
 
 
-def test_a_bad_figure_names_its_run_and_record_and_leaves_the_old_page(run, tmp_path):
+def test_invalid_figure_names_its_record_and_keeps_the_previous_page(run, tmp_path):
     out = write_report([run], tmp_path / "report.html", title="T")
     before = out.read_bytes()
     path = run / "records" / "sweep.json"
@@ -121,20 +121,20 @@ def test_a_bad_figure_names_its_run_and_record_and_leaves_the_old_page(run, tmp_
     assert out.read_bytes() == before
 
 
-def test_a_verdict_is_written_in_words():
+def test_verdicts_are_written_in_words():
     row = verdict_row(Verdict("r2", 0.5, -0.25, float("inf"), 1500, None, None, "lower", None, "Look."))
     assert (row.value, row.interval, row.n) == ("0.5", "[−0.25, ∞]", "1,500")
     assert (row.symbol, row.status, row.threshold, row.gauge) == ("○", "informational", "none; lower is better", None)
 
 
-def test_a_gauge_puts_value_interval_null_and_threshold_in_order():
+def test_gauge_orders_value_interval_null_and_threshold():
     gauge = verdict_row(Verdict("r2", 0.9, 0.8, 1.0, 9, 0.0, 0.7, "higher", True, "")).gauge
     assert gauge is not None and gauge.null is not None and gauge.threshold is not None
     assert 0 < gauge.null < gauge.threshold < gauge.low < gauge.value < gauge.high < 100
     assert gauge.good == (gauge.threshold, 100)
 
 
-def test_names_used_twice_in_a_run_are_compared_by_chapter():
+def test_duplicate_verdict_names_are_compared_by_chapter():
     r2 = Verdict("r2", 0.5, 0.4, 0.6, 10, None, None, "higher", None, "")
     double = [Chapter("A", "a.json", verdicts=(r2,)), Chapter("B", "b.json", verdicts=(r2,))]
     single = [Chapter("A", "a.json", verdicts=(r2,))]
@@ -144,6 +144,6 @@ def test_names_used_twice_in_a_run_are_compared_by_chapter():
     assert [row.label for row in compare({"one": single, "two": single})] == ["r2"]
 
 
-def test_the_report_is_drawn_without_torch():
+def test_report_does_not_import_torch():
     code = "import sys, jepatlas.reporting; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

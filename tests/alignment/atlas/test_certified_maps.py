@@ -112,7 +112,7 @@ def excess(dim: int, pairs: int, noise: float = 0.1) -> np.ndarray:
 
 
 def test_a_certified_map_needs_about_as_many_pairs_as_dimensions():
-    """At d = 16, measured: 1.9 times the smallest error with d + 4 pairs (least squares: 7), 1.3 with 2d (2.2), 1 with 40d.
+    """At d = 16: 1.9 times the smallest error with d + 4 pairs (least squares: 7), 1.3 with 2d (2.2), 1 with 40d.
 
     About one run in 20 with d + 4 pairs has a wrong sign in a poorly determined direction, hence medians.
     """

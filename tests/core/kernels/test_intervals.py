@@ -1,4 +1,4 @@
-"""The length of a union of intervals: both ways against the definition, and against each other."""
+"""Length of a union of intervals: compiled and plain kernels compared with the definition and each other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def normal(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
 
 
 def by_cells(left: np.ndarray, right: np.ndarray) -> float:
-    """The definition: all ends cut the line into cells, and a cell counts if some interval covers it."""
+    """The definition: the ends divide the line into cells; sum the cells that some interval covers."""
     cuts = np.unique(np.concatenate([left, right]))
     cells = itertools.pairwise(cuts)
     return sum(b - a for a, b in cells if any(u <= a and b <= v for u, v in zip(left, right, strict=True)))
@@ -42,8 +42,8 @@ def lengths_and_gradients(left: Tensor, right: Tensor, compiled: bool) -> tuple[
 
 @WAYS
 @pytest.mark.parametrize("k", [1, 2, 3, 8, 33])
-def test_definition(compiled: bool, k: int) -> None:
-    for spread in (0.3, 3.0, 30.0):  # from one piece to many
+def test_matches_definition(compiled: bool, k: int) -> None:
+    for spread in (0.3, 3.0, 30.0):  # from one component to many
         left = normal(50, k) * spread
         right = left + normal(50, 1, k)[:, 0].flip(0)
         got = union_length(left, right, compiled=compiled).numpy()
@@ -52,7 +52,7 @@ def test_definition(compiled: bool, k: int) -> None:
 
 
 @WAYS
-def test_gradients_are_those_of_finite_differences(compiled: bool) -> None:
+def test_gradients_match_finite_differences(compiled: bool) -> None:
     ends = [(normal(2, 3, 2, 5)[i] * 2).requires_grad_() for i in (0, 1)]
 
     def function(left: Tensor, right: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ def test_gradients_are_those_of_finite_differences(compiled: bool) -> None:
 
 
 @WAYS
-def test_all_pairs_are_the_broadcast_pairs_in_value_and_gradients(compiled: bool) -> None:
+def test_all_pairs_match_broadcast_pairs_in_value_and_gradients(compiled: bool) -> None:
     left, right = normal(3, 2, 5).requires_grad_(), normal(5, 2, 5)[3:].clone().requires_grad_()
 
     def function(left: Tensor, right: Tensor) -> Tensor:
@@ -75,8 +75,8 @@ def test_all_pairs_are_the_broadcast_pairs_in_value_and_gradients(compiled: bool
     assert torch.autograd.gradgradcheck(function, (left, right))
 
 
-def test_gradient_of_pieces_by_hand() -> None:
-    left = torch.tensor([0.0, 1.0, 5.0, 1.5, 9.0])  # two pieces, one interval inside another, one empty
+def test_gradient_of_known_components() -> None:
+    left = torch.tensor([0.0, 1.0, 5.0, 1.5, 9.0])  # two components, one interval inside another, one empty
     right = torch.tensor([2.0, 3.0, 6.0, 2.5, 8.0])
     for compiled in (True, False):
         total, grad_left, grad_right = lengths_and_gradients(left, right, compiled)
@@ -91,7 +91,9 @@ ANY = st.floats(-100, 100, width=32)
 
 @settings(max_examples=150)
 @given(data=st.data(), k=st.integers(1, 9), few=st.booleans(), dtype=st.sampled_from([np.float32, np.float64]))
-def test_the_two_ways_agree_on_ties_and_infinities_too(data: st.DataObject, k: int, few: bool, dtype: type) -> None:
+def test_compiled_and_plain_kernels_agree_with_ties_and_infinities(
+    data: st.DataObject, k: int, few: bool, dtype: type
+) -> None:
     ends = arrays(dtype, (4, k), elements=FEW if few else ANY)
     left, right = (torch.from_numpy(data.draw(ends)) for _ in range(2))
     one, other = (lengths_and_gradients(left, right, compiled) for compiled in (True, False))
@@ -99,7 +101,7 @@ def test_the_two_ways_agree_on_ties_and_infinities_too(data: st.DataObject, k: i
         assert a.dtype == b.dtype == left.dtype
         torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-5 if dtype is np.float32 else 1e-12)
     assert all(gradient.isfinite().all() for gradient in one[1:])
-    if few:  # exact: small numbers
+    if few:  # exact arithmetic with small numbers
         finite = np.isfinite(left.numpy()).all(1) & np.isfinite(right.numpy()).all(1)
         for u, v, length in zip(left.numpy()[finite], right.numpy()[finite], one[0].numpy()[finite], strict=True):
             assert length == by_cells(u, v)
@@ -107,7 +109,7 @@ def test_the_two_ways_agree_on_ties_and_infinities_too(data: st.DataObject, k: i
 
 @settings(max_examples=60)
 @given(data=st.data(), k=st.integers(1, 8))
-def test_going_by_a_third_point_is_never_shorter(data: st.DataObject, k: int) -> None:
+def test_triangle_inequality_holds(data: st.DataObject, k: int) -> None:
     x, y, z = (torch.from_numpy(data.draw(arrays(np.float64, (5, k), elements=ANY))) for _ in range(3))
     assert (union_length(x, z) <= union_length(x, y) + union_length(y, z) + 1e-9).all()
     assert (union_length(x, x) == 0).all()
@@ -117,13 +119,13 @@ def test_going_by_a_third_point_is_never_shorter(data: st.DataObject, k: int) ->
 @pytest.mark.parametrize(
     ("left", "right", "length"),
     [
-        ([INF, 0.0], [INF, 1.0], 1.0),  # nothing, and 1
+        ([INF, 0.0], [INF, 1.0], 1.0),  # an empty interval and length 1
         ([-INF, 0.0], [-INF, 1.0], 1.0),
         ([0.0, 3.0], [INF, 4.0], INF),
         ([-INF, 3.0], [0.0, 4.0], INF),
         ([-INF, -INF], [INF, 0.0], INF),
         ([0.0, 1.0], [INF, INF], INF),
-        ([INF, 0.0], [0.0, -INF], 0.0),  # down
+        ([INF, 0.0], [0.0, -INF], 0.0),  # empty interval
         ([INF, INF], [-INF, INF], 0.0),
     ],
 )
@@ -147,14 +149,14 @@ def test_identical_ends_and_large_offsets(compiled: bool, dtype: torch.dtype) ->
 
 
 @WAYS
-def test_a_short_piece_beside_a_far_one_is_not_lost(compiled: bool) -> None:
+def test_short_interval_far_from_another_is_not_lost(compiled: bool) -> None:
     total = union_length(torch.tensor([0.0, 1e30]), torch.tensor([1.0, 1e30]), compiled=compiled)
     assert float(total) == 1
 
 
 @WAYS
 @pytest.mark.parametrize("side", [0, 1])
-def test_a_missing_number_is_not_hidden(compiled: bool, side: int) -> None:
+def test_nan_propagates(compiled: bool, side: int) -> None:
     for place in range(3):
         ends = [torch.tensor([[0.0, 1.0, 5.0], [0.0, 1.0, 5.0]]), torch.tensor([2.0, 3.0, 4.0])]
         ends[side] = torch.stack([torch.tensor([2.0, 3.0, 4.0])] * 2) if side else ends[side]
@@ -163,7 +165,7 @@ def test_a_missing_number_is_not_hidden(compiled: bool, side: int) -> None:
         assert total.isnan().tolist() == [True, False]
 
 
-def test_little_is_kept_for_the_backward_pass() -> None:
+def test_backward_pass_keeps_one_byte_per_interval() -> None:
     left, right = (normal(64, 4, 8, dtype=torch.float32).requires_grad_() for _ in range(2))
     for compiled in (True, False):
         kept: list[Tensor] = []
@@ -174,10 +176,10 @@ def test_little_is_kept_for_the_backward_pass() -> None:
 
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda value: value):
             union_length(left, right, compiled=compiled)
-        assert sum(value.numel() * value.element_size() for value in kept) == left.numel()  # a byte each
+        assert sum(value.numel() * value.element_size() for value in kept) == left.numel()  # one byte each
 
 
-def test_half_precision_and_mixed_kinds_go_the_plain_way() -> None:
+def test_half_precision_and_mixed_dtypes_use_the_plain_kernel() -> None:
     left, right = normal(6, 4), normal(12, 4)[6:]
     exact = union_length(left, right)
     half = union_length(left.bfloat16(), right.bfloat16())

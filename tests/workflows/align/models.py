@@ -1,4 +1,4 @@
-"""Two models of one world, and files of what they see."""
+"""Latents of two models of one world, and files that hold them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMATS = ("npy", "npz", "safetensors", "csv", "parquet")
 
 @dataclass(frozen=True)
 class Models:
-    """Latents of the same states; `label` says in which octant a state lies, `group` is of eight rows."""
+    """Latents of the same states. `label` is the sign of the first state variable; a `group` has eight rows."""
 
     a: np.ndarray
     b: np.ndarray
@@ -48,6 +48,6 @@ def study(rows: int, groups: np.ndarray | None = None, *, permutations: int = 19
 
 
 def write(path: Path | str, **arrays: np.ndarray) -> Path:
-    """A file with these arrays; one that is not named is called h."""
+    """Write the arrays to a file."""
     write_arrays(path, arrays)
     return Path(path)

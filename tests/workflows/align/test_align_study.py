@@ -1,4 +1,4 @@
-"""Evidence against its definitions: fitted on some rows, measured on others, and shuffled with the map fitted anew."""
+"""Evidence of alignment: held-out metrics, permutation nulls, and verdicts."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ LEAST_SQUARES = partial(fit_map, "least-squares")
 
 
 def held_out_r2(a: np.ndarray, b: np.ndarray, split: Split) -> float:
-    """Of least squares with an offset, from normal equations."""
+    """Held-out R² of least squares with an offset."""
     x = np.hstack([a, np.ones((len(a), 1))])
     weight = np.linalg.lstsq(x[split.fit], b[split.fit], rcond=None)[0]
     left, about = b - x @ weight, b - b[split.score].mean(0)
     return 1 - np.square(left[split.score]).sum() / np.square(about[split.score]).sum()
 
 
-def test_values_are_of_held_out_rows():
+def test_values_are_measured_on_held_out_rows():
     one = study(160)
     found = gather(MODELS.a, MODELS.b, LEAST_SQUARES, one, ["r2"])["r2"]
     assert found.estimate.value == pytest.approx(held_out_r2(MODELS.a, MODELS.b, one.split), abs=1e-9)
     assert found.estimate.n == 80 and found.estimate.low < found.estimate.value < found.estimate.high
     assert found.null.value == pytest.approx(found.estimate.value) and found.null.n_permutations == 19
-    assert found.null.mean < 0.05 and found.null.p == 0.05  # the best of twenty
+    assert found.null.mean < 0.05 and found.null.p == 0.05  # the best of twenty permutations
     assert found.verdict.passed and found.verdict.null == found.null.mean
 
 
 def test_unrelated_latents_are_no_better_than_chance():
-    strangers = np.random.default_rng(3).standard_normal((160, 4))
-    found = gather(strangers, MODELS.b, LEAST_SQUARES, study(160, permutations=19), BRIEF)
+    unrelated = np.random.default_rng(3).standard_normal((160, 4))
+    found = gather(unrelated, MODELS.b, LEAST_SQUARES, study(160, permutations=19), BRIEF)
     assert not any(one.verdict.passed for one in found.values())
     assert all("No better than chance (shuffled pairs" in one.verdict.advice for one in found.values())
 
 
-def test_groups_are_never_split_and_bring_wider_intervals():
-    """Rows of a group are copies, so there are twenty things to see and not 160."""
+def test_groups_are_kept_whole_and_widen_intervals():
+    """Rows of a group are copies, so there are 20 independent rows instead of 160."""
     a, b = (np.repeat(h[::8], 8, axis=0) + 1e-6 * h for h in (MODELS.a, MODELS.b))
     by_group = study(160, MODELS.group)
     assert not set(MODELS.group[by_group.split.fit]) & set(MODELS.group[by_group.split.score])
@@ -55,8 +55,8 @@ def test_groups_are_never_split_and_bring_wider_intervals():
     assert wide.value == narrow.value and wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 
-def test_time_blocks_are_shifted():
-    """A slow walk: shifts keep what follows from slowness, so there is little left to see in two unrelated ones."""
+def test_time_series_are_compared_with_shifted_pairs():
+    """Shifts preserve autocorrelation, so the null of two unrelated random walks is wider than with permuted rows."""
     rng = np.random.default_rng(0)
     a, b = (np.cumsum(rng.standard_normal((400, 2)), axis=0) for _ in range(2))
     split = Split(np.arange(200), np.arange(200, 400))
@@ -66,20 +66,20 @@ def test_time_blocks_are_shifted():
     assert by_time.null.std > 3 * by_rows.null.std and by_time.null.p > by_rows.null.p
 
 
-def test_every_round_is_told():
-    told: list[int] = []
-    one = replace(study(160), advance=lambda: told.append(1))
+def test_progress_counts_every_round():
+    rounds: list[int] = []
+    one = replace(study(160), advance=lambda: rounds.append(1))
     gather(MODELS.a, MODELS.b, LEAST_SQUARES, one, ["r2"])
-    assert len(told) == one.rounds
+    assert len(rounds) == one.rounds
 
 
-def test_at_most_so_many_rows_are_measured_evenly():
+def test_scored_rows_are_limited_and_evenly_spaced():
     split = Split(np.arange(100), np.arange(100, 200))
     np.testing.assert_array_equal(Study(split, rows=12).scored, 100 + np.arange(0, 100, 9))
     assert len(Study(split).scored) == 100
 
 
-def test_which_way_is_better_is_said_and_used():
+def test_direction_of_the_metric_is_used():
     estimate, draws = Estimate(0.2, 0.1, 0.3, 50), np.linspace(0.4, 0.6, 99)
     null = Null.of(0.2, draws, "lower")
     lower = Evidence(METRICS["nos_10"], estimate, null)
@@ -92,7 +92,7 @@ def test_which_way_is_better_is_said_and_used():
 ESTIMATE = Estimate(0.9, 0.8, 1.0, 50)
 
 
-def test_what_the_true_pairs_stand_beside_is_named():
+def test_kind_of_null_is_named():
     null = Null.of(0.9, np.linspace(0, 0.1, 19), "higher")
     rows, groups, blocks = (
         Evidence(METRICS["r2"], ESTIMATE, null, shifted, units)
@@ -106,19 +106,19 @@ def test_what_the_true_pairs_stand_beside_is_named():
     ("rivals", "p", "passed"),
     [(19, 0.05, True), (19, 0.1, False), (99, 0.06, False), (4, 0.2, None), (18, 1 / 19, None), (4, 1.0, None)],
 )
-def test_it_is_p_that_decides(rivals: int, p: float, passed: bool | None):
-    """Neither the interval nor the limit of the null: the value is far above both, always."""
+def test_p_value_decides(rivals: int, p: float, passed: bool | None):
+    """The interval and the limit of the null do not: the value is always far above both."""
     better = rivals - round(p * (1 + rivals)) + 1
     draws = np.r_[np.zeros(better), np.full(rivals - better, 0.95)]
     null = replace(Null.of(0.9, draws, "higher"), limit=0.12)
     verdict = Evidence(METRICS["r2"], ESTIMATE, null).verdict
     assert null.p == pytest.approx(p) and verdict.passed is passed
-    said = {True: "Better than chance", False: "No better than chance", None: "Undecided: with"}[passed]
-    assert said in verdict.advice and ("No better" in verdict.advice) == (passed is False)
+    start = {True: "Better than chance", False: "No better than chance", None: "Undecided: with"}[passed]
+    assert start in verdict.advice and ("No better" in verdict.advice) == (passed is False)
     assert verdict.threshold == 0.12
 
 
-def test_few_groups_and_few_shifts_decide_nothing():
+def test_few_groups_or_shifts_are_undecided():
     null = replace(Null.of(0.9, np.full(99, 0.95), "higher"), p=0.2)
     by = {
         (True, 6): "6 time blocks.* 5 shifts.*at least 20",
@@ -132,7 +132,7 @@ def test_few_groups_and_few_shifts_decide_nothing():
 
 
 @pytest.mark.parametrize("rows", [40, 60])
-def test_neighbourhoods_larger_than_the_rows_or_than_halves_of_them_are_not_judged(rows: int):
+def test_neighbourhoods_too_large_for_the_rows_are_undecided(rows: int):
     found = gather(MODELS.a[:rows], MODELS.b[:rows], LEAST_SQUARES, study(rows), ["nos_5", "nos_20"])
     assert found["nos_5"].verdict.passed
     assert np.isnan(found["nos_20"].null.value) == (rows == 40)
@@ -151,19 +151,19 @@ def test_neighbourhoods_larger_than_the_rows_or_than_halves_of_them_are_not_judg
         ({"permutations": 1}, "'permutations'.* 1 was given"),
     ],
 )
-def test_studies_that_could_not_end_do_not_begin(given: dict, message: str):
+def test_invalid_studies_are_rejected(given: dict, message: str):
     with pytest.raises(InputError, match=message):
         Study(Split(np.arange(80), np.arange(80, 160)), **given)
 
 
-def test_a_fit_is_told_the_groups_of_its_rows():
-    seen: list[np.ndarray | None] = []
+def test_fit_receives_the_groups_of_its_rows():
+    received: list[np.ndarray | None] = []
 
     def fit(a: np.ndarray, b: np.ndarray, groups: np.ndarray | None) -> LeastSquaresMap:
-        seen.append(groups)
+        received.append(groups)
         return LeastSquaresMap().fit(a, b)
 
     one = study(160, MODELS.group, permutations=2, replicates=2)
     gather(MODELS.a, MODELS.b, fit, one, ["r2"])
-    assert all(np.array_equal(groups, MODELS.group[one.split.fit]) for groups in seen if groups is not None)
-    assert None not in [type(groups) for groups in seen] and len(seen) == 4
+    assert all(np.array_equal(groups, MODELS.group[one.split.fit]) for groups in received if groups is not None)
+    assert None not in [type(groups) for groups in received] and len(received) == 4

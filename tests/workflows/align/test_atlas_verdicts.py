@@ -1,4 +1,4 @@
-"""Atlases are judged on states that they were not built from."""
+"""Verdicts on atlases, measured on held-out states."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ def named(verdicts: list[Verdict]) -> dict[str, Verdict]:
     return {verdict.name: verdict for verdict in verdicts}
 
 
-def test_charts_of_one_world_translate_and_strangers_do_not():
-    strangers = ChartLatents("eve", np.random.default_rng(9).standard_normal((300, 3)), np.arange(300))
-    found = named(build_verdicts([chart("ada", 1), chart("ben", 2), strangers], seed=0))
-    told = next(verdict for name, verdict in found.items() if "ada" in name and "ben" in name)
-    assert told.low > 0.95 and told.n <= 90  # of the held-out share
+def test_charts_of_one_world_translate_and_unrelated_charts_do_not():
+    unrelated = ChartLatents("eve", np.random.default_rng(9).standard_normal((300, 3)), np.arange(300))
+    found = named(build_verdicts([chart("ada", 1), chart("ben", 2), unrelated], seed=0))
+    translation = next(verdict for name, verdict in found.items() if "ada" in name and "ben" in name)
+    assert translation.low > 0.95 and translation.n <= 90  # held-out states only
     assert all(verdict.high < 0.2 for name, verdict in found.items() if "eve" in name and verdict.direction == "higher")
     assert any("cycle" in name for name in found)
 
 
-def judged(**passed: bool | None) -> list[Verdict]:
-    """`a_b=True` says that a translates into b."""
+def translations(**passed: bool | None) -> list[Verdict]:
+    """Verdicts on translations; `a_b=True` means that a translates into b."""
     plain = Verdict.judge("", Estimate(0.5, 0.4, 0.6, 9), direction="higher", good="")
     names = {f"translation.{name.replace('_', '.')}": one for name, one in passed.items()}
     return [replace(plain, name=name, passed=one) for name, one in names.items()]
 
 
-def test_a_sentence_says_which_charts_translate():
-    assert translations_summary("ab", judged(a_b=True, b_a=True)) == "All 2 charts translate into each other."
-    assert translations_summary("ab", judged(a_b=False, b_a=False)).startswith("No charts translate")
-    assert "Not judged, because too few states were held out: a and b." in translations_summary("ab", [])
-    mixed = judged(a_b=True, b_a=True, a_c=False, c_a=False, b_c=False, c_b=True)
+def test_summary_lists_the_charts_that_translate():
+    assert translations_summary("ab", translations(a_b=True, b_a=True)) == "All 2 charts translate into each other."
+    assert translations_summary("ab", translations(a_b=False, b_a=False)).startswith("No charts translate")
+    assert "too few states were held out: a and b" in translations_summary("ab", [])
+    mixed = translations(a_b=True, b_a=True, a_c=False, c_a=False, b_c=False, c_b=True)
     assert translations_summary("abc", mixed) == (
         "These translate into each other: a and b. These translate one way only: c into b. "
         "These do not translate significantly: a and c."
     )
 
 
-def test_certified_charts_keep_their_promise_and_it_is_said_which():
+def test_limits_are_checked_for_identified_charts_only():
     found = named(build_verdicts([chart("ada", 1, certificate=SAFE), chart("ben", 2, certificate=SAFE)], seed=0))
     limits = {name: verdict for name, verdict in found.items() if name.startswith("certified")}
     assert all(name.endswith(".ada.ben") for name in limits)
@@ -66,8 +66,8 @@ def test_certified_charts_keep_their_promise_and_it_is_said_which():
     )
 
 
-def test_certified_errors_are_resampled_by_groups():
-    """Errors that are the same throughout a group: single rows would seem to tell more than they do."""
+def test_intervals_of_certified_errors_resample_groups():
+    """The error is constant within a group, so resampling single rows would underestimate the interval."""
     groups = np.arange(300) // 10
     shared = 0.1 * np.repeat(np.random.default_rng(3).standard_normal((30, 3)), 10, axis=0)
 
@@ -79,10 +79,12 @@ def test_certified_errors_are_resampled_by_groups():
     by_group, by_row = error(groups), error(None)
     assert by_group.high - by_group.low > 1.5 * (by_row.high - by_row.low)
     few = [chart(name, seed, certificate=SAFE, groups=groups // 5) for seed, name in enumerate(("ada", "ben"))]
-    assert not any(name.startswith("certified") for name in named(build_verdicts(few, seed=0)))  # two are held out
+    assert not any(
+        name.startswith("certified") for name in named(build_verdicts(few, seed=0))
+    )  # two groups are held out
 
 
-def test_a_newcomer_is_scored_on_anchors_that_it_was_not_fitted_on():
+def test_added_chart_is_scored_on_held_out_anchors():
     atlas = Atlas.build([chart("ada", 1), chart("ben", 2)])
     (good,) = add_verdicts(atlas, chart("cleo", 3), seed=0)
     assert good.name == "joins.cleo" and good.low > 0.95 and good.n == 90
@@ -92,8 +94,8 @@ def test_a_newcomer_is_scored_on_anchors_that_it_was_not_fitted_on():
     assert bad.high < 0.1 and bad.passed is False and good.passed is True
 
 
-def test_a_newcomer_that_sees_little_is_not_taken_for_a_stranger():
-    """Better than chance, and yet below the mean: what it does not see of three directions counts against it."""
+def test_noisy_added_chart_is_distinguished_from_an_unrelated_one():
+    """Its translation is better than chance but worse than the mean."""
     atlas = Atlas.build([chart("ada", 1), chart("ben", 2)])
     rng = np.random.default_rng(5)
     weak = 0.35 * STATES + rng.standard_normal((300, 3))
@@ -104,8 +106,8 @@ def test_a_newcomer_that_sees_little_is_not_taken_for_a_stranger():
     assert "not significantly better than chance" in lost.advice
 
 
-def test_groups_of_a_newcomer_are_shuffled_as_a_whole():
-    """Slow walks: single rows of them, shuffled, would make strangers look better than chance."""
+def test_null_of_an_added_chart_shuffles_groups():
+    """For autocorrelated rows, shuffling single rows would make unrelated charts look better than chance."""
     groups = np.arange(300) // 30
     slow = np.repeat(np.random.default_rng(1).standard_normal((10, 3)), 30, axis=0)
     charts = [ChartLatents(n, slow @ rotation(3, k) + 0.01 * STATES, np.arange(300)) for k, n in enumerate("ab")]
@@ -117,10 +119,12 @@ def test_groups_of_a_newcomer_are_shuffled_as_a_whole():
         assert found.threshold is not None and found.null is not None
         spread.append(found.threshold - found.null)
     assert spread[0] > 2 * spread[1]
-    assert add_verdicts(Atlas.build(charts), replace(newcomer, groups=groups // 5), seed=0) == []  # one is held out
+    assert (
+        add_verdicts(Atlas.build(charts), replace(newcomer, groups=groups // 5), seed=0) == []
+    )  # one group is held out
 
 
-def test_a_newcomer_of_few_anchors_is_not_scored():
+def test_added_chart_with_few_anchors_is_not_scored():
     atlas = Atlas.build([chart("ada", 1), chart("ben", 2)])
     few = chart("cleo", 3)
     assert add_verdicts(atlas, few.take(np.arange(3)), seed=0) == []
@@ -129,19 +133,18 @@ def test_a_newcomer_of_few_anchors_is_not_scored():
 
 
 @pytest.mark.parametrize("rows", [2, 3, 4, 6])
-def test_few_states_are_judged_as_far_as_they_go(rows: int):
-    """None of it is an error."""
+def test_few_states_give_verdicts_without_errors(rows: int):
     found = build_verdicts([chart(name, seed, rows=rows) for seed, name in enumerate("abc")], seed=0)
     assert all(isinstance(verdict.value, float) for verdict in found)
 
 
-def test_states_that_only_some_have_seen():
+def test_charts_with_different_states_use_their_shared_states():
     partly = [chart("ada", 1).take(np.arange(200)), chart("ben", 2).take(np.arange(100, 300)), chart("cleo", 3)]
     found = named(build_verdicts(partly, seed=0))
     assert found["translation.ada.ben"].low > 0.9 and found["translation.ada.ben"].n < found["translation.ada.cleo"].n
 
 
-def test_charts_take_the_names_of_their_files(tmp_path: Path):
+def test_charts_are_named_after_their_files(tmp_path: Path):
     h = np.ones((5, 2)) * np.arange(5)[:, None]
     paths = [write(tmp_path / f"{name}.npz", h=h, ids=np.arange(5)[::step]) for name, step in (("ada", 1), ("ben", -1))]
     ada, ben = read_charts(paths)
@@ -149,28 +152,28 @@ def test_charts_take_the_names_of_their_files(tmp_path: Path):
     np.testing.assert_array_equal(ben.ids, [4, 3, 2, 1, 0])
 
 
-def test_charts_that_are_refused(tmp_path: Path):
+def test_invalid_charts_are_rejected(tmp_path: Path):
     h = np.ones((5, 2))
     five, four = write(tmp_path / "five.npy", h=h), write(tmp_path / "four.npy", h=h[:4])
-    with pytest.raises(InputError, match="five has 5 rows, four has 4 rows"):
+    with pytest.raises(InputError, match=r"five .*5.* four .*4"):
         read_charts([five, four])
-    with pytest.raises(InputError, match="2 charts, but 1 certificates"):
+    with pytest.raises(InputError, match=r"2 charts.* 1 certificate"):
         read_charts([five, five], [tmp_path / "c.json"])
-    with pytest.raises(InputError, match="'no name' cannot be the name of a chart"):
+    with pytest.raises(InputError, match="'no name'"):
         read_charts([write(tmp_path / "no name.npy", h=h), five])
     known = write(tmp_path / "known.npz", h=h, ids=np.arange(5)[::-1])
-    for both in ([known, five], [five, known]):  # numbered, the rows of one would be taken for other states
-        with pytest.raises(InputError, match="known has ids, but five has none"):
+    for both in ([known, five], [five, known]):  # numbering the rows would match wrong states
+        with pytest.raises(InputError, match=r"known .*ids.* five"):
             read_charts(both)
     with pytest.raises(InputError, match="more than once: 0"):
         read_charts([write(tmp_path / "twice.npz", h=h, ids=np.zeros(5, int)), known])
 
 
-@pytest.mark.parametrize(("anchors", "judged"), [(32, False), (33, True), (200, True)])
-def test_with_no_more_anchors_than_directions_a_newcomer_cannot_be_judged(anchors: int, judged: bool):
-    """In a white frame so few anchors lie at right angles: a copy of a member would be told that it sees nothing."""
+@pytest.mark.parametrize(("anchors", "decided"), [(32, False), (33, True), (200, True)])
+def test_added_chart_is_undecided_with_no_more_anchors_than_directions(anchors: int, decided: bool):
+    """In a whitened frame so few anchors are orthogonal, and even a copy of a member would score zero."""
     h = np.random.default_rng(0).standard_normal((anchors, 32))
     members = [ChartLatents(name, h @ rotation(32, seed), np.arange(anchors)) for seed, name in enumerate("ab")]
     (found,) = add_verdicts(Atlas.build(members), ChartLatents("copy", h, np.arange(anchors)), seed=0)
-    assert (found.passed is not None) == judged
-    assert ("32 anchors for 32 directions" in found.advice) != judged
+    assert (found.passed is not None) == decided
+    assert ("32 anchors for 32 directions" in found.advice) != decided

@@ -1,4 +1,4 @@
-"""Latents from files of every kind, and rows brought together by their ids."""
+"""Latents from files in every format, and rows matched by their ids."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ def test_every_format_gives_the_same_latents(kind: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("kind", ["txt", "npy", "npz", "csv", "parquet"])
-def test_what_is_missing_comes_from_files_of_its_own(kind: str, tmp_path: Path):
+def test_ids_file_overrides_the_ids_in_the_latents_file(kind: str, tmp_path: Path):
     path = tmp_path / f"ids.{kind}"
     if kind == "txt":
         path.write_text("\n".join(IDS))
     else:
         write(path, ids=IDS)
     found = read_latents(write(tmp_path / "ada.npz", h=MODELS.a, ids=np.arange(20)), ids=path)
-    np.testing.assert_array_equal(found.ids, IDS)  # rather than those in the file of the latents
+    np.testing.assert_array_equal(found.ids, IDS)  # not the ids stored with the latents
 
 
-def test_a_table_of_one_column_is_one_value_a_row(tmp_path: Path):
+def test_table_of_one_column_has_one_value_per_row(tmp_path: Path):
     (path := tmp_path / "groups.csv").write_text("object\n" + "\n".join(map(str, range(20))))
     np.testing.assert_array_equal(read_latents(write(tmp_path / "ada.npy", h=MODELS.a), groups=path).groups, range(20))
 
 
-def test_layers_come_in_their_order_and_the_last_is_the_latent(tmp_path: Path):
+def test_layers_are_sorted_and_the_last_is_the_latent(tmp_path: Path):
     layers = {f"layer{i}": np.full((5, 2), float(i)) for i in (10, 2, 1)}
     found = read_latents(write(tmp_path / "ada.npz", **layers))
     assert list(found.layers) == ["layer1", "layer2", "layer10"]
@@ -52,8 +52,8 @@ def test_layers_come_in_their_order_and_the_last_is_the_latent(tmp_path: Path):
     assert (read_latents(write(tmp_path / "ben.npz", h=np.zeros((5, 1)), **layers)).h == 0).all()
 
 
-def test_rows_are_brought_together_by_ids_with_all_that_is_known_of_them():
-    """Each row of b lies where its partner in a does, whatever the order of the files."""
+def test_rows_and_all_their_arrays_are_matched_by_id():
+    """Rows of b are reordered to match a."""
     order = np.random.default_rng(1).permutation(20)
     layers = {"layer0": 2 * MODELS.b[order], "layer1": MODELS.b[order]}
     a = Latents("ada", MODELS.a, IDS, MODELS.group, MODELS.label)
@@ -69,7 +69,7 @@ def test_rows_are_brought_together_by_ids_with_all_that_is_known_of_them():
 
 
 @pytest.mark.parametrize("kind", ["npz", "safetensors", "csv", "parquet"])
-def test_untrained_latents_are_rows_like_all_others(kind: str, tmp_path: Path):
+def test_untrained_latents_are_matched_by_id(kind: str, tmp_path: Path):
     rows = np.random.default_rng(1).permutation(20)
     marks = {"ids": np.arange(20), "held": np.arange(20) > 9}
     a = read_latents(write(tmp_path / f"ada.{kind}", h=MODELS.a, untrained=2 * MODELS.a, **marks))
@@ -82,14 +82,12 @@ def test_untrained_latents_are_rows_like_all_others(kind: str, tmp_path: Path):
     np.testing.assert_allclose(some, 3 * MODELS.b[[3, 1]])
 
 
-def test_states_that_only_one_has_are_left_out_where_that_is_asked_for():
-    """The first is missing in b, the last two in a; what both say of the others must still agree."""
+def test_intersect_drops_states_of_one_model_only():
+    """The first state is missing in b, the last two in a."""
     order = np.random.default_rng(1).permutation(np.arange(1, 20))
     a = Latents("ada", MODELS.a[:18], IDS[:18], labels=MODELS.label[:18])
     b = Latents("ben", MODELS.b[order], IDS[order], labels=MODELS.label[order], raw=MODELS.raw[order])
-    with pytest.raises(
-        InputError, match=r"^1 id of a is missing in b: state 0\. .* --intersect \(in Python intersect=True\)"
-    ):
+    with pytest.raises(InputError, match=r"1 id of a .*state 0.* --intersect .*intersect=True"):
         match(a, b)
     found = match(a, b, intersect=True)
     np.testing.assert_array_equal(found.a.h, MODELS.a[1:18])
@@ -105,8 +103,8 @@ def test_states_that_only_one_has_are_left_out_where_that_is_asked_for():
 @pytest.mark.parametrize(
     ("a", "b", "message"),
     [
-        (IDS, np.char.upper(IDS), "share 0 of their 20 and 20 states.* 16 .*'state 0' and 'STATE 0'"),
-        (np.arange(20), np.arange(5, 25), "ada and ben share 15 of their 20 and 20 states, but at least 16 are needed"),
+        (IDS, np.char.upper(IDS), "share 0 of .* 16 .*'state 0'.*'STATE 0'"),
+        (np.arange(20), np.arange(5, 25), "share 15 of .* at least 16"),
         (None, None, "--intersect.*ada and ben have none"),
         (np.arange(20) // 2, np.arange(20), "10 ids occur more than once in a"),
     ],
@@ -116,7 +114,7 @@ def test_too_few_shared_states(a: np.ndarray | None, b: np.ndarray | None, messa
         match(Latents("ada", MODELS.a, a), Latents("ben", MODELS.b, b), intersect=True)
 
 
-def test_what_only_the_target_knows_is_known():
+def test_labels_of_the_target_only_are_used():
     found = match(Latents("ada", MODELS.a), Latents("ben", MODELS.b, groups=MODELS.group, labels=MODELS.label))
     assert found.groups is MODELS.group and found.labels is MODELS.label
 
@@ -125,17 +123,17 @@ def test_what_only_the_target_knows_is_known():
     ("a", "b", "message"),
     [
         ({"h": MODELS.a[:9]}, {}, "ada has 9 rows and ben has 20.*--ids"),
-        ({"ids": IDS}, {}, "ada has ids, but ben has none"),
-        ({}, {"ids": IDS}, "ben has ids, but ada has none"),
+        ({"ids": IDS}, {}, "ada .*ids.* ben"),
+        ({}, {"ids": IDS}, "ben .*ids.* ada"),
         ({"ids": IDS}, {"ids": np.arange(20)}, "texts and numbers never match"),
-        ({"ids": np.arange(20)}, {"ids": np.arange(3, 23)}, "3 ids of a are missing in b: 0, 1, 2"),
-        ({"ids": np.arange(20) // 2}, {"ids": np.arange(20)}, "10 ids occur more than once in a: 0, 1, 2, 3, 4 and 5"),
+        ({"ids": np.arange(20)}, {"ids": np.arange(3, 23)}, "3 ids of a .*b: 0, 1, 2"),
+        ({"ids": np.arange(20) // 2}, {"ids": np.arange(20)}, "10 ids .*more than once in a: 0, 1, 2, 3, 4 and 5"),
         ({"ids": np.where(np.arange(20) < 2, np.nan, 1.0)}, {"ids": np.arange(20)}, r"missing \(NaN\) in 2 rows"),
-        ({"groups": MODELS.group}, {"groups": MODELS.group[::-1]}, "disagree on the groups of 16 of 20 states"),
-        ({"labels": MODELS.label}, {"labels": MODELS.group}, "disagree on the labels of 20 of 20 states"),
+        ({"groups": MODELS.group}, {"groups": MODELS.group[::-1]}, "groups of 16 of 20"),
+        ({"labels": MODELS.label}, {"labels": MODELS.group}, "labels of 20 of 20"),
     ],
 )
-def test_rows_that_do_not_belong_together(a: dict[str, Any], b: dict[str, Any], message: str):
+def test_rows_that_do_not_match_are_rejected(a: dict[str, Any], b: dict[str, Any], message: str):
     ada: dict[str, Any] = {"h": MODELS.a} | a
     with pytest.raises(InputError, match=message):
         match(Latents("ada", **ada), Latents("ben", MODELS.b, **b))
@@ -145,29 +143,29 @@ def test_rows_that_do_not_belong_together(a: dict[str, Any], b: dict[str, Any], 
     ("arrays", "message"),
     [
         ({"x": MODELS.a}, "has no array 'h'.* x"),
-        ({"h": MODELS.a[:, 0]}, r"ada: latents must be a matrix with one row per state, not \(20,\)"),
+        ({"h": MODELS.a[:, 0]}, r"ada: latents .*\(20,\)"),
         ({"h": MODELS.a[:, :0]}, "must be a matrix"),
         ({"h": np.where(np.eye(20, 4) > 0, np.nan, 1)}, r"'ada: h' has 4 .*row 0"),
         ({"h": IDS[:, None]}, "must hold numbers"),
-        ({"h": MODELS.a, "labels": MODELS.label[:7]}, "there are 20 latents, but 7 rows of labels"),
+        ({"h": MODELS.a, "labels": MODELS.label[:7]}, "20 latents.* 7 rows of labels"),
         ({"h": MODELS.a, "sample_id": IDS}, "'sample_id'.*'ids'"),
-        ({"h": MODELS.a, "userIDs": np.arange(20.0)}, "has 'userIDs', which is not read"),
-        ({"h": MODELS.a, "ids": MODELS.a}, r"ids must be one value per row, but its shape is \(20, 4\)"),
-        ({"h": MODELS.a, "ids": np.array(3)}, r"ids must be one value per row, but its shape is \(\)"),
-        ({"h": MODELS.a, "raw": np.array(3.0)}, "there are 20 latents, but no rows of raw"),
+        ({"h": MODELS.a, "userIDs": np.arange(20.0)}, "'userIDs'"),
+        ({"h": MODELS.a, "ids": MODELS.a}, r"ids .*\(20, 4\)"),
+        ({"h": MODELS.a, "ids": np.array(3)}, r"ids .*\(\)"),
+        ({"h": MODELS.a, "raw": np.array(3.0)}, "20 latents.* raw"),
         ({"h": MODELS.a, "untrained": MODELS.a[:, :3]}, r"ada: 'untrained' must .*\(20, 4\).*\(20, 3\)"),
-        ({"h": MODELS.a, "untrained": MODELS.a[:7]}, "there are 20 latents, but 7 rows of untrained"),
+        ({"h": MODELS.a, "untrained": MODELS.a[:7]}, "20 latents.* 7 rows of untrained"),
         ({"h": MODELS.a, "untrained": MODELS.a * np.inf}, "'ada: untrained' has 80 "),
-        ({"h": MODELS.a, "layer0": np.array(3.0)}, "there are 20 latents, but no rows of layer0"),
+        ({"h": MODELS.a, "layer0": np.array(3.0)}, "20 latents.* layer0"),
         ({"h": MODELS.a, "layer0": MODELS.a * np.nan}, "'ada: layer0' has 80 "),
     ],
 )
-def test_files_that_are_refused(arrays: dict[str, np.ndarray], message: str, tmp_path: Path):
+def test_invalid_files_are_rejected(arrays: dict[str, np.ndarray], message: str, tmp_path: Path):
     with pytest.raises(InputError, match=message):
         read_latents(write(tmp_path / "ada.npz", **arrays))
 
 
-def test_other_ids_beside_ids_and_arrays_that_are_none_are_let_be(tmp_path: Path):
+def test_other_arrays_are_ignored_if_ids_are_given(tmp_path: Path):
     beside = write(
         tmp_path / "ada.npz", h=MODELS.a, ids=np.arange(20), sample_id=IDS, grid=MODELS.a, centroid=MODELS.a[:, 0]
     )
@@ -175,17 +173,17 @@ def test_other_ids_beside_ids_and_arrays_that_are_none_are_let_be(tmp_path: Path
     fractions = write(tmp_path / "ben.npz", h=MODELS.a, grid=MODELS.a, centroid=MODELS.a[:, 0])
     assert read_latents(fractions).ids is None
     (tmp_path / "cleo.csv").write_text("sample_id,d0,d1\n1,.5,2\n2,.5,3\n")
-    with pytest.raises(InputError, match="has 'sample_id', which is not read"):
+    with pytest.raises(InputError, match="'sample_id'"):
         read_latents(tmp_path / "cleo.csv")
 
 
-def test_files_of_one_array_that_are_refused(tmp_path: Path):
-    with pytest.raises(InputError, match=r"There is no file .*absent.txt"):
+def test_invalid_files_of_one_array_are_rejected(tmp_path: Path):
+    with pytest.raises(InputError, match=r"absent\.txt"):
         read_array(tmp_path / "absent.txt")
     (tmp_path / "latin.txt").write_bytes("grün".encode("latin-1"))
     with pytest.raises(InputError, match=r"latin\.txt .*UTF-8"):
         read_array(tmp_path / "latin.txt")
-    with pytest.raises(InputError, match=r"must hold one array, but it holds ids, labels"):
+    with pytest.raises(InputError, match=r"one array.* ids, labels"):
         read_array(write(tmp_path / "two.npz", ids=IDS, labels=MODELS.label))
 
 
