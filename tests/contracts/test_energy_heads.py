@@ -87,7 +87,7 @@ def gaps(head: EnergyHead, triple: Tensor) -> Tensor:
 
 
 def zero_pairs() -> tuple[Tensor, Tensor]:
-    """Pairs of distinct points at which a head may be zero: y ≤ x, y ≤ x in some dimensions, and multiples."""
+    """Pairs of distinct points at which a head may be zero: y < x, y lower in half of the dimensions, and y = 2x."""
     x = points(200)
     lower = x.clone()
     lower[:, WIDTH // 2 :] -= points(200)[:, WIDTH // 2 :].abs() + 0.1

@@ -91,7 +91,7 @@ def test_bootstrap_is_reproducible_and_keeps_undefined_values():
     assert undefined.value == 1.0 and math.isnan(undefined.low) and math.isnan(undefined.high)
 
 
-def test_bootstrap_rejects_too_few_groups():
+def test_bootstrap_rejects_invalid_groups():
     with pytest.raises(InputError, match="2 groups"):
         bootstrap(mean_of(np.ones(4)), 4, np.random.default_rng(0), groups=np.zeros(4))
     with pytest.raises(InputError, match=r"groups.*4 rows.*3"):
@@ -120,7 +120,7 @@ def test_interval_of_a_rank_correlation_has_nominal_coverage():
     assert 0.92 <= covered / 400 <= 0.98
 
 
-def test_spearman_rejects_undefined_orders():
+def test_spearman_of_constant_values_and_of_one_pair():
     assert np.isnan(spearman(np.ones(5), np.arange(5.0)).value)
     with pytest.raises(InputError, match="pairs"):
         spearman(np.ones(1), np.ones(1))
