@@ -1,4 +1,4 @@
-"""What an energy is learned from, and which episodes are kept to judge it by."""
+"""Experience for learning an energy, and its split into training and held-out episodes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def steps_of(experience: Experience) -> set[tuple[float, ...]]:
     return {tuple(row) for row in np.c_[experience.x, experience.x_next, experience.cost, experience.episode].round(6)}
 
 
-def test_whole_episodes_are_kept_and_nothing_is_lost():
+def test_split_holds_out_whole_episodes_and_keeps_all_steps():
     data = gather_experience(EnergyRecipe(0, GRID, WalkConfig(episodes=40, length=6)))
     assert len(np.unique(data.held.episode)) == 4 and not set(data.held.episode) & set(data.learnt.episode)
     walk = GRID.walk(40, 6, seed=0)
@@ -32,7 +32,7 @@ def test_whole_episodes_are_kept_and_nothing_is_lost():
     assert set(other.held.episode) != set(data.held.episode)
 
 
-def test_of_a_single_episode_the_end_is_kept(tmp_path: Path):
+def test_end_of_a_single_episode_is_held_out(tmp_path: Path):
     x = np.arange(21.0)
     write_arrays(tmp_path / "s.npz", {"x": x, "episode": np.zeros(21, int), "cost": np.ones(21)})
     data = of_file(tmp_path / "s.npz")
@@ -40,21 +40,21 @@ def test_of_a_single_episode_the_end_is_kept(tmp_path: Path):
 
 
 @pytest.mark.parametrize("kind", ["npz", "safetensors", "csv", "parquet"])
-def test_files_of_every_format_give_the_same_steps(kind: str, tmp_path: Path):
+def test_all_file_formats_give_the_same_steps(kind: str, tmp_path: Path):
     data = of_file(write_steps(tmp_path / f"s.{kind}"))
     arrays = step_arrays()
     expected = Experience(arrays["x"], arrays["x_next"], arrays["cost"], arrays["episode"])
     assert steps_of(data.learnt) | steps_of(data.held) == steps_of(expected) and data.width == 2
 
 
-def test_states_with_episodes_are_steps_between_them(tmp_path: Path):
+def test_consecutive_states_of_an_episode_form_steps(tmp_path: Path):
     walk = step_arrays()
     last = np.append(np.flatnonzero(np.diff(walk["episode"])), len(walk["cost"]) - 1)
     after = np.arange(1, len(walk["cost"]) + 1)[last]
     states = {
         "x": np.insert(walk["x"], after, walk["x_next"][last], axis=0),
         "episode": np.insert(walk["episode"], after, walk["episode"][last]),
-        "cost": np.insert(walk["cost"], after, 99.0),  # the last of an episode leads nowhere
+        "cost": np.insert(walk["cost"], after, 99.0),  # the cost of a final state is unused
     }
     write_arrays(tmp_path / "s.npz", states)
     data = of_file(tmp_path / "s.npz")
@@ -62,12 +62,12 @@ def test_states_with_episodes_are_steps_between_them(tmp_path: Path):
     assert both == steps_of(Experience(walk["x"], walk["x_next"], walk["cost"], walk["episode"]))
 
 
-def test_a_typical_cost_is_that_of_steps_that_cost_something():
+def test_typical_cost_ignores_free_steps():
     learnt = Experience(np.zeros((3, 1)), np.ones((3, 1)), np.array([0.0, 2.0, 4.0]), np.arange(3))
     assert ExperienceSplit(learnt, learnt).unit == 3.0
 
 
-def test_mixings_change_what_is_seen_and_nothing_else():
+def test_mixings_change_only_the_observations():
     plain, seen = (gather_experience(EnergyRecipe(0, GRID, WalkConfig(20, 5), mixing)) for mixing in (None, Coupling()))
     np.testing.assert_array_equal(seen.learnt.x, apply_mixing(Coupling(), plain.learnt.x))
     np.testing.assert_array_equal(seen.held.x_next, apply_mixing(Coupling(), plain.held.x_next))
@@ -79,7 +79,7 @@ WALK = step_arrays()
 BROKEN = WALK["x"].copy()
 BROKEN[3, 1] = np.nan
 BAD = {
-    "cost must not be negative, but 300": {"cost": -WALK["cost"]},
+    "negative, but 300": {"cost": -WALK["cost"]},
     "'cost' has 300 NaN": {"cost": np.full(300, np.nan)},
     "row 3": {"x": BROKEN},
     "cost": {"cost": np.zeros(300)},
@@ -92,7 +92,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("message", BAD)
-def test_what_cannot_be_learned_from_is_refused(message: str, tmp_path: Path):
+def test_invalid_steps_are_rejected(message: str, tmp_path: Path):
     path = write_steps(tmp_path / "s.npz", **BAD[message])
     seed = next(seed for seed in range(99) if "training" not in message or 20 in held_episodes(seed))
     with pytest.raises(InputError) as refusal:
@@ -104,7 +104,7 @@ def held_episodes(seed: int) -> set[int]:
     return set(gather_experience(EnergyRecipe(seed, GRID, WalkConfig(30, 10))).held.episode)
 
 
-def test_gaps_between_numbered_states(tmp_path: Path):
+def test_gaps_between_numbered_states_are_rejected(tmp_path: Path):
     states = {
         "x": np.arange(6.0),
         "episode": np.zeros(6, int),
@@ -112,16 +112,16 @@ def test_gaps_between_numbered_states(tmp_path: Path):
         "step": np.array([0, 1, 2, 4, 5, 6]),
     }
     write_arrays(tmp_path / "s.npz", states)
-    with pytest.raises(InputError, match="Episode 0 has a gap: step 2 is followed by step 4"):
+    with pytest.raises(InputError, match=r"pisode 0 .*step 2 .*step 4"):
         of_file(tmp_path / "s.npz")
 
 
-def test_too_few_steps_and_no_file(tmp_path: Path):
+def test_too_few_steps_and_missing_files_are_rejected(tmp_path: Path):
     write_arrays(tmp_path / "s.npz", {"x": np.zeros(1), "x_next": np.ones(1), "cost": np.ones(1)})
-    with pytest.raises(InputError, match=r"1 step\(s\) in 1 episode\(s\)"):
+    with pytest.raises(InputError, match=r"\b1 step.* 1 episode"):
         of_file(tmp_path / "s.npz")
     write_arrays(tmp_path / "s.npz", {"x": np.arange(9.0), "x_next": np.arange(9.0) + 1, "cost": np.ones(9)})
-    with pytest.raises(InputError, match=r"1 held-out step\(s\), 1 .* at least 2"):
+    with pytest.raises(InputError, match=r"\b1 held-out .*2"):
         of_file(tmp_path / "s.npz")
     write_arrays(tmp_path / "h.npz", {"h": np.zeros(3)})
     with pytest.raises(InputError, match=r"x_next.* h"):
@@ -129,5 +129,5 @@ def test_too_few_steps_and_no_file(tmp_path: Path):
     for act in (StepFile().read, StepFile().sealed):
         with pytest.raises(InputError, match=r"path"):
             act()
-    with pytest.raises(InputError, match="There is no file"):
+    with pytest.raises(InputError, match=r"none\.npz"):
         of_file(tmp_path / "none.npz")

@@ -1,8 +1,9 @@
-"""The recipe of an energy as a file, and what it builds."""
+"""Energy recipes: files, identifiers, and the objects they build."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing
 from collections.abc import Iterator
 from dataclasses import replace
@@ -37,7 +38,7 @@ from jepatlas.workflows.runs import resume_run, start_run
 
 
 def kinds(cls: type = EnergyRecipe, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every choice that the recipe offers, with its place; those within an agent, too."""
+    """All kinds that the recipe and its agent offer, each with the path of its field."""
     for name, hint in typing.get_type_hints(cls).items():
         for kind in choices(hint) if name != "kind" else {}:
             yield (*path, name), kind
@@ -46,7 +47,7 @@ def kinds(cls: type = EnergyRecipe, path: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 @pytest.mark.parametrize(("path", "kind"), list(kinds()), ids=lambda one: one if isinstance(one, str) else "")
-def test_every_kind_is_read_as_it_was_written(path: tuple[str, ...], kind: str, tmp_path: Path):
+def test_every_kind_round_trips_through_a_file(path: tuple[str, ...], kind: str, tmp_path: Path):
     plain: Any = to_plain(EnergyRecipe(agent=AgentConfig()))
     owner = plain
     for name in path[:-1]:
@@ -59,51 +60,51 @@ def test_every_kind_is_read_as_it_was_written(path: tuple[str, ...], kind: str, 
     assert recipe_text(given).startswith("kind: energy\n")
 
 
-def test_every_choice_is_found():
+def test_kinds_are_found_at_all_depths():
     found = [".".join(path) for path, _ in kinds()]
     assert {"source", "mixing", "agent", "head", "learning", "agent.objective"} <= set(found) and len(found) >= 24
 
 
-def test_one_kind_of_recipe_is_not_taken_for_another(tmp_path: Path):
+def test_recipes_of_another_kind_are_rejected(tmp_path: Path):
     (tmp_path / "agent.yaml").write_text(recipe_text(Recipe()))
     (tmp_path / "energy.yaml").write_text(recipe_text(EnergyRecipe()))
-    message = r"agent\.yaml is a recipe of an agent .*kind 'energy'"
+    message = r"agent\.yaml .*'energy'"
     with pytest.raises(InputError, match=message):
         read_recipe(tmp_path / "agent.yaml", EnergyRecipe)
-    message = r"energy\.yaml is a recipe of kind 'energy', but .* an agent"
+    message = r"energy\.yaml .*'energy'"
     with pytest.raises(InputError, match=message):
         read_recipe(tmp_path / "energy.yaml")
     assert isinstance(recipe_from_plain(to_plain(Recipe())), Recipe)
-    with pytest.raises(InputError, match="is not a run folder"):
+    with pytest.raises(InputError, match=re.escape(str(tmp_path))):
         any_recipe(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("kind: energy\nhaed: iqe", r"there is no key 'haed'\. Did you mean 'head'\?"),
-        ("kind: energy\nhead: iqx", r"head: there is no kind 'iqx'\. Did you mean 'iqe'\?"),
-        ("kind: energy\nwidth: 0", "width must be at least 1, but 0"),
-        ("kind: energy\nsource: {kind: one-way-grid, wall: 40}", "wall is 40, but it must be a column"),
+        ("kind: energy\nhaed: iqe", "'haed'.* 'head'"),
+        ("kind: energy\nhead: iqx", "head.* 'iqx'.* 'iqe'"),
+        ("kind: energy\nwidth: 0", "width .*0"),
+        ("kind: energy\nsource: {kind: one-way-grid, wall: 40}", "wall .*40"),
         (
             "kind: energy\nsource: {kind: file, path: a.npz}\nwalk: {episodes: 3}",
             "walk",
         ),
-        ("kind: energy\nwalk: {episodes: 0}", "episodes must be at least 1, but 0"),
+        ("kind: energy\nwalk: {episodes: 0}", "episodes .*0"),
         ("kind: energy\nwalk: {coverage: 0}", "coverage"),
-        ("kind: energy\nagent: {kind: jepa, dim: 0}", "dim, the width of the latents, must be at least 1"),
+        ("kind: energy\nagent: {kind: jepa, dim: 0}", "dim"),
         ("kind: energy\nagent: {kind: jepa, together: {mode: both}}", "both"),
         ("kind: energy\nlearning: {kind: expectile, gamma: 1}", "gamma"),
-        ("kind: energy\nlearning: {kind: qrl, offset: .nan}", "offset must be positive and finite"),
+        ("kind: energy\nlearning: {kind: qrl, offset: .nan}", "offset"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(text: str, message: str, tmp_path: Path):
+def test_file_errors_name_the_field(text: str, message: str, tmp_path: Path):
     (tmp_path / "recipe.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
         any_recipe(tmp_path)
 
 
-def test_the_id_is_that_of_what_is_computed(tmp_path: Path):
+def test_recipe_id_depends_only_on_what_is_computed(tmp_path: Path):
     base = recipe()
     silent = replace(base, training=replace(base.training, log_every=7, threads=2))
     assert recipe_id(silent) == recipe_id(base)
@@ -118,16 +119,16 @@ def test_the_id_is_that_of_what_is_computed(tmp_path: Path):
     ]
     assert len({recipe_id(one) for one in [base, *others]}) == 1 + len(others)
     assert recipe_id(replace(base, learning=QRLConfig(offset=31))) == recipe_id(
-        replace(base, learning=QRLConfig(offset=31.0))  # as the file says it
+        replace(base, learning=QRLConfig(offset=31.0))  # as read from the file
     )
 
 
-def test_a_whole_number_where_a_fraction_may_be_is_resumed(tmp_path: Path):
+def test_run_with_integer_value_for_float_field_is_resumed(tmp_path: Path):
     start_run(recipe(steps=3, learning=QRLConfig(offset=31)), tmp_path / "run")
     assert resume_run(tmp_path / "run").status == "finished"
 
 
-def test_what_is_built():
+def test_build_returns_the_configured_objects():
     data = gather_experience(recipe())
     assert isinstance(build_energy(recipe(), data), QRL)
     expectile = from_plain(EnergyRecipe, to_plain(recipe()) | {"learning": "expectile"})
@@ -143,7 +144,7 @@ def test_what_is_built():
     ("given", "message"),
     [
         (recipe(width=33), "width 33"),
-        (recipe(floor=-1.0), "floor must be finite and at least 0"),
+        (recipe(floor=-1.0), "floor"),
         (recipe(future=2.0), "future"),
         (replace(recipe(), training=replace(recipe().training, ema=0.9)), "energy.scale"),
         (
@@ -155,19 +156,19 @@ def test_what_is_built():
         ),
     ],
 )
-def test_parts_that_do_not_fit_leave_no_trace(given: EnergyRecipe, message: str, tmp_path: Path):
+def test_incompatible_settings_leave_no_run_folder(given: EnergyRecipe, message: str, tmp_path: Path):
     with pytest.raises(InputError) as refusal:
         start_run(given, tmp_path / "run")
     assert message in str(refusal.value) and not (tmp_path / "run").exists()
 
 
-def test_a_run_goes_on_only_with_the_file_that_it_began_with(tmp_path: Path):
+def test_run_resumes_only_with_an_unchanged_steps_file(tmp_path: Path):
     steps = StepFile(str(write_steps(tmp_path / "s.npz"))).sealed()
     assert dataclasses.asdict(steps)["path"] == str(tmp_path / "s.npz") and len(steps.sha256 or "") == 64
     start_run(recipe(steps=3, source=steps, walk=WalkConfig()), tmp_path / "run")
     assert resume_run(tmp_path / "run").status == "finished"
     write_steps(tmp_path / "s.npz", more=np.ones(3))
-    with pytest.raises(InputError, match=r"s\.npz has changed"):
+    with pytest.raises(InputError, match=r"s\.npz"):
         resume_run(tmp_path / "run")
     (tmp_path / "s.npz").unlink()
     with pytest.raises(InputError, match=r"s\.npz"):

@@ -1,4 +1,4 @@
-"""Recipes as files: what is written is read again, and what is wrong is refused with its place and a hint."""
+"""Recipe files: round trips, and errors that name the field and suggest a correction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from jepatlas.worlds import Coupling, LatentWorld, Lift, OrnsteinUhlenbeck
 
 
 def kinds(cls: type = Recipe, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every choice that a recipe offers, with its place."""
+    """All kinds that a recipe offers, each with the path of its field."""
     for name, hint in typing.get_type_hints(cls).items():
         if name != "kind":
             found = choices(hint)
@@ -42,7 +42,7 @@ def kinds(cls: type = Recipe, path: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 
 
 def settings(hint: Any) -> Iterator[type]:
-    """Every dataclass that a field of a recipe can lead to."""
+    """All dataclasses reachable from the fields of a recipe."""
     plain = [hint] if isinstance(hint, type) and dataclasses.is_dataclass(hint) else []
     for cls in (*choices(hint).values(), *plain):
         yield cls
@@ -51,7 +51,7 @@ def settings(hint: Any) -> Iterator[type]:
 
 
 def fields(of: type) -> list[tuple[type, str, Any]]:
-    """The fields of objectives, training and schedules that take values of this type, or some `Literal`."""
+    """Fields of objectives, training and schedules with this type, or with any `Literal`."""
     hints = typing.get_type_hints(Recipe)
     owners = {cls for name in ("objective", "training") for cls in settings(hints[name])}
     every = [(cls, f.name, typing.get_type_hints(cls)[f.name]) for cls in owners for f in dataclasses.fields(cls)]
@@ -66,7 +66,7 @@ def name_of(value: Any) -> str:
 
 
 @pytest.mark.parametrize(("cls", "name", "hint"), [*fields(float), *fields(int)], ids=name_of)
-def test_no_number_of_a_recipe_may_be_nan(cls: type, name: str, hint: Any):
+def test_nan_is_rejected_in_every_number(cls: type, name: str, hint: Any):
     for bad in (math.nan, math.inf)[: 1 if hint is int else 2]:
         several = typing.get_origin(hint) is tuple
         with pytest.raises(InputError):
@@ -74,13 +74,13 @@ def test_no_number_of_a_recipe_may_be_nan(cls: type, name: str, hint: Any):
 
 
 @pytest.mark.parametrize(("cls", "name", "hint"), fields(typing.cast(type, typing.Literal)), ids=name_of)
-def test_no_text_of_a_recipe_may_be_one_that_is_not_offered(cls: type, name: str, hint: Any):
+def test_unknown_choices_are_rejected_in_every_literal(cls: type, name: str, hint: Any):
     word = typing.get_args(hint)[0]
-    with pytest.raises(InputError, match=f"{name}: there is no '{word}x'. Did you mean '{word}'?"):
+    with pytest.raises(InputError, match=f"{name}.*'{word}x'.*'{word}'"):
         cls(**{name: f"{word}x"})
 
 
-def test_every_setting_is_found():
+def test_settings_are_found_at_all_depths():
     numbers = {(cls, name) for cls, name, _ in [*fields(float), *fields(int)]}
     assert {(LeJEPAConfig, "weight"), (TrainingConfig, "ema"), (OneCycleSchedule, "first")} <= numbers
     assert len(numbers) >= 34
@@ -88,7 +88,7 @@ def test_every_setting_is_found():
     assert texts >= {"kernel", "form", "views", "design", "precision", "parallel"}
 
 
-def test_every_choice_is_found():
+def test_kinds_are_found_at_all_depths():
     found = {".".join(path): kind for path, kind in kinds()}
     assert {"world.law", "world.mixing", "pairs", "encoder", "projector", "objective", "training.schedule"} <= set(
         found
@@ -97,7 +97,7 @@ def test_every_choice_is_found():
 
 
 @pytest.mark.parametrize(("path", "kind"), list(kinds()), ids=lambda value: value if isinstance(value, str) else "")
-def test_a_recipe_of_every_kind_is_read_as_it_was_written(path: tuple[str, ...], kind: str, tmp_path: Path):
+def test_every_kind_round_trips_through_a_file(path: tuple[str, ...], kind: str, tmp_path: Path):
     plain: dict[str, Any] = to_plain(Recipe())
     owner = plain
     for name in path[:-1]:
@@ -111,69 +111,69 @@ def test_a_recipe_of_every_kind_is_read_as_it_was_written(path: tuple[str, ...],
     assert build_objective(recipe).encode(batch.x).shape == (recipe.training.batch_size, 2)
 
 
-def test_what_is_left_out_takes_its_default(tmp_path: Path):
+def test_missing_keys_take_defaults(tmp_path: Path):
     file = tmp_path / "recipe.yaml"
     file.write_text("")
     assert read_recipe(file) == Recipe()
-    file.write_text("seed: 3\nobjective: whitening\ntraining: {lr: 1e-3}\n")  # YAML takes 1e-3 for a text
+    file.write_text("seed: 3\nobjective: whitening\ntraining: {lr: 1e-3}\n")  # YAML reads 1e-3 as a string
     assert read_recipe(file) == Recipe(seed=3, objective=WhiteningConfig(), training=TrainingConfig(lr=1e-3))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sede: 1", r"recipe\.yaml: there is no key 'sede'\. Did you mean 'seed'\?"),
-        ("training: {stesp: 5}", r"training: there is no key 'stesp'\. Did you mean 'steps'\?"),
-        ("world: {kind: latent, mixing: spirl}", r"world\.mixing: there is no kind 'spirl'\. Did you mean 'spiral'\?"),
-        ("objective: {kind: lejepa, sigreg: {slises: 3}}", r"objective\.sigreg: .* Did you mean 'slices'\?"),
-        ("training: {steps: five}", r"training\.steps: expected a whole number, but found 'five'"),
-        ("training: {steps: 5.5}", r"training\.steps: expected a whole number, but found 5\.5"),
-        ("training: {steps: true}", r"training\.steps: expected a whole number, but found True"),
-        ("training: {lr: fast}", r"training\.lr: expected a number, but found 'fast'"),
-        ("training: {track: [tensorbord]}", r"training\.track\.0: expected 'tensorboard' or 'wandb'"),
-        ("training: 5", r"training: expected keys and values, but found 5"),
-        ("objective: 5", r"objective: expected keys and values, but found 5"),
-        ("objective: {weight: 1}", r"objective: the key 'kind' is missing"),
-        ("- seed", r"expected keys and values, but found \['seed'\]"),
-        ("seed: [1", r"is not a recipe in YAML"),
-        ("seed: !!python/object/apply:os.getcwd []", r"is not a recipe in YAML"),
+        ("sede: 1", r"recipe\.yaml.* 'sede'.* 'seed'"),
+        ("training: {stesp: 5}", "training.* 'stesp'.* 'steps'"),
+        ("world: {kind: latent, mixing: spirl}", r"world\.mixing.* 'spirl'.* 'spiral'"),
+        ("objective: {kind: lejepa, sigreg: {slises: 3}}", r"objective\.sigreg.* 'slices'"),
+        ("training: {steps: five}", r"training\.steps.* 'five'"),
+        ("training: {steps: 5.5}", r"training\.steps.* 5\.5"),
+        ("training: {steps: true}", r"training\.steps.* True"),
+        ("training: {lr: fast}", r"training\.lr.* 'fast'"),
+        ("training: {track: [tensorbord]}", r"training\.track\.0.* 'tensorboard' or 'wandb'"),
+        ("training: 5", r"training: .* 5"),
+        ("objective: 5", r"objective: .* 5"),
+        ("objective: {weight: 1}", r"objective: .*'kind'"),
+        ("- seed", r"\['seed'\]"),
+        ("seed: [1", r"recipe\.yaml .*YAML"),
+        ("seed: !!python/object/apply:os.getcwd []", r"recipe\.yaml .*YAML"),
         ("training: {steps: 0}", r"steps .*0"),
-        ("latent_dim: 0", r"latent_dim must be at least 1, but 0"),
+        ("latent_dim: 0", r"latent_dim .*0"),
         ("world: {kind: latent, law: {kind: ornstein-uhlenbeck, dim: 3}}", r"dim is 3"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_named(text: str, message: str, tmp_path: Path):
+def test_file_errors_name_the_field(text: str, message: str, tmp_path: Path):
     (tmp_path / "recipe.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
         read_recipe(tmp_path / "recipe.yaml")
 
 
-def test_files_that_are_no_recipe(tmp_path: Path):
-    with pytest.raises(InputError, match="There is no recipe file"):
+def test_files_that_are_not_recipes_are_rejected(tmp_path: Path):
+    with pytest.raises(InputError, match=r"missing\.yaml"):
         read_recipe(tmp_path / "missing.yaml")
-    with pytest.raises(InputError, match="is not a recipe in YAML"):
+    with pytest.raises(InputError, match="YAML"):
         read_recipe(tmp_path)
     (tmp_path / "picture.png").write_bytes(bytes(range(256)))
-    with pytest.raises(InputError, match="is not a recipe in YAML"):
+    with pytest.raises(InputError, match=r"picture\.png .*YAML"):
         read_recipe(tmp_path / "picture.png")
-    with pytest.raises(InputError, match=r"is not a run folder: it has no recipe\.yaml"):
+    with pytest.raises(InputError, match=r"recipe\.yaml"):
         load_recipe(tmp_path)
     for text, message in (
         ("", "empty"),
         ("\n# nothing\n", "empty"),
         ("garbage", "'garbage'"),
-        ("steps: 2024-13-45", "is not a recipe in YAML"),
+        ("steps: 2024-13-45", r"recipe\.yaml .*YAML"),
     ):
         (tmp_path / "recipe.yaml").write_text(text)
-        for kind in (Recipe, VisionRecipe):  # not "a recipe of an agent", which has no kind either
+        for kind in (Recipe, VisionRecipe):  # an agent's recipe has no kind either, but is not assumed
             with pytest.raises(InputError, match=message):
                 load_recipe(tmp_path, kind)
     (tmp_path / "mine.yaml").write_text("")
-    with pytest.raises(InputError, match=r"mine\.yaml is empty.* kind 'vision'"):
+    with pytest.raises(InputError, match=r"mine\.yaml .*'vision'"):
         read_recipe(tmp_path / "mine.yaml", VisionRecipe)
 
 
-SILENT = {
+NOT_IN_ID = {
     "device": "cuda",
     "threads": 2,
     "parallel": "fsdp",
@@ -182,7 +182,7 @@ SILENT = {
     "keep": 7,
     "track": ("wandb",),
 }
-HEARD = {
+IN_ID = {
     "steps": 7,
     "batch_size": 8,
     "accumulate": 2,
@@ -198,13 +198,13 @@ HEARD = {
 }
 
 
-def test_the_id_of_a_recipe_leaves_out_only_where_and_how_often_it_reports():
+def test_recipe_id_ignores_only_device_and_reporting_settings():
     known = {field.name for field in dataclasses.fields(TrainingConfig)}
-    assert known == {*SILENT, *HEARD, "schedule"}
+    assert known == {*NOT_IN_ID, *IN_ID, "schedule"}
     base = Recipe()
-    for name, value in SILENT.items():
+    for name, value in NOT_IN_ID.items():
         assert recipe_id(replace(base, training=replace(base.training, **{name: value}))) == recipe_id(base), name
-    others = [replace(base, training=replace(base.training, **{name: value})) for name, value in HEARD.items()]
+    others = [replace(base, training=replace(base.training, **{name: value})) for name, value in IN_ID.items()]
     others += [
         replace(base, seed=1),
         replace(base, latent_dim=2),
@@ -218,13 +218,13 @@ def test_the_id_of_a_recipe_leaves_out_only_where_and_how_often_it_reports():
     assert len({recipe_id(recipe) for recipe in [base, *others]}) == 1 + len(others)
 
 
-def test_weights_come_from_the_seed():
+def test_weights_depend_on_the_seed():
     first, second, other = (build_objective(Recipe(seed=seed)).state_dict() for seed in (0, 0, 1))
     assert all(first[name].equal(second[name]) for name in first)
     assert not any(first[name].equal(other[name]) for name in first if first[name].numel() > 1)
 
 
-def test_widths_follow_the_world_and_the_recipe():
+def test_widths_match_the_world_and_the_recipe():
     recipe = Recipe(
         world=LatentWorld(OrnsteinUhlenbeck(dim=3), Lift(observed=7)), latent_dim=5, projector=MLPConfig(width=11)
     )
@@ -242,13 +242,13 @@ def test_widths_follow_the_world_and_the_recipe():
         ),
         (
             Recipe(objective=WhiteningConfig(), latent_dim=8, training=TrainingConfig(batch_size=8, accumulate=2)),
-            "A batch of 4 is too small",
+            r"\b4\b.*ExactWhitening.* 5 pairs",
         ),
-        (Recipe(objective=InfoNCEConfig(), training=TrainingConfig(batch_size=1)), "A batch of 1 is too small"),
+        (Recipe(objective=InfoNCEConfig(), training=TrainingConfig(batch_size=1)), r"\b1\b.*InfoNCE.* 2 pairs"),
         (Recipe(encoder=CouplingConfig(), latent_dim=3), "2 and 3"),
         (Recipe(objective=WhiteningConfig(), projector=MLPConfig()), "projector"),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(recipe: Recipe, message: str):
+def test_incompatible_settings_are_rejected(recipe: Recipe, message: str):
     with pytest.raises(InputError, match=message):
         build_objective(recipe)

@@ -1,4 +1,4 @@
-"""Recipes of agents that are taught: through the one loop, resumed to the bit, by two processes as by one."""
+"""Teaching recipes: training, bitwise resumption, and agreement of two processes with one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from jepatlas.recipes import (
 from jepatlas.training.flops import step_flops
 from jepatlas.workflows.runs import resume_run, start_run
 
-TOLD = 5
+TEACHER_WIDTH = 5
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,12 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield
 
 
-def told_of(table: Path, **arrays: np.ndarray) -> TeacherFile:
-    """Latents of every state, held-out ones among them, in an order of their own; the labels are in them."""
+def teacher_file(table: Path, **arrays: np.ndarray) -> TeacherFile:
+    """A teacher file with shuffled latents of all states, held-out ones included; they encode the labels."""
     rows = read_images(agent(table, "left")).table
     order = np.random.default_rng(2).permutation(len(rows))
     states, labels = rows.column("state")[order], rows.column("label")[order]
-    h = np.random.default_rng(1).normal(3, 2, (len(order), TOLD)) + 4 * (labels == "lying")[:, None]
+    h = np.random.default_rng(1).normal(3, 2, (len(order), TEACHER_WIDTH)) + 4 * (labels == "lying")[:, None]
     path = table.parent / f"teacher-{'-'.join(arrays) or 'all'}.npz"
     write_arrays(path, {"h": h, "ids": states, "labels": labels} | arrays)
     return TeacherFile(str(path)).sealed()
@@ -61,7 +61,7 @@ def told_of(table: Path, **arrays: np.ndarray) -> TeacherFile:
 
 def recipes(table: Path) -> dict[str, Any]:
     student = agent(table, "right", seed=1)
-    taught = TaughtRecipe(told_of(table), MigrationConfig(map=RunningMapConfig(memory=2.0)), 8, student)
+    taught = TaughtRecipe(teacher_file(table), MigrationConfig(map=RunningMapConfig(memory=2.0)), 8, student)
     mutual = MutualRecipe(agent(table, "left"), agent(table, "right", seed=1, width=24), MutualConfig(memory=2.0), 8)
     return {
         "migration": taught,
@@ -76,7 +76,7 @@ KINDS = ["migration", "logits", "latents", "cross", "alternating"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_that_goes_on_takes_the_same_steps(kind: str, scenes: Path, tmp_path: Path):
+def test_resumed_run_takes_the_same_steps(kind: str, scenes: Path, tmp_path: Path):
     recipe = recipes(scenes)[kind]
     assert start_run(recipe, tmp_path / "whole").status == "finished"
     shutil.copytree(tmp_path / "whole", tmp_path / "part")
@@ -87,19 +87,19 @@ def test_a_run_that_goes_on_takes_the_same_steps(kind: str, scenes: Path, tmp_pa
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_recipes_survive_their_files(kind: str, scenes: Path, tmp_path: Path):
+def test_recipes_round_trip_through_files(kind: str, scenes: Path, tmp_path: Path):
     recipe = recipes(scenes)[kind]
     (tmp_path / "recipe.yaml").write_text(recipe_text(recipe))
     assert any_recipe(tmp_path) == recipe == recipe_from_plain(yaml.safe_load(recipe_text(recipe)))
 
 
-def test_one_agent_twice_is_refused(scenes: Path):
+def test_two_identical_agents_are_rejected(scenes: Path):
     with pytest.raises(InputError, match="same recipe"):
         MutualRecipe(agent(scenes, "left"), agent(scenes, "left"))
     assert MutualRecipe(agent(scenes, "left"), agent(scenes, "left", seed=1)).second.seed == 1
 
 
-def test_where_a_run_reports_does_not_change_what_it_is(scenes: Path):
+def test_recipe_id_ignores_reporting_settings(scenes: Path):
     recipe = recipes(scenes)["cross"]
 
     def trained(**changes: Any) -> MutualRecipe:
@@ -115,7 +115,7 @@ def two_runs(table: str, folder: str) -> None:
 
 
 @pytest.mark.slow
-def test_two_processes_train_what_one_does(scenes: Path, tmp_path: Path):
+def test_two_processes_match_one_process(scenes: Path, tmp_path: Path):
     run_processes(two_runs, 2, str(scenes), str(tmp_path / "two"))
     two_runs(str(scenes), str(tmp_path / "one"))
     for kind in ("migration", "cross"):
@@ -130,11 +130,11 @@ def known_rows(images: np.ndarray) -> dict[bytes, int]:
 
 
 def as_bytes(image: torch.Tensor) -> bytes:
-    """An image as it lies in the data set."""
+    """Bytes of an image in the layout of the data set."""
     return (image.permute(1, 2, 0) * 255).round().to(torch.uint8).contiguous().numpy().tobytes()
 
 
-def test_a_student_is_told_of_the_states_it_learns_from_and_no_others(scenes: Path):
+def test_teaching_targets_cover_exactly_the_training_states(scenes: Path):
     recipe = recipes(scenes)["migration"]
     seen = read_images(recipe.student)
     lessons = teaching_targets(recipe, seen)
@@ -145,12 +145,12 @@ def test_a_student_is_told_of_the_states_it_learns_from_and_no_others(scenes: Pa
     objective, batches = recipe.build()
     batch = batches(3)
     known, place = known_rows(seen.images), dict(zip(lessons.rows.tolist(), lessons.targets, strict=True))
-    for image, told in zip(*batch.shared, strict=True):
-        np.testing.assert_array_equal(told, place[known[as_bytes(image)]])  # as it is, and of a state it learns from
-    assert objective.lesson.map.weight.shape == (TOLD, 16)
+    for image, target in zip(*batch.shared, strict=True):
+        np.testing.assert_array_equal(target, place[known[as_bytes(image)]])  # unaugmented, of a training state
+    assert objective.lesson.map.weight.shape == (TEACHER_WIDTH, 16)
 
 
-def test_logits_are_those_of_a_probe_where_the_teacher_is(scenes: Path):
+def test_logit_targets_come_from_a_probe_of_the_teacher(scenes: Path):
     recipe = recipes(scenes)["logits"]
     seen = read_images(recipe.student)
     lessons = teaching_targets(recipe, seen)
@@ -160,7 +160,7 @@ def test_logits_are_those_of_a_probe_where_the_teacher_is(scenes: Path):
     np.testing.assert_allclose(lessons.targets, probe.logits(stored["h"][rows]), rtol=1e-5)
 
 
-def test_two_agents_are_shown_the_same_states(scenes: Path):
+def test_both_agents_receive_the_same_states(scenes: Path):
     recipe = recipes(scenes)["cross"]
     _, batches = recipe.build()
     batch, found = batches(2), []
@@ -173,13 +173,13 @@ def test_two_agents_are_shown_the_same_states(scenes: Path):
     assert found[0] == found[1] and len(set(found[0])) == 8
 
 
-def test_what_is_counted_leaves_a_student_as_it_was(scenes: Path):
+def test_counting_operations_does_not_change_the_student(scenes: Path):
     objective, batches = recipes(scenes)["migration"].build()
     alone = step_flops(objective.own, lambda step: batches(step).own[0])
     assert step_flops(objective, batches) > 1.2 * alone and objective.lesson.map.count == 0
 
 
-def test_refusals(scenes: Path, tmp_path: Path):
+def test_errors_name_the_argument(scenes: Path, tmp_path: Path):
     taught, mutual = recipes(scenes)["logits"], recipes(scenes)["cross"]
     other = write_scenes(tmp_path / "other", name="x")
 
@@ -208,6 +208,6 @@ def test_refusals(scenes: Path, tmp_path: Path):
         replace(taught, pairs=0)
     changed = teacher("changing.npz", h=h, ids=states)
     write_arrays(tmp_path / "changing.npz", {"h": h + 1, "ids": states})
-    refused(changed, "has changed")
+    refused(changed, r"changing\.npz")
     averaged = replace(taught.student, training=replace(taught.training, ema=0.9))
     refused(replace(taught, teaching=MigrationConfig(), student=averaged), "ema")

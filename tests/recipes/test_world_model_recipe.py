@@ -1,4 +1,4 @@
-"""Recipes of world models: what is gathered, what is built of it, and what cannot be."""
+"""World-model recipes: episodes, windows, the objects they build, and rejected settings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from jepatlas.worlds import LinearQuadratic, Rooms, ScriptedMotion
 WALK = WalkedWorld(Rooms(), episodes=10, length=7)
 
 
-def test_episodes_are_what_the_world_does_under_the_actions():
+def test_episodes_match_the_world_under_their_actions():
     episodes = walk(WALK, seed=3)
     assert episodes.lengths.tolist() == [8] * 10
     for number in (0, 9):
@@ -56,16 +56,16 @@ def test_episodes_are_what_the_world_does_under_the_actions():
         assert np.array_equal(WALK.world.observe(one["state"]), one["seen"])
 
 
-def test_the_seed_decides_the_walk():
+def test_seed_determines_the_walk():
     first, again, other = (walk(WALK, seed).rows("state", np.arange(80)) for seed in (0, 0, 1))
     assert np.array_equal(first, again) and not np.array_equal(first, other)
 
 
-def test_pictures_of_some_episodes_are_those_of_a_walk_that_draws_all():
+def test_lazy_images_match_eager_rendering():
     data = gather_episodes(replace(WALK, episodes=40), seed=2)
     arrays = data.episodes
     assert isinstance(arrays, EpisodeArrays) and isinstance(arrays.arrays["seen"], RenderedColumn), (
-        "nothing is drawn yet"
+        "images are rendered lazily"
     )
     every = WALK.world.observe(arrays.rows("state", np.arange(40 * 8)))
     rows = rows_of_episodes(arrays, data.held)
@@ -74,13 +74,13 @@ def test_pictures_of_some_episodes_are_those_of_a_walk_that_draws_all():
     assert np.array_equal(numbers.observations(np.arange(80)), numbers.episodes.rows("state", np.arange(80)))
 
 
-def test_a_tenth_is_held_out():
+def test_one_tenth_is_held_out():
     data = gather_episodes(replace(WALK, episodes=40), seed=0)
     assert len(data.held) == 4 and len(data.learnt) == 36 and not set(data.held) & set(data.learnt)
     assert data.shape == (3, 64, 64) and data.action_dim == 2
 
 
-def test_windows_are_of_the_episodes_to_learn_from():
+def test_windows_come_from_training_episodes():
     objective, stream = recipe().build()
     assert isinstance(objective, WorldModel)
     windows, data = stream(0), gather_episodes(recipe().source, 0)
@@ -90,14 +90,14 @@ def test_windows_are_of_the_episodes_to_learn_from():
     assert all((row.numpy() == learnt).all(1).any() for row in windows.z[:, 0])
 
 
-def test_two_frames_are_pairs():
+def test_two_frame_windows_are_pairs():
     objective, stream = recipe(model=TwoFrames(), stride=3).build()
     assert isinstance(objective, LeJEPA)
     pairs = stream(0)
     assert pairs.x.shape == pairs.x_next.shape == (8, 3, 64, 64) and pairs.z_next.shape == (8, 2)
 
 
-def test_a_world_of_numbers_is_seen_by_an_mlp():
+def test_vector_observations_require_an_mlp_encoder():
     numbers = WalkedWorld(LinearQuadratic(), episodes=10, length=7)
     objective, stream = recipe(source=numbers, encoder=MLPConfig(16, 1)).build()
     assert objective(stream(0), 0).total.isfinite()
@@ -107,7 +107,7 @@ def test_a_world_of_numbers_is_seen_by_an_mlp():
         recipe(encoder=MLPConfig()).build()
 
 
-def test_a_collected_file_is_learned_from_and_held_to_its_hash(tmp_path: Path):
+def test_collected_file_is_read_and_checked_by_its_hash(tmp_path: Path):
     path = tmp_path / "rooms.h5"
     collect(Rooms().make, RandomPolicy(0.8), 10, 7, 0, out=path, options={"goal": None})
     source = EpisodeSource(str(path)).sealed()
@@ -119,16 +119,16 @@ def test_a_collected_file_is_learned_from_and_held_to_its_hash(tmp_path: Path):
         assert torch.equal(stream(step).frames, read_ahead(step).frames)
     assert len(EpisodeFile(path)) == 10
     path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(InputError, match="has changed"):
+    with pytest.raises(InputError, match=r"rooms\.h5"):
         recipe(source=source).build()
-    with pytest.raises(InputError, match="no column 'pixel'"):
+    with pytest.raises(InputError, match="'pixel'"):
         recipe(source=EpisodeSource(str(path), observation="pixel")).build()
     with pytest.raises(InputError, match="path"):
         recipe(source=EpisodeSource()).build()
 
 
 @pytest.mark.parametrize("row", [(3, 32, 32), (32, 32, 4), (32, 32, 1), (1, 24, 32)])
-def test_pictures_of_other_people_are_read(row: tuple[int, ...], tmp_path: Path):
+def test_images_in_various_layouts_are_read(row: tuple[int, ...], tmp_path: Path):
     rng = np.random.default_rng(0)
     with EpisodeWriter(tmp_path / "a.h5") as writer:
         for _ in range(4):
@@ -137,7 +137,7 @@ def test_pictures_of_other_people_are_read(row: tuple[int, ...], tmp_path: Path)
     assert objective(stream(0), 0).total.isfinite()
 
 
-def test_what_is_neither_picture_nor_vector_is_refused(tmp_path: Path):
+def test_observations_of_other_shapes_are_rejected(tmp_path: Path):
     with EpisodeWriter(tmp_path / "a.h5") as writer:
         for _ in range(4):
             writer.append({"pixels": np.zeros((8, 16, 16), np.uint8), "action": np.zeros((8, 2))})
@@ -148,7 +148,7 @@ def test_what_is_neither_picture_nor_vector_is_refused(tmp_path: Path):
 
 def test_episodes_without_a_window_are_counted():
     lengths = np.array([7, 6, 2, 9, 1])
-    assert episodes_too_short(recipe(stride=2), lengths) == 3, "three steps ahead are seven rows"
+    assert episodes_too_short(recipe(stride=2), lengths) == 3, "a window of three steps needs seven rows"
     assert episodes_too_short(recipe(model=TwoFrames(), stride=2), lengths) == 2
 
 
@@ -162,13 +162,13 @@ def test_episodes_without_a_window_are_counted():
         ({}, None),
     ],
 )
-def test_the_world_that_a_file_is_of(about: dict[str, Any], world: Rooms | None, tmp_path: Path):
+def test_world_is_restored_from_file_metadata(about: dict[str, Any], world: Rooms | None, tmp_path: Path):
     with EpisodeWriter(tmp_path / "a.h5", about=about) as writer:
         writer.append({"a": np.zeros(3)})
     assert world_of_file(EpisodeFile(tmp_path / "a.h5")) == world
 
 
-def test_a_run_that_is_resumed_takes_the_same_steps(tmp_path: Path):
+def test_resumed_run_takes_the_same_steps(tmp_path: Path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     start_run(recipe(steps=4), whole)
     training = replace(recipe(steps=4).training, checkpoint_every=2)
@@ -182,7 +182,7 @@ def test_a_run_that_is_resumed_takes_the_same_steps(tmp_path: Path):
     assert same(whole, parts)
 
 
-def test_a_recipe_says_its_kind_and_is_read_back(tmp_path: Path):
+def test_recipe_round_trips_with_its_kind(tmp_path: Path):
     given = recipe()
     assert recipe_from_plain(to_plain(given)) == given
     with pytest.raises(InputError, match="jepatlas train world-model --out"):
@@ -192,16 +192,16 @@ def test_a_recipe_says_its_kind_and_is_read_back(tmp_path: Path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda: WalkedWorld(episodes=0), "episodes must be at least 1"),
+        (lambda: WalkedWorld(episodes=0), "episodes"),
         (lambda: WalkedWorld(Rooms(), ScriptedMotion()), "motion"),
-        (lambda: recipe(stride=0), "stride must be at least 1"),
-        (lambda: recipe(history=0), "history must be at least 1"),
-        (lambda: recipe(latent_dim=0), "latent_dim must be at least 1"),
+        (lambda: recipe(stride=0), "stride"),
+        (lambda: recipe(history=0), "history"),
+        (lambda: recipe(latent_dim=0), "latent_dim"),
         (lambda: recipe(stride=10).build(), "horizon .* skip 10 "),
         (lambda: recipe(history=200).build(), "history .*199 rows.* 21 "),
         (lambda: recipe(encoder=ConvConfig(), latent_dim=7).build(), "7"),
     ],
 )
-def test_what_cannot_be_is_refused(wrong, message: str):
+def test_invalid_settings_are_rejected(wrong, message: str):
     with pytest.raises(InputError, match=message):
         wrong()

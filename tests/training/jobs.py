@@ -1,4 +1,4 @@
-"""Jobs of a sweep. They stand in a module of their own, because worker processes import them by name."""
+"""Sweep jobs in an importable module, because worker processes import them by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["job", "small_run"]
 
 
 def small_run(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
-    """As `run_job`, but certified on few samples."""
+    """`run_job` with a certificate of few samples."""
     from jepatlas.core.config import from_plain
     from jepatlas.recipes import Recipe
     from jepatlas.workflows.runs import certify_run, start_run
@@ -23,7 +23,7 @@ def small_run(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
 
 
 def job(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Do as the recipe says, and leave a line for every call."""
+    """Act as the job's settings say, and log one line per call."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     with open(place / "calls", "a") as file:

@@ -1,4 +1,4 @@
-"""Small runs, and the command line as a process of its own."""
+"""Small runs, and the command line in this process or a separate one."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ ENV = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "COLUMNS
 
 
 def recipe(seed: int = 0, **training: Any) -> Recipe:
-    """What `WORDS` describe."""
+    """The recipe that `WORDS` describe."""
     config = replace(TrainingConfig(batch_size=32, schedule=ConstantSchedule()), **training)
     return Recipe(seed=seed, encoder=MLPConfig(width=16, depth=1), training=config)
 
 
 def call(*words: str | Path) -> int:
-    """The command line in this process; its exit code."""
+    """Run the command line in this process; return its exit code."""
     try:
         return main([str(word) for word in words])
     except SystemExit as end:
@@ -57,28 +57,28 @@ def call(*words: str | Path) -> int:
 
 
 def command(*words: str | Path, **options: Any) -> subprocess.Popen[str]:
-    """The command line in a process of its own."""
+    """Start the command line in a separate process."""
     line = [sys.executable, "-m", "jepatlas", *map(str, words)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": ENV}
     return subprocess.Popen(line, **(pipes | options))
 
 
 def forked_command(*words: str | Path, env: Mapping[str, str] = ENV) -> Forked:
-    """The command line in a process of its own, where it is not about how that starts: it has loaded torch before."""
+    """Fork the command line from this process, which has imported torch; faster than `command`."""
     return forked_script(f"import sys; from jepatlas.cli import main; sys.exit(main({[*map(str, words)]}))", env=env)
 
 
 def until(condition: Callable[[], Any], seconds: float = 120) -> Any:
-    """Wait for a condition, and return its value."""
+    """Wait until a condition holds and return its value."""
     end = time.monotonic() + seconds
     while not (value := condition()):
-        assert time.monotonic() < end, "This never happened."
+        assert time.monotonic() < end, "Timed out waiting for the condition."
         time.sleep(0.001)
     return value
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started, on Linux."""
+    """Child processes of a process, on Linux."""
     return [
         int(word) for file in Path("/proc", str(pid), "task").glob("*/children") for word in file.read_text().split()
     ]
@@ -90,14 +90,14 @@ def gone(pid: int) -> bool:
 
 
 def tensors(run: Path) -> dict[str, Tensor]:
-    """All that the newest checkpoint holds."""
+    """All tensors of the newest checkpoint."""
     newest = latest_checkpoint(run / "checkpoints")
     assert newest is not None
     return safetensors.torch.load_file(newest / "state.safetensors")
 
 
 def same(first: Path, second: Path) -> bool:
-    """Whether two runs ended with the same bits: weights, moments, averages."""
+    """Whether the final checkpoints of two runs are bitwise equal."""
     a, b = tensors(first), tensors(second)
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 

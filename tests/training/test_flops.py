@@ -1,4 +1,4 @@
-"""Operations of a step, counted by hand: for a network of one layer, and for a vision transformer."""
+"""Operations per step against counts by hand, for one linear layer and a vision transformer."""
 
 from __future__ import annotations
 
@@ -20,25 +20,27 @@ class OneLayer(nn.Module):
         return Loss(self.norm(self.layer(batch.x)).square().sum())
 
 
-def test_products_forwards_and_backwards_are_counted_and_nothing_changes() -> None:
+def test_forward_and_backward_products_are_counted_without_side_effects() -> None:
     objective, x = OneLayer(), torch.randn(11, 5)
     before = {name: value.clone() for name, value in objective.state_dict().items()}
     forward = 2 * 11 * 5 * 7
-    assert step_flops(objective, lambda step: Crops(x)) == 2 * forward  # x needs no gradient: one product each way
+    assert (
+        step_flops(objective, lambda step: Crops(x)) == 2 * forward
+    )  # x needs no gradient: one product forward and one backward
     assert step_flops(objective, lambda step: Crops(x), accumulate=3) == 6 * forward
     assert all((value == before[name]).all() for name, value in objective.state_dict().items())
     assert all(parameter.grad is None for parameter in objective.parameters())
 
 
-def test_a_network_goes_where_its_batches_are() -> None:
-    """As where crops are made on a GPU: a device that holds nothing stands for it."""
+def test_network_is_moved_to_the_device_of_its_batches() -> None:
+    """The meta device stands for a GPU that produces the crops."""
     objective, x = OneLayer(), torch.empty(11, 5, device="meta")
     assert step_flops(objective, lambda step: Crops(x)) == step_flops(objective, lambda step: Crops(torch.randn(11, 5)))
     assert next(objective.parameters()).device.type == "cpu"
 
 
 class Squares(nn.Module):
-    """Of the latents of a vision transformer."""
+    """Squared latents of a vision transformer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +54,7 @@ def product(m: int, n: int, k: int) -> int:
     return 2 * m * n * k
 
 
-def test_all_products_of_a_vision_transformer_are_counted_also_those_of_its_attention() -> None:
+def test_products_of_a_vision_transformer_include_attention() -> None:
     images, patches, tokens, width, heads, hidden = 5, 9, 10, 16, 2, 48
     embedding = product(images * patches, width, 3 * 4 * 4)
     block = (
@@ -64,6 +66,6 @@ def test_all_products_of_a_vision_transformer_are_counted_also_those_of_its_atte
         + product(images * tokens, width, hidden)
     )
     assert encoding_flops(Squares(), 12, images) == embedding + 2 * block
-    # backwards each product is two, but the embedding's is one: pixels need no gradient
+    # backward takes two products each; the embedding one, because pixels need no gradient
     step = step_flops(Squares(), lambda step: Crops(torch.rand(images, 3, 12, 12)))
     assert step == 2 * embedding + 3 * 2 * block

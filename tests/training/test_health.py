@@ -1,4 +1,4 @@
-"""Runs that turn NaN or collapse are stopped and say so; healthy ones are not."""
+"""Detection of NaN, divergence and collapse; healthy runs are not stopped."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def with_nan(name: str, at: int, row: int) -> Batches:
 
 @pytest.mark.parametrize("name", ["x", "x_next"])
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_nan_in_the_data_is_found(name: str, accumulate: int, tmp_path: Path):
+def test_nan_in_the_data_stops_the_run(name: str, accumulate: int, tmp_path: Path):
     config = TrainingConfig(steps=40, batch_size=32 * accumulate, accumulate=accumulate, log_every=10)
     config = replace(config, checkpoint_every=7)
     message = rf"'{name}' of batch 24 \(step {24 // accumulate + 1}\) has 1 .* row 5\. "
@@ -54,13 +54,13 @@ def test_nan_in_the_data_is_found(name: str, accumulate: int, tmp_path: Path):
     assert all(value.isfinite().all() for value in newest.values())
     assert list((tmp_path / "checkpoints").glob("step-*"))
     outcome = train(LeJEPA(nn.Linear(2, 2)), build_batches(recipe()), config, tmp_path, recipe="mine")
-    assert outcome.status == "finished"  # once they are clean
+    assert outcome.status == "finished"  # after the data are fixed
     steps = [line["step"] for line in metrics(tmp_path)]
     assert steps == sorted(set(steps))
 
 
-def test_weights_that_break_behind_a_finite_loss_are_not_saved(tmp_path: Path):
-    """The loss of a step is that of the weights before it."""
+def test_non_finite_weights_are_not_saved_despite_finite_loss(tmp_path: Path):
+    """The loss of a step is computed before its weight update."""
     fine = Pairs(*(torch.ones(8, 2) * torch.arange(8.0)[:, None] for _ in range(4)))
     objective = LeJEPA(nn.Linear(2, 2))
     weight: nn.Parameter = objective.encoder.weight  # pyright: ignore[reportAssignmentType]
@@ -74,7 +74,7 @@ def test_weights_that_break_behind_a_finite_loss_are_not_saved(tmp_path: Path):
     assert not (tmp_path / "checkpoints").exists()
 
 
-def test_a_run_that_diverges_says_what_to_try(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_divergence_message_gives_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     words = ["--encoder.width", "16", "--encoder.depth", "3", "--lr", "1e15", "--schedule", "constant"]
     code = call("train", *words, "--steps", "60", "--log-every", "5", "--out", tmp_path / "run", "--json", "-")
     out, err = capsys.readouterr()
@@ -91,7 +91,7 @@ def test_a_run_that_diverges_says_what_to_try(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
-def test_alignment_alone_collapses_and_is_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_collapsing_run_is_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     words = [*WORDS, "--objective.weight", "0", "--steps", "3000", "--log-every", "10", "--grace", "50"]
     assert call("train", *words, "--out", tmp_path / "run") == 1
     out = " ".join(capsys.readouterr().out.split())
@@ -105,17 +105,17 @@ def test_alignment_alone_collapses_and_is_stopped(tmp_path: Path, capsys: pytest
     assert metrics(tmp_path / "run")[-1]["step"] < 3000
 
 
-def test_a_collapse_is_not_looked_for_where_it_is_not_wanted(tmp_path: Path):
+def test_collapse_check_can_be_disabled(tmp_path: Path):
     given = replace(recipe(steps=60, grace=0, log_every=5, collapse=0.0), objective=LeJEPAConfig(weight=0.0))
     assert start_run(given, tmp_path / "never").status == "finished"
     patient = replace(given, training=replace(given.training, collapse=1e6, grace=45))
     outcome = start_run(patient, tmp_path / "late")
-    assert (outcome.status, outcome.step) == ("failed", 55)  # the third look in a row: 45, 50, 55
+    assert (outcome.status, outcome.step) == ("failed", 55)  # the third consecutive check: 45, 50, 55
 
 
 @pytest.mark.parametrize("interrupted", [6, 10, 12, 14])
-def test_an_interrupted_run_is_stopped_where_it_would_have_been_anyway(interrupted: int, tmp_path: Path):
-    """At 5, 10 and 15. The look before an interrupted run is saved is not one of them, and none is forgotten."""
+def test_interruption_does_not_change_when_a_collapse_is_detected(interrupted: int, tmp_path: Path):
+    """Checks at steps 5, 10 and 15 count; the check before an interrupted run is saved does not."""
     given = recipe(steps=60, grace=0, log_every=5, collapse=1e6)
     batches = build_batches(given)
     whole = train(build_objective(given), batches, given.training, tmp_path / "whole", recipe="mine")
@@ -133,7 +133,7 @@ def test_an_interrupted_run_is_stopped_where_it_would_have_been_anyway(interrupt
     assert resumed.verdict == whole.verdict
 
 
-def test_a_look_that_was_not_due_still_sees_what_is_not_finite():
+def test_unscheduled_check_detects_non_finite_weights():
     health = HealthCheck(tolerance=1e-4, grace=0)
     verdicts = [health.check(step, 0.1, torch.zeros(20, 2), due=False) for step in range(5)]
     assert verdicts == [None] * 5
@@ -142,7 +142,7 @@ def test_a_look_that_was_not_due_still_sees_what_is_not_finite():
     assert broken.name == "finite_loss"
 
 
-def test_a_passing_dip_does_not_stop_a_run():
+def test_temporary_collapse_does_not_stop_a_run():
     health = HealthCheck(tolerance=1e-4, grace=0)
     flat, round_ = torch.zeros(20, 2), torch.randn(20, 2)
     verdicts = [health.check(step, 0.1, h) for step, h in enumerate([flat, flat, round_, flat, flat])]
@@ -152,8 +152,8 @@ def test_a_passing_dip_does_not_stop_a_run():
     assert last.n == 20
 
 
-def test_one_flat_direction_among_wide_ones_is_a_collapse_with_advice():
-    """A variance above the tolerance, but nothing beside the others: the verdict must not call that passed."""
+def test_one_collapsed_direction_is_reported_with_advice():
+    """Its variance exceeds the tolerance but is negligible relative to the others; the verdict must fail."""
     h = torch.randn(1000, 2, generator=torch.Generator().manual_seed(0)) * torch.tensor([100.0, 0.02])
     health = HealthCheck(tolerance=1e-4, grace=0)
     verdict = [health.check(step, 0.1, h) for step in range(3)][-1]
@@ -175,8 +175,8 @@ HEALTHY = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("objective", HEALTHY, ids=lambda o: f"{o.kind}-{getattr(o, 'kernel', '')}")
-def test_a_healthy_run_is_never_stopped(objective, tmp_path: Path):
-    """From the second step on, not only after the default grace."""
+def test_healthy_run_is_not_stopped(objective, tmp_path: Path):
+    """Checked from the second step on, without the default grace period."""
     given = replace(recipe(steps=150, grace=2, log_every=1, checkpoint_every=1000), objective=objective)
     given = replace(given, encoder=MLPConfig(width=64, depth=2))
     assert start_run(given, tmp_path / "run").status == "finished"

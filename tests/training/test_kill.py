@@ -1,4 +1,4 @@
-"""kill -9 and Ctrl-C, for real: a resumed run ends with the bits of one that was left alone."""
+"""kill -9 and Ctrl-C: resumed runs are bitwise equal to uninterrupted ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUN = ["train", *WORDS, "--steps", "800", "--log-every", "10", "--checkpoint-eve
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run as it is when nothing happens."""
+    """The uninterrupted run."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     assert call(*RUN, "--out", folder) == 0
     return folder
@@ -26,7 +26,7 @@ def lines(run: Path) -> int:
 
 
 @pytest.mark.slow
-def test_five_kills_at_random_moments(whole: Path, tmp_path: Path):
+def test_run_survives_five_kills_at_random_times(whole: Path, tmp_path: Path):
     chance = random.Random(0)
     run = tmp_path / "run"
     words, before = [*RUN, "--out", run], 0
@@ -44,7 +44,7 @@ def test_five_kills_at_random_moments(whole: Path, tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_saves_and_says_how_to_go_on(whole: Path, tmp_path: Path):
+def test_ctrl_c_saves_and_prints_the_resume_command(whole: Path, tmp_path: Path):
     run = tmp_path / "a folder whose name is so long that no terminal would show it in one line of eighty columns"
     process = command(*RUN, "--out", run, "--json", tmp_path / "answer.json")
     until(lambda: lines(run) >= 3)
@@ -63,10 +63,10 @@ def test_ctrl_c_saves_and_says_how_to_go_on(whole: Path, tmp_path: Path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="sees through /proc that torch is being loaded")
-def test_ctrl_c_before_the_first_step_is_no_traceback(tmp_path: Path):
+def test_ctrl_c_before_the_first_step_prints_no_traceback(tmp_path: Path):
     process = command("train", *WORDS, "--out", tmp_path / "run")
     libraries = Path("/proc", str(process.pid), "maps")
-    until(lambda: "libtorch" in libraries.read_text())  # while it imports
+    until(lambda: "libtorch" in libraries.read_text())  # during imports
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (130, "jepatlas train: interrupted.\n")

@@ -1,4 +1,4 @@
-"""The loop against plain training, written out in a few lines; and everything it promises about going on."""
+"""Training loop against a plain reference loop; resumption, signals, averages and validation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from jepatlas.workflows.runs import load_objective, resume_run, start_run
 
 
 def plain_loop(given: Recipe) -> PairObjective:
-    """What the loop must amount to."""
+    """Reference implementation of the training loop."""
     objective, batches, config = build_objective(given), build_batches(given), given.training
     optimizer = torch.optim.AdamW(
         objective.parameters(), config.lr, config.betas, weight_decay=config.weight_decay, fused=True
@@ -53,7 +53,7 @@ def equal(run: Path, objective: nn.Module) -> bool:
 
 
 @pytest.mark.parametrize("schedule", [ConstantSchedule(warmup=5), CosineSchedule(warmup=5, hold=3), OneCycleSchedule()])
-def test_training_is_a_plain_loop_under_each_schedule(schedule, tmp_path: Path):
+def test_training_matches_the_plain_loop_for_each_schedule(schedule, tmp_path: Path):
     given = recipe(steps=30, schedule=schedule, betas=(0.8, 0.95))
     assert start_run(given, tmp_path / "run") == Outcome("finished", 30)
     assert equal(tmp_path / "run", plain_loop(given))
@@ -67,7 +67,7 @@ def test_clipping_bounds_the_gradient(tmp_path: Path):
     assert not equal(tmp_path / "run", plain_loop(replace(given, training=replace(given.training, clip=None))))
 
 
-def test_what_is_logged_is_the_mean_over_the_micro_batches(tmp_path: Path):
+def test_logged_metrics_are_means_over_micro_batches(tmp_path: Path):
     given = recipe(steps=1, batch_size=96, accumulate=3, log_every=1)
     start_run(given, tmp_path / "run")
     objective, batches = build_objective(given), build_batches(given)
@@ -77,7 +77,7 @@ def test_what_is_logged_is_the_mean_over_the_micro_batches(tmp_path: Path):
     assert entry["sigreg"] == pytest.approx(sum(loss.terms["sigreg"].item() for loss in losses) / 3, rel=1e-5)
 
 
-def test_accumulation_is_the_mean_of_the_micro_batches(tmp_path: Path):
+def test_accumulated_gradient_is_the_mean_over_micro_batches(tmp_path: Path):
     given = recipe(steps=5, batch_size=96, accumulate=3)
     objective, batches = build_objective(given), build_batches(given)
     optimizer = torch.optim.AdamW(objective.parameters(), given.training.lr, weight_decay=given.training.weight_decay)
@@ -95,14 +95,17 @@ def test_accumulation_is_the_mean_of_the_micro_batches(tmp_path: Path):
     ours = tensors(tmp_path / "run")
     for name, value in objective.state_dict().items():
         torch.testing.assert_close(ours[f"model.{name}"], value, rtol=1e-4, atol=1e-5)
-    for name, parameter in objective.named_parameters():  # AdamW hides the scale of a gradient, its moments show it
+    for (
+        name,
+        parameter,
+    ) in objective.named_parameters():  # AdamW's update is independent of the gradient's scale, but its moments are not
         moment = optimizer.state[parameter]["exp_avg"]
         torch.testing.assert_close(ours[f"optimizer.{name}.exp_avg"], moment, rtol=1e-3, atol=1e-5)
 
 
 @dataclass
 class Watched:
-    """A loop's batches, with a look at the weights whenever one is asked for."""
+    """Batches that record the weights at each call."""
 
     batches: Callable[[int], Any]
     look: Callable[[int], Any]
@@ -112,7 +115,7 @@ class Watched:
         return self.batches(step)
 
 
-def test_the_average_is_that_of_the_weights_and_is_what_is_loaded(tmp_path: Path):
+def test_moving_average_of_the_weights_is_loaded(tmp_path: Path):
     given = recipe(steps=12, ema=0.8)
     objective = build_objective(given)
     weight: Tensor = objective.encoder[0].weight  # pyright: ignore[reportIndexIssue, reportAssignmentType]
@@ -131,7 +134,7 @@ def test_the_average_is_that_of_the_weights_and_is_what_is_loaded(tmp_path: Path
     assert not torch.allclose(by_hand, seen[-1])
 
 
-def test_averaged_weights_do_not_go_with_running_statistics_of_others(tmp_path: Path):
+def test_averaged_weights_reject_batch_norm_statistics(tmp_path: Path):
     given = replace(recipe(steps=2, ema=0.8), objective=WhiteningConfig())
     with pytest.raises(InputError, match="'mean'"):
         start_run(given, tmp_path / "run")
@@ -139,7 +142,7 @@ def test_averaged_weights_do_not_go_with_running_statistics_of_others(tmp_path: 
 
 
 class Tied(nn.Module):
-    """A weight with two names."""
+    """A parameter registered under two names."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -151,7 +154,7 @@ class Tied(nn.Module):
         return self.second(self.first(x).tanh())
 
 
-def test_a_weight_with_two_names_is_averaged_under_both(tmp_path: Path):
+def test_tied_weight_is_averaged_under_both_names(tmp_path: Path):
     given = recipe(steps=10, ema=0.9)
     train(LeJEPA(Tied()), build_batches(given), given.training, tmp_path, recipe="tied")
     saved = tensors(tmp_path)
@@ -162,7 +165,7 @@ def test_a_weight_with_two_names_is_averaged_under_both(tmp_path: Path):
 
 
 class Unruly(nn.Module):
-    """A user's own encoder: dropout draws from the global generator, BatchNorm remembers, one layer is frozen."""
+    """A custom encoder with dropout from the global generator, BatchNorm statistics and a frozen layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,19 +181,19 @@ def unruly() -> PairObjective:
     return LeJEPA(Unruly())
 
 
-def test_a_users_own_module_trains_and_is_resumed_bit_for_bit(tmp_path: Path):
+def test_custom_module_trains_and_resumes_bit_for_bit(tmp_path: Path):
     given = recipe()
     batches, config = build_batches(given), replace(given.training, steps=40, checkpoint_every=10, log_every=7)
     whole = unruly()
     before = whole.encoder.layers[0].weight.clone()  # pyright: ignore[reportAttributeAccessIssue, reportIndexIssue]
     state = torch.get_rng_state()
     assert train(whole, batches, config, tmp_path / "whole", recipe="mine").status == "finished"
-    assert torch.equal(torch.get_rng_state(), state)  # the caller's generator is left alone
+    assert torch.equal(torch.get_rng_state(), state)  # the caller's generator is unchanged
     assert torch.equal(whole.encoder.layers[0].weight, before)  # pyright: ignore[reportAttributeAccessIssue, reportIndexIssue]
     assert len(metrics(tmp_path / "whole")) == 9  # 7 14 21 28 35, 10 20 30, 40
 
     def interrupt(step: int) -> None:
-        if step == 11:  # between two looks at its health: one more look must leave no trace
+        if step == 11:  # between two health checks: an additional check must have no effect
             signal.raise_signal(signal.SIGINT)
 
     stopped = train(unruly(), Watched(batches, interrupt), config, tmp_path / "parts", recipe="mine")
@@ -201,7 +204,7 @@ def test_a_users_own_module_trains_and_is_resumed_bit_for_bit(tmp_path: Path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_is_acted_on_between_two_steps(number: signal.Signals, tmp_path: Path):
+def test_signal_takes_effect_between_steps(number: signal.Signals, tmp_path: Path):
     given = recipe(steps=30, ema=0.9, accumulate=2)
     start_run(given, tmp_path / "whole")
     run = tmp_path / "parts"
@@ -220,7 +223,7 @@ def test_a_signal_is_acted_on_between_two_steps(number: signal.Signals, tmp_path
     assert same(tmp_path / "whole", run)
 
 
-def test_a_second_ctrl_c_is_not_waited_for(tmp_path: Path):
+def test_second_ctrl_c_stops_immediately(tmp_path: Path):
     given = recipe(steps=10)
 
     def insist(step: int) -> None:
@@ -233,19 +236,21 @@ def test_a_second_ctrl_c_is_not_waited_for(tmp_path: Path):
     assert latest_checkpoint(tmp_path / "checkpoints") is None
 
 
-def test_a_signal_during_the_last_step_finds_a_finished_run(tmp_path: Path):
+def test_signal_during_the_last_step_gives_a_finished_run(tmp_path: Path):
     given = recipe(steps=4)
     last = Watched(build_batches(given), lambda step: step == 3 and signal.raise_signal(signal.SIGTERM))
     outcome = train(build_objective(given), last, given.training, tmp_path, recipe="mine")
     assert outcome == Outcome("finished", 4)
 
 
-def test_metrics_are_the_terms_of_their_step(tmp_path: Path):
+def test_metrics_contain_the_terms_of_each_step(tmp_path: Path):
     given = recipe(steps=25, log_every=10)
     start_run(given, tmp_path / "run")
     lines = metrics(tmp_path / "run")
     assert [line["step"] for line in lines] == [10, 20, 25]
-    objective = plain_loop(replace(given, training=replace(given.training, steps=9)))  # constant rate: the same start
+    objective = plain_loop(
+        replace(given, training=replace(given.training, steps=9))
+    )  # constant rate: the same initial weights
     loss = objective(build_batches(given)(9), 9)
     assert lines[0]["loss"] == pytest.approx(loss.total.item(), rel=1e-6)
     assert lines[0].keys() == {"step", "loss", *loss.terms}
@@ -274,14 +279,14 @@ def test_running_statistics_of_an_objective_are_saved(tmp_path: Path):
     assert not torch.equal(objective.covariance, torch.eye(2))
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path: Path):
+def test_finished_run_is_not_trained_again(tmp_path: Path):
     start_run(recipe(steps=5), tmp_path / "run")
     before = (tmp_path / "run" / "metrics.jsonl").read_text()
     assert resume_run(tmp_path / "run") == Outcome("finished", 5)
     assert (tmp_path / "run" / "metrics.jsonl").read_text() == before
 
 
-def test_another_module_is_not_filled_with_these_weights(tmp_path: Path):
+def test_checkpoint_of_another_module_is_rejected(tmp_path: Path):
     given = recipe(steps=3)
     train(LeJEPA(nn.Linear(2, 2)), build_batches(given), given.training, tmp_path, recipe="mine")
     other = LeJEPA(nn.Sequential(nn.Linear(2, 4), nn.Linear(4, 2)))
@@ -307,21 +312,21 @@ def test_another_module_is_not_filled_with_these_weights(tmp_path: Path):
         ({"batch_size": 10, "accumulate": 3}, "batch_size 10 .*accumulate 3"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(values: dict[str, Any], message: str):
+def test_invalid_settings_are_rejected(values: dict[str, Any], message: str):
     with pytest.raises(InputError, match=message):
         TrainingConfig(**values)
 
 
 @pytest.mark.parametrize("device", ["cuda:99", "gpu", "meta:x", "meta", "ipu", "hpu"])
-def test_a_device_that_is_not_there_is_named_and_nothing_is_written(device: str, tmp_path: Path):
+def test_missing_device_is_named_and_nothing_is_written(device: str, tmp_path: Path):
     with pytest.raises(InputError, match=f"device '{device}' .*--device cpu") as caught:
         start_run(recipe(device=device), tmp_path / "run")
-    assert len(str(caught.value)) < 180  # torch has a thousand characters to say about some
+    assert len(str(caught.value)) < 180  # torch's own message can exceed a thousand characters
     assert not (tmp_path / "run").exists()
 
 
-def test_a_kind_of_pair_without_truth_is_trained_as_well(tmp_path: Path):
-    """The loop asks nothing of a batch but its observations."""
+def test_batches_without_true_states_can_be_used(tmp_path: Path):
+    """The loop requires only the observations of a batch."""
     x = torch.randn(64, 2, generator=torch.Generator().manual_seed(0))
     nothing = torch.empty(64, 0)
     outcome = train(
@@ -335,7 +340,7 @@ def test_a_kind_of_pair_without_truth_is_trained_as_well(tmp_path: Path):
 
 
 def gaussian(rows: int, dim: int) -> Callable[[int], Pairs]:
-    """Batches of a user's own."""
+    """Custom batches."""
 
     def batch(step: int) -> Pairs:
         x = torch.randn(4, rows, dim, generator=torch.Generator().manual_seed(step))
@@ -352,7 +357,7 @@ def gaussian(rows: int, dim: int) -> Callable[[int], Pairs]:
     ],
 )
 @pytest.mark.parametrize("accumulate", [1, 4])
-def test_a_batch_that_is_too_small_is_refused_for_a_users_own_module(
+def test_too_small_batch_is_rejected_for_a_custom_module(
     objective: Any, rows: int, message: str, accumulate: int, tmp_path: Path
 ):
     config = TrainingConfig(steps=3, batch_size=rows * accumulate, accumulate=accumulate)
@@ -372,7 +377,7 @@ def test_a_batch_that_is_too_small_is_refused_for_a_users_own_module(
         (0, 64, 1, "64 rows, but has 0"),
     ],
 )
-def test_batches_of_another_size_than_the_settings_say_are_refused(
+def test_batches_must_have_the_configured_size(
     rows: int, batch_size: int, accumulate: int, message: str, tmp_path: Path
 ):
     config = TrainingConfig(steps=3, batch_size=batch_size, accumulate=accumulate)
@@ -381,15 +386,15 @@ def test_batches_of_another_size_than_the_settings_say_are_refused(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_finished_run_needs_no_more_batches(tmp_path: Path):
-    """Those of a user may end with the run."""
+def test_finished_run_requests_no_batches(tmp_path: Path):
+    """A custom source of batches may be exhausted after the run."""
     few = [gaussian(8, 2)(step) for step in range(3)]
     config = TrainingConfig(steps=3, batch_size=8)
     for _ in range(2):
         assert train(LeJEPA(nn.Linear(2, 2)), lambda step: few[step], config, tmp_path, recipe="mine").step == 3
 
 
-def test_latents_of_a_users_own_objective_must_be_vectors(tmp_path: Path):
+def test_custom_objective_must_encode_to_vectors(tmp_path: Path):
     class Odd(LeJEPA):
         def encode(self, x: Tensor) -> Tensor:
             return x.sum(1)
@@ -398,21 +403,21 @@ def test_latents_of_a_users_own_objective_must_be_vectors(tmp_path: Path):
         train(Odd(nn.Linear(2, 2)), gaussian(8, 2), TrainingConfig(batch_size=8), tmp_path, recipe="mine")
 
 
-def test_nothing_to_train_is_refused(tmp_path: Path):
+def test_module_without_trainable_weights_is_rejected(tmp_path: Path):
     for module in (nn.Identity(), nn.Linear(2, 2).requires_grad_(False)):
         with pytest.raises(InputError, match="gradient"):
             train(LeJEPA(module), gaussian(8, 2), TrainingConfig(batch_size=8), tmp_path / "run", recipe="mine")
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_may_be_given_as_a_text(tmp_path: Path):
+def test_folder_may_be_a_string(tmp_path: Path):
     config = TrainingConfig(steps=2, batch_size=8)
     assert train(LeJEPA(nn.Linear(2, 2)), gaussian(8, 2), config, str(tmp_path), recipe="mine").status == "finished"
     assert latest_checkpoint(tmp_path / "checkpoints") == tmp_path / "checkpoints" / "step-2"
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, 0.9), (0.9, None)])
-def test_averages_cannot_be_switched_on_or_off_under_way(before: float | None, after: float | None, tmp_path: Path):
+def test_averaging_cannot_change_on_resume(before: float | None, after: float | None, tmp_path: Path):
     config = TrainingConfig(steps=2, batch_size=8, ema=before)
     train(LeJEPA(nn.Linear(2, 2)), gaussian(8, 2), config, tmp_path, recipe="mine")
     saved, module = tensors(tmp_path), LeJEPA(nn.Linear(2, 2))
@@ -425,7 +430,7 @@ def test_averages_cannot_be_switched_on_or_off_under_way(before: float | None, a
     assert train(LeJEPA(nn.Linear(2, 2)), gaussian(8, 2), more, tmp_path, recipe="mine").status == "finished"
 
 
-def test_a_run_uses_the_threads_it_was_given_and_leaves_the_rest_as_it_was(tmp_path: Path):
+def test_thread_count_is_set_during_the_run_and_restored(tmp_path: Path):
     given = recipe(steps=2, threads=2)
     seen: list[int] = []
     batches = Watched(build_batches(given), lambda step: seen.append(torch.get_num_threads()))
@@ -435,8 +440,8 @@ def test_a_run_uses_the_threads_it_was_given_and_leaves_the_rest_as_it_was(tmp_p
 
 
 @pytest.mark.parametrize(("decayed", "still"), [("all", False), ("matrices", True)])
-def test_biases_and_normalisations_need_not_decay(tmp_path: Path, decayed: str, still: bool):
-    """Weights without a gradient move by their decay alone."""
+def test_weight_decay_can_skip_biases_and_normalisations(tmp_path: Path, decayed: str, still: bool):
+    """With zero gradients, weights change only by weight decay."""
 
     class Constant(nn.Module):
         def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Freed memory that is kept costs no fresh pages."""
+"""Retaining freed memory avoids page faults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ print(json.dumps([usual, kept, faults()]))
 """
 
 
-def test_pages_are_taken_once():
+def test_pages_are_allocated_once():
     if not keep_freed_memory():
         pytest.skip("this C library cannot be told to keep freed memory")
     process = forked_script(SCRIPT)

@@ -1,4 +1,4 @@
-"""metrics.jsonl, TensorBoard and Weights & Biases: real files, read by their own readers."""
+"""metrics.jsonl, TensorBoard and Weights & Biases logs, read back with their own readers."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def write(folder: Path, start: int, steps: range) -> None:
             log.write(step, {"loss": step / 10})
 
 
-def test_a_resumed_log_is_truncated_to_its_checkpoint(tmp_path: Path):
+def test_resumed_log_is_truncated_to_its_checkpoint(tmp_path: Path):
     write(tmp_path, 0, range(1, 8))
     with open(tmp_path / "metrics.jsonl", "a") as file:
-        file.write('{"step": 8, "lo')  # a kill
+        file.write('{"step": 8, "lo')  # after a kill
     write(tmp_path, 5, range(6, 10))
     assert metrics(tmp_path) == [{"step": step, "loss": step / 10} for step in range(1, 10)]
 
 
-def test_a_whole_line_without_its_end_is_kept(tmp_path: Path):
+def test_complete_line_without_newline_is_kept(tmp_path: Path):
     write(tmp_path, 0, range(1, 4))
     path = tmp_path / "metrics.jsonl"
     path.write_text(path.read_text().rstrip("\n"))
@@ -45,7 +45,7 @@ ODD = [b'{"a": 1}', b"[1]", b'{"step": 2, "lo', b"", b'{"step": "2"}', b'{"step"
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize("number", [2, 5])
-def test_a_line_that_is_no_entry_is_named_and_nothing_is_lost(odd: bytes, number: int, tmp_path: Path):
+def test_invalid_line_is_named_and_the_file_is_unchanged(odd: bytes, number: int, tmp_path: Path):
     write(tmp_path, 0, range(1, 6))
     path = tmp_path / "metrics.jsonl"
     lines = path.read_bytes().splitlines()
@@ -56,7 +56,7 @@ def test_a_line_that_is_no_entry_is_named_and_nothing_is_lost(odd: bytes, number
     assert path.read_bytes() == text
 
 
-def test_a_run_is_not_resumed_over_metrics_that_are_damaged(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_run_with_damaged_metrics_is_not_resumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     start_run(recipe(steps=4, log_every=1, checkpoint_every=2), tmp_path / "run")
     shutil.rmtree(tmp_path / "run" / "checkpoints" / "step-4")
     path = tmp_path / "run" / "metrics.jsonl"
@@ -72,20 +72,20 @@ def test_a_run_is_not_resumed_over_metrics_that_are_damaged(tmp_path: Path, caps
     assert path.read_text() == whole
 
 
-def test_numbers_that_json_does_not_know(tmp_path: Path):
+def test_nan_and_infinity_are_logged(tmp_path: Path):
     with MetricsLog(tmp_path, 0) as log:
         log.write(1, {"a": float("nan"), "b": float("-inf"), "c": 1.5})
     assert json.loads((tmp_path / "metrics.jsonl").read_text()) == {"step": 1, "a": "nan", "b": "-inf", "c": 1.5}
 
 
-def test_every_line_is_on_disk_at_once(tmp_path: Path):
+def test_each_line_is_written_immediately(tmp_path: Path):
     with MetricsLog(tmp_path, 0) as log:
         log.write(1, {"loss": 1.0})
         assert len(metrics(tmp_path)) == 1
 
 
 def run(folder: Path, steps: int, *track: str) -> None:
-    """The same run, first for some steps and then for more."""
+    """Train the same run first for some steps, then for more."""
     given = recipe(steps=steps, log_every=2, checkpoint_every=5, track=track)
     train(build_objective(given), build_batches(given), given.training, folder, recipe="mine")
 
@@ -95,7 +95,7 @@ def test_tensorboard_reads_every_step_once(tmp_path: Path):
     reader = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     run(tmp_path, 6, "tensorboard")
     run(tmp_path, 8, "tensorboard")
-    with MetricsLog(tmp_path, 4, ["tensorboard"]) as log:  # as after a kill: steps 5, 6 and 8 are to be taken anew
+    with MetricsLog(tmp_path, 4, ["tensorboard"]) as log:  # as after a kill: steps 5, 6 and 8 are repeated
         for step in (5, 6, 8):
             log.write(step, {"loss": -1.0})
     events = reader.EventAccumulator(str(tmp_path / "tensorboard"))
@@ -110,7 +110,7 @@ def test_tensorboard_reads_every_step_once(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_wandb_writes_a_run_without_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_wandb_writes_an_offline_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
@@ -118,7 +118,7 @@ def test_wandb_writes_a_run_without_its_server(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setenv(name, str(tmp_path / "home"))
     run(tmp_path / "spiral", 4, "wandb")
     (written,) = (tmp_path / "spiral" / "wandb").glob("offline-run-*/run-*.wandb")
-    until(lambda: b"invariance" in written.read_bytes(), seconds=10)  # its own process writes it
+    until(lambda: b"invariance" in written.read_bytes(), seconds=10)  # written by wandb's process
     own = (tmp_path / "spiral" / "wandb-id").read_text()
     assert own in written.name
     run(tmp_path / "spiral", 8, "wandb")
@@ -129,7 +129,7 @@ def test_wandb_writes_a_run_without_its_server(tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.slow
-def test_wandb_without_a_login_is_no_traceback(tmp_path: Path):
+def test_wandb_without_login_prints_no_traceback(tmp_path: Path):
     pytest.importorskip("wandb")
     home = {name: str(tmp_path) for name in ("HOME", "WANDB_CACHE_DIR", "WANDB_CONFIG_DIR", "WANDB_DATA_DIR")}
     env = {name: value for name, value in ENV.items() if not name.startswith("WANDB")} | home
@@ -152,7 +152,7 @@ for package in ("tensorboard", "wandb"):
 
 
 @pytest.mark.slow
-def test_a_missing_extra_says_what_to_install(tmp_path: Path):
+def test_missing_extra_error_names_the_package(tmp_path: Path):
     line = [sys.executable, "-c", BLOCKED]
     done = subprocess.run(line, cwd=tmp_path, env=ENV, capture_output=True, text=True, check=False)
     assert done.stdout == "2\n2\n"
@@ -161,4 +161,4 @@ def test_a_missing_extra_says_what_to_install(tmp_path: Path):
             f"jepatlas train: --track {package} needs the package '{package}', which is not installed."
         )
         assert message.endswith("Run: pip install 'jepatlas[track]'")
-    assert not list(tmp_path.iterdir())  # so that the same command works once it is installed
+    assert not list(tmp_path.iterdir())  # so that the same command works after installation

@@ -1,4 +1,4 @@
-"""Each schedule against its closed form, written out."""
+"""Learning-rate schedules against their closed forms."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from jepatlas.training import ConstantSchedule, CosineSchedule, OneCycleSchedule
 STEPS = 100
 
 
-def test_constant_rises_and_stays():
+def test_constant_schedule_warms_up_and_stays():
     factors = [ConstantSchedule(warmup=4).factor(step, STEPS) for step in range(STEPS)]
     assert factors[:4] == pytest.approx([0.2, 0.4, 0.6, 0.8])
     assert factors[4:] == [1.0] * 96
     assert [ConstantSchedule().factor(step, STEPS) for step in range(3)] == [1.0] * 3
 
 
-def test_cosine_rises_holds_and_falls():
+def test_cosine_schedule_warms_up_holds_and_decays():
     schedule = CosineSchedule(warmup=9, hold=11, floor=0.1)
     factors = [schedule.factor(step, STEPS) for step in range(STEPS + 5)]
     assert factors[:9] == pytest.approx([(step + 1) / 10 for step in range(9)])
     assert factors[9:20] == [1.0] * 11
     for step in range(20, STEPS):
         assert factors[step] == pytest.approx(0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * (step - 20) / 80)))
-    assert factors[60] == pytest.approx(0.55)  # half way
+    assert factors[60] == pytest.approx(0.55)  # halfway
     assert factors[STEPS:] == pytest.approx([0.1] * 5)
 
 
-def test_one_cycle_rises_to_its_peak_and_ends_at_its_last():
+def test_one_cycle_schedule_reaches_its_peak_and_its_final_rate():
     schedule = OneCycleSchedule(peak=0.25, first=0.04, last=1e-3)
     factors = [schedule.factor(step, STEPS) for step in range(STEPS)]
     for step in range(25):
@@ -42,23 +42,23 @@ def test_one_cycle_rises_to_its_peak_and_ends_at_its_last():
 
 @pytest.mark.parametrize("schedule", [ConstantSchedule(3), CosineSchedule(7), CosineSchedule(3), OneCycleSchedule()])
 @pytest.mark.parametrize("steps", [1, 2, 5])
-def test_the_shortest_runs_have_a_rate_too(schedule, steps: int):
+def test_shortest_runs_have_a_positive_rate(schedule, steps: int):
     assert all(0 < schedule.factor(step, steps) <= 1 for step in range(steps))
 
 
 @pytest.mark.parametrize(
-    "build",
+    ("build", "name"),
     [
-        lambda: ConstantSchedule(warmup=-1),
-        lambda: CosineSchedule(warmup=-1),
-        lambda: CosineSchedule(hold=-1),
-        lambda: CosineSchedule(floor=-0.1),
-        lambda: OneCycleSchedule(peak=0.0),
-        lambda: OneCycleSchedule(peak=1.0),
-        lambda: OneCycleSchedule(first=-0.1),
-        lambda: OneCycleSchedule(last=-0.1),
+        (lambda: ConstantSchedule(warmup=-1), "warmup.*-1"),
+        (lambda: CosineSchedule(warmup=-1), "warmup.*-1"),
+        (lambda: CosineSchedule(hold=-1), "hold.*-1"),
+        (lambda: CosineSchedule(floor=-0.1), "floor.*-0.1"),
+        (lambda: OneCycleSchedule(peak=0.0), "peak.*0.0"),
+        (lambda: OneCycleSchedule(peak=1.0), "peak.*1.0"),
+        (lambda: OneCycleSchedule(first=-0.1), "first.*-0.1"),
+        (lambda: OneCycleSchedule(last=-0.1), "last.*-0.1"),
     ],
 )
-def test_a_rate_that_would_climb_the_loss_is_refused(build):
-    with pytest.raises(InputError, match=" is "):
+def test_invalid_rates_are_rejected(build, name: str):
+    with pytest.raises(InputError, match=name):
         build()

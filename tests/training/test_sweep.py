@@ -1,4 +1,4 @@
-"""Sweeps over real processes and a real dask cluster: the same records, whatever dies on the way."""
+"""Sweeps over processes and a dask cluster: equal records despite failing or killed workers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def threads() -> AbstractContextManager[Any]:
 
 
 @pytest.mark.slow
-def test_a_failing_job_does_not_affect_the_others(tmp_path: Path):
+def test_failing_job_does_not_affect_the_others(tmp_path: Path):
     reported = []
     results = sweep(jobs(*MIXED), job, tmp_path, local_processes(2), on_result=reported.append)
     assert [result.status for result in results] == [
@@ -78,7 +78,7 @@ def test_a_failing_job_does_not_affect_the_others(tmp_path: Path):
     }
 
 
-def test_only_what_is_missing_is_run_again(tmp_path: Path):
+def test_only_missing_results_are_computed(tmp_path: Path):
     first = sweep(jobs("fine", "raise", "fail", "stop"), job, tmp_path, threads)
     again = sweep(jobs("fine", "raise", "fail", "stop"), job, tmp_path, threads)
     assert first == again
@@ -87,7 +87,7 @@ def test_only_what_is_missing_is_run_again(tmp_path: Path):
     assert written["record"] == {"status": "finished", "value": 0}
 
 
-def test_nothing_is_opened_when_all_is_done(tmp_path: Path):
+def test_no_pool_is_opened_when_all_results_exist(tmp_path: Path):
     sweep(jobs("fine"), job, tmp_path, threads)
 
     def never() -> AbstractContextManager[Any]:
@@ -96,7 +96,7 @@ def test_nothing_is_opened_when_all_is_done(tmp_path: Path):
     assert sweep(jobs("fine"), job, tmp_path, never)[0].status == "finished"
 
 
-def test_names_and_results_must_fit(tmp_path: Path):
+def test_invalid_names_and_results_are_rejected(tmp_path: Path):
     with pytest.raises(InputError, match=r"\['a'\]"):
         sweep([Job("a", {}), Job("a", {}), Job("b", {})], job, tmp_path, threads)
     sweep(jobs("fine"), job, tmp_path, threads)
@@ -110,9 +110,9 @@ def test_names_and_results_must_fit(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_begun_run_of_another_recipe_is_not_taken_up(tmp_path: Path):
+def test_started_run_of_another_recipe_is_rejected(tmp_path: Path):
     start_run(recipe(steps=5), tmp_path / "run")
-    with pytest.raises(InputError, match="another recipe"):
+    with pytest.raises(InputError, match="recipe"):
         run_job(to_plain(recipe(steps=6)), str(tmp_path / "run"))
     assert run_job(to_plain(recipe(steps=5, log_every=1)), str(tmp_path / "run"))["status"] == "finished"
 
@@ -126,7 +126,7 @@ def six() -> list[Job]:
 @pytest.mark.slow
 def test_processes_and_dask_give_the_same_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path))  # records carry their commit, which may change while we look
+    monkeypatch.setenv("GIT_DIR", str(tmp_path))  # records contain the commit, which may change during the test
     pool = sweep(six(), small_run, tmp_path / "pool", local_processes(2))
     assert [result.status for result in pool] == ["finished"] * 6
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
@@ -134,7 +134,7 @@ def test_processes_and_dask_give_the_same_records(tmp_path: Path, monkeypatch: p
         address = cluster.scheduler_address
         dask = sweep(six(), small_run, tmp_path / "dask", dask_cluster(address))
         assert dask == pool
-        assert len({r.record["verdicts"][0]["value"] for r in pool}) == 6  # and each is its own
+        assert len({r.record["verdicts"][0]["value"] for r in pool}) == 6  # and the records differ
         files = [path.relative_to(tmp_path / "pool") for path in (tmp_path / "pool").rglob("*") if path.is_file()]
         assert len(files) >= 6 * 6
         for file in files:
@@ -151,7 +151,7 @@ def clients(scheduler: Any) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_does_not_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_unreachable_scheduler_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     pytest.importorskip("distributed")
     for address in ("what://x", "127.0.0.1:1"):
         assert call("sweep", *WORDS, "--steps", "3", "--dask", address, "--out", tmp_path / "sweep") == 2
@@ -166,7 +166,7 @@ on_linux = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="find
 
 @pytest.mark.slow
 @on_linux
-def test_a_sweep_that_is_stopped_goes_on_with_what_is_missing(tmp_path: Path):
+def test_stopped_sweep_continues_with_missing_jobs(tmp_path: Path):
     out = tmp_path / "grid"
     process = forked_command(*SWEEP, "--out", out)
     until((out / "seed=0" / "result.json").exists)
@@ -198,7 +198,7 @@ if __name__ == "__main__":
 @pytest.mark.slow
 @on_linux
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_no_worker_outlives_its_sweep(number: signal.Signals, tmp_path: Path):
+def test_workers_end_with_their_sweep(number: signal.Signals, tmp_path: Path):
     (tmp_path / "sleeper.py").write_text(SLEEPER)
     line = [sys.executable, str(tmp_path / "sleeper.py")]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=ENV, text=True) as process:
@@ -212,7 +212,7 @@ def test_no_worker_outlives_its_sweep(number: signal.Signals, tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_pool_leaves_no_process_behind():
+def test_pool_leaves_no_processes():
     with local_processes(2)() as executor:
         pids = {future.result() for future in [executor.submit(os.getpid) for _ in range(8)]}
         assert os.getpid() not in pids
@@ -222,7 +222,7 @@ def test_a_pool_leaves_no_process_behind():
             os.kill(pid, 0)
 
 
-def test_a_grid_is_every_combination(tmp_path: Path):
+def test_grid_contains_all_combinations(tmp_path: Path):
     base = replace(Recipe(), seed=5)
     grid = make_jobs(base, ("mixing=spiral,parabolic-shear", "objective.weight=0.1,1e-3"))
     assert [j.name for j in grid] == [

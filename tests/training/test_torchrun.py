@@ -1,4 +1,4 @@
-"""Several processes: real torchrun, real gloo."""
+"""Distributed training with torchrun and gloo."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def close(first: Path, second: Path) -> None:
 
 
 def two_processes(folder: Path) -> dict[str, Any]:
-    """Every case in one group of processes: to start one takes seconds."""
+    """All cases in one process group, because starting a group takes seconds."""
     torch.set_num_threads(1)
     parts = replace(GIVEN, training=replace(GIVEN.training, accumulate=2, clip=0.05))
     sharded = replace(parts, training=replace(parts.training, parallel="fsdp"))
@@ -65,7 +65,7 @@ def two_processes(folder: Path) -> dict[str, Any]:
 
 
 def outlives_the_group(folder: Path) -> list[int]:
-    """How many modules of a run are still there when its group is left, at its beginning and when it goes on."""
+    """Number of modules of a started and a resumed run that are still alive when the process group ends."""
     found = []
 
     @contextmanager
@@ -83,7 +83,7 @@ def outlives_the_group(folder: Path) -> list[int]:
 
 
 def own(objective: Any, rows: tuple[int, int], batch_size: int, folder: Path) -> str:
-    """Batches of a user's own: so many rows on each process."""
+    """Custom batches with the given number of rows per process."""
     x = torch.randn(4, rows[rank()], 8, generator=torch.Generator().manual_seed(rank()))
     torch.manual_seed(0)
     config = TrainingConfig(steps=2, batch_size=batch_size)
@@ -95,7 +95,7 @@ def whitening(encoder: nn.Module) -> ExactWhitening:
 
 
 def stop_and_resume(folder: Path, how: str) -> list[str]:
-    """A signal that reaches one process stops both after the same step."""
+    """A signal received by one process stops both after the same step."""
     training = replace(GIVEN.training, parallel=how)  # pyright: ignore[reportArgumentType]
     batches = build_batches(GIVEN)
 
@@ -138,13 +138,13 @@ def refused(act: Any) -> str:
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
-    """What `two_processes` left, and what each process returned."""
+    """Folder written by `two_processes`, and the return values of the processes."""
     folder = tmp_path_factory.mktemp("two")
     return folder, run_processes(two_processes, 2, folder)
 
 
 @pytest.mark.slow
-def test_two_processes_train_as_one(two: tuple[Path, list[dict[str, Any]]]):
+def test_two_processes_match_one_process(two: tuple[Path, list[dict[str, Any]]]):
     tmp_path, (first, second) = two
     assert first == second
     assert [first[name] for name in ("ddp", "parts", "fsdp")] == ["finished"] * 3
@@ -168,9 +168,9 @@ def test_two_processes_train_as_one(two: tuple[Path, list[dict[str, Any]]]):
     assert "A batch of 4 is too small" in first["too few"]
     assert "There is nothing to train" in first["frozen"]
     assert not (tmp_path / "none").exists()
-    assert first["outlives"] == [0, 0]  # or the process aborts at its end now and then
-    assert first["enough together"] == "finished"  # three rows each would be too few: statistics are those of all six
-    # A checkpoint does not know how many processes wrote it.
+    assert first["outlives"] == [0, 0]  # otherwise the process sometimes aborts at exit
+    assert first["enough together"] == "finished"  # three rows per process would be too few; statistics use all six
+    # Checkpoints are independent of the number of processes.
     assert resume_run(tmp_path / "fsdp").status == "finished"
 
 
@@ -182,7 +182,7 @@ def torchrun(*words: str | Path) -> subprocess.Popen[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds the processes of torchrun through /proc")
-def test_torchrun_interrupted_killed_and_resumed(two: tuple[Path, list[dict[str, Any]]], tmp_path: Path):
+def test_torchrun_run_resumes_after_interrupt_and_kill(two: tuple[Path, list[dict[str, Any]]], tmp_path: Path):
     run = tmp_path / "run"
     saved = run / "checkpoints"
 

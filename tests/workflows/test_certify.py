@@ -1,4 +1,4 @@
-"""Certificates of files: anybody's latents, made outside the package with plain numpy, judged on the command line."""
+"""Certificates of latent files written with plain numpy, through the command line."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def answer(words: list[str], capsys: Captured) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", ["a.npz", "a.safetensors", "a.csv", "a.parquet"])
-def test_a_rotation_is_one_in_every_format(name: str, tmp_path: Path, capsys: Captured) -> None:
+def test_rotation_passes_in_every_file_format(name: str, tmp_path: Path, capsys: Captured) -> None:
     z, z_next = world(300)
     write_arrays(tmp_path / name, {"h": rotate(z), "h_next": rotate(z_next), "z": z})
     code, found = answer([str(tmp_path / name)], capsys)
@@ -56,8 +56,8 @@ def test_a_rotation_is_one_in_every_format(name: str, tmp_path: Path, capsys: Ca
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
-def test_columns_of_a_table_are_what_they_are_called(name: str, tmp_path: Path, capsys: Captured) -> None:
-    """Of one dimension each: no matrix gives away that these are arrays of their own."""
+def test_table_columns_are_identified_by_name(name: str, tmp_path: Path, capsys: Captured) -> None:
+    """One-dimensional arrays, which cannot be identified by their shapes."""
     z, z_next = (one[:, 0] for one in world(300, 1))
     write_arrays(tmp_path / name, {"h": -z, "h_next": -z_next, "z": z, "groups": np.arange(300) // 2})
     code, found = answer([str(tmp_path / name)], capsys)
@@ -66,7 +66,7 @@ def test_columns_of_a_table_are_what_they_are_called(name: str, tmp_path: Path, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dim", [2, 8])
-def test_a_rotation_passes_and_its_world_is_read_off(dim: int, tmp_path: Path, capsys: Captured) -> None:
+def test_rotation_passes_and_properties_of_the_world_are_estimated(dim: int, tmp_path: Path, capsys: Captured) -> None:
     path = file_of(tmp_path, rotate, 10_000, dim)
     code, found = answer([path, "--require"], capsys)
     assert code == 0 and found["diagnosis"]["kind"] == "rotation"
@@ -79,7 +79,7 @@ def test_a_rotation_passes_and_its_world_is_read_off(dim: int, tmp_path: Path, c
     assert [kind for kind, _ in steps[: dim + 3]] == ["direction"] * dim + ["harmonic"] * 3
     np.testing.assert_allclose([value for _, value in steps[:dim]], RHO, atol=0.01)
     np.testing.assert_allclose([value for _, value in steps[dim : dim + 3]], RHO**2, atol=0.02)
-    fewer = file_of(tmp_path, rotate, 4000, dim)  # are enough where the rate is told
+    fewer = file_of(tmp_path, rotate, 4000, dim)  # are sufficient if rho is given
     assert answer([fewer, "--rho", str(RHO), "--require"], capsys)[1]["by_name"]["bound"]["passed"] is True
 
 
@@ -94,7 +94,7 @@ CORRUPTIONS: dict[str, tuple[str, Encode]] = {
 
 
 @pytest.mark.parametrize("name", CORRUPTIONS)
-def test_corruptions_fail_by_name(name: str, tmp_path: Path, capsys: Captured) -> None:
+def test_corruptions_fail_the_matching_verdict(name: str, tmp_path: Path, capsys: Captured) -> None:
     kind, encode = CORRUPTIONS[name]
     code, found = answer([file_of(tmp_path, encode), "--require"], capsys)
     assert code == 1
@@ -103,7 +103,7 @@ def test_corruptions_fail_by_name(name: str, tmp_path: Path, capsys: Captured) -
     assert found["summary"].startswith(found["diagnosis"]["sentence"]) and "Failed: diagnosis" in found["summary"]
 
 
-def test_without_truth_there_is_the_bound_and_what_stays_open(tmp_path: Path, capsys: Captured) -> None:
+def test_without_states_the_bound_is_reported_and_the_rest_undecided(tmp_path: Path, capsys: Captured) -> None:
     path = file_of(tmp_path, rotate, 3000, truth=False)
     _, given = answer([path, "--rho", str(RHO)], capsys)
     assert given["by_name"]["bound"]["passed"] is True and given["by_name"]["rho"]["passed"] is True
@@ -119,8 +119,8 @@ def test_without_truth_there_is_the_bound_and_what_stays_open(tmp_path: Path, ca
     assert f"{alone['by_name']['rho']['high']:.4f}, the upper limit" in alone["by_name"]["bound"]["advice"]
 
 
-def test_what_passes_is_defined(tmp_path: Path, capsys: Captured) -> None:
-    """With the truth the diagnosis decides, without it the better of the bounds and the audit; undecided is no pass."""
+def test_pass_criterion(tmp_path: Path, capsys: Captured) -> None:
+    """With true states the diagnosis decides; otherwise the better bound and the audit. Undecided is not a pass."""
 
     def scaled(z: np.ndarray) -> np.ndarray:
         return 3 * rotate(z) + 5
@@ -128,7 +128,7 @@ def test_what_passes_is_defined(tmp_path: Path, capsys: Captured) -> None:
     for truth, words in ((True, []), (False, ["--rho", "0.9"])):
         code, found = answer([file_of(tmp_path, scaled, 3000, truth=truth), "--require", *words], capsys)
         assert (code, found["passed"]) == (0, True) and "The certificate passes." in found["summary"]
-        assert found["by_name"]["bound"]["passed"] is False  # of the latents as they are: whitened they pass
+        assert found["by_name"]["bound"]["passed"] is False  # for raw latents; whitened latents pass
     code, found = answer([file_of(tmp_path, rotate, truth=False), "--require"], capsys)
     assert (code, found["passed"]) == (1, None) and "The certificate is undecided" in found["summary"]
     assert "checks pass" not in found["summary"] and "Undecided: bound" in found["summary"]
@@ -136,7 +136,7 @@ def test_what_passes_is_defined(tmp_path: Path, capsys: Captured) -> None:
     assert (code, found["passed"]) == (1, False) and "The certificate fails." in found["summary"]
 
 
-def test_few_pairs_of_few_groups_certify_nothing(tmp_path: Path, capsys: Captured) -> None:
+def test_few_pairs_of_few_groups_are_not_certified(tmp_path: Path, capsys: Captured) -> None:
     z, z_next = world(400)
     np.savez(tmp_path / "five.npz", h=z, h_next=z_next, groups=np.arange(400) // 80)
     code, found = answer([str(tmp_path / "five.npz"), "--require"], capsys)
@@ -145,7 +145,7 @@ def test_few_pairs_of_few_groups_certify_nothing(tmp_path: Path, capsys: Capture
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dim", "rows"), [(1, 20_000), (2, 30_000)])
-def test_a_rotation_is_certified_without_rho_given_enough_pairs(
+def test_rotation_is_certified_without_rho_given_enough_pairs(
     dim: int, rows: int, tmp_path: Path, capsys: Captured
 ) -> None:
     code, found = answer([file_of(tmp_path, rotate, rows, dim, truth=False), "--require"], capsys)
@@ -153,10 +153,8 @@ def test_a_rotation_is_certified_without_rho_given_enough_pairs(
     assert "f the latents determine the state" in found["summary"]
 
 
-def test_latents_that_do_not_determine_the_state_are_certified_only_if_they_did(
-    tmp_path: Path, capsys: Captured
-) -> None:
-    """Of h = z² − 1 nothing but ρ² can be seen: what the bound says then has a condition, and it is said."""
+def test_bound_states_its_condition_when_rho_is_estimated(tmp_path: Path, capsys: Captured) -> None:
+    """h = z² − 1 reveals only ρ², so the certificate must state the condition of its bound."""
     path = file_of(tmp_path, lambda z: (z**2 - 1) / np.sqrt(2), 3000, 1, truth=False)
     code, found = answer([path, "--require"], capsys)
     assert code == 1 and "f the latents determine the state" in found["summary"]
@@ -164,7 +162,7 @@ def test_latents_that_do_not_determine_the_state_are_certified_only_if_they_did(
     assert "determine the state" not in given["summary"] and given["by_name"]["bound"]["passed"] is False
 
 
-def test_what_a_file_holds_in_vain_is_named(tmp_path: Path, capsys: Captured) -> None:
+def test_unused_arrays_are_named(tmp_path: Path, capsys: Captured) -> None:
     z, z_next = world(300)
     np.savez(tmp_path / "misspelt.npz", h=z, h_next=z_next, Z=z, x=z)
     summary = answer([str(tmp_path / "misspelt.npz"), "--rho", "0.9"], capsys)[1]["summary"]
@@ -173,7 +171,7 @@ def test_what_a_file_holds_in_vain_is_named(tmp_path: Path, capsys: Captured) ->
     assert "Warning" not in answer([str(tmp_path / "right.npz"), "--rho", "0.9"], capsys)[1]["summary"]
 
 
-def test_one_trajectory_without_groups_is_taken_in_blocks_of_time(tmp_path: Path, capsys: Captured) -> None:
+def test_one_trajectory_without_groups_is_split_into_time_blocks(tmp_path: Path, capsys: Captured) -> None:
     noise, z = np.random.default_rng(0).standard_normal((1201, 2)), np.zeros((1201, 2))
     for t in range(1, 1201):
         z[t] = 0.5 * z[t - 1] + np.sqrt(0.75) * noise[t]
@@ -194,7 +192,7 @@ def test_sixty_four_dimensions(tmp_path: Path, capsys: Captured) -> None:
     assert "32" not in found["summary"] and "x has" not in found["summary"]
 
 
-def test_observations_tell_of_a_dimension_that_the_latents_miss(tmp_path: Path, capsys: Captured) -> None:
+def test_observations_reveal_a_missing_latent_dimension(tmp_path: Path, capsys: Captured) -> None:
     z, z_next = world(5000)
     np.savez(tmp_path / "seen.npz", h=z[:, :1], h_next=z_next[:, :1], x=np.sinh(z), x_next=np.sinh(z_next))
     _, found = answer([str(tmp_path / "seen.npz")], capsys)
@@ -215,22 +213,22 @@ def test_observations_tell_of_a_dimension_that_the_latents_miss(tmp_path: Path, 
     ],
     ids=["constant", "constant without truth", "constant column", "tiny", "signs", "repeated"],
 )
-def test_degenerate_latents_are_judged_and_no_error(
+def test_degenerate_latents_give_verdicts_without_errors(
     encode: Encode, truth: bool, tmp_path: Path, capsys: Captured
 ) -> None:
     code, found = answer([file_of(tmp_path, encode, 400, truth=truth)], capsys)
     assert code == 0 and found["by_name"]["effective_rank"]["passed"] is not None
 
 
-def test_few_pairs_have_no_ladder_and_no_bound_but_an_audit(tmp_path: Path, capsys: Captured) -> None:
+def test_few_pairs_give_an_audit_but_no_ladder_or_bound(tmp_path: Path, capsys: Captured) -> None:
     code, found = answer([file_of(tmp_path, rotate, 100, truth=False)], capsys)
     assert code == 0 and "at least 200 pairs" in found["summary"] and "nothing can be certified" in found["summary"]
     assert "stationarity" in found["by_name"] and "bound" not in found["by_name"] and found["tables"] == []
 
 
-def test_what_was_found_comes_first_and_what_informs_is_asked_for(tmp_path: Path, capsys: Captured) -> None:
+def test_diagnosis_is_printed_first_and_metrics_only_with_full(tmp_path: Path, capsys: Captured) -> None:
     path = file_of(tmp_path, CORRUPTIONS["cubic warp"][1], 600)
-    assert main(["certify", path]) == 0  # a certificate that does not pass is a result, not an error
+    assert main(["certify", path]) == 0  # a failed certificate is a result, not an error
     short = capsys.readouterr().out
     assert short.startswith("Warp: ") and "mcc" not in short and "more numbers inform: --full shows them." in short
     assert main(["certify", path, "--full"]) == 0
@@ -238,12 +236,12 @@ def test_what_was_found_comes_first_and_what_informs_is_asked_for(tmp_path: Path
     assert "mcc_linear" in full and "degree_3" in full and "more numbers inform" not in full
 
 
-def test_the_record_is_kept_where_it_is_asked_for(tmp_path: Path, capsys: Captured) -> None:
+def test_record_is_saved_to_the_given_folder(tmp_path: Path, capsys: Captured) -> None:
     answer([file_of(tmp_path, rotate), "--out", str(tmp_path / "kept")], capsys)
     (chapter,) = read_chapters(tmp_path / "kept")
     assert [panel.x for panel in chapter.figures[0].panels] == ["z", "h", "h_rotated"]
     turned = chapter.arrays["h_rotated"]
-    np.testing.assert_allclose(turned, chapter.arrays["z"], atol=0.1)  # rotated back, on samples that were not fitted
+    np.testing.assert_allclose(turned, chapter.arrays["z"], atol=0.1)  # rotated back on held-out samples
     assert chapter.tables[0].title.startswith("Spectrum of the latents")
     assert json.loads((tmp_path / "kept/records/certificate.json").read_text())["diagnosis"]["kind"] == "rotation"
 
@@ -294,7 +292,7 @@ SPOILED[7, 1], SPOILED[9, 0] = np.nan, -np.inf
         ({"h": H, "h_next": H.copy()}, ["--rho", "0.9"], "'h' and 'h_next' are equal"),
     ],
 )
-def test_bad_files_are_refused_in_one_message(
+def test_invalid_files_give_one_message(
     arrays: Arrays, words: list[str], message: str, tmp_path: Path, capsys: Captured
 ) -> None:
     write_arrays(tmp_path / "bad.npz", arrays)

@@ -1,8 +1,9 @@
-"""A run, from recipe to certificate."""
+"""Training runs, from recipe to certificate."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +62,7 @@ def named(value: object) -> str:
 
 
 def trains(given: Recipe, folder: Path) -> None:
-    """It finishes, descends and can be certified."""
+    """Check that the run finishes, lowers its loss and can be certified."""
     assert start_run(given, folder) == Outcome("finished", given.training.steps)
     losses = [line["loss"] for line in metrics(folder)]
     assert np.median(losses[-10:]) < np.median(losses[:10])
@@ -91,14 +92,14 @@ def test_each_objective_trains(objective, tmp_path: Path):
     trains(given, tmp_path / "run")
 
 
-def test_a_projector_and_another_width_train(tmp_path: Path):
+def test_projector_and_other_width_train(tmp_path: Path):
     given = replace(SHORT, latent_dim=3, projector=MLPConfig(width=8, depth=1))
     trains(given, tmp_path / "run")
     recipe, objective = load_objective(tmp_path / "run")
     assert objective.encode(build_batches(recipe)(0).x).shape == (128, 3)
 
 
-def test_a_run_folder_has_what_it_says(tmp_path: Path):
+def test_run_folder_contains_the_documented_files(tmp_path: Path):
     given = recipe(steps=10)
     start_run(given, tmp_path / "run")
     certify_run(tmp_path / "run", samples=600)
@@ -117,7 +118,7 @@ def test_a_run_folder_has_what_it_says(tmp_path: Path):
     assert outcome["summary"] == "The run finished after 10 of 10 steps."
 
 
-def test_the_same_recipe_gives_the_same_weights_in_another_folder(tmp_path: Path):
+def test_equal_recipes_give_equal_weights(tmp_path: Path):
     start_run(recipe(steps=10), tmp_path / "a")
     start_run(recipe(steps=10), tmp_path / "deep" / "b")
     start_run(recipe(seed=1, steps=10), tmp_path / "c")
@@ -125,18 +126,18 @@ def test_the_same_recipe_gives_the_same_weights_in_another_folder(tmp_path: Path
     assert not same(tmp_path / "a", tmp_path / "c")
 
 
-def test_a_folder_that_holds_a_run_is_not_trained_over(tmp_path: Path):
+def test_existing_run_is_not_overwritten(tmp_path: Path):
     start_run(recipe(steps=3), tmp_path / "run")
     before = tensors(tmp_path / "run")
-    with pytest.raises(InputError, match=r"already contains a run\. .*--resume .*run.*--out"):
+    with pytest.raises(InputError, match=r"--resume .*run.*--out"):
         start_run(recipe(seed=1, steps=3), tmp_path / "run")
     (tmp_path / "run" / "recipe.yaml").unlink()
-    with pytest.raises(InputError, match="already contains a run"):  # or its checkpoints would be taken for our own
+    with pytest.raises(InputError, match=re.escape(str(tmp_path / "run"))):  # its checkpoints belong to another run
         start_run(recipe(steps=3), tmp_path / "run")
     assert all(torch.equal(value, before[name]) for name, value in tensors(tmp_path / "run").items())
 
 
-def test_a_recipe_that_cannot_be_built_leaves_no_trace(tmp_path: Path):
+def test_recipe_that_cannot_be_built_leaves_no_folder(tmp_path: Path):
     for given in (
         replace(recipe(batch_size=4), objective=WhiteningConfig(), latent_dim=8),
         replace(recipe(), projector=MLPConfig(), objective=WhiteningConfig()),
@@ -146,20 +147,20 @@ def test_a_recipe_that_cannot_be_built_leaves_no_trace(tmp_path: Path):
         assert not (tmp_path / "run").exists()
 
 
-def test_a_run_that_was_never_checkpointed_is_resumed_from_its_start(tmp_path: Path):
+def test_run_without_checkpoint_restarts_from_the_beginning(tmp_path: Path):
     start_run(recipe(steps=10), tmp_path / "whole")
     start_run(recipe(steps=10), tmp_path / "run")
     for path in (tmp_path / "run" / "checkpoints").glob("*/*"):
         path.unlink()
     for path in (tmp_path / "run" / "checkpoints").glob("*"):
         path.rmdir()
-    with pytest.raises(InputError, match=r"has no checkpoint: .* 'jepatlas train --resume"):
+    with pytest.raises(InputError, match="jepatlas train --resume"):
         load_objective(tmp_path / "run")
     assert resume_run(tmp_path / "run").status == "finished"
     assert same(tmp_path / "run", tmp_path / "whole")
 
 
-def test_a_certificate_is_of_the_samples_it_names(tmp_path: Path):
+def test_certificate_depends_on_its_samples_and_records_them(tmp_path: Path):
     start_run(recipe(steps=10), tmp_path / "run")
     first, again, other = (certify_run(tmp_path / "run", samples=600, seed=seed) for seed in (0, 0, 1))
     assert [v.value for v in first.verdicts] == [v.value for v in again.verdicts]
@@ -172,14 +173,14 @@ def test_a_certificate_is_of_the_samples_it_names(tmp_path: Path):
 
 
 @pytest.mark.parametrize("samples", [0, 1, 3])
-def test_a_certificate_needs_samples(samples: int, tmp_path: Path):
+def test_certificate_requires_samples(samples: int, tmp_path: Path):
     start_run(recipe(steps=3), tmp_path / "run")
     with pytest.raises(InputError, match=r"samples|rows"):
         certify_run(tmp_path / "run", samples=samples)
     assert not (tmp_path / "run" / "records" / "certificate.json").exists()
 
 
-def test_what_is_certified_are_the_averaged_weights(tmp_path: Path):
+def test_averaged_weights_are_certified(tmp_path: Path):
     start_run(recipe(steps=10, ema=0.9), tmp_path / "run")
     _, objective = load_objective(tmp_path / "run")
     assert not objective.training

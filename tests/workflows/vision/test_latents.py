@@ -1,4 +1,4 @@
-"""Latents of a table by any encoder, with all that is known of their states."""
+"""Latents of an image table from any encoder, with the labels and groups of their states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jepatlas.workflows.vision import latents_by
 
 
 class Colours(nn.Module):
-    """Weighted means of an image's colours; while it learns, what it says depends on chance."""
+    """Weighted means of an image's colours, with dropout in training mode."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Colours(nn.Module):
         return self.chance(self.weights(x.mean((2, 3))))
 
 
-def test_an_encoder_of_ones_own_gives_what_align_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_custom_encoder_gives_latents_accepted_by_align(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     table = MultiViewTable.read(write_scenes(tmp_path / "scenes", groups=8))
     seen, encoder = decode(table, (SIZE, SIZE)), Colours()

@@ -1,7 +1,8 @@
-"""What is read from agents as they learn, what that cost, and agents taken out of the runs they were taught in."""
+"""Probe accuracy and cost of agents during training, and extraction of agents from teaching runs."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ from jepatlas.workflows.vision.latent_collapse import crops_figure
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """An agent alone, a student of it, and two agents together."""
+    """Runs of a single agent, a student taught by it, and two agents that teach each other."""
     place = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
@@ -56,7 +57,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def accuracy(who: VisionAgent) -> float:
-    """Of scikit-learn's own regression on standardised latents."""
+    """Accuracy of scikit-learn's logistic regression on standardised latents."""
     seen = who.seen
     fit, score = (who.latents(rows).astype(np.float64) for rows in (seen.learnt, seen.held))
     mean, scale = fit.mean(0), fit.std(0)
@@ -65,7 +66,7 @@ def accuracy(who: VisionAgent) -> float:
     return float(head.score((score - mean) / scale, labels[seen.held]))
 
 
-def test_an_agent_alone_is_read_before_its_first_step_and_at_every_checkpoint(runs: Any):
+def test_single_agent_is_probed_initially_and_at_every_checkpoint(runs: Any):
     place, left, _ = runs
     (found,) = milestones(left, place / "alone").values()
     assert [mark.step for mark in found] == [0, 3, 6] and all(len(mark.hits) == 8 for mark in found)
@@ -75,7 +76,7 @@ def test_an_agent_alone_is_read_before_its_first_step_and_at_every_checkpoint(ru
     assert found[-1].accuracy == accuracy(load_agent(place / "alone"))
 
 
-def test_agents_in_company_are_read_like_those_that_were_taken_out(runs: Any):
+def test_probes_of_taught_agents_match_the_extracted_agents(runs: Any):
     place, left, right = runs
     both = MutualRecipe(left, right, MutualConfig(memory=2.0), 8)
     found = milestones(both, place / "both")
@@ -86,7 +87,7 @@ def test_agents_in_company_are_read_like_those_that_were_taken_out(runs: Any):
     assert student[-1].accuracy == accuracy(load_agent(extract_agents(place / "taught")["student"]))
 
 
-def test_a_lesson_costs_its_images_and_its_map(runs: Any):
+def test_teaching_cost_includes_images_and_map(runs: Any):
     place, left, right = runs
     alone, taught = (
         cost_of(right),
@@ -100,34 +101,34 @@ def test_a_lesson_costs_its_images_and_its_map(runs: Any):
     lessons = once + encoding_flops(build_vision(left, read_images(left)), left.size, 8)
     assert 2.5 * lessons < both.training - apart < 3.2 * lessons
     turns = cost_of(MutualRecipe(left, right, MutualConfig("alternating", turn=4), 8))
-    assert 1.7 * lessons < turns.training - apart < 2.1 * lessons  # one of them forwards only, by turns
+    assert 1.7 * lessons < turns.training - apart < 2.1 * lessons  # alternating: one agent forward only
     assert turns.step == turns.training + turns.map
 
 
-def test_encoding_is_counted_by_the_forward_pass(runs: Any):
+def test_encoding_cost_counts_forward_passes(runs: Any):
     _, left, _ = runs
     objective = build_vision(left, read_images(left))
     assert encoding_flops(objective, 16, 20) == 20 * encoding_flops(objective, 16, 1) > 0
-    assert step_flops(objective, lambda step: _crops(left)) > encoding_flops(objective, 16, 8)
+    assert step_flops(objective, lambda step: first_crops(left)) > encoding_flops(objective, 16, 8)
 
 
-def _crops(recipe: Any) -> Any:
+def first_crops(recipe: Any) -> Any:
     from jepatlas.recipes import build_crops
 
     return build_crops(recipe, read_images(recipe))(0)
 
 
-def test_what_is_never_reached_takes_for_ever():
+def test_unreached_accuracy_takes_infinite_steps():
     assert steps_to_reach([(0, 0.1), (5, 0.4)], 0.5) == float("inf") and steps_to_reach([(0, 0.5)], 0.5) == 0
 
 
-def test_refusals(runs: Any, tmp_path: Path):
+def test_errors_name_the_folder_or_column(runs: Any, tmp_path: Path):
     place, left, right = runs
-    with pytest.raises(InputError, match="not a run in which an agent was taught"):
+    with pytest.raises(InputError, match=re.escape(str(place / "alone"))):
         extract_agents(place / "alone")
-    with pytest.raises(InputError, match="has no checkpoint"):
+    with pytest.raises(InputError, match=re.escape(str(tmp_path))):
         milestones(left, tmp_path)
-    with pytest.raises(InputError, match="is not empty"):
+    with pytest.raises(InputError, match=re.escape(str(place / "taught"))):
         start_taught(TaughtRecipe(pairs=8, student=right), teacher_arrays(place / "alone"), place / "taught")
     unlabelled = agent(write_scenes(tmp_path / "bare", labels=False), "left")
     start_run(unlabelled, tmp_path / "run")

@@ -1,4 +1,4 @@
-"""A folder of tiny images of two views with labels and groups, and recipes of agents that take a second to train."""
+"""Tiny images of two views with labels and groups, and recipes that train in a second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZE = 16
 
 
 def write_scenes(folder: Path, *, groups: int = 10, each: int = 4, labels: bool = True, name: str = "g") -> Path:
-    """Stripes: lying or standing (the label), of some width and phase (the state); the right view has other colours."""
+    """Stripes: orientation is the label, width and phase the state; the right view has other colours."""
     rng = np.random.default_rng(0)
     place = np.arange(SIZE)
     rows = []
