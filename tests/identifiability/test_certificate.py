@@ -1,4 +1,4 @@
-"""The certificate accepts a rotation and rejects everything else, and says what is wrong with its input."""
+"""Certificate: accepts rotations, rejects all other maps, and validates its input."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def accepted(verdicts: dict[str, Verdict]) -> bool:
     return all(verdict.passed is not False for verdict in verdicts.values())
 
 
-def test_a_rotation_is_accepted():
+def test_rotation_is_accepted():
     verdicts = verdicts_of(lambda z: z @ TURN)
     assert accepted(verdicts) and verdicts.keys() == WITH_TRUTH | DEGREES | WITHOUT | THEOREM
     judged = {name for name, verdict in verdicts.items() if verdict.passed}
@@ -69,10 +69,10 @@ def test_a_rotation_is_accepted():
     assert verdicts["r2"].value == pytest.approx(1) and verdicts["orthogonality"].value < 1e-9
     assert verdicts["r2"].null is not None and abs(verdicts["r2"].null) < 0.05
     assert verdicts["r2"].n == 1500
-    assert accepted(verdicts_of(lambda z: z @ TURN + 100))  # where the origin lies is no matter
+    assert accepted(verdicts_of(lambda z: z @ TURN + 100))  # independent of the origin
 
 
-def test_what_is_given_decides_what_is_judged():
+def test_verdicts_depend_on_the_given_arrays():
     assert verdicts_of(lambda z: z, rho=None).keys() == WITH_TRUTH | DEGREES
     assert verdicts_of(lambda z: z, z=None).keys() == WITHOUT
     assert verdicts_of(lambda z: z, z=None, rho=None).keys() == WITHOUT
@@ -96,7 +96,7 @@ REJECTED: dict[str, tuple[Callable[[np.ndarray], np.ndarray], set[str]]] = {
 
 
 @pytest.mark.parametrize("name", REJECTED)
-def test_everything_else_is_rejected(name: str):
+def test_all_other_maps_are_rejected(name: str):
     encode, expected = REJECTED[name]
     verdicts = verdicts_of(encode)
     failed = {name for name, verdict in verdicts.items() if verdict.passed is False}
@@ -105,14 +105,14 @@ def test_everything_else_is_rejected(name: str):
     json.dumps([verdict.to_json() for verdict in verdicts.values()])
 
 
-def test_a_scaling_passes_once_whitened():
+def test_scaling_passes_after_whitening():
     verdicts = verdicts_of(lambda z: 3 * z)
     assert verdicts["orthogonality"].passed and verdicts["bound_whitened"].passed and not verdicts["bound"].passed
     assert verdicts["orthogonality_raw"].value == pytest.approx(8)
 
 
-def test_a_wrong_rate_breaks_the_theorem_and_the_certificate_says_so():
-    """Pairs that are closer than the claimed ρ allows make D look small; the measured error then exceeds the bound."""
+def test_wrong_rho_is_reported_when_the_error_exceeds_the_bound():
+    """Pairs closer than the given ρ allows make D small; the measured error then exceeds the bound."""
     z, z_next = pairs(6000, 3, rho=0.99)
     h, h_next = ((v**2 - 1) / math.sqrt(2) for v in (z, z_next))
     verdicts = {v.name: v for v in certify(h, h_next, z, rho=0.5, replicates=60)}
@@ -120,7 +120,7 @@ def test_a_wrong_rate_breaks_the_theorem_and_the_certificate_says_so():
     assert "assumption" in verdicts["error_to_bound_whitened"].advice
 
 
-def test_an_estimated_rho_is_used_at_its_upper_limit():
+def test_estimated_rho_is_used_at_its_upper_limit():
     z, z_next = pairs()
     rho = Estimate(0.9, 0.88, 0.91, 800)
     verdicts = {v.name: v for v in certify(z, z_next, rho=rho, replicates=60)}
@@ -132,7 +132,7 @@ def test_an_estimated_rho_is_used_at_its_upper_limit():
     assert found.high > 0.9 and f"{found.high:.4f}, the upper limit" in own.advice
 
 
-def test_the_nulls_of_epsilon_are_what_a_rotation_shows():
+def test_nulls_of_epsilon_match_rotations():
     found = {"epsilon": [], "epsilon_whitened": []}
     null = {}
     for seed in range(40):
@@ -145,14 +145,14 @@ def test_the_nulls_of_epsilon_are_what_a_rotation_shows():
         assert math.sqrt(np.mean(squares)) == pytest.approx(null[name], rel=0.15)
 
 
-def test_the_json_of_a_verdict():
+def test_verdict_to_json():
     plain = verdicts_of(lambda z: z)["r2"].to_json()
     names = ["name", "value", "low", "high", "n", "null", "threshold", "direction", "passed", "advice"]
     assert list(plain) == names
     assert plain["name"] == "r2" and plain["direction"] == "higher" and plain["threshold"] == 0.98
 
 
-def test_the_seed_decides():
+def test_result_is_deterministic_by_seed():
     def bent(z: np.ndarray) -> np.ndarray:
         return np.tanh(z)
 
@@ -160,7 +160,7 @@ def test_the_seed_decides():
     assert verdicts_of(bent)["r2"] != verdicts_of(bent, seed=1)["r2"]
 
 
-def test_arrays_are_left_alone_and_taken_in_any_precision():
+def test_arrays_are_not_modified_and_any_precision_is_accepted():
     z, z_next = pairs(200)
     kept = z.copy()
     single = certify(z.astype(np.float32), z_next.astype(np.float32), z.astype(np.float32), rho=RHO, replicates=20)
@@ -170,12 +170,11 @@ def test_arrays_are_left_alone_and_taken_in_any_precision():
         assert a.value == pytest.approx(b.value, abs=1e-4), a.name
 
 
-def test_groups_are_kept_together():
-    """Ten copies of each row: split by row, the copies would leak, and d latents that know only the row's identity
-    would pass."""
+def test_groups_are_not_split():
+    """Ten copies of each row: if split by row, copies leak, and latents that encode only the row's identity pass."""
     rng = np.random.default_rng(0)
     z = np.repeat(rng.standard_normal((60, 2)), 20, axis=0)
-    identity = np.repeat(rng.standard_normal((60, 55)), 20, axis=0)  # random features, one vector for each group
+    identity = np.repeat(rng.standard_normal((60, 55)), 20, axis=0)  # random features, one vector per group
     groups = np.repeat([f"episode {i}" for i in range(60)], 20)
     by_row = {v.name: v for v in certify(identity, -identity, z, replicates=30)}
     by_group = {v.name: v for v in certify(identity, -identity, z, groups=groups, replicates=30)}
@@ -228,18 +227,18 @@ WIDE = np.random.default_rng(4).standard_normal((40, 25))
         ((Z.astype(str), Z_NEXT, Z), {}, "'h' must hold numbers"),
     ],
 )
-def test_refusals_say_what_is_wrong(arguments, options, message: str):
+def test_errors_name_the_array(arguments, options, message: str):
     with pytest.raises(InputError, match=message):
         certify(*arguments, **options)
 
 
-def test_the_fewest_rows_are_enough():
+def test_minimum_number_of_rows_is_accepted():
     z, z_next = pairs(20)
     names = {verdict.name for verdict in certify(z, z_next, z, rho=RHO, replicates=20)}
     assert names >= WITH_TRUTH | WITHOUT | THEOREM
 
 
-def test_lists_and_tensors_are_taken():
+def test_lists_and_tensors_are_accepted():
     z, z_next = pairs(40)
     expected = {v.name: repr(v) for v in certify(z, z_next, z, rho=RHO, replicates=20)}
     turns: list[Callable[[np.ndarray], Any]] = [np.ndarray.tolist, lambda a: torch.tensor(a, requires_grad=True)]
@@ -249,8 +248,8 @@ def test_lists_and_tensors_are_taken():
 
 
 @pytest.mark.parametrize(("rows", "dim"), [(100, 2), (1000, 8), (4000, 32)])
-def test_intervals_hold_their_values(rows: int, dim: int):
-    """A norm that is resampled is larger than it was: percentiles alone would lie above ε."""
+def test_intervals_contain_their_values(rows: int, dim: int):
+    """Resampling inflates a norm, so plain percentiles would lie above ε."""
     z, z_next = pairs(rows, dim)
     for verdict in certify(z, z_next, rho=RHO, replicates=60):
         assert verdict.low <= verdict.value <= verdict.high, verdict
@@ -268,15 +267,15 @@ print(time.process_time() - start)
 
 
 @pytest.mark.slow
-def test_the_cost_at_64_dimensions():
-    """A tenth of the usual replicates takes about half a second. On one thread: spinning ones would be counted too."""
+def test_runtime_at_64_dimensions():
+    """A tenth of the default replicates takes about half a second on one thread; more threads would add idle time."""
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     ran = subprocess.run([sys.executable, "-c", SCRIPT], env=os.environ | threads, capture_output=True, check=True)
     assert float(ran.stdout) < 3
 
 
-def test_a_bound_of_exactly_zero_divides_nothing():
-    """Signs in balanced groups: Cov h = 1 in every resample, and views equal but for rounding leave no gap."""
+def test_zero_bound_causes_no_division():
+    """Signs in balanced groups: Cov h = 1 in every resample, and views equal up to rounding have no gap."""
     signs = np.tile([[1.0], [-1.0]], (20, 1))
     other = np.nextafter(signs, 0)
     verdicts = {v.name: v for v in certify(signs, other, -signs, rho=0.5, groups=np.arange(40) // 2, replicates=20)}

@@ -1,4 +1,4 @@
-"""Shares of variance by kind of map, against known mixtures; FastICA recovers independent axes."""
+"""Shares of variance by kind of map against known mixtures, and FastICA."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def shares(h: np.ndarray, complete: bool = True) -> tuple[list[float], Verdict]:
     ],
     ids=["rotation", "warp", "noise", "shear", "bend"],
 )
-def test_shares_are_what_the_map_is_made_of(h: np.ndarray, expected: list[float]):
+def test_shares_match_known_mixtures(h: np.ndarray, expected: list[float]):
     assert shares(h, complete=False)[0] == pytest.approx(expected, abs=0.035)
 
 
-def test_a_warp_of_turned_states_is_read_from_the_latents():
+def test_warp_of_rotated_states_is_found_from_the_latents():
     values, linear = shares((Z @ TURN) ** 3)
     assert values == pytest.approx([0.6, 0.4, 0, 0, 0], abs=0.035) and "of the state's variance" in linear.advice
     other, linear = shares((Z @ TURN) ** 3, complete=False)
@@ -61,13 +61,13 @@ def test_constant_latents_have_no_shares():
     assert all(np.isnan(v.value) for v in verdicts)
 
 
-def test_what_any_function_finds():
+def test_share_of_nonlinear_functions():
     assert nonlinear_r2(explain(halves(np.exp(Z)), rng()), rng(), 20).value > 0.98
     found = nonlinear_r2(explain(halves(Z[:, :2] ** 3), rng()), rng(), 20)
     assert found.value == pytest.approx(2 / 3, abs=0.02) and found.low < found.value < found.high
 
 
-def test_a_part_of_the_rows_keeps_sides_and_groups():
+def test_subsample_keeps_split_and_groups():
     groups = np.repeat(np.arange(600), 10)
     some = halves(Z, groups=groups).subsampled(500, rng())
     fit, score = some.split
@@ -85,20 +85,20 @@ def turn(dim: int, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize("dim", [1, 2, 5])
 @pytest.mark.parametrize("curve", [lambda u: u**3, np.exp, lambda u: np.tanh(2 * u)], ids=["cubes", "exp", "tanh"])
-def test_independent_coordinates_are_found_again(curve: Callable[[np.ndarray], np.ndarray], dim: int):
+def test_fastica_recovers_independent_coordinates(curve: Callable[[np.ndarray], np.ndarray], dim: int):
     sources = curve(np.random.default_rng(0).standard_normal((6000, dim)))
     fit = np.arange(4000)
     found = unmix(3 * sources @ turn(dim, 1) - 7, fit, np.random.default_rng(2))
-    match = np.abs(np.corrcoef(found[4000:].T, sources[4000:].T)[:dim, dim:])  # rows that took no part
+    match = np.abs(np.corrcoef(found[4000:].T, sources[4000:].T)[:dim, dim:])  # held-out rows
     assert sorted(match.argmax(1)) == list(range(dim)) and match.max(1).min() > 0.97
 
 
-def test_the_map_is_a_whitening():
+def test_fastica_map_whitens():
     h = np.random.default_rng(0).standard_normal((3000, 3)) @ np.diag([1.0, 5.0, 0.1]) @ turn(3, 4)
     found = unmix(h, np.arange(3000), np.random.default_rng(1))
     np.testing.assert_allclose(np.cov(found.T), np.eye(3), atol=1e-8)
 
 
-def test_latents_that_do_not_vary_stay_finite():
+def test_constant_latents_give_finite_results():
     h = np.c_[np.random.default_rng(0).standard_normal((500, 1)), np.ones(500)]
     assert np.isfinite(unmix(h, np.arange(500), np.random.default_rng(1))).all()

@@ -12,24 +12,24 @@ from jepatlas.identifiability.covariance import SignedProduct, WeightedCovarianc
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(2, 40), st.integers(1, 5), st.floats(-1e6, 1e6), st.integers(0, 10_000))
-def test_counts_are_repeated_rows(rows: int, dim: int, mean: float, seed: int):
+def test_integer_weights_equal_repeated_rows(rows: int, dim: int, mean: float, seed: int):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((rows, dim)) + mean
     counts = rng.multinomial(rows, np.full(rows, 1 / rows))
     expected = np.atleast_2d(np.cov(np.repeat(x, counts, axis=0), rowvar=False, bias=True))
-    for scale in (1.0, 0.1):  # only the shares count
+    for scale in (1.0, 0.1):  # only relative weights matter
         np.testing.assert_allclose(WeightedCovariance(x)(counts * scale), expected, atol=1e-9)
 
 
-def test_a_constant_column_is_exactly_zero():
+def test_constant_column_has_exactly_zero_covariance():
     x = np.random.default_rng(0).standard_normal((50, 3))
-    x[:, 1] = 0.1 + 0.7  # no binary fraction: sums of it are rounded
+    x[:, 1] = 0.1 + 0.7  # not a binary fraction, so sums are rounded
     covariance = WeightedCovariance(x)(np.random.default_rng(1).multinomial(50, np.full(50, 0.02)))
     assert not covariance[1].any() and not covariance[:, 1].any()
     assert covariance[0, 0] == pytest.approx(1, abs=0.6)
 
 
-def test_weighted_and_signed_products_are_their_sums():
+def test_weighted_and_signed_products_match_their_sums():
     rng = np.random.default_rng(0)
     a, b, weights, signs = rng.random((20, 3)), rng.random((20, 2)), rng.integers(3, size=20), rng.choice([-1.0, 1], 20)
     for other in (a, b):

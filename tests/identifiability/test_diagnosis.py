@@ -1,4 +1,4 @@
-"""The certificate accepts rotations, rejects everything else, and says what it was."""
+"""Diagnosis of the map from states to latents."""
 
 from __future__ import annotations
 
@@ -99,29 +99,29 @@ CASES: dict[str, tuple[str, Encode]] = {
 
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("dim", [2, pytest.param(5, marks=pytest.mark.slow)])
-def test_each_is_called_by_its_name(name: str, dim: int):
+def test_each_map_gets_its_diagnosis(name: str, dim: int):
     kind, encode = CASES[name]
     verdicts = verdicts_of(encode, dim)
     found, by_name = diagnose(verdicts), {verdict.name: verdict for verdict in verdicts}
     assert found is not None and found.kind == kind, found
     verdict = by_name["diagnosis"]
-    assert verdict is verdicts[0]  # what was found comes first
+    assert verdict is verdicts[0]  # the diagnosis is the first verdict
     assert verdict.advice == found.sentence and kind in found.sentence.lower()
-    # it passes where everything that the truth decides does, and its share is of something
+    # it passes iff all verdicts with truth pass, and its share is in range
     assert verdict.passed is all(by_name[judged].passed for judged in JUDGED) is (kind == "rotation")
     assert verdict.value == 0 if kind == "rotation" else verdict.value > 0.02
     assert found == diagnose(Verdict.from_json(json.loads(json.dumps(v.to_json()))) for v in verdicts)
 
 
-def test_a_scramble_that_a_nonlinear_function_undoes_is_told_from_one_that_none_does():
+def test_invertible_scramble_is_distinguished_from_information_loss():
     found = diagnosed(spiral, 2)
     assert found.kind == "scramble" and "a nonlinear function of them recovers it" in found.sentence
     assert "rows of h and z belong together" in diagnosed(CASES["rows dealt anew"][1], 2).sentence
 
 
 @pytest.mark.parametrize(("score", "finds"), [(-0.58, False), (0.0, False), (0.05, False), (0.6, True)])
-def test_a_function_that_recovers_nothing_finds_nothing(score: float, finds: bool):
-    """A few episodes of pictures may have a direction that is found, and an R² below that of the mean."""
+def test_negative_r2_is_not_reported_as_recovery(score: float, finds: bool):
+    """With few episodes of images, a direction may be detected although R² is negative."""
     verdicts = [replace(v, value=score) if v.name == "r2_nonlinear" else v for v in verdicts_of(spiral, 2)]
     found = diagnose(verdicts)
     assert found is not None and found.kind == "scramble" and f"(R² {score:.2f})" in found.sentence
@@ -129,7 +129,7 @@ def test_a_function_that_recovers_nothing_finds_nothing(score: float, finds: boo
     assert ("recover little of it" in found.sentence) is not finds
 
 
-def test_several_at_once_the_most_basic_first():
+def test_most_basic_of_several_defects_is_reported_first():
     cube = diagnosed(lambda z: np.c_[z[:, :-1] ** 3, np.zeros(len(z))], 3)
     assert (cube.kind, cube.also) == ("collapsed", ("warp",))
     assert "1 of 3 latent directions" in cube.sentence and "Also found: a warp." in cube.sentence
@@ -141,17 +141,19 @@ def test_several_at_once_the_most_basic_first():
     assert (leaning.kind, leaning.also) == ("warp", ("shear",))
 
 
-def test_what_hardly_varies_may_still_hold_the_state():
-    """A state written small is read by least squares; of a column that never varied there is nothing to read."""
+def test_latents_of_small_scale_may_contain_the_state():
+    """A state at small scale is recovered by least squares; a constant column contains nothing."""
     small = diagnosed(lambda z: z * [1.0, 1e-6], 2).sentence
     assert "(R² 1.00 with them, 0.50 without)" in small and "fewer" not in small
     idle = diagnosed(lambda z: np.c_[z, np.zeros(len(z))], 2).sentence
     assert "the others contain the whole state. Use fewer latents." in idle
-    hidden = diagnosed(lambda z: np.c_[z[:, :1], 1e-6 * z[:, 1:], noise(z, 1)], 2).sentence  # as many vary as states
+    hidden = diagnosed(
+        lambda z: np.c_[z[:, :1], 1e-6 * z[:, 1:], noise(z, 1)], 2
+    ).sentence  # as many varying latents as states
     assert "still contain" in hidden and "contain the whole state" not in hidden
 
 
-def test_mixtures_of_fewer_states_have_not_collapsed():
+def test_mixtures_of_fewer_states_are_not_collapsed():
     verdicts = {v.name: v for v in verdicts_of(lambda z: z @ states(2, 5, 8), 2)}
     found = diagnose(verdicts.values())
     assert found is not None and "3 of them are linear combinations of the others" in found.sentence
@@ -159,7 +161,7 @@ def test_mixtures_of_fewer_states_have_not_collapsed():
     assert "none is a function" not in verdicts["state_directions"].advice
 
 
-def test_a_warp_is_undone():
+def test_warp_is_inverted():
     verdicts = {v.name: v for v in verdicts_of(lambda z: 3 * turned(z + 0.3 * z**3), 3)}
     found, undone = diagnose(verdicts.values()), verdicts["r2_unwarped"]
     assert found is not None and found.kind == "warp" and undone.value > 0.99 > verdicts["r2"].value
@@ -167,25 +169,25 @@ def test_a_warp_is_undone():
     assert "r2_unwarped" not in {v.name for v in verdicts_of(parabolic, 2)}
 
 
-def test_what_is_missing_is_named():
+def test_missing_states_are_named():
     assert "missing: z[1]." in diagnosed(lambda z: z[:, [0, 2]], 3).sentence
     assert "mixture of coordinates" in diagnosed(lambda z: z[:, :1] + z[:, 1:], 2).sentence
     assert "Latent coordinate 1 repeats coordinate 0" in diagnosed(lambda z: z[:, [0, 0]], 2).sentence
 
 
-def test_a_common_scale_is_allowed():
+def test_common_scale_is_allowed():
     assert "scaled" in diagnosed(lambda z: 3 * turned(z), 2).sentence
     assert "scaled" not in diagnosed(turned, 2).sentence
 
 
-def test_too_few_samples_are_no_corruption():
-    """R² is .985 in truth: with 40 rows its interval reaches below .98."""
+def test_too_few_samples_are_not_reported_as_corruption():
+    """The true R² is .985; with 40 rows its interval extends below .98."""
     found = diagnosed(lambda z: turned(z) + 0.12 * noise(z), 2, rows=40)
     assert found.kind == "undecided" and "more samples" in found.sentence
     assert diagnosed(lambda z: turned(z) + 0.12 * noise(z), 2, rows=20_000).kind == "rotation"
 
 
-def test_a_bend_is_what_no_simple_map_explains():
+def test_unexplained_nonlinearity_is_a_bend():
     def swirl(z: np.ndarray) -> np.ndarray:
         angle = 0.7 * np.linalg.norm(z, axis=1)
         c, s = np.cos(angle), np.sin(angle)
@@ -194,8 +196,8 @@ def test_a_bend_is_what_no_simple_map_explains():
     assert diagnosed(swirl, 2).kind == "bend"
 
 
-def test_a_warp_of_turned_states_is_undone_along_the_latents_axes_and_is_no_shear():
-    """h = w(Qz): the tails of a fifth power make `stretch` fail by chance, but with the warp undone nothing leans."""
+def test_warp_of_rotated_states_is_not_diagnosed_as_shear():
+    """h = w(Qz): heavy tails make `stretch` fail by chance, but after inverting the warp no shear remains."""
     z, h, h_next = pairs_of(lambda z: turned(z) ** 3 / math.sqrt(15), 5, 4000)
     verdicts = {v.name: v for v in certify(h, h_next, z, replicates=20)}
     found, undone = diagnose(verdicts.values()), verdicts["r2_unwarped"]
@@ -210,13 +212,13 @@ def test_a_warp_of_turned_states_is_undone_along_the_latents_axes_and_is_no_shea
 
 @pytest.mark.parametrize("curve", [lambda u: u**3, lambda u: u + 0.1 * u**3], ids=["cubes", "mild"])
 @pytest.mark.parametrize("dim", [2, 4])
-def test_a_warp_between_two_rotations_is_one(curve: Encode, dim: int):
+def test_warp_between_two_rotations_is_diagnosed_as_warp(curve: Encode, dim: int):
     found = diagnosed(lambda z: curve(z @ turn(dim, 3)) @ turn(dim, 5), dim, rows=4000)
     assert found.kind == "warp", found
 
 
-def test_one_bad_direction_is_not_diluted_by_the_sound_ones():
-    """A cube of variance one is 0.4/n of the variance, and less than R² may lack: it is no shear for that."""
+def test_one_corrupted_direction_is_not_diluted_by_intact_ones():
+    """The nonlinear part of one cube is 0.4/n of the variance, within the tolerance of R²; it is still not a shear."""
     dim = 24
 
     def one_cube(z: np.ndarray) -> np.ndarray:
@@ -232,13 +234,13 @@ def test_one_bad_direction_is_not_diluted_by_the_sound_ones():
     assert leaning.kind == "shear" and "linear in the state" in leaning.sentence
 
 
-def test_without_truth_there_is_no_diagnosis():
+def test_no_diagnosis_without_true_states():
     z = states(300, 2)
     assert diagnose(certify(z, states(300, 2, seed=1), rho=0.5, replicates=5)) is None
 
 
-def test_groups_are_not_torn_apart():
-    """Latents that know the group and nothing else: by rows a function of them would find the state."""
+def test_groups_are_not_split():
+    """Latents encode only the group: if split by row, a function of them would recover the state."""
     z = np.repeat(states(80, 2), 25, axis=0)
     identity = np.repeat(states(80, 2, seed=1), 25, axis=0)
     groups = np.repeat(np.arange(80), 25)

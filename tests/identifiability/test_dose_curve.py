@@ -1,4 +1,4 @@
-"""The curve on worlds where theory says what the knob does: it helps, it does nothing, it harms."""
+"""Dose curve on worlds where isotropisation helps, has no effect, or harms."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ def curve(rho: list[float], doses: tuple[float, ...], **options: Any) -> list[fl
 
 
 @pytest.mark.parametrize("method", ["reweight", "resample"])
-def test_outside_the_window_the_knob_brings_the_fast_direction_back(method: Any):
-    """ρ₂ = .8 < .95²: without weights a harmonic of the slow direction stands in its place."""
+def test_isotropisation_recovers_a_direction_outside_the_window(method: Any):
+    """ρ₂ = .8 < .95²: without weights, a harmonic of the slow direction replaces the fast direction."""
     none, full = curve([0.95, 0.8], (0.0, 1.0), method=method)
     assert none < 0.6 and full > 0.9
 
 
-def test_inside_the_window_there_is_nothing_to_mend():
+def test_isotropisation_has_no_effect_inside_the_window():
     none, full = curve([0.9, 0.9], (0.0, 1.0))
     assert none > 0.97 and full == pytest.approx(none, abs=0.01)
 
 
-def test_too_few_effective_pairs_are_reported_and_not_refused():
+def test_too_few_effective_pairs_are_reported_without_error():
     rng = np.random.default_rng(0)
     z = 0.05 * rng.standard_normal((1000, 2)) + (rng.uniform(size=(1000, 1)) < 0.05) * rng.standard_normal((1000, 2))
     z_next = z + 0.01 * rng.standard_normal(z.shape)
@@ -67,7 +67,7 @@ def test_too_few_effective_pairs_are_reported_and_not_refused():
     assert point.ess < 200 and np.isnan(point.recovery["own"].value) and point.recovery["own"].n == 0
 
 
-def test_a_curve_needs_something_to_score_on():
+def test_invalid_settings_are_rejected():
     z, z_next = gaussian(500, np.array([0.9, 0.9]), 0)
     with pytest.raises(InputError, match="tests"):
         dose_response(z, z_next, z, z_next, {}, dim=2)

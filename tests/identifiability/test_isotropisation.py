@@ -1,4 +1,4 @@
-"""Isotropisation: the density ratio against closed forms, weights and their cost, and resampling."""
+"""Isotropisation: density ratios against closed forms, effective sample size, and resampling."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EYE = LinearMap(np.eye(1), np.zeros(1), np.zeros(1))
 
 
 def unequal(rows: int = 3000, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """White states with two rates: where steps are isotropic, the slow one is twice as wide."""
+    """White states with two rates; in units of isotropic steps the slow direction is twice as wide."""
     z, noise = np.random.default_rng(seed).standard_normal((2, rows, 2))
     return z, RHO * z + np.sqrt(1 - RHO**2) * noise
 
@@ -35,8 +35,8 @@ def isotropy(world: Callable[[], tuple[np.ndarray, np.ndarray]]) -> Isotropy:
     return fit_isotropy(*world())
 
 
-def test_weights_are_the_density_ratio_of_both_ends():
-    """Slow direction N(0, 4) to N(0, 1) in units of steps: log w = −z²/2 · (4 − 1) in units of z."""
+def test_weights_are_the_density_ratio_of_both_states():
+    """Slow direction from N(0, 4) to N(0, 1) in step units: log w = −z²/2 · (4 − 1) in units of z."""
     s, s_next = unequal()
     found = isotropy(unequal).at(1.0)
     exact = np.exp(-1.5 / 2 * (s[:, 0] ** 2 + s_next[:, 0] ** 2))
@@ -53,7 +53,7 @@ def test_unequal_rates_become_equal():
     assert RHO[0] ** 2 > RHO[1] and rates[0] ** 2 < rates[1]  # outside the window before, inside after
 
 
-def test_the_marginals_become_gaussian():
+def test_marginals_become_gaussian():
     s, _ = laplace()
     before, after = isotropy(laplace).at(0.0), isotropy(laplace).at(1.0)
     kurtosis = [
@@ -64,7 +64,7 @@ def test_the_marginals_become_gaussian():
     assert before.distance > 0.07 and after.distance < 0.035
 
 
-def test_the_dose_tempers():
+def test_dose_tempers_the_weights():
     none, half, full = (isotropy(laplace).at(dose) for dose in (0.0, 0.5, 1.0))
     np.testing.assert_array_equal(none.weights, 1.0)
     assert none.ess == 3000 and none.ess > half.ess > full.ess
@@ -74,22 +74,22 @@ def test_the_dose_tempers():
     assert full.ess == pytest.approx(full.weights.sum() ** 2 / np.square(full.weights).sum())
 
 
-def test_gaussian_pairs_are_left_alone():
+def test_gaussian_pairs_keep_equal_weights():
     z, noise = np.random.default_rng(0).standard_normal((2, 3000, 3))
     found = isotropic_weights(z, 0.9 * z + np.sqrt(0.19) * noise, 1.0)
     assert found.ess > 0.95 * 3000 and abs(found.distance) < 0.03
 
 
-def test_both_orders_of_time_weigh_the_same():
+def test_weights_are_symmetric_in_time():
     s, s_next = laplace()
     swapped = np.arange(len(s)) % 2 == 0
     turned = np.where(swapped[:, None], s_next, s), np.where(swapped[:, None], s, s_next)
     one, other = isotropy(laplace).at(1.0).weights, isotropic_weights(*turned, 1.0).weights
-    assert np.corrcoef(one, other)[0, 1] > 0.99  # the classifier sees other rows in another order, nothing else
+    assert np.corrcoef(one, other)[0, 1] > 0.99  # differences only from the order of rows in the classifier
 
 
-def test_units_do_not_matter_unless_they_are_asked_for():
-    """Mixed coordinates give the same weights where units are those of steps, and others where they are kept."""
+def test_weights_are_independent_of_units_by_default():
+    """Linear mixing keeps the weights in step units, and changes them in the given units."""
     s, s_next = unequal()
     mix = np.array([[3.0, 1.0], [0.0, 0.2]])
     plain, mixed = isotropy(unequal).at(1.0), isotropic_weights(s @ mix, s_next @ mix, 1.0)
@@ -98,7 +98,7 @@ def test_units_do_not_matter_unless_they_are_asked_for():
     assert kept.ess > 0.97 * len(s)  # white already
 
 
-def test_a_smaller_target_fits_into_a_bounded_region_and_costs_more():
+def test_smaller_target_fits_a_bounded_region_at_a_higher_cost():
     s = np.random.default_rng(0).uniform(-np.sqrt(3), np.sqrt(3), (2500, 2))
     s_next = s + 0.1 * np.random.default_rng(1).standard_normal(s.shape)
     wide, narrow = (isotropic_weights(s, s_next, 1.0, scale=scale) for scale in (1.0, 0.6))
@@ -106,8 +106,8 @@ def test_a_smaller_target_fits_into_a_bounded_region_and_costs_more():
     assert narrow.distance < 0.03 < wide.distance
 
 
-def test_heavy_weights_are_cut_and_counted():
-    """A dense core in a wide plain: the few rows between them would stand for most of the Gaussian."""
+def test_large_weights_are_clipped_and_counted():
+    """Dense core in a sparse wide region: the few rows in between would carry most of the Gaussian's weight."""
     rng = np.random.default_rng(0)
     s = np.concatenate([0.01 * rng.standard_normal((1980, 1)), 3 * rng.standard_normal((20, 1))])
     found = isotropic_weights(s, s + 0.001 * rng.standard_normal(s.shape), 1.0, units="given")
@@ -117,18 +117,18 @@ def test_heavy_weights_are_cut_and_counted():
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 200), st.floats(0, 20), st.integers(0, 1000))
-def test_no_weight_is_above_twenty_times_the_mean(rows: int, spread: float, seed: int):
+def test_weights_are_at_most_twenty_times_the_mean(rows: int, spread: float, seed: int):
     log_ratio = spread * np.random.default_rng(seed).standard_normal(rows)
     found = Isotropy(EYE, np.zeros((rows, 1)), log_ratio, 0).at(1.0)
     assert found.weights.max() <= 20 * (1 + 1e-9) and found.ess >= rows / 20 * (1 - 1e-9)
     kept = found.weights < found.weights.max() * (1 - 1e-9)
     ratio = found.weights[kept] / np.exp(log_ratio - log_ratio.max())[kept]
-    np.testing.assert_allclose(ratio, ratio[:1].repeat(len(ratio)))  # the others are as they were
+    np.testing.assert_allclose(ratio, ratio[:1].repeat(len(ratio)))  # the other weights are unchanged
     if found.clipped:
         assert found.weights.max() == pytest.approx(20)
 
 
-def test_bad_input():
+def test_invalid_inputs_are_rejected():
     s, s_next = laplace(500)
     with pytest.raises(InputError, match=r"dose.*1\.5"):
         isotropic_weights(s, s_next, 1.5)
@@ -170,7 +170,7 @@ def test_resampling_is_unbiased():
         (-np.ones(3), None, "'weights'.* 3"),
     ],
 )
-def test_bad_resampling(weights: np.ndarray, count: int | None, message: str):
+def test_invalid_resampling_is_rejected(weights: np.ndarray, count: int | None, message: str):
     with pytest.raises(InputError, match=message):
         isotropic_resample(weights, np.random.default_rng(0), count)
 
@@ -183,34 +183,34 @@ def wrong(t: np.ndarray, exact: np.ndarray, inside: np.ndarray | slice = slice(N
 
 
 @pytest.mark.parametrize(("d", "spread"), [(1, 0.7), (1, 2.0), (2, 1.0), (2, 2.0), (5, 0.7), (5, 2.0)])
-def test_between_gaussians(d: int, spread: float):
+def test_weights_between_gaussians(d: int, spread: float):
     t = spread * np.random.default_rng(1).standard_normal((3000, d))
     assert wrong(t, np.square(t).sum(1) / 2 * (1 / spread**2 - 1)) < 0.05 + 0.02 * d
 
 
-def test_correlated_data():
+def test_weights_of_correlated_data():
     covariance = np.array([[1.0, 0.8], [0.8, 1.0]])
     t = np.random.default_rng(0).multivariate_normal(np.zeros(2), covariance, 3000)
     assert wrong(t, (np.einsum("bi,ij,bj->b", t, np.linalg.inv(covariance), t) - np.square(t).sum(1)) / 2) < 0.1
 
 
-def test_independent_uniform_coordinates_in_many_dimensions():
-    """Products of a curve of each coordinate: random directions alone would not see them."""
+def test_weights_of_uniform_coordinates_in_many_dimensions():
+    """The ratio is a product over coordinates, which random directions alone cannot represent."""
     t = np.random.default_rng(0).uniform(-np.sqrt(3), np.sqrt(3), (5000, 8))
     exact, inside = -np.square(t).sum(1) / 2, np.abs(t).max(1) < 1.6
     uniform = np.exp(exact[inside]) / np.exp(exact[inside]).mean()
     assert wrong(t, exact, inside) < 0.5 * np.abs(uniform - 1).mean() / 2
 
 
-def test_what_the_data_do_not_reach_is_not_made_up_for_by_their_edge():
-    """Uniform on [−1, 1], of which a Gaussian has 68%. The ratio at the edge is e^{−1/2} of that in the middle, or a
-    little more; matching moments would have made it largest there."""
+def test_missing_tails_do_not_inflate_weights_at_the_edge():
+    """Uniform data on [−1, 1], which holds 68% of the Gaussian. The ratio at the edge is about e^{−1/2} of that at the
+    centre; moment matching would make it largest at the edge."""
     t = np.random.default_rng(0).uniform(-1, 1, (2000, 1))
     middle, edge = fit_gaussian_ratio(t, np.random.default_rng(0))(np.array([[0.0], [0.9]]))
     assert -0.7 < edge - middle < 0.3
 
 
-def test_far_rows_decide_nothing():
+def test_outliers_do_not_change_the_weights():
     rng = np.random.default_rng(0)
     t = rng.standard_normal((2000, 2))
     t[:5] = 1e6

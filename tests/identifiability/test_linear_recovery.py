@@ -1,4 +1,4 @@
-"""Recovery against plain computations on the same split, and on maps whose answer is known."""
+"""Linear recovery against plain computations on the same split, and on maps with known results."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def slow_recovery(h: np.ndarray, z: np.ndarray, split: Split) -> dict[str, float
         return np.corrcoef(one.T, other.T)[: one.shape[1], one.shape[1] :]
 
     def best_matched() -> float:
-        """All assignments are tried."""
+        """Best mean correlation over all assignments."""
         before, after = (correlations(z[rows], h[rows]) for rows in split)
         places = np.arange(z.shape[1])
         chosen = max(itertools.permutations(places), key=lambda p: np.abs(before[places, p]).sum())
         return float(np.mean(np.sign(before[places, chosen]) * after[places, chosen]))
 
     def stretched(*units: np.ndarray) -> float:
-        """In those of the units in which the first half finds it less."""
+        """Stretch in the units (raw or white) for which the first half gives the smaller value."""
         first, second = (response(z, h, rows) for rows in split)
 
         def spread(one: np.ndarray, other: np.ndarray) -> float:
@@ -95,7 +95,7 @@ def slow_recovery(h: np.ndarray, z: np.ndarray, split: Split) -> dict[str, float
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5])
-def test_against_plain_computations(dim: int):
+def test_metrics_match_plain_computations(dim: int):
     z = gaussian(200, dim) * np.linspace(0.5, 2, dim) + 4
     h = np.tanh(z @ rotation(dim)) * 2 + 0.2 * gaussian(200, dim, seed=1) - 7
     split = split_of(200)
@@ -124,14 +124,14 @@ def test_linear_response_of_weighted_rows():
 
 
 @pytest.mark.parametrize("dim", [1, 3, 16])
-def test_a_rotation(dim: int):
+def test_rotation(dim: int):
     z = gaussian(400, dim)
     found = values(z @ rotation(dim).T + 3, z)
     assert found["r2"] == pytest.approx(1) and found["r2_inverse"] == pytest.approx(1)
     assert max(found["procrustes"], found["orthogonality"], found["orthogonality_raw"]) < 1e-9
 
 
-def test_a_scaling_is_a_rotation_only_when_whitened():
+def test_scaling_is_a_rotation_only_after_whitening():
     z = gaussian(400, 3)
     found = values(3 * z, z)
     assert found["r2"] == pytest.approx(1) and found["orthogonality"] < 1e-9
@@ -140,26 +140,26 @@ def test_a_scaling_is_a_rotation_only_when_whitened():
     assert found["stretch"] < 1e-9
 
 
-def test_states_in_other_units_are_not_stretched_whether_latents_keep_the_units_or_are_white():
+def test_state_units_cause_no_stretch_for_raw_or_white_latents():
     z = gaussian(400, 3) * np.array([0.1, 1.0, 30.0]) @ rotation(3, seed=4)
     white = np.linalg.inv(np.real(scipy.linalg.sqrtm(np.cov(z.T))))
     assert values(z @ rotation(3), z)["stretch"] < 1e-9
-    assert values(z @ white @ rotation(3), z)["stretch"] < 0.4  # the whitening is not that of the half
+    assert values(z @ white @ rotation(3), z)["stretch"] < 0.4  # the whitening was fitted on all rows, not on this half
     assert values(np.array([1.0, 1.0, 3.0]) * z, z)["stretch"] > 0.7
 
 
-def test_mcc_sees_permutations_and_signs_but_not_rotations():
+def test_mcc_is_invariant_to_permutations_and_signs_but_not_rotations():
     z = gaussian(4000, 3)
     assert values(-z[:, [2, 0, 1]], z)["mcc"] == pytest.approx(1)
     turned = values(z @ rotation(3, seed=2), z)
     assert turned["mcc"] < 0.95 and turned["mcc_linear"] == pytest.approx(1)
     fewer = values(z[:, :2], z)
-    assert fewer["mcc"] == pytest.approx(2 / 3, abs=0.01)  # a state without a latent counts zero
+    assert fewer["mcc"] == pytest.approx(2 / 3, abs=0.01)  # a state without a matched latent counts zero
     assert abs(values(gaussian(4000, 3, seed=9), z)["mcc"]) < 0.05
 
 
-def test_the_adjusted_r2_is_that_of_the_best_map_however_few_the_rows():
-    """z = (h₀ + e)/√2 with nine latents that have nothing to do with it: the best linear map has R² 0.5."""
+def test_adjusted_r2_is_unbiased_for_few_rows():
+    """z = (h₀ + e)/√2 and nine unrelated latents: the best linear map has R² 0.5."""
     split = Split(np.arange(35), np.arange(35, 1500))
     errors = {"r2": [], "r2_adjusted": []}
     for seed in range(200):
@@ -172,7 +172,7 @@ def test_the_adjusted_r2_is_that_of_the_best_map_however_few_the_rows():
     assert math.isnan(adjusted(0.5, 12, 10))
 
 
-def test_a_shear_is_linear_but_no_rotation():
+def test_shear_is_linear_but_not_a_rotation():
     z = gaussian(4000, 2)
     found = values(z @ np.array([[1.0, 1.5], [0.0, 1.0]]), z)
     assert found["r2"] == pytest.approx(1) and found["orthogonality"] < 1e-9 and found["orthogonality_raw"] > 0.5
@@ -180,7 +180,7 @@ def test_a_shear_is_linear_but_no_rotation():
     assert found["stretch"] == pytest.approx(15 / 17, abs=0.03)
 
 
-def test_a_cubic_warp():
+def test_cubic_warp():
     z = gaussian(20_000, 2)
     found = values(z**3 / math.sqrt(15), z)
     # Corr(z, z³) = 3/√15, so R² is 0.6 both ways.
@@ -189,31 +189,31 @@ def test_a_cubic_warp():
 
 
 @pytest.mark.parametrize(("rows", "dim"), [(2000, 3), (60, 8), (40, 8), (140, 64)])
-def test_a_scramble_has_nothing_to_find_however_few_the_rows(rows: int, dim: int):
+def test_scramble_has_zero_r2_for_few_rows(rows: int, dim: int):
     found = values(gaussian(rows, dim), gaussian(rows, dim, seed=1))
     assert found["r2"] < 0.05 and found["r2_inverse"] < 0.05
     assert found["orthogonality"] > 0.9 and found["orthogonality_raw"] > 0.9
 
 
-def test_a_missing_dimension():
+def test_missing_dimension():
     z = gaussian(4000, 3)
     found = values(z[:, :2], z)
     assert found["r2"] == pytest.approx(2 / 3, abs=0.03) and found["r2_inverse"] == pytest.approx(1)
     assert found["orthogonality"] == pytest.approx(1 / math.sqrt(3), abs=0.02)
 
 
-def test_a_surplus_dimension_shows_in_the_inverse():
+def test_surplus_dimension_lowers_the_inverse_r2():
     z = gaussian(4000, 2)
     noise = gaussian(4000, 1, seed=5)
     found = values(np.c_[z, noise], z)
     assert found["r2"] == pytest.approx(1, abs=1e-3) and found["r2_inverse"] == pytest.approx(2 / 3, abs=0.03)
-    copied = values(np.c_[z, z[:, :1]], z)  # more columns, but nothing that the state has not
+    copied = values(np.c_[z, z[:, :1]], z)  # more columns, but no further information
     assert copied["r2"] == pytest.approx(1) and copied["r2_inverse"] == pytest.approx(1)
     assert copied["orthogonality"] < 1e-9
 
 
 @pytest.mark.parametrize("level", [0.0, 0.8, 1e6])
-def test_a_collapsed_dimension(level: float):
+def test_collapsed_dimension(level: float):
     z = gaussian(400, 2)
     found = values(np.c_[z[:, 0], np.full(400, level)], z)
     assert found["r2"] == pytest.approx(0.5, abs=0.1) and found["orthogonality"] == pytest.approx(1 / math.sqrt(2))
@@ -226,7 +226,7 @@ def test_constant_latents(level: float):
     assert found["orthogonality"] == 1 and found["orthogonality_raw"] == 1
 
 
-def test_null_is_that_of_a_scramble():
+def test_null_matches_a_scramble():
     z = gaussian(2000, 3)
     null = recovery_null(z, z, split_of(2000), np.random.default_rng(0))
     assert null["r2"] == pytest.approx(0, abs=0.02) and null["orthogonality"] == pytest.approx(1, abs=0.05)
@@ -245,7 +245,7 @@ def test_intervals_cover_the_truth():
     assert covered["r2"] >= 50 and covered["procrustes"] >= 50
 
 
-def test_intervals_of_copies_are_not_narrower():
+def test_copied_rows_do_not_narrow_intervals():
     z, e = gaussian(200, 2), gaussian(200, 2, seed=1)
     h = z + e / 2
     copies, groups = np.repeat(np.arange(200), 10), np.repeat(np.arange(200), 10)
@@ -273,7 +273,7 @@ def test_intervals_of_copies_are_not_narrower():
         (np.ones((30, 2)), np.ones((30, 2)), (0, 30), "split.fit.* 30"),
     ],
 )
-def test_bad_input(h: np.ndarray, z: np.ndarray, split: tuple[int, int], message: str):
+def test_invalid_inputs_are_rejected(h: np.ndarray, z: np.ndarray, split: tuple[int, int], message: str):
     parts = Split(np.arange(split[0]), np.arange(split[0], split[1]))
     with pytest.raises(InputError, match=message):
         recovery(h, z, parts, np.random.default_rng(0), replicates=5)

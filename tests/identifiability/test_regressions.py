@@ -1,4 +1,4 @@
-"""Families of maps, held against maps whose shares are known in closed form."""
+"""Families of regression maps against shares known in closed form."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def scores(y: np.ndarray, x: np.ndarray = Z) -> list[float]:
     return [r2(y[HELD], found[family][HELD]) for family in FAMILIES]
 
 
-def test_a_linear_map_needs_no_more_than_a_line():
+def test_linear_map_is_explained_by_the_linear_family():
     found = fit_families(Z, Z @ np.array([[2.0, 1.0], [0.0, 3.0]]) + 4, ROWS, np.random.default_rng(1))
     for family in FAMILIES[1:]:
         assert found[family] is found["linear"]
     np.testing.assert_allclose(found["linear"], Z @ np.array([[2.0, 1.0], [0.0, 3.0]]) + 4, atol=1e-9)
 
 
-def test_the_first_family_that_explains_a_map_is_its_own():
+def test_simplest_sufficient_family_is_found():
     turn = np.linalg.qr(np.random.default_rng(2).standard_normal((2, 2)))[0]
     linear, warped, additive, anything = scores(Z**3 @ turn)
     assert linear == pytest.approx(0.6, abs=0.05)  # Corr(z, z³)² = 9/15
@@ -42,14 +42,14 @@ def test_the_first_family_that_explains_a_map_is_its_own():
     assert max(linear, warped, additive) < 0.05 and anything > 0.98
 
 
-def test_noise_is_nobodys():
+def test_noise_is_not_explained_by_any_family():
     y = Z + np.random.default_rng(5).standard_normal(Z.shape)
     assert scores(y) == pytest.approx([0.5] * 4, abs=0.03)
     unrelated = scores(np.random.default_rng(5).standard_normal(Z.shape))
     assert max(unrelated) < 0.02 and unrelated[0] > -0.02 and unrelated[3] > -0.02
 
 
-def test_columns_that_do_not_vary_and_few_rows_are_no_obstacle():
+def test_constant_columns_and_few_rows_are_accepted():
     assert min(scores(Z**3, np.c_[Z, np.ones(3000)])[1:]) > 0.98
     found = fit_families(Z, Z**3, np.arange(20), np.random.default_rng(0))
     assert all(np.array_equal(found[family], found["linear"]) for family in FAMILIES)

@@ -1,4 +1,4 @@
-"""Consecutive rows are seen as such, chance coincidences are not, and blocks are longer than what rows remember."""
+"""Time blocks: detection of consecutive rows, and block lengths beyond the correlation time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def blocks_of(h: np.ndarray, h_next: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("rho", "length"), [(0.0, 5), (0.5, 15), (0.9, 95)])
-def test_blocks_are_five_correlation_times_long(rho: float, length: int) -> None:
+def test_blocks_span_five_correlation_times(rho: float, length: int) -> None:
     z = walk(20_001, rho)
     blocks = blocks_of(z[:-1], z[1:])
     sizes = np.bincount(blocks)
@@ -31,22 +31,22 @@ def test_blocks_are_five_correlation_times_long(rho: float, length: int) -> None
     assert (sizes[:-1] == sizes[0]).all() and sizes.sum() == 20_000
 
 
-def test_what_hardly_forgets_still_has_ten_blocks() -> None:
-    z = np.c_[np.arange(1001.0), np.ones(1001)]  # and a coordinate that never varies
+def test_slow_series_have_at_least_ten_blocks() -> None:
+    z = np.c_[np.arange(1001.0), np.ones(1001)]  # and a constant coordinate
     assert blocks_of(z[:-1], z[1:]).max() + 1 == 10
 
 
-def test_episodes_after_one_another_are_not_joined_and_rounding_does_not_part_them() -> None:
+def test_consecutive_episodes_are_separated_and_rounding_is_tolerated() -> None:
     episodes = [walk(41, 0.9, seed=seed).astype(np.float32) for seed in range(30)]
     h, h_next = np.concatenate([e[:-1] for e in episodes]), np.concatenate([e[1:] for e in episodes])
     blocks = blocks_of(h, h_next * np.float32(1 + 1e-6))
     assert blocks.max() + 1 == 30 and (blocks == np.repeat(np.arange(30), 40)).all()
 
 
-def test_pairs_in_no_order_have_no_blocks() -> None:
+def test_unordered_pairs_have_no_blocks() -> None:
     z = walk(500, 0.9)
     order = np.random.default_rng(1).permutation(499)
     assert time_blocks(z[:-1][order], z[1:][order]) is None
-    assert time_blocks(np.ones((50, 2)), np.ones((50, 2))) is None  # one state follows itself by chance as well
+    assert time_blocks(np.ones((50, 2)), np.ones((50, 2))) is None  # one state also follows itself by chance
     bits = np.sign(np.random.default_rng(2).standard_normal((2, 400, 1)))
     assert time_blocks(*bits) is None

@@ -1,4 +1,4 @@
-"""The worst direction's share against closed forms, whatever else there is."""
+"""Share of the worst direction against closed forms."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def shares(h: np.ndarray) -> list[float]:
     ids=["rotation", "cube", "shear", "noise"],
 )
 @pytest.mark.parametrize("turn", [np.eye(6), TURN], ids=["plain", "turned"])
-def test_shares_of_one_direction_are_those_of_its_map(
+def test_shares_match_closed_forms_with_other_directions_present(
     last: np.ndarray, expected: list[float], turn: np.ndarray
 ) -> None:
     assert shares(np.c_[Z[:, :5], last] @ turn) == pytest.approx(expected, abs=0.06)
 
 
-def test_latents_that_never_vary_have_none() -> None:
+def test_constant_latents_have_no_shares() -> None:
     assert shares(np.ones_like(Z))[0] == 0

@@ -1,4 +1,4 @@
-"""The part of a known state that latents contain: shares, superposition, and coverage, against constructed cases."""
+"""Captured share of a known state, superposition and directional coverage, on constructed cases."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def values(found: Captured) -> dict[str, float]:
 
 @settings(deadline=None, max_examples=5)
 @given(st.integers(1, 3), st.integers(0, 2), st.integers(0, 1000))
-def test_an_orthonormal_projection(m: int, more: int, seed: int):
-    """h = Py + noise-free: m directions in full, the others not at all, and those are the null space of P."""
+def test_orthonormal_projection(m: int, more: int, seed: int):
+    """h = Py without noise: m directions are captured fully, those of the null space of P not at all."""
     n = m + more
     z = states(2000, n, seed)
     a = rotation(n, seed)[:m]
@@ -48,8 +48,8 @@ def test_an_orthonormal_projection(m: int, more: int, seed: int):
     assert numbers["participation"] == pytest.approx(m**2 / np.square(np.diag(projector)).sum(), rel=0.12)
 
 
-def test_coordinates_that_share_a_latent():
-    """One latent, four coordinates: alone it participates in one, mixed evenly in all of them."""
+def test_coordinates_sharing_one_latent():
+    """One latent and four coordinates: its participation is one if unmixed and four if mixed evenly."""
     z = states(3000, 4)
     alone, mixed = (values(held(h, z)) for h in (z[:, :1], z.sum(1, keepdims=True) / 2))
     assert alone["participation"] == pytest.approx(1, abs=0.01)
@@ -58,7 +58,7 @@ def test_coordinates_that_share_a_latent():
     assert abs(mixed["superposed"]) < 0.04
 
 
-def test_directions_folded_into_one_latent_are_superposed():
+def test_two_directions_in_one_latent_are_superposed():
     """h = round(z₁) + small z₂: a linear map finds one direction, a nonlinear one both."""
     z = np.random.default_rng(0).uniform(-1, 1, (4000, 2))
     h = np.round(3 * z[:, :1]) + 0.3 * z[:, 1:]
@@ -69,7 +69,7 @@ def test_directions_folded_into_one_latent_are_superposed():
     assert numbers["folded"].value == pytest.approx(numbers["held_nonlinear"].value - numbers["held"].value)
 
 
-def test_bent_latents_are_folded_and_not_superposed():
+def test_nonlinear_latents_are_folded_but_not_superposed():
     z = states(4000, 2)
     numbers = held(np.sinh(1.5 * z) @ rotation(2), z).measures
     assert numbers["folded"].low > 0.3
@@ -77,15 +77,15 @@ def test_bent_latents_are_folded_and_not_superposed():
 
 
 @pytest.mark.parametrize("stretch", [0.5, 1.0, 2.0])
-def test_the_projection_is_seen_in_the_latents_own_units(stretch: float):
+def test_projection_is_measured_in_the_units_of_the_latents(stretch: float):
     z = states(4000, 3)
     found = values(held(stretch * z[:, :2], z))
     assert found["projection"] == pytest.approx(abs(stretch**2 - 1), abs=0.05)
     assert found["held"] == pytest.approx(2, abs=0.02)
 
 
-def test_states_in_any_units():
-    """Correlated states in odd units: shares are of their whitened directions, names refer to standardised ones."""
+def test_shares_do_not_depend_on_the_units_of_states():
+    """Correlated states in mixed units: shares refer to whitened directions, names to standardised coordinates."""
     z = states(4000, 2) @ np.array([[1.0, 0.8], [0.0, 0.6]]) * [100.0, 0.01]
     lost = z[:, 0] / 100 - z[:, 1] / 0.01  # the difference of the standardised coordinates
     kept = z[:, 0] / 100 + z[:, 1] / 0.01
@@ -100,7 +100,7 @@ def test_states_in_any_units():
     }
 
 
-def test_noise_and_constants_hold_nothing():
+def test_noise_and_constants_capture_nothing():
     z = states(2000, 2)
     for h in (np.random.default_rng(5).standard_normal((2000, 2)), np.ones((2000, 1))):
         numbers = values(held(h, z))
@@ -154,24 +154,24 @@ def covered(h: np.ndarray, z: np.ndarray = Z) -> Verdict:
     ],
     ids=["rotation", "warp", "one lost", "two lost", "unrelated", "constant"],
 )
-def test_directions_of_the_state_are_counted(h: np.ndarray, count: int):
+def test_captured_directions_are_counted(h: np.ndarray, count: int):
     verdict = covered(h)
     assert verdict.value == verdict.low == verdict.high == count and verdict.threshold == 3
     assert verdict.passed is (count == 3)
 
 
-def test_what_cannot_be_found_is_named_in_any_units():
+def test_missing_directions_are_named_in_any_units():
     assert "missing: z[2]." in covered(Z[:, :2], Z * np.array([1e3, 1.0, 1e-3])).advice
     assert "mixture" in covered((Z @ TURN)[:, :2], Z).advice
 
 
-def test_a_state_that_does_not_vary_is_not_missed():
+def test_constant_states_are_not_reported_as_missing():
     verdict = covered(Z[:, :2], np.c_[Z[:, :2], np.full(6000, 7.0)])
     assert verdict.value == verdict.threshold == 2
 
 
-def test_many_dimensions_and_few_rows_do_not_make_a_direction_look_lost():
-    """h = z + e/2 leaves a fifth of each direction; the largest of 40 sampled eigenvalues is more than twice that."""
+def test_no_direction_is_reported_missing_with_many_dimensions_and_few_rows():
+    """h = z + e/2 leaves one fifth of each direction; the largest of 40 sampled eigenvalues exceeds twice that."""
     z, e = np.random.default_rng(3).standard_normal((2, 400, 40))
     split = Halves(z + e / 2, z, hold_out(400, rng()))
     found = coverage(split, decode(split, rng()), rng(), 30)

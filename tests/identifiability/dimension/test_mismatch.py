@@ -1,4 +1,4 @@
-"""Verdicts on more or fewer latents than states, alone and in certificates."""
+"""Verdicts for more or fewer latents than states, alone and in certificates."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def harmonic(z: np.ndarray) -> np.ndarray:
     return np.c_[z, z[:, :1] * z[:, 1:]] @ rotation(3)
 
 
-def test_as_many_latents_as_states():
+def test_equal_numbers_of_latents_and_states():
     assert not certified(lambda z: z @ rotation(2), 2).keys() & (WIDE | NARROW)
 
 
-def test_more_latents_than_states_and_a_ladder_that_was_read_is_not_read_again():
+def test_more_latents_than_states_reuse_a_given_ladder():
     found = certified(harmonic, 2)
     assert found.keys() >= WIDE and not found.keys() & NARROW
     assert (found["state_directions"].value, found["state_directions"].threshold) == (2, 3)
@@ -48,12 +48,12 @@ def test_fewer_latents_than_states():
 
 
 @pytest.mark.parametrize("encode", [lambda z: np.ones((len(z), 3)), harmonic], ids=["constant", "few rows"])
-def test_without_a_spectrum_it_is_undecided(encode: Encode):
+def test_verdict_is_undecided_without_a_spectrum(encode: Encode):
     found = certified(encode, 2, rows=120)["state_directions"]
     assert found.passed is None and np.isnan(found.value) and "could not be computed" in found.advice
 
 
-def test_the_summary_mentions_the_mismatch():
+def test_summary_mentions_the_mismatch():
     for encode, n, words in (
         (harmonic, 2, "1 of 3 independent latents"),
         (lambda z: z[:, :1], 2, "z[1] most"),
@@ -63,7 +63,7 @@ def test_the_summary_mentions_the_mismatch():
         assert words in record.summary
 
 
-def test_columns_of_noise_are_no_functions_of_the_others():
+def test_noise_columns_are_not_functions_of_the_others():
     z, z_next = pairs(3000, 2, 0.9)
     noise, noise_next = np.random.default_rng(9).standard_normal((2, 3000, 2))
     verdicts = certify(np.c_[z, noise], np.c_[z_next, noise_next], z, replicates=20)
@@ -107,7 +107,7 @@ def judged(name: str, *, truth: bool = False, seen: bool = False, rows: int = 50
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_with_truth(name: str):
+def test_verdicts_with_true_states(name: str):
     verdicts = judged(name, truth=True)
     assert list(verdicts) == [
         "effective_rank",
@@ -119,37 +119,37 @@ def test_with_truth(name: str):
     ]
     failed = {verdict.name for verdict in verdicts.values() if verdict.passed is False}
     assert failed - {"state_directions"} == FAILED[name] - {"state_directions"}
-    if name not in ("bent", "folded"):  # their own ladder is rougher than so few features can follow
+    if name not in ("bent", "folded"):  # too few features to resolve their own ladder
         assert failed == FAILED[name]
 
 
-def test_what_is_lost_has_a_name():
+def test_missing_direction_is_named():
     verdicts = judged("missing", truth=True)
     assert verdicts["coverage"].value == 2 and verdicts["coverage"].advice.endswith("z[2].")
     assert "z[2] 0.00" in verdicts["captured"].advice and "z[0] 1.00" in verdicts["captured"].advice
 
 
-def test_harmonics_are_counted_and_the_rest_is_minimal():
+def test_harmonics_are_counted_and_the_minimal_subspace_remains():
     verdicts = judged("harmonics", truth=True)
     assert verdicts["state_directions"].value == 2
     assert verdicts["state_directions"].advice.startswith("3 of 5 ")
     assert verdicts["minimal_r2_lost"].high < 0.02
 
 
-def test_without_truth_a_missing_direction_cannot_be_seen():
+def test_missing_direction_is_not_detected_without_states():
     verdict = judged("missing")["missing_directions"]
     assert verdict.passed is None and np.isnan(verdict.value)
     assert verdict.advice.startswith("Undecided")
 
 
 @pytest.mark.parametrize(("name", "missing"), [("missing", 1), ("enough", 0), ("harmonics", 0)])
-def test_observations_show_that_one_is_missing_but_not_which(name: str, missing: int):
+def test_observations_reveal_a_missing_direction_but_not_which(name: str, missing: int):
     verdict = judged(name, seen=True)["missing_directions"]
     assert verdict.value == missing and verdict.passed is (missing == 0)
     assert ("Train with more latents" in verdict.advice) is bool(missing)
 
 
-def test_undecided_is_no_failure():
+def test_undecided_is_not_a_failure():
     verdicts = {
         v.name: v for v in dimension_verdicts(*np.random.default_rng(0).standard_normal((2, 400, 2)), settings=QUICK)
     }
@@ -160,7 +160,7 @@ def test_undecided_is_no_failure():
     assert seen.passed is None and "ndecided" in seen.advice
 
 
-def test_bad_input():
+def test_invalid_inputs_are_rejected():
     z, z_next = pairs(500, 2, 0.9)
     with pytest.raises(InputError, match="'x' and 'x_next'"):
         dimension_verdicts(z, z_next, x=z)

@@ -1,4 +1,4 @@
-"""Latents that repeat and bend a known state: what is found in them, and what is left of it in the minimal subspace."""
+"""Redundant latents with harmonics and copies of a state, and their minimal subspace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Encoder = Callable[[np.ndarray], np.ndarray]
 
 
 def harmonics(z: np.ndarray) -> np.ndarray:
-    """z, and all its second-degree Hermite functions, turned together."""
+    """z and all its second-degree Hermite functions, rotated jointly."""
     h = np.c_[z, (z**2 - 1) / np.sqrt(2), z[:, :1] * z[:, 1:]]
     return h @ rotation(h.shape[1])
 
@@ -51,7 +51,7 @@ def test_harmonics_are_functions_of_the_state():
 
 
 def test_the_minimal_subspace_solves_the_generalised_eigenproblem():
-    """Against dense scipy on all rows; white, slowest first."""
+    """Against dense scipy on all rows; the result is white and ordered from slow to fast."""
     z, z_next = pairs(6000, 2, np.array([0.9, 0.85]))
     h, h_next = harmonics(z), harmonics(z_next)
     given = redundancy(h, h_next, settings=QUICK)
@@ -63,7 +63,7 @@ def test_the_minimal_subspace_solves_the_generalised_eigenproblem():
     assert given.rates[0].value > given.rates[1].value
 
 
-def test_repetitions_lose_rank():
+def test_repetitions_do_not_add_rank():
     def encode(z: np.ndarray) -> np.ndarray:
         return np.c_[z, 7 * z @ rotation(2), np.ones(len(z))] + 3
 
@@ -73,17 +73,17 @@ def test_repetitions_lose_rank():
 
 
 @pytest.mark.parametrize(("noise", "rank"), [(0.003, 2), (0.3, 4)])
-def test_noise_on_a_repetition_is_rank_only_above_the_floor(noise: float, rank: int):
+def test_noise_on_a_repetition_adds_rank_only_above_the_floor(noise: float, rank: int):
     rng = np.random.default_rng(0)
     z, z_next = pairs(2000, 2, 0.9)
     h, h_next = (np.c_[s, s + noise * rng.standard_normal(s.shape)] for s in (z, z_next))
     assert linear_rank(h, h_next, rng, replicates=20).value == rank
-    scaled = np.array([1.0, 30.0, 0.2, 5.0])  # units do not matter
+    scaled = np.array([1.0, 30.0, 0.2, 5.0])  # independent of units
     assert linear_rank(h * scaled, h_next * scaled, rng, replicates=20).value == rank
 
 
-def test_a_harmonic_that_outlives_a_direction_does_not_take_its_place():
-    """The slow direction's square is at .9025. Below .868, no direction is looked for: there n must be told."""
+def test_slow_harmonic_does_not_replace_a_direction():
+    """The slow direction's square has rate .9025. Directions below .868 are only found if n is given."""
     for fast, dim in ((0.88, None), (0.6, 2)):
         rho = np.array([0.95, fast])
         ladder = found(harmonics, rho, rows=10_000, dim=dim)
@@ -98,13 +98,13 @@ def test_as_many_latents_as_dimensions_are_kept():
     assert recovered(lambda z: z @ rotation(2), ladder)["r2_minimal"] == pytest.approx(1)
 
 
-def test_groups_stay_together():
+def test_groups_are_not_split():
     z, z_next = (np.repeat(v, 5, axis=0) for v in pairs(1000, 2, 0.9))
     groups = np.repeat(np.arange(1000), 5)
     alone, grouped = (redundancy(z, z_next, groups=g, settings=QUICK).rates[0] for g in (None, groups))
     assert grouped.high - grouped.low > 1.4 * (alone.high - alone.low)
 
 
-def test_latents_that_do_not_vary_hold_nothing():
+def test_constant_latents_are_rejected():
     with pytest.raises(InputError, match="constant"):
         redundancy(np.ones((500, 2)), np.ones((500, 2)))

@@ -1,4 +1,4 @@
-"""The audit: silent on the world of the theorems, and each violation found by the check that is meant for it."""
+"""Audit of preconditions: passes on the theorems' world, and each violation fails the matching check."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def with_a_common_scale() -> Pairs:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_each_violation_is_found(make: Callable[[], Pairs], expected: str) -> None:
+def test_each_violation_fails_its_check(make: Callable[[], Pairs], expected: str) -> None:
     assert expected in failed(make())
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_world_of_the_theorems_passes(seed: int) -> None:
+def test_theorem_world_passes(seed: int) -> None:
     z, z_next, _ = world(seed=seed)
     verdicts = audit(z, z_next)
     assert [verdict.name for verdict in verdicts] == NAMES
@@ -82,23 +82,23 @@ def test_the_world_of_the_theorems_passes(seed: int) -> None:
 
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Enough for a null's mean and a rough interval."""
+    """Few replicates, enough for the mean of a null and a rough interval."""
     monkeypatch.setattr(white_pairs, "DRAWS", 40)
     monkeypatch.setattr(rates, "DRAWS", 40)
 
 
 @pytest.mark.parametrize(("dim", "rows"), [(5, 500), (8, 2000), (16, 1000), (16, 5000), (32, 5000), (64, 10_000)])
-def test_many_directions_and_few_pairs_are_no_violation(few_draws: None, dim: int, rows: int) -> None:
-    """Sampled rates spread, norms are never zero, and resampling does both once more: the nulls know, and intervals
-    hold their values."""
+def test_many_directions_with_few_pairs_pass(few_draws: None, dim: int, rows: int) -> None:
+    """Sampling spreads rates and makes norms positive, and resampling repeats both. The nulls account for this, and
+    intervals contain their values."""
     z, z_next, _ = world(rows=rows, dim=dim)
     for verdict in audit(z, z_next):
         assert verdict.passed or (dim, rows, verdict.name, verdict.passed) == (16, 1000, "rate_window", None), verdict
         assert verdict.low <= verdict.value <= verdict.high, verdict
 
 
-def test_few_groups_decide_nothing() -> None:
-    """Five episodes, each with a size of its own, of states and noise: nothing to be seen, or to be ruled out."""
+def test_few_groups_are_undecided() -> None:
+    """Five episodes with different scales of states and noise are too few to accept or reject stationarity."""
     z, _, noise = world(rows=1000, dim=2)
     groups = np.arange(1000) // 200
     size = np.exp(np.random.default_rng(3).standard_normal(5))[groups][:, None]
@@ -109,14 +109,14 @@ def test_few_groups_decide_nothing() -> None:
     assert {v.name: v for v in bent}["additive_noise"].passed is not True
 
 
-def test_groups_of_independent_rows_are_worth_their_rows() -> None:
+def test_groups_of_independent_rows_count_as_independent_rows() -> None:
     z, z_next, _ = world(rows=8000, dim=2)
     verdicts = audit(z, z_next, groups=np.arange(8000) // 400)
     assert all(verdict.passed for verdict in verdicts), verdicts
 
 
 @pytest.mark.parametrize("make", ["outlier", "one-hot", "sparse"])
-def test_a_direction_that_lives_on_few_rows_is_no_error(make: str) -> None:
+def test_direction_supported_by_few_rows_is_accepted(make: str) -> None:
     rng = np.random.default_rng(0)
     z, z_next, _ = world(rows=300)
     if make == "outlier":
@@ -128,14 +128,14 @@ def test_a_direction_that_lives_on_few_rows_is_no_error(make: str) -> None:
     assert [verdict.name for verdict in audit(z, z_next)] == NAMES
 
 
-def test_a_rotation_and_a_scale_change_nothing() -> None:
+def test_audit_is_invariant_to_rotation_and_scale() -> None:
     z, z_next, _ = world()
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((3, 3)))[0] * 5
     assert not failed((z @ turn + 7, z_next @ turn + 7))
 
 
-def test_correlated_rows_of_a_group_are_no_evidence() -> None:
-    """Forty states, each seen a hundred times: far from Gaussian as rows, but there are only forty of them."""
+def test_correlated_rows_of_a_group_do_not_count_as_evidence() -> None:
+    """Forty states with a hundred rows each: the rows look far from Gaussian, but only forty are independent."""
     z, z_next, _ = world(rows=40, dim=2)
     groups = np.repeat(np.arange(40), 100)
     pairs = z[groups], z_next[groups]
@@ -143,21 +143,21 @@ def test_correlated_rows_of_a_group_are_no_evidence() -> None:
     assert "gaussianity" not in failed(pairs, groups=groups)
 
 
-def test_the_rates_are_those_of_the_world() -> None:
+def test_rates_match_the_world() -> None:
     z, z_next, _ = world(np.array([0.9, 0.8]), rows=20_000, dim=2)
     by_name: dict[str, Verdict] = {verdict.name: verdict for verdict in audit(z, z_next)}
     assert by_name["rate_window"].value == pytest.approx(0.8 - 0.81, abs=0.02)
     assert by_name["isotropy"].value == pytest.approx(np.log(0.8) / np.log(0.9), rel=0.05)
 
 
-def test_constant_latents_are_a_verdict_and_one_coordinate_is_enough() -> None:
+def test_constant_latents_give_verdicts_and_one_coordinate_is_sufficient() -> None:
     (only,) = audit(np.ones((50, 2)), np.ones((50, 2)))
     assert (only.name, only.value, only.passed) == ("effective_rank", 0, False)
     z, z_next, _ = world(dim=1)
     assert not failed((z, z_next))
 
 
-def test_the_audit_is_the_same_for_the_same_seed() -> None:
+def test_audit_is_deterministic_by_seed() -> None:
     z, z_next, _ = world(rows=500)
     assert audit(z, z_next, seed=3) == audit(z, z_next, seed=3)
     assert audit(z, z_next, seed=3) != audit(z, z_next, seed=4)
@@ -173,12 +173,12 @@ def test_the_audit_is_the_same_for_the_same_seed() -> None:
         (np.ones(5), np.ones(5), "'h'.*2-D"),
     ],
 )
-def test_bad_input(h: np.ndarray, h_next: np.ndarray, message: str) -> None:
+def test_invalid_inputs_are_rejected(h: np.ndarray, h_next: np.ndarray, message: str) -> None:
     with pytest.raises(InputError, match=message):
         audit(h, h_next)
 
 
-def test_group_distance_against_its_definition() -> None:
+def test_group_distance_matches_its_definition() -> None:
     rng = np.random.default_rng(0)
     gap, labels, weights = rng.standard_normal((12, 3)), np.repeat(np.arange(4), 3), np.repeat([1.0, 0.0, 2.0, -1.0], 3)
     total, count = 0.0, 0.0
@@ -191,13 +191,13 @@ def test_group_distance_against_its_definition() -> None:
     assert GroupDistance(gap, labels)(weights) == pytest.approx(expected)
 
 
-def test_where_one_group_has_all_the_weight_rounding_is_no_distance() -> None:
+def test_group_distance_is_zero_if_one_group_has_all_the_weight() -> None:
     gap, labels = np.random.default_rng(0).standard_normal((400, 7)), np.arange(400) // 80
     distance = GroupDistance(gap, labels)
     assert [distance((labels == group) * 5.0) for group in range(5)] == [0.0] * 5
 
 
-def test_sliced_features_of_gaussian_samples_average_to_the_gaussian_ones() -> None:
+def test_sliced_features_are_unbiased_for_gaussian_samples() -> None:
     rng = np.random.default_rng(0)
     features = SlicedFeatures(3, rng)
     mean = features(rng.standard_normal((50_000, 3))).mean(0)

@@ -1,4 +1,4 @@
-"""One coordinate that is not Gaussian is found among many and named; Gaussian ones raise no more alarms than stated."""
+"""Gaussianity per coordinate: one violation among many is named, and false alarms have the stated rate."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def uniform(z: np.ndarray) -> np.ndarray:
     ids=["uniform", "signs", "cubes", "log-normal", "rectified"],
 )
 @pytest.mark.parametrize("place", [0, 3])
-def test_one_bad_coordinate_is_named_with_what_is_wrong_with_it(
+def test_one_non_gaussian_coordinate_is_named_with_its_departure(
     curve: Curve, dim: int, departs: str, place: int
 ) -> None:
     z = states(6000, dim)
@@ -56,8 +56,8 @@ def test_one_bad_coordinate_is_named_with_what_is_wrong_with_it(
     assert departs in found.advice and "Neither " not in found.advice
 
 
-def test_the_audit_fails_for_one_switch_that_no_slice_sees() -> None:
-    """As the latents came: whitening may turn them, and a coordinate that never varies is left out of it."""
+def test_audit_fails_for_one_binary_coordinate_missed_by_slices() -> None:
+    """Tested on raw latents, because whitening may rotate them and drops constant coordinates."""
     z = np.c_[np.ones(1500), states(1500, 8)]
     z_next = np.c_[np.ones(1500), 0.9 * z[:, 1:] + np.sqrt(0.19) * states(1500, 8, seed=1)]
     z[:, 6], z_next[:, 6] = np.sign(z[:, 6]), np.sign(z_next[:, 6])
@@ -66,7 +66,7 @@ def test_the_audit_fails_for_one_switch_that_no_slice_sees() -> None:
     assert "Latent coordinate 6 is not Gaussian: it takes only 2 values" in found["coordinate_gaussianity"].advice
 
 
-def test_further_bad_coordinates_are_listed() -> None:
+def test_all_non_gaussian_coordinates_are_listed() -> None:
     z = states(4000, 12)
     z[:, 2], z[:, 3:11] = np.sign(z[:, 2]), z[:, 3:11] ** 3
     advice = judged(z).advice
@@ -78,15 +78,15 @@ def test_further_bad_coordinates_are_listed() -> None:
 
 @pytest.mark.parametrize("dim", [1, 3, 16, 64])
 @pytest.mark.parametrize("seed", range(3))
-def test_gaussian_coordinates_pass_turned_or_not(dim: int, seed: int) -> None:
+def test_gaussian_coordinates_pass_rotated_or_not(dim: int, seed: int) -> None:
     h = states(4000, dim, seed)
-    mixed = h @ states(dim, dim, seed + 50)  # no rotation, and coordinates that depend on each other
+    mixed = h @ states(dim, dim, seed + 50)  # not a rotation; coordinates are correlated
     assert judged(h).passed and judged(mixed).passed
 
 
 @pytest.mark.parametrize(("dim", "rows"), [(1, 60), (4, 200), (12, 400)])
-def test_the_null_is_that_of_the_worst_of_gaussian_samples(dim: int, rows: int) -> None:
-    """400 samples: a tenth of them beyond the 90% quantile, give or take three standard errors, and few beyond 99%."""
+def test_null_of_the_worst_coordinate_has_the_stated_level(dim: int, rows: int) -> None:
+    """Of 400 Gaussian samples, 10% exceed the 90% quantile (± three standard errors), and few the 99% quantile."""
     null, rng = largest_null(dim, np.random.default_rng(1), 4000), np.random.default_rng(2)
     samples = (rng.standard_normal((rows, dim)) for _ in range(400))
     units = ((sample - sample.mean(0)) / sample.std(0) for sample in samples)
@@ -95,7 +95,7 @@ def test_the_null_is_that_of_the_worst_of_gaussian_samples(dim: int, rows: int) 
     assert np.mean(worst > np.quantile(null, 0.99)) <= 0.025
 
 
-def test_all_coordinates_at_once_are_as_each_alone() -> None:
+def test_joint_computation_equals_separate_coordinates() -> None:
     u, labels = states(60, 3), np.random.default_rng(3).integers(7, size=60)
     features = SlicedFeatures(1, np.random.default_rng(0), slices=1)
     for groups in (labels, np.arange(60)):
@@ -105,8 +105,8 @@ def test_all_coordinates_at_once_are_as_each_alone() -> None:
             assert values[j] == pytest.approx(alone(np.ones(60))) and worth[j] == alone.effective_rows
 
 
-def test_rows_of_a_group_are_worth_what_they_differ_by() -> None:
-    """Thirty states, each seen a hundred times, are not Gaussian as rows; as groups they are too few to tell."""
+def test_effective_sample_size_accounts_for_groups() -> None:
+    """Thirty states with a hundred rows each are not Gaussian as rows, but undecided as thirty groups."""
     groups = np.repeat(np.arange(30), 100)
     h = states(30, 4)[groups]
     assert judged(h).passed is False and judged(h, groups).passed is None
@@ -117,14 +117,14 @@ def test_rows_of_a_group_are_worth_what_they_differ_by() -> None:
     assert found.passed is False and "coordinate 1 is not" in found.advice
 
 
-def test_an_open_coordinate_is_not_passed_over_for_those_that_pass() -> None:
+def test_undecided_coordinate_makes_the_verdict_undecided() -> None:
     groups = np.repeat(np.arange(40), 100)
     h = states(4000, 4)
     h[:, 3] = states(40, 1, seed=9)[groups, 0]  # constant in each of forty groups
     assert judged(h, groups).passed is None
 
 
-def test_departures_in_words() -> None:
+def test_descriptions_of_departures() -> None:
     z = states(5000, 1)[:, 0]
     assert departure(np.zeros(50)) == "it takes only 1 value"
     assert "skewed to small values (skewness -" in departure((1 - z**2) / np.sqrt(2))

@@ -1,4 +1,4 @@
-"""The null of the rates against pairs that are drawn one by one, and what rows that hang together are worth."""
+"""Null of the rates against simulated pairs, and effective sample sizes of dependent rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def measured(h: np.ndarray, h_next: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("rho", "dim", "rows"), [(0.9, 1, 50), (0.9, 5, 500), (0.3, 8, 200), (0.95, 16, 1000)])
-def test_the_rates_spread_as_those_of_drawn_pairs_do(rho: float, dim: int, rows: int) -> None:
+def test_null_matches_rates_of_simulated_pairs(rho: float, dim: int, rows: int) -> None:
     rng = np.random.default_rng(0)
     drawn = np.array(list(sampled_rates(rho, dim, rows, rng, 200)))
     expected = np.array([measured(*pairs(rows, dim, rho, rng)) for _ in range(200)])
@@ -30,22 +30,22 @@ def test_the_rates_spread_as_those_of_drawn_pairs_do(rho: float, dim: int, rows:
     np.testing.assert_allclose(drawn.std(0), expected.std(0), rtol=0.3)
 
 
-def test_too_few_pairs_for_the_directions_have_no_null() -> None:
+def test_no_null_with_fewer_pairs_than_directions() -> None:
     assert list(sampled_rates(0.9, 8, 9.0, np.random.default_rng(0), 10)) == []
 
 
-def test_rows_are_worth_what_is_independent_in_them() -> None:
+def test_effective_sample_size_of_dependent_rows() -> None:
     rng = np.random.default_rng(1)
     h, h_next = pairs(4000, 3, 0.9, rng)
     assert effective_pairs(h, h_next, np.arange(4000), 0.9) == pytest.approx(4000, rel=0.1)
     assert effective_pairs(h, h_next, np.arange(4000) // 10, 0.9) == pytest.approx(4000, rel=0.2)
     copies = np.repeat(np.arange(400), 10)
     assert effective_pairs(h[copies], h_next[copies], copies, 0.9) == pytest.approx(400, rel=0.2)
-    scale = np.exp(rng.standard_normal((4000, 1)))  # heavy tails: a few rows decide
+    scale = np.exp(rng.standard_normal((4000, 1)))  # heavy tails: few rows dominate
     assert effective_pairs(h * scale, h_next * scale, np.arange(4000), 0.9) < 1000
 
 
-def test_the_worth_against_its_definition() -> None:
+def test_effective_sample_size_matches_its_definition() -> None:
     rng = np.random.default_rng(2)
     h, h_next = pairs(30, 2, 0.5, rng)
     for labels in (np.arange(30), np.arange(30) // 5):

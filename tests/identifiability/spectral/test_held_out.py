@@ -1,4 +1,4 @@
-"""Held-out correlations and reversibility against plain computations and processes whose answer is known."""
+"""Held-out correlations and reversibility against plain computations and known processes."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_rates_are_correlations_about_the_common_mean():
     assert all(rate.n == 3000 for rate in rates)
 
 
-def test_intervals_have_the_width_of_a_correlation():
+def test_intervals_have_the_width_for_a_correlation():
     rates = held_out_rates(identity(2), *turning(10_000, 0.0))
     for rate in rates:
         assert rate.low < 0.9 < rate.high
         assert rate.high - rate.low == pytest.approx(2 * 1.96 * (1 - 0.81) / np.sqrt(10_000), rel=0.3)
 
 
-def test_rows_that_repeat_in_a_group_are_no_evidence():
+def test_repeated_rows_of_a_group_do_not_narrow_intervals():
     x, x_next = turning(400, 0.0)
     alone = held_out_rates(identity(2), x, x_next)[0]
     many = np.repeat(x, 10, axis=0), np.repeat(x_next, 10, axis=0)
@@ -56,7 +56,7 @@ def test_rows_that_repeat_in_a_group_are_no_evidence():
     assert naive.high - naive.low < 0.6 * (grouped.high - grouped.low)
 
 
-def test_only_the_rows_to_score_are_counted():
+def test_only_scored_rows_are_counted():
     x, x_next = turning(4000, 0.0)
     pairs = SplitPairs(x, x_next)
     late = np.concatenate([chunk.place for chunk in pairs]) >= 0.75
@@ -65,12 +65,12 @@ def test_only_the_rows_to_score_are_counted():
     np.testing.assert_allclose(scored.cross.sum(0), x[late].T @ x_next[late])
 
 
-def test_a_constant_function_has_no_correlation():
+def test_constant_function_has_zero_correlation():
     x = np.c_[np.ones(300), np.arange(300.0)]
     assert np.isnan(moments(x, x).correlations(np.ones(len(moments(x, x).counts)))[0])
 
 
-def test_a_turning_process_is_reported_with_its_size():
+def test_rotating_process_is_reported_with_its_size():
     verdict = moments(*turning(4000, 0.5)).reversibility(0)
     assert verdict.passed is False
     assert verdict.value == pytest.approx(np.tan(0.5), rel=0.1)  # ‖ρ sin‖/‖ρ cos‖
@@ -78,12 +78,12 @@ def test_a_turning_process_is_reported_with_its_size():
     assert verdict.null is not None and verdict.null < 0.1 * verdict.value
 
 
-def test_reversible_pairs_pass_as_often_as_they_should():
+def test_reversibility_test_has_the_stated_level():
     passed = [moments(*turning(600, 0.0, seed), seed).reversibility(seed, 200).passed for seed in range(80)]
     assert 69 <= passed.count(True) < 80
 
 
-def test_weights_count_in_every_correlation():
+def test_weights_enter_all_correlations():
     x, x_next = turning(2000, 0.3)
     weights = np.exp(x[:, 0] / 2)
     found = held_out_rates(identity(2), x, x_next, weights=weights)
@@ -94,15 +94,15 @@ def test_weights_count_in_every_correlation():
     assert all(rate.n == 2000 for rate in found)
 
 
-def test_equal_weights_change_no_bit_but_the_rounding():
+def test_equal_weights_match_no_weights():
     x, x_next = turning(2000, 0.3)
     plain, weighed = (held_out_rates(identity(2), x, x_next, weights=w) for w in (None, np.full(2000, 4.0)))
     for one, other in zip(plain, weighed, strict=True):
         np.testing.assert_allclose([one.value, one.low, one.high], [other.value, other.low, other.high], rtol=1e-12)
 
 
-def test_weights_of_one_direction_of_time_break_reversibility_and_symmetric_ones_do_not():
-    """W(s, s') = W(s', s) keeps the law of pairs symmetric; w(s) alone pulls from the unlikely to the likely."""
+def test_only_asymmetric_weights_break_reversibility():
+    """W(s, s') = W(s', s) keeps the distribution of pairs symmetric; w(s) alone does not."""
     x, x_next = turning(8000, 0.0)
     one_sided = np.exp(-np.square(x - [1.0, -1.0]).sum(1))
     both = np.sqrt(one_sided * np.exp(-np.square(x_next - [1.0, -1.0]).sum(1)))

@@ -1,4 +1,4 @@
-"""Ladders of exact eigenfunctions with given eigenvalues: every way of reading one."""
+"""Ladder reading from exact eigenfunctions with given eigenvalues."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ def test_distinct_rates_within_the_window():
     assert [ladder.steps[i].eigenvalue.value for i in ladder.directions] == [0.95, 0.93, 0.91]
 
 
-def test_a_direction_outside_the_window_comes_after_a_harmonic():
+def test_direction_outside_the_window_follows_a_harmonic():
     ladder = read(*exact([0.95, 0.88], 6))
     assert ladder.dim == 2
     assert ladder.directions == (0, 2)
     assert ladder.steps[1].kind == "harmonic"
 
 
-def test_a_fast_direction_is_not_searched():
+def test_fast_directions_are_not_searched():
     ladder = read(*exact([0.95, 0.5], 6))
     assert ladder.dim == 1
     assert ladder.min_rate == pytest.approx(0.95**2.75)
     assert "above 0.87" in ladder.advice
 
 
-def test_a_mixture_of_direction_and_harmonic_is_undecided():
+def test_mixture_of_direction_and_harmonic_is_undecided():
     values, functions = exact([0.95, 0.9025], 4)
     first, second = (functions[:, i] / functions[:, i].std() for i in (1, 2))
     functions = np.c_[functions[:, 0], first + second, first - second, functions[:, 3]]
@@ -72,14 +72,14 @@ def test_a_mixture_of_direction_and_harmonic_is_undecided():
     assert "function 2 is neither" in ladder.advice
 
 
-def test_a_harmonic_above_the_window_is_undecided():
+def test_harmonic_above_the_window_is_undecided():
     z = np.random.default_rng(0).standard_normal(4000)
     ladder = read([0.95, 0.94], np.c_[z, z**2 - 1])
     assert [step.kind for step in ladder.steps] == ["direction", "undecided"]
     assert ladder.dim is None
 
 
-def test_functions_that_learned_their_sample_are_undecided():
+def test_overfitted_functions_are_undecided():
     values, functions = exact([0.9, 0.9], 5)
     assert read(values, functions, overfit=0.02).dim == 2
     ladder = read(values, functions, overfit=0.06)
@@ -87,7 +87,7 @@ def test_functions_that_learned_their_sample_are_undecided():
     assert ladder.steps[0].kind == "undecided"
 
 
-def test_without_harmonics_there_may_be_more():
+def test_dimension_is_a_lower_bound_without_harmonics():
     values, functions = exact([0.95] * 4, 4)
     ladder = read(values, functions)
     assert ladder.dim is None
@@ -96,16 +96,16 @@ def test_without_harmonics_there_may_be_more():
     assert "no harmonic" in ladder.advice
 
 
-def test_where_nothing_is_slow():
+def test_no_slow_functions():
     functions = np.random.default_rng(0).standard_normal((4000, 3))
-    ladder = read([0.01, 0.03, 0.0], functions, width=0.02)  # the second is above zero by chance
+    ladder = read([0.01, 0.03, 0.0], functions, width=0.02)  # the second is positive by chance
     assert ladder.dim is None
     assert ladder.directions == ()
     assert ladder.advice.startswith("Undecided") and "correlated" in ladder.advice
 
 
-def test_a_better_leading_estimate_moves_the_window():
-    """A first function fitted badly (.93) puts its harmonic (.88) inside its own window (.865)."""
+def test_better_leading_estimate_moves_the_window():
+    """A poorly fitted first function (.93) leaves its harmonic (.88) inside its window (.865)."""
     z = np.random.default_rng(0).standard_normal((4000, 2))
     harmonic = z[:, 0] ** 2 - 1 + 1.1 * np.random.default_rng(1).standard_normal(4000)
     values, functions = [near(0.93), near(0.885)], np.c_[z[:, 0], harmonic]
@@ -113,7 +113,7 @@ def test_a_better_leading_estimate_moves_the_window():
     assert kinds == ["direction", "harmonic"]
 
 
-def test_polynomials():
+def test_ladder_of_polynomials():
     h = np.random.default_rng(0).standard_normal((7, 3))
     terms = polynomials(h, 3)
     assert terms.shape == (7, 3 + 6 + 10)
@@ -122,8 +122,8 @@ def test_polynomials():
     np.testing.assert_allclose(terms[:, 13], h[:, 0] * h[:, 1] * h[:, 2])
 
 
-def test_no_more_directions_than_columns():
-    """Three independent functions of two columns: the third is not counted, and it is said why."""
+def test_directions_are_limited_by_columns():
+    """Of three independent functions of two columns, the third is not counted, and the reason is given."""
     values, functions = exact([0.95, 0.94, 0.93], 6)
     estimates = [near(value) for value in values]
     ladder = read_ladder(estimates, values, functions, columns=2)

@@ -1,4 +1,4 @@
-"""ρ for the bound: never the latents' own correlation, and high enough where it matters."""
+"""Nonlinear estimate of ρ for the bound: not the latents' own correlation, and an upper limit."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def own_correlation(h: np.ndarray, h_next: np.ndarray) -> float:
 
 
 def scrambled(z: np.ndarray, white: bool = True) -> np.ndarray:
-    """Injective and far from linear."""
+    """An injective map far from linear."""
     h = np.c_[z[:, :1] + np.sin(3 * z[:, 1:]), z[:, 1:]]
     return whitener(h).apply(h) if white else h
 
 
-def test_with_the_latents_own_correlation_delta_is_zero_for_anything():
+def test_own_correlation_of_latents_makes_delta_zero_for_any_latents():
     z, z_next = gaussian(4000, 2, 0.9)
     h, h_next = scrambled(z, white=False), scrambled(z_next, white=False)
     assert bound_terms(h, h_next, own_correlation(h, h_next))["delta"] == pytest.approx(0, abs=1e-12)
@@ -46,7 +46,7 @@ def test_scrambled_latents_are_not_certified():
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_high_is_above_rho_for_rotations(n: int):
+def test_upper_limit_exceeds_rho_for_rotations(n: int):
     turn = np.linalg.qr(np.random.default_rng(1).standard_normal((n, n)))[0]
     for seed in range(4):
         z, z_next = gaussian(5000, n, 0.9, seed)
@@ -56,27 +56,27 @@ def test_high_is_above_rho_for_rotations(n: int):
         assert rho.low <= rho.value <= rho.high
 
 
-def test_a_rotation_is_certified_with_enough_pairs():
+def test_rotation_is_certified_with_enough_pairs():
     z, z_next = gaussian(40_000, 2, 0.9)
     rho = nonlinear_rho(z, z_next, settings=QUICK)
     assert bound_terms(z, z_next, rho.high)["bound"] < 0.2  # a tenth of the state's variance
 
 
-def test_a_poor_fit_gives_a_vacuous_limit_and_not_a_wrong_one():
+def test_poor_fit_gives_a_vacuous_but_valid_limit():
     z, z_next = gaussian(300, 12, 0.8)
     rho = nonlinear_rho(z, z_next, settings=QUICK)
     assert rho.high > 0.8 + 0.05
     assert rho.high < 1
 
 
-def test_what_the_latents_have_lost_cannot_be_seen():
-    """h = z² − 1 keeps ρ² only: the docstring's warning. The observations still know ρ."""
+def test_rho_is_underestimated_if_latents_lose_information():
+    """h = z² − 1 keeps only ρ²; the observations still determine ρ."""
     z, z_next = gaussian(8000, 1, 0.9)
     assert nonlinear_rho(z**2 - 1, z_next**2 - 1, settings=QUICK).high < 0.86
     assert nonlinear_rho(np.exp(z), np.exp(z_next), settings=QUICK).high > 0.895
 
 
-def test_groups_are_scored_whole():
+def test_groups_are_held_out_whole():
     z, z_next = gaussian(500, 1, 0.9)
     many = np.repeat(z, 10, axis=0), np.repeat(z_next, 10, axis=0)
     grouped = nonlinear_rho(*many, groups=np.repeat(np.arange(500), 10), settings=QUICK)

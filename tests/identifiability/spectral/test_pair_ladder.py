@@ -1,4 +1,4 @@
-"""What pairs say of themselves: ρ, dimension and ladder, or why there are none; never an error."""
+"""ρ, dimension and ladder from pairs, or the reason why there is none; never an error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Z, Z_NEXT = pairs(4000, 2)
 BENT, BENT_NEXT = (np.c_[z[:, 0], (z[:, 0] ** 2 - 1) / math.sqrt(2)] for z in (Z, Z_NEXT))
 
 
-def test_the_ladder_of_a_gaussian_world(gaussian: PairLadder):
+def test_ladder_of_a_gaussian_world(gaussian: PairLadder):
     ladder = gaussian
     assert ladder.rho is not None and 0.88 < ladder.rho.value < 0.9 + 0.02 and ladder.rho.high > 0.895
     assert "have 2 independent directions" in ladder.sentence and "harmonics start at 0." in ladder.sentence
@@ -39,11 +39,11 @@ def test_the_ladder_of_a_gaussian_world(gaussian: PairLadder):
     assert kinds[:5] == ["direction"] * 2 + ["harmonic"] * 3
     assert all(len(row) == len(ladder.table.columns) for row in ladder.table.rows)
     values = [float(row[2]) for row in ladder.table.rows[:5]]
-    np.testing.assert_allclose(values, [0.9, 0.9, 0.81, 0.81, 0.81], atol=0.07)  # a thousand pairs to score on
+    np.testing.assert_allclose(values, [0.9, 0.9, 0.81, 0.81, 0.81], atol=0.07)  # a thousand scored pairs
 
 
-def test_more_pairs_make_rho_known_better(monkeypatch: pytest.MonkeyPatch):
-    """The ladder is of some of them; ρ, where it is asked for exactly, of all."""
+def test_more_pairs_narrow_the_interval_of_rho(monkeypatch: pytest.MonkeyPatch):
+    """The ladder uses a subsample; an exact ρ, if requested, uses all pairs."""
     monkeypatch.setattr(pair_ladder_module, "MAX_PAIRS", 2000)
     views = pairs(10_000, 1)
     some, every = fit_pair_ladder(*views), fit_pair_ladder(*views, exact=True)
@@ -53,15 +53,15 @@ def test_more_pairs_make_rho_known_better(monkeypatch: pytest.MonkeyPatch):
     assert verdicts(every, 1)["rho"].value == every.rho.value
 
 
-def test_wide_latents_are_looked_at_whole():
-    """Forty directions, of which the narrowest is slow: it is not among the first 32 components."""
+def test_all_directions_of_wide_latents_are_searched():
+    """Of forty directions the one with the smallest variance is slow; it is not among the first 32 components."""
     z, z_next = pairs(3000, 40, rho=0.3)
     slow, slow_next = pairs(3000, 1, rho=0.95, seed=1)
     ladder = fit_pair_ladder(np.c_[z, 0.5 * slow], np.c_[z_next, 0.5 * slow_next])
     assert ladder.rho is not None and ladder.rho.value > 0.85 and "32" not in ladder.sentence
 
 
-def test_rho_is_held_against_what_was_given(gaussian: PairLadder):
+def test_estimated_rho_is_compared_with_the_given_one(gaussian: PairLadder):
     right, low, high = (verdicts(gaussian, 2, rho)["rho"] for rho in (0.9, 0.6, 0.99))
     assert right.passed is True and right.threshold == pytest.approx(0.91)
     assert low.passed is False and "too small" in low.advice
@@ -69,20 +69,20 @@ def test_rho_is_held_against_what_was_given(gaussian: PairLadder):
     assert verdicts(gaussian, 2)["rho"].passed is None
 
 
-def test_latents_that_are_functions_of_others_have_fewer_directions(gaussian: PairLadder):
+def test_dependent_latents_have_fewer_directions(gaussian: PairLadder):
     verdict = verdicts(fit_pair_ladder(BENT, BENT_NEXT), 2)["dimension"]
     assert (verdict.value, verdict.threshold, verdict.passed) == (1, 2, False) and "only 1" in verdict.advice
     assert verdicts(gaussian, 2)["dimension"].passed is True
 
 
-def test_observations_with_more_directions_than_latents_show_that_some_are_missing():
+def test_observations_reveal_directions_missing_in_latents():
     ladder = fit_pair_ladder(np.sinh(Z), np.sinh(Z_NEXT), "observations")
     observed = verdicts(ladder, 1)["dimension"]
     assert (observed.value, observed.passed) == (2, False) and "missing" in observed.advice
     assert verdicts(ladder, 3)["dimension"].passed is True and "The observations have 2" in ladder.sentence
 
 
-def test_where_there_is_none_it_says_why():
+def test_missing_ladder_gives_the_reason():
     for views, options, reason in [
         ((np.ones((500, 2)), np.ones((500, 2))), {}, "all rows are equal"),
         ((Z[:100], Z_NEXT[:100]), {}, "at least 200 pairs"),
@@ -105,19 +105,19 @@ def test_where_there_is_none_it_says_why():
     ],
     ids=["constant", "tiny", "repeated", "signs", "all tiny", "single precision"],
 )
-def test_degenerate_latents_are_no_error(spoil):
+def test_degenerate_latents_raise_no_error(spoil):
     ladder = fit_pair_ladder(spoil(Z[:1500]), spoil(Z_NEXT[:1500]))
     assert ladder.spectrum is not None and ladder.rho is not None
     assert ladder.sentence and [v.name for v in ladder.verdicts(3, 0.9)] == ["rho", "dimension"]
 
 
-def test_pairs_that_have_nothing_to_do_with_each_other():
+def test_independent_pairs():
     apart = fit_pair_ladder(Z[:1500], Z[1500:3000])
     assert apart.rho is None or apart.rho.low < 0.1
     assert verdicts(apart, 2)["dimension"].passed is not False
 
 
-def test_an_undecided_ladder_is_no_dimension(gaussian: PairLadder):
+def test_undecided_ladder_gives_no_dimension(gaussian: PairLadder):
     assert gaussian.spectrum is not None
     open_ = replace(
         gaussian.spectrum, ladder=replace(gaussian.spectrum.ladder, dim=None, advice="Undecided: so it is.")

@@ -1,4 +1,4 @@
-"""Pairs in parts: groups and weights stay with their rows, samples are uniform, and bad input is named."""
+"""Chunked pair rows: groups and weights stay with their rows, and sampling is uniform."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_batches_hold_all_rows_in_order():
     np.testing.assert_array_equal(places(pairs)[:1000], places(SplitPairs(x[:1000], x[:1000])))
 
 
-def test_places_are_uniform_and_differ_by_seed():
+def test_positions_are_uniform_and_depend_on_the_seed():
     x = rows(20_000)
     first, second = (places(SplitPairs(x, x, seed=seed)) for seed in (0, 1))
     np.testing.assert_allclose(np.histogram(first, 10, (0, 1))[0], 2000, atol=200)
@@ -36,7 +36,7 @@ def test_places_are_uniform_and_differ_by_seed():
 
 
 @pytest.mark.parametrize("kind", ["int", "text"])
-def test_groups_stay_together_and_spread_evenly(kind: str):
+def test_groups_are_kept_whole_and_assigned_evenly(kind: str):
     x = rows()
     labels = np.arange(1000) // 50
     groups = labels if kind == "int" else np.array([f"episode {label}" for label in labels])
@@ -46,12 +46,12 @@ def test_groups_stay_together_and_spread_evenly(kind: str):
     np.testing.assert_allclose(np.sort(np.concatenate(each)), (np.arange(20) + 0.5) / 20)
 
 
-def test_below_leaves_nothing_to_score_on():
+def test_below_one_leaves_no_rows_to_score():
     x = rows()
     assert 0.7 < places(SplitPairs(x, x, below=0.75)).max() < 0.75
 
 
-def test_a_sample_is_uniform_over_the_rows():
+def test_sample_is_uniform_over_rows():
     x = np.arange(20_000.0)[:, None]
     pairs = SplitPairs(x, x)
     drawn = pairs.sample(2000, 0.0, 0.5)
@@ -85,13 +85,13 @@ def bad_arrays() -> dict[str, tuple[dict[str, object], str]]:
 
 
 @pytest.mark.parametrize("case", bad_arrays())
-def test_bad_input_is_named(case: str):
+def test_errors_name_the_array(case: str):
     given, message = bad_arrays()[case]
     with pytest.raises(InputError, match=message):
         SplitPairs(**({"x": rows(), "x_next": rows()} | given))  # pyright: ignore[reportArgumentType]
 
 
-def test_weights_stay_with_their_rows():
+def test_weights_follow_their_rows():
     x = np.arange(20_000.0)[:, None]
     weights = np.linspace(1, 2, 20_000)
     pairs = SplitPairs(x, x, weights=weights)

@@ -1,4 +1,4 @@
-"""Slow feature analysis against dense scipy, against extraction one by one, and on worlds it solves exactly."""
+"""Slow feature analysis against dense scipy, greedy extraction, and worlds with exact solutions."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def slow_matrices(x: np.ndarray, x_next: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.cov(both.T, bias=True), difference
 
 
-def test_linear_against_sklearn_sfa():
-    """Of one series: pairs count its two ends half, so it agrees up to the share of one row."""
+def test_linear_sfa_matches_sklearn_sfa():
+    """Pairs of one series weigh its two ends by half, so results agree up to one row's share."""
     rng, rho = np.random.default_rng(2), np.array([0.9, 0.7, 0.5, 0.1])
     noise = np.sqrt(1 - rho**2) * rng.standard_normal((4000, 4))
     series = np.stack([scipy.signal.lfilter([1.0], [1.0, -r], n) for r, n in zip(rho, noise.T, strict=True)], axis=1)
@@ -42,7 +42,7 @@ def test_linear_against_sklearn_sfa():
     np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=0.005)
 
 
-def test_linear_against_dense_scipy():
+def test_linear_sfa_matches_dense_scipy():
     x, x_next = mixed(2000, [0.9, 0.7, 0.5, 0.1])
     covariance, difference = slow_matrices(x, x_next)
     slowness, vectors = scipy.linalg.eigh(difference, covariance)
@@ -53,8 +53,8 @@ def test_linear_against_dense_scipy():
     np.testing.assert_allclose(np.abs(h), np.abs(expected), rtol=1e-6, atol=1e-8)
 
 
-def test_greedy_extraction_gives_the_same():
-    """One at a time: the slowest unit-variance direction that is uncorrelated with all before it."""
+def test_joint_solution_matches_greedy_extraction():
+    """Greedy: the slowest unit-variance direction uncorrelated with all previous ones."""
     x, x_next = mixed(2000, [0.9, 0.7, 0.5])
     covariance, difference = slow_matrices(x, x_next)
     found: list[np.ndarray] = []
@@ -66,7 +66,7 @@ def test_greedy_extraction_gives_the_same():
     np.testing.assert_allclose(np.abs(linear_sfa(x, x_next).apply(x)), np.abs(greedy), rtol=1e-5, atol=1e-7)
 
 
-def test_linear_finds_each_coordinate_of_distinct_rates():
+def test_linear_sfa_recovers_coordinates_with_distinct_rates():
     z, z_next = gaussian(20_000, [0.9, 0.6, 0.3])
     mixing = np.random.default_rng(5).standard_normal((3, 3))
     encoder = linear_sfa(z @ mixing, z_next @ mixing)
@@ -86,7 +86,7 @@ def parabola(z: np.ndarray) -> np.ndarray:
     return np.c_[z[:, 0], z[:, 1] + z[:, 0] ** 2]
 
 
-def test_quadratic_undoes_a_parabola_and_linear_does_not():
+def test_only_quadratic_sfa_inverts_a_parabola():
     z, z_next = gaussian(10_000, [0.9, 0.9])
     x, x_next = parabola(z), parabola(z_next)
     scores = []
@@ -97,15 +97,15 @@ def test_quadratic_undoes_a_parabola_and_linear_does_not():
     assert scores[1] > 0.998
 
 
-def test_a_harmonic_comes_before_a_direction_outside_the_window():
-    """ρ₂ = .5 < ρ₁² = .81: decorrelation alone takes z₁² − 1 for the second coordinate."""
+def test_harmonic_precedes_a_direction_outside_the_window():
+    """ρ₂ = .5 < ρ₁² = .81: decorrelation selects z₁² − 1 as the second feature."""
     z, z_next = gaussian(20_000, [0.9, 0.5])
     second = quadratic_sfa(z, z_next, 2).apply(z)[:, 1]
     assert abs(np.corrcoef(second, z[:, 0] ** 2)[0, 1]) > 0.98
     assert abs(np.corrcoef(second, z[:, 1])[0, 1]) < 0.05
 
 
-def test_fitted_rates_are_too_high_and_held_out_ones_are_not():
+def test_fitted_rates_are_optimistic_and_held_out_rates_are_not():
     x, x_next = gaussian(300, [0.5] * 20)
     encoder = linear_sfa(x, x_next, 1)
     (rate,) = held_out_rates(encoder, *gaussian(5000, [0.5] * 20, seed=1))
@@ -113,7 +113,7 @@ def test_fitted_rates_are_too_high_and_held_out_ones_are_not():
     assert rate.low < 0.5 < rate.high
 
 
-def test_constant_columns_are_left_out():
+def test_constant_columns_are_dropped():
     x, x_next = mixed(500, [0.9, 0.5])
     padded = [np.c_[view, np.full(500, 3.0)] for view in (x, x_next)]
     encoder = linear_sfa(*padded)
@@ -122,12 +122,12 @@ def test_constant_columns_are_left_out():
 
 
 @pytest.mark.parametrize("dim", [0, 3])
-def test_an_impossible_width_is_refused(dim: int):
-    with pytest.raises(InputError, match="dim must be from 1 to 2"):
+def test_impossible_width_is_rejected(dim: int):
+    with pytest.raises(InputError, match=r"dim .*1 .*2"):
         linear_sfa(*mixed(500, [0.9, 0.5]), dim)
 
 
-def test_nan_is_refused():
+def test_nan_is_rejected():
     x, x_next = mixed(500, [0.9, 0.5])
     x[0, 0] = np.inf
     with pytest.raises(InputError, match="'x' has 1 NaN"):

@@ -1,4 +1,4 @@
-"""The generalised eigenproblem against dense scipy, and on Hermite functions, whose eigenvalues are powers of ρ."""
+"""Generalised eigenproblem against dense scipy, and on Hermite functions with eigenvalues ρ^k."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def slow_matrices(phi: np.ndarray, phi_next: np.ndarray) -> tuple[np.ndarray, np
     return covariance / len(phi), lagged / len(phi)
 
 
-def test_moments_from_their_definition():
+def test_moments_match_their_definition():
     phi, phi_next = pairs()
     moments = TransferMoments.of(phi, phi_next)
     covariance, lagged = slow_matrices(phi, phi_next)
@@ -39,7 +39,7 @@ def test_moments_from_their_definition():
     np.testing.assert_allclose(moments.lagged, lagged, rtol=1e-10, atol=1e-10)
 
 
-def test_moments_of_parts_merge():
+def test_moments_of_chunks_merge():
     phi, phi_next = pairs()
     whole = TransferMoments.of(phi, phi_next)
     merged = TransferMoments.none(6)
@@ -51,20 +51,20 @@ def test_moments_of_parts_merge():
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
-def test_against_dense_scipy(ridge: float):
+def test_solution_matches_dense_scipy(ridge: float):
     moments = TransferMoments.of(*pairs())
     covariance, lagged = slow_matrices(*pairs())
     (found,) = eigenfunctions(moments, [ridge], 3)
     vectors = scipy.linalg.eigh(lagged, covariance + ridge * np.eye(6))[1][:, -3:]
     angles = scipy.linalg.subspace_angles(found.vectors, vectors)
     assert angles.max() < 1e-6
-    # values are those of the span, without the ridge
+    # eigenvalues within the span, without the ridge
     values = scipy.linalg.eigh(vectors.T @ lagged @ vectors, vectors.T @ covariance @ vectors)[0][::-1]
     np.testing.assert_allclose(found.values, values, rtol=1e-8)
     np.testing.assert_allclose(found.vectors.T @ covariance @ found.vectors, np.eye(3), atol=1e-8)
 
 
-def test_many_ridges_at_once_are_as_one_by_one():
+def test_joint_ridges_match_separate_solutions():
     moments = TransferMoments.of(*pairs())
     for together, ridge in zip(eigenfunctions(moments, [0.0, 0.1, 2.0], 2), [0.0, 0.1, 2.0], strict=True):
         (alone,) = eigenfunctions(moments, [ridge], 2)
@@ -86,7 +86,7 @@ def test_hermite_functions_of_a_gaussian_world_have_powers_of_rho():
     z, noise = rng.standard_normal((2, 200_000, 2))
     phi, degrees = hermite(z, 3)
     phi_next, _ = hermite(rho * z + np.sqrt(1 - rho**2) * noise, 3)
-    turn = np.linalg.qr(rng.standard_normal((9, 9)))[0]  # the solver must find them in any basis
+    turn = np.linalg.qr(rng.standard_normal((9, 9)))[0]  # the solution is independent of the basis
     (found,) = eigenfunctions(TransferMoments.of(phi @ turn, phi_next @ turn), [0.0], 9)
     np.testing.assert_allclose(found.values, sorted((rho**d for d in degrees), reverse=True), atol=0.02)
     leading = turn @ found.vectors[:, :2]
@@ -94,7 +94,7 @@ def test_hermite_functions_of_a_gaussian_world_have_powers_of_rho():
     assert np.linalg.norm(leading[linear], axis=0).min() > 0.999
 
 
-def test_eigenvalues_are_correlations_whatever_the_pairs():
+def test_eigenvalues_are_correlations_for_any_pairs():
     rng = np.random.default_rng(1)
     phi, phi_next = rng.standard_cauchy((2, 50, 5))
     (found,) = eigenfunctions(TransferMoments.of(phi, phi_next + 7), [0.0], 5)
@@ -102,7 +102,7 @@ def test_eigenvalues_are_correlations_whatever_the_pairs():
     assert found.values[0] > found.values[-1]
 
 
-def test_dependent_features_give_no_more_functions_than_their_rank():
+def test_number_of_functions_is_limited_by_the_rank_of_features():
     phi, phi_next = pairs(width=2)
     doubled = TransferMoments.of(np.tile(phi, 3), np.tile(phi_next, 3))
     (found,) = eigenfunctions(doubled, [1e-6], 5)
@@ -111,7 +111,7 @@ def test_dependent_features_give_no_more_functions_than_their_rank():
     np.testing.assert_allclose(found.values, plain.values, rtol=1e-4)
 
 
-def test_rayleigh_trace():
+def test_rayleigh_trace_matches_its_definition():
     covariance, lagged = slow_matrices(*pairs())
     assert rayleigh_trace(covariance, lagged) == pytest.approx(np.trace(np.linalg.inv(covariance) @ lagged))
     mix = np.random.default_rng(0).standard_normal((6, 6))
@@ -121,14 +121,14 @@ def test_rayleigh_trace():
     assert rayleigh_trace(np.zeros((2, 2)), np.zeros((2, 2))) == -np.inf
 
 
-def test_a_function_right_on_one_block_only_is_not_chosen():
+def test_function_valid_on_one_block_only_is_not_selected():
     lucky = Candidate(PLAIN, 1e-9, np.array([[[100.0]], [[1.0]], [[1.0]]]), np.array([[[99.0]], [[0.1]], [[0.1]]]))
     honest = Candidate(PLAIN, 1e-3, np.array([[[1.0]]] * 3), np.array([[[0.8]]] * 3))
-    assert rayleigh_trace(lucky.covariances.sum(0), lucky.lagged.sum(0)) > 0.95  # as one block it would have won
+    assert rayleigh_trace(lucky.covariances.sum(0), lucky.lagged.sum(0)) > 0.95  # it wins on a single block
     assert best([lucky, honest], 1) is honest
 
 
-def test_selection_refuses_functions_that_remember_the_sample():
+def test_selection_rejects_overfitted_functions():
     rng = np.random.default_rng(0)
     z, noise = rng.standard_normal((2, 2000, 1))
     x, x_next = z, 0.7 * z + np.sqrt(1 - 0.49) * noise
@@ -147,7 +147,7 @@ def test_selection_refuses_functions_that_remember_the_sample():
     assert sane.score(1) == pytest.approx(0.7, abs=0.05)
 
 
-def test_integer_weights_are_repetitions():
+def test_integer_weights_equal_repetitions():
     phi, phi_next = pairs()
     weights = np.random.default_rng(2).integers(0, 4, len(phi))
     weighted = TransferMoments.of(phi, phi_next, weights.astype(float))

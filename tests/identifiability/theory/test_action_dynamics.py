@@ -1,4 +1,4 @@
-"""Dynamics under actions, read in the latent: exact rotations, rows that do not excite, worlds that are not linear."""
+"""Linear dynamics under actions in latent space: rotations, insufficient excitation, nonlinear worlds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def judged(*arrays: np.ndarray, replicates: int = 20, **options) -> dict[str, Ve
     return {verdict.name: verdict for verdict in certify_dynamics(*arrays, replicates=replicates, **options)}
 
 
-def test_a_fit_is_the_least_squares_solution_with_an_offset():
+def test_fit_is_least_squares_with_an_offset():
     z, u, _ = steps(60)
     h_next = np.tanh(z) + 0.3 * u[:, :1] + 2
     columns = np.c_[z, u, np.ones(60)]
@@ -43,19 +43,19 @@ def test_a_fit_is_the_least_squares_solution_with_an_offset():
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.3])
-def test_of_a_rotation_dynamics_are_the_conjugates(scale: float):
+def test_rotation_gives_conjugate_dynamics(scale: float):
     q, (z, u, z_next) = rotation(3), steps(200)
     h, h_next = (scale * part @ q.T + 4 for part in (z, z_next))
     for found in (judged(h, u, h_next, z, truth=(A, B)), judged(h, u, h_next, z, z_next)):
         assert found["conjugacy_a"].value < 1e-8 and found["conjugacy_b"].value < 1e-8
-        assert found["conjugacy_a"].null is not None and found["conjugacy_a"].null > 0.2, "states dealt at random"
+        assert found["conjugacy_a"].null is not None and found["conjugacy_a"].null > 0.2, "randomly permuted states"
         assert found["conjugacy_scale"].value == pytest.approx(scale)
         assert all(verdict.passed is not False for verdict in found.values())
         assert found["linear_dynamics"].value == pytest.approx(1, abs=1e-12)
         assert found["action_share"].value == pytest.approx(1, abs=1e-12)
 
 
-def test_more_latents_than_states_are_conjugate_too_where_they_are_a_rotation():
+def test_orthonormal_embedding_gives_conjugate_dynamics():
     """h = Qz with Q 5 × 3: the smallest A that fits is QAQᵀ."""
     q, (z, u, z_next) = rotation(5)[:, :3], steps(200)
     found = judged(z @ q.T, u, z_next @ q.T, z, truth=(A, B))
@@ -65,7 +65,7 @@ def test_more_latents_than_states_are_conjugate_too_where_they_are_a_rotation():
 
 
 def drawn_latents(rows: int, follow: float) -> tuple[np.ndarray, ...]:
-    """Eight latents, smooth functions of a state of two; actions are drawn, but for a share that follows the state."""
+    """Eight smooth functions of two states; actions are random except for a share that follows the state."""
     rng = np.random.default_rng(5)
     z, noise = rng.uniform(-1, 1, (rows, 2)), rng.uniform(-1, 1, (rows, 2))
     u = follow * z + math.sqrt(1 - follow**2) * noise
@@ -73,32 +73,32 @@ def drawn_latents(rows: int, follow: float) -> tuple[np.ndarray, ...]:
     return np.tanh(z @ mixing / 2), u, np.tanh(z_next @ mixing / 2), z, z_next
 
 
-def test_surplus_latents_are_not_taken_for_actions_that_explore_nothing():
+def test_surplus_latents_are_not_reported_as_missing_excitation():
     h, u, h_next, z, z_next = drawn_latents(2000, follow=0.0)
     found = judged(h, u, h_next, z, z_next)
     excited = found["persistent_excitation"]
-    assert np.linalg.eigvalsh(np.corrcoef(np.c_[h, u].T))[0] < 0.01, "of all directions"
+    assert np.linalg.eigvalsh(np.corrcoef(np.c_[h, u].T))[0] < 0.01, "over all directions"
     assert excited.passed and excited.value > 0.8 and "surplus dimensions" in excited.advice
     unknown = judged(h, u, h_next)["persistent_excitation"]
     assert unknown.passed is None and unknown.value == pytest.approx(excited.value)
     assert "surplus dimensions, or directions of the state that were not explored" in unknown.advice
 
 
-def test_actions_that_follow_are_found_among_surplus_latents():
+def test_state_feedback_actions_are_detected_with_surplus_latents():
     h, u, h_next, z, z_next = drawn_latents(2000, follow=0.99)
     for found in (judged(h, u, h_next, z, z_next), judged(h, u, h_next)):
         excited = found["persistent_excitation"]
         assert excited.passed is False and excited.value < 0.1 and "u[" in excited.advice
 
 
-def test_a_direction_of_the_state_that_is_not_explored_is_no_surplus():
+def test_unexcited_state_direction_is_not_treated_as_surplus():
     z, u, z_next = steps(300)
     flat = np.array([1.0, 1.0, 0.0])
     found = judged(z * flat, u, z_next * flat, z * flat, z_next * flat)["persistent_excitation"]
     assert found.passed is False and "h[2] never varies." in found.advice
 
 
-def test_conjugacy_only_informs_where_latents_vary_in_more_directions_than_the_state():
+def test_conjugacy_has_no_threshold_with_surplus_directions():
     rng = np.random.default_rng(6)
     z, u, z_next = steps(500)
     more, more_next = rng.standard_normal((2, 500, 2))
@@ -108,16 +108,16 @@ def test_conjugacy_only_informs_where_latents_vary_in_more_directions_than_the_s
         assert "vary in 5 directions and the state in 3" in found[name].advice
 
 
-def test_a_little_noise_in_surplus_latents_does_not_move_the_conjugate():
-    """h = Qz and noise of a thousandth in all 8 latents: what hardly varies is left out of A."""
+def test_small_noise_in_surplus_latents_does_not_change_the_conjugate():
+    """h = Qz plus noise of 0.001 in all 8 latents: directions of negligible variance are excluded from A."""
     rng, q, (z, u, z_next) = np.random.default_rng(7), rotation(8)[:, :3], steps(400)
     h, h_next = (part @ q.T + 1e-3 * rng.standard_normal((400, 8)) for part in (z, z_next))
     found = judged(h, u, h_next, z, truth=(A, B))
     assert found["conjugacy_a"].passed and found["conjugacy_b"].passed and found["conjugacy_a"].value < 0.01
 
 
-def test_errors_by_hand():
-    """h = z, and A_h twice too large: ‖2A − A‖ / ‖A‖ = 1; a shear is no conjugation."""
+def test_errors_match_hand_computed_values():
+    """h = z with A_h twice too large: ‖2A − A‖ / ‖A‖ = 1; a shear is not a conjugation."""
     z, u, z_next = steps(500)
     twice = LinearSystem(2 * A, B, np.zeros(3))
     found = conjugacy_errors(twice, LinearSystem(A, B, np.zeros(3)), z, z)
@@ -135,8 +135,8 @@ def test_excitation_is_the_smallest_eigenvalue_of_the_correlations():
 
 
 @pytest.mark.parametrize("free", [0.5, 0.1, 0.02])
-def test_the_less_an_action_is_free_the_larger_the_error_of_b(free: float):
-    """u = Kz + free · noise, and latents with a little noise of their own: the verdict fails where B is not found."""
+def test_error_of_b_grows_as_actions_follow_the_state(free: float):
+    """u = Kz + free · noise and slightly noisy latents: the verdict fails if B is not recovered."""
     errors = {}
     for share in (1.0, free):
         rng = np.random.default_rng(2)
@@ -155,7 +155,7 @@ def test_the_less_an_action_is_free_the_larger_the_error_of_b(free: float):
     assert (errors[free] > 0.1) is (free == 0.02)
 
 
-def test_an_action_that_never_varies_is_named():
+def test_constant_action_is_named():
     z, _, _ = steps(200)
     u = np.c_[np.random.default_rng(3).standard_normal(200), np.full(200, 0.7)]
     found = judged(*steps(200, u=u))["persistent_excitation"]
@@ -163,12 +163,12 @@ def test_an_action_that_never_varies_is_named():
     assert len(z) == found.n
 
 
-def test_nonlinear_dynamics_are_not_linear():
+def test_nonlinear_dynamics_fail_the_linearity_verdict():
     z, u, _ = steps(2000)
     z_next = np.sin(2 * z) + u @ B.T
     found = judged(z, u, z_next)
     explained = 1 - found["linear_dynamics"].value
-    exact = 0.5 * (1 - math.exp(-8)) - (2 * math.exp(-2)) ** 2  # Var sin 2z less what its slope explains
+    exact = 0.5 * (1 - math.exp(-8)) - (2 * math.exp(-2)) ** 2  # Var sin 2z minus its linear part
     total = 3 * 0.5 * (1 - math.exp(-8)) + np.sum(B**2)
     assert explained == pytest.approx(3 * exact / total, rel=0.1)
     assert found["linear_dynamics"].passed is False
@@ -178,7 +178,7 @@ def test_nonlinear_dynamics_are_not_linear():
     assert found["action_share"].value == pytest.approx(np.sum(B**2) / (np.sum(B**2) + 3 * exact), abs=0.03)
 
 
-def test_intervals_draw_whole_groups():
+def test_intervals_resample_whole_groups():
     z, u, _ = steps(100)
     rows = [np.repeat(part, 8, axis=0) for part in (z, u, np.sin(z) + u @ B.T)]
     groups = np.repeat(np.arange(100), 8)
@@ -186,7 +186,7 @@ def test_intervals_draw_whole_groups():
     assert wide.high - wide.low > 1.8 * (narrow.high - narrow.low)
 
 
-def test_bad_input():
+def test_invalid_inputs_are_rejected():
     z, u, z_next = steps(40)
     for arrays, options, message in [
         ((z, u, z_next[:, :2]), {}, "'h' and 'h_next'"),

@@ -1,4 +1,4 @@
-"""Theorem 3: its terms from their definitions, and its inequality over random polynomial maps with exact moments."""
+"""Theorem 3: terms against their definitions, and the inequality for random polynomial maps with exact moments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rotation(dim: int, seed: int = 0) -> np.ndarray:
     return np.linalg.qr(np.random.default_rng(seed).standard_normal((dim, dim)))[0]
 
 
-def test_terms_from_their_definitions():
+def test_terms_match_their_definitions():
     h, h_next = pairs(50, 3, 0.7)
     h, h_next = h**2 + h, h_next**2 + h_next
     both = [*h, *h_next]
@@ -61,14 +61,14 @@ BROKEN[3, 1] = np.nan
         (1e200 * np.ones((30, 2)), np.ones((30, 2)), 0.5, "too large to square"),
     ],
 )
-def test_bad_input(h: np.ndarray, h_next: np.ndarray, rho: float, message: str):
+def test_invalid_inputs_are_rejected(h: np.ndarray, h_next: np.ndarray, rho: float, message: str):
     with pytest.raises(InputError, match=message):
         bound(h, h_next, rho, np.random.default_rng(0))
     with pytest.raises(InputError, match=message):
         bound_terms(h, h_next, rho)
 
 
-def test_weights_must_fit():
+def test_weights_must_match_the_rows():
     for weights in (np.ones(29), -np.ones(30), np.zeros(30)):
         with pytest.raises(InputError, match="'weights'"):
             bound_terms(np.ones((30, 2)), np.ones((30, 2)), 0.5, weights)
@@ -76,15 +76,15 @@ def test_weights_must_fit():
     assert bound_terms(*(view.tolist() for view in pairs(30, 2, 0.5)), 0.5) == plain  # pyright: ignore
 
 
-def test_a_negative_gap_counts_as_zero():
+def test_negative_gap_is_clipped_to_zero():
     h, _ = pairs(500, 2, 0.5)
-    terms = bound_terms(h, h, 0.5)  # views that agree better than ρ allows
+    terms = bound_terms(h, h, 0.5)  # views closer than ρ allows
     assert terms["delta"] < 0 and terms["gap"] < 0 and terms["bound"] == pytest.approx(terms["epsilon"] ** 2)
 
 
 # Exact moments: h has coefficients in normalised Hermite polynomials He_a(z1) He_b(z2) / √(a! b!), which are
-# orthonormal under the Gaussian and keep correlation ρ^(a+b). Five Gauss–Hermite nodes integrate up to degree 9; we
-# need 6.
+# orthonormal under the Gaussian and keep correlation ρ^(a+b). Five Gauss–Hermite nodes integrate up to degree 9; degree
+# 6 is needed.
 
 DEGREES = [(a, b) for a, b in itertools.product(range(4), repeat=2) if a + b <= 3]
 NODES, NODE_WEIGHTS = hermegauss(5)
@@ -99,7 +99,7 @@ def polynomial(coefficients: np.ndarray, z: np.ndarray) -> np.ndarray:
 
 
 def exact_terms(coefficients: np.ndarray, rho: float) -> dict[str, float]:
-    """`bound_terms` on the nodes of a quadrature in (z, η): population moments, to rounding."""
+    """`bound_terms` on quadrature nodes in (z, η): population moments up to rounding."""
     grid = np.array(list(itertools.product(NODES, repeat=4)))
     weights = np.array([math.prod(w) for w in itertools.product(NODE_WEIGHTS, repeat=4)])
     z, noise = grid[:, :2], grid[:, 2:]
@@ -120,7 +120,7 @@ rates = st.floats(0.05, 0.98)
 
 @settings(deadline=None, max_examples=150)
 @given(st.lists(coefficient, min_size=20, max_size=20), st.integers(0, 100), st.floats(0, 1), rates)
-def test_the_inequality_holds_for_polynomial_maps(numbers: list[float], seed: int, bend: float, rho: float):
+def test_inequality_holds_for_polynomial_maps(numbers: list[float], seed: int, bend: float, rho: float):
     """From a rotation (bend 0) to an arbitrary cubic polynomial, constant term included (bend 1)."""
     coefficients = bend * np.reshape(numbers, (2, 10))
     coefficients[:, [DEGREES.index((1, 0)), DEGREES.index((0, 1))]] += rotation(2, seed)
@@ -134,30 +134,30 @@ def test_the_inequality_holds_for_polynomial_maps(numbers: list[float], seed: in
     assert exact_error(coefficients) <= terms["bound"] + 1e-8
 
 
-def test_the_inequality_is_not_vacuous():
-    """A rotation has bound 0; a little second harmonic a bound of its own order; ρ of the bound is not the pairs' ρ."""
+def test_inequality_is_not_vacuous():
+    """A rotation has bound 0, and a small second harmonic a bound of the same order."""
     coefficients = np.zeros((2, 10))
     coefficients[:, [DEGREES.index((1, 0)), DEGREES.index((0, 1))]] = rotation(2)
     assert exact_terms(coefficients, 0.8)["bound"] < 1e-12 and exact_error(coefficients) < 1e-12
     coefficients[0, DEGREES.index((2, 0))] = 0.1
-    # All energy above degree one is at degree two: D is exactly that energy.
+    # All energy above degree one has degree two, so D equals that energy.
     assert exact_terms(coefficients, 0.8)["gap"] == pytest.approx(0.01)
     assert exact_error(coefficients) == pytest.approx(0.01)
     assert exact_terms(coefficients, 0.8)["bound"] < 0.02
-    # A second harmonic alone, though white, is no rotation, and the bound knows.
+    # A white second harmonic alone is not a rotation, and the bound is large.
     coefficients[:] = 0
     coefficients[0, DEGREES.index((2, 0))] = coefficients[1, DEGREES.index((0, 2))] = 1
     assert exact_terms(coefficients, 0.8)["epsilon"] < 1e-12
     assert 2 <= exact_error(coefficients) <= exact_terms(coefficients, 0.8)["bound"]
 
 
-def test_a_mean_neither_fools_nor_hurts():
+def test_bound_is_invariant_to_the_mean():
     z, z_next = pairs(20_000, 3, 0.9)
     plain, shifted = bound_terms(z, z_next, 0.9), bound_terms(z + 50, z_next + 50, 0.9)
     assert shifted == pytest.approx(plain, abs=1e-8) and plain["bound"] < 0.05
 
 
-def test_scaling_is_seen_by_epsilon():
+def test_epsilon_detects_scaling():
     z, z_next = pairs(20_000, 3, 0.9)
     assert bound_terms(3 * z, 3 * z_next, 0.9)["epsilon"] == pytest.approx(8 * math.sqrt(3), rel=0.05)
 
@@ -186,19 +186,19 @@ def test_groups_widen_the_interval():
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.95])
 @pytest.mark.parametrize("dim", [1, 4])
-def test_epsilon_null_is_what_sampling_makes_of_white_latents(dim: int, rho: float):
+def test_epsilon_null_matches_sampled_white_latents(dim: int, rho: float):
     squares = [bound_terms(*pairs(400, dim, rho, seed), 0.5)["epsilon"] ** 2 for seed in range(200)]
     assert math.sqrt(np.mean(squares)) == pytest.approx(epsilon_null(dim, 400, rho), rel=0.12)
 
 
 @pytest.mark.parametrize("rho", [0.0, 1.0, -0.5, 1.5, math.nan])
-def test_a_rate_outside_zero_and_one_is_refused(rho: float):
+def test_rho_outside_the_unit_interval_is_rejected(rho: float):
     z, z_next = pairs(10, 2, 0.5)
     with pytest.raises(InputError, match=rf"rho.*{rho}"):
         bound(z, z_next, rho, np.random.default_rng(0))
 
 
-def test_an_estimated_rho_is_taken_at_its_limits():
+def test_estimated_rho_is_used_at_its_limits():
     z, z_next = pairs(4000, 2, 0.9)
     rho = Estimate(0.9, 0.88, 0.92, 1000)
     found = bound(z, z_next, rho, np.random.default_rng(0), replicates=100)
@@ -209,7 +209,7 @@ def test_an_estimated_rho_is_taken_at_its_limits():
         assert found[name].low == pytest.approx(low[name].low, rel=0.3, abs=2e-3) and found[name].low < high[name].low
 
 
-def test_a_bound_that_is_loose_for_want_of_rho_is_undecided():
+def test_bound_is_undecided_if_rho_is_uncertain():
     def judged(low: float, high: float, estimated: str) -> bool | None:
         terms = {name: Estimate(high, low, high, 100) for name in ("epsilon", "delta", "gap", "bound")}
         (verdict,) = (v for v in bound_verdicts(terms, 2, 0.0, estimated=estimated) if v.name == "bound")
@@ -217,6 +217,6 @@ def test_a_bound_that_is_loose_for_want_of_rho_is_undecided():
         return verdict.passed
 
     assert judged(0.1, 0.15, " estimated") is judged(0.1, 0.15, "") is True
-    assert judged(0.1, 0.3, "") is False  # with a given ρ the worse end decides
+    assert judged(0.1, 0.3, "") is False  # with a given ρ the upper limit of the bound decides
     assert judged(0.1, 0.3, " estimated") is None
     assert judged(0.25, 0.3, " estimated") is False

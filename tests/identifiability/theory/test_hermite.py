@@ -1,4 +1,4 @@
-"""Hermite degrees against quadrature and exact polynomials; verdicts on them, and when they are undefined."""
+"""Hermite degrees against quadrature and exact polynomials, and their verdicts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def values(h: np.ndarray, z: np.ndarray, degree: int, seed: int = 0) -> dict[str
 
 
 @pytest.mark.parametrize(("dim", "degree"), [(1, 12), (2, 5), (3, 3), (5, 2), (40, 1)])
-def test_the_basis_is_numpys(dim: int, degree: int):
+def test_basis_matches_numpy(dim: int, degree: int):
     z, indices = gaussian(20, dim), multi_indices(dim, degree)
     assert len(indices) == math.comb(dim + degree, degree) == len(np.unique(indices, axis=0))
     assert (np.diff(indices.sum(1)) >= 0).all() and indices.sum(1).max() == degree
@@ -44,7 +44,7 @@ def test_the_basis_is_numpys(dim: int, degree: int):
 
 
 @pytest.mark.parametrize(("dim", "degree"), [(1, 9), (2, 5), (3, 3)])
-def test_the_basis_is_orthonormal(dim: int, degree: int):
+def test_basis_is_orthonormal(dim: int, degree: int):
     z, weights = quadrature(dim, degree + 1)
     basis = hermite_basis(z, degree)
     np.testing.assert_allclose(basis.T @ (weights[:, None] * basis), np.eye(basis.shape[1]), atol=1e-10)
@@ -53,7 +53,7 @@ def test_the_basis_is_orthonormal(dim: int, degree: int):
 @settings(deadline=None, max_examples=30)
 @given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.integers(0, 10_000))
 def test_polynomials_are_decomposed_exactly(dim: int, degree: int, out: int, seed: int):
-    """A polynomial within the basis leaves no noise: every v_d to rounding, whatever d and n, and nothing beyond."""
+    """Polynomials within the basis have exact shares v_d up to rounding, and no remainder."""
     h = Polynomial(dim, degree, out, seed)
     z = gaussian(1200, dim, seed + 1)
     found = values(h(z), z, degree, seed)
@@ -68,15 +68,15 @@ def test_polynomials_are_decomposed_exactly(dim: int, degree: int, out: int, see
 @settings(deadline=None, max_examples=20)
 @given(st.integers(1, 3), st.integers(0, 10_000))
 def test_degrees_do_not_mix_under_a_rotation(dim: int, seed: int):
-    """The axes of z are arbitrary: rotating them moves energy between terms, and never between degrees."""
+    """Rotating z moves energy between terms of one degree, but not between degrees."""
     z, turn = gaussian(900, dim, seed), rotation(dim, seed)
     h = np.tanh(z @ gaussian(dim, 2, seed + 1)) + 0.1 * z[:, :1] ** 3
     plain, turned = values(h, z, 3), values(h, z @ turn.T, 3)
     assert turned == pytest.approx(plain, rel=1e-6, abs=1e-9)
 
 
-def test_variance_is_not_optimistic():
-    """Latents that have nothing to do with z: the in-sample fit finds terms/rows of variance, we find none."""
+def test_variance_estimates_are_unbiased():
+    """For latents independent of z, an in-sample fit explains terms/rows of the variance; the estimate is zero."""
     found, naive = [], []
     for seed in range(60):
         z, h = gaussian(240, 2, 2 * seed), gaussian(240, 3, 2 * seed + 1)
@@ -91,7 +91,7 @@ def test_variance_is_not_optimistic():
     assert np.mean([f["beyond"] for f in found]) == pytest.approx(3, abs=0.1)
 
 
-def test_what_lies_beyond():
+def test_remainder_beyond_the_largest_degree():
     z = gaussian(30_000, 2)
     h = np.c_[2 * psi((2, 2), z), z[:, 0]]
     found = degree_variances(h, z, 2, np.random.default_rng(0), replicates=200)
@@ -103,7 +103,7 @@ def test_what_lies_beyond():
 
 @pytest.mark.parametrize("rows", [600, 126])
 def test_intervals_cover_the_truth(rows: int):
-    """h = z₁ + z₁z₂ + e/2, with twenty rows to a term, and with four. Of 60 intervals, 57 ± 1.7 should cover."""
+    """h = z₁ + z₁z₂ + e/2 with twenty and four rows per term. Of 60 intervals, 57 ± 1.7 should cover."""
     truth = {"degree_1": 1.0, "degree_2": 1.0, "degree_3": 0.0, "beyond": 0.25, "nonlinear": 1.25}
     covered = dict.fromkeys(truth, 0)
     for seed in range(60):
@@ -119,7 +119,7 @@ def test_intervals_cover_the_truth(rows: int):
 def test_groups_widen_the_interval():
     z, e = gaussian(300, 2), gaussian(300, 2, seed=1)
     copies = np.repeat(np.arange(300), 8)
-    jitter = 1e-3 * gaussian(2400, 2, seed=2)  # distinct states, and still only 300 worth of information
+    jitter = 1e-3 * gaussian(2400, 2, seed=2)  # distinct states, but only 300 independent ones
     h, z = (z + e)[copies], z[copies] + jitter
 
     def width(labels: np.ndarray | None) -> float:
@@ -129,7 +129,7 @@ def test_groups_widen_the_interval():
     assert width(copies) > 1.8 * width(None)
 
 
-def test_too_many_terms_are_refused_with_the_degree_that_would_do():
+def test_too_many_terms_error_names_the_largest_possible_degree():
     z = gaussian(300, 4)
     assert largest_degree(4, 200) == 2
     assert values(z[:200], z[:200], 2)["degree_1"] == pytest.approx(4)
@@ -141,7 +141,7 @@ def test_too_many_terms_are_refused_with_the_degree_that_would_do():
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(1, 30), st.integers(0, 5000))
-def test_largest_degree_is_the_largest(dim: int, rows: int):
+def test_largest_degree_is_maximal(dim: int, rows: int):
     degree = largest_degree(dim, rows)
     assert degree == 0 or 6 * math.comb(dim + degree, dim) <= rows
     assert 6 * math.comb(dim + degree + 1, dim) > rows - 3
@@ -161,7 +161,7 @@ def test_coefficients_of_the_three_thirds():
     np.testing.assert_allclose(fit.energies(np.ones(900)), fit.energies())
 
 
-def test_bad_input():
+def test_invalid_inputs_are_rejected():
     z, rng = gaussian(300, 2), np.random.default_rng(0)
     spoiled = z.copy()
     spoiled[7, 1] = np.nan
@@ -179,7 +179,7 @@ def test_bad_input():
             degree_variances(h, states, degree, rng, groups=groups)
 
 
-def test_repeated_states_are_refused():
+def test_repeated_states_are_rejected():
     z = np.tile(np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]), (100, 1))
     with pytest.raises(InputError, match="'z' has too few"):
         values(z, z, 2)
@@ -193,7 +193,7 @@ def degrees(h: np.ndarray, z: np.ndarray, groups: np.ndarray | None = None) -> d
     return {verdict.name: verdict for verdict in degree_verdicts(halves, 0, replicates=30)}
 
 
-def test_shares_by_degree_whatever_the_units():
+def test_shares_by_degree_are_independent_of_units():
     cubes = degrees(7 * Z**3, Z @ np.array([[2.0, 1.0], [0.0, 30.0]]) + 100)  # z³ = 3 z + (z³ − 3z), 9 + 6
     assert cubes["degree_1"].value == pytest.approx(0.6, abs=0.03)
     assert cubes["degree_3"].value == pytest.approx(0.4, abs=0.03)
@@ -210,7 +210,7 @@ def reason(h: np.ndarray, z: np.ndarray, groups: np.ndarray | None = None) -> st
     return verdict.advice
 
 
-def test_reasons():
+def test_reasons_for_undefined_verdicts():
     assert "not Gaussian" in reason(Z, np.random.default_rng(2).uniform(-1, 1, Z.shape))
     assert "60 dimensions do not support" in reason(*np.random.default_rng(3).standard_normal((2, 300, 60)))
     assert "latents are constant" in reason(np.ones_like(Z), Z)
@@ -220,7 +220,7 @@ def test_reasons():
     assert "Not computed" in reason(Z, Z, uneven)
 
 
-def test_the_null_is_the_distance_of_gaussian_samples():
+def test_null_is_the_distance_of_gaussian_samples():
     each = np.arange(400)
     drawn = []
     for seed in range(60):

@@ -1,4 +1,4 @@
-"""Mehler's formula, the contraction and the loss decomposition: exactly by quadrature, and as measured on samples."""
+"""Mehler's formula, contraction and loss decomposition, by quadrature and on samples."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ rates = st.floats(0.05, 0.98)
 
 
 def correlation(f: np.ndarray, f_next: np.ndarray, weights: np.ndarray) -> float:
-    """Of both views of one stationary function."""
+    """Correlation between two views of a stationary function."""
     mean = weights @ f
     return float(weights @ ((f - mean) * (f_next - mean)) / (weights @ (f - mean) ** 2))
 
 
 @settings(deadline=None, max_examples=25)
 @given(rates, rates)
-def test_degrees_do_not_mix_and_decay_by_their_rates(one: float, two: float):
+def test_degrees_are_orthogonal_and_decay_with_their_rates(one: float, two: float):
     """E ψ_k(z) ψ_l(z') = 1[k = l] ρ₁^k₁ ρ₂^k₂."""
     z, z_next, weights = paired_quadrature(2, 5, np.array([one, two]))
     across = hermite_basis(z, 3).T @ (weights[:, None] * hermite_basis(z_next, 3))
@@ -35,8 +35,8 @@ def test_degrees_do_not_mix_and_decay_by_their_rates(one: float, two: float):
 
 @settings(deadline=None, max_examples=40)
 @given(rates, st.integers(0, 10_000), st.floats(0.01, 3.0))
-def test_no_function_keeps_more_than_rho(rho: float, seed: int, bend: float):
-    """Random networks of one variable, of which a share is linear: that share keeps ρ, the rest at most ρ²."""
+def test_correlation_of_any_function_is_at_most_rho(rho: float, seed: int, bend: float):
+    """Random networks of one variable: their linear share has correlation ρ, the rest at most ρ²."""
     a, b, c = np.random.default_rng(seed).standard_normal((3, 6))
     z, z_next, weights = paired_quadrature(1, 80, rho)
 
@@ -54,7 +54,7 @@ def test_no_function_keeps_more_than_rho(rho: float, seed: int, bend: float):
 
 @settings(deadline=None, max_examples=30)
 @given(rates, st.integers(0, 10_000))
-def test_linear_functions_keep_rho_exactly(rho: float, seed: int):
+def test_linear_functions_have_correlation_rho(rho: float, seed: int):
     slope, shift = np.random.default_rng(seed).standard_normal(2)
     z, z_next, weights = paired_quadrature(1, 5, rho)
     kept = correlation(slope * z[:, 0] + shift, slope * z_next[:, 0] + shift, weights)
@@ -63,7 +63,7 @@ def test_linear_functions_keep_rho_exactly(rho: float, seed: int):
 
 @settings(deadline=None, max_examples=40)
 @given(st.integers(1, 2), st.integers(1, 3), st.integers(0, 10_000), st.lists(rates, min_size=2, max_size=2))
-def test_the_loss_decomposes_exactly(dim: int, out: int, seed: int, rho: list[float]):
+def test_loss_decomposes_exactly(dim: int, out: int, seed: int, rho: list[float]):
     """Closed form = quadrature of E‖h − h'‖² = what the decomposition predicts from samples, one ρ per dimension."""
     h, given_rates = Polynomial(dim, 3, out, seed), np.array(rho[:dim])
     z, z_next, weights = paired_quadrature(dim, 5, given_rates)
@@ -79,8 +79,8 @@ def test_the_loss_decomposes_exactly(dim: int, out: int, seed: int, rho: list[fl
 
 @settings(deadline=None, max_examples=40)
 @given(rates, st.integers(0, 10_000))
-def test_the_loss_is_least_for_linear_maps(rho: float, seed: int):
-    """L ≥ 2(1−ρ) tr Cov h, with equality only without nonlinear part."""
+def test_loss_is_minimal_for_linear_maps(rho: float, seed: int):
+    """L ≥ 2(1−ρ) tr Cov h, with equality only for linear h."""
     h = Polynomial(2, 3, 2, seed)
     total = sum(h.variance(d) for d in (1, 2, 3))
     assert h.loss(np.array([rho, rho])) > 2 * (1 - rho) * total
@@ -89,7 +89,7 @@ def test_the_loss_is_least_for_linear_maps(rho: float, seed: int):
 
 
 @pytest.mark.parametrize("rho", [0.9, [0.95, 0.6]])
-def test_the_measured_ladder(rho: float | list[float]):
+def test_measured_ladder(rho: float | list[float]):
     z, z_next = pairs(12_000, 2, np.array(rho))
     h = Polynomial(2, 3, 3, seed=1)
     found = mehler_ladder(h(z), z, z_next, rho, np.random.default_rng(0), degree=3, replicates=200)
@@ -101,8 +101,8 @@ def test_the_measured_ladder(rho: float | list[float]):
         assert kept == pytest.approx([0.9, 0.81, 0.729], abs=0.02)
 
 
-def test_ladder_against_plain_correlations():
-    """h = one term of each degree: its parts are known, so their correlations can be taken directly."""
+def test_ladder_matches_plain_correlations():
+    """h has one term of each degree, so the correlations of its parts can be computed directly."""
     z, z_next = pairs(3000, 2, 0.8)
     parts = [psi((1, 0), z), psi((1, 1), z), psi((0, 3), z)]
     parts_next = [psi((1, 0), z_next), psi((1, 1), z_next), psi((0, 3), z_next)]
@@ -114,7 +114,7 @@ def test_ladder_against_plain_correlations():
         assert found[f"gap_{d}"].value == pytest.approx(expected - 0.8**d, rel=1e-6)
 
 
-def test_ladder_weighs_each_dimension_by_its_share_of_h():
+def test_ladder_weights_dimensions_by_their_share_of_h():
     """h = 3z₁ + z₂ + e with rates .9 and .5: 9 parts of .9 and 1 of .5, whatever the noise."""
     z, z_next = pairs(8000, 2, np.array([0.9, 0.5]))
     h = (3 * z[:, 0] + z[:, 1] + np.random.default_rng(9).standard_normal(8000))[:, None]
@@ -123,7 +123,7 @@ def test_ladder_weighs_each_dimension_by_its_share_of_h():
     assert abs(found["gap_1"].value) < 0.01
 
 
-def test_a_degree_that_is_not_there_has_no_correlation():
+def test_absent_degree_has_no_correlation():
     z, z_next = pairs(600, 2, 0.8)
     h, h_next = z @ rotation(2), z_next @ rotation(2)
     rng = np.random.default_rng(0)
@@ -149,8 +149,8 @@ def test_intervals_cover_the_truth():
     assert min(covered.values()) >= 50
 
 
-def test_what_lies_beyond_is_bracketed():
-    """He₄ seen with degree 2: the loss 2(1−ρ⁴) lies between 2(1−ρ³) and 2."""
+def test_loss_beyond_the_largest_degree_is_bracketed():
+    """He₄ analysed up to degree 2: the loss 2(1−ρ⁴) lies between 2(1−ρ³) and 2."""
     z, z_next = pairs(20_000, 1, 0.8)
     h, h_next = psi((4,), z)[:, None], psi((4,), z_next)[:, None]
     found = loss_decomposition(h, h_next, z, 0.8, np.random.default_rng(0), degree=2, replicates=100)
@@ -169,14 +169,14 @@ def verdicts(true_rho: float, claimed: float, law=lambda z: z) -> dict[str, bool
     return {verdict.name: verdict.passed for verdict in mehler_verdicts(ladder, loss)}
 
 
-def test_verdicts_accept_the_gaussian_world_and_no_other():
+def test_verdicts_accept_only_the_gaussian_world():
     assert verdicts(0.9, 0.9) == {"ladder_1": True, "ladder_2": True, "loss_decomposition": True}
     assert verdicts(0.9, 0.7) == {"ladder_1": False, "ladder_2": False, "loss_decomposition": False}
-    # Two states ±1 behind a copula: linear parts keep (2/π) asin ρ, far from ρ.
+    # Binary states ±1 from a copula: linear parts have correlation (2/π) asin ρ, far from ρ.
     assert verdicts(0.9, 0.9, lambda z: np.sign(z) * (0.99 + 0.01 * np.abs(z)))["ladder_1"] is False
 
 
-def test_verdicts_do_not_pass_by_noise():
+def test_noise_does_not_pass_the_verdicts():
     z, z_next = pairs(60, 1, 0.5)
     rng = np.random.default_rng(0)
     ladder = mehler_ladder(z, z, z_next, 0.5, rng, degree=1, replicates=100)
@@ -185,13 +185,13 @@ def test_verdicts_do_not_pass_by_noise():
 
 
 @pytest.mark.parametrize("rho", [0.0, 1.0, -0.5, math.nan, [0.5, 1.2]])
-def test_a_rate_outside_zero_and_one_is_refused(rho: float | list[float]):
+def test_rho_outside_the_unit_interval_is_rejected(rho: float | list[float]):
     z, z_next = pairs(90, 2, 0.5)
     with pytest.raises(InputError, match="rho"):
         mehler_ladder(z, z, z_next, rho, np.random.default_rng(0), degree=1)
 
 
-def test_bad_input():
+def test_invalid_inputs_are_rejected():
     z, z_next = pairs(90, 2, 0.5)
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match=r"rho.* 2 .* 3"):

@@ -1,4 +1,4 @@
-"""Monotone regression against the isotonic optimum and curves that are known."""
+"""Monotone regression against the isotonic optimum and known curves."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from jepatlas.identifiability.warps.monotone import Monotone, fit_monotone
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10_000), st.integers(20, 400), st.floats(0, 2))
-def test_it_never_falls_and_comes_close_to_the_best_rising_fit(seed: int, rows: int, noise: float):
-    """No rising function is nearer to the samples than the isotonic one; a spline comes close, whatever they do."""
+def test_fit_is_monotone_and_close_to_isotonic_regression(seed: int, rows: int, noise: float):
+    """Isotonic regression is the best increasing fit; the spline comes close to it for any samples."""
     rng = np.random.default_rng(seed)
     x = np.sort(rng.standard_normal(rows))
-    y = np.sin(2 * x) + x + noise * rng.standard_normal(rows)  # its trend falls in places
+    y = np.sin(2 * x) + x + noise * rng.standard_normal(rows)  # its trend decreases in places
     curve = fit_monotone(x, y)
     assert (np.diff(curve.y) >= 0).all() and (np.diff(curve(np.linspace(-9, 9, 999))) >= -1e-12).all()
     best = np.mean((y - isotonic_regression(y).x) ** 2)
@@ -30,7 +30,7 @@ def test_it_never_falls_and_comes_close_to_the_best_rising_fit(seed: int, rows: 
 
 
 @pytest.mark.parametrize("function", [np.tanh, np.exp, lambda x: x**3, lambda x: x])
-def test_smooth_curves_are_found(function):
+def test_smooth_curves_are_recovered(function):
     x = np.random.default_rng(0).standard_normal(5000)
     curve = fit_monotone(x, function(x))
     inner = np.abs(x) < 2.5
@@ -39,7 +39,7 @@ def test_smooth_curves_are_found(function):
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 10_000))
-def test_weights_are_repeated_samples(seed: int):
+def test_weights_equal_repeated_samples(seed: int):
     rng = np.random.default_rng(seed)
     x, noise = rng.standard_normal((2, 300))
     y = np.tanh(x) + 0.3 * noise
@@ -47,21 +47,21 @@ def test_weights_are_repeated_samples(seed: int):
     counts[[np.argmin(x), np.argmax(x)]] = 1
     at = np.quantile(x, [0.1, 0.3, 0.5, 0.7, 0.9])
     weighted, repeated = fit_monotone(x, y, counts), fit_monotone(np.repeat(x, counts), np.repeat(y, counts))
-    # The knots are at quantiles of x, of which the weights are no part.
+    # The knots are at quantiles of x, which ignore the weights.
     np.testing.assert_allclose(weighted(at), repeated(at), atol=0.25)
     np.testing.assert_allclose(fit_monotone(x, y, np.full(300, 7.0))(at), fit_monotone(x, y)(at), atol=1e-6)
 
 
-def test_a_falling_relation_is_flat():
+def test_decreasing_relation_gives_a_constant_fit():
     x = np.linspace(-1, 1, 100)
     np.testing.assert_allclose(fit_monotone(x, 2 - x)(x), 2, atol=1e-9)
 
 
-def test_straight_between_the_points_and_beyond():
+def test_inverse_is_linear_between_and_beyond_the_points():
     curve = Monotone(np.array([0.0, 1.0, 3.0]), np.array([0.0, 2.0, 3.0]))
     np.testing.assert_allclose(curve(np.array([[-1.0, 0.5], [2.0, 5.0]])), [[-2.0, 1.0], [2.5, 4.0]])
 
 
-def test_bad_input():
+def test_invalid_inputs_are_rejected():
     with pytest.raises(InputError, match="two distinct values"):
         fit_monotone(np.ones(50), np.arange(50.0))

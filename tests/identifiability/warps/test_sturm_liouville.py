@@ -1,4 +1,4 @@
-"""Eigenfunctions against closed forms; Theorem 2: the first is monotone, the k-th has k zeros, affine is Gaussian."""
+"""Eigenfunctions against closed forms, and Theorem 2: monotone f₁, k zeros of f_k, affine only if Gaussian."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def zeros(function: np.ndarray) -> int:
 
 
 def check_theorem(found: SturmLiouville) -> None:
-    """What holds for every law: oscillation, order, orthonormality, monotonicity."""
+    """Properties for every distribution: oscillation, order, orthonormality, monotonicity."""
     assert [zeros(f) for f in found.eigenfunctions] == list(range(1, len(found.eigenvalues) + 1))
     assert found.eigenvalues[0] > 0 and (np.diff(found.eigenvalues) > 0).all()
     assert (np.diff(found.eigenfunctions[0]) > 0).all()
@@ -32,7 +32,7 @@ def check_theorem(found: SturmLiouville) -> None:
 
 
 @pytest.mark.parametrize(("mean", "scale"), [(0.0, 1.0), (2.0, 0.3), (-5.0, 10.0)])
-def test_the_gaussian_has_hermite_polynomials(mean: float, scale: float):
+def test_gaussian_has_hermite_polynomials(mean: float, scale: float):
     found = sturm_liouville(lambda x: -(((x - mean) / scale) ** 2) / 2 + 7, 6)
     np.testing.assert_allclose(found.eigenvalues * scale**2, np.arange(1, 7), atol=1e-7)
     z = (found.x - mean) / scale
@@ -47,7 +47,7 @@ def test_the_gaussian_has_hermite_polynomials(mean: float, scale: float):
     check_theorem(found)
 
 
-def test_the_uniform_has_cosines():
+def test_uniform_has_cosines():
     found = sturm_liouville(np.zeros_like, 5, support=(-WALL, WALL))
     k = np.arange(1, 6)
     np.testing.assert_allclose(found.eigenvalues, (k * math.pi / (2 * WALL)) ** 2, rtol=1e-8)
@@ -60,7 +60,7 @@ def test_the_uniform_has_cosines():
 
 
 @pytest.mark.parametrize("power", [1.5, 2.5, 4.0])
-def test_the_hyperbolic_secant_has_as_many_as_its_tails_allow(power: float):
+def test_hyperbolic_secant_has_finitely_many_eigenfunctions(power: float):
     """p ∝ sech^{2ℓ}: f₁ = sinh, λ_k = ℓ² − (ℓ−k)² for k < ℓ, continuous above ℓ². So exponential tails can have f₁."""
     found = sturm_liouville(lambda x: -2 * power * np.logaddexp(x, -x), 3)
     exist = min(3, math.ceil(power) - 1)
@@ -75,12 +75,12 @@ def test_the_hyperbolic_secant_has_as_many_as_its_tails_allow(power: float):
     check_theorem(found)
 
 
-def test_half_a_gaussian_has_the_even_polynomials():
+def test_half_gaussian_has_the_even_polynomials():
     found = sturm_liouville(lambda x: -(x**2) / 2, 3, support=(0, math.inf))
     np.testing.assert_allclose(found.eigenvalues, [2, 4, 6], atol=1e-6)
 
 
-def test_a_density_that_vanishes_at_its_walls():
+def test_density_that_vanishes_at_its_boundary():
     """p ∝ cos² on [−π/2, π/2]: √p f solves −g'' = (λ+1) g with g = 0 at the walls, so λ_k = (k+1)² − 1."""
     half = math.pi / 2
     found = sturm_liouville(lambda x: 2 * np.log(np.cos(x)), 4, support=(-half, half))
@@ -88,8 +88,8 @@ def test_a_density_that_vanishes_at_its_walls():
     check_theorem(found)
 
 
-def test_two_wells():
-    """N(±3, 1): one slow passage between the wells, its warp nearly a step, and then the wells' own motion."""
+def test_double_well():
+    """N(±3, 1): one slow mode between the wells, close to a step function, then the modes within the wells."""
     found = sturm_liouville(lambda x: np.logaddexp(-((x - 3) ** 2) / 2, -((x + 3) ** 2) / 2))
     assert found.eigenvalues[0] < 0.05 and found.eigenvalues[1] > 0.9
     check_theorem(found)
@@ -97,8 +97,8 @@ def test_two_wells():
 
 @settings(deadline=None, max_examples=15)
 @given(st.floats(1.15, 40))
-def test_affine_only_for_the_gaussian(alpha: float):
-    """Generalised normals of variance 1: λ₁ ≤ 1 (Poincaré), equal only at α = 2, as is the affinity."""
+def test_warp_is_affine_only_for_the_gaussian(alpha: float):
+    """Generalised normals of variance 1: λ₁ ≤ 1 (Poincaré) with equality, and an affine f₁, only at α = 2."""
     found = sturm_liouville_generalised_normal(alpha)
     check_theorem(found)
     away = abs(alpha - 2)
@@ -111,8 +111,8 @@ def test_affine_only_for_the_gaussian(alpha: float):
 
 @settings(deadline=None, max_examples=15)
 @given(st.floats(0, 0.5), st.floats(0, 0.3), st.floats(-0.5, 0.5))
-def test_poincare_for_random_laws(quartic: float, cosine: float, tilt: float):
-    """λ₁ Var f ≤ E f'² for test functions, with equality for f₁; and affine f₁ only without quartic and cosine."""
+def test_poincare_inequality_for_random_distributions(quartic: float, cosine: float, tilt: float):
+    """λ₁ Var f ≤ E f'² with equality for f₁; f₁ is affine only without quartic and cosine terms."""
 
     def log_density(x: np.ndarray) -> np.ndarray:
         return -(x**2) / 2 - quartic * x**4 + cosine * np.cos(2 * x) + tilt * x
@@ -137,8 +137,8 @@ def test_poincare_for_random_laws(quartic: float, cosine: float, tilt: float):
         assert found.affinity == pytest.approx(1, abs=1e-9)
 
 
-def test_the_equation_itself():
-    """(p f')' = −λ p f, integrated once: p f' = λ ∫_x^∞ p f, at every x, for a law without closed form."""
+def test_eigenfunction_satisfies_the_differential_equation():
+    """(p f')' = −λ p f, integrated once: p f' = λ ∫_x^∞ p f at every x, for a distribution without closed form."""
     found = sturm_liouville_generalised_normal(4.0, 3)
     inner = slice(200, -200)
     for value, f in zip(found.eigenvalues, found.eigenfunctions, strict=True):
@@ -149,7 +149,7 @@ def test_the_equation_itself():
 
 
 @pytest.mark.parametrize("alpha", [0.125, 0.5, 1.0])
-def test_heavy_generalised_normals_say_that_there_is_none(alpha: float):
+def test_heavy_tailed_generalised_normals_have_no_eigenfunction(alpha: float):
     found = sturm_liouville_generalised_normal(alpha)
     assert len(found.eigenvalues) == 0 and found.eigenfunctions.shape == (0, len(found.x))
     assert math.isnan(found.affinity)
@@ -174,15 +174,15 @@ def test_heavy_generalised_normals_say_that_there_is_none(alpha: float):
         (lambda x: -x, 0.0),  # exponential
     ],
 )
-def test_heavy_tails_are_found_out_without_being_told(log_density, low: float):
+def test_heavy_tails_are_detected_from_the_density(log_density, low: float):
     found = sturm_liouville(log_density, 2, support=(low, math.inf))
     assert len(found.eigenvalues) == 0 and "first eigenfunction" in (found.reason or "")
 
 
 @pytest.mark.parametrize("count", [1, 2])
 @pytest.mark.parametrize("freedom", [1.5, 3.0, 4.0, 7.0, 10.0, 15.0, 20.0])
-def test_what_is_only_rounding_is_no_eigenfunction(freedom: float, count: int):
-    """The spectrum of Student's t is continuous from 0 on; near 0 rounding looks like an eigenvalue."""
+def test_rounding_is_not_reported_as_an_eigenfunction(freedom: float, count: int):
+    """The spectrum of Student's t is continuous from 0; near 0, rounding resembles an eigenvalue."""
     found = sturm_liouville(lambda x: -(freedom + 1) / 2 * np.log1p(x**2 / freedom), count)
     assert len(found.eigenvalues) == 0 and "first eigenfunction" in (found.reason or "")
 
@@ -195,26 +195,26 @@ def test_what_is_only_rounding_is_no_eigenfunction(freedom: float, count: int):
         (lambda x: -3 * np.log(x), 1.0),  # Pareto
     ],
 )
-def test_other_heavy_tails_have_none_either(log_density, low: float):
+def test_other_heavy_tails_have_no_eigenfunction(log_density, low: float):
     assert len(sturm_liouville(log_density, 2, support=(low, math.inf)).eigenvalues) == 0
 
 
 @pytest.mark.parametrize("apart", [4.0, 6.0])
-def test_two_deep_wells_are_left_slowly_but_left(apart: float):
-    """λ_1 is tiny here, and no rounding: crossing the barrier takes about e^{apart²/2}."""
+def test_deep_double_well_has_a_tiny_positive_eigenvalue(apart: float):
+    """λ₁ is tiny but above rounding: crossing the barrier takes a time of about e^{apart²/2}."""
     found = sturm_liouville(lambda x: np.logaddexp(-((x - apart) ** 2) / 2, -((x + apart) ** 2) / 2), 3)
     check_theorem(found)
     assert found.reason is None and 0 < found.eigenvalues[0] < 1e-2
 
 
 @pytest.mark.parametrize("law", [scipy.stats.uniform(-1, 2), scipy.stats.beta(2, 2), scipy.stats.truncnorm(-1, 1)])
-def test_where_a_density_stops_there_is_a_wall_without_being_told(law):
+def test_boundary_of_the_support_is_detected(law):
     found, told = (sturm_liouville(law.logpdf, 3, support=ends) for ends in ((-math.inf, math.inf), law.support()))
     check_theorem(found)
     assert found.eigenvalues == pytest.approx(told.eigenvalues, rel=1e-4)
 
 
-def test_every_failure_has_its_own_reason():
+def test_each_failure_reports_its_reason():
     wells = sturm_liouville(lambda x: np.logaddexp(-((x - 7) ** 2) / 2, -((x + 7) ** 2) / 2), 2)
     assert len(wells.eigenvalues) == 0 and "wells so deep" in (wells.reason or "")
     steep = sturm_liouville_generalised_normal(3000.0, 2)
@@ -223,7 +223,7 @@ def test_every_failure_has_its_own_reason():
     assert len(flat.eigenvalues) == 0 and "for α ≤ 1" in (flat.reason or "")
 
 
-def test_the_warp_as_a_function():
+def test_warp_function():
     found = sturm_liouville_generalised_normal(6.0)
     x = np.linspace(-6, 6, 4001)
     y = found.warp(x)
@@ -231,7 +231,7 @@ def test_the_warp_as_a_function():
     assert found.warp(np.zeros((2, 3))).shape == (2, 3)
     beyond = found.warp(np.array([10.0, 11.0, 12.0]))
     assert np.diff(beyond, 2) == pytest.approx(0, abs=1e-9)
-    np.testing.assert_allclose(y, -y[::-1], atol=1e-6)  # a symmetric law has an odd warp
+    np.testing.assert_allclose(y, -y[::-1], atol=1e-6)  # a symmetric distribution has an odd warp
 
 
 @pytest.mark.parametrize(
@@ -247,12 +247,12 @@ def test_the_warp_as_a_function():
         (lambda x: np.full_like(x, -np.inf), {"support": (0.0, 1.0)}, "log_density has no maximum"),
     ],
 )
-def test_bad_input(log_density, options: dict, message: str):
+def test_invalid_inputs_are_rejected(log_density, options: dict, message: str):
     with pytest.raises(InputError, match=message):
         sturm_liouville(log_density, **options)
 
 
 @pytest.mark.parametrize("alpha", [0.0, -1.0, math.inf, math.nan])
-def test_a_bad_exponent(alpha: float):
+def test_invalid_exponent_is_rejected(alpha: float):
     with pytest.raises(InputError, match=f"alpha.*{alpha}"):
         sturm_liouville_generalised_normal(alpha)

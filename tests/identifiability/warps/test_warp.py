@@ -1,4 +1,4 @@
-"""Recovery up to a rotation and a shared warp, on warps that are known."""
+"""Recovery up to a rotation and a shared warp, on known warps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def scores(h: np.ndarray, z: np.ndarray, replicates: int = 2, **options) -> dict
 
 @pytest.mark.parametrize("name", WARPS)
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 2), (3, 5)])
-def test_a_warp_is_undone(name: str, n: int, d: int):
+def test_warp_is_inverted(name: str, n: int, d: int):
     z, h = world(6000, n, d, WARPS[name])
     found = {key: estimate.value for key, estimate in scores(h, z, predicted=WARPS[name]).items()}
     assert found["r2_unwarped"] > 0.995 and found["r2_inverse_warped"] > 0.995
@@ -66,8 +66,8 @@ def test_a_warp_is_undone(name: str, n: int, d: int):
 
 @pytest.mark.parametrize("name", WARPS)
 @pytest.mark.parametrize(("n", "d"), [(1, 1), (2, 2), (5, 5), (3, 2)])
-def test_a_warp_along_the_latents_axes_is_undone(name: str, n: int, d: int):
-    """h = w(Qz), which no Q w(z) is: held against least squares on Qz, what w's own inverse would give."""
+def test_warp_along_latent_axes_is_inverted(name: str, n: int, d: int):
+    """h = w(Qz), which is not of the form Q w(z): compared with least squares on Qz, the result of inverting w."""
     z, _ = world(4000, n, n, WARPS[name])
     straight = z @ rotation(n)[:, :d]
     h = WARPS[name](straight)
@@ -84,8 +84,8 @@ def test_a_warp_along_the_latents_axes_is_undone(name: str, n: int, d: int):
     assert np.square(fit.encode(z) - h).mean() < 0.02 * h.var()
 
 
-def test_the_side_of_a_warp_is_told_and_straightening_leaves_a_linear_map():
-    """Latents are whitened for the states' side only, so a shear after w(z) stays to be seen."""
+def test_side_of_the_warp_is_identified_and_inversion_leaves_a_linear_map():
+    """Latents are whitened only for warps of the states, so a shear after w(z) remains detectable."""
     z, h = world(4000, 3, 3, np.exp)
     sides = {"states": h @ np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 2]]), "latents": np.exp(z @ rotation(3))}
     for side, latents in sides.items():
@@ -99,8 +99,8 @@ def test_the_side_of_a_warp_is_told_and_straightening_leaves_a_linear_map():
 
 @settings(deadline=None, max_examples=12)
 @given(st.integers(2, 4), st.floats(0.2, 3), st.floats(0, 1), st.integers(0, 1000))
-def test_rotation_and_curve_are_found(n: int, bend: float, skew: float, seed: int):
-    """Random rising warps, odd or not: Q to a degree, and w along its range."""
+def test_rotation_and_curve_are_recovered(n: int, bend: float, skew: float, seed: int):
+    """Random increasing warps, odd or not: Q within a degree, and w over its range."""
 
     def warp(z: np.ndarray) -> np.ndarray:
         return np.tanh(bend * z) + skew * np.exp(z / 3)
@@ -118,7 +118,7 @@ def test_rotation_and_curve_are_found(n: int, bend: float, skew: float, seed: in
 
 
 def test_fewer_latents_than_states():
-    """d < n: h holds two mixtures of four warped coordinates. The warp is still found, and z is not."""
+    """d < n: h contains two mixtures of four warped coordinates. The warp is recovered, but z is not."""
     z, h = world(6000, 4, 2, np.tanh)
     found = scores(h, z, predicted=np.tanh)
     assert found["r2_inverse_warped"].value > 0.99 > found["r2_inverse"].value
@@ -126,7 +126,7 @@ def test_fewer_latents_than_states():
 
 
 @pytest.mark.parametrize("case", ["scramble", "shear", "two warps", "even"])
-def test_what_is_no_shared_warp_is_not_taken_for_one(case: str):
+def test_maps_without_a_shared_warp_are_not_explained(case: str):
     z, noise = np.random.default_rng(0).standard_normal((2, 6000, 2))
     h = {
         "scramble": noise,
@@ -142,10 +142,10 @@ def test_what_is_no_shared_warp_is_not_taken_for_one(case: str):
         assert found["r2"].value > 0.999 and found["gain"].value < -0.01
 
 
-def test_a_predicted_warp_that_is_wrong_is_seen():
-    """The same latents against the right prediction, its mirror image, and a straight line."""
+def test_wrong_predicted_warp_is_detected():
+    """The same latents against the correct prediction, its mirror image, and a linear one."""
     z, h = world(6000, 2, 2, lambda z: np.exp(z / 2), noise=0.05)
-    right = scores(h, z, predicted=lambda z: 5 * np.exp(z / 2) + 1)  # scale and shift are free
+    right = scores(h, z, predicted=lambda z: 5 * np.exp(z / 2) + 1)  # independent of scale and shift
     wrong = scores(h, z, predicted=lambda z: -np.exp(-z / 2))
     line = scores(h, z, predicted=lambda z: z)
     inverse = "r2_inverse_predicted"
@@ -154,7 +154,7 @@ def test_a_predicted_warp_that_is_wrong_is_seen():
     assert line[inverse].value == pytest.approx(line["r2_inverse"].value, abs=0.01)
 
 
-def test_the_copula_world_and_the_langevin_world():
+def test_copula_and_langevin_worlds():
     """z = F⁻¹(Φ(u)) uniform: an encoder of u has the warp Φ⁻¹∘F; Langevin motion would have the sine of the solver."""
     u = np.random.default_rng(0).standard_normal((6000, 2))
     z = np.sqrt(3) * (2 * norm.cdf(u) - 1)
@@ -191,13 +191,13 @@ def test_groups_widen_the_interval():
     assert width(groups) == pytest.approx(np.sqrt(8) * width(None), rel=0.25)
 
 
-def test_constant_latents_are_no_error():
+def test_constant_latents_raise_no_error():
     z = np.random.default_rng(0).standard_normal((400, 2))
     found = scores(np.ones((400, 2)), z)
     assert found["r2_unwarped"].value <= 0.01 and np.isnan(found["r2_inverse_warped"].value)
 
 
-def test_bad_input():
+def test_invalid_inputs_are_rejected():
     z, h = world(200, 2, 2, np.tanh)
     with pytest.raises(InputError, match="'h' has 199"):
         scores(h[:-1], z)
