@@ -74,7 +74,7 @@ def test_written_episodes_are_read_back_and_numbered(tmp_path: Path):
     for compressed in (True, False):
         path = tmp_path / f"{compressed}.h5"
         with EpisodeWriter(path, compressed) as writer:
-            for number in (2, 0):  # numbered anew in this file
+            for number in (2, 0):  # renumbered in this file
                 writer.append(first.episode(number))
             assert not path.exists()
         file, rows = EpisodeFile(path), np.r_[6:11, 0:4]

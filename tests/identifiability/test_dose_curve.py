@@ -67,7 +67,7 @@ def test_too_few_effective_pairs_are_reported_without_error():
     assert point.ess < 200 and np.isnan(point.recovery["own"].value) and point.recovery["own"].n == 0
 
 
-def test_invalid_settings_are_rejected():
+def test_errors_name_the_argument():
     z, z_next = gaussian(500, np.array([0.9, 0.9]), 0)
     with pytest.raises(InputError, match="tests"):
         dose_response(z, z_next, z, z_next, {}, dim=2)

@@ -54,7 +54,7 @@ def test_position_of_a_dot_is_linearly_decodable():
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    ("config", "message"),
     [
         ({"channels": ()}, "channels"),
         ({"hidden": 0}, "hidden.*0"),
@@ -62,8 +62,8 @@ def test_position_of_a_dot_is_linearly_decodable():
         ({"norm": "bathc"}, "norm"),
     ],
 )
-def test_invalid_settings_are_rejected(config, words):
-    with pytest.raises(InputError, match=words):
+def test_invalid_settings_are_rejected(config, message):
+    with pytest.raises(InputError, match=message):
         ConvConfig(**config)
 
 

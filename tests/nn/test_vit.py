@@ -192,7 +192,7 @@ def test_all_weights_have_gradients_with_either_pooling():
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    ("config", "message"),
     [
         ({"heads": 5}, "heads 5"),
         ({"width": 6, "heads": 3}, "width is 6"),
@@ -202,8 +202,8 @@ def test_all_weights_have_gradients_with_either_pooling():
         ({"pool": "max"}, "max"),
     ],
 )
-def test_invalid_settings_are_rejected(config: dict[str, Any], words: str):
-    with pytest.raises(InputError, match=words):
+def test_invalid_settings_are_rejected(config: dict[str, Any], message: str):
+    with pytest.raises(InputError, match=message):
         ViTConfig(**config)
 
 

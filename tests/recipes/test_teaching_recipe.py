@@ -183,8 +183,8 @@ def test_errors_name_the_argument(scenes: Path, tmp_path: Path):
     taught, mutual = recipes(scenes)["logits"], recipes(scenes)["cross"]
     other = write_scenes(tmp_path / "other", name="x")
 
-    def refused(recipe: Any, words: str) -> None:
-        with pytest.raises(InputError, match=words):
+    def refused(recipe: Any, message: str) -> None:
+        with pytest.raises(InputError, match=message):
             recipe.build()
 
     def teacher(name: str, **arrays: np.ndarray) -> TaughtRecipe:

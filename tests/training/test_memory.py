@@ -30,7 +30,7 @@ print(json.dumps([usual, kept, faults()]))
 
 def test_pages_are_allocated_once():
     if not keep_freed_memory():
-        pytest.skip("this C library cannot be told to keep freed memory")
+        pytest.skip("this C library cannot be configured to keep freed memory")
     process = forked_script(SCRIPT)
     out, err = process.communicate(60)
     usual, kept, after = json.loads(out or err)

@@ -62,9 +62,9 @@ def test_table_of_only_broken_images_is_rejected(tmp_path: Path):
 
 
 def test_decoded_images_are_cached_until_a_source_changes(tmp_path: Path):
-    table, cache, told = good_and_bad(tmp_path), tmp_path / "cache", []
-    first = decode(table, (32, 24), folder=cache, progress=lambda done, total: told.append((done, total)))
-    assert told == [(done, 5) for done in range(1, 6)]
+    table, cache, reported = good_and_bad(tmp_path), tmp_path / "cache", []
+    first = decode(table, (32, 24), folder=cache, progress=lambda done, total: reported.append((done, total)))
+    assert reported == [(done, 5) for done in range(1, 6)]
     again = decode(table, (32, 24), folder=cache, progress=lambda done, total: pytest.fail("decoded again"))
     assert again.path == first.path and np.array_equal(again.images, first.images) and again.skipped == first.skipped
     assert decode(table, (16, 12), folder=cache).images.shape == (2, 12, 16, 3)

@@ -116,7 +116,7 @@ def test_groups_of_independent_rows_count_as_independent_rows() -> None:
 
 
 @pytest.mark.parametrize("make", ["outlier", "one-hot", "sparse"])
-def test_direction_supported_by_few_rows_is_accepted(make: str) -> None:
+def test_direction_supported_by_few_rows_raises_no_error(make: str) -> None:
     rng = np.random.default_rng(0)
     z, z_next, _ = world(rows=300)
     if make == "outlier":

@@ -87,7 +87,7 @@ def test_overfitted_functions_are_undecided():
     assert ladder.steps[0].kind == "undecided"
 
 
-def test_dimension_is_a_lower_bound_without_harmonics():
+def test_dimension_is_unknown_without_harmonics():
     values, functions = exact([0.95] * 4, 4)
     ladder = read(values, functions)
     assert ladder.dim is None

@@ -46,7 +46,7 @@ def test_groups_are_kept_whole_and_assigned_evenly(kind: str):
     np.testing.assert_allclose(np.sort(np.concatenate(each)), (np.arange(20) + 0.5) / 20)
 
 
-def test_below_one_leaves_no_rows_to_score():
+def test_below_limits_the_positions_of_rows():
     x = rows()
     assert 0.7 < places(SplitPairs(x, x, below=0.75)).max() < 0.75
 

@@ -57,7 +57,7 @@ def test_decreasing_relation_gives_a_constant_fit():
     np.testing.assert_allclose(fit_monotone(x, 2 - x)(x), 2, atol=1e-9)
 
 
-def test_inverse_is_linear_between_and_beyond_the_points():
+def test_curve_is_linear_between_and_beyond_the_knots():
     curve = Monotone(np.array([0.0, 1.0, 3.0]), np.array([0.0, 2.0, 3.0]))
     np.testing.assert_allclose(curve(np.array([[-1.0, 0.5], [2.0, 5.0]])), [[-2.0, 1.0], [2.5, 4.0]])
 

@@ -209,9 +209,9 @@ def test_deep_double_well_has_a_tiny_positive_eigenvalue(apart: float):
 
 @pytest.mark.parametrize("law", [scipy.stats.uniform(-1, 2), scipy.stats.beta(2, 2), scipy.stats.truncnorm(-1, 1)])
 def test_boundary_of_the_support_is_detected(law):
-    found, told = (sturm_liouville(law.logpdf, 3, support=ends) for ends in ((-math.inf, math.inf), law.support()))
+    found, expected = (sturm_liouville(law.logpdf, 3, support=ends) for ends in ((-math.inf, math.inf), law.support()))
     check_theorem(found)
-    assert found.eigenvalues == pytest.approx(told.eigenvalues, rel=1e-4)
+    assert found.eigenvalues == pytest.approx(expected.eigenvalues, rel=1e-4)
 
 
 def test_each_failure_reports_its_reason():

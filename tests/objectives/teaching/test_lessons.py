@@ -149,7 +149,7 @@ def test_zero_weight_gives_the_plain_objectives():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "message"),
     [
         (lambda: MigrationConfig(-1.0), "weight.*-1.0"),
         (lambda: MigrationConfig(through="up"), "up"),  # pyright: ignore[reportArgumentType]
@@ -168,6 +168,6 @@ def test_zero_weight_gives_the_plain_objectives():
         ),
     ],
 )
-def test_errors_name_the_argument(wrong: Any, words: str):
-    with pytest.raises(InputError, match=words):
+def test_errors_name_the_argument(wrong: Any, message: str):
+    with pytest.raises(InputError, match=message):
         wrong()

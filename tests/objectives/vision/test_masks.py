@@ -138,7 +138,7 @@ def test_random_numbers_depend_on_seed_name_and_step():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "message"),
     [
         (lambda: BlockMasks(blocks=0), "blocks.*0"),
         (lambda: BlockMasks(side=1.0), "between 0 and 1"),
@@ -154,6 +154,6 @@ def test_random_numbers_depend_on_seed_name_and_step():
         (lambda: PatchMasks(least=0.6), "least <= most"),
     ],
 )
-def test_errors_name_the_argument(wrong, words: str):
-    with pytest.raises(InputError, match=words):
+def test_errors_name_the_argument(wrong, message: str):
+    with pytest.raises(InputError, match=message):
         wrong()

@@ -31,7 +31,7 @@ from jepatlas.objectives.vision.vision_configs import (
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("wrong", "message"),
     [
         (lambda: IJEPAConfig(momentum=1.5), "I-JEPA.*1.5"),
         (lambda: IJEPAConfig(distance="l2"), "l2"),  # pyright: ignore[reportArgumentType]
@@ -72,6 +72,6 @@ from jepatlas.objectives.vision.vision_configs import (
         (lambda: SwAVConfig(projector=()), "projector"),
     ],
 )
-def test_errors_name_the_argument(wrong: Any, words: str):
-    with pytest.raises(InputError, match=words):
+def test_errors_name_the_argument(wrong: Any, message: str):
+    with pytest.raises(InputError, match=message):
         wrong()
