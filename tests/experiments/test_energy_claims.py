@@ -113,7 +113,7 @@ def directed_record(trial: Trial, changed: str, twin: float, weak: float, strong
     return verdict_record(values | other)
 
 
-def test_an_asymmetry_index_below_its_numerical_error_does_not_count():
+def test_an_asymmetry_index_below_its_numerical_error_is_ignored():
     def record(trial: Trial) -> dict[str, Any]:
         found = directed_record(trial, "", 0.0, 0.0, 0.0)
         if trial.at["family"] == "vortex-current":

@@ -137,7 +137,7 @@ def test_provenance_lists_the_commits_of_all_trials(tmp_path: Path):
     assert again.provenance["trials"] in claims_page([again.to_json()], ["halves"])
 
 
-def test_the_claims_page_counts_unfinished_runs(tmp_path: Path):
+def test_the_claims_page_shows_the_number_of_unfinished_runs(tmp_path: Path):
     record = reproduce(small_experiment(), "small", tmp_path, one_thread).to_json()
     assert "3 runs, 1 of which did not finish" in claims_page([record], ["halves"])
 

@@ -82,7 +82,7 @@ def test_the_reverse_distance_swaps_insertions_and_deletions(x, y, insert, delet
     assert edit_energy(x, y, one) == pytest.approx(edit_energy(y, x, other))
 
 
-def test_costs_are_closed_without_which_the_recursion_violates_the_triangle_inequality():
+def test_costs_are_closed_to_satisfy_the_triangle_inequality():
     assert not DETOUR.is_closed
     assert edit_energy("a", "c", DETOUR) == pytest.approx(0.2)
     once = {(x, y): min(2.0, DETOUR.table(3)["abc".index(x), "abc".index(y)]) for x, y in ("ab", "bc", "ac")}
@@ -102,7 +102,7 @@ def test_distances_match_a_search_over_edit_sequences(seed):
 
 def test_equal_costs_are_closed_even_if_a_substitution_costs_more_than_both():
     assert EditCosts(1.0, 2.0, 9.0).is_closed
-    assert not EditCosts(np.array([1.0, 9.0]), 1.0, 0.5, "ab").is_closed  # insert a, then make it a b
+    assert not EditCosts(np.array([1.0, 9.0]), 1.0, 0.5, "ab").is_closed  # insert a, then substitute it by b
 
 
 def test_forbidden_edits_give_infinite_distances_and_no_nan():

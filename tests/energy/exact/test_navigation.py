@@ -56,7 +56,7 @@ def test_time_matches_the_textbook_formula_of_each_regime() -> None:
         np.testing.assert_allclose(zermelo(np.zeros(2), d, w), expected)
 
 
-def test_accuracy_as_the_current_approaches_the_speed() -> None:
+def test_times_are_accurate_if_the_current_approaches_the_speed() -> None:
     for slack in 10.0 ** -np.arange(1, 13):
         current = np.array([1 - slack, 0.0])
         exact_slack = 1 - current[0]

@@ -95,10 +95,10 @@ def violates(d: np.ndarray) -> bool:
     return bool((d[:, None, :] > d[:, :, None] + d[None, :, :] + 1e-9).any())
 
 
-def test_a_threshold_alone_violates_the_triangle_inequality_and_its_closure_does_not():
+def test_only_the_closure_of_a_threshold_satisfies_the_triangle_inequality():
     line = np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
     assert violates(np.where(line <= 2, line, np.inf))
-    assert np.array_equal(with_unreachable(line, 2.0), line)  # steps of two connect all states
+    assert np.array_equal(with_unreachable(line, 2.0), line)  # paths with steps of length 2 connect all states
 
 
 @given(arrays(np.float64, (7, 7), elements=st.integers(1, 20).map(float)), st.integers(1, 20))

@@ -55,7 +55,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> EpisodeSource:
 
 
 def positions(file: EpisodeSource, history: int) -> dict[str, Any]:
-    """Options of a model that observes positions. The column needs no name, as it is the only observation."""
+    """Options of a model that observes positions. The column is not named, because it is the only observation."""
     model = Predictive(dynamics=ResidualDynamicsConfig(16))
     return {"source": file, "encoder": MLPConfig(width=16), "latent_dim": 4, "model": model, "history": history}
 
