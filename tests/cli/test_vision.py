@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,15 +13,8 @@ from training.small import call
 from jepatlas.cli.options import parse_choices
 from jepatlas.cli.sweep import SweepVision, directions_summary, make_jobs
 from jepatlas.core.files import read_json
-from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
 from jepatlas.recipes import ImageTable, VisionRecipe, build_vision, load_recipe, read_images
-from jepatlas.workflows.vision import collapse_verdict, latents_of, load_agent, train_and_judge
-from jepatlas.workflows.vision.latent_collapse import (
-    initial_target_note,
-    leading_direction,
-    shortcut_note,
-    uniform_assignments_note,
-)
+from jepatlas.workflows.vision import latents_of, load_agent, train_and_judge
 
 SMALL = [
     "--size",
@@ -332,36 +324,6 @@ def test_a_broken_image_costs_no_run_unless_it_is_to(table: Path, tmp_path: Path
     assert read_json(tmp_path / "answer.json")["verdicts"][0]["name"] == "directions"
 
 
-def test_latents_that_are_all_alike_have_collapsed() -> None:
-    rng = np.random.default_rng(0)
-    flat = np.ones((200, 8)) + 1e-9 * rng.standard_normal((200, 8))
-    assert collapse_verdict(flat).value == 0 and collapse_verdict(flat).passed is False
-    line = rng.standard_normal((200, 1)) * np.ones((1, 8))
-    assert collapse_verdict(line).value == pytest.approx(1) and collapse_verdict(line).passed is False
-    advice = collapse_verdict(line).advice
-    assert "Collapsed" in advice and "1.0 effective dimensions of 8" in advice
-    assert collapse_verdict(rng.standard_normal((2000, 8))).value == pytest.approx(8, abs=0.1)
-
-
-def test_few_images_leave_open_whether_latents_collapsed() -> None:
-    """Two directions and a little of others: the value is above two, its interval is not."""
-    h = np.random.default_rng(0).standard_normal((20, 8)) * np.array([1, 1, 0.08, 0.08, 0, 0, 0, 0])
-    verdict = collapse_verdict(h)
-    assert verdict.low < 2 < verdict.value and verdict.passed is False
-    assert f"{verdict.value:.1f} [{verdict.low:.1f}, {verdict.high:.1f}]" in verdict.advice
-    assert "more held-out images" in verdict.advice
-
-
-def test_the_interval_of_directions_holds_what_more_images_would_give() -> None:
-    """Of latents along 4.4 directions: the interval contains its value, and what many images have."""
-    scales = np.array([3.0, 2.0, 1.5, 1.0, 0.7, *[0.1] * 11])
-    rng = np.random.default_rng(0)
-    truth = collapse_verdict(rng.standard_normal((20_000, 16)) * scales).value
-    found = [collapse_verdict(rng.standard_normal((80, 16)) * scales) for _ in range(60)]
-    assert all(verdict.low <= verdict.value <= verdict.high for verdict in found)
-    assert np.mean([verdict.low <= truth <= verdict.high for verdict in found]) > 0.85
-
-
 def test_linked_images_and_empty_groups_are_trained_on_with_a_cold_cache(table: Path, tmp_path: Path, capsys) -> None:
     lines = [line.rpartition(",")[0] for line in (table / "views.csv").read_text().splitlines()[1:]]
     (tmp_path / "other").mkdir()
@@ -386,85 +348,6 @@ def test_a_file_that_is_no_table_is_said_to_be_none(data: bytes, message: str, t
     assert call("train", "vision", tmp_path / "views.csv", *SMALL, "--out", tmp_path / "run") == 2
     said = " ".join(capsys.readouterr().err.split())
     assert message in said and "UTF-8" in said and not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("groups", [6, 20])
-def test_the_interval_of_directions_is_by_groups(groups: int) -> None:
-    """Rows of one object are nearly copies: it is objects that there are few or many of."""
-    scales, rng = np.array([3.0, 2.0, 1.5, 1.0, 0.7, *[0.1] * 11]), np.random.default_rng(0)
-    truth = collapse_verdict(rng.standard_normal((20_000, 16)) * scales).value
-    number = np.repeat(np.arange(groups), 20)
-    drawn = [
-        (rng.standard_normal((groups, 16))[number] + 0.2 * rng.standard_normal((len(number), 16))) * scales
-        for _ in range(40)
-    ]
-    found = [collapse_verdict(rows, number) for rows in drawn]
-    covered = sum(verdict.low <= truth <= verdict.high for verdict in found)
-    assert covered >= {6: 24, 20: 30}[groups]  # few objects do vary along fewer directions, and that is a bias
-    alone = collapse_verdict(drawn[0])
-    assert found[0].high - found[0].low > 3 * (alone.high - alone.low)
-
-
-@pytest.mark.parametrize(("rows", "groups"), [(0, 0), (1, 1), (2, 2), (3, 3), (9, 9), (40, 4)])
-def test_of_few_images_nothing_is_said(rows: int, groups: int) -> None:
-    number = np.arange(rows) % max(groups, 1)
-    verdict = collapse_verdict(np.random.default_rng(0).standard_normal((rows, 8)), number)
-    assert verdict.passed is None and "too few" in verdict.advice
-
-
-def test_a_verdict_of_collapse_says_why() -> None:
-    """The published momentum leaves e^−.6 of a random beginning after 300 steps, a fast one nothing."""
-    assert f"{np.exp(-0.6):.0%}" in initial_target_note(BYOLConfig(momentum=0.996), 300)
-    assert initial_target_note(BYOLConfig(momentum=0.9), 300) == initial_target_note(SwAVConfig(), 300) == ""
-    flat = np.random.default_rng(0).standard_normal((40, 1)) * np.ones(8)
-    verdict = collapse_verdict(flat, why="Before the first step it was 4.2.")
-    assert verdict.advice.startswith("Collapsed") and verdict.advice.endswith("Before the first step it was 4.2.")
-    assert verdict.low == verdict.value == pytest.approx(1.0)
-
-
-def test_what_latents_are_spent_on_is_named() -> None:
-    rng = np.random.default_rng(0)
-    light, kind = np.array(["noon", "dusk"])[rng.integers(0, 2, 200)], rng.integers(0, 5, 200).astype(str)
-    columns = {"lighting": light, "label": kind, "time": np.arange(200).astype(str), "camera": np.full(200, "one")}
-    h = rng.standard_normal((200, 6)) + 20 * (light == "noon")[:, None] * np.eye(6)[2]
-    share, along = leading_direction(h)
-    variances = np.square(np.linalg.svd(h - h.mean(0), compute_uv=False))
-    assert share == pytest.approx(variances[0] / variances.sum()) and abs(np.corrcoef(along, h[:, 2])[0, 1]) > 0.99
-    assert shortcut_note(along, columns).startswith("Of that, 99% is explained by the column 'lighting'")
-    speed = {"speed": (h[:, 2] + rng.standard_normal(200)).round(6).astype(str)}
-    assert shortcut_note(along, speed).startswith("Of that, 99% is explained by the column 'speed'")
-    del columns["lighting"]  # all others tell nothing of it, least of all a text with a value for every image
-    names = {"name": np.array([f"image {number}" for number in range(200)])}
-    assert (
-        shortcut_note(along, columns | names)
-        == shortcut_note(along, {})
-        == shortcut_note(along * 0, {"lighting": light})
-        == ""
-    )
-
-
-@pytest.mark.parametrize(
-    ("objective", "logged", "said"),
-    [
-        (SwAVConfig(64), {"code_entropy": 4.15}, "(entropy 4.15 of ln 64 = 4.16): lower --objective.smoothness."),
-        (SwAVConfig(64), {"code_entropy": 1.87}, ""),
-        (SwAVConfig(64), {"code_entropy": "nan"}, ""),
-        (DINOConfig(), {"teacher_entropy": 6.9}, "of ln 1024 = 6.93): lower --objective.temperature.teacher."),
-        (IBOTConfig(), {"teacher_entropy": 6.9}, "of ln 1024 = 6.93): lower --objective.temperature.teacher."),
-        (IBOTConfig(), {"teacher_entropy": 3.0}, ""),
-        (BYOLConfig(), {"loss": 9.0}, ""),
-    ],
-)
-def test_uniform_assignments_are_named_with_what_sharpens_them(
-    objective: object, logged: dict[str, object], said: str, tmp_path: Path
-) -> None:
-    assert uniform_assignments_note(objective, tmp_path) == "", (
-        "an agent that was taken out of another run has no metrics"
-    )
-    lines = [{"step": 1, "code_entropy": 0.0, "teacher_entropy": 0.0}, {"step": 2, **logged}]
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = uniform_assignments_note(objective, tmp_path)
-    assert found.endswith(said) and bool(found) is bool(said)
 
 
 def test_an_agent_that_collapsed_is_told_of_uniform_assignments(table: Path, tmp_path: Path, capsys) -> None:
