@@ -214,7 +214,7 @@ def test_normalised_chart_can_have_other_loose_directions():
     few = Atlas.build([ChartLatents("a", wide, np.arange(800)), ChartLatents("b", other[:20], np.arange(20))])
     verdict = few.verdicts()[0]
     assert verdict.value == 19 and verdict.threshold == 31 and verdict.passed is False
-    assert verdict.advice.startswith("12 of 31 directions of 'a'") and "share more than 31" in verdict.advice
+    assert verdict.advice.startswith("12 of 31") and "more than 31" in verdict.advice
     narrow = ChartLatents("narrow", z[:, :9] @ stretched(9, 2), np.arange(800))
     blind = Atlas.build([ChartLatents("a", wide, np.arange(800)), narrow]).verdicts()[0]
     assert blind.value == 9 and blind.passed is False and "charts do not see them" in blind.advice

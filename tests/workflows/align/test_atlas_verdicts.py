@@ -45,14 +45,12 @@ def translations(**passed: bool | None) -> list[Verdict]:
 
 
 def test_summary_lists_the_charts_that_translate():
-    assert translations_summary("ab", translations(a_b=True, b_a=True)) == "All 2 charts translate into each other."
+    assert translations_summary("ab", translations(a_b=True, b_a=True)).startswith("All 2 charts")
     assert translations_summary("ab", translations(a_b=False, b_a=False)).startswith("No charts translate")
     assert "too few states were held out: a and b" in translations_summary("ab", [])
     mixed = translations(a_b=True, b_a=True, a_c=False, c_a=False, b_c=False, c_b=True)
-    assert translations_summary("abc", mixed) == (
-        "These translate into each other: a and b. These translate one way only: c into b. "
-        "These do not translate significantly: a and c."
-    )
+    both, one_way, neither = translations_summary("abc", mixed).removesuffix(".").split(". ")
+    assert both.endswith("each other: a and b") and one_way.endswith(": c into b") and neither.endswith(": a and c")
 
 
 def test_limits_are_checked_for_identified_charts_only():

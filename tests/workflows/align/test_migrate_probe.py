@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from workflows.align.models import Models, matched
@@ -99,8 +101,8 @@ def test_given_probe_and_map_are_scored_on_all_rows():
     assert found.report.migrated.n == found.report.source.n == 240 and found.report.target.n < 240
     right = np.mean(found.probe.predict(MODELS.b) == MODELS.label)
     assert found.report.migrated.value == pytest.approx(right) and "on all 240 rows of ben" in found.record.summary
-    unknown = "The probe and the map were given; they may have been fitted on these rows."
-    assert found.record.summary.endswith(unknown) and found.record.provenance["not known"] == unknown
+    unknown = found.record.provenance["not known"]
+    assert "probe and the map were given" in unknown and found.record.summary.endswith(unknown)
     assert found.record.provenance["pairs fitted"] == 0
     names = {verdict.name for verdict in found.record.verdicts}
     assert "condition" in names and "pairs_beyond_dimensions" not in names
@@ -297,8 +299,6 @@ def test_held_out_rows_with_unknown_labels_are_not_scored():
     found = migrate_between(matched(MODELS.a, MODELS.b, labels=rare, groups=MODELS.group), "ridge", limit=1e6, seed=0)
     right = found.probe.predict(MODELS.b[held[1:]]) == MODELS.label[held[1:]]
     assert found.report.migrated.value == pytest.approx(right.mean()) and found.report.migrated.n == len(held) - 1
-    assert found.record.summary.endswith(
-        "1 of 120 held-out rows are not scored: the probe was trained on no row with their labels ['up']."
-    )
+    assert re.search(r"1 of 120 held-out rows are not scored.*\['up'\]", found.record.summary)
     assert found.record.provenance["held-out rows not scored"] == 1
     assert "not scored" not in migrate_between(BOTH, "ridge", limit=1e6, seed=0).record.summary
