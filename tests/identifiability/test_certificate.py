@@ -16,7 +16,7 @@ import torch
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.identifiability import certify, nonlinear_rho
+from jepatlas.identifiability import bound_terms, certify, diagnose, nonlinear_rho, time_blocks
 
 RHO = 0.9
 JUDGED = {"diagnosis", "r2", "r2_inverse", "orthogonality", "stretch", "effective_rank", "coverage"}
@@ -283,3 +283,26 @@ def test_zero_bound_causes_no_division():
     assert verdicts["error_to_bound"].passed is None and verdicts["error_to_bound"].low == 0
     doubled = certify(signs, other, 2 * signs, rho=0.5, groups=np.arange(40) // 2, replicates=20)
     assert {v.name: v for v in doubled}["error_to_bound"].passed is False
+
+
+STATES, STEP_NOISE = np.random.default_rng(0).standard_normal((2, 3000, 2))
+STATES_NEXT = 0.8 * STATES + 0.6 * STEP_NOISE
+
+
+@pytest.mark.parametrize("kind", ["u1", "i1", "f2"])
+def test_result_matches_the_same_numbers_in_full_precision(kind: str):
+    """Integers must not wrap around, and half precision must not overflow."""
+    middle = 128 if kind == "u1" else 0
+    h, h_next = ((v * 30 + middle).clip(middle - 120, middle + 120).astype(kind) for v in (STATES, STATES_NEXT))
+    assert bound_terms(h, h_next, 0.8) == pytest.approx(bound_terms(h * 1.0, h_next.astype(float), 0.8), rel=1e-3)
+
+
+def test_booleans_are_accepted():
+    h, h_next = STATES > 0, STATES_NEXT > 0
+    assert time_blocks(h, h_next) is None
+    assert bound_terms(h, h_next, 0.8)["epsilon"] == pytest.approx(bound_terms(h * 1.0, h_next * 1.0, 0.8)["epsilon"])
+
+
+def test_coordinatewise_curve_is_not_a_shear():
+    found = diagnose(certify(np.sin(STATES), np.sin(STATES_NEXT), STATES, replicates=50))
+    assert found is not None and found.kind == "warp"

@@ -9,7 +9,7 @@ import pytest
 
 from jepatlas.core.linear import Split, hold_out
 from jepatlas.core.records import Verdict
-from jepatlas.identifiability.composition import composition, explain, nonlinear_r2, unmix
+from jepatlas.identifiability.composition import composition, explain, nonlinear_r2, unmix, worst_direction
 from jepatlas.identifiability.resampling import Halves
 
 Z = np.random.default_rng(0).standard_normal((6000, 3))
@@ -102,3 +102,38 @@ def test_fastica_map_whitens():
 def test_constant_latents_give_finite_results():
     h = np.c_[np.random.default_rng(0).standard_normal((500, 1)), np.ones(500)]
     assert np.isfinite(unmix(h, np.arange(500), np.random.default_rng(1))).all()
+
+
+SIX_STATES = np.random.default_rng(0).standard_normal((6000, 6))
+SIX_TURN = np.linalg.qr(np.random.default_rng(2).standard_normal((6, 6)))[0]
+ONE_NOISE = np.random.default_rng(4).standard_normal((6000, 1))
+
+
+def worst_shares(h: np.ndarray) -> list[float]:
+    """Shares of the worst direction: nonlinear and noise."""
+    rng = np.random.default_rng(1)
+    verdicts = worst_direction(
+        explain(Halves(h, SIX_STATES, hold_out(len(h), rng)), rng), rng, complete=True, replicates=30
+    )
+    assert [v.name for v in verdicts] == ["worst_nonlinear", "worst_noise"]
+    assert all(v.passed is None and v.low <= v.value <= v.high for v in verdicts)
+    return [v.value for v in verdicts]
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (SIX_STATES[:, 5:], [0, 0]),
+        (SIX_STATES[:, 5:] ** 3, [0.4, 0]),  # E z⁶ = 15, of which (E z⁴)² = 9 is linear
+        (SIX_STATES[:, 5:] + SIX_STATES[:, :1] ** 2, [2 / 3, 0]),
+        (3 * (SIX_STATES[:, 5:] + 0.5 * ONE_NOISE), [0, 0.2]),
+    ],
+    ids=["rotation", "cube", "shear", "noise"],
+)
+@pytest.mark.parametrize("turn", [np.eye(6), SIX_TURN], ids=["plain", "turned"])
+def test_worst_direction_matches_closed_forms(last: np.ndarray, expected: list[float], turn: np.ndarray) -> None:
+    assert worst_shares(np.c_[SIX_STATES[:, :5], last] @ turn) == pytest.approx(expected, abs=0.06)
+
+
+def test_worst_direction_of_constant_latents_is_zero() -> None:
+    assert worst_shares(np.ones_like(SIX_STATES))[0] == 0

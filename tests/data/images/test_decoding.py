@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageOps
 
 from jepatlas.core.errors import InputError
-from jepatlas.data.images import MultiViewTable, decode
+from jepatlas.data.images import MultiViewTable, decode, pixel_scale
 from jepatlas.data.images.decoding import read_image
 
 RAMP = np.tile(np.arange(0, 256, 8, dtype=np.uint8), (24, 1))  # 24 × 32
@@ -179,3 +179,26 @@ def test_exif_orientation_is_applied_as_in_pillow(tmp_path: Path, orientation: i
     image.save(tmp_path / "photo.png", exif=exif)
     with Image.open(tmp_path / "photo.png") as file:
         np.testing.assert_array_equal(read_image(tmp_path / "photo.png"), np.asarray(ImageOps.exif_transpose(file)))
+
+
+@pytest.mark.parametrize("shape", [(40, 6, 5, 3), (40, 6, 5)])
+def test_pixel_scale_is_mean_and_standard_deviation_per_channel(shape: tuple[int, ...]):
+    images = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+    images[..., 0] //= 3
+    rows = np.array([1, 5, 7, 30])
+    pixels = images[rows] / 255 if len(shape) == 4 else np.repeat(images[rows][..., None], 3, 3) / 255
+    mean, std = pixel_scale(images, rows)
+    np.testing.assert_allclose(mean, pixels.mean((0, 1, 2)), atol=1e-6)
+    np.testing.assert_allclose(std, pixels.std((0, 1, 2)), atol=1e-6)
+
+
+def test_pixel_scale_subsamples_many_images_evenly():
+    images = np.zeros((5000, 1, 1, 3), np.uint8)
+    images[:2500] = 255
+    mean, std = pixel_scale(images, np.arange(5000))
+    np.testing.assert_allclose([*mean, *std], 0.5, atol=1e-3)
+
+
+def test_pixel_scale_of_constant_images_is_finite():
+    mean, std = pixel_scale(np.full((3, 2, 2, 3), 102, np.uint8), np.arange(3))
+    assert mean == (0.4, 0.4, 0.4) and min(std) == pytest.approx(1 / 255, abs=1e-6)
