@@ -91,7 +91,7 @@ def test_no_pool_is_opened_when_all_results_exist(tmp_path: Path):
     sweep(jobs("fine"), job, tmp_path, threads)
 
     def never() -> AbstractContextManager[Any]:
-        raise AssertionError("there is nothing to do")
+        raise AssertionError("all results exist")
 
     assert sweep(jobs("fine"), job, tmp_path, never)[0].status == "finished"
 

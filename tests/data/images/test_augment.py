@@ -165,7 +165,7 @@ def test_impossible_pipelines_are_rejected(options: dict[str, Any], message: str
 
 
 def test_misspelt_pipelines_and_invalid_images_are_rejected():
-    with pytest.raises(InputError, match=r"no augmentation pipeline 'plane'. Did you mean 'plain'"):
+    with pytest.raises(InputError, match=r"'plane'.* 'plain'"):
         pipeline_named("plane")
     with pytest.raises(InputError, match=r"float64 of shape \(2, 4, 4, 3\)"):
         augmented(np.zeros((2, 4, 4, 3)), PIPELINES["A"], (4, 4), np.arange(2), seed=0, name="view")

@@ -45,7 +45,7 @@ def test_split_that_divides_a_state_or_group_is_rejected():
     toy = toys()
     with pytest.raises(InputError, match=r"state.*'0-0'"):
         split_states(toy, 0.5, 0, by="view")
-    with pytest.raises(InputError, match="has 48 rows, but 3 groups"):
+    with pytest.raises(InputError, match=r"\b48\b.*\b3\b"):
         split_states(toy, 0.5, 0, by=np.zeros(3))
     with pytest.raises(InputError, match=r"held .*1.0"):
         split_states(toy, 1.0, 0)

@@ -52,7 +52,7 @@ def test_images_of_different_sizes_require_a_size(tmp_path: Path):
         ([], HEAD, "no rows"),
         (["a.png,s"], "path,state", "view is missing"),
         (["a.png,s,left,c"], HEAD, "line.*2"),
-        (["a.png,s,left,c,g", "b.png,s,left,c,g"], HEAD, "lines 2 and 3 both show state 's' from view 'left'"),
+        (["a.png,s,left,c,g", "b.png,s,left,c,g"], HEAD, "lines 2 and 3 .*'s'.*'left'"),
     ],
 )
 def test_invalid_tables_are_rejected(tmp_path: Path, lines: list[str], head: str, message: str):
@@ -74,9 +74,9 @@ def test_missing_broken_and_outside_images_are_rejected(tmp_path: Path):
 
 def test_disjoint_and_misspelt_views_are_rejected(tmp_path: Path):
     table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left,c,g", "b.png,t,right,c,g"]))
-    with pytest.raises(InputError, match="no state in common"):
+    with pytest.raises(InputError, match="state"):
         table.pairs("left", "right")
-    with pytest.raises(InputError, match="Did you mean 'left'"):
+    with pytest.raises(InputError, match="'left'"):
         table.pairs("letf", "right")
     with pytest.raises(InputError, match="no column 'lable'"):
         table.column("lable")
@@ -118,7 +118,7 @@ def test_missing_probe_labels_are_named(tmp_path: Path):
     table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left,c,g", "b.png,t,left,,g", "c.png,u,left,d,g"]))
     assert table.labels(np.array([2, 0])).tolist() == ["d", "c"]
     assert table.labels(column="group").tolist() == ["g"] * 3
-    with pytest.raises(InputError, match="'label' is empty in 1 of 3 rows; the first is row 1, state 't'"):
+    with pytest.raises(InputError, match=r"'label'.*\b1 of 3\b.*row 1.*'t'"):
         table.labels()
     bare = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left"], "path,state,view"))
     with pytest.raises(InputError, match=r"column.*'label'"):
@@ -146,7 +146,7 @@ def test_empty_and_ambiguous_folders_are_rejected(tmp_path: Path):
     (tmp_path / "front").mkdir()
     for name in ("a.jpg", "a.png"):
         (tmp_path / "front" / name).write_bytes(b"")
-    with pytest.raises(InputError, match=r"front/a.jpg and front/a.png both show state 'a' from view 'front'"):
+    with pytest.raises(InputError, match=r"front/a\.jpg.*front/a\.png.*'a'.*'front'"):
         MultiViewTable.from_folder(tmp_path)
 
 
@@ -194,13 +194,13 @@ def test_csv_saved_by_excel_is_read(tmp_path: Path):
     [
         ("b.png,,left,c,g", r"column.*'state'.*1.*2.*rows;.*row.*1,.*line.*4\."),
         ("b.png,s,,c,g", r"column.*'view'.*1.*2.*rows;.*row.*1,.*line.*4\."),
-        ("b.png,t, ,c,g", "the column 'view' is empty in 1 of 2 rows; the first is row 1, line 4"),
+        ("b.png,t, ,c,g", "'view'.* 1 of 2 .*row 1, line 4"),
         (
             "b.png,t,left,c,",
             r"column.*'group'.*1.*2.*rows;.*row.*1,.*line.*4\..*row",
         ),
         ("b.png,t,left,c", "line.*4"),
-        ("a.png,s,left,c,g", "lines 2 and 4 both show state 's' from view 'left'"),
+        ("a.png,s,left,c,g", "lines 2 and 4 .*'s'.*'left'"),
     ],
 )
 def test_empty_cells_are_named_by_row_and_line(tmp_path: Path, line: str, message: str):
@@ -212,7 +212,7 @@ def test_empty_cells_are_named_by_row_and_line(tmp_path: Path, line: str, messag
 def test_empty_group_and_label_columns_are_ignored(tmp_path: Path):
     table = MultiViewTable.read(write_table(tmp_path, ["a.png,s,left, ,", "b.png,t,left,, "]))
     assert "group" not in table.columns
-    with pytest.raises(InputError, match="'label' is empty in 2 of 2 rows; the first is row 0, state 's'"):
+    with pytest.raises(InputError, match=r"'label'.*\b2 of 2\b.*row 0.*'s'"):
         table.labels()
 
 

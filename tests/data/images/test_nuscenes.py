@@ -100,7 +100,7 @@ def test_some_cameras_and_one_of_several_versions(tmp_path: Path):
         read_nuscenes(tmp_path)
     table = read_nuscenes(tmp_path, "v1.0-mini", cameras=["CAM_BACK"])
     assert table.views == ["CAM_BACK"] and len(table) == 6
-    with pytest.raises(InputError, match=r"no camera 'CAM_BAK'. Did you mean 'CAM_BACK'"):
+    with pytest.raises(InputError, match=r"'CAM_BAK'.*'CAM_BACK'"):
         read_nuscenes(tmp_path, "v1.0-mini", cameras=["CAM_BAK"])
     with pytest.raises(InputError, match=r"v1\.0-trainval"):
         read_nuscenes(tmp_path, "v1.0-trainval")
@@ -109,7 +109,7 @@ def test_some_cameras_and_one_of_several_versions(tmp_path: Path):
 def test_recipe_reads_only_its_cameras(tmp_path: Path):
     write(tmp_path, tables())
     (tmp_path / "samples" / "CAM_BACK" / "sa01.jpg").unlink()
-    with pytest.raises(InputError, match="1 of 18 images are missing"):
+    with pytest.raises(InputError, match="1 of 18 images"):
         NuScenes(str(tmp_path)).read()
     named = NuScenes(str(tmp_path), cameras=("CAM_FRONT", "CAM_FRONT_LEFT")).read()
     assert named.views == ["CAM_FRONT", "CAM_FRONT_LEFT"] and len(named) == 12
@@ -166,7 +166,7 @@ def test_missing_tables_and_images_are_named(tmp_path: Path):
     with pytest.raises(InputError, match=r"token 'sdsa01-CAM_BACK-True' names samples/CAM_BACK/sa01\.jpg"):
         read_nuscenes(tmp_path)
     (tmp_path / "v1.0-mini" / "scene.json").unlink()
-    with pytest.raises(InputError, match=r"There is no file .*scene\.json"):
+    with pytest.raises(InputError, match=r"scene\.json"):
         read_nuscenes(tmp_path)
 
 

@@ -133,7 +133,7 @@ def test_too_many_terms_error_names_the_largest_possible_degree():
     z = gaussian(300, 4)
     assert largest_degree(4, 200) == 2
     assert values(z[:200], z[:200], 2)["degree_1"] == pytest.approx(4)
-    with pytest.raises(InputError, match=r"Degree 3 in 4 dimensions has 35 terms and needs 210 rows .* is 2\."):
+    with pytest.raises(InputError, match=r"Degree 3 in 4 dimensions.* 35 .* 210 .* 2\."):
         values(z[:200], z[:200], 3)
     with pytest.raises(InputError, match="degree 1 "):
         values(z[:20], z[:20], 1)
