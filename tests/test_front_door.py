@@ -392,7 +392,7 @@ def test_the_card_is_escaped_and_self_contained(certificate: ja.Certificate):
     card = TextOf(certificate._repr_html_())
     state = {True: "passed", False: "failed", None: "undecided"}[certificate.passed]
     assert "A <b>certificate</b>" in card.text and state in card.text and certificate.summary() in card.text
-    assert set(card.tags) <= {"div", "b", "span", "p", "code", "img"}
+    assert set(card.tags) <= {"div", "b", "span", "p", "code", "img", "details", "summary"}
     assert card.sources and all(source.startswith("data:image/png;base64,") for source in card.sources)
 
 

@@ -124,13 +124,15 @@ class Result:
             return reporting.write_report([folder], path, title=self.record.title, seed=seed)
 
     def _repr_html_(self) -> str:
-        """A card for notebooks: the answer, the counts, the summary, failed and undecided checks, and a figure."""
+        """A card for notebooks: the answer, the counts, the summary, a figure, and failed checks to unfold."""
         state, colour = STATES[self.passed]
         parts = [f"<b>{escape(self.record.title)}</b> {_chip(state, colour)}", _count_chips(self.verdicts)]
         parts.append(f'<p style="margin:.5em 0">{escape(self.summary())}</p>')
-        parts += [_row(verdict) for verdict in self.verdicts if _is_open(verdict)]
         if self.record.figures:
             parts.append(self._image(self.record.figures[0]))
+        rows = [_row(verdict) for verdict in self.verdicts if _is_open(verdict)]
+        if rows:
+            parts.append(f"<details><summary>Failed and undecided checks</summary>{''.join(rows)}</details>")
         style = "border:1px solid #d0d7de;border-radius:6px;padding:.8em;max-width:52em;font-family:sans-serif"
         return f'<div style="{style}">{"".join(parts)}</div>'
 

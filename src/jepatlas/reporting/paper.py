@@ -106,7 +106,7 @@ def draw_verdicts(sheet: Sheet, verdicts: Sequence[Verdict]) -> Axes:
         ax.plot(row.gauge.value, place, "o", color=colour, markersize=4)
     ax.set_yticks(range(len(rows)), [verdict.name for verdict, _ in rows], fontsize=7)
     ax.set(xlim=(0, 100), ylim=(len(rows) - 0.5, -0.5), xticks=[])
-    ax.set_title("Checks: value, 95% interval and accepted range (grey)", fontsize=8)
+    ax.set_title("Checks, each on its own scale: value, 95% interval and accepted range (grey)", fontsize=8)
     return ax
 
 
