@@ -51,9 +51,10 @@ def certify(
     >>> rng = np.random.default_rng(0)
     >>> z, noise = rng.standard_normal((2, 400, 2))
     >>> z_next = 0.9 * z + np.sqrt(1 - 0.9**2) * noise
-    >>> certificate = certify(2 * z, 2 * z_next, z, rho=0.9)
+    >>> turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    >>> certificate = certify(z @ turn.T, z_next @ turn.T, z, rho=0.9)
     >>> certificate.passed, certificate.diagnosis.kind
-    (False, 'scale')
+    (True, 'rotation')
     """
     path = as_path("h", h)
     if path is not None and h_next is None and (path.is_dir() or "h_next" in read_arrays(path)):
