@@ -26,7 +26,7 @@ from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import Prefetched
 from jepatlas.data.images import CropPlan, ImageStream, SmallNORB
 from jepatlas.nn import ViTConfig
-from jepatlas.objectives.vision import IJEPAConfig, VisionParts
+from jepatlas.objectives.vision import CropObjective, IJEPAConfig, VisionParts
 from jepatlas.training import TrainingConfig, train
 from jepatlas.training.runtime import keep_freed_memory
 
@@ -71,7 +71,7 @@ def _bare_in_process(kept: bool) -> float:
     return _bare(_images())
 
 
-def _objective() -> torch.nn.Module:
+def _objective() -> CropObjective:
     torch.manual_seed(0)
     encoder = ViTConfig().build((3, SIZE, SIZE))
     return IJEPAConfig().build(VisionParts(encoder, encoder.width, FIRST + STEPS))

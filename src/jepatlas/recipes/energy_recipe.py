@@ -22,9 +22,10 @@ from jepatlas.training import TrainingConfig
 from jepatlas.worlds import AnyMixing, CurrentWorld, GymTable, OneWayGrid
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from jepatlas.data import StepStream
+    from jepatlas.energy.learn import IEJEPA, QRL, Expectile
+
+    EnergyObjective = QRL | Expectile | IEJEPA
 
 __all__ = [
     "AgentConfig",
@@ -148,7 +149,7 @@ class EnergyRecipe:
         if isinstance(self.source, StepFile) and self.walk != WalkConfig():
             raise InputError("--walk options are for worlds, but the source is a file. Leave them out.")
 
-    def build(self) -> tuple[nn.Module, StepStream]:
+    def build(self) -> tuple[EnergyObjective, StepStream]:
         """The objective with initial weights, and the stream of its batches."""
         data = gather_experience(self)
         return build_energy(self, data), build_steps(self, data)
@@ -231,7 +232,7 @@ def _rows(experience: Experience, rows: np.ndarray) -> Experience:
     return Experience(e.x[rows], e.x_next[rows], e.cost[rows], e.episode[rows], z, z_next)
 
 
-def build_energy(recipe: EnergyRecipe, data: ExperienceSplit) -> nn.Module:
+def build_energy(recipe: EnergyRecipe, data: ExperienceSplit) -> EnergyObjective:
     """The objective with initial weights: that of the energy, or an IE-JEPA if the recipe has an agent."""
     from jepatlas.core.seeding import forked_rng
     from jepatlas.energy.learn import EmbeddedEnergy
@@ -244,7 +245,7 @@ def build_energy(recipe: EnergyRecipe, data: ExperienceSplit) -> nn.Module:
     with forked_rng(recipe.seed, "weights"):
         head = recipe.head.build(recipe.width)
         energy = EmbeddedEnergy(head, recipe.embedding.build(width, recipe.width), recipe.floor)
-        objective: nn.Module = recipe.learning.build(energy, data.unit)
+        objective: EnergyObjective = recipe.learning.build(energy, data.unit)
         if agent is not None:
             encoder = agent.encoder.build(data.width, agent.dim)
             jepa = agent.objective.build(Parts(encoder, agent.dim, None, recipe.seed))

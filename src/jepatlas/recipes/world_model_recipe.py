@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from jepatlas.core.contracts import Batches
     from jepatlas.data import WindowStream
+    from jepatlas.objectives import PairObjective, WorldModel
 
 __all__ = [
     "LatentEnergy",
@@ -124,13 +125,13 @@ class WorldModelRecipe:
             if not getattr(self, name) >= 1:
                 raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")
 
-    def build(self) -> tuple[nn.Module, Batches]:
+    def build(self) -> tuple[PairObjective | WorldModel, Batches]:
         """The objective with initial weights, and the stream of its batches."""
         episodes = gather_episodes(self.source, self.seed)
         return build_world_model(self, episodes), build_windows(self, episodes)
 
 
-def build_world_model(recipe: WorldModelRecipe, data: EpisodeSplit) -> nn.Module:
+def build_world_model(recipe: WorldModelRecipe, data: EpisodeSplit) -> PairObjective | WorldModel:
     """The objective with initial weights, which follow from the recipe's seed."""
     from jepatlas.core.seeding import forked_rng
     from jepatlas.nn.mlp import mlp
@@ -143,7 +144,7 @@ def build_world_model(recipe: WorldModelRecipe, data: EpisodeSplit) -> nn.Module
     with forked_rng(recipe.seed, "weights"):
         encoder = _build_encoder(recipe, (recipe.history * data.shape[0], *data.shape[1:]))
         if isinstance(model, TwoFrames):
-            objective: nn.Module = model.objective.build(Parts(encoder, dim, None, recipe.seed))
+            objective: PairObjective | WorldModel = model.objective.build(Parts(encoder, dim, None, recipe.seed))
         else:
             if not data.action_dim:
                 raise InputError(

@@ -57,12 +57,15 @@ def distribution_shift(
     if size < 2:
         raise InputError(f"{len(level)} groups are too few for a shift: each part to fit on needs at least 2 groups.")
 
+    group_of_row = latents.groups
+    assert group_of_row is not None  # see `stress_pairs`
+
     def trials(strength: float, rng: np.random.Generator) -> dict[str, Trial]:
         random = rng.permutation(len(level)) / (len(level) - 1)
         order = np.lexsort((random, strength * level + (1 - strength) * random))
         others = rng.permutation(order[size:])
         low, near, score = (
-            np.flatnonzero(np.isin(latents.groups, part)) for part in (order[:size], others[:size], others[size:])
+            np.flatnonzero(np.isin(group_of_row, part)) for part in (order[:size], others[:size], others[size:])
         )
         return {
             "": Trial.correct(latents, Split(low, score), rng),

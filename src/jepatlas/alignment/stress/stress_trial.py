@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -138,7 +139,7 @@ class Trial:
         return {name: values | self._known_chance(values) for name, values in found.items()}
 
     def _fitted(self, estimator: FittedMap, rows: np.ndarray, partners: np.ndarray) -> FittedMap:
-        fresh = clone(estimator)
+        fresh: Any = clone(estimator)
         a, b = self.latents.a.h[rows], self.latents.b.h[partners]
         if isinstance(fresh, RidgeMap):
             groups = self.latents.groups

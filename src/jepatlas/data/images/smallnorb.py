@@ -20,6 +20,7 @@ import struct
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -173,7 +174,9 @@ def _read_matrix(path: Path, magic: int) -> np.ndarray:
     return np.frombuffer(data, MATRIX_TYPES[magic]).reshape(shape)
 
 
-def _read_header(file: IO[bytes], path: Path, magic: int) -> tuple[tuple[int, ...], int]:
+def _read_header(
+    file: IO[bytes] | gzip.GzipFile | BufferedReader, path: Path, magic: int
+) -> tuple[tuple[int, ...], int]:
     """The shape, and the offset of the data."""
     first = file.read(8)
     expected = f"0x{magic:08X} ({MATRIX_NAMES[magic]})"

@@ -138,8 +138,8 @@ def main_number(record: Mapping[str, Any]) -> str:
     if not record["verdicts"]:
         return about["outcome"]
     first = record["verdicts"][0]
-    limits = [float(first[key]) for key in ("value", "low", "high")]
-    return f"{first['name'].replace('_', ' ')}: {cell(Estimate(*limits, first['n']))}"
+    found = Estimate(float(first["value"]), float(first["low"]), float(first["high"]), first["n"])
+    return f"{first['name'].replace('_', ' ')}: {cell(found)}"
 
 
 def _section(record: Mapping[str, Any]) -> list[str]:

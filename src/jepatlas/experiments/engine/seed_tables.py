@@ -138,9 +138,16 @@ def _values(results: Sequence[Result], name: str, stopped: float = np.nan) -> np
     return values[np.isfinite(values)]
 
 
-def curve(name: str, x: Sequence[float], estimates: Sequence[Estimate], **style: bool) -> Curve:
+def curve(
+    name: str,
+    x: Sequence[float],
+    estimates: Sequence[Estimate],
+    *,
+    points: bool | None = None,
+    dash: bool | None = None,
+) -> Curve:
     """A line of a figure, with a band if every point has finite limits."""
-    line = Curve(name, list(x), [estimate.value for estimate in estimates], **style)
+    line = Curve(name, list(x), [estimate.value for estimate in estimates], points=points, dash=dash)
     if not all(np.isfinite([estimate.low, estimate.high]).all() for estimate in estimates):
         return line
     low = [estimate.low for estimate in estimates]

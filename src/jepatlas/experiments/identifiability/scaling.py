@@ -290,7 +290,7 @@ def _verdict(name: str, estimate: Estimate, wanted: float) -> Verdict:
 
 def _figure(chosen: Sequence[Result]) -> Curves:
     raw, matched = select(chosen, encoder="none"), select(chosen, encoder="coupling")
-    missing = [replace(line, y=[1 - y for y in line.y], low=None, high=None) for line in _series(matched)]
+    missing = [replace(line, y=[1 - float(y) for y in line.y], low=None, high=None) for line in _series(matched)]
     panels = [
         CurvePanel(_series([*matched, *raw]), "matched coupling encoder"),
         CurvePanel(missing, "matched: 1 − R²", log_y=True),

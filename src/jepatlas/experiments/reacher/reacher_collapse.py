@@ -155,7 +155,7 @@ def _value_at_end(result: Result, name: str) -> float:
     return 0.0 if result.status == "failed" else result.value(name)
 
 
-def _summary_table(runs: Runs, shares: Mapping[Norm, Estimate]) -> Table:
+def _summary_table(runs: Runs, shares: Mapping[str, Estimate]) -> Table:
     rows = []
     for norm, found in runs.items():
         counts = [f"{_count(of)} at λ = {weight:g}" for (weight,), of in grouped(found, "weight").items()]

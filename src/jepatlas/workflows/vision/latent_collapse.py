@@ -22,6 +22,7 @@ from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import student_quantile
 from jepatlas.data.images import ImageStream, ViewTable
 from jepatlas.nn.ema import momentum_at
+from jepatlas.nn.network_configs import Rise
 from jepatlas.objectives.vision import AnyVision
 from jepatlas.recipes import ViewImages, VisionRecipe
 from jepatlas.training import last_metrics
@@ -226,10 +227,11 @@ def uniform_assignments_note(objective: AnyVision, folder: Path) -> str:
 
 def initial_target_note(objective: AnyVision, steps: int) -> str:
     """A note if the target network still contains much of its initial weights; else an empty string."""
-    if not hasattr(objective, "momentum"):
+    momentum = getattr(objective, "momentum", None)
+    if momentum is None:
         return ""
-    rise = getattr(objective, "rise", "cosine")
-    remaining = math.prod(momentum_at(objective.momentum, step, steps, rise) for step in range(steps))
+    rise: Rise = getattr(objective, "rise", "cosine")
+    remaining = math.prod(momentum_at(momentum, step, steps, rise) for step in range(steps))
     if remaining < INITIAL_SHARE:
         return ""
     return (

@@ -285,10 +285,10 @@ def _table(curves: Sequence[_ProbeCurve]) -> Table:
 def cost_of(recipe: TrainedRecipe) -> Cost:
     """Operations of one step. For alternating teaching, the mean over both turns, since the agents may differ."""
     objective, batches = recipe.build()
-    alternating = isinstance(objective, MutualTeaching) and objective.config.method == "alternating"
     each = []
-    for turn in range(2 if alternating else 1):
-        if alternating:
+    turns = 2 if isinstance(objective, MutualTeaching) and objective.config.method == "alternating" else 1
+    for turn in range(turns):
+        if isinstance(objective, MutualTeaching):
             objective.whose.fill_(turn)
         each.append(step_flops(objective, batches, recipe.training.accumulate))
     pairs = 0 if isinstance(recipe, VisionRecipe) else recipe.pairs
