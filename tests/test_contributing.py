@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md names files, names in them, and packages that exist."""
+"""Conventions of the code base: CONTRIBUTING.md points to what exists, and no export shadows a module."""
 
 from __future__ import annotations
 
@@ -48,3 +48,15 @@ def test_the_layout_lists_all_packages_and_the_diagram_those_of_the_import_rules
     diagram = re.findall(r"\b[a-z]+\b", TEXT.split("```")[3].replace("(no torch)", ""))
     drawn = [package for layer in layers[1:] for package in layer.split(" | ")]
     assert diagram == drawn
+
+
+@pytest.mark.parametrize(
+    "package", sorted(path.parent for path in SOURCE.rglob("__init__.py")), ids=lambda path: path.name
+)
+def test_no_package_exports_a_name_of_one_of_its_modules(package: Path):
+    """Otherwise `import package.name as module` would return a function."""
+    modules = {path.stem for path in package.glob("*.py")} | {
+        path.parent.name for path in package.glob("*/__init__.py")
+    }
+    listed = re.search(r"__all__ = \[(.*?)\]", (package / "__init__.py").read_text(), re.DOTALL)
+    assert not modules & set(re.findall(r"\w+", listed.group(1) if listed else ""))

@@ -320,7 +320,7 @@ def test_a_stress_test_is_a_chapter_of_the_page(capsys: Captured):
     assert call("align", "ada.npy", "ben.npy", "--stress", "--groups", groups, *QUICK) == 0
     capsys.readouterr()
     page = Path("out/report.html").read_text()
-    assert "withstands" in page and "(UMAP)" not in page
+    assert "Stress curves of the map" in page and "(UMAP)" not in page
     stress = json.loads(Path("out/records/stress.json").read_text())
     assert {figure["x_label"] for figure in stress["figures"]} and len(stress["tables"]) == 8  # no labels, so no probe
 
@@ -334,7 +334,7 @@ def test_umap_shows_the_target_and_what_is_told_in_one_plane(capsys: Captured):
     few = Models.draw(rows=40)
     both = matched(few.a, few.b)
     figures, arrays = projections(both, few.b, umap=True, seed=0)
-    assert [figure["title"].split("(")[1] for figure in figures] == ["PCA)", "UMAP)"]
+    assert [figure.title.split("(")[1] for figure in figures] == ["PCA)", "UMAP)"]
     assert arrays["umap_a"].shape == arrays["umap_mapped"].shape == (40, 2)
     near = np.linalg.norm(arrays["umap_mapped"] - arrays["umap_b"], axis=1)
     far = np.linalg.norm(arrays["umap_mapped"] - arrays["umap_b"][::-1], axis=1)

@@ -100,7 +100,7 @@ BAD = [
     (["ada.npy", "short.npy"], "ada has 96 rows and short has 90"),
     (["ada.npy", "nan.npy"], "'nan: h' has 1 NaN"),
     (["ada.npy", "ben.npy", "--ids", "ada.npy"], "--ids takes two files"),
-    (["ada.npy", "ben.npy", "--share", "1"], "must lie between 0 and 1"),
+    (["ada.npy", "ben.npy", "--share", "1"], "must be in (0, 1)"),
     (["ada.npy", "ben.npy", "--states", "1"], "at least 2 states"),
     (["ada.npy", "ben.npy", "--energy", "ada.npy"], "ada.npy is not a saved energy"),
     (["ada.npy", "ben.npy", "--energy", "map.safetensors"], "is not a saved energy: its header does not declare one"),

@@ -22,7 +22,14 @@ from jepatlas.core.array_tables import read_csv, read_parquet, without_objects, 
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
 
-__all__ = ["check_finite", "check_latents", "check_rows", "read_arrays", "write_arrays"]
+__all__ = [
+    "check_finite",
+    "check_latents",
+    "check_rows",
+    "group_numbers",
+    "read_arrays",
+    "write_arrays",
+]
 
 Arrays = dict[str, np.ndarray]
 
@@ -158,3 +165,8 @@ _WRITERS = {
     ".csv": write_csv,
     ".parquet": write_parquet,
 }
+
+
+def group_numbers(groups: np.ndarray | None, n: int) -> np.ndarray:
+    """The number 0, 1, ... of each row's group (n,); without groups, each row is its own group."""
+    return np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]

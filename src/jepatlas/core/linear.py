@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
+from jepatlas.core.arrays import group_numbers
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.linear_moments import PairMoments, is_lost, procrustes_of, ridge_of
@@ -109,7 +110,7 @@ class Split(NamedTuple):
 
 def hold_out(n: int, rng: np.random.Generator, *, groups: np.ndarray | None = None, share: float = 0.5) -> Split:
     """Hold out a share of the groups, or of the rows if there are no groups. No group is on both sides."""
-    labels = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    labels = group_numbers(groups, n)
     if len(labels) != n:
         raise InputError(f"groups must have one label for each of the {n} rows, but there are {len(labels)}.")
     count = int(labels.max()) + 1 if n else 0

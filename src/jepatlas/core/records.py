@@ -146,6 +146,16 @@ class Estimate:
     high: float
     n: int
 
+    @classmethod
+    def exact(cls, value: float, n: int) -> Self:
+        """A number without an interval."""
+        return cls(float(value), float(value), float(value), n)
+
+    @classmethod
+    def undefined(cls, n: int = 0) -> Self:
+        """NaN, for a number that the samples do not give."""
+        return cls.exact(np.nan, n)
+
 
 @dataclass(frozen=True)
 class Verdict:

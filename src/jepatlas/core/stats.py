@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.special import stdtrit
 
+from jepatlas.core.arrays import group_numbers
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate
 
@@ -96,7 +97,7 @@ def bootstrap(
     >>> bootstrap(lambda w: {"mean": np.average(x, weights=w)}, 1000, np.random.default_rng(0))["mean"].value
     499.5
     """
-    labels = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    labels = group_numbers(groups, n)
     count = len(np.unique(labels))
     if len(labels) != n:
         raise InputError(f"groups must have one label for each of the {n} rows, but there are {len(labels)}.")

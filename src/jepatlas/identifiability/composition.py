@@ -59,7 +59,7 @@ class Explained:
     unmixed: dict[str, np.ndarray] | None = None  # (b, n) each
 
     def gain(self, y: np.ndarray, found: Mapping[str, np.ndarray]) -> float:
-        """The share of the residual of a linear map that curves along axes explain."""
+        """Share of a linear map's residual variance that is explained by curves along the axes."""
         score = self.halves.split.score
         linear = np.square(y[score] - found["linear"][score]).sum()
         additive = np.square(y[score] - found["additive"][score]).sum()

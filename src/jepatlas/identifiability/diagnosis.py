@@ -79,7 +79,7 @@ def diagnosis_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     by_name = {verdict.name: verdict for verdict in verdicts}
     found = diagnose(by_name.values())
     assert found is not None
-    share = Estimate(0.0, 0.0, 0.0, by_name["r2"].n)
+    share = Estimate.exact(0.0, by_name["r2"].n)
     if found.kind != "rotation":
         share = _affected_share(found.kind, _Symptoms(by_name))
     numbers = (share.value, share.low, share.high, share.n)
@@ -235,7 +235,7 @@ def _affected_share(kind: Kind, s: _Symptoms) -> Estimate:
         return s.missing_share("coverage")
     if kind == "surplus":
         share = 1 - s.states / s.width
-        return Estimate(share, share, share, s.verdicts["r2"].n)
+        return Estimate.exact(share, s.verdicts["r2"].n)
     if kind == "shear" and not s.nonlinear_shear:
         return s.estimate("stretch")
     if kind in ("warp", "shear", "noise"):

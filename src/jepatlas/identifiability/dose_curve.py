@@ -108,7 +108,7 @@ def _state_recovery(
     """R² of the true states from the latents, by a linear map fitted on the other half of the rows."""
     check_matrices(x=x, z=z)
     if encoder is None:
-        return Estimate(np.nan, np.nan, np.nan, 0)
+        return Estimate.undefined(0)
     split = hold_out(len(x), numpy_generator(seed, "dose/split"))
     rng = numpy_generator(seed, "dose/bootstrap")
     return recovery(encoder.apply(x), z.astype(np.float64), split, rng, replicates=replicates)["r2"]

@@ -6,7 +6,7 @@ For small steps, the alignment loss of pairs with density p and the same noise e
 into ∫ |Df|² N(0, c²I), whose slowest functions are linear and equally slow. Three consequences: the noise must be
 additive, because reweighting changes where an agent goes, not how it moves. The units must be those in which steps are
 isotropic: Gaussian states with unequal rates have unequal spreads there, and isotropisation equalises their rates. And
-where no data is, nothing can be upweighted; `distance` measures what remains.
+regions without data cannot be upweighted; `distance` measures what remains.
 
 W is symmetric in s and s', so pairs of a reversible process stay reversible. The density of the weighted s is then
 p √w E[√w(s') | s], which is N(0, c²I) up to the blur of one step.

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg
 from scipy.special import ndtr
 
+from jepatlas.core.arrays import group_numbers
 from jepatlas.core.linear import least_squares, r2, whitener
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.identifiability.resampling import Halves
@@ -55,7 +56,7 @@ def fit_families(
     found: dict[str, np.ndarray] = dict.fromkeys(FAMILIES, linear.apply(x))
     if len(rows) < MIN_ROWS:
         return found
-    labels = np.arange(len(rows)) if groups is None else np.unique(groups[rows], return_inverse=True)[1]
+    labels = group_numbers(None if groups is None else groups[rows], len(rows))
     training = _Training(rows, labels % VALIDATION_STRIDE == 0)
     if not r2(y[rows], found["linear"][rows]) < ENOUGH:
         return found

@@ -61,7 +61,7 @@ def _play(stage: Stage) -> Record:
     save_atlas(joined.judge(verdicts), place)
     accuracy = _accuracy(joined, shared, latents, stage.seed)
     return Record(
-        "An atlas, and who joins it",
+        "A third agent joins the atlas",
         f"Ada and Ben share a frame of {joined.width} dimensions. Cleo joins it on {len(atlas.anchors.ids)} anchor "
         f"states. Her latents translate to Ben's with held-out R² "
         f"{_named(verdicts, 'translation.cleo.ben').value:.3f}. Ada's probe classifies {accuracy.value:.1%} of new "

@@ -89,7 +89,7 @@ def _not_finite(step: int, loss: float) -> Verdict:
 
 
 def _collapsed(step: int, variance: float, n: int, threshold: float) -> Verdict:
-    estimate = Estimate(variance, variance, variance, n)
+    estimate = Estimate.exact(variance, n)
     advice = (
         f"The latents collapsed: at step {step} one direction has variance {variance:.2g}. Try a larger weight of the "
         "regulariser (LeJEPA: --objective.weight), a larger batch, a lower lr, or fewer latent dimensions."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from jepatlas.worlds.action_world import ActionWorld, PixelWorld
+    from jepatlas.worlds.action_world import ActionWorld
     from jepatlas.worlds.cameras import Camera
     from jepatlas.worlds.coupling import Coupling
     from jepatlas.worlds.current_world import CurrentWorld
@@ -60,7 +60,6 @@ __all__ = [
     "OrnsteinUhlenbeck",
     "OrnsteinUhlenbeckMotion",
     "ParabolicShear",
-    "PixelWorld",
     "Reacher",
     "RenderedObjects",
     "Rooms",

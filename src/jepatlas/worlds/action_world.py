@@ -13,7 +13,7 @@ import numpy as np
 
 from jepatlas.core.errors import InputError
 
-__all__ = ["ActionWorld", "PixelWorld", "draw_starts", "rejection_sample"]
+__all__ = ["ActionWorld", "draw_starts", "rejection_sample"]
 
 MAX_DRAWS = 1_000
 
@@ -50,13 +50,6 @@ class ActionWorld(Protocol):
         ...
 
     def reached(self, states: np.ndarray, goals: np.ndarray) -> np.ndarray:  # (b, n), (b, n) → (b,) bool
-        ...
-
-
-class PixelWorld(ActionWorld, Protocol):
-    """A world whose observations are rendered images."""
-
-    def render(self, states: np.ndarray) -> np.ndarray:  # (b, n) → (b, 64, 64, 3) uint8
         ...
 
 

@@ -11,9 +11,9 @@ import scipy.spatial
 from alignment.latents import SHAPES, gaussian, invertible, related, rotation
 from hypothesis import given, settings
 
-from jepatlas.alignment.similarity.cka import cka, cka_debiased
 from jepatlas.alignment.similarity.distance_structure import dsc
-from jepatlas.alignment.similarity.neighbours import mutual_knn, nos
+from jepatlas.alignment.similarity.kernel_alignment import cka, cka_debiased
+from jepatlas.alignment.similarity.nearest_neighbours import mutual_knn, nos
 from jepatlas.alignment.similarity.similarity_metrics import (
     METRICS,
     measure,

@@ -23,7 +23,7 @@ import numpy as np
 
 from jepatlas.alignment.atlas.chart import Chart
 from jepatlas.alignment.atlas.chart_atlas import Atlas
-from jepatlas.core.arrays import check_finite
+from jepatlas.core.arrays import check_finite, group_numbers
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import distance_from_identity, hold_out, least_squares, procrustes, whitener
 from jepatlas.core.linear_map import LinearMap
@@ -105,14 +105,14 @@ def _pairs_verdict(a: np.ndarray) -> Verdict:
     predicted = f"Predicted error of {len(a)} pairs relative to infinitely many: {rotation:.2f} for a rotation"
     return Verdict.judge(
         "certified.pairs",
-        Estimate(rotation, rotation, rotation, len(a)),
+        Estimate.exact(rotation, len(a)),
         direction="lower",
         good=f"{predicted}, {free:.2f} for an unconstrained map.",
     )
 
 
 def _least_squares_verdict(found: Mapping[str, Estimate], pairs: int, width: int, better: bool) -> Verdict:
-    name, undefined = "certified.least_squares", Estimate(float("nan"), float("nan"), float("nan"), pairs)
+    name, undefined = "certified.least_squares", Estimate.undefined(pairs)
     if "least_squares" not in found:
         advice = f"{pairs} pairs do not determine an unconstrained map of {width} dimensions, so the rotation is used."
         return Verdict.judge(name, undefined, direction="lower", good=advice)
@@ -128,7 +128,7 @@ def _orthogonality_verdict(
 ) -> Verdict:
     """WᵀW from the W of one half and the moments of the other, to avoid overfitting with few rows."""
     (fit, score), d = hold_out(len(a), rng, groups=groups), a.shape[1]
-    found = Estimate(float("nan"), float("nan"), float("nan"), len(score))
+    found = Estimate.undefined(len(score))
     advice = "Too few pairs to measure whether an unconstrained map is orthogonal, as theory predicts."
     if min(len(fit), len(score)) > d + 1:
         a, b = whitener(a[fit]).apply(a), whitener(b[fit]).apply(b)
@@ -157,14 +157,14 @@ def _cross_fitted(fit: Fit, a: np.ndarray, b: np.ndarray, folds: np.ndarray) -> 
 
 
 def _folds(n: int, groups: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    labels = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+    labels = group_numbers(groups, n)
     return (rng.permutation(labels.max() + 1) % FOLDS)[labels]
 
 
 def predicted_limit(first: Estimate, second: Estimate) -> Estimate:
     """(√B₁ + √B₂)² with the interval that follows from those of the bounds.
 
-    >>> limit = predicted_limit(Estimate(0.04, 0.01, 0.09, 500), Estimate(0.01, 0.01, 0.01, 800))
+    >>> limit = predicted_limit(Estimate(0.04, 0.01, 0.09, 500), Estimate.exact(0.01, 800))
     >>> round(limit.value, 6), round(limit.low, 6), round(limit.high, 6), limit.n
     (0.09, 0.04, 0.16, 500)
     """

@@ -25,7 +25,7 @@ from jepatlas.core.sealing import sha256_of_bytes
 
 __all__ = ["Attachment", "CertificateSummary", "Chart", "ChartLatents", "check_name", "standardiser"]
 
-CONDITION = 1e7
+STANDARDISER_LIMIT = 1e7
 """Condition limit of inverse standardisers: whitening keeps variances down to 1e-12 of the largest."""
 
 
@@ -119,10 +119,10 @@ class Chart:
         """
         if self.tied == self.width:
             return False
-        root = self.standardiser.invert(CONDITION).raw_weight
+        root = self.standardiser.invert(STANDARDISER_LIMIT).raw_weight
         root = root / max(np.abs(root).max(), np.finfo(np.float64).tiny)
         covariance = root @ root.T
-        still = np.diag(covariance) <= CONDITION**-2 * np.diag(covariance).max()
+        still = np.diag(covariance) <= STANDARDISER_LIMIT**-2 * np.diag(covariance).max()
         covariance[still] = covariance[:, still] = 0  # rounding of constant columns
         return lacks_one_mean(covariance)
 
@@ -139,7 +139,7 @@ class Chart:
     @cached_property
     def out(self) -> LinearMap:
         """The map F → h: Qᵀ and the inverse standardiser. Directions that the chart does not see become the mean."""
-        return self.to_frame.invert().compose(self.standardiser.invert(CONDITION))
+        return self.to_frame.invert().compose(self.standardiser.invert(STANDARDISER_LIMIT))
 
     def attach(self, attachment: Attachment) -> Chart:
         """A copy with the attachment, which replaces one of the same kind and name."""

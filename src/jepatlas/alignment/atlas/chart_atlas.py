@@ -135,7 +135,7 @@ def _place(chart: ChartLatents, white: LinearMap, frame: Frame, k: int) -> Chart
 
 
 def _tied_verdict(chart: Chart, width: int) -> Verdict:
-    found = Estimate(chart.tied, chart.tied, chart.tied, chart.states)
+    found = Estimate.exact(chart.tied, chart.states)
     # The cross-scatter of noise has full rank as well: full rank is no evidence, but lower rank is a deficiency.
     noise = min(chart.full, width, max(chart.states - 1, 0))
     exception = ", except the one that a final layer normalisation removes, which is harmless" if chart.normed else ""

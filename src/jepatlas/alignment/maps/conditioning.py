@@ -257,9 +257,9 @@ def _layer_norm_note(lacking: bool) -> str:
 
 
 def _judge(name: str, value: float, n: int, direction: Direction, threshold: float, *, good: str, bad: str) -> Verdict:
-    estimate = Estimate(value, value, value, n)
+    estimate = Estimate.exact(value, n)
     return Verdict.judge(name, estimate, direction=direction, threshold=threshold, good=good, bad=bad)
 
 
 def _inform(name: str, value: float, n: int, direction: Direction, good: str) -> Verdict:
-    return Verdict.judge(name, Estimate(value, value, value, n), direction=direction, good=good)
+    return Verdict.judge(name, Estimate.exact(value, n), direction=direction, good=good)

@@ -144,7 +144,7 @@ class MigrationReport:
             ),
             Verdict.judge(
                 "probe_unread",
-                Estimate(s.lost, s.lost, s.lost, n),
+                Estimate.exact(s.lost, n),
                 direction="lower",
                 null=1.0,
                 good=f"Share of the logits' variance that {way} does not restore. The map carries {s.carried} of "
@@ -152,7 +152,7 @@ class MigrationReport:
             ),
             Verdict.judge(
                 "probe_condition",
-                Estimate(s.condition, s.condition, s.condition, n),
+                Estimate.exact(s.condition, n),
                 direction="lower",
                 good=f"κ(W): largest factor by which {way} amplifies errors. A lower limit truncates more.",
             ),

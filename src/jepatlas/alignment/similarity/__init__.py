@@ -1,9 +1,9 @@
 """Similarity metrics between the latents of two models for the same states."""
 
-from jepatlas.alignment.similarity.cca import canonical_correlations, cca, pwcca, svcca
-from jepatlas.alignment.similarity.cka import cka, cka_debiased
+from jepatlas.alignment.similarity.canonical_correlation import canonical_correlations, cca, pwcca, svcca
 from jepatlas.alignment.similarity.distance_structure import dsc, dsc_sampled
-from jepatlas.alignment.similarity.neighbours import mutual_knn, neighbour_overlap, neighbours, nos, overlap
+from jepatlas.alignment.similarity.kernel_alignment import cka, cka_debiased
+from jepatlas.alignment.similarity.nearest_neighbours import mutual_knn, neighbour_overlap, neighbours, nos, overlap
 from jepatlas.alignment.similarity.similarity_metrics import (
     METRICS,
     NEIGHBOURS,

@@ -19,12 +19,12 @@ from typing import Literal
 import numpy as np
 
 from jepatlas.alignment.paired import Progress, centred, check_columns, check_pairs
-from jepatlas.alignment.similarity.cca import pwcca, svcca
-from jepatlas.alignment.similarity.cka import cka, cka_debiased
+from jepatlas.alignment.similarity.canonical_correlation import pwcca, svcca
 from jepatlas.alignment.similarity.distance_structure import dsc
-from jepatlas.alignment.similarity.neighbours import mutual_knn, neighbour_overlap, nos
+from jepatlas.alignment.similarity.kernel_alignment import cka, cka_debiased
+from jepatlas.alignment.similarity.nearest_neighbours import mutual_knn, neighbour_overlap, nos
 from jepatlas.core.errors import InputError, did_you_mean
-from jepatlas.core.linear import r2 as explained_share
+from jepatlas.core.linear import r2 as pooled_r2
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Direction
 
@@ -49,7 +49,7 @@ def mse_per_dim(a: np.ndarray, b: np.ndarray) -> float:
 def r2(a: np.ndarray, b: np.ndarray) -> float:
     """Share of b's variance that a predicts, pooled over dimensions; NaN if b is constant."""
     a, b = check_columns(a, b)
-    return explained_share(b, a)
+    return pooled_r2(b, a)
 
 
 def procrustes_error(a: np.ndarray, b: np.ndarray) -> float:

@@ -3,7 +3,7 @@
 A product in float32 gives a lower bound of a squared distance. For each row, a few more than k rows with the lowest
 bounds are kept as candidates (`offer`). The k nearest of these are found by exact distances (`settle`). If the last of
 them is not below all bounds that were left out, all rows are searched. Of equally distant rows the earlier one is
-nearer. The numpy equivalent is in `jepatlas.alignment.similarity.neighbours`.
+nearer. The numpy equivalent is in `jepatlas.alignment.similarity.nearest_neighbours`.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def _homogeneity(x: Tensor, v: Tensor, error: Tensor) -> Verdict:
     worst = int(error.argmax())
     return Verdict.judge(
         "homogeneity",
-        _exact(error[worst], len(error)),
+        Estimate.exact(float(error[worst]), len(error)),
         direction="lower",
         threshold=TOLERANCE,
         null=0.0,
@@ -64,17 +64,13 @@ def _effort_floor(x: Tensor, v: Tensor, ratio: Tensor, floor: float) -> Verdict:
     worst = int(ratio.argmin())
     return Verdict.judge(
         "effort_floor",
-        _exact(ratio[worst], len(ratio)),
+        Estimate.exact(float(ratio[worst]), len(ratio)),
         direction="higher",
         threshold=1 - TOLERANCE,
         good=f"The effort is at least {floor:.4g}‖v‖, as declared.",
         bad=f"The effort is {float(ratio[worst]):.4g} times the declared floor {floor:.4g}‖v‖ at "
         f"x = {_format(x[worst])} in direction {_format(v[worst])}. Declare a smaller positive floor, or add c‖v‖.",
     )
-
-
-def _exact(value: Tensor, n: int) -> Estimate:
-    return Estimate(float(value), float(value), float(value), n)
 
 
 def _format(row: Tensor) -> str:

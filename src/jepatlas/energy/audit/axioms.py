@@ -33,7 +33,7 @@ def nonnegativity_verdict(sample: Sample) -> Verdict:
     share = (sample.energies < -sample.rounding).mean()
     return Verdict.judge(
         "nonnegativity",
-        _exact(smallest, sample.energies.size),
+        Estimate.exact(smallest, sample.energies.size),
         direction="higher",
         threshold=-sample.rounding,
         good="No energy is negative.",
@@ -49,7 +49,7 @@ def identity_verdict(sample: Sample) -> Verdict:
     share = (np.abs(diagonal) > sample.rounding).mean()
     return Verdict.judge(
         "identity",
-        _exact(float(np.abs(diagonal[state])), sample.n),
+        Estimate.exact(float(np.abs(diagonal[state])), sample.n),
         direction="lower",
         threshold=sample.rounding,
         null=0.0,
@@ -75,7 +75,7 @@ def indiscernibles_verdict(sample: Sample, pseudo: bool) -> Verdict:
         good = f"{found} The energy is declared as pseudo, so this is allowed."
     return Verdict.judge(
         "indiscernibles",
-        _exact(share, pairs),
+        Estimate.exact(share, pairs),
         direction="lower",
         threshold=None if pseudo else 0.0,
         good=good,
@@ -92,7 +92,7 @@ def floor_verdict(sample: Sample) -> Verdict | None:
     flat = int(ratio.argmin())
     return Verdict.judge(
         "floor",
-        _exact(float(ratio.flat[flat]), int(sample.apart.sum())),
+        Estimate.exact(float(ratio.flat[flat]), int(sample.apart.sum())),
         direction="higher",
         good=f"The largest c with E(x, y) ≥ c‖x − y‖ is {ratio.flat[flat]:.4g}, attained {sample.pair(flat)} at "
         f"distance {lengths.flat[flat]:.4g}.",
@@ -143,8 +143,3 @@ def _farthest(sample: Sample, zero: np.ndarray) -> int:
     lengths = np.ones_like(sample.energies) if sample.positions is None else cdist(sample.positions, sample.positions)
     both = zero & zero.T
     return int(np.where(both if both.any() else zero, lengths, -1.0).argmax())
-
-
-def _exact(value: float, n: int) -> Estimate:
-    """A statistic of the sample itself, without an interval."""
-    return Estimate(value, value, value, n)

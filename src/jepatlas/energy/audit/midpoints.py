@@ -47,7 +47,7 @@ def midpoints_verdict(sample: Sample) -> Verdict | None:
     share = np.mean([triples.gap > sample.tolerance for triples in straight])
     return Verdict.judge(
         "midpoints",
-        Estimate(largest, largest, largest, count),
+        Estimate.exact(largest, count),
         direction="lower",
         threshold=sample.tolerance,
         null=0.0,

@@ -118,7 +118,7 @@ def triangle_verdict(sample: Sample, gaps: np.ndarray) -> Verdict:
     share = (gaps > sample.tolerance).sum() / pairs
     return Verdict.judge(
         "triangle",
-        Estimate(worst, worst, worst, pairs),
+        Estimate.exact(worst, pairs),
         direction="lower",
         threshold=sample.tolerance,
         null=0.0,

@@ -165,7 +165,7 @@ def _verdict(inside: Sequence[bool]) -> Verdict:
     share = float(np.mean(inside))
     return Verdict.judge(
         "inside",
-        Estimate(share, share, share, len(inside)),
+        Estimate.exact(share, len(inside)),
         direction="higher",
         threshold=1.0,
         good="The loss is between its bounds for all changes of coordinates.",

@@ -152,7 +152,7 @@ def _measure(
     verdicts = []
     for name, direction in DIRECTIONS.items():
         null = nulls[name]
-        chance = Estimate(null.p, null.p, null.p, null.n_permutations)
+        chance = Estimate.exact(null.p, null.n_permutations)
         verdicts += [
             Verdict.judge(name, found[name], direction=direction, null=null.mean, good="on held-out groups"),
             Verdict.judge(f"p_{name}", chance, direction="lower", good="by permutation of groups"),

@@ -182,7 +182,7 @@ def _largest_condition(results: Sequence[Result], plan: Plan, noise: float, pair
 def _verdict(off: float, n: int) -> Verdict:
     return Verdict.judge(
         "off_prediction",
-        Estimate(off, off, off, n),
+        Estimate.exact(off, n),
         direction="lower",
         threshold=OFF,
         good="R² decays with noise as the model predicts (largest deviation of a mean over seeds).",

@@ -34,7 +34,7 @@ from jepatlas.experiments.engine.experiment import (
     as_verdicts,
 )
 from jepatlas.experiments.engine.latent_trials import r2_of_state
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
+from jepatlas.experiments.engine.seed_tables import cell, count_met, mean_and_range, select
 from jepatlas.objectives import CovarianceConfig, InfoNCEConfig, WhiteningConfig
 
 __all__ = ["EXPERIMENT", "run"]
@@ -115,7 +115,7 @@ def _measure(pair: TrainedPair, seed: int) -> list[dict[str, Any]]:
     found = bootstrap(lambda w: {"r2": r2(pair.b[split.score], predicted, w)}, len(predicted), rng)
     null = test.null(numpy_generator(seed, "null"), directions="higher")["r2"]
     judged = Verdict.judge("r2", found["r2"], direction="higher", null=null.mean, good="held-out R² of the map")
-    chance = {"p": Estimate(null.p, null.p, null.p, null.n_permutations)}
+    chance = {"p": Estimate.exact(null.p, null.n_permutations)}
     return [
         judged.to_json(),
         *as_verdicts(chance, "by permutation", "lower"),
@@ -151,9 +151,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     mean, mean_free = (mean_and_range(runs, "orthogonality_raw") for runs in (lejepa, free))
     name = "‖WᵀW − I‖/‖I‖"
     criteria = (
-        Criterion(f"LeJEPA pairs with {name} ≤ {ORTHOGONAL}", _count(orthogonal), "all", all(orthogonal)),
-        Criterion(f"pairs free up to GL(d) with {name} > {ORTHOGONAL}", _count(oblique), "all", all(oblique)),
-        Criterion(f"pairs with R² ≥ {LINEAR} and p ≤ {CHANCE}", _count(linear), "all", all(linear)),
+        Criterion(f"LeJEPA pairs with {name} ≤ {ORTHOGONAL}", count_met(orthogonal), "all", all(orthogonal)),
+        Criterion(f"pairs free up to GL(d) with {name} > {ORTHOGONAL}", count_met(oblique), "all", all(oblique)),
+        Criterion(f"pairs with R² ≥ {LINEAR} and p ≤ {CHANCE}", count_met(linear), "all", all(linear)),
     )
     outcome: Outcome = "holds in part" if any(one.met for one in criteria[:2]) else "does not hold"
     if all(one.met for one in criteria):
@@ -169,10 +169,6 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     )
 
 
-def _count(met: Sequence[bool]) -> str:
-    return f"{sum(met)} of {len(met)}"
-
-
 def _verdict(found: Estimate, orthogonal: Sequence[bool]) -> Verdict:
     return Verdict.judge(
         "orthogonality_raw",
@@ -180,7 +176,7 @@ def _verdict(found: Estimate, orthogonal: Sequence[bool]) -> Verdict:
         direction="lower",
         threshold=ORTHOGONAL,
         good="Maps between LeJEPA agents are rotations or reflections, as theory predicts.",
-        bad=f"Not all maps between LeJEPA agents are rotations or reflections: {_count(orthogonal)} pairs are.",
+        bad=f"Not all maps between LeJEPA agents are rotations or reflections: {count_met(orthogonal)} pairs are.",
     )
 
 

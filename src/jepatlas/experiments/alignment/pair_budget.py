@@ -167,7 +167,7 @@ def _needed_table(groups: Groups, plan: Plan) -> Table:
 def _verdict(key: tuple[Any, ...], needed: float, seeds: int) -> Verdict:
     return Verdict.judge(
         f"pairs_{key[0]}_{key[1]}",
-        Estimate(needed, needed, needed, seeds),
+        Estimate.exact(needed, seeds),
         direction="lower",
         threshold=float(FEW * key[1]),
         good="Between identified charts about as many pairs as dimensions suffice.",

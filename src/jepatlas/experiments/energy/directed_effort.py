@@ -159,7 +159,7 @@ def _verdict(agreed: dict[str, bool]) -> Verdict:
     share = float(np.mean(list(agreed.values())))
     return Verdict.judge(
         "directed",
-        Estimate(share, share, share, len(agreed)),
+        Estimate.exact(share, len(agreed)),
         direction="higher",
         threshold=1.0,
         good="Every directed world has an asymmetric energy, and every reversible twin a symmetric one.",

@@ -71,7 +71,7 @@ def _verdict(results: Sequence[Result], kept: Sequence[bool]) -> Verdict:
     broken = [r.trial.job.name for r, keeps in zip(results, kept, strict=True) if not keeps]
     return Verdict.judge(
         "quasimetrics",
-        Estimate(share, share, share, len(kept)),
+        Estimate.exact(share, len(kept)),
         direction="higher",
         threshold=1.0,
         good="Every trained head is a quasimetric.",

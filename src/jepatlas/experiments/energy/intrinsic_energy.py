@@ -141,7 +141,7 @@ def goal_set(world: ExactWorld, allowed: float) -> Verdict:
     worst = float(np.max(gaps))
     return Verdict.judge(
         "goal_set",
-        Estimate(worst, worst, worst, matrix.size),
+        Estimate.exact(worst, matrix.size),
         direction="lower",
         threshold=allowed,
         null=0.0,
@@ -188,7 +188,7 @@ def _verdict(kept: Mapping[str, bool]) -> Verdict:
     share = float(np.mean(list(kept.values())))
     return Verdict.judge(
         "quasimetrics",
-        Estimate(share, share, share, len(kept)),
+        Estimate.exact(share, len(kept)),
         direction="higher",
         threshold=1.0,
         good="Every audited least-action energy is a quasimetric.",

@@ -15,7 +15,7 @@ from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy.learned_energies import energy_trial
 from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_interval, mean_and_range
+from jepatlas.experiments.engine.seed_tables import cell, count_met, grouped, mean_and_interval, mean_and_range
 
 __all__ = ["EXPERIMENT", "SYMMETRIC"]
 
@@ -57,9 +57,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     below = [r.value("reachability_auc") <= r.value("symmetric_ceiling") + ROUNDING for r in symmetric]
     good = [r.estimate("one_way_auc").low >= WANTED for r in directed]
     criteria = (
-        Criterion("symmetric heads: one-way AUC of ½", _count(half), "all runs", all(half)),
-        Criterion("symmetric heads: AUC at most the ceiling", _count(below), "all runs", all(below)),
-        Criterion(f"quasimetric heads: one-way AUC ≥ {WANTED}", _count(good), "all runs", all(good)),
+        Criterion("symmetric heads: one-way AUC of ½", count_met(half), "all runs", all(half)),
+        Criterion("symmetric heads: AUC at most the ceiling", count_met(below), "all runs", all(below)),
+        Criterion(f"quasimetric heads: one-way AUC ≥ {WANTED}", count_met(good), "all runs", all(good)),
     )
     outcome: Outcome = "does not hold"
     if all(half) and all(below):
@@ -73,10 +73,6 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         figures=(_figure(results),),
         tables=(_table(results),),
     )
-
-
-def _count(met: Sequence[bool]) -> str:
-    return f"{sum(met)} of {len(met)}"
 
 
 def _verdict(head: str, runs: Sequence[Result]) -> Verdict:

@@ -43,7 +43,7 @@ from jepatlas.experiments.engine.experiment import (
     as_verdicts,
     point_estimates,
 )
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_range
+from jepatlas.experiments.engine.seed_tables import cell, count_met, mean_and_range
 from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
 from jepatlas.workflows.energy import EnergyEvaluation, evaluate_run
 from jepatlas.workflows.runs import load_objective
@@ -207,9 +207,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     near = [_lost(r, arm, "ported") <= NEAR for r in finished for arm in ARMS]
     far = [_lost(r, arm, "shuffled") > NEAR for r in finished for arm in ARMS]
     criteria = (
-        Criterion("ported energies without a broken axiom", _count(kept), "all", all(kept)),
-        Criterion(f"Spearman lost by porting ≤ {NEAR}", _count(near), "all", all(near)),
-        Criterion(f"Spearman lost with shuffled pairs > {NEAR}", _count(far), "all", all(far)),
+        Criterion("ported energies without a broken axiom", count_met(kept), "all", all(kept)),
+        Criterion(f"Spearman lost by porting ≤ {NEAR}", count_met(near), "all", all(near)),
+        Criterion(f"Spearman lost with shuffled pairs > {NEAR}", count_met(far), "all", all(far)),
     )
     outcome: Outcome = "does not hold"
     if all(kept):
@@ -217,17 +217,13 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     lost = [_mean_lost(finished, arm) for arm in ARMS]
     return Finding(
         outcome,
-        f"Porting loses {min(lost):.3f} to {max(lost):.3f} of Spearman's correlation; {_count(kept)} ported energies "
-        "are quasimetrics.",
+        f"Porting loses {min(lost):.3f} to {max(lost):.3f} of Spearman's correlation; {count_met(kept)} ported "
+        "energies are quasimetrics.",
         criteria=criteria,
         verdicts=tuple(_verdict(finished, arm) for arm in ARMS),
         figures=(_figure(finished),),
         tables=(_table(results), _arm_table(finished)),
     )
-
-
-def _count(met: Sequence[bool]) -> str:
-    return f"{sum(met)} of {len(met)}"
 
 
 def _title(arm: str) -> str:
@@ -281,7 +277,7 @@ def _arm_table(results: Sequence[Result]) -> Table:
     for arm in ARMS:
         scores = [cell(mean_and_range(results, f"{arm}_{name}_spearman")) for name in ("own", "ported")]
         near = [_lost(r, arm, "ported") <= NEAR for r in results]
-        rows.append([_title(arm), *scores, _count(near), cell(mean_and_range(results, f"{arm}_ported_one_way_auc"))])
+        rows.append([_title(arm), *scores, count_met(near), cell(mean_and_range(results, f"{arm}_ported_one_way_auc"))])
     columns = ["grid", "Spearman, own", "Spearman, ported", f"lost ≤ {NEAR}", "one-way AUC, ported"]
     return Table("Means over pairs of agents [range]", columns, rows)
 

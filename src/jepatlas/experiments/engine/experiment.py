@@ -92,7 +92,7 @@ class Result:
         for verdict in map(Verdict.from_json, self.record.get("verdicts", [])):
             if verdict.name == name:
                 return Estimate(verdict.value, verdict.low, verdict.high, verdict.n)
-        return Estimate(np.nan, np.nan, np.nan, 0)
+        return Estimate.undefined(0)
 
     def value(self, name: str) -> float:
         return self.estimate(name).value
@@ -175,7 +175,7 @@ def combined(outcomes: Sequence[Outcome]) -> Outcome:
 
 def point_estimates(values: Mapping[str, float], n: int) -> dict[str, Estimate]:
     """Numbers without an interval, from n samples."""
-    return {name: Estimate(float(value), float(value), float(value), n) for name, value in values.items()}
+    return {name: Estimate.exact(value, n) for name, value in values.items()}
 
 
 def as_verdicts(

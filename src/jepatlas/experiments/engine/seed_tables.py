@@ -17,6 +17,7 @@ from jepatlas.experiments.engine.experiment import Result
 __all__ = [
     "bars",
     "cell",
+    "count_met",
     "curve",
     "extremes",
     "geometric_mean_and_interval",
@@ -45,7 +46,7 @@ def cell(estimate: Estimate, digits: int = 3) -> str:
 def extremes(estimate: Estimate, digits: int = 3) -> str:
     """A mean with the lowest and highest seed, without the brackets that denote intervals.
 
-    >>> extremes(Estimate(0.83, 0.78, 0.88, 3)), extremes(Estimate(0.83, 0.83, 0.83, 1))
+    >>> extremes(Estimate(0.83, 0.78, 0.88, 3)), extremes(Estimate.exact(0.83, 1))
     ('0.830 (0.780 to 0.880)', '0.830')
     """
     value, low, high = (plain(number, f"z.{digits}f") for number in (estimate.value, estimate.low, estimate.high))
@@ -75,6 +76,15 @@ def spread(values: Sequence[float], digits: int = 3) -> str:
     return f"{np.mean(known):z.{digits}f}{deviation}{number}"
 
 
+def count_met(met: Sequence[bool]) -> str:
+    """How many of several conditions are met.
+
+    >>> count_met([True, False, True])
+    '2 of 3'
+    """
+    return f"{sum(met)} of {len(met)}"
+
+
 def select(results: Sequence[Result], **where: Any) -> list[Result]:
     """The results at the given coordinates of the grid."""
     return [result for result in results if all(result.at[name] == value for name, value in where.items())]
@@ -94,7 +104,7 @@ def mean_and_range(results: Sequence[Result], name: str, stopped: float = np.nan
     """
     values = _values(results, name, stopped)
     if not len(values):
-        return Estimate(np.nan, np.nan, np.nan, 0)
+        return Estimate.undefined(0)
     return Estimate(float(values.mean()), float(values.min()), float(values.max()), len(values))
 
 

@@ -142,7 +142,7 @@ def _median_and_range(results: Sequence[Result], name: str) -> Estimate:
     values = np.array([result.value(name) for result in results])
     values = values[np.isfinite(values)]
     if not len(values):
-        return Estimate(np.nan, np.nan, np.nan, 0)
+        return Estimate.undefined(0)
     return Estimate(float(np.median(values)), float(values.min()), float(values.max()), len(values))
 
 

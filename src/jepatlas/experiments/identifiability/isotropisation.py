@@ -113,7 +113,7 @@ def run_weighted(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         seed=recipe.seed,
     )
     found = {f"r2_{point.dose:g}": point.recovery["own"] for point in points}
-    shares = {f"ess_{p.dose:g}": Estimate(p.share, p.share, p.share, settings["pairs"]) for p in points}
+    shares = {f"ess_{p.dose:g}": Estimate.exact(p.share, settings["pairs"]) for p in points}
     return {"status": "finished", "verdicts": as_verdicts(found | shares, "at this dose")}
 
 

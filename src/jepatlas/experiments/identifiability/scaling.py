@@ -205,7 +205,7 @@ def _loss(recipe: Recipe, objective: PairObjective) -> Estimate:
 
 def _least_variance(h: torch.Tensor) -> Estimate:
     least = float(h.var(0).min())
-    return Estimate(least, least, least, len(h))
+    return Estimate.exact(least, len(h))
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

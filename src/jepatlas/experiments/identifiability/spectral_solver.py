@@ -120,7 +120,7 @@ def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 
 def _scored(h: np.ndarray, z: np.ndarray, seconds: float, seed: int) -> dict[str, Any]:
     found = as_verdicts({"r2": r2_of_state(h, z, seed)}, "held-out R²")
-    cost = as_verdicts({"cpu_seconds": Estimate(seconds, seconds, seconds, 1)}, "CPU time", "lower")
+    cost = as_verdicts({"cpu_seconds": Estimate.exact(seconds, 1)}, "CPU time", "lower")
     return {"verdicts": found + cost}
 
 

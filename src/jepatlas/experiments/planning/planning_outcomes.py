@@ -17,7 +17,7 @@ from jepatlas.experiments.engine.experiment import Result, as_verdicts
 
 __all__ = ["by_seed", "difference", "outcomes", "points", "share", "success_record"]
 
-NONE = Estimate(np.nan, np.nan, np.nan, 0)
+NONE = Estimate.undefined(0)
 
 
 def success_record(reached: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def _outcomes(runs: Sequence[Result]) -> np.ndarray:
 
 
 def _share(runs: Sequence[Result]) -> Estimate:
-    return success_rate(_outcomes(runs)) if runs else Estimate(np.nan, np.nan, np.nan, 0)
+    return success_rate(_outcomes(runs)) if runs else Estimate.undefined(0)
 
 
 def _count(runs: Sequence[Result]) -> str:
@@ -117,7 +117,7 @@ def _difference(runs: Runs) -> Estimate:
     placed = [{(r.at["weight"], r.at["seed"]): r for r in runs[norm]} for norm in ("none", "batch")]
     shared = sorted(set(placed[0]) & set(placed[1]))
     if not shared:
-        return Estimate(np.nan, np.nan, np.nan, 0)
+        return Estimate.undefined(0)
     return paired_difference(*(_outcomes([of[place] for place in shared]) for of in placed))
 
 

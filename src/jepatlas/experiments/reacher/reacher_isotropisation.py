@@ -179,7 +179,7 @@ def _gain(results: Sequence[Result], doses: Sequence[float], place: Place) -> Es
     gains = np.array([last[seed] - first[seed] for seed in first if seed in last])
     gains = gains[np.isfinite(gains)]
     if not len(gains):
-        return Estimate(np.nan, np.nan, np.nan, 0)
+        return Estimate.undefined(0)
     return Estimate(float(gains.mean()), float(gains.min()), float(gains.max()), len(gains))
 
 

@@ -106,7 +106,7 @@ def _growth(results: Sequence[Result]) -> Estimate:
     """Rank correlation with ρ; undefined for fewer than two finite runs."""
     every = [(r.at["rho"], 0.0 if r.status == "failed" else r.value(R2)) for r in results]
     kept = np.array([pair for pair in every if np.isfinite(pair[1])])
-    return spearman(*kept.T) if len(kept) > 1 else Estimate(np.nan, np.nan, np.nan, len(kept))
+    return spearman(*kept.T) if len(kept) > 1 else Estimate.undefined(len(kept))
 
 
 def _gap(found: dict[float, Estimate], stride: int, strided: Estimate) -> Estimate:

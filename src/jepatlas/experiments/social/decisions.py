@@ -2,9 +2,9 @@
 
 A claim names numbers that should be above 0. With confidence intervals over seeds, it
 
-    holds           if all of them are surely above 0
+    holds           if all of them are significantly above 0
     holds in part   if some of them are
-    does not hold   if none is, and one is surely below 0
+    does not hold   if none is, and one is significantly below 0
     is undecided    otherwise
 
 Where any of several numbers may decide, the intervals hold for all of them at once (Bonferroni). Latents that vary

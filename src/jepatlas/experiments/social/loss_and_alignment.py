@@ -215,7 +215,7 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def judge(pairs: Sequence[Result], steps: Sequence[int]) -> Prediction:
-    """ρ must surely have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning."""
+    """ρ must significantly have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning."""
     found = {}
     for name, variants in CORRELATED_VARIANTS.items():
         estimates = [mean_and_interval(pairs, f"rho_loss_{way}", among=len(CORRELATED)) for way in variants]
@@ -228,7 +228,7 @@ def judge(pairs: Sequence[Result], steps: Sequence[int]) -> Prediction:
         prediction_verdicts(
             found,
             "Alignment improves as the loss falls.",
-            "Alignment does not surely improve as the loss falls.",
+            "Alignment does not significantly improve as the loss falls.",
             counts,
         ),
         (_figure(pairs, steps),) if found["rho_r2"].n else (),

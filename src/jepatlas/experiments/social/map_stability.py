@@ -105,7 +105,7 @@ def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray],
 
 
 def judge(pairs: Sequence[Result]) -> Prediction:
-    """Maps of predictive objectives must surely be steadier: from halves, from quarters, and R² over seeds.
+    """Maps of predictive objectives must significantly be steadier: from halves, from quarters, and R² over seeds.
     Objectives with a collapsed pair are excluded."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
     alive = {name: runs for name, runs in kinds.items() if not collapsed_seeds(runs)}
@@ -128,7 +128,7 @@ def judge(pairs: Sequence[Result]) -> Prediction:
         prediction_verdicts(
             found,
             "Maps of predictive objectives are steadier.",
-            "Maps of predictive objectives are not surely steadier.",
+            "Maps of predictive objectives are not significantly steadier.",
         ),
         (_figure(kinds),),
         (_table(kinds, pairs),),

@@ -25,7 +25,7 @@ from jepatlas.experiments.social.race import (
     final_gain,
     gain_verdict,
     learned,
-    surely_cheaper,
+    significantly_cheaper,
     why_undecidable,
 )
 from jepatlas.experiments.social.race_figures import accuracy_figure, race_tables
@@ -96,9 +96,10 @@ def judge(results: Sequence[Result]) -> Finding:
 
 
 def _outcome(counted: Sequence[Result]) -> Outcome:
-    """Holds if migration is surely cheaper than training alone, than migration from other states, and than distilled
-    logits; in part without the last. Does not hold if it is surely more expensive than either of the first two."""
-    alone = surely_cheaper(counted, "migration", "scratch", "times", among=2)
+    """Holds if migration is significantly cheaper than training alone, than migration from other states, and than
+    distilled logits; in part without the last. Does not hold if it is significantly more expensive than either of the
+    first two."""
+    alone = significantly_cheaper(counted, "migration", "scratch", "times", among=2)
     control, distilled = (_cheaper_than(counted, name, among=2) for name in ("shuffled", "logits"))
     if alone and control:
         return "holds" if distilled else "holds in part"

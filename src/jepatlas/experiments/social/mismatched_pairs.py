@@ -125,8 +125,8 @@ def _scores(name: str, fitted: FittedMap, held: tuple[np.ndarray, np.ndarray]) -
 
 
 def judge(pairs: Sequence[Result]) -> Finding:
-    """In every scene, R² must surely grow with pairs and fall with mismatches, and κ grow by MIN_GROWTH. Scenes with
-    collapsed agents are excluded."""
+    """In every scene, R² must significantly grow with pairs and fall with mismatches, and κ grow by MIN_GROWTH.
+    Scenes with collapsed agents are excluded."""
     scenes, missing = {}, 0
     for (scene,), runs in grouped(pairs, "scene").items():
         if mean_and_range(runs, "lost").n:
@@ -169,7 +169,7 @@ def _verdict(scene: str, runs: Sequence[Result], among: int) -> Verdict:
         direction="higher",
         threshold=MIN_GROWTH,
         good="Mismatched pairs make the map ill-conditioned, as published.",
-        bad="Mismatched pairs do not surely make the map ill-conditioned as published.",
+        bad="Mismatched pairs do not significantly make the map ill-conditioned as published.",
     )
 
 

@@ -19,7 +19,7 @@ from jepatlas.experiments.social.race import (
     final_gain,
     gain_verdict,
     learned,
-    surely_cheaper,
+    significantly_cheaper,
     why_undecidable,
 )
 from jepatlas.experiments.social.race_figures import accuracy_figure, race_tables
@@ -55,8 +55,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 
 def judge(results: Sequence[Result]) -> Finding:
-    """Over the seeds that count: holds if both ways surely need fewer epochs, in part if one does, and does not hold if
-    neither does and one surely needs more."""
+    """Over the seeds that count: holds if both ways significantly need fewer epochs, in part if one does, and does
+    not hold if neither does and one significantly needs more."""
     finished = [result for result in results if result.status == "finished"]
     counted = learned(finished)
     if decidable(finished):
@@ -84,7 +84,7 @@ def judge(results: Sequence[Result]) -> Finding:
 
 
 def _outcome(counted: Sequence[Result]) -> Outcome:
-    cheaper = [surely_cheaper(counted, name, "apart", "ratio", among=len(TAUGHT)) for name in TAUGHT]
+    cheaper = [significantly_cheaper(counted, name, "apart", "ratio", among=len(TAUGHT)) for name in TAUGHT]
     if any(cheaper):
         return "holds" if all(cheaper) else "holds in part"
     return "does not hold" if False in cheaper else "undecided"

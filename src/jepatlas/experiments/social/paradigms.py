@@ -79,8 +79,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 
 def judge(pairs: Sequence[Result]) -> Finding:
-    """By paired differences of R² over seeds, I-JEPA must surely exceed all others; one that surely exceeds it
-    refutes the claim. Objectives that collapsed at some seed are excluded."""
+    """By paired differences of R² over seeds, I-JEPA must significantly exceed all others; one that significantly
+    exceeds it refutes the claim. Objectives that collapsed at some seed are excluded."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
     collapsed = {name for name, runs in kinds.items() if collapsed_seeds(runs)}
     ours = kinds.get(OURS, [])
@@ -94,9 +94,9 @@ def judge(pairs: Sequence[Result]) -> Finding:
     prefix = "I-JEPA collapsed, " if OURS in collapsed else "I-JEPA "
     return Finding(
         _outcome(above, below, rivals),
-        f"R² of I-JEPA is surely above that of {_listed(above)} and surely below that of {_listed(below)}. Surely "
-        f"beyond the best control: {_listed(beyond)}.{excluded}",
-        short=f"{prefix}surely above {len(above)}, below {len(below)} of {len(ahead)}",
+        f"R² of I-JEPA is significantly above that of {_listed(above)} and below that of {_listed(below)}. "
+        f"Significantly beyond the best control: {_listed(beyond)}.{excluded}",
+        short=f"{prefix}significantly above {len(above)}, below {len(below)} of {len(ahead)}",
         verdicts=tuple(informative(_verdict(name, found), counts[name]) for name, found in ahead.items()),
         figures=(_r2_figure(kinds, collapsed),),
         tables=(_scores_table(kinds), *light_table(kinds), *probe_table(kinds), _collapsed_table(pairs)),
@@ -127,7 +127,7 @@ def _verdict(name: str, found: Estimate) -> Verdict:
         direction="higher",
         threshold=0.0,
         good=f"I-JEPA agents align better than {name} agents.",
-        bad=f"I-JEPA agents do not surely align better than {name} agents.",
+        bad=f"I-JEPA agents do not significantly align better than {name} agents.",
     )
 
 

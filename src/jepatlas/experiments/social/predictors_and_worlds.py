@@ -104,7 +104,7 @@ def _target_spread(a: Result, b: Result) -> dict[str, Estimate]:
 
 
 def judge_predictors(pairs: Sequence[Result]) -> Prediction:
-    """R² must surely rise with every step up the ladder."""
+    """R² must significantly rise with every step up the ladder."""
     kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
     differences, counts = {}, []
     for weak, strong in pairwise(LADDER):
@@ -119,7 +119,7 @@ def judge_predictors(pairs: Sequence[Result]) -> Prediction:
         prediction_verdicts(
             found,
             "Agents with the stronger predictor align better.",
-            "Agents with the stronger predictor do not surely align better.",
+            "Agents with the stronger predictor do not significantly align better.",
             counts,
         ),
         (_r2_figure("Held-out R² by predictor, from weak to strong", list(titled), list(titled.values())),),
@@ -173,13 +173,13 @@ def world_pairs(results: Sequence[Result], scale: Scale) -> tuple[list[Result], 
 
 
 def judge_worlds(same: Sequence[Result], different: Sequence[Result]) -> Prediction:
-    """R², DSC and NOS@10 must surely be better for the same world, at the same seeds."""
+    """R², DSC and NOS@10 must significantly be better for the same world, at the same seeds."""
     found = {}
     for name in MEASURES:
         found[f"same_world_{name}"] = mean_difference(same, different, name, among=len(MEASURES))
     counts = [not collapsed_seeds([*same, *different])] * len(found)
     verdicts = prediction_verdicts(
-        found, "Agents of one world align better.", "Agents of one world do not surely align better.", counts
+        found, "Agents of one world align better.", "Agents of one world do not significantly align better.", counts
     )
     title = "Held-out R² of agents trained in the same world, or in two"
     return Prediction(
@@ -199,7 +199,7 @@ def _beyond_controls(same: Sequence[Result]) -> Verdict:
         direction="higher",
         threshold=0.0,
         good="Agents of one world align better than pixels and untrained networks.",
-        bad="Agents of one world do not surely align better than pixels and untrained networks.",
+        bad="Agents of one world do not significantly align better than pixels and untrained networks.",
     )
 
 

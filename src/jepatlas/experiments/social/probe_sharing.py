@@ -37,7 +37,7 @@ PROBES = {
     "majority": "majority class",
 }
 PUBLISHED = {"untranslated": 0.4959, "shared": 0.5170, "distilled": 0.5063}
-MISSING = Estimate(np.nan, np.nan, np.nan, 0)
+MISSING = Estimate.undefined(0)
 
 
 def share_probe(
@@ -80,7 +80,7 @@ def share_probe(
         "backwards": report.migrated,
         "distilled": report.distilled,
         "target": report.target,
-        "majority": Estimate(report.majority, report.majority, report.majority, int(held.sum())),
+        "majority": Estimate.exact(report.majority, int(held.sum())),
     }
     reason = "" if report.inverse else f"the map loses {report.support.lost:.0%} of what the probe reads"
     return {name: one or MISSING for name, one in found.items()}, reason

@@ -35,7 +35,7 @@ __all__ = [
     "learned",
     "measure_race",
     "reached",
-    "surely_cheaper",
+    "significantly_cheaper",
     "why_undecidable",
 ]
 
@@ -112,12 +112,12 @@ def gain_verdict(results: Sequence[Result]) -> Verdict:
         direction="higher",
         threshold=MIN_GAIN,
         good="Training alone raises the probe's accuracy.",
-        bad="Training alone does not surely raise the probe's accuracy, so nothing can be reached sooner.",
+        bad="Training alone does not significantly raise the probe's accuracy, so nothing can be reached sooner.",
     )
 
 
 def decidable(results: Sequence[Result]) -> bool:
-    """Whether enough seeds count and the probe is surely raised."""
+    """Whether enough seeds count and the probe is significantly raised."""
     return len(learned(results)) >= MIN_SEEDS and bool(gain_verdict(results).passed)
 
 
@@ -125,13 +125,15 @@ def why_undecidable(results: Sequence[Result]) -> str:
     """The condition of `decidable` that is not met."""
     if gain_verdict(results).passed:
         return f"fewer than {MIN_SEEDS} seeds reached it alone"
-    return "training alone does not surely raise the probe"
+    return "training alone does not significantly raise the probe"
 
 
-def surely_cheaper(results: Sequence[Result], name: str, first: str, measure: str, among: int = 1) -> bool | None:
-    """Whether a way surely needs less than the first one, and reached the threshold with every seed.
+def significantly_cheaper(
+    results: Sequence[Result], name: str, first: str, measure: str, among: int = 1
+) -> bool | None:
+    """Whether a way significantly needs less than the first one, and reached the threshold with every seed.
 
-    False if it surely needs more. None if the seeds do not decide, or if latents of either way collapsed.
+    False if it significantly needs more. None if the seeds do not decide, or if latents of either way collapsed.
     """
     if collapsed_seeds_of(results, name) or collapsed_seeds_of(results, first):
         return None
@@ -156,7 +158,7 @@ def cost_verdict(
         threshold=BELOW_ONE,
         null=null,
         good="Teaching saves cost against training alone.",
-        bad="Teaching does not surely save cost against training alone.",
+        bad="Teaching does not significantly save cost against training alone.",
     )
     if verdict.passed and reached(results, name) < len(results):
         advice = "The threshold was not reached with every seed, so the cost is unknown."

@@ -148,8 +148,8 @@ def measure_widths(pair: PairedLatents, most: int) -> dict[str, Estimate]:
 
 
 def judge(shifted: Sequence[Result], width_pairs: Sequence[Result], usual_width: int) -> Finding:
-    """The price of a shift must surely be below MAX_PRICE in every scene, and R² must surely be lower between other
-    widths and fall with their ratio. Scenes and widths with collapsed agents are excluded."""
+    """The price of a shift must significantly be below MAX_PRICE in every scene, and R² must significantly be lower
+    between other widths and fall with their ratio. Scenes and widths with collapsed agents are excluded."""
     scenes, missing = {}, 0
     for (scene,), runs in grouped(shifted, "scene").items():
         if mean_and_range(runs, "price").n:
@@ -173,8 +173,8 @@ def judge(shifted: Sequence[Result], width_pairs: Sequence[Result], usual_width:
     titled = {SCENES[scene].title: runs for scene, runs in scenes.items()} | {"pairs of widths": width_pairs}
     return Finding(
         decide(expected, counted),
-        f"A shift surely costs at most {MAX_PRICE} of R² in {len(cheap)} of {sum(counts.values())} scenes. R² lost "
-        f"between different widths: {cell(width_losses['other'])}.{collapse_note(titled)}",
+        f"A shift significantly costs at most {MAX_PRICE} of R² in {len(cheap)} of {sum(counts.values())} scenes. "
+        f"R² lost between different widths: {cell(width_losses['other'])}.{collapse_note(titled)}",
         short=f"shift cheap in {len(cheap)} of {sum(counts.values())} scenes; other widths: {loss}",
         verdicts=(
             *(informative(_price_verdict(scene, price), counts[scene]) for scene, price in prices.items()),
@@ -224,7 +224,7 @@ def _price_verdict(scene: str, price: Estimate) -> Verdict:
         direction="lower",
         threshold=MAX_PRICE,
         good="The map serves states of another kind.",
-        bad="The map does not surely serve states of another kind.",
+        bad="The map does not significantly serve states of another kind.",
     )
 
 
@@ -235,8 +235,8 @@ def _width_verdict(name: str, loss: Estimate) -> Verdict:
         loss,
         direction="higher",
         threshold=0.0,
-        good=f"R² is surely lower {what}.",
-        bad=f"R² is not surely lower {what}.",
+        good=f"R² is significantly lower {what}.",
+        bad=f"R² is not significantly lower {what}.",
     )
 
 

@@ -51,7 +51,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 
 def judge(pairs: Sequence[Result]) -> Finding:
-    """By paired differences over seeds, R², DSC and NOS@10 must surely get worse by either shuffle. A shuffle is
+    """By paired differences over seeds, R², DSC and NOS@10 must significantly get worse by either shuffle. A shuffle is
     excluded if its agents, or those on unshuffled images, collapsed or came to no number."""
     groups = {name: runs for (name,), runs in grouped(pairs, "shuffle").items()}
     kinds = {name: runs for name, runs in groups.items() if mean_and_range(runs, "r2").n}
@@ -70,9 +70,9 @@ def judge(pairs: Sequence[Result]) -> Finding:
     excluded = "" if all(counted) else f"; {counted.count(False)} excluded"
     return Finding(
         decide(list(losses.values()), counted),
-        f"{sum(worse)} of {sum(counted)} measures are surely worse on shuffled images.{_r2_losses(losses)}"
+        f"{sum(worse)} of {sum(counted)} measures are significantly worse on shuffled images.{_r2_losses(losses)}"
         f"{collapse_note(titled)}",
-        short=f"{sum(worse)} of {sum(counted)} measures surely worse{excluded}",
+        short=f"{sum(worse)} of {sum(counted)} measures significantly worse{excluded}",
         verdicts=tuple(informative(_verdict(name, key, loss), counts[name]) for (name, key), loss in losses.items()),
         figures=(_r2_figure(kinds),),
         tables=(_scores_table(kinds), *light_table(titled)),
@@ -93,8 +93,8 @@ def _verdict(name: str, measure: str, loss: Estimate) -> Verdict:
         loss,
         direction="higher",
         threshold=0.0,
-        good=f"With {SHUFFLES[name]}, {MEASURES[measure]} is surely worse.",
-        bad=f"With {SHUFFLES[name]}, {MEASURES[measure]} is not surely worse.",
+        good=f"With {SHUFFLES[name]}, {MEASURES[measure]} is significantly worse.",
+        bad=f"With {SHUFFLES[name]}, {MEASURES[measure]} is not significantly worse.",
     )
 
 

@@ -156,7 +156,7 @@ def _difference(
 
 
 def _verdict(name: str, found: Estimate, threshold: float, good: str) -> Verdict:
-    bad = f"Not surely: {good[0].lower()}{good[1:]}"
+    bad = f"Not significantly: {good[0].lower()}{good[1:]}"
     return Verdict.judge(name, found, direction="higher", threshold=threshold, good=good, bad=bad)
 
 

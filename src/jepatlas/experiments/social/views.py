@@ -83,7 +83,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 
 def judge(pairs: Sequence[Result], figures: Sequence[Figure] = ()) -> Finding:
-    """Per scene, R² must surely exceed the best control, in standardised and raw units, over seeds and held-out
+    """Per scene, R² must significantly exceed the best control, in standardised and raw units, over seeds and held-out
     groups, with p ≤ MAX_P at every seed; and a rotation must do as well. Scenes with collapsed agents are
     excluded."""
     scenes, missing = {}, []
@@ -103,7 +103,7 @@ def judge(pairs: Sequence[Result], figures: Sequence[Figure] = ()) -> Finding:
     titled = {SCENES[scene].title: runs for scene, runs in scenes.items()}
     return Finding(
         outcome,
-        f"R² surely exceeds chance and the best control in {len(beyond)} of {sum(counts.values())} scenes."
+        f"R² significantly exceeds chance and the best control in {len(beyond)} of {sum(counts.values())} scenes."
         f"{collapse_note(titled)}",
         short=f"beyond chance and controls in {len(beyond)} of {sum(counts.values())} scenes that count",
         verdicts=(
@@ -146,7 +146,7 @@ def _verdict(scene: str, gain: Estimate) -> Verdict:
         direction="higher",
         threshold=0.0,
         good="Trained agents align better than pixels and untrained networks.",
-        bad="Trained agents do not surely align better than pixels and untrained networks.",
+        bad="Trained agents do not significantly align better than pixels and untrained networks.",
     )
 
 

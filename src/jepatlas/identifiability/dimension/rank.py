@@ -29,8 +29,8 @@ __all__ = [
 ]
 
 FLOOR = 1e-3
-"""Variance of a direction of standardised latents up to which it counts as noise on a repetition; and the standard
-deviation of a latent, relative to the widest, up to which it counts as constant."""
+"""Variance of a direction of standardised latents below which a direction counts as a noisy copy of others; and the
+standard deviation of a latent, relative to the widest, up to which it counts as constant."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def effective_rank(h: np.ndarray, h_next: np.ndarray, rank: Estimate | None = No
     1.0
     """
     if rank is None:
-        rank = _count(len(principal_axes(h, h_next).values), len(h))
+        rank = Estimate.exact(len(principal_axes(h, h_next).values), len(h))
     width = h.shape[1]
     return Verdict.judge(
         "effective_rank",
@@ -116,7 +116,7 @@ def varying_coordinates(axes: PrincipalAxes, rows: int) -> Verdict:
     """
     return Verdict.judge(
         "varying_coordinates",
-        _count(int(np.count_nonzero(axes.units)), rows),
+        Estimate.exact(int(np.count_nonzero(axes.units)), rows),
         direction="higher",
         good="Number of latent coordinates that vary. If fewer directions vary, some are combinations of others.",
     )
@@ -147,8 +147,4 @@ def repeated_coordinates(h: np.ndarray, h_next: np.ndarray) -> Verdict:
         if others:
             advice += f", and {others} other{'s repeat' if others > 1 else ' repeats'} one"
         advice += "."
-    return Verdict.judge("repeated_coordinates", _count(len(copies), len(h)), direction="lower", good=advice)
-
-
-def _count(value: float, rows: int) -> Estimate:
-    return Estimate(float(value), float(value), float(value), rows)
+    return Verdict.judge("repeated_coordinates", Estimate.exact(len(copies), len(h)), direction="lower", good=advice)

@@ -189,7 +189,7 @@ def state_directions(found: Redundancy, rows: int) -> Verdict:
             "latents."
         )
         return Verdict.judge(
-            "state_directions", _count(n, rows), direction="lower", threshold=rank, good="", bad=advice
+            "state_directions", Estimate.exact(n, rows), direction="lower", threshold=rank, good="", bad=advice
         )
     rates = ", ".join(f"{rate.value:.3f}" for rate in found.rates)
     if rank == width:
@@ -203,7 +203,9 @@ def state_directions(found: Redundancy, rows: int) -> Verdict:
         f"{_describe_others(found, rank - n, rank)} The other {n} have correlations {rates} (directions below "
         f"{found.ladder.min_rate:.2f} were not searched). Use the minimal subspace, or train with {n} latents."
     )
-    return Verdict.judge("state_directions", _count(n, rows), direction="higher", threshold=rank, good=good, bad=bad)
+    return Verdict.judge(
+        "state_directions", Estimate.exact(n, rows), direction="higher", threshold=rank, good=good, bad=bad
+    )
 
 
 def _describe_others(found: Redundancy, count: int, rank: int) -> str:
@@ -248,7 +250,7 @@ def missing_directions(world: Ladder, found: Redundancy, rows: int) -> Verdict:
     compared = f"The observations have {world.dim} directions with ρ above {world.min_rate:.2f}, the latents {latents}"
     return Verdict.judge(
         "missing_directions",
-        _count(missing, rows),
+        Estimate.exact(missing, rows),
         direction="lower",
         threshold=0.0,
         good=f"{compared}: none is missing.",
@@ -258,9 +260,4 @@ def missing_directions(world: Ladder, found: Redundancy, rows: int) -> Verdict:
 
 
 def undecided(name: str, rows: int, advice: str) -> Verdict:
-    return Verdict.judge(name, _count(np.nan, rows), direction="lower", good=advice)
-
-
-def _count(value: float, rows: int) -> Estimate:
-    """A count that was decided as a whole has no interval."""
-    return Estimate(float(value), float(value), float(value), rows)
+    return Verdict.judge(name, Estimate.exact(np.nan, rows), direction="lower", good=advice)

@@ -46,7 +46,7 @@ def additive_noise(pairs: WhitePairs) -> Verdict:
 def independence(pairs: WhitePairs) -> Verdict:
     """Whether the squares of different coordinates are correlated, for the latents and for their residuals."""
     if pairs.h.shape[1] == 1:
-        single = Estimate(0.0, 0.0, 0.0, len(pairs.h))
+        single = Estimate.exact(0.0, len(pairs.h))
         return Verdict.judge("independence", single, direction="lower", good="There is only one coordinate.")
     squares = [np.square(part) for part in (pairs.h, _residuals(pairs))]
     return _verdict(

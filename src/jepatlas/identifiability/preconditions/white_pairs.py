@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from jepatlas.core.arrays import group_numbers
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
@@ -31,7 +32,7 @@ class WhitePairs:
 
     @classmethod
     def of(cls, h: np.ndarray, h_next: np.ndarray, axes: PrincipalAxes, groups: np.ndarray | None, seed: int) -> Self:
-        labels = np.arange(len(h)) if groups is None else np.unique(groups, return_inverse=True)[1]
+        labels = group_numbers(groups, len(h))
         # symmetric whitening if no direction is dropped: coordinates stay as close to the given ones as possible
         turn = axes.vectors.T if len(axes.values) == h.shape[1] else np.eye(len(axes.values))
         varies = np.flatnonzero(axes.units)

@@ -176,5 +176,5 @@ def _dimension_verdict(found: Spectrum, latents: int, source: Source) -> Verdict
             f"{'is' if missing == 1 else 'are'} missing. Use more latents."
         )
     dim = float(ladder.dim)
-    count = Estimate(dim, dim, dim, rows)
+    count = Estimate.exact(dim, rows)
     return Verdict.judge("dimension", count, direction=direction, threshold=latents, good=ladder.advice, bad=bad)

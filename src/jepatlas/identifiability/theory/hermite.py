@@ -8,9 +8,8 @@ count their noise as variance, so v_d is the product of coefficients from differ
 negative now and then where there is nothing. The variance beyond the last degree is the product, on the rows of one
 third, of the residuals of the other two fits.
 
-Noise in h causes no bias. Much variance beyond the last degree causes a bias of terms/rows of it, and heavy-tailed
-high powers make intervals from few rows too short: increase the degree until little lies beyond.
-"""
+Noise in h causes no bias. Much variance beyond the last degree biases the estimate by that variance × terms / rows,
+and heavy-tailed high powers make intervals from few rows too short: increase the degree until little lies beyond."""
 
 from __future__ import annotations
 
@@ -20,6 +19,7 @@ import math
 import numpy as np
 import scipy.linalg
 
+from jepatlas.core.arrays import group_numbers
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import whitener
 from jepatlas.core.records import Estimate, Verdict
@@ -157,7 +157,7 @@ class HermiteFit:
 
 
 def _thirds(rows: int, rng: np.random.Generator, groups: np.ndarray | None) -> np.ndarray:
-    labels = np.arange(rows) if groups is None else np.unique(groups, return_inverse=True)[1]
+    labels = group_numbers(groups, rows)
     count = int(labels.max()) + 1
     if count < PARTS:
         raise InputError(f"A Hermite decomposition needs at least {PARTS} groups of samples, but there are {count}.")
@@ -227,7 +227,7 @@ def degree_verdicts(halves: Halves, seed: int, replicates: int = 500) -> list[Ve
 
 
 def _undefined(reason: str, rows: int) -> Verdict:
-    estimate = Estimate(math.nan, math.nan, math.nan, rows)
+    estimate = Estimate.undefined(rows)
     return Verdict.judge("degree_1", estimate, direction="higher", good=f"Not computed: {reason}")
 
 

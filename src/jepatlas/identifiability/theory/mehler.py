@@ -51,7 +51,7 @@ def mehler_ladder(
     """For d = 1 … degree, `correlation_d` of the degree-d part of h between z and z', and `gap_d`, its excess over ρ^d.
 
     The part is fitted on two thirds of the samples and its correlation measured on the last third, in turn. It is NaN
-    where h has no degree-d part. With one rate per dimension, the prediction is for the part as fitted.
+    where h has no degree-d part. With one rate per dimension, the prediction uses the fitted coefficients.
     """
     check_matrices(groups, h=h, z=z, z_next=z_next)
     check_same_shape(z=z, z_next=z_next)

@@ -265,7 +265,7 @@ def _distrusted_verdict(distrusted: np.ndarray, pairs: int) -> Verdict:
     named = ", ".join(map(str, distrusted[:MOST_NAMED])) + (", …" if len(distrusted) > MOST_NAMED else "")
     return Verdict.judge(
         "distrusted",
-        Estimate(share, share, share, pairs),
+        Estimate.exact(share, pairs),
         direction="lower",
         threshold=MISMATCHED,
         good="Share of pairs that do not fit the others and have little weight. So few can be chance.",

@@ -189,7 +189,7 @@ def _compare_with_reference(
     share = float((np.isfinite(solved) != np.isfinite(reference))[known].mean()) if known.any() else 0.0
     disagreement = Verdict.judge(
         "reach_disagreement",
-        Estimate(share, share, share, int(known.sum())),
+        Estimate.exact(share, int(known.sum())),
         direction="lower",
         threshold=DISAGREEMENT,
         good=f"The solver and {method} agree on the reachable set.",
@@ -205,7 +205,7 @@ def _compare_with_reference(
         verdicts.append(
             Verdict.judge(
                 name,
-                Estimate(value, value, value, count),
+                Estimate.exact(value, count),
                 direction="lower",
                 threshold=threshold,
                 good=f"Compared with {method} at {count} places.",

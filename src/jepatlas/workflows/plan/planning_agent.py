@@ -144,7 +144,7 @@ def _score(held: LatentEpisodes, predicted: np.ndarray, seed: int) -> Estimate:
     """R² of the next latents; resamples episodes, so a single episode gives no interval."""
     if len(np.unique(held.episode)) < 2:
         value = r2(held.h_next, predicted)
-        return Estimate(value, value, value, len(predicted))
+        return Estimate.exact(value, len(predicted))
     rng = numpy_generator(seed, "linear latent")
     return bootstrap(lambda w: {"r2": r2(held.h_next, predicted, w)}, len(predicted), rng, groups=held.episode)["r2"]
 

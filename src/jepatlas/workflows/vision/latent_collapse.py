@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jepatlas.core.arrays import group_numbers
 from jepatlas.core.figures import ImagePanel, ImageRow, Images
 from jepatlas.core.linear import subsample
 from jepatlas.core.pictures import shrunk, spread_rows
@@ -117,7 +118,7 @@ def collapse_verdict(h_bd: np.ndarray, groups: np.ndarray | None = None, why: st
 
 def _jackknife(h_bd: np.ndarray, groups: np.ndarray | None) -> tuple[Estimate, int]:
     """Effective dimensions with a Student interval, and the number of independent units (groups or rows)."""
-    unit = np.arange(len(h_bd)) if groups is None else np.unique(groups, return_inverse=True)[1]
+    unit = group_numbers(groups, len(h_bd))
     units = int(unit.max(initial=-1)) + 1
     part = numpy_generator(0, "collapse").permutation(units)[unit] % JACKKNIFE_PARTS
     values = []

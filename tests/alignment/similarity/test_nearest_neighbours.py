@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
-from jepatlas.alignment.similarity.neighbours import mutual_knn, neighbour_overlap, neighbours, nos, overlap
+from jepatlas.alignment.similarity.nearest_neighbours import mutual_knn, neighbour_overlap, neighbours, nos, overlap
 from jepatlas.core.errors import InputError
 
 WAYS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])

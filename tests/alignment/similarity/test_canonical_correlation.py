@@ -10,7 +10,7 @@ import scipy.linalg
 from alignment.latents import SHAPES, gaussian, invertible, related, rotation
 from hypothesis import given, settings
 
-from jepatlas.alignment.similarity.cca import canonical_correlations, cca, pwcca, svcca
+from jepatlas.alignment.similarity.canonical_correlation import canonical_correlations, cca, pwcca, svcca
 from jepatlas.core.errors import InputError
 
 Shape = tuple[int, int, int, int]
