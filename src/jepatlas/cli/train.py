@@ -29,6 +29,7 @@ class Train(RecipeFile, RunOptions):
     Each kind has its own options: --mixing coupling --help shows those of the coupling.
 
     World models, on episodes: jepatlas train world-model --help
+
     Agents on images, one view each: jepatlas train vision --help
 
     Several processes: torchrun --nproc-per-node 2 -m jepatlas train ...
