@@ -32,7 +32,7 @@ STATES = ("h", "x", "z")
 SUCCESSORS = tuple(f"{name}_next" for name in STATES)
 EXPERIENCE = ("cost", "episode", *SUCCESSORS)
 APART = ("id", "group", "label", "held", "raw", "untrained", "step", "state", "view", "index", *EXPERIENCE)
-"""Names of columns that are not coordinates of a latent; their plurals are, too."""
+"""Names of columns that are not coordinates of a latent, and so are their plurals."""
 
 
 def read_csv(path: Path) -> Arrays:

@@ -199,7 +199,7 @@ def certified_transition(
 def limit_verdicts(limit: Estimate, found: Mapping[str, Estimate], null: float) -> list[Verdict]:
     """Verdicts on the limit and on `found["error"]`; `found["fitted"]` is the in-sample error of the best rotation.
 
-    The theorem applies to the best rotation, so it is refuted only if the in-sample error exceeds the limit, too.
+    The theorem applies to the best rotation, so it is refuted only if the in-sample error also exceeds the limit.
     """
     error = Verdict.judge(
         "certified.error",

@@ -97,7 +97,7 @@ class Chart:
     standardiser: LinearMap  # h (d) → u (d)
     to_frame: LinearMap  # u (d) → F (D); Q has orthonormal columns
     tied: int
-    """Rank of the cross-scatter with other charts (noise counts, too); Q is arbitrary in the other directions."""
+    """Rank of the cross-scatter with other charts (noise counts as well); Q is arbitrary in the other directions."""
     states: int
     """Number of shared states that Q was fitted on."""
     certificate: CertificateSummary | None = None

@@ -36,7 +36,7 @@ class Frame:
     tied: tuple[int, ...]
     """Rank of each chart's cross-scatter with the others; Q_k is arbitrary in the other directions."""
     shared: tuple[int, ...]
-    """Number of states of each chart that others have, too."""
+    """Number of states of each chart that other charts also have."""
     sweeps: int
 
 
