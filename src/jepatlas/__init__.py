@@ -13,7 +13,7 @@ example `from jepatlas.objectives import LeJEPA`.
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 from jepatlas.core.lazy import lazy_exports
 
