@@ -12,7 +12,7 @@ from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from jepatlas.energy.audit import closure, symmetric_ceiling
-    from jepatlas.energy.exact.graphs import graph_energies
+    from jepatlas.energy.exact.shortest_paths import graph_energies
     from jepatlas.energy.heads import (
         HEADS,
         IQE,

@@ -9,10 +9,10 @@ from scipy.ndimage import gaussian_filter, label
 from jepatlas.core.errors import InputError
 from jepatlas.core.graphs import Graph
 from jepatlas.energy.exact.eikonal import energies_from, energies_to
-from jepatlas.energy.exact.graphs import graph_energies
 from jepatlas.energy.exact.medium import Medium
 from jepatlas.energy.exact.navigation import zermelo
-from jepatlas.energy.exact.shooting import Shear, shoot
+from jepatlas.energy.exact.shortest_paths import graph_energies
+from jepatlas.energy.exact.zermelo_shooting import Shear, shoot
 
 SOURCE = np.array([-0.5, -0.3])
 

@@ -22,7 +22,7 @@ from jepatlas.core.graphs import Graph
 from jepatlas.energy.action.effort import Effort
 from jepatlas.energy.action.effort_check import require_effort
 from jepatlas.energy.action.paths import Path, equal_steps, minimal_paths, path_action, path_residual, step_efforts
-from jepatlas.energy.exact.graphs import graph_energies, shortest_path
+from jepatlas.energy.exact.shortest_paths import graph_energies, shortest_path
 
 __all__ = ["Admissible", "EffortGraph", "effort_graph", "search_path"]
 

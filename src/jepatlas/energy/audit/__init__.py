@@ -2,7 +2,7 @@
 
 from jepatlas.energy.audit.axioms import asymmetry_index
 from jepatlas.energy.audit.energy_audit import AXIOMS, Audit, audit
-from jepatlas.energy.audit.reachability import symmetric_ceiling
+from jepatlas.energy.audit.reachability_verdicts import symmetric_ceiling
 from jepatlas.energy.audit.triangle import Repair, closure, relative_gap, repair
 
 __all__ = [

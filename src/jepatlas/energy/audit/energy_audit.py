@@ -18,9 +18,9 @@ from jepatlas.energy.audit.axioms import (
     indiscernibles_verdict,
     nonnegativity_verdict,
 )
-from jepatlas.energy.audit.calibration import CalibrationCurve, calibration_curve, calibration_verdicts
+from jepatlas.energy.audit.calibration_verdicts import CalibrationCurve, calibration_curve, calibration_verdicts
 from jepatlas.energy.audit.midpoints import midpoints_verdict
-from jepatlas.energy.audit.reachability import Roc, reachability_verdicts, roc_curves
+from jepatlas.energy.audit.reachability_verdicts import Roc, reachability_verdicts, roc_curves
 from jepatlas.energy.audit.sample import RowFunction, draw_sample
 from jepatlas.energy.audit.triangle import GapHistogram, gap_histogram, triangle_gaps, triangle_verdict
 

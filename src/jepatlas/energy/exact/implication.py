@@ -16,7 +16,7 @@ import numpy as np
 
 from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.core.graphs import Graph
-from jepatlas.energy.exact.graphs import graph_energies, shortest_path
+from jepatlas.energy.exact.shortest_paths import graph_energies, shortest_path
 
 __all__ = ["Derivation", "Rules"]
 

@@ -19,7 +19,7 @@ from jepatlas.energy.learn import (
     unreachable_threshold,
     with_unreachable,
 )
-from jepatlas.energy.learn.reachability import reachable_closure
+from jepatlas.energy.learn.reachability_threshold import reachable_closure
 
 RNG = np.random.default_rng
 

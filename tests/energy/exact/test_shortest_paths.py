@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.graphs import Graph
-from jepatlas.energy.exact.graphs import energy_to_set, graph_energies, shortest_path
+from jepatlas.energy.exact.shortest_paths import energy_to_set, graph_energies, shortest_path
 
 
 @st.composite

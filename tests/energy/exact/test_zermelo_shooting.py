@@ -4,7 +4,7 @@ from scipy.optimize import minimize
 
 from jepatlas.core.errors import InputError
 from jepatlas.energy.exact.navigation import zermelo
-from jepatlas.energy.exact.shooting import Shear, shoot
+from jepatlas.energy.exact.zermelo_shooting import Shear, shoot
 
 JET = Shear(lambda y: 0.8 * np.cos(np.pi * y / 2) ** 2, lambda y: -0.4 * np.pi * np.sin(np.pi * y), 1.2)
 GAUSS, WEIGHTS = (np.polynomial.legendre.leggauss(3)[0] + 1) / 2, np.polynomial.legendre.leggauss(3)[1] / 2
