@@ -93,7 +93,7 @@ def _runnable(options: Reproduce, console: Console) -> list[tuple[Experiment, li
     An experiment that needs only missing data sets is an error if it was named, and skipped with `all`.
     """
     from jepatlas.experiments import check_publishable
-    from jepatlas.experiments.engine.image_folder import IMAGE_FOLDER_VARIABLE, missing_scenes
+    from jepatlas.experiments.engine.scene_images import IMAGE_FOLDER_VARIABLE, missing_scenes
 
     found = []
     for experiment in _named(options.names):

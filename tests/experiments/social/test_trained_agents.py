@@ -14,7 +14,7 @@ from workflows.vision.tiny_scenes import agent, write_scenes
 
 from jepatlas.core.config import from_plain
 from jepatlas.core.records import Crops
-from jepatlas.experiments.engine.image_folder import missing_scenes
+from jepatlas.experiments.engine.scene_images import missing_scenes
 from jepatlas.experiments.social.loss_and_alignment import held_out_loss
 from jepatlas.experiments.social.scenes import STUDIED, WORLDS
 from jepatlas.experiments.social.trained_agents import (

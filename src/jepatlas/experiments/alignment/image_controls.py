@@ -27,7 +27,7 @@ from jepatlas.core.records import Direction, Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data.images import MultiViewTable
 from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.engine.image_folder import image_folder
+from jepatlas.experiments.engine.scene_images import image_folder
 from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, select
 
 __all__ = ["EXPERIMENT", "run", "view_pairs"]

@@ -32,9 +32,10 @@ from jepatlas.experiments.engine.experiment import (
     Scale,
     Trial,
     as_verdicts,
+    count_met,
 )
 from jepatlas.experiments.engine.latent_trials import r2_of_state
-from jepatlas.experiments.engine.seed_tables import cell, count_met, mean_and_range, select
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
 from jepatlas.objectives import CovarianceConfig, InfoNCEConfig, WhiteningConfig
 
 __all__ = ["EXPERIMENT", "run"]

@@ -14,8 +14,18 @@ import numpy as np
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy.learned_energies import energy_trial
-from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import cell, count_met, grouped, mean_and_interval, mean_and_range
+from jepatlas.experiments.engine.experiment import (
+    Claim,
+    Criterion,
+    Experiment,
+    Finding,
+    Outcome,
+    Result,
+    Scale,
+    Trial,
+    count_met,
+)
+from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_interval, mean_and_range
 
 __all__ = ["EXPERIMENT", "SYMMETRIC"]
 

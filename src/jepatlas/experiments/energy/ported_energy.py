@@ -41,9 +41,10 @@ from jepatlas.experiments.engine.experiment import (
     Scale,
     Trial,
     as_verdicts,
+    count_met,
     point_estimates,
 )
-from jepatlas.experiments.engine.seed_tables import cell, count_met, mean_and_range
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_range
 from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
 from jepatlas.workflows.energy import EnergyEvaluation, evaluate_run
 from jepatlas.workflows.runs import load_objective

@@ -33,9 +33,10 @@ from jepatlas.experiments.engine.experiment import (
     Scale,
     Trial,
     as_verdicts,
+    count_met,
     point_estimates,
 )
-from jepatlas.experiments.engine.seed_tables import cell, count_met, grouped, mean_and_range
+from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range
 from jepatlas.nn.mlp import mlp
 from jepatlas.recipes import AgentConfig, EnergyRecipe
 from jepatlas.workflows.energy import FittedEnergy, ground_truth_of, load_fitted

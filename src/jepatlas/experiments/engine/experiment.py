@@ -6,17 +6,17 @@ Running, resuming, records, figures and the claims page are the same for all exp
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from jepatlas.core.figures import Figure, Table
 from jepatlas.core.records import Direction, Estimate, Verdict
-from jepatlas.experiments.engine.trial_names import import_path, stable_name
+from jepatlas.experiments.engine.trial_names import stable_name
 from jepatlas.training import Job, fingerprint
 
 __all__ = [
@@ -31,9 +31,13 @@ __all__ = [
     "Trial",
     "as_verdicts",
     "combined",
+    "count_met",
+    "grid",
+    "outcome_in_stages",
     "outcome_of",
+    "outcome_of_criteria",
     "point_estimates",
-    "run_trial",
+    "share_verdict",
 ]
 
 Scale = Literal["tiny", "small", "paper"]
@@ -107,6 +111,11 @@ class Criterion:
     required: str
     met: bool
 
+    @classmethod
+    def for_all(cls, name: str, met: Sequence[bool], required: str = "all") -> Self:
+        """All of several cases must meet a condition; `found` is the number of those that do."""
+        return cls(name, count_met(met), required, all(met))
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -143,10 +152,22 @@ class Experiment:
         return Finding("undecided", sentence, short="no trial finished")
 
 
-def run_trial(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Import the function of a trial and call it. This is what workers run."""
-    module, _, name = import_path(recipe["run"]).partition(":")
-    return getattr(importlib.import_module(module), name)(recipe["settings"], folder)
+def grid(**coordinates: Iterable[Any]) -> list[dict[str, Any]]:
+    """All combinations of the values of named coordinates; the last coordinate varies fastest.
+
+    >>> grid(dim=(2, 4), seed=range(2))[:3]
+    [{'dim': 2, 'seed': 0}, {'dim': 2, 'seed': 1}, {'dim': 4, 'seed': 0}]
+    """
+    return [dict(zip(coordinates, values, strict=True)) for values in product(*coordinates.values())]
+
+
+def count_met(met: Sequence[bool]) -> str:
+    """How many of several conditions are met.
+
+    >>> count_met([True, False, True])
+    '2 of 3'
+    """
+    return f"{sum(met)} of {len(met)}"
 
 
 def outcome_of(met: Sequence[bool]) -> Outcome:
@@ -158,6 +179,21 @@ def outcome_of(met: Sequence[bool]) -> Outcome:
     if all(met):
         return "holds"
     return "holds in part" if any(met) else "does not hold"
+
+
+def outcome_of_criteria(criteria: Sequence[Criterion]) -> Outcome:
+    return outcome_of([criterion.met for criterion in criteria])
+
+
+def outcome_in_stages(essential: bool, remaining: bool) -> Outcome:
+    """The outcome of a rule that holds in part only if its essential conditions are met.
+
+    >>> outcome_in_stages(True, False), outcome_in_stages(False, True)
+    ('holds in part', 'does not hold')
+    """
+    if not essential:
+        return "does not hold"
+    return "holds" if remaining else "holds in part"
 
 
 def combined(outcomes: Sequence[Outcome]) -> Outcome:
@@ -184,3 +220,9 @@ def as_verdicts(
     """Measurements of a trial as verdicts without a threshold, in their JSON form."""
     verdicts = [Verdict.judge(name, one, direction=direction, good=meaning) for name, one in estimates.items()]
     return [verdict.to_json() for verdict in verdicts]
+
+
+def share_verdict(name: str, met: Sequence[bool], *, good: str, bad: str) -> Verdict:
+    """The share of cases that meet a condition; it passes if all of them do."""
+    share = Estimate.exact(float(np.mean(met)), len(met))
+    return Verdict.judge(name, share, direction="higher", threshold=1.0, good=good, bad=bad)

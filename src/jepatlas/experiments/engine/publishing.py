@@ -13,8 +13,8 @@ from typing import Any
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_bytes, write_json
 from jepatlas.core.records import Estimate, Record
-from jepatlas.experiments.engine.image_folder import IMAGE_FOLDER_VARIABLE
 from jepatlas.experiments.engine.running import UNKNOWN_CODE, public_record
+from jepatlas.experiments.engine.scene_images import IMAGE_FOLDER_VARIABLE
 from jepatlas.experiments.engine.seed_tables import cell
 
 __all__ = [

@@ -7,20 +7,29 @@ All experiments of a scale share the folder of runs, so a trial that two experim
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from jepatlas.core.figures import Table
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
-from jepatlas.experiments.engine.experiment import Criterion, Experiment, Finding, Result, Scale, run_trial
+from jepatlas.experiments.engine.experiment import Criterion, Experiment, Finding, Result, Scale
+from jepatlas.experiments.engine.trial_names import import_path
 from jepatlas.training import OpenExecutor, SweepResult, sweep
 
-__all__ = ["UNKNOWN_CODE", "public_record", "reproduce"]
+__all__ = ["UNKNOWN_CODE", "public_record", "reproduce", "run_trial"]
 
 UNKNOWN_CODE = "trials from before commits were kept"
+
+
+def run_trial(recipe: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Import the function of a trial and call it. This is what workers run."""
+    module, _, name = import_path(recipe["run"]).partition(":")
+    return getattr(importlib.import_module(module), name)(recipe["settings"], folder)
 
 
 def reproduce(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,15 +17,20 @@ from jepatlas.experiments.engine.experiment import Result
 __all__ = [
     "bars",
     "cell",
-    "count_met",
     "curve",
     "extremes",
+    "finished",
     "geometric_mean_and_interval",
     "grouped",
+    "horizontal",
     "mean_and_interval",
     "mean_and_interval_with_groups",
     "mean_and_range",
+    "mean_and_range_of",
+    "mean_cells",
+    "mean_curve",
     "plain",
+    "scatter",
     "select",
     "spread",
 ]
@@ -76,13 +81,9 @@ def spread(values: Sequence[float], digits: int = 3) -> str:
     return f"{np.mean(known):z.{digits}f}{deviation}{number}"
 
 
-def count_met(met: Sequence[bool]) -> str:
-    """How many of several conditions are met.
-
-    >>> count_met([True, False, True])
-    '2 of 3'
-    """
-    return f"{sum(met)} of {len(met)}"
+def finished(results: Sequence[Result]) -> list[Result]:
+    """The results of trials that were neither stopped nor failed."""
+    return [result for result in results if result.status == "finished"]
 
 
 def select(results: Sequence[Result], **where: Any) -> list[Result]:
@@ -103,9 +104,21 @@ def mean_and_range(results: Sequence[Result], name: str, stopped: float = np.nan
     are left out; `n` is the number of runs that remain.
     """
     values = _values(results, name, stopped)
-    if not len(values):
-        return Estimate.undefined(0)
-    return Estimate(float(values.mean()), float(values.min()), float(values.max()), len(values))
+    return mean_and_range_of(values) if len(values) else Estimate.undefined(0)
+
+
+def mean_and_range_of(values: Sequence[float] | np.ndarray) -> Estimate:
+    """Mean of at least one number, with the smallest and the largest as limits.
+
+    >>> mean_and_range_of([1.0, 2.0, 6.0])
+    Estimate(value=3.0, low=1.0, high=6.0, n=3)
+    """
+    return Estimate(float(np.mean(values)), float(np.min(values)), float(np.max(values)), len(values))
+
+
+def mean_cells(results: Sequence[Result], names: Iterable[str], digits: int = 3) -> list[str]:
+    """Cells of a table: mean over runs and range of each named verdict."""
+    return [cell(mean_and_range(results, name), digits) for name in names]
 
 
 def mean_and_interval(results: Sequence[Result], name: str, among: int = 1) -> Estimate:
@@ -163,6 +176,21 @@ def curve(
     low = [estimate.low for estimate in estimates]
     high = [estimate.high for estimate in estimates]
     return replace(line, low=low, high=high)
+
+
+def mean_curve(name: str, results: Sequence[Result], verdicts: Mapping[Any, str]) -> Curve:
+    """A line through means over runs, with their range as a band; `verdicts` are names of verdicts by x."""
+    return curve(name, list(verdicts), [mean_and_range(results, verdict) for verdict in verdicts.values()])
+
+
+def scatter(name: str, results: Sequence[Result], x: str, y: str) -> Curve:
+    """A point for each run, at the values of two verdicts."""
+    return Curve(name, [result.value(x) for result in results], [result.value(y) for result in results], points=True)
+
+
+def horizontal(name: str, x: Sequence[float], value: float) -> Curve:
+    """A dashed line at one value."""
+    return Curve(name, list(x), [value] * len(x), dash=True)
 
 
 def bars(name: str, estimates: Sequence[Estimate]) -> BarSeries:

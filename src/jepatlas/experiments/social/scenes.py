@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jepatlas.experiments.engine.experiment import Scale
-from jepatlas.experiments.engine.image_folder import image_folder
+from jepatlas.experiments.engine.scene_images import image_folder
 from jepatlas.recipes.image_sources import AnyImages, ImageNet, ImageTable, NuScenes, ObjectImages, SmallNORBFiles
 from jepatlas.worlds.objects import RenderedObjects
 
