@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.2.0"
 
-from jepatlas.core.lazy import lazy_exports
+from jepatlas.core.lazy import after_import, lazy_exports
 
 if TYPE_CHECKING:
     from jepatlas.alignment import Atlas, ChartLatents, LinearProbe, save_atlas
@@ -57,6 +57,8 @@ __all__ = [
     "save_atlas",
     "train",
 ]
+
+after_import("gymnasium", "jepatlas.worlds.environment:register_environments")
 
 
 def __dir__() -> list[str]:

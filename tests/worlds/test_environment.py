@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import warnings
 from dataclasses import dataclass
 from typing import ClassVar
@@ -46,6 +48,24 @@ def test_gymnasium_check_env_passes(world):
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*infinity.*")  # of unbounded observations
         check_env(world.make())
+
+
+@pytest.mark.parametrize("order", ["gymnasium, jepatlas", "jepatlas, gymnasium"])
+def test_worlds_are_registered_with_gymnasium_whichever_is_imported_first(order: str):
+    code = f"import {order}; print(gymnasium.make('jepatlas/Maze-v0', cells=4, loops=2).unwrapped.world)"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == str(Maze(cells=4, loops=2))
+
+
+@pytest.mark.parametrize("name", ["Rooms", "Maze", "LinearQuadratic"])
+def test_registered_worlds_pass_check_env(name: str):
+    env = gymnasium.make(f"jepatlas/{name}-v0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*infinity.*")  # of unbounded observations
+        check_env(env.unwrapped)
+    again = gymnasium.make(env.spec)
+    np.testing.assert_array_equal(env.reset(seed=3)[0], again.reset(seed=3)[0])
 
 
 @every_world

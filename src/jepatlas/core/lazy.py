@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["lazy_exports", "lazy_import"]
+__all__ = ["after_import", "lazy_exports", "lazy_import"]
 
 
 class _LazyModule(ModuleType):
@@ -66,3 +69,40 @@ def _type_checking_imports(file: Path) -> dict[str, str]:
             if isinstance(node, ast.ImportFrom):
                 sources.update({alias.name: str(node.module) for alias in node.names})
     return sources
+
+
+def after_import(name: str, action: str) -> None:
+    """Call the function `module:function` after the module `name` is imported, or now if it is already."""
+    if name in sys.modules:
+        _call(action)
+    else:
+        sys.meta_path.insert(0, _AfterImport(name, action))
+
+
+def _call(action: str) -> None:
+    module, function = action.split(":")
+    getattr(importlib.import_module(module), function)()
+
+
+class _AfterImport(MetaPathFinder):
+    """Finds one module like the other finders do, and calls a function once the module has been executed."""
+
+    def __init__(self, name: str, action: str) -> None:
+        self.name = name
+        self.action = action
+
+    def find_spec(self, fullname: str, path: object, target: ModuleType | None = None) -> ModuleSpec | None:
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            execute(module)
+            _call(self.action)
+
+        spec.loader.exec_module = exec_module  # pyright: ignore[reportAttributeAccessIssue]
+        return spec

@@ -16,10 +16,33 @@ from gymnasium.spaces import Box
 
 from jepatlas.core.errors import InputError, check_argument, check_count, did_you_mean
 from jepatlas.worlds.action_world import ActionWorld, draw_starts
+from jepatlas.worlds.linear_quadratic import LinearQuadratic
+from jepatlas.worlds.maze import Maze
+from jepatlas.worlds.reacher import Reacher
+from jepatlas.worlds.rooms import Rooms
 
-__all__ = ["ActionEnv"]
+__all__ = ["ActionEnv", "environment_id", "make_environment", "register_environments"]
 
 OPTIONS = ("state", "goal")
+REGISTERED = {world.kind: world for world in (Rooms, Maze, Reacher, LinearQuadratic)}
+
+
+def register_environments() -> None:
+    """Make the worlds available as `gymnasium.make("jepatlas/Rooms-v0")`, with the world's fields as keywords."""
+    for kind, world in REGISTERED.items():
+        gymnasium.register(
+            environment_id(world),
+            entry_point="jepatlas.worlds.environment:make_environment",
+            kwargs={"kind": kind},
+        )
+
+
+def environment_id(world: type) -> str:
+    return f"jepatlas/{world.__name__}-v0"
+
+
+def make_environment(kind: str, render_mode: str | None = None, **fields: Any) -> ActionEnv:
+    return ActionEnv(REGISTERED[kind](**fields), render_mode)
 
 
 class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
@@ -37,7 +60,9 @@ class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         )
         # Lets tools copy the environment with gymnasium.make.
         self.spec = EnvSpec(
-            f"jepatlas/{world.kind}-v0", entry_point="jepatlas.worlds.environment:ActionEnv", kwargs={"world": world}
+            environment_id(type(world)),
+            entry_point="jepatlas.worlds.environment:ActionEnv",
+            kwargs={"world": world},
         )
         check_count("action_dim", world.action_dim)
         self.action_space = Box(-1.0, 1.0, (world.action_dim,), np.float32)
