@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 import jepatlas
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import finite, read_json, write_json
-from jepatlas.core.processes import exit_with_parent, torch_threads
+from jepatlas.core.processes import exit_with_parent, limited_threads
 from jepatlas.data.episode_writer import EpisodeWriter
 from jepatlas.data.episodes import EpisodeFile
 from jepatlas.data.policies import EpisodicPolicy, Policy
@@ -182,7 +182,7 @@ def _run_tasks(work: Callable[[int], None], tasks: Sequence[int], processes: int
         raise InputError(f"processes must be at least 1, but is {processes}.")
     if processes == 1 or len(tasks) < 2:
         for task in tasks:
-            with torch_threads(1), threadpool_limits(1):
+            with limited_threads():
                 work(task)
             done(task)
         return

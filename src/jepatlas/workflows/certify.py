@@ -21,6 +21,7 @@ from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Scatter, ScatterPanel
 from jepatlas.core.linear import hold_out, procrustes
+from jepatlas.core.processes import limited_threads
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
 from jepatlas.core.seeding import numpy_generator
@@ -84,6 +85,7 @@ def certify_file(path: Path, *, rho: float | None, seed: int) -> CertificateReco
     return certify_arrays(f"Certificate of {path.name}", arrays, rho=rho, seed=seed)
 
 
+@limited_threads()
 def certify_arrays(title: str, arrays: Mapping[str, np.ndarray], *, rho: float | None, seed: int) -> CertificateRecord:
     """Certify latents with the audit. Consecutive rows without groups are treated as one trajectory."""
     notes = []
@@ -120,6 +122,7 @@ def _warnings(arrays: Mapping[str, np.ndarray]) -> list[str]:
     return [f"Warning: {'; '.join(problems)}. Known arrays: {', '.join(ARRAYS)}."] if problems else []
 
 
+@limited_threads()
 def certificate(
     title: str,
     arrays: Mapping[str, np.ndarray],
