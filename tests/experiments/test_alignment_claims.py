@@ -21,7 +21,7 @@ from jepatlas.experiments.alignment.image_controls import view_pairs
 from jepatlas.experiments.alignment.latent_pairs import add_noise, random_chart
 from jepatlas.experiments.alignment.pair_budget import METHODS, budgets
 from jepatlas.experiments.alignment.pair_noise import SHARES, mismatch
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval
 from jepatlas.objectives import LeJEPAConfig, Parts
 

@@ -9,7 +9,7 @@ import torch
 
 from jepatlas.core.stats import paired_difference, success_rate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.planning.exact_planning import (
     exact_agent,
     exact_energy,

@@ -22,7 +22,7 @@ from jepatlas.experiments.energy.intrinsic_energy import run as run_audit
 from jepatlas.experiments.energy.order_embedding import implications, scores
 from jepatlas.experiments.energy.order_embedding import run as run_order_embedding
 from jepatlas.experiments.energy.registration_energies import EFFORTS, SEGMENTS, IntervalEffort
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 
 
 def concluded(name: str, record: Callable[[Trial], dict[str, Any] | None]) -> Finding:

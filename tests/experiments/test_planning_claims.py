@@ -10,7 +10,7 @@ import torch
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import torch_generator
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.planning import optimal_planning
 from jepatlas.experiments.planning.controlled_world import (
     HORIZON,

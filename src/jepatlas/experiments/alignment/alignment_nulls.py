@@ -8,7 +8,6 @@ A permutation p-value is valid for biased measures too: P(p ≤ α) = α for all
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,18 +21,9 @@ from jepatlas.core.linear import hold_out, least_squares, r2
 from jepatlas.core.records import Direction, Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import random_chart
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of,
-)
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_interval, mean_and_range
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_interval, mean_and_range, mean_and_range_of
 
 __all__ = ["EXPERIMENT", "run", "smoother"]
 
@@ -49,7 +39,9 @@ SIMILARITIES = ("cka", "cka_debiased", "dsc", "nos_10")
 DIRECTIONS: dict[str, Direction] = {name: "lower" if name == "nos_10" else "higher" for name in MEASURES}
 BIASED = {"r2_in_sample": 0.5, "cka": 0.3}
 """Values that count as large."""
-ZERO, LEVEL, CONFIDENCE = 0.02, 0.1, 0.99
+ZERO = 0.02  # debiased CKA up to this size counts as zero
+LEVEL = 0.1  # of the p-values whose frequency is checked
+CONFIDENCE = 0.99  # of the interval of that frequency
 
 CLAIM = Claim(
     statement="In-sample R² and biased CKA are large for unrelated latents; held-out R², debiased CKA and permutation "
@@ -59,53 +51,38 @@ CLAIM = Claim(
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    rows: int
-    columns: int
-    repetitions: int  # in one trial
-    permutations: int
-    seeds: int
-
-
 SCALES = {
-    "tiny": Plan(60, 40, 3, 9, 1),
-    "small": Plan(500, 384, 40, 19, 4),
-    "paper": Plan(500, 384, 100, 99, 10),
+    "tiny": ({"rows": 60, "columns": 40, "repetitions": 3, "permutations": 9}, 1),
+    "small": ({"rows": 500, "columns": 384, "repetitions": 40, "permutations": 19}, 4),
+    "paper": ({"rows": 500, "columns": 384, "repetitions": 100, "permutations": 99}, 10),
 }
+"""Settings of a trial, and number of seeds."""
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan = SCALES[scale]
-    settings = {
-        "rows": plan.rows,
-        "columns": plan.columns,
-        "repetitions": plan.repetitions,
-        "permutations": plan.permutations,
-    }
-    return [Trial({"seed": s}, run, settings | {"seed": s}) for s in range(seed, seed + plan.seeds)]
+    settings, seeds = SCALES[scale]
+    return [Trial({"seed": s}, run, settings | {"seed": s}) for s in range(seed, seed + seeds)]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Many pairs of unrelated latents, and one pair that is a rotation with noise of the size of the signal."""
     del folder
-    shape, seed, permutations = (settings["rows"], settings["columns"]), settings["seed"], settings["permutations"]
+    shape = (settings["rows"], settings["columns"])
+    seed = settings["seed"]
+    permutations = settings["permutations"]
     found: list[Mapping[str, Null]] = []
     for repetition in range(settings["repetitions"]):
         rng = numpy_generator(seed, "independent", repetition)
         a, b = rng.standard_normal((2, *shape))
         found.append(_nulls(a, b, permutations, rng))
-    values = {name: _mean_and_range([nulls[name].value for nulls in found]) for name in MEASURES}
-    values["r2_ridge"] = _ridge(*numpy_generator(seed, "ridge").standard_normal((2, *shape)))
+    values = {name: mean_and_range_of([nulls[name].value for nulls in found]) for name in MEASURES}
+    values["r2_ridge"] = Estimate.exact(_ridge(*numpy_generator(seed, "ridge").standard_normal((2, *shape))), 1)
     related = _nulls(*_related(shape, seed), permutations, numpy_generator(seed, "r"))
-    values |= {f"related_{name}": _mean_and_range([null.value]) for name, null in related.items()}
-    values |= {f"related_p_{name}": _mean_and_range([null.p]) for name, null in related.items()}
+    for name, null in related.items():
+        values[f"related_{name}"] = Estimate.exact(null.value, 1)
+        values[f"related_p_{name}"] = Estimate.exact(null.p, 1)
     p_values = {name: [nulls[name].p for nulls in found] for name in MEASURES}
     return {"status": "finished", "verdicts": as_verdicts(values, "means over repetitions"), "p": p_values}
-
-
-def _mean_and_range(values: Sequence[float]) -> Estimate:
-    return Estimate(float(np.mean(values)), float(np.min(values)), float(np.max(values)), len(values))
 
 
 def _related(shape: tuple[int, int], seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,15 +91,16 @@ def _related(shape: tuple[int, int], seed: int) -> tuple[np.ndarray, np.ndarray]
     return a, a @ random_chart(shape[1], 1.0, rng).T + noise
 
 
-def _ridge(a: np.ndarray, b: np.ndarray) -> Estimate:
+def _ridge(a: np.ndarray, b: np.ndarray) -> float:
     """Held-out R² with a cross-validated penalty."""
     half = len(a) // 2
-    return _mean_and_range([float(RidgeMap().fit(a[:half], b[:half]).score(a[half:], b[half:]))])
+    return float(RidgeMap().fit(a[:half], b[:half]).score(a[half:], b[half:]))
 
 
 def _nulls(a: np.ndarray, b: np.ndarray, permutations: int, rng: np.random.Generator) -> Mapping[str, Null]:
     split = hold_out(len(a), rng)
-    inside, across = smoother(a, a), smoother(a[split.fit], a[split.score])
+    inside = smoother(a, a)
+    across = smoother(a[split.fit], a[split.score])
 
     def statistic(order: np.ndarray) -> Mapping[str, float]:
         other = b[order]
@@ -159,17 +137,12 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
             f"≤ 0; within {ZERO} of 0",
             near_zero,
         ),
-        Criterion(
-            f"measures with P(p ≤ {LEVEL:g}) = {LEVEL:g}",
-            f"{sum(calibrated)} of {len(calibrated)}",
-            "all",
-            all(calibrated),
-        ),
+        Criterion.for_all(f"measures with P(p ≤ {LEVEL:g}) = {LEVEL:g}", calibrated),
     )
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"For unrelated latents R² is {found['r2_in_sample'].value:.2f} in sample and {found['r2'].value:z.2f} held "
-        f"out; p-values are calibrated for {sum(calibrated)} of {len(calibrated)} measures.",
+        f"out; p-values are calibrated for {count_met(calibrated)} measures.",
         criteria=criteria,
         verdicts=(_verdict(found["r2"]),),
         figures=(_figure(p_values),),

@@ -9,7 +9,6 @@ are applied to two losses without a predictor: exact whitening, invariant under 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,20 +20,12 @@ from jepatlas.core.config import to_plain
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.linear import hold_out, least_squares
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import random_chart
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    outcome_of,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.latent_trials import latent_sample, recipe_for
+from jepatlas.experiments.engine.rules import Criterion, count_met, outcome_of_criteria, share_verdict
 from jepatlas.experiments.engine.seed_tables import select
 from jepatlas.objectives import PairObjective, Parts, WhiteningConfig
 from jepatlas.workflows.runs import load_objective, train_job
@@ -59,33 +50,24 @@ CLAIM = Claim(
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    dims: tuple[int, ...]
-    steps: int
-    seeds: int
-    samples: int
-    draws: int
-
-
 SCALES = {
-    "tiny": Plan((2,), 40, 1, 1100, 3),
-    "small": Plan((2, 4), 3000, 3, 10_000, 20),
-    "paper": Plan((2, 4, 8), 20_000, 5, 40_000, 100),
+    "tiny": ((2,), 40, 1, {"samples": 1100, "draws": 3}),
+    "small": ((2, 4), 3000, 3, {"samples": 10_000, "draws": 20}),
+    "paper": ((2, 4, 8), 20_000, 5, {"samples": 40_000, "draws": 100}),
 }
+"""Dimensions, steps of training, number of seeds, and settings of a trial."""
 
 Change = dict[str, float]  # losses after a change of coordinates over losses before, and their bounds
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
-    for dim in plan.dims:
-        for s in range(seed, seed + plan.seeds):
-            mixing: AnyMixing = Spiral() if dim == 2 else InvertibleMLP(layers=2, seed=s)
-            world = LatentWorld(OrnsteinUhlenbeck(dim=dim, rho=0.95), mixing)
-            recipe = to_plain(recipe_for(scale, world, steps=plan.steps, seed=s))
-            settings = {"recipe": recipe, "samples": plan.samples, "draws": plan.draws}
-            every.append(Trial({"dim": dim, "seed": s}, run, settings))
+    dims, steps, seeds, settings = SCALES[scale]
+    every = []
+    for at in grid(dim=dims, seed=range(seed, seed + seeds)):
+        mixing: AnyMixing = Spiral() if at["dim"] == 2 else InvertibleMLP(layers=2, seed=at["seed"])
+        world = LatentWorld(OrnsteinUhlenbeck(dim=at["dim"], rho=0.95), mixing)
+        recipe = to_plain(recipe_for(scale, world, steps=steps, seed=at["seed"]))
+        every.append(Trial(at, run, {"recipe": recipe} | settings))
     return every
 
 
@@ -95,11 +77,15 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     if record["status"] != "finished":
         return record
     recipe, objective = load_objective(Path(folder))
-    drawn, rng = latent_sample(recipe, objective, settings["samples"]), numpy_generator(recipe.seed, "changes")
+    drawn = latent_sample(recipe, objective, settings["samples"])
+    rng = numpy_generator(recipe.seed, "changes")
     fit, rest = hold_out(len(drawn.h), rng)
-    predictor, h, h_next = least_squares(drawn.h[fit], drawn.h_next[fit]), drawn.h[rest], drawn.h_next[rest]
+    predictor = least_squares(drawn.h[fit], drawn.h_next[fit])
     charts = [(k, random_chart(recipe.world.dim, k, rng)) for k in CONDITIONS for _ in range(settings["draws"])]
-    changes = [{"condition": k} | changed_losses(h, h_next, predictor, chart, objective) for k, chart in charts]
+    changes = []
+    for condition, chart in charts:
+        losses = changed_losses(drawn.h[rest], drawn.h_next[rest], predictor, chart, objective)
+        changes.append({"condition": condition} | losses)
     return record | {"changes": changes}
 
 
@@ -107,8 +93,11 @@ def changed_losses(
     h: np.ndarray, h_next: np.ndarray, predictor: LinearMap, chart: np.ndarray, objective: PairObjective
 ) -> Change:
     """Every loss after the change of coordinates over the loss before, and the relative error of a loss of zero."""
-    inverse, sigma = np.linalg.inv(chart), np.linalg.svd(chart, compute_uv=False)
-    changed, target, reached = h @ chart.T, h_next @ chart.T, predictor.apply(h) @ chart.T
+    inverse = np.linalg.inv(chart)
+    sigma = np.linalg.svd(chart, compute_uv=False)
+    changed = h @ chart.T
+    target = h_next @ chart.T
+    reached = predictor.apply(h) @ chart.T
     predicted = predictor.apply(changed @ inverse.T) @ chart.T
     before = np.square(predictor.apply(h) - h_next).sum(1).mean()
     whitening = WhiteningConfig(epsilon=0.0).build(Parts(torch.nn.Identity(), h.shape[1])).eval()
@@ -139,12 +128,12 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     zero = max(c["zero"] for c in changes)
     shown = _ranges([c for c in changes if c["condition"] == SHOWN])
     criteria = (
-        Criterion("changes with the loss between its bounds", f"{sum(inside)} of {len(inside)}", "all", all(inside)),
+        Criterion.for_all("changes with the loss between its bounds", inside),
         Criterion("a loss of zero after the change", f"{zero:.0e}", f"≤ {ROUNDING:g}", zero <= ROUNDING),
     )
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
-        f"The loss is within its bounds in {sum(inside)} of {len(inside)} changes; at κ(A) = {SHOWN:g} it is "
+        outcome_of_criteria(criteria),
+        f"The loss is within its bounds in {count_met(inside)} changes; at κ(A) = {SHOWN:g} it is "
         f"{_span(shown['jepa'])} times the loss before.",
         criteria=criteria,
         verdicts=(_verdict(inside),),
@@ -162,12 +151,9 @@ def _span(ends: tuple[float, float]) -> str:
 
 
 def _verdict(inside: Sequence[bool]) -> Verdict:
-    share = float(np.mean(inside))
-    return Verdict.judge(
+    return share_verdict(
         "inside",
-        Estimate.exact(share, len(inside)),
-        direction="higher",
-        threshold=1.0,
+        inside,
         good="The loss is between its bounds for all changes of coordinates.",
         bad="The loss is outside its bounds for some changes of coordinates.",
     )
@@ -191,14 +177,16 @@ def _figure(changes: Sequence[Change]) -> Curves:
 
 def _table(results: Sequence[Result]) -> Table:
     rows = []
-    for dim, k in product(dict.fromkeys(result.at["dim"] for result in results), CONDITIONS):
-        runs = select(results, dim=dim)
-        changes = [c for r in runs for c in r.record.get("changes", []) if c["condition"] == k]
+    dims = dict.fromkeys(result.at["dim"] for result in results)
+    for dim, condition in product(dims, CONDITIONS):
+        every = [change for result in select(results, dim=dim) for change in result.record.get("changes", [])]
+        changes = [change for change in every if change["condition"] == condition]
         if not changes:
             continue
-        found, zero = _ranges(changes), max(c["zero"] for c in changes)
+        found = _ranges(changes)
+        zero = max(change["zero"] for change in changes)
         bounds = f"{found['low'][0]:.3g} to {found['high'][1]:.3g}"
-        rows.append([dim, f"{k:g}", bounds, *(_span(found[name]) for name in LOSSES), f"{zero:.0e}"])
+        rows.append([dim, f"{condition:g}", bounds, *(_span(found[name]) for name in LOSSES), f"{zero:.0e}"])
     columns = ["d", "κ(A)", "σ_min² to σ_max²", *LOSSES.values(), "a loss of zero"]
     return Table("Loss after / loss before, smallest to largest", columns, rows)
 

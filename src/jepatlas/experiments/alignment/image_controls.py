@@ -26,9 +26,10 @@ from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Direction, Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data.images import MultiViewTable
-from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, Outcome
 from jepatlas.experiments.engine.scene_images import image_folder
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, select
+from jepatlas.experiments.engine.seed_tables import cell, finished_only, grouped, horizontal, mean_and_range, select
 
 __all__ = ["EXPERIMENT", "run", "view_pairs"]
 
@@ -54,27 +55,24 @@ CLAIM = Claim(
 @dataclass(frozen=True)
 class Plan:
     widths: tuple[int, ...]
-    groups: int | None  # number of groups to use; None for all
+    seeds: int
     permutations: int
     replicates: int
-    seeds: int
+    groups: int | None = None  # number of groups to use; None for all
 
 
 SCALES = {
-    "tiny": Plan((8,), 6, 9, 10, 1),
-    "small": Plan((16, 64, 384), None, 19, 25, 3),
-    "paper": Plan((16, 64, 128, 384), None, 199, 200, 5),
+    "tiny": Plan((8,), seeds=1, permutations=9, replicates=10, groups=6),
+    "small": Plan((16, 64, 384), seeds=3, permutations=19, replicates=25),
+    "paper": Plan((16, 64, 128, 384), seeds=5, permutations=199, replicates=200),
 }
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
-    seeds = range(seed, seed + plan.seeds)
-    for scene, control, width, s in product(SCENES, CONTROLS, plan.widths, seeds):
-        at = {"scene": scene, "control": control, "width": width, "seed": s}
-        counts = {"groups": plan.groups, "permutations": plan.permutations, "replicates": plan.replicates}
-        every.append(Trial(at, run, at | counts))
-    return every
+    plan = SCALES[scale]
+    counts = {"groups": plan.groups, "permutations": plan.permutations, "replicates": plan.replicates}
+    coordinates = grid(scene=SCENES, control=CONTROLS, width=plan.widths, seed=range(seed, seed + plan.seeds))
+    return [Trial(at, run, at | counts) for at in coordinates]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -127,17 +125,17 @@ def _measure(
     """
 
     def fit(rows: np.ndarray, partners: np.ndarray) -> Maps:
-        standardised, raw = (
-            RidgeMap(standardise=standardise, condition_limit=CONDITION_LIMIT).fit(
-                a[rows], b[partners], groups=groups[rows]
-            )
-            for standardise in (True, False)
-        )
-        return Maps(standardised, raw)
+        maps = []
+        for standardise in (True, False):
+            ridge = RidgeMap(standardise=standardise, condition_limit=CONDITION_LIMIT)
+            maps.append(ridge.fit(a[rows], b[partners], groups=groups[rows]))
+        return Maps(*maps)
 
     def score(maps: Maps, rows: np.ndarray, partners: np.ndarray) -> Mapping[str, float]:
-        x_scale, y_scale = maps.standardised.map_.x_scale, maps.standardised.map_.y_scale
-        own, back = a[rows] / x_scale, maps.standardised.inverse_transform(b[partners]) / x_scale
+        x_scale = maps.standardised.map_.x_scale
+        y_scale = maps.standardised.map_.y_scale
+        own = a[rows] / x_scale
+        back = maps.standardised.inverse_transform(b[partners]) / x_scale
         return {
             "r2": r2(b[partners] / y_scale, maps.standardised.transform(a[rows]) / y_scale),
             "r2_raw": r2(b[partners], maps.raw.transform(a[rows])),
@@ -162,9 +160,8 @@ def _measure(
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """A scene refutes the claim if its best control reaches the published R² at every seed; otherwise undecided."""
-    finished = [result for result in results if result.status == "finished"]
-    best = {scene: _best_runs(select(finished, scene=scene)) for scene in SCENES}
-    best = {scene: runs for scene, runs in best.items() if runs}
+    ended = finished_only(results)
+    best = {scene: _best_runs(runs) for (scene,), runs in grouped(ended, "scene").items()}
     reached = [scene for scene, runs in best.items() if all(_reaches_published(run) for run in runs)]
     outcome: Outcome = "undecided"
     if reached:
@@ -181,8 +178,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"R² of the best control without training: {', '.join(scores)}.",
         criteria=tuple(criteria),
         verdicts=tuple(_verdict(scene, runs) for scene, runs in best.items()),
-        figures=(_figure(finished, scale),),
-        tables=(_table(finished), _pca_table(finished)),
+        figures=(_figure(ended, scale),),
+        tables=(_table(ended), _pca_table(ended)),
     )
 
 
@@ -209,15 +206,15 @@ def _verdict(scene: str, runs: Sequence[Result]) -> Verdict:
 
 
 def _figure(results: Sequence[Result], scale: Scale) -> Curves:
-    widths, panels = SCALES[scale].widths, []
+    widths = SCALES[scale].widths
+    panels = []
     for scene, title in SCENES.items():
         series = []
         for control, name in product(CONTROLS, ("r2", "r2_raw")):
             runs = select(results, scene=scene, control=control)
             means = [mean_and_range(select(runs, width=w), name).value for w in widths]
             series.append(Curve(f"{CONTROLS[control]}, {SHOWN[name]}", list(widths), means))
-        ends = [widths[0], widths[-1]]
-        published = Curve("published R²", ends, [PUBLISHED[scene][1]] * 2, dash=True)
+        published = horizontal("published R²", [widths[0], widths[-1]], PUBLISHED[scene][1])
         panels.append(CurvePanel([*series, published], title))
     return Curves(
         title="Held-out R² between two views, without any training",
@@ -233,8 +230,8 @@ def _table(results: Sequence[Result]) -> Table:
     for r in results:
         cells = [cell(r.estimate(name)) for name in SHOWN]
         largest = max(r.value(f"p_{name}") for name in SHOWN)
-        scene, control = SCENES[r.at["scene"]], CONTROLS[r.at["control"]]
-        rows.append([scene, control, r.at["width"], r.at["seed"], *cells, f"{largest:.3f}"])
+        kind = [SCENES[r.at["scene"]], CONTROLS[r.at["control"]], r.at["width"], r.at["seed"]]
+        rows.append([*kind, *cells, f"{largest:.3f}"])
     title = "Held out by time block or object; intervals and p-values by the same groups"
     return Table(title, ["views", "control", "d", "seed", *SHOWN.values(), "largest p"], rows)
 
@@ -244,16 +241,16 @@ def _pca_table(results: Sequence[Result]) -> Table:
     highest. Standardising increases the weight of faint directions of PCA, which two views hardly share."""
     rows = []
     for scene, name in product(SCENES, ("r2", "r2_raw")):
-        untrained, pca = (select(results, scene=scene, control=control) for control in ("untrained", "pca"))
-        if not untrained or not pca:
+        untrained = mean_and_range(_best_runs(select(results, scene=scene, control="untrained"), name), name)
+        pca = mean_and_range(_best_runs(select(results, scene=scene, control="pca"), name), name)
+        if not untrained.n or not pca.n:
             continue
-        ours, theirs = (mean_and_range(_best_runs(runs, name), name) for runs in (untrained, pca))
         better = "too close to tell"
-        if ours.low > theirs.high:
+        if untrained.low > pca.high:
             better = "untrained encoder"
-        elif theirs.low > ours.high:
+        elif pca.low > untrained.high:
             better = "PCA"
-        rows.append([SCENES[scene], SHOWN[name], f"{ours.value:z.3f}", f"{theirs.value:z.3f}", better])
+        rows.append([SCENES[scene], SHOWN[name], f"{untrained.value:z.3f}", f"{pca.value:z.3f}", better])
     return Table("Best width of each control", ["views", "measure", "untrained encoder", "PCA", "better"], rows)
 
 

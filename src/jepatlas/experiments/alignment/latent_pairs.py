@@ -90,7 +90,8 @@ def random_chart(dim: int, condition: float, rng: np.random.Generator) -> np.nda
     >>> float(np.linalg.cond(random_chart(5, 7.0, np.random.default_rng(0))).round(9))
     7.0
     """
-    u, v = semi_orthogonal(dim, dim, rng), semi_orthogonal(dim, dim, rng)
+    u = semi_orthogonal(dim, dim, rng)
+    v = semi_orthogonal(dim, dim, rng)
     return (u * condition ** np.linspace(-0.5, 0.5, dim)) @ v.T
 
 

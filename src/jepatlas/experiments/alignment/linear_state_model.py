@@ -20,25 +20,17 @@ from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import add_noise, random_chart
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of,
-    point_estimates,
-)
-from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, exact_verdicts, outcome_of_criteria
+from jepatlas.experiments.engine.seed_tables import mean_and_range, mean_cells, mean_curve, select
 
 __all__ = ["EXPERIMENT", "run"]
 
-EXACT, SLOPE, OFF = 1e-6, (-0.6, -0.4), 0.02
+EXACT = 1e-6  # largest relative error that counts as rounding
+SLOPE = (-0.6, -0.4)  # exponents of N that agree with ½
+OFF = 0.02  # largest deviation of R² from its prediction
 WHERE = {"target": "noise in h₂", "both": "noise in h₁ and h₂"}
-TEST = 5000
+TEST = 5000  # rows that R² is scored on
 
 CLAIM = Claim(
     statement="If h₁ = A₁u and h₂ = A₂u + e, the map from pairs tends to A₂A₁⁻¹, exact without noise and worse with "
@@ -66,18 +58,9 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
-    for dim in plan.dims:
-        for s in range(seed, seed + plan.seeds):
-            settings = {
-                "dim": dim,
-                "conditions": plan.conditions,
-                "noises": plan.noises,
-                "pairs": plan.pairs,
-                "seed": s,
-            }
-            every.append(Trial({"dim": dim, "seed": s}, run, settings))
-    return every
+    plan = SCALES[scale]
+    common = {"conditions": plan.conditions, "noises": plan.noises, "pairs": plan.pairs}
+    return [Trial(at, run, at | common) for at in grid(dim=plan.dims, seed=range(seed, seed + plan.seeds))]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -91,14 +74,15 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         for noise, where in product(settings["noises"], WHERE):
             h1, h2 = _latents(charts, noise, where, max(settings["pairs"]) + TEST, rng)
             for n in settings["pairs"]:
-                key, fitted = _key(where, condition, noise, n), LeastSquaresMap().fit(h1[:n], h2[:n])
+                key = _key(where, condition, noise, n)
+                fitted = LeastSquaresMap().fit(h1[:n], h2[:n])
                 error = np.linalg.norm(fitted.map_.raw_weight - exact) / np.linalg.norm(exact)
                 found |= {
                     f"error_{key}": float(error),
                     f"r2_{key}": float(fitted.score(h1[-TEST:], h2[-TEST:])),
                     f"kappa_{key}": fitted.conditioning_.condition / condition**2,
                 }
-    return {"status": "finished", "verdicts": as_verdicts(point_estimates(found, 1), "")}
+    return {"status": "finished", "verdicts": exact_verdicts(found, 1, "")}
 
 
 def _latents(
@@ -134,7 +118,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         Criterion("κ(A₂A₁⁻¹) / κ(A₂)κ(A₁), largest", f"{bound:.2f}", "≤ 1", bound <= 1 + EXACT),
     )
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"Without noise the map is exact to {exact:.0e}; with noise R² is within {off:.3f} of the prediction.",
         criteria=criteria,
         verdicts=(_verdict(off, len(results)),),
@@ -144,19 +128,14 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 
 def _largest_error_without_noise(results: Sequence[Result], plan: Plan) -> float:
-    errors = []
-    for r, condition, n in product(results, plan.conditions, plan.pairs):
-        if n > 2 * r.at["dim"]:
-            errors.append(r.value(f"error_{_key('target', condition, 0.0, n)}"))
-    return max(errors)
+    enough = [(r, n) for r, n in product(results, plan.pairs) if n > 2 * r.at["dim"]]
+    return max(r.value(f"error_{_key('target', k, 0.0, n)}") for (r, n), k in product(enough, plan.conditions))
 
 
 def _slopes(results: Sequence[Result], plan: Plan, where: str) -> list[float]:
     """d log(error) / d log(N) of the mean over seeds, for every dimension, condition and noise."""
     slopes = []
-    for dim, condition, noise in product(plan.dims, plan.conditions, plan.noises):
-        if not noise:
-            continue
+    for dim, condition, noise in product(plan.dims, plan.conditions, filter(None, plan.noises)):
         errors = []
         for n in plan.pairs:
             name = f"error_{_key(where, condition, noise, n)}"
@@ -191,15 +170,14 @@ def _verdict(off: float, n: int) -> Verdict:
 
 
 def _figure(results: Sequence[Result], plan: Plan) -> Curves:
-    dim, condition = plan.dims[-1], plan.conditions[-1]
-    runs = select(results, dim=dim)
+    dim = plan.dims[-1]
+    condition = plan.conditions[-1]
     panels = []
     for where, title in WHERE.items():
         series = []
-        for noise in plan.noises:
-            if noise:
-                errors = [mean_and_range(runs, f"error_{_key(where, condition, noise, n)}") for n in plan.pairs]
-                series.append(curve(f"σ = {noise:g}", plan.pairs, errors))
+        for noise in filter(None, plan.noises):
+            names = {n: f"error_{_key(where, condition, noise, n)}" for n in plan.pairs}
+            series.append(mean_curve(f"σ = {noise:g}", select(results, dim=dim), names))
         panels.append(CurvePanel(series, title))
     return Curves(
         title=f"Error of W as an estimate of A₂A₁⁻¹ (d = {dim}, κ = {condition:g})",
@@ -213,7 +191,9 @@ def _figure(results: Sequence[Result], plan: Plan) -> Curves:
 
 def _summary_table(results: Sequence[Result], plan: Plan, slopes: dict[str, list[float]]) -> Table:
     noise = plan.noises[-1]
-    rows = [[f"exponent of N in the error, {WHERE[w]}", f"{min(s):.2f} to {max(s):.2f}"] for w, s in slopes.items()]
+    rows = []
+    for where, found in slopes.items():
+        rows.append([f"exponent of N in the error, {WHERE[where]}", f"{min(found):.2f} to {max(found):.2f}"])
     largest = max(_largest_condition(results, plan, 0.0, n) for n in plan.pairs)
     rows.append(["largest κ(W) / κ(A₂)κ(A₁) without noise", f"{largest:.2f}"])
     for n in (plan.pairs[-1], plan.pairs[0]):
@@ -225,8 +205,8 @@ def _summary_table(results: Sequence[Result], plan: Plan, slopes: dict[str, list
 def _table(results: Sequence[Result], plan: Plan) -> Table:
     rows = []
     for dim, condition, noise, where in product(plan.dims, plan.conditions, plan.noises, WHERE):
-        key, runs = _key(where, condition, noise, plan.pairs[-1]), select(results, dim=dim)
-        cells = [cell(mean_and_range(runs, f"{name}_{key}")) for name in ("error", "r2", "kappa")]
+        key = _key(where, condition, noise, plan.pairs[-1])
+        cells = mean_cells(select(results, dim=dim), [f"{name}_{key}" for name in ("error", "r2", "kappa")])
         rows.append([dim, f"{condition:g}", f"{noise:g}", WHERE[where], *cells])
     columns = ["d", "κ(A)", "σ", "", "error of W", "held-out R²", "κ(W) / κ(A₂)κ(A₁)"]
     return Table(f"With {plan.pairs[-1]:,} pairs, means over seeds [range]", columns, rows)

@@ -9,38 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from jepatlas.alignment.evidence import HeldOut
 from jepatlas.alignment.maps import Conditioning
-from jepatlas.core.figures import Curve, Curves, Table
+from jepatlas.core.figures import Curves, Table
 from jepatlas.core.linear import Split, hold_out, least_squares, r2
 from jepatlas.core.linear_moments import PairMoments, least_squares_of
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.alignment.latent_pairs import TrainedPair, paired_recipes, train_pair
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Outcome,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    count_met,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
+from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts, count_met
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, scatter, select
 from jepatlas.objectives import CovarianceConfig, InfoNCEConfig, WhiteningConfig
 
 __all__ = ["EXPERIMENT", "run"]
 
-ORTHOGONAL, LINEAR, CHANCE = 0.1, 0.95, 0.05
+ORTHOGONAL = 0.1  # largest ‖WᵀW − I‖/‖I‖ of a map that counts as orthogonal
+LINEAR = 0.95  # least R² of a map that counts as linear
+CHANCE = 0.05  # largest p-value of that R²
 OBJECTIVES = {"LeJEPA": None, "whitening": WhiteningConfig(), "VICReg": CovarianceConfig(), "InfoNCE": InfoNCEConfig()}
 MEASURES = {
     "W, as trained": "orthogonality_raw",
@@ -81,16 +74,16 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
-    for name, dim in plan.grid:
-        for s in range(seed, seed + plan.seeds):
-            settings = {
-                "recipes": paired_recipes(scale, dim, plan.steps, s, OBJECTIVES[name]),
-                "states": plan.states,
-                "seed": s,
-                "before_whitening": name == "whitening",
-            }
-            every.append(Trial({"objective": name, "dim": dim, "seed": s}, run, settings))
+    plan = SCALES[scale]
+    every = []
+    for (name, dim), s in product(plan.grid, range(seed, seed + plan.seeds)):
+        settings = {
+            "recipes": paired_recipes(scale, dim, plan.steps, s, OBJECTIVES[name]),
+            "states": plan.states,
+            "seed": s,
+            "before_whitening": name == "whitening",
+        }
+        every.append(Trial({"objective": name, "dim": dim, "seed": s}, run, settings))
     return every
 
 
@@ -126,7 +119,8 @@ def _measure(pair: TrainedPair, seed: int) -> list[dict[str, Any]]:
 
 def _conditioning(pair: TrainedPair, split: Split, seed: int) -> dict[str, Estimate]:
     """Orthogonality and condition of W; the map is fitted anew for every bootstrap replicate."""
-    a, b = pair.a[split.fit], pair.b[split.fit]
+    a = pair.a[split.fit]
+    b = pair.b[split.fit]
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
         moments = PairMoments.of(a, b, weights)
@@ -145,16 +139,18 @@ def _conditioning(pair: TrainedPair, split: Split, seed: int) -> dict[str, Estim
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if all criteria are met, and in part if one of the first two is."""
     del scale
-    lejepa, free = select(results, objective="LeJEPA"), select(results, objective="whitening")
+    lejepa = select(results, objective="LeJEPA")
+    free = select(results, objective="whitening")
     orthogonal = [r.estimate("orthogonality_raw").high <= ORTHOGONAL for r in lejepa]
     oblique = [r.estimate("orthogonality_raw").low > ORTHOGONAL for r in free]
     linear = [r.estimate("r2").low >= LINEAR and r.value("p") <= CHANCE for r in (*lejepa, *free)]
-    mean, mean_free = (mean_and_range(runs, "orthogonality_raw") for runs in (lejepa, free))
+    mean = mean_and_range(lejepa, "orthogonality_raw")
+    mean_free = mean_and_range(free, "orthogonality_raw")
     name = "‖WᵀW − I‖/‖I‖"
     criteria = (
-        Criterion(f"LeJEPA pairs with {name} ≤ {ORTHOGONAL}", count_met(orthogonal), "all", all(orthogonal)),
-        Criterion(f"pairs free up to GL(d) with {name} > {ORTHOGONAL}", count_met(oblique), "all", all(oblique)),
-        Criterion(f"pairs with R² ≥ {LINEAR} and p ≤ {CHANCE}", count_met(linear), "all", all(linear)),
+        Criterion.for_all(f"LeJEPA pairs with {name} ≤ {ORTHOGONAL}", orthogonal),
+        Criterion.for_all(f"pairs free up to GL(d) with {name} > {ORTHOGONAL}", oblique),
+        Criterion.for_all(f"pairs with R² ≥ {LINEAR} and p ≤ {CHANCE}", linear),
     )
     outcome: Outcome = "holds in part" if any(one.met for one in criteria[:2]) else "does not hold"
     if all(one.met for one in criteria):
@@ -186,8 +182,7 @@ def _figure(results: Sequence[Result]) -> Curves:
     for name in OBJECTIVES:
         runs = [r for r in select(results, objective=name) if np.isfinite(r.value("r2"))]
         if runs:
-            error = [r.value("orthogonality_raw") for r in runs]
-            series.append(Curve(name, [r.value("r2") for r in runs], error, points=True))
+            series.append(scatter(name, runs, "r2", "orthogonality_raw"))
     return Curves(
         title="Linearity and orthogonality of the map, all pairs of agents",
         log_y=True,

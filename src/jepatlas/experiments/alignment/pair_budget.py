@@ -19,27 +19,20 @@ from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.latent_pairs import add_noise, paired_recipes, random_chart, train_pair
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of,
-    point_estimates,
-)
-from jepatlas.experiments.engine.seed_tables import cell, curve, grouped, mean_and_range
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, count_met, exact_verdicts, outcome_of_criteria
+from jepatlas.experiments.engine.seed_tables import curve, finished_only, grouped, mean_and_range, mean_cells
 
 __all__ = ["EXPERIMENT", "METHODS", "budgets", "run_agents", "run_linear"]
 
 PLAIN = "least squares"
 METHODS = {PLAIN: LeastSquaresMap, "ridge": RidgeMap, "Procrustes": ProcrustesMap}
-NEAR, FEW, WORSE = 0.01, 2, 10.0
-NOISE, CONDITION = 0.1, 10.0
-TEST = 5000
+NEAR = 0.01  # of R²: so close to the best counts as enough pairs
+FEW = 2  # pairs for each dimension
+WORSE = 10.0  # growth of κ(W) that counts as ill-conditioned
+NOISE = 0.1
+CONDITION = 10.0  # of charts that are not identified
+TEST = 5000  # rows that R² is scored on
 IDENTIFIED = ("agents", "rotated")
 CHARTS = {"agents": "LeJEPA agents", "rotated": "h = Qz + noise", "general": f"h = Az + noise, κ(A) = {CONDITION:g}"}
 
@@ -71,16 +64,16 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
+    plan = SCALES[scale]
     seeds = range(seed, seed + plan.seeds)
-    for s in seeds:
-        recipes = paired_recipes(scale, plan.agents_dim, plan.steps, s)
-        settings = {"recipes": recipes, "pairs": plan.pairs, "seed": s}
-        every.append(Trial({"charts": "agents", "dim": plan.agents_dim, "seed": s}, run_agents, settings))
-    for charts, dim, s in product(("rotated", "general"), plan.dims, seeds):
-        condition = 1.0 if charts == "rotated" else CONDITION
-        settings = {"condition": condition, "dim": dim, "pairs": plan.pairs, "seed": s}
-        every.append(Trial({"charts": charts, "dim": dim, "seed": s}, run_linear, settings))
+    every = []
+    for at in grid(charts=["agents"], dim=[plan.agents_dim], seed=seeds):
+        recipes = paired_recipes(scale, plan.agents_dim, plan.steps, at["seed"])
+        every.append(Trial(at, run_agents, {"recipes": recipes, "pairs": plan.pairs, "seed": at["seed"]}))
+    for at in grid(charts=("rotated", "general"), dim=plan.dims, seed=seeds):
+        condition = 1.0 if at["charts"] == "rotated" else CONDITION
+        settings = {"condition": condition, "dim": at["dim"], "pairs": plan.pairs, "seed": at["seed"]}
+        every.append(Trial(at, run_linear, settings))
     return every
 
 
@@ -100,7 +93,8 @@ def run_agents(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 
 def run_linear(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     del folder
-    dim, rng = settings["dim"], numpy_generator(settings["seed"], "charts", settings["dim"])
+    dim = settings["dim"]
+    rng = numpy_generator(settings["seed"], "charts", dim)
     charts = [random_chart(dim, settings["condition"], rng) for _ in range(2)]
     z = rng.standard_normal((max(settings["pairs"]) + TEST, dim))
     a, b = (add_noise(z @ chart.T, NOISE, chart, rng) for chart in charts)
@@ -114,34 +108,33 @@ def _scores(a: np.ndarray, b: np.ndarray, pairs: Sequence[int]) -> list[dict[str
         fitted = method().fit(a[:n], b[:n])
         found[f"r2_{name}_{n}"] = float(fitted.score(a[-TEST:], b[-TEST:]))
         found[f"kappa_{name}_{n}"] = fitted.conditioning_.condition
-    return as_verdicts(point_estimates(found, TEST), "on held-out pairs")
+    return exact_verdicts(found, TEST, "on held-out pairs")
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    plan, groups = SCALES[scale], grouped(results, "charts", "dim")
+    plan = SCALES[scale]
+    groups = grouped(results, "charts", "dim")
     procrustes = {key: _needed(runs, "Procrustes", plan) for key, runs in groups.items() if key[0] in IDENTIFIED}
     few = [needed <= FEW * dim for (_, dim), needed in procrustes.items()]
-    better, ill = [], []
-    for r in results:
-        if r.status == "finished":
-            low, *_, high = budgets(r.at["dim"], plan.pairs)
-            better.append(r.value(f"r2_{PLAIN}_{low}") < r.value(f"r2_{PLAIN}_{high}"))
-            ill.append(r.value(f"kappa_{PLAIN}_{low}") >= WORSE * r.value(f"kappa_{PLAIN}_{high}"))
+    better = []
+    ill = []
+    for r in finished_only(results):
+        fewest, *_, most = budgets(r.at["dim"], plan.pairs)
+        better.append(r.value(f"r2_{PLAIN}_{fewest}") < r.value(f"r2_{PLAIN}_{most}"))
+        ill.append(r.value(f"kappa_{PLAIN}_{fewest}") >= WORSE * r.value(f"kappa_{PLAIN}_{most}"))
     criteria = (
-        Criterion(
-            f"kinds of identified charts with at most {FEW}d pairs needed", f"{sum(few)} of {len(few)}", "all", all(few)
-        ),
+        Criterion.for_all(f"kinds of identified charts with at most {FEW}d pairs needed", few),
         Criterion(
             f"from fewest to most pairs: R² grows; κ(W) falls {WORSE:g} times",
-            f"{sum(better)} of {len(better)}; {sum(ill)} of {len(ill)}",
+            f"{count_met(better)}; {count_met(ill)}",
             "all",
             all(better) and all(ill),
         ),
     )
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
-        f"At most {FEW}d pairs suffice for {sum(few)} of {len(few)} kinds of identified charts; κ(W) falls with more "
-        f"pairs in {sum(ill)} of {len(ill)} runs.",
+        outcome_of_criteria(criteria),
+        f"At most {FEW}d pairs suffice for {count_met(few)} kinds of identified charts; κ(W) falls with more "
+        f"pairs in {count_met(ill)} runs.",
         criteria=criteria,
         verdicts=tuple(_verdict(key, needed, len(groups[key])) for key, needed in procrustes.items()),
         figures=(_figure(groups, plan),),
@@ -202,7 +195,7 @@ def _table(groups: Groups, plan: Plan) -> Table:
     rows = []
     for (charts, dim), runs in groups.items():
         for n in budgets(dim, plan.pairs):
-            scores = [cell(mean_and_range(runs, f"r2_{name}_{n}")) for name in METHODS]
+            scores = mean_cells(runs, [f"r2_{name}_{n}" for name in METHODS])
             kappa = np.median([r.value(f"kappa_{PLAIN}_{n}") for r in runs])
             rows.append([CHARTS[charts], dim, f"{n:,}", *scores, f"{kappa:.3g}"])
     columns = ["charts", "d", "pairs", *(f"R², {name}" for name in METHODS), "κ(W), least squares (median)"]

@@ -20,18 +20,8 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy.audit import asymmetry_index
 from jepatlas.experiments.energy import exact_worlds
 from jepatlas.experiments.energy.exact_worlds import ExactWorld, Size, trials_over
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of,
-    point_estimates,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of, point_estimates
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
 
 __all__ = ["EXPERIMENT", "FAMILIES", "directedness", "run"]
@@ -128,7 +118,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     top = [mean_and_range(group, f"asymmetry_{FAMILIES[name].strengths[-1]:g}").value for name, group in found.items()]
     return Finding(
         outcome_of(agreed),
-        f"Only the directed energy is asymmetric in {sum(agreed)} of {len(agreed)} worlds, with an index of "
+        f"Only the directed energy is asymmetric in {count_met(agreed)} worlds, with an index of "
         f"{min(top):.2f} to {max(top):.2f} at the largest strength.",
         criteria=tuple(criteria),
         verdicts=(_verdict(dict(zip(found, agreed, strict=True))),),

@@ -14,7 +14,8 @@ import numpy as np
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy.learned_energies import energy_trial
-from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome, count_met
 from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_interval, mean_and_range, select
 
 __all__ = ["EXPERIMENT"]
@@ -64,7 +65,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     outcome: Outcome = "holds in part" if any(passed.values()) else "does not hold"
     if all(passed.values()):
         outcome = "holds"
-    counts = {name: f"{sum(met)} of {len(met)}" for name, met in learned.items()}
+    counts = {name: count_met(met) for name, met in learned.items()}
     required = (
         f"all: Spearman ≥ {ORDER}, median ratio 1 ± {SCALE_OFF}, 90% of ratios 1 ± {SPREAD_OFF}, AUC ≥ {REACHABLE}"
     )
@@ -128,9 +129,7 @@ def _calibration_table(results: Sequence[Result]) -> Table:
     closer = [abs(np.log(r.value("median_ratio"))) < abs(np.log(r.value("uncalibrated_ratio"))) for r in qrl]
     before, after = (cell(mean_and_range(qrl, name)) for name in ("uncalibrated_ratio", "median_ratio"))
     columns = ["median ratio before", "after", "runs closer to 1 after"]
-    return Table(
-        "QRL: calibration by the costs of steps", columns, [[before, after, f"{sum(closer)} of {len(closer)}"]]
-    )
+    return Table("QRL: calibration by the costs of steps", columns, [[before, after, count_met(closer)]])
 
 
 def _table(groups: dict[tuple[Any, ...], list[Result]]) -> Table:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy.learned_energies import energy_trial
-from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome, count_met
 from jepatlas.experiments.engine.seed_tables import cell, curve, grouped, mean_and_interval, mean_and_range, select
 
 __all__ = ["EXPERIMENT"]
@@ -53,8 +54,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     full, least = recovered[shares[-1]], recovered[shares[0]]
     required = f"Spearman ≥ {ORDER}, error ≤ {ERROR}, AUC ≥ {REACHABLE}"
     criteria = (
-        Criterion(f"seeds recovered at {shares[-1]:.0%} ({required})", f"{sum(full)} of {len(full)}", "all", all(full)),
-        Criterion(f"seeds recovered at {shares[0]:.0%}", f"{sum(least)} of {len(least)}", "none", not any(least)),
+        Criterion.for_all(f"seeds recovered at {shares[-1]:.0%} ({required})", full),
+        Criterion(f"seeds recovered at {shares[0]:.0%}", count_met(least), "none", not any(least)),
     )
     outcome: Outcome = "does not hold"
     if all(full):

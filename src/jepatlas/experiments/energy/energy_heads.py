@@ -13,8 +13,9 @@ import numpy as np
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.energy.learned_energies import energy_trial, quasimetric
-from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, count_met
+from jepatlas.experiments.engine.seed_tables import cell, finished_only, grouped, mean_and_range
 
 __all__ = ["EXPERIMENT"]
 
@@ -50,12 +51,12 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
-    finished = [r for r in results if r.status == "finished"]
+    finished = finished_only(results)
     kept = [quasimetric(r) for r in finished]
     groups = grouped(finished, "head")
     error = {head: mean_and_range(runs, "calibration_error") for (head,), runs in groups.items()}
     best = min(error, key=lambda head: error[head].value)
-    count = f"{sum(kept)} of {len(kept)}"
+    count = count_met(kept)
     return Finding(
         "holds" if all(kept) else "does not hold",
         f"{count} trained energies are quasimetrics; {best} has the smallest error, {error[best].value:.3f}.",

@@ -25,19 +25,8 @@ from jepatlas.energy.audit import audit
 from jepatlas.energy.audit.triangle import relative_gap
 from jepatlas.experiments.energy import exact_worlds
 from jepatlas.experiments.energy.exact_worlds import GOALS, ExactWorld, Size, trials_over
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Outcome,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of,
-    point_estimates,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome, exact_verdicts, outcome_of
 from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range
 
 __all__ = ["AXIOMS", "BROKEN", "CONTROLS", "EXPERIMENT", "WORLDS", "goal_set", "run"]
@@ -123,7 +112,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         "unreachable": float(np.isinf(matrix).sum() / (matrix.size - len(matrix))),
     }
     verdicts = [verdict.to_json() for verdict in (*found.verdicts, goal_set(world, max(allowed, ROUNDING)))]
-    return {"status": "finished", "verdicts": verdicts + as_verdicts(point_estimates(facts, len(matrix)), "")}
+    return {"status": "finished", "verdicts": verdicts + exact_verdicts(facts, len(matrix), "")}
 
 
 def goal_set(world: ExactWorld, allowed: float) -> Verdict:

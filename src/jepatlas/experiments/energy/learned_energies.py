@@ -18,7 +18,8 @@ from jepatlas.core.graphs import Graph
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import HEADS, ExpectileConfig, QRLConfig, graph_energies, symmetric_ceiling
 from jepatlas.energy.audit import audit
-from jepatlas.experiments.engine.experiment import Result, Scale, Trial, as_verdicts, point_estimates
+from jepatlas.experiments.engine.experiment import Result, Scale, Trial
+from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.nn import MLPConfig
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, WalkConfig
 from jepatlas.workflows.energy import EnergyEvaluation, evaluate_run

@@ -14,17 +14,8 @@ import numpy as np
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy.learned_energies import energy_trial
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Outcome,
-    Result,
-    Scale,
-    Trial,
-    count_met,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome
 from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_interval, mean_and_range
 
 __all__ = ["EXPERIMENT", "SYMMETRIC"]
@@ -67,9 +58,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     below = [r.value("reachability_auc") <= r.value("symmetric_ceiling") + ROUNDING for r in symmetric]
     good = [r.estimate("one_way_auc").low >= WANTED for r in directed]
     criteria = (
-        Criterion("symmetric heads: one-way AUC of ½", count_met(half), "all runs", all(half)),
-        Criterion("symmetric heads: AUC at most the ceiling", count_met(below), "all runs", all(below)),
-        Criterion(f"quasimetric heads: one-way AUC ≥ {WANTED}", count_met(good), "all runs", all(good)),
+        Criterion.for_all("symmetric heads: one-way AUC of ½", half, "all runs"),
+        Criterion.for_all("symmetric heads: AUC at most the ceiling", below, "all runs"),
+        Criterion.for_all(f"quasimetric heads: one-way AUC ≥ {WANTED}", good, "all runs"),
     )
     outcome: Outcome = "does not hold"
     if all(half) and all(below):

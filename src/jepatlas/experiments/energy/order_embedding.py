@@ -27,18 +27,8 @@ from jepatlas.core.seeding import forked_rng, numpy_generator
 from jepatlas.data import StepStream
 from jepatlas.energy import HEADS, EmbeddedEnergy, QRLConfig, graph_energies
 from jepatlas.energy.audit.weighted_statistics import WeightedAuc
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of,
-    point_estimates,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_of_criteria, point_estimates
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_interval, mean_and_range, select
 from jepatlas.training import OneCycleSchedule, TrainingConfig, fingerprint, train
 
@@ -161,7 +151,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     auc = {head: mean_and_range(select(results, head=head), "auc") for head in ALL_HEADS}
     best = max(QUASIMETRIC, key=lambda head: auc[head].value)
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"AUC of implied pairs: {auc[best].value:.3f} with {best}, {auc[SYMMETRIC].value:.3f} with {SYMMETRIC}.",
         criteria=tuple(criteria),
         verdicts=tuple(_verdict(head, mean_and_range(select(results, head=head), "direction")) for head in QUASIMETRIC),

@@ -31,20 +31,9 @@ from jepatlas.energy import PortedEnergy, graph_energies, reachability_errors
 from jepatlas.energy.audit import audit
 from jepatlas.experiments.alignment.latent_pairs import TrainedPair, paired_recipes, train_pair
 from jepatlas.experiments.energy.learned_energies import BUDGETS, energy_recipe, fit_energy, named, quasimetric
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Outcome,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    count_met,
-    point_estimates,
-)
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_range
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts, count_met, exact_verdicts
+from jepatlas.experiments.engine.seed_tables import cell, finished_only, mean_and_range
 from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
 from jepatlas.workflows.energy import EnergyEvaluation, evaluate_run
 from jepatlas.workflows.runs import load_objective
@@ -115,7 +104,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         return record
     found = ProcrustesMap().fit(pair.b[:pairs], pair.a[:pairs])
     r2 = float(found.score(pair.b[pairs:], pair.a[pairs:]))
-    verdicts = as_verdicts(point_estimates({"map_r2": r2}, TEST), "of the map from agent 2 to agent 1")
+    verdicts = exact_verdicts({"map_r2": r2}, TEST, "of the map from agent 2 to agent 1")
     for arm in settings["arms"]:
         record, found_here = _arm(settings | arm, pair, found.map_, place)
         if record["status"] != "finished":
@@ -203,14 +192,14 @@ def agreement(energies: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if all criteria are met, and in part if the axioms hold."""
     del scale
-    finished = [r for r in results if r.status == "finished"]
+    finished = finished_only(results)
     kept = [quasimetric(r, f"{arm}_ported") for r in finished for arm in ARMS]
     near = [_lost(r, arm, "ported") <= NEAR for r in finished for arm in ARMS]
     far = [_lost(r, arm, "shuffled") > NEAR for r in finished for arm in ARMS]
     criteria = (
-        Criterion("ported energies without a broken axiom", count_met(kept), "all", all(kept)),
-        Criterion(f"Spearman lost by porting ≤ {NEAR}", count_met(near), "all", all(near)),
-        Criterion(f"Spearman lost with shuffled pairs > {NEAR}", count_met(far), "all", all(far)),
+        Criterion.for_all("ported energies without a broken axiom", kept),
+        Criterion.for_all(f"Spearman lost by porting ≤ {NEAR}", near),
+        Criterion.for_all(f"Spearman lost with shuffled pairs > {NEAR}", far),
     )
     outcome: Outcome = "does not hold"
     if all(kept):

@@ -23,20 +23,9 @@ from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.energy import L2, IEJEPAConfig, PredictionError
 from jepatlas.energy.audit import audit
 from jepatlas.experiments.energy.learned_energies import AXIOMS, energy_recipe, fit_energy, named, quasimetric
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Outcome,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    count_met,
-    point_estimates,
-)
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts, count_met, point_estimates
+from jepatlas.experiments.engine.seed_tables import cell, finished_only, grouped, mean_and_range
 from jepatlas.nn.mlp import mlp
 from jepatlas.recipes import AgentConfig, EnergyRecipe
 from jepatlas.workflows.energy import FittedEnergy, ground_truth_of, load_fitted
@@ -137,14 +126,14 @@ def fit_predictor(h: np.ndarray, h_next: np.ndarray, steps: int, seed: int) -> n
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if all criteria are met in every run, and in part if one of them is."""
     del scale
-    finished = [r for r in results if r.status == "finished"]
+    finished = finished_only(results)
     triangle = [_failed(r, "prediction", "triangle") for r in finished]
     identity = [_failed(r, "prediction", "identity") for r in finished]
     kept = [quasimetric(r, "learned") for r in finished]
     criteria = (
-        Criterion("squared error breaks the identity", count_met(identity), "all runs", all(identity)),
-        Criterion("squared error breaks the triangle inequality", count_met(triangle), "all runs", all(triangle)),
-        Criterion("energy of the IE-JEPA breaks no axiom", count_met(kept), "all runs", all(kept)),
+        Criterion.for_all("squared error breaks the identity", identity, "all runs"),
+        Criterion.for_all("squared error breaks the triangle inequality", triangle, "all runs"),
+        Criterion.for_all("energy of the IE-JEPA breaks no axiom", kept, "all runs"),
     )
     outcome: Outcome = "holds in part" if any(criterion.met for criterion in criteria) else "does not hold"
     if all(criterion.met for criterion in criteria):

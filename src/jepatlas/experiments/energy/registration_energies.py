@@ -29,18 +29,8 @@ from jepatlas.energy.audit import asymmetry_index, closure
 from jepatlas.energy.audit.triangle import relative_gap
 from jepatlas.energy.exact import LandmarkEffort, interval_energies, landmark_energies, strain_energies
 from jepatlas.experiments.energy.exact_worlds import random_maps, random_sets, solver_slack
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of,
-    point_estimates,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, exact_verdicts, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range
 
 __all__ = ["EFFORTS", "EXPERIMENT", "SEGMENTS", "IntervalEffort", "run"]
@@ -112,7 +102,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         found[f"slack_{name}"] = solver_slack(coarse, fine)
         row, column = np.triu_indices(len(fine), 1)
         there_and_back[name] = np.stack([fine[row, column], fine[column, row]], 1).tolist()
-    verdicts = as_verdicts(point_estimates(found, 1), "")
+    verdicts = exact_verdicts(found, 1, "")
     return {"status": "finished", "verdicts": verdicts, "there_and_back": there_and_back}
 
 
@@ -187,7 +177,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         ),
     )
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"Paths are within {errors[-1].high:.0e} of the closed form; the index of asymmetry is "
         f"{means['even'].value:.0e} for an even effort and {means[UNEVEN].value:.2f} for an uneven one.",
         criteria=criteria,

@@ -17,7 +17,8 @@ from typing import Any
 from jepatlas.core.figures import Table
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
-from jepatlas.experiments.engine.experiment import Criterion, Experiment, Finding, Result, Scale
+from jepatlas.experiments.engine.experiment import Experiment, Finding, Result, Scale
+from jepatlas.experiments.engine.rules import Criterion
 from jepatlas.experiments.engine.trial_names import import_path
 from jepatlas.training import OpenExecutor, SweepResult, sweep
 

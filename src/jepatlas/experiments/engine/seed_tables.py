@@ -19,7 +19,7 @@ __all__ = [
     "cell",
     "curve",
     "extremes",
-    "finished",
+    "finished_only",
     "geometric_mean_and_interval",
     "grouped",
     "horizontal",
@@ -81,7 +81,7 @@ def spread(values: Sequence[float], digits: int = 3) -> str:
     return f"{np.mean(known):z.{digits}f}{deviation}{number}"
 
 
-def finished(results: Sequence[Result]) -> list[Result]:
+def finished_only(results: Sequence[Result]) -> list[Result]:
     """The results of trials that were neither stopped nor failed."""
     return [result for result in results if result.status == "finished"]
 

@@ -26,18 +26,8 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy import IQEConfig, L2Config, QRLConfig
 from jepatlas.experiments.energy.learned_energies import energy_recipe, fit_energy
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Outcome,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    point_estimates,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts, point_estimates
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
 from jepatlas.experiments.planning.exact_planning import (
     exact_agent,

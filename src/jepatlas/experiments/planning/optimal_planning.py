@@ -23,18 +23,9 @@ from jepatlas.core.linear_system import LinearSystem, fit_linear_system
 from jepatlas.core.records import Estimate, Plan, Verdict
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.experiments.alignment.latent_pairs import random_chart
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Outcome,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    point_estimates,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts, point_estimates
+from jepatlas.experiments.engine.seed_tables import finished_only
 from jepatlas.planning import ActionBox, LatentCost, LQRConfig, MPPIConfig, Quadratic, QuadraticCost
 from jepatlas.worlds import LinearQuadratic
 from jepatlas.worlds.random_matrices import semi_orthogonal
@@ -191,7 +182,7 @@ def _gap(one: Tensor, other: Tensor) -> float:
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if both criteria are met, and in part if the first one is."""
     del scale
-    finished = [result for result in results if result.status == "finished"]
+    finished = finished_only(results)
     differences = {what: max(_values(finished, KEPT, what)) for what in ("actions", "value")}
     largest = max(differences.values())
     smallest = min(_values(finished, CONTROLS, "actions"))

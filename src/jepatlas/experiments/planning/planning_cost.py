@@ -24,20 +24,10 @@ from jepatlas.core.linear import distance_from_identity, procrustes
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap, spearman
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of,
-    point_estimates,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, plain, select
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_of_criteria, point_estimates
+from jepatlas.experiments.engine.seed_tables import cell, finished_only, grouped, mean_and_range, plain, select
 from jepatlas.experiments.planning.controlled_world import (
     Encode,
     LatentSteps,
@@ -188,7 +178,7 @@ def _ratio(paid: np.ndarray, best: np.ndarray, rng: np.random.Generator) -> Esti
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if every identified latent plans within WITHIN of the optimum, and cost and 1 − R² rise together."""
     del scale
-    finished = [result for result in results if result.status == "finished"]
+    finished = finished_only(results)
     good = [result for result in finished if result.value("r2") >= IDENTIFIED]
     ranks = {problem: _rank_with_error(finished, problem) for problem in JUDGED}
     worst = {problem: max((result.estimate(problem).high for result in good), default=np.nan) for problem in JUDGED}
@@ -210,7 +200,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     if good:
         sentence = f"Latents with R² ≥ {IDENTIFIED} cost up to {max(worst.values()):.3f} times the optimum."
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         sentence,
         criteria=criteria,
         verdicts=(

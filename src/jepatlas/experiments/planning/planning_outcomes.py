@@ -13,7 +13,8 @@ import numpy as np
 
 from jepatlas.core.records import Estimate
 from jepatlas.core.stats import paired_difference, success_rate
-from jepatlas.experiments.engine.experiment import Result, as_verdicts
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.rules import as_verdicts
 
 __all__ = ["by_seed", "difference", "outcomes", "points", "share", "success_record"]
 

@@ -20,17 +20,8 @@ from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Outcome,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range
 from jepatlas.experiments.planning.planning_outcomes import by_seed, difference, points, share, success_record
 from jepatlas.experiments.planning.planning_trials import WORLDS, driving, model_recipe

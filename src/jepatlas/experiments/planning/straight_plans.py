@@ -24,19 +24,10 @@ from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
-from jepatlas.experiments.engine.seed_tables import cell, curve, grouped, mean_and_range, select
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_of_criteria
+from jepatlas.experiments.engine.seed_tables import cell, curve, finished_only, grouped, mean_and_range, select
 from jepatlas.experiments.planning.controlled_world import Encode, LatentSteps, sample_steps, true_system, world_encoder
 from jepatlas.planning import (
     ActionBox,
@@ -172,7 +163,7 @@ def _judged(path: Tensor, goal: Tensor, seed: int) -> dict[str, Estimate]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if lines in every trained latent are straight both ways, and lines in the observation are neither."""
-    finished, largest = [r for r in results if r.status == "finished"], SCALES[scale].libraries[-1]
+    finished, largest = finished_only(results), SCALES[scale].libraries[-1]
     criteria = []
     for way, title in (("dynamics", "dynamics"), (f"neighbours_{largest}", f"neighbours among {largest:,}")):
         straight = [_straight(r, "trained", way) for r in finished]
@@ -187,7 +178,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         )
     detours = {name: mean_and_range(finished, f"{name}_dynamics_detour").value for name in LATENTS}
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"Detour of straight lines, followed by dynamics: {detours['trained']:.2f} in LeJEPA's latents, "
         f"{detours['rotated']:.2f} in the rotated state, {detours['observed']:.2f} in the observation.",
         criteria=tuple(criteria),

@@ -11,16 +11,8 @@ from collections.abc import Mapping, Sequence
 
 from jepatlas.core.figures import Heatmap, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Outcome,
-    Result,
-    Scale,
-    Trial,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, Outcome
 from jepatlas.experiments.engine.seed_tables import cell, grouped, select
 from jepatlas.experiments.planning.planning_methods import FOUR, METHODS
 from jepatlas.experiments.planning.planning_outcomes import by_seed, difference, points, share
