@@ -27,11 +27,12 @@ else:
     reporting = lazy_import("jepatlas.reporting")
     paper = lazy_import("jepatlas.reporting.paper")
 
-__all__ = ["Result", "overall"]
+__all__ = ["Result", "count_states", "overall"]
 
 COLUMNS = ("value", "low", "high", "n", "null", "threshold", "direction", "passed", "advice")
 VERDICTS = "verdicts"
-STATES = {True: ("passed", "#1a7f37"), False: ("failed", "#cf222e"), None: ("undecided", "#6e7781")}
+STATES = {True: "passed", False: "failed", None: "undecided"}
+COLOURS = {"passed": "#1a7f37", "failed": "#cf222e", "undecided": "#6e7781"}
 CARD_DPI = 72
 
 
@@ -71,7 +72,7 @@ class Result:
         return any(verdict.name == name for verdict in self.record.verdicts)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} '{self.record.title}': {STATES[self.passed][0]} ({_counts(self.verdicts)})>"
+        return f"<{type(self).__name__} '{self.record.title}': {STATES[self.passed]} ({_counts(self.verdicts)})>"
 
     def __str__(self) -> str:
         return self.summary()
@@ -125,8 +126,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """A card for notebooks: the answer, the counts, the summary, a figure, and failed checks to unfold."""
-        state, colour = STATES[self.passed]
-        parts = [f"<b>{escape(self.record.title)}</b> {_chip(state, colour)}", _count_chips(self.verdicts)]
+        state = STATES[self.passed]
+        parts = [f"<b>{escape(self.record.title)}</b> {_chip(state, COLOURS[state])}", _count_chips(self.verdicts)]
         parts.append(f'<p style="margin:.5em 0">{escape(self.summary())}</p>')
         if self.record.figures:
             parts.append(self._image(self.record.figures[0]))
@@ -145,25 +146,21 @@ class Result:
 
 def _is_open(verdict: Verdict) -> bool:
     """Whether a check failed or is undecided."""
-    return verdict.threshold is not None and verdict.passed is not True
+    return verdict.status in ("failed", "undecided")
 
 
-def _by_state(verdicts: Sequence[Verdict]) -> dict[bool | None, int]:
+def count_states(verdicts: Sequence[Verdict]) -> dict[str, int]:
     """How many checks passed, failed and are undecided. Metrics without a threshold are no checks."""
-    answers = [verdict.passed for verdict in verdicts if verdict.threshold is not None]
-    return {state: answers.count(state) for state in STATES}
+    states = [verdict.status for verdict in verdicts]
+    return {state: states.count(state) for state in COLOURS}
 
 
 def _counts(verdicts: Sequence[Verdict]) -> str:
-    return ", ".join(f"{count} {STATES[state][0]}" for state, count in _by_state(verdicts).items())
+    return ", ".join(f"{count} {state}" for state, count in count_states(verdicts).items())
 
 
 def _count_chips(verdicts: Sequence[Verdict]) -> str:
-    chips = []
-    for state, count in _by_state(verdicts).items():
-        name, colour = STATES[state]
-        if count:
-            chips.append(_chip(f"{count} {name}", colour))
+    chips = [_chip(f"{count} {state}", COLOURS[state]) for state, count in count_states(verdicts).items() if count]
     return f'<div style="margin-top:.4em">{" ".join(chips)}</div>'
 
 
@@ -173,8 +170,7 @@ def _chip(text: str, colour: str) -> str:
 
 
 def _row(verdict: Verdict) -> str:
-    state, colour = STATES[verdict.passed]
     sign = "≥" if verdict.direction == "higher" else "≤"
     numbers = f"{verdict.value:.4g} [{verdict.low:.4g}, {verdict.high:.4g}], wanted {sign} {verdict.threshold:.4g}"
     text = f"<code>{escape(verdict.name)}</code> {escape(numbers)}. {escape(verdict.advice)}"
-    return f'<div style="margin:.3em 0;font-size:90%">{_chip(state, colour)} {text}</div>'
+    return f'<div style="margin:.3em 0;font-size:90%">{_chip(verdict.status, COLOURS[verdict.status])} {text}</div>'

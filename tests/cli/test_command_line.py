@@ -9,11 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from training.small import ENV, WORDS, call, command
 
+import jepatlas as ja
 from jepatlas import __version__
 from jepatlas.cli import VERBS
+from jepatlas.core.files import finite
 
 Captured = pytest.CaptureFixture[str]
 
@@ -111,7 +114,7 @@ BAD = [
     (["certify"], "PATH"),
     (["certify", "nowhere"], "There is no run folder and no file nowhere"),
     (["certify", "."], ". is not a run folder: it has no recipe.yaml. Train one with"),
-    (["certify", ".", "--rho", "0.9"], "--rho is for files of latents"),
+    (["certify", ".", "--rho", "0.9"], "rho is 0.9, but a run knows"),
     (["certify", "nowhere", "--sampels", "5"], "--samples"),
     (["align", "nowhere.npy"], "Missing from jepatlas align: PATH The target"),
     (["align", "nowhere.npy", "nowhere.npy"], "There is no file nowhere.npy"),
@@ -324,3 +327,64 @@ def test_the_doctor_passes_as_a_process(elsewhere: Path):
     assert json.loads((elsewhere / "kept" / "doctor.json").read_text()) == answer
     assert [path.name for path in elsewhere.iterdir()] == ["kept"]
     assert "self-test" in err
+
+
+@pytest.fixture
+def latents(elsewhere: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A rotated world, with one file for each array."""
+    rng = np.random.default_rng(0)
+    z, noise = rng.standard_normal((2, 1200, 2))
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    h, h_next = z @ turn.T, (0.9 * z + np.sqrt(1 - 0.9**2) * noise) @ turn.T
+    for name, array in {"h": h, "h_next": h_next, "z": z}.items():
+        np.save(elsewhere / f"{name}.npy", array)
+    return h, h_next, z
+
+
+def test_latents_in_separate_files(latents: tuple[np.ndarray, ...], capsys: Captured):
+    assert call("certify", "h.npy", "h_next.npy", "z.npy", "--rho", "0.9", "--quick", "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    h, h_next, z = latents
+    expected = ja.certify(h, h_next, z, rho=0.9, quick=True)
+    assert found["diagnosis"]["kind"] == "rotation"
+    assert found["verdicts"] == json.loads(json.dumps(finite([verdict.to_json() for verdict in expected.verdicts])))
+    assert call("certify", "h.npy", "--quick") == 2
+    assert "h_next" in capsys.readouterr().err
+
+
+def test_a_certificate_without_truth_has_a_page_with_figures(latents: tuple[np.ndarray, ...], capsys: Captured):
+    assert call("certify", "h.npy", "h_next.npy", "--out", "certified", "--json", "-") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [figure["kind"] for figure in found["figures"]] == ["scatter", "curves"]
+    spectrum = found["figures"][1]["series"][0]
+    assert spectrum["name"] == "direction" and spectrum["y"][0] == pytest.approx(0.9, abs=0.05)
+    page = Path("certified/report.html").read_text()
+    assert found["figures"][0]["title"] in page and found["figures"][1]["title"] in page
+
+
+def test_quick_leaves_out_the_spectrum(latents: tuple[np.ndarray, ...], capsys: Captured):
+    names = {}
+    for option in ("--quick", "--no-quick"):
+        assert call("certify", "h.npy", "h_next.npy", "--rho", "0.9", option, "--json", "-") == 0
+        found = json.loads(capsys.readouterr().out)
+        names[option] = {verdict["name"] for verdict in found["verdicts"]}
+        assert ("Left out: the spectrum" in found["summary"]) == (option == "--quick")
+    assert names["--no-quick"] - names["--quick"] == {"dimension", "rho"}
+
+
+def test_undecided_checks_are_neither_passed_nor_failed(elsewhere: Path, capsys: Captured):
+    rng = np.random.default_rng(0)
+    z, noise = rng.standard_normal((2, 60, 2))
+    np.save("h.npy", z)
+    np.save("h_next.npy", 0.9 * z + np.sqrt(1 - 0.9**2) * noise)
+    assert call("certify", "h.npy", "h_next.npy", "--rho", "0.9", "--out", "few") == 0
+    out = " ".join(capsys.readouterr().out.split())
+    record = ja.load("few/records/certificate.json")
+    states = [verdict.status for verdict in record.verdicts]
+    assert states.count("undecided") > 0
+    assert f"{states.count('undecided')} undecided" in out
+    for verdict in record.verdicts:
+        if verdict.status == "undecided":
+            assert f"? undecided: {verdict.name}:" in out
+    page = Path("few/report.html").read_text()
+    assert f"</span> {states.count('undecided')} undecided" in page

@@ -287,7 +287,7 @@ SPOILED[7, 1], SPOILED[9, 0] = np.nan, -np.inf
         ({"h": H, "h_next": NEXT, "groups": np.arange(300) // 150}, [], "'groups' must have at least 3"),
         ({"h": H[:, 0], "h_next": NEXT[:, 0]}, [], "'h' must be 2-D"),
         ({"h": H[:0], "h_next": NEXT[:0]}, [], "'h' must have at least one row"),
-        ({"h": H, "h_next": NEXT}, ["--samples", "5"], "--samples is for runs"),
+        ({"h": H, "h_next": NEXT}, ["--samples", "5"], "samples is 5, but it is for runs"),
         ({"h": H, "h_next": H.copy(), "z": H}, [], "'h' and 'h_next' are equal"),
         ({"h": H, "h_next": H.copy()}, ["--rho", "0.9"], "'h' and 'h_next' are equal"),
     ],

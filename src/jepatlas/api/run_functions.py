@@ -21,7 +21,7 @@ from jepatlas.core.files import read_json
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Record
 from jepatlas.identifiability import Diagnosis
-from jepatlas.planning import PlannerConfig
+from jepatlas.planning import LQRConfig, PlannerConfig
 from jepatlas.recipes import (
     AnyActionWorld,
     AnyRecipe,
@@ -46,13 +46,16 @@ from jepatlas.workflows.plan import (
     DrivingConfig,
     Tasks,
     agent_of,
+    check_film,
     check_reachable,
     draw_tasks,
     drive_at_random,
+    film_rows,
     imagined_films,
     load_world_model,
     place_of,
     planning_record,
+    write_film,
 )
 from jepatlas.workflows.plan import drive as drive_tasks
 from jepatlas.workflows.runs import load_objective, start_run
@@ -255,6 +258,11 @@ class Planning(Result):
     def success_rate(self) -> float:
         return float(self.drive.reached.mean())
 
+    def film(self, path: Path | str) -> Path:
+        """Write some episodes, with the imagined frames below them, as .gif or .mp4."""
+        write_film(Path(path), *film_rows(self.record.arrays))
+        return Path(path)
+
 
 def drive(
     run: Path | str,
@@ -266,6 +274,7 @@ def drive(
     steps: int | None = None,
     config: DrivingConfig | None = None,
     world: AnyActionWorld | None = None,
+    film: Path | str | None = None,
     seed: int = 0,
 ) -> Planning:
     """Drive to goals by planning in the latents of a world model, as `jepatlas plan` does.
@@ -273,11 +282,16 @@ def drive(
     `run` is the folder of a world model. `tasks` starts and goals are drawn, unless `start` and `goal` are given.
     `planner` is a name ("mppi", "cem", ...) or a configuration, `steps` the maximal length of an episode; `config`
     holds all settings. The world is that of the run unless another one with the same observations and actions is given.
+    `film` is the .gif or .mp4 file of some episodes.
     """
     folder = as_folder("run", run)
     config = _driving(config or DrivingConfig(), planner, steps)
+    if film is not None:
+        check_film(Path(film))
     model = load_world_model(folder)
     place = place_of(model, world, str(folder))
+    if film is not None:
+        check_film(Path(film), place.world)
     chosen, warning = _tasks(place.world, tasks, start, goal, seed)
     agent = agent_of(model, config.planner)
     driven = drive_tasks(place.world, agent, chosen, config, seed)
@@ -292,9 +306,21 @@ def drive(
         explored=model.explored,
         films=[imagined_films(model, agent, 3)],
         about={"run": folder.name, "world": place.world.kind, "planner": config.planner.kind},
+        notes=(place.note, warning, _planner_note(config.planner)),
     )
-    notes = [record.summary, place.note, warning]
-    return Planning(replace(record, summary=" ".join(note for note in notes if note)), driven, chance)
+    planning = Planning(record, driven, chance)
+    if film is not None:
+        planning.film(film)
+    return planning
+
+
+def _planner_note(planner: PlannerConfig) -> str:
+    if isinstance(planner, LQRConfig) and planner.infinite:
+        return (
+            "With an infinite horizon, LQR steers to the latent nearest to the goal's, by least squares, at which an "
+            "action can hold it."
+        )
+    return ""
 
 
 def _driving(config: DrivingConfig, planner: str | PlannerConfig | None, steps: int | None) -> DrivingConfig:

@@ -21,7 +21,8 @@ from rich.text import Text
 
 from jepatlas.core.figures import Table as RecordTable
 from jepatlas.core.files import finite, write_json
-from jepatlas.core.records import Verdict
+from jepatlas.core.records import Status, Verdict
+from jepatlas.results import count_states
 
 __all__ = [
     "console_for",
@@ -35,7 +36,9 @@ __all__ = [
     "verdict_table",
 ]
 
-MARKS = {True: "[green]✓", False: "[red]✗", None: "·"}
+MARKS: dict[Status, str] = {"passed": "[green]✓", "failed": "[red]✗", "undecided": "[yellow]?", "informational": "·"}
+
+SIGNS: dict[Status, str] = {"failed": "✗", "undecided": "? undecided:"}
 
 
 def console_for(json_path: str | None) -> Console:
@@ -86,10 +89,11 @@ def defer_interrupts() -> Iterator[None]:
 
 
 def show_verdicts(console: Console, title: str, verdicts: Iterable[Verdict], *, full: bool) -> None:
-    """Verdicts with a threshold, or all of them, and advice for those that failed."""
+    """Verdicts with a threshold, or all of them, and advice for those that failed or are undecided."""
     verdicts = list(verdicts)
     shown = [verdict for verdict in verdicts if full or verdict.threshold is not None]
-    console.print(verdict_table(title, shown))
+    counts = ", ".join(f"{count} {state}" for state, count in count_states(verdicts).items() if count)
+    console.print(verdict_table(f"{title}: {counts}" if counts else title, shown))
     say_advice(console, shown)
     hidden = len(verdicts) - len(shown)
     if hidden:
@@ -101,15 +105,15 @@ def verdict_table(title: str, verdicts: Iterable[Verdict]) -> Table:
     table = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD)
     for verdict in verdicts:
         null = "" if verdict.null is None else f"{verdict.null:.3g}"
-        table.add_row(verdict.name, _interval(verdict), null, _wanted(verdict), MARKS[verdict.passed])
+        table.add_row(verdict.name, _interval(verdict), null, _wanted(verdict), MARKS[verdict.status])
     return table
 
 
 def say_advice(console: Console, verdicts: Iterable[Verdict]) -> None:
-    """What to do about each failed check."""
+    """What to do about each check that failed or is undecided."""
     for verdict in verdicts:
-        if verdict.passed is False:
-            say(console, f"✗ {verdict.name}: {verdict.advice}")
+        if verdict.status in SIGNS:
+            say(console, f"{SIGNS[verdict.status]} {verdict.name}: {verdict.advice}")
 
 
 def _wanted(verdict: Verdict) -> str:

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import numpy as np
 import tyro
 
 from jepatlas.cli.options import parse_choices
 from jepatlas.cli.output import console_for, defer_interrupts, emit, say, show_table
 from jepatlas.core.errors import InputError
-from jepatlas.planning import LQRConfig
 from jepatlas.recipes import AnyActionWorld
 from jepatlas.workflows.plan import DrivingConfig
-
-if TYPE_CHECKING:
-    from jepatlas.workflows.plan import Tasks
-
-LQR_NOTE = (
-    "With an infinite horizon, LQR steers to the latent nearest to the goal's, by least squares, at which an action "
-    "can hold it."
-)
 
 
 @dataclass(frozen=True)
@@ -64,53 +54,23 @@ def main(args: list[str]) -> int:
     if options.run is None:
         raise InputError("name the run folder of a world model. Example: jepatlas plan runs/rooms")
     with defer_interrupts():
+        from jepatlas.api.run_functions import drive
         from jepatlas.reporting import write_report
-        from jepatlas.workflows.plan import (
-            agent_of,
-            check_film,
-            drive,
-            drive_at_random,
-            film_rows,
-            imagined_films,
-            load_world_model,
-            place_of,
-            planning_record,
-            write_film,
-        )
 
-    if options.film is not None:
-        check_film(options.film)
-    model = load_world_model(options.run)
-    place = place_of(model, options.world, str(options.run))
-    world = place.world
-    if options.film is not None:
-        check_film(options.film, world)
-    tasks, warning = _tasks(options, world)
-    planner = options.driving.planner
-    agent = agent_of(model, planner)
-    driven = drive(world, agent, tasks, options.driving, options.seed)
-    chance = drive_at_random(world, tasks, options.driving.steps, options.seed, model.explored)
-    record = planning_record(
-        f"Planning of {options.run.name}",
-        world,
-        {"the agent": driven},
-        chance,
-        seed=options.seed,
-        agent=agent,
-        explored=model.explored,
-        films=[imagined_films(model, agent, 3)],
-        about={"run": options.run.name, "world": world.kind, "planner": planner.kind},
-    )
-    notes = [record.summary, place.note, warning]
-    if isinstance(planner, LQRConfig) and planner.infinite:
-        notes.append(LQR_NOTE)
-    record = replace(record, summary=" ".join(note for note in notes if note))
-    folder = options.out or options.run
-    record.save(folder, "planning")
-    page = write_report([folder], folder / "report.html", title=record.title, seed=options.seed)
-    if options.film is not None:
-        write_film(options.film, *film_rows(record.arrays))
     console = console_for(options.json)
+    planning = drive(
+        options.run,
+        tasks=options.tasks,
+        start=options.start,
+        goal=options.goal,
+        config=options.driving,
+        world=options.world,
+        film=options.film,
+        seed=options.seed,
+    )
+    record = planning.record
+    folder = planning.save(options.out or options.run)
+    page = write_report([folder], folder / "report.html", title=record.title, seed=options.seed)
     say(console, record.summary)
     show_table(console, record.tables[0])
     say(console, f"Report: {page}")
@@ -118,26 +78,3 @@ def main(args: list[str]) -> int:
         say(console, f"Film: {options.film}")
     emit(options.json, {"run": str(options.run), "report": str(page)} | record.to_json())
     return 0
-
-
-def _tasks(options: Plan, world: AnyActionWorld) -> tuple[Tasks, str]:
-    """The requested tasks, and a warning about them or an empty string."""
-    from jepatlas.workflows.plan import Tasks, check_reachable, draw_tasks
-
-    if options.start is None and options.goal is None:
-        return draw_tasks(world, options.tasks, options.seed), ""
-    if options.start is None or options.goal is None:
-        raise InputError("--start and --goal belong together: give both, or neither to draw tasks.")
-    start = _state(world, "start", options.start)
-    goal = _state(world, "goal", options.goal)
-    return Tasks(start, goal), check_reachable(world, start, goal)
-
-
-def _state(world: AnyActionWorld, name: str, given: tuple[float, ...]) -> np.ndarray:
-    state = np.array([given], dtype=np.float64)
-    if state.shape[1] != world.state_dim or not world.admits(state)[0]:
-        raise InputError(
-            f"--{name} {state[0].tolist()} is not a state of '{world.kind}': give {world.state_dim} numbers, inside "
-            "the world and not in a wall."
-        )
-    return state

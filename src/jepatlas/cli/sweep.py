@@ -190,6 +190,6 @@ def directions_summary(verdicts: dict[str, Any]) -> str:
     if "directions" not in verdicts:
         return ""
     verdict = verdicts["directions"]
-    mark = {True: "✓", False: "✗", None: "–"}[verdict["passed"]]
+    mark = {True: "✓", False: "✗", None: "?"}[verdict["passed"]]
     text = f"{float(verdict['value']):.1f} directions {mark}"
     return text if verdict["passed"] else f"{text} {verdict['advice']}"

@@ -35,12 +35,14 @@ __all__ = [
     "Pairs",
     "Plan",
     "Record",
+    "Status",
     "Steps",
     "Verdict",
     "Windows",
 ]
 
 Direction = Literal["higher", "lower"]
+Status = Literal["passed", "failed", "undecided", "informational"]
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,13 @@ class Verdict:
         return cls(
             name, **asdict(estimate), null=null, threshold=threshold, direction=direction, passed=passed, advice=advice
         )
+
+    @property
+    def status(self) -> Status:
+        """Undecided is a check that is neither passed nor failed; without a threshold, a verdict only informs."""
+        if self.passed is not None:
+            return "passed" if self.passed else "failed"
+        return "informational" if self.threshold is None else "undecided"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

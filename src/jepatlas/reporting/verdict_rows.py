@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from jepatlas.core.records import Verdict
+from jepatlas.core.records import Status, Verdict
 from jepatlas.reporting.chapters import Chapter
 
 __all__ = ["ComparisonRow", "Gauge", "VerdictRow", "compare", "number", "tally", "verdict_row"]
 
-SYMBOLS = {"passed": "✓", "failed": "✗", "informational": "○"}
+SYMBOLS: dict[Status, str] = {"passed": "✓", "failed": "✗", "undecided": "?", "informational": "○"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class VerdictRow:
     """A verdict as formatted text."""
 
     name: str
-    status: str
+    status: Status
     symbol: str
     value: str
     interval: str
@@ -52,7 +52,6 @@ class ComparisonRow:
 
 
 def verdict_row(verdict: Verdict) -> VerdictRow:
-    status = {True: "passed", False: "failed", None: "informational"}[verdict.passed]
     sign = "≥" if verdict.direction == "higher" else "≤"
     if verdict.threshold is None:
         threshold = f"none; {verdict.direction} is better"
@@ -60,8 +59,8 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
         threshold = f"{sign} {number(verdict.threshold)}"
     return VerdictRow(
         name=verdict.name,
-        status=status,
-        symbol=SYMBOLS[status],
+        status=verdict.status,
+        symbol=SYMBOLS[verdict.status],
         value=number(verdict.value),
         interval=f"[{number(verdict.low)}, {number(verdict.high)}]",
         n=f"{verdict.n:,}",
@@ -87,7 +86,7 @@ def number(value: float) -> str:
 
 def tally(verdicts: Sequence[Verdict]) -> list[tuple[str, str, int]]:
     """How many of each status, as (symbol, status, count)."""
-    counts = Counter(verdict_row(verdict).status for verdict in verdicts)
+    counts = Counter(verdict.status for verdict in verdicts)
     return [(symbol, status, counts[status]) for status, symbol in SYMBOLS.items() if counts[status]]
 
 

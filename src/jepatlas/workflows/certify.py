@@ -19,8 +19,8 @@ import numpy as np
 
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
-from jepatlas.core.figures import Scatter, ScatterPanel
-from jepatlas.core.linear import hold_out, procrustes
+from jepatlas.core.figures import Curve, Curves, Figure, Scatter, ScatterPanel
+from jepatlas.core.linear import hold_out, procrustes, subsample
 from jepatlas.core.processes import limited_threads
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
@@ -29,7 +29,26 @@ from jepatlas.identifiability import Diagnosis, PairLadder, audit, certify, diag
 from jepatlas.identifiability.validation import check_matrices, check_pairs, check_same_shape, rates
 from jepatlas.results import Result
 
-__all__ = ["Certificate", "CertificateRecord", "certificate", "certify_arrays", "certify_file"]
+__all__ = [
+    "SAMPLES",
+    "Certificate",
+    "CertificateRecord",
+    "certificate",
+    "certify_arrays",
+    "certify_file",
+    "check_samples",
+]
+
+SAMPLES = 40_000  # pairs by which a run is certified
+MIN_SAMPLES = 100
+REPLICATES = 500
+QUICK_REPLICATES = 50
+QUICK_ROWS = 10_000
+QUICK_AUDIT_ROWS = 2_000
+QUICK_NOTE = (
+    f"Quick: {QUICK_REPLICATES} resamples of at most {QUICK_ROWS:,} pairs. Left out: the spectrum, and with it "
+    "estimates of ρ and of the number of directions"
+)
 
 ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next")
 MAX_POINTS = 1500  # of a scatter plot
@@ -73,20 +92,28 @@ class Certificate(Result):
         return self.record.diagnosis
 
 
-def certify_file(path: Path, *, rho: float | None, seed: int) -> CertificateRecord:
+def check_samples(samples: int) -> None:
+    """Raise InputError if a certificate needs more pairs."""
+    if samples < MIN_SAMPLES:
+        raise InputError(f"samples is {samples}, but a certificate needs at least {MIN_SAMPLES}.")
+
+
+def certify_file(path: Path, *, rho: float | None, seed: int, quick: bool = False) -> CertificateRecord:
     """Certify latents from a file with `h`, `h_next` and, if known, `z`, `groups`, `x` and `x_next`."""
     arrays = read_arrays(path)
     missing = sorted({"h", "h_next"} - arrays.keys())
     if missing:
         raise InputError(
             f"{path}: missing {' and '.join(missing)}. A certificate needs the arrays 'h' and 'h_next', the latents of "
-            f"paired views, row by row. Found: {', '.join(arrays)}."
+            f"paired views, row by row, in one file or in two. Found: {', '.join(arrays)}."
         )
-    return certify_arrays(f"Certificate of {path.name}", arrays, rho=rho, seed=seed)
+    return certify_arrays(f"Certificate of {path.name}", arrays, rho=rho, seed=seed, quick=quick)
 
 
 @limited_threads()
-def certify_arrays(title: str, arrays: Mapping[str, np.ndarray], *, rho: float | None, seed: int) -> CertificateRecord:
+def certify_arrays(
+    title: str, arrays: Mapping[str, np.ndarray], *, rho: float | None, seed: int, quick: bool = False
+) -> CertificateRecord:
     """Certify latents with the audit. Consecutive rows without groups are treated as one trajectory."""
     notes = []
     blocks = _time_blocks(arrays)
@@ -99,7 +126,7 @@ def certify_arrays(title: str, arrays: Mapping[str, np.ndarray], *, rho: float |
     if blocks is not None:
         arrays = {**arrays, "groups": blocks}
     known_rho = "unknown" if rho is None else rho
-    return certificate(title, arrays, rho=known_rho, seed=seed, audited=True, note=" ".join(notes))
+    return certificate(title, arrays, rho=known_rho, seed=seed, audited=True, quick=quick, note=" ".join(notes))
 
 
 def _time_blocks(arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
@@ -130,14 +157,21 @@ def certificate(
     rho: float | Literal["unknown"] | None,
     seed: int,
     audited: bool = False,
+    quick: bool = False,
     note: str = "",
     about: Mapping[str, Any] | None = None,
 ) -> CertificateRecord:
     """Certify the arrays `h` and `h_next`, with the true state `z`, observations `x` and `x_next`, and `groups`.
 
     `rho` is None if no bound applies; "unknown" estimates it (if `audited`). `audited` also computes the spectrum of
-    the pairs and audits the assumptions of the theorems.
+    the pairs and audits the assumptions of the theorems. `quick` resamples less and leaves out the spectrum, and with
+    the true state also the audit.
     """
+    count = len(arrays["h"])
+    if quick:
+        check_pairs(arrays["h"], arrays["h_next"], arrays.get("z"), arrays.get("groups"))
+        arrays = _subsampled(arrays, QUICK_ROWS, seed)
+        note = f"{note} {QUICK_NOTE}{'' if 'z' not in arrays else '; and the audit'}.".strip()
     h = arrays["h"]
     h_next = arrays["h_next"]
     z = arrays.get("z")
@@ -145,28 +179,34 @@ def certificate(
     check_pairs(h, h_next, z, groups)
     estimated = rho == "unknown"
     given_rho = None if rho is None or rho == "unknown" else float(rates(rho, 1)[0])
-    ladder = _pair_ladder(arrays, seed, exact=estimated) if audited else None
+    ladder = _pair_ladder(arrays, seed, exact=estimated) if audited and not quick else None
     used_rho = ladder.rho if ladder is not None and estimated else given_rho
     latent_ladder = ladder if ladder is not None and ladder.source == "latents" else None
     verdicts: list[Verdict] = []
     if z is not None or used_rho is not None:
-        verdicts = certify(h, h_next, z, rho=used_rho, groups=groups, ladder=latent_ladder, seed=seed)
+        replicates = QUICK_REPLICATES if quick else REPLICATES
+        verdicts = certify(
+            h, h_next, z, rho=used_rho, groups=groups, ladder=latent_ladder, seed=seed, replicates=replicates
+        )
     diagnosis = diagnose(verdicts)
     checks: list[Verdict] = []
     if ladder is not None:
         checks = [*ladder.verdicts(h.shape[1], given_rho), *audit(h, h_next, groups=groups, seed=seed)]
+    elif audited and z is None:
+        some = _subsampled(arrays, QUICK_AUDIT_ROWS, seed)
+        checks = audit(some["h"], some["h_next"], groups=some.get("groups"), seed=seed)
     has_dimension = any(check.name == "dimension" for check in checks)
     passed = _passes(diagnosis, verdicts, checks, needs_spectrum=estimated and not has_dimension)
     by_name = {verdict.name: verdict for verdict in [*verdicts, *checks]}  # the rank may be in both
     verdicts = list(by_name.values())
     summary = _summary(verdicts, passed, diagnosis, ladder, rho_estimated=given_rho is None)
-    points = {} if z is None else _scatter_points(arrays, seed)
+    points = _scatter_points(arrays, seed)
     return CertificateRecord(
         title=title,
         summary=f"{summary} {note}".strip(),
-        provenance=provenance(seed) | {"samples": len(h), "latent_dim": h.shape[1]} | dict(about or {}),
+        provenance=provenance(seed) | {"samples": count, "latent_dim": h.shape[1]} | dict(about or {}),
         verdicts=tuple(verdicts),
-        figures=(_scatter(points),) if points else (),
+        figures=_figures(points, ladder),
         tables=(ladder.table,) if ladder is not None and ladder.spectrum is not None else (),
         arrays=points,
         diagnosis=diagnosis,
@@ -289,16 +329,77 @@ def _short(number: float) -> str:
     return f"{number:.4f}" if abs(number) < 1000 else f"{number:.1e}"
 
 
+def _subsampled(arrays: Mapping[str, np.ndarray], most: int, seed: int) -> dict[str, np.ndarray]:
+    """At most `most` rows of all arrays, at random and in their order."""
+    rows = np.sort(numpy_generator(seed, "quick").permutation(len(arrays["h"]))[:most])
+    return {name: array[rows] for name, array in arrays.items()}
+
+
 def _scatter_points(arrays: Mapping[str, np.ndarray], seed: int) -> dict[str, np.ndarray]:
     """Some samples in all coordinates; the rotation to z is fitted on other samples. Empty for 1-D arrays."""
     h = arrays["h"]
-    z = arrays["z"]
+    z = arrays.get("z")
+    if z is None:
+        return _latent_points(h, arrays["h_next"])
     if min(h.shape[1], z.shape[1]) < 2:
         return {}
     fit, score = hold_out(len(h), numpy_generator(seed, "shown"), share=min(0.5, MAX_POINTS / len(h)))
     points = {name: arrays[name][score] for name in ("z", "x", "h") if name in arrays}
     points["h_rotated"] = procrustes(h[fit], z[fit]).apply(h[score])
     return {name: array.astype(np.float32) for name, array in points.items()}
+
+
+def _latent_points(h: np.ndarray, h_next: np.ndarray) -> dict[str, np.ndarray]:
+    """Both views of some samples on the two axes of largest variance."""
+    if h.shape[1] < 2:
+        return {}
+    rows = subsample(np.arange(len(h)), MAX_POINTS)
+    centre = h.mean(0, dtype=np.float64)
+    axes = np.linalg.eigh(np.cov(h.astype(np.float64), rowvar=False))[1][:, :-3:-1]
+    points = {"h": (h[rows] - centre) @ axes, "h_next": (h_next[rows] - centre) @ axes}
+    return {name: array.astype(np.float32) for name, array in points.items()}
+
+
+def _figures(points: Mapping[str, np.ndarray], ladder: PairLadder | None) -> tuple[Figure, ...]:
+    figures: list[Figure] = []
+    if "z" in points:
+        figures.append(_scatter(points))
+    elif points:
+        figures.append(_latent_scatter())
+    if ladder is not None and ladder.spectrum is not None:
+        figures.append(_spectrum_curve(ladder))
+    return tuple(figures)
+
+
+def _latent_scatter() -> Scatter:
+    return Scatter(
+        title="Latents of both views, on the two axes of largest variance",
+        note="Colour is the angle of h. Without the true state, a picture cannot show whether the latents are right.",
+        panels=[
+            ScatterPanel("h", "latent h", columns=[0, 1], color="h", color_columns=[0, 1]),
+            ScatterPanel("h_next", "latent h of the other view", columns=[0, 1], color="h", color_columns=[0, 1]),
+        ],
+    )
+
+
+def _spectrum_curve(ladder: PairLadder) -> Curves:
+    """Correlation between views of each function of the ladder; directions and harmonics apart."""
+    assert ladder.spectrum is not None
+    steps = list(enumerate(ladder.spectrum.ladder.steps, 1))
+    curves = []
+    for kind in dict.fromkeys(step.kind for _, step in steps):
+        numbers = [number for number, step in steps if step.kind == kind]
+        values = [step.eigenvalue for _, step in steps if step.kind == kind]
+        low = [value.low for value in values]
+        high = [value.high for value in values]
+        curves.append(Curve(kind, numbers, [value.value for value in values], low, high, points=True))
+    return Curves(
+        title=f"Spectrum of the {ladder.source}",
+        note="Correlation between views of the slowest functions, held out, with 95% intervals.",
+        series=curves,
+        x_label="function",
+        y_label="correlation between views",
+    )
 
 
 def _scatter(points: Mapping[str, np.ndarray]) -> Scatter:

@@ -32,14 +32,11 @@ from jepatlas.recipes import (
     recipe_text,
 )
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train, wait_for_all
-from jepatlas.workflows.certify import CertificateRecord, certificate
+from jepatlas.workflows.certify import SAMPLES, CertificateRecord, certificate, check_samples
 
 __all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run", "train_job", "trained"]
 
 T = TypeVar("T", bound=nn.Module)
-
-MIN_SAMPLES = 100  # of a certificate
-SAMPLES = 40_000
 
 
 def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -> Outcome:
@@ -103,14 +100,19 @@ def _latest_checkpoint(folder: Path) -> Path:
 
 
 def certify_run(
-    folder: Path, *, samples: int = SAMPLES, seed: int = 0, out: Path | None = None, audited: bool = False
+    folder: Path,
+    *,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    out: Path | None = None,
+    audited: bool = False,
+    quick: bool = False,
 ) -> CertificateRecord:
     """Certify a run on new samples of its world, and save the record as `records/certificate.json`.
 
     `audited` also computes the spectrum of the observations and audits the latents, which takes longer than the rest.
     """
-    if samples < MIN_SAMPLES:
-        raise InputError(f"samples must be at least {MIN_SAMPLES} for a certificate, but is {samples}.")
+    check_samples(samples)
     recipe, objective = load_objective(folder)
     pairs = recipe.pairs.draw(recipe.world, samples, torch_generator(seed, "certify"))
     with torch.no_grad():
@@ -122,7 +124,7 @@ def certify_run(
     step = int(_latest_checkpoint(folder).name.removeprefix("step-"))
     about = {"trained with seed": recipe.seed, "step": step}
     title = f"Certificate of {folder.name}"
-    record = certificate(title, arrays, rho=rho, seed=seed, audited=audited, note=note, about=about)
+    record = certificate(title, arrays, rho=rho, seed=seed, audited=audited, quick=quick, note=note, about=about)
     record.save(out or folder, "certificate")
     return record
 

@@ -35,11 +35,12 @@ def planning_record(
     explored: RandomPolicy | None = None,
     films: Sequence[Films] = (),
     about: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
 ) -> Record:
     """The record of drives of the same tasks; the first one is judged, and the others are compared with it.
 
     `chance` (b,) says which goals random actions reach: those of the policy `explored`, or else independent ones. With
-    the `agent` of the first drive, films also show its imagination.
+    the `agent` of the first drive, films also show its imagination. `notes` are added to the summary.
     """
     first, main = next(iter(drives.items()))
     success = success_rate(main.reached)
@@ -69,7 +70,7 @@ def planning_record(
         figures.append(energies)
     return Record(
         title=title,
-        summary=" ".join(summary),
+        summary=" ".join([*summary, *filter(None, notes)]),
         provenance=provenance(seed) | {"tasks": success.n} | dict(about or {}),
         verdicts=tuple(verdicts),
         figures=tuple(figures),

@@ -11,25 +11,29 @@ from pathlib import Path
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Verdict
 from jepatlas.identifiability import certify_dynamics
-from jepatlas.workflows.certify import CertificateRecord, certificate
+from jepatlas.workflows.certify import SAMPLES, CertificateRecord, certificate, check_samples
 from jepatlas.workflows.plan.trained_world_model import LatentEpisodes, latent_episodes, load_world_model
 
 __all__ = ["certify_world_model"]
 
 MIN_EPISODES = 3  # held out: one to fit on, two to score on
 MIN_FRAMES = 20
-MIN_SAMPLES = 100
 
 
 def certify_world_model(
-    folder: Path, *, samples: int = 40_000, seed: int = 0, out: Path | None = None, audited: bool = False
+    folder: Path,
+    *,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    out: Path | None = None,
+    audited: bool = False,
+    quick: bool = False,
 ) -> CertificateRecord:
     """Certify a run on its held-out episodes and save `records/certificate.json`.
 
     Intervals resample whole episodes, because rows of an episode are dependent.
     """
-    if samples < MIN_SAMPLES:
-        raise InputError(f"samples is {samples}, but a certificate needs at least {MIN_SAMPLES}.")
+    check_samples(samples)
     model = load_world_model(folder)
     if model.data.z is None:
         raise InputError(
@@ -57,6 +61,7 @@ def certify_world_model(
         rho=None,
         seed=seed,
         audited=audited,
+        quick=quick,
         note="No bound is given: it assumes a Gaussian world of known correlation.",
         about={"trained with seed": model.recipe.seed, "held-out episodes": held},
     )
