@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from jepatlas.api.run_functions import Planning, Run, drive, encode, load, train
     from jepatlas.core.errors import InputError
     from jepatlas.core.linear_map import LinearMap
+    from jepatlas.core.plugins import Plugin
     from jepatlas.core.records import Record, Verdict
     from jepatlas.results import Result
     from jepatlas.workflows.align import Alignment
@@ -43,6 +44,7 @@ __all__ = [
     "LinearMap",
     "LinearProbe",
     "Planning",
+    "Plugin",
     "Record",
     "Result",
     "Run",

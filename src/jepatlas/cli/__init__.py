@@ -84,7 +84,8 @@ usage: jepatlas VERB [options]     (jepatlas VERB --help explains a verb and giv
 {chr(10).join(f"  {verb:9} {summary}" for verb, summary in VERBS.items())}
 
 All commands take --json PATH (- for standard output, where nothing else is printed then) and --debug (show the
-traceback of an error). Commands that write files take --out, and randomised commands take --seed.
+traceback of an error) and --trust (import the classes of your own that a recipe names). Commands that write files take
+--out, and randomised commands take --seed.
 
 Exit codes: 0 success, 1 a run or check failed, 2 invalid input, 130 interrupted, 141 output pipe closed.
 """
@@ -102,11 +103,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb = args[0]
     debug = False
     try:
-        from jepatlas.cli.options import parse_debug
+        from jepatlas.cli.options import parse_global
+        from jepatlas.core.plugins import trusting
 
-        debug, args = parse_debug(args)
+        options, args = parse_global(args)
+        debug = options.debug
         verb = args[0] if args else verb
-        code = run_command(args)
+        with trusting(options.trust):
+            code = run_command(args)
         sys.stdout.flush()  # here, where a closed pipe has its own exit code
         return code
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe; this is not a failed check

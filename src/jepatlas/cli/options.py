@@ -8,18 +8,21 @@ than once: first `--recipe FILE` and the kinds, each time ignoring all other opt
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import tyro
 
-from jepatlas.core.config import choices
-from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.core.config import choices, choose_kind
+from jepatlas.core.errors import InputError
+from jepatlas.core.plugins import Plugin, is_plugin_name, name_plugin
 
-__all__ = ["Pairing", "RecipeFile", "parse", "parse_choices", "parse_debug", "parse_known"]
+__all__ = ["Pairing", "RecipeFile", "parse", "parse_choices", "parse_global", "parse_known"]
 
 T = TypeVar("T")
 
@@ -27,23 +30,52 @@ T = TypeVar("T")
 def parse(cls: type[T], command: str, args: Sequence[str], default: T | None = None) -> T:
     """Parse the options of a command. tyro prints help and usage errors, and exits with code 0 or 2."""
     options: Any = {} if default is None else {"default": default}
-    return tyro.cli(cls, args=args, prog=f"jepatlas {command}", config=(tyro.conf.AvoidSubcommands,), **options)
+    with _admitted_plugins(default):
+        return tyro.cli(cls, args=args, prog=f"jepatlas {command}", config=(tyro.conf.AvoidSubcommands,), **options)
+
+
+@contextmanager
+def _admitted_plugins(options: Any) -> Iterator[None]:
+    """Within this block, the fields that hold a plugin have its class in their annotation, where tyro looks for it."""
+    before: list[tuple[dict[str, Any], str, Any]] = []
+
+    def admit(value: Any) -> None:
+        if not dataclasses.is_dataclass(value):
+            return
+        for f in dataclasses.fields(value):
+            inner = getattr(value, f.name)
+            if isinstance(inner, Plugin):
+                owner = next(cls for cls in type(value).__mro__ if f.name in inspect.get_annotations(cls))
+                before.append((owner.__annotations__, f.name, owner.__annotations__[f.name]))
+                hint = typing.get_type_hints(owner, include_extras=True)[f.name]
+                owner.__annotations__[f.name] = typing.Union[hint, type(inner)]  # noqa: UP007
+            admit(inner)
+
+    try:
+        admit(options)
+        yield
+    finally:
+        for annotations, name, hint in reversed(before):
+            annotations[name] = hint
 
 
 def parse_known(cls: type[T], args: Sequence[str]) -> tuple[T, list[str]]:
     """Parse the options that `cls` has, and return the other words as they are."""
-    return tyro.cli(cls, args=args, return_unknown_args=True, add_help=False, config=(tyro.conf.AvoidSubcommands,))
+    with _admitted_plugins(cls()):
+        return tyro.cli(cls, args=args, return_unknown_args=True, add_help=False, config=(tyro.conf.AvoidSubcommands,))
 
 
 @dataclass(frozen=True)
-class _Debug:
+class Global:
+    """Options of every command."""
+
     debug: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    trust: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
 
 
-def parse_debug(args: Sequence[str]) -> tuple[bool, list[str]]:
-    """Whether `--debug` is given, and the other words."""
-    options, rest = parse_known(_Debug, args)
-    return options.debug, rest
+def parse_global(args: Sequence[str]) -> tuple[Global, list[str]]:
+    """The options of every command, and the other words."""
+    return parse_known(Global, args)
 
 
 @dataclass(frozen=True)
@@ -168,6 +200,8 @@ def _choices(options: Any) -> list[_Choice]:
                 if kinds and type(None) in typing.get_args(hint):
                     kinds["none"] = None
                 if len(kinds) > 1:
+                    if inner is not None:
+                        kinds.setdefault(inner.kind, type(inner))  # a class of the user's own
                     choice = _Choice(here, kinds, "none" if inner is None else inner.kind)
                     found.setdefault(choice.option, choice)
                 if dataclasses.is_dataclass(inner):
@@ -208,11 +242,11 @@ def _choose(default: T, args: Sequence[str], *, strict: bool = True) -> T:
 
 
 def _with_kind(default: T, choice: _Choice, kind: str) -> T:
-    if kind not in choice.kinds:
-        raise InputError(f"--{choice.option}: there is no kind '{kind}'. {did_you_mean(kind, choice.kinds)}")
     if kind == choice.kind:
         return default
-    cls = choice.kinds[kind]
+    if is_plugin_name(kind):
+        name_plugin(kind)
+    cls = choose_kind(choice.kinds, kind, f"--{choice.option}")
     return _replaced(default, choice.path, None if cls is None else cls())
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from jepatlas.cli.options import RecipeFile, parse_choices
 from jepatlas.cli.output import defer_interrupts, say
-from jepatlas.cli.training_runs import Answer, RunOptions, resume, train_and_report
+from jepatlas.cli.training_runs import Answer, RunOptions, resume, run_argument, train_and_report
+from jepatlas.core.plugins import short_name
 from jepatlas.recipes import Recipe
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def _start(options: Train, console: Console) -> tuple[Path, Outcome]:
 
 
 def _default_folder(recipe: Recipe) -> Path:
-    return Path("runs") / f"{recipe.world.mixing.kind}-{recipe.objective.kind}-s{recipe.seed}"
+    return Path("runs") / f"{short_name(recipe.world.mixing)}-{short_name(recipe.objective)}-s{recipe.seed}"
 
 
 def _report(console: Console, folder: Path, step: int) -> Answer:
-    say(console, f"Trained {step} steps: {folder}. Next: jepatlas certify {quote(str(folder))}")
+    say(console, f"Trained {step} steps: {folder}. Next: jepatlas certify {run_argument(folder)}")
     return {}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from jepatlas.cli.options import RecipeFile, parse_choices, parse_known
 from jepatlas.cli.output import defer_interrupts, say
-from jepatlas.cli.training_runs import Answer, RunOptions, resume, train_and_report
+from jepatlas.cli.training_runs import Answer, RunOptions, resume, run_argument, train_and_report
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.core.plugins import Plugin, is_plugin_name, name_plugin, short_name
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.nn import ConvConfig, MLPConfig
 from jepatlas.recipes import AnyActionWorld, EpisodeSource, Predictive, WalkedWorld, WorldModelRecipe
 from jepatlas.worlds import LinearQuadratic
@@ -66,6 +67,8 @@ class _EncoderOption:
 def _with_source(word: str, options: TrainWorldModel) -> TrainWorldModel:
     """The options for a world or a file of episodes."""
     worlds = choices(AnyActionWorld)
+    if is_plugin_name(word):
+        worlds[word] = name_plugin(word)
     if word in worlds:
         source: WalkedWorld | EpisodeSource = WalkedWorld(worlds[word]())
     elif Path(word).is_file():
@@ -80,11 +83,17 @@ def _with_default_encoder(recipe: WorldModelRecipe) -> WorldModelRecipe:
     if recipe.encoder != ConvConfig():
         return recipe
     if isinstance(recipe.source, WalkedWorld):
-        vectors = isinstance(recipe.source.world, LinearQuadratic)
+        vectors = _observes_vectors(recipe.source.world)
     else:
         file = recipe.source.open()
         vectors = len(file.columns[recipe.source.observation_column(file)].shape) != 3
     return replace(recipe, encoder=MLPConfig()) if vectors else recipe
+
+
+def _observes_vectors(world: AnyActionWorld) -> bool:
+    if isinstance(world, Plugin):
+        return world.observe(world.states(1, numpy_generator(0, "observed"))).ndim == 2
+    return isinstance(world, LinearQuadratic)
 
 
 def _start(options: TrainWorldModel, console: Console) -> tuple[Path, Outcome]:
@@ -125,7 +134,7 @@ def _report(console: Console, folder: Path, step: int) -> Answer:
 
 def _default_folder(recipe: WorldModelRecipe) -> Path:
     source = recipe.source
-    name = source.world.kind if isinstance(source, WalkedWorld) else Path(source.path).stem
+    name = short_name(source.world) if isinstance(source, WalkedWorld) else Path(source.path).stem
     return Path("runs") / f"{name}-{recipe.model.kind}-s{recipe.seed}"
 
 
@@ -134,8 +143,8 @@ def _next_step(folder: Path, recipe: WorldModelRecipe) -> str:
     from jepatlas.recipes import world_of_file
 
     if not isinstance(recipe.model, Predictive):
-        return f"Next: jepatlas certify {quote(str(folder))}"
-    command = f"Next: jepatlas plan {quote(str(folder))}"
+        return f"Next: jepatlas certify {run_argument(folder)}"
+    command = f"Next: jepatlas plan {run_argument(folder)}"
     if isinstance(recipe.source, WalkedWorld):
         return command
     file = EpisodeFile(recipe.source.path)

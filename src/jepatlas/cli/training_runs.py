@@ -13,6 +13,7 @@ import tyro
 from jepatlas.cli.options import parse_known
 from jepatlas.cli.output import console_for, defer_interrupts, emit, say
 from jepatlas.core.errors import InputError
+from jepatlas.core.plugins import PLUGINS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from jepatlas.recipes import ViewImages, VisionRecipe
     from jepatlas.training import Outcome
 
-__all__ = ["Answer", "RunOptions", "decode_images", "resume", "train_and_report"]
+__all__ = ["Answer", "RunOptions", "decode_images", "resume", "run_argument", "train_and_report"]
 
 Answer = Mapping[str, Any]
 """What a command adds to the JSON of a finished run."""
@@ -109,10 +110,16 @@ def train_and_report(
         else:
             say(
                 console,
-                f"Saved after step {outcome.step}. Resume with: jepatlas {command} --resume {quote(str(folder))}",
+                f"Saved after step {outcome.step}. Resume with: jepatlas {command} --resume {run_argument(folder)}",
             )
         emit(options.json, answer)
     return EXIT_CODES[outcome.status]
+
+
+def run_argument(folder: Path) -> str:
+    """A run folder as another command takes it, with --trust if the recipe names classes of the user's own."""
+    trust = " --trust" if (folder / PLUGINS).is_file() else ""
+    return f"{quote(str(folder))}{trust}"
 
 
 def decode_images(console: Console, *agents: VisionRecipe) -> list[ViewImages]:

@@ -1,6 +1,7 @@
 """Conversion of frozen dataclasses to plain data and back, for recipe files.
 
-A field whose type is a union of dataclasses is a choice; its data has a `kind:` key. Reading is strict: unknown keys,
+A field whose type is a union of dataclasses is a choice; its data has a `kind:` key, which may also name a class of the
+user's own as `module:Class` (see `core/plugins.py`). Reading is strict: unknown keys,
 unknown kinds and values of the wrong type raise an `InputError` that names the place and suggests alternatives.
 """
 
@@ -10,13 +11,16 @@ import dataclasses
 import re
 import types
 import typing
+from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from jepatlas.core.errors import InputError, did_you_mean
+from jepatlas.core.plugins import is_plugin_name, plugin_class
 
-__all__ = ["check_literals", "choices", "from_plain", "kind_of", "to_plain"]
+__all__ = ["check_literals", "choices", "choose_kind", "from_plain", "kind_of", "to_plain"]
 
 T = TypeVar("T")
+C = TypeVar("C", bound="type | None")
 
 
 def kind_of(cls: type) -> str:
@@ -125,9 +129,19 @@ def _choice(kinds: dict[str, type], data: Any, where: str) -> Any:
         data = {"kind": next(iter(kinds))} | data
     if "kind" not in data:
         raise InputError(f"{where}: the key 'kind' is missing. Known: {', '.join(sorted(kinds))}.")
-    if not isinstance(data["kind"], str) or data["kind"] not in kinds:
-        raise InputError(f"{where}: there is no kind '{data['kind']}'. {did_you_mean(str(data['kind']), kinds)}")
-    return from_plain(kinds[data["kind"]], data, where)
+    return from_plain(choose_kind(kinds, data["kind"], where), data, where)
+
+
+def choose_kind(kinds: Mapping[str, C], kind: object, where: str) -> C | type:
+    """The class of that kind, or the user's own class if it is named `module:Class`."""
+    if not isinstance(kind, str) or (kind not in kinds and not is_plugin_name(kind)):
+        raise InputError(f"{where}: there is no kind '{kind}'. {did_you_mean(str(kind), kinds)}")
+    if kind in kinds:
+        return kinds[kind]
+    cls = plugin_class(kind, where)
+    if not hasattr(cls, "build") and all(hasattr(other, "build") for other in kinds.values() if other is not None):
+        raise InputError(f"{where}: '{kind}' needs a method 'build', as the kinds of jepatlas have.")
+    return cls
 
 
 def _tuple(annotation: Any, data: list[Any] | tuple[Any, ...], where: str) -> tuple[Any, ...]:

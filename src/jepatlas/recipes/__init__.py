@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         recipe_id,
         recipe_text,
         verb_of,
+        write_recipe,
     )
     from jepatlas.recipes.teaching_recipe import (
         MutualRecipe,
@@ -139,4 +140,5 @@ __all__ = [
     "verb_of",
     "walk",
     "world_of_file",
+    "write_recipe",
 ]

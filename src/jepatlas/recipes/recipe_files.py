@@ -9,6 +9,8 @@ import yaml
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.errors import InputError
+from jepatlas.core.files import read_json, write_json, write_text
+from jepatlas.core.plugins import PLUGINS, plugin_files, record_locations
 from jepatlas.recipes.agent_recipe import Recipe
 from jepatlas.recipes.energy_recipe import EnergyRecipe
 from jepatlas.recipes.teaching_recipe import MutualRecipe, TaughtRecipe
@@ -25,6 +27,7 @@ __all__ = [
     "recipe_id",
     "recipe_text",
     "verb_of",
+    "write_recipe",
 ]
 
 R = TypeVar("R")
@@ -115,6 +118,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(f"There is no recipe file {path}.") from error
     except (yaml.YAMLError, ValueError, IsADirectoryError) as error:  # ValueError: not UTF-8, or an impossible date
         raise InputError(f"{path} is not a recipe in YAML: {error}") from error
+    if (path.parent / PLUGINS).is_file():
+        record_locations(read_json(path.parent / PLUGINS))
     if not isinstance(data, dict | None):
         raise InputError(f"{path} is not a recipe: expected keys and values, but found {data!r:.60}. {REMEDY}")
     return data or {}
@@ -127,6 +132,14 @@ def recipe_text(recipe: Any) -> str:
     ['seed: 0', 'world:', '  kind: latent']
     """
     return yaml.safe_dump(to_plain(recipe), sort_keys=False, allow_unicode=True)
+
+
+def write_recipe(recipe: Any, folder: Path) -> None:
+    """Write the recipe of a run, and the locations of the user's own classes in it."""
+    write_text(folder / "recipe.yaml", recipe_text(recipe))
+    files = plugin_files(recipe)
+    if files:
+        write_json(folder / PLUGINS, files)
 
 
 def recipe_id(recipe: Any) -> str:

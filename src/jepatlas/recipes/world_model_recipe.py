@@ -9,6 +9,7 @@ import numpy as np
 import tyro
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.plugins import Plugin
 from jepatlas.core.records import Pairs
 from jepatlas.energy.heads import HeadConfig, IQEConfig
 from jepatlas.energy.learn import ExpectileConfig, QRLConfig
@@ -169,6 +170,8 @@ def _build_encoder(recipe: WorldModelRecipe, shape: tuple[int, ...]) -> nn.Modul
             f"Observations have the shape {shape}, but must be pictures (height, width, channels) or vectors. Add a "
             "channel axis to grey pictures with array[..., None], or flatten other arrays."
         )
+    if isinstance(recipe.encoder, Plugin):
+        return recipe.encoder.build(shape if len(shape) == 3 else shape[0], recipe.latent_dim)
     wanted = ConvConfig if len(shape) == 3 else MLPConfig
     if not isinstance(recipe.encoder, wanted):
         raise InputError(

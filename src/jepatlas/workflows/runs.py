@@ -16,7 +16,6 @@ from torch import nn
 from jepatlas.core.contracts import Batches, Objective
 from jepatlas.core.distributed import process_group, rank
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import write_text
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record
 from jepatlas.core.seeding import torch_generator
@@ -29,7 +28,7 @@ from jepatlas.recipes import (
     load_recipe,
     recipe_from_plain,
     recipe_id,
-    recipe_text,
+    write_recipe,
 )
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train, wait_for_all
 from jepatlas.workflows.certify import SAMPLES, CertificateRecord, certificate, check_samples
@@ -55,7 +54,7 @@ def _start(recipe: AnyRecipe, folder: Path, console: Console | None) -> Outcome:
     objective, batches = recipe.build()
     wait_for_all()  # all processes have checked the folder before one writes to it
     if rank() == 0:
-        write_text(folder / "recipe.yaml", recipe_text(recipe))
+        write_recipe(recipe, folder)
     return _train(recipe, objective, batches, folder, console)
 
 

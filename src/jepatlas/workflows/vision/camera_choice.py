@@ -23,7 +23,6 @@ from rich.console import Console
 from jepatlas.core.arrays import read_arrays, write_arrays
 from jepatlas.core.distributed import process_group, rank
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import write_text
 from jepatlas.core.records import Crops
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data.images import Shuffle
@@ -35,7 +34,7 @@ from jepatlas.recipes import (
     load_recipe,
     read_images,
     recipe_id,
-    recipe_text,
+    write_recipe,
 )
 from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train, wait_for_all
 
@@ -185,7 +184,7 @@ def _open_run(recipe: LookingRecipe, folder: Path) -> None:
     if exists and recipe_id(load_recipe(folder, LookingRecipe)) != recipe_id(recipe):
         raise InputError(f"{folder} holds a run of another recipe. Choose another folder.")
     if not exists and rank() == 0:
-        write_text(folder / "recipe.yaml", recipe_text(recipe))
+        write_recipe(recipe, folder)
 
 
 def _train_round(

@@ -14,7 +14,6 @@ from rich.console import Console
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.distributed import process_group, rank
 from jepatlas.core.errors import InputError
-from jepatlas.core.files import write_text
 from jepatlas.recipes import (
     MutualRecipe,
     TaughtRecipe,
@@ -24,7 +23,7 @@ from jepatlas.recipes import (
     load_recipe,
     read_images,
     recipe_id,
-    recipe_text,
+    write_recipe,
 )
 from jepatlas.training import (
     Checkpoint,
@@ -105,6 +104,6 @@ def extract_agents(folder: Path) -> dict[str, Path]:
             if key.startswith((f"model.{prefix}.", f"average.{prefix}.")):
                 tensors[key.replace(f".{prefix}.", ".", 1)] = value
         places[name] = folder / name
-        write_text(places[name] / "recipe.yaml", recipe_text(agent))
+        write_recipe(agent, places[name])
         save_checkpoint(places[name] / "checkpoints", Checkpoint(checkpoint.step, tensors), recipe_id(agent), keep=1)
     return places
