@@ -28,18 +28,9 @@ from jepatlas.data.images import Shuffle
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
 from jepatlas.experiments.alignment.pair_noise import SHARES
 from jepatlas.experiments.engine.experiment import as_verdicts
-from jepatlas.experiments.social.agent_pairs import (
-    EFFORT,
-    NAMES,
-    Effort,
-    held_out_layers,
-    measure_pair,
-    pair_latents,
-    pair_results,
-    split_of,
-    translate,
-)
+from jepatlas.experiments.social.agent_pairs import NAMES, held_out_layers, pair_latents, pair_results, split_of
 from jepatlas.experiments.social.mismatched_pairs import measure_budgets_and_noise
+from jepatlas.experiments.social.pair_measures import EFFORT, Effort, measure_pair, translate
 from jepatlas.experiments.social.sensitivity import (
     light_table,
     measure_light,

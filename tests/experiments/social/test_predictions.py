@@ -12,15 +12,14 @@ from experiments.social.synthetic_agents import DIM, rotation, states, synthetic
 from scipy import stats
 
 from jepatlas.core.records import Estimate
-from jepatlas.experiments import EXPERIMENTS, Result, Trial
+from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social import loss_and_alignment, map_stability, predictions
 from jepatlas.experiments.social.loss_and_alignment import held_out_loss, measure_checkpoints, step_key
-from jepatlas.experiments.social.prediction import Prediction
 from jepatlas.experiments.social.predictors_and_worlds import HALVES, LADDER, judge_predictors, judge_worlds
 from jepatlas.experiments.social.trained_agents import run_agent
 
-LOOKS = [0, 10, 20]
+STEPS = [0, 10, 20]
 
 
 @pytest.fixture
@@ -55,8 +54,8 @@ def test_a_lower_loss(r2: float, beyond: float, fewest: float, outcome: str):
     made = pairs(
         lambda name, seed: {f"rho_loss_{key}": v + 0.01 * seed for key, v in rho.items()} | {"fewest": fewest}, "ijepa"
     )
-    found = loss_and_alignment.judge(made, LOOKS)
-    assert found.outcome == outcome and len(found.tables[0].rows) == 3 * len(LOOKS)
+    found = loss_and_alignment.judge(made, STEPS)
+    assert found.outcome == outcome and len(found.tables[0].rows) == 3 * len(STEPS)
     assert found.verdicts[0].passed is (None if fewest < 2 else r2 < 0)
 
 
@@ -67,13 +66,13 @@ def test_neighbour_scores_count_only_if_both_directions_follow_the_loss():
         pairs(lambda name, seed, more=more: rho | more | {"fewest": 9.0, "rho_loss_r2": 0.5 * (seed - 1)}, "ijepa")
         for more in ({}, there)
     ]
-    assert [loss_and_alignment.judge(made, LOOKS).outcome for made in results] == ["holds in part", "undecided"]
+    assert [loss_and_alignment.judge(made, STEPS).outcome for made in results] == ["holds in part", "undecided"]
 
 
 def test_alignment_that_falls_with_the_loss_refutes_the_prediction():
     rho = {"rho_loss_r2": 0.9, "rho_loss_beyond": 0.9, "rho_loss_dsc": 0.9, "rho_loss_nos_10": -0.9}
     made = pairs(lambda name, seed: rho | {"fewest": 9.0}, "ijepa")
-    assert loss_and_alignment.judge(made, LOOKS).outcome == "does not hold"
+    assert loss_and_alignment.judge(made, STEPS).outcome == "does not hold"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +149,7 @@ def test_agents_of_the_same_world_align_better(same: float, apart: float, outcom
 
 def test_predictions_are_combined_into_one_finding():
     made = [
-        Prediction(f"number {i}", outcome)
+        Finding(outcome, f"Number {i}: {outcome}.")
         for i, outcome in enumerate(("holds", "does not hold", "undecided", "holds in part"))
     ]
     finding = predictions.judge(made)

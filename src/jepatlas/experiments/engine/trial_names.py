@@ -50,7 +50,7 @@ _MOVED = {  # present import path, below jepatlas.experiments: name in version 0
     "planning.straight_plans:run": "straight_plans_runs:run",
     "reacher.reacher_encoders:run": "reacher_runs:run",
     "reacher.reacher_isotropisation:run": "reacher_isotropisation_runs:run",
-    "social.loss_and_alignment:run_watched": "social.predictions_runs:run_watched",
+    "social.loss_and_alignment:run_with_checkpoints": "social.predictions_runs:run_watched",
     "social.predictors_and_worlds:run_in_half": "social.predictions_runs:run_elsewhere",
     "social.race_trials:run_migration": "social.teaching_runs:run_migration",
     "social.race_trials:run_mutual": "social.teaching_runs:run_mutual",

@@ -3,7 +3,7 @@
 from jepatlas.experiments.social import (
     migration,
     mismatched_pairs,
-    mutual,
+    mutual_teaching,
     paradigms,
     predictions,
     shift,
@@ -14,5 +14,5 @@ from jepatlas.experiments.social import (
 
 __all__ = ["CLAIMS"]
 
-CLAIMS = (views, paradigms, structure, mismatched_pairs, shift, predictions, migration, mutual, viewpoints)
+CLAIMS = (views, paradigms, structure, mismatched_pairs, shift, predictions, migration, mutual_teaching, viewpoints)
 """Modules with an `EXPERIMENT`, in the order of the claims page."""

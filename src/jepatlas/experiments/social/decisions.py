@@ -22,7 +22,7 @@ from jepatlas.core.figures import Curves, Figure
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Finding, Outcome, Result, combined
-from jepatlas.experiments.engine.seed_tables import grouped
+from jepatlas.experiments.engine.seed_tables import grouped, mean_and_range
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.workflows.vision import MIN_DIRECTIONS
 
@@ -39,7 +39,9 @@ __all__ = [
     "informative",
     "mark_collapsed",
     "mean_difference",
+    "measured_groups",
     "minimum",
+    "positive_verdicts",
     "seed_differences",
     "simultaneous",
 ]
@@ -117,6 +119,13 @@ def minimum(units: Sequence[Estimate]) -> Estimate:
     return Estimate(value, low, high, units[0].n)
 
 
+def measured_groups(pairs: Sequence[Result], coordinate: str, measure: str) -> tuple[dict[str, list[Result]], int]:
+    """The pairs by one coordinate, and the number of groups left out because no pair has the measure."""
+    groups = grouped(pairs, coordinate)
+    found = {name: runs for (name,), runs in groups.items() if mean_and_range(runs, measure).n}
+    return found, len(groups) - len(found)
+
+
 def collapsed_seeds(runs: Sequence[Result]) -> list[int]:
     """Seeds at which some finished pair has collapsed latents."""
     finished = [run for run in runs if run.status == "finished"]
@@ -147,6 +156,17 @@ def informative(verdict: Verdict, counts: bool) -> Verdict:
     if counts:
         return verdict
     return replace(verdict, threshold=None, passed=None, advice="Excluded: some of these agents collapsed.")
+
+
+def positive_verdicts(
+    found: Mapping[str, Estimate], good: str, bad: str, counts: Sequence[bool] | None = None
+) -> tuple[Verdict, ...]:
+    """One verdict per number that should be above 0; those with `counts` False have no threshold."""
+    verdicts = []
+    for number, (name, estimate) in enumerate(found.items()):
+        verdict = Verdict.judge(name, estimate, direction="higher", threshold=0.0, good=good, bad=bad)
+        verdicts.append(informative(verdict, counts is None or counts[number]))
+    return tuple(verdicts)
 
 
 def decide_by_scene(results: Sequence[Result], judge: Callable[[Sequence[Result]], Finding]) -> Finding:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are loaded when they are used
 import torch
 
 from jepatlas.alignment import PairedLatents
@@ -25,11 +24,19 @@ from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.linear import r2, subsample
 from jepatlas.core.records import Crops, Estimate
-from jepatlas.experiments.engine.experiment import Result, Scale, Trial, as_verdicts, point_estimates
+from jepatlas.core.stats import spearman
+from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial, as_verdicts, point_estimates
 from jepatlas.experiments.engine.seed_tables import mean_and_interval, plain, select
-from jepatlas.experiments.social.agent_pairs import pair_result, scored_rows, sides_of, translate
-from jepatlas.experiments.social.decisions import MEASURES, MIN_DIRECTIONS, VARIANTS, conservative, decide
-from jepatlas.experiments.social.prediction import Prediction, prediction_verdicts
+from jepatlas.experiments.social.agent_pairs import pair_result, scored_rows, sides_of
+from jepatlas.experiments.social.decisions import (
+    MEASURES,
+    MIN_DIRECTIONS,
+    VARIANTS,
+    conservative,
+    decide,
+    positive_verdicts,
+)
+from jepatlas.experiments.social.pair_measures import translate
 from jepatlas.experiments.social.trained_agents import (
     LATENTS,
     agent_trial,
@@ -41,19 +48,21 @@ from jepatlas.recipes import VisionRecipe, read_images
 from jepatlas.workflows.vision import VisionAgent, checkpoint_objectives, collapse_verdict
 
 __all__ = [
-    "WATCHED",
+    "CHECKPOINTED",
+    "checkpoint_pairs",
     "checkpoint_steps",
-    "correlation",
     "held_out_loss",
     "judge",
     "measure_checkpoints",
-    "run_watched",
+    "run_with_checkpoints",
     "step_key",
     "trials",
-    "watched_pairs",
 ]
 
-WATCHED = "ijepa-watched"
+CHECKPOINTED = "ijepa-watched"
+"""The objective of these agents, as stored in the names of trials."""
+LOSS_SHARE = "untold"
+"""Stored name of the loss as a share of the variance of its targets."""
 CORRELATED = {**MEASURES, "beyond": "R² beyond what needs no learning"}
 CORRELATED_VARIANTS = {**VARIANTS, "beyond": ("beyond",)}
 BATCH_SIZE = 256
@@ -62,52 +71,58 @@ MAX_IMAGES = 1000
 
 
 @dataclass(frozen=True)
-class Watch:
-    """A training of which checkpoints are kept, each after twice the steps of the one before."""
+class Schedule:
+    """A training of which `count` checkpoints are measured, each after twice the steps of the one before."""
 
     steps: int
-    looks: int
+    count: int
 
     @property
-    def every(self) -> int:
-        return self.steps // 2 ** (self.looks - 1)
+    def first(self) -> int:
+        return self.steps // 2 ** (self.count - 1)
 
     @property
-    def at(self) -> list[int]:
+    def measured(self) -> list[int]:
         """
-        >>> Watch(640, 6).at
+        >>> Schedule(640, 6).measured
         [20, 40, 80, 160, 320, 640]
         """
-        return [self.every * 2**look for look in range(self.looks)]
+        return [self.first * 2**number for number in range(self.count)]
 
 
-WATCHES: dict[Scale, Watch] = {"tiny": Watch(4, 2), "small": Watch(640, 6), "paper": Watch(3360, 6)}
+SCHEDULES: dict[Scale, Schedule] = {"tiny": Schedule(4, 2), "small": Schedule(640, 6), "paper": Schedule(3360, 6)}
 """`small` trains longer than other agents, because longer training is what should help."""
 
 
 def trials(scale: Scale, scene: str, seeds: range) -> list[Trial]:
     found = []
-    watch = WATCHES[scale]
+    schedule = SCHEDULES[scale]
     for seed in seeds:
         for view in range(2):
             usual = agent_trial(scale, scene, view, seed)
             recipe = from_plain(VisionRecipe, usual.settings["recipe"])
-            training = replace(recipe.training, steps=watch.steps, checkpoint_every=watch.every, keep=2**watch.looks)
-            settings = usual.settings | {"recipe": to_plain(replace(recipe, training=training)), "looks": watch.at}
-            found.append(Trial({**usual.at, "objective": WATCHED}, run_watched, settings))
+            training = replace(
+                recipe.training,
+                steps=schedule.steps,
+                checkpoint_every=schedule.first,
+                keep=2**schedule.count,
+            )
+            recipe = replace(recipe, training=training)
+            settings = usual.settings | {"recipe": to_plain(recipe), "looks": schedule.measured}
+            found.append(Trial({**usual.at, "objective": CHECKPOINTED}, run_with_checkpoints, settings))
     return found
 
 
 def checkpoint_steps(scale: Scale) -> list[int]:
     """Steps at which agents are measured; 0 is before training."""
-    return [0, *WATCHES[scale].at]
+    return [0, *SCHEDULES[scale].measured]
 
 
 def step_key(name: str, step: int) -> str:
     return f"{name}_at_{step}"
 
 
-def run_watched(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+def run_with_checkpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train, and store latents, held-out loss and directions before the first step and at every checkpoint."""
     record = run_agent(settings, folder)
     if record["status"] != "finished":
@@ -123,16 +138,18 @@ def run_watched(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     for step, objective in checkpoint_objectives(recipe, place):
         h = VisionAgent(recipe, objective.eval(), seen).latents(rows)
         arrays[step_key("h", step)] = h
-        found[step_key("loss", step)], found[step_key("untold", step)] = held_out_loss(objective, images)
+        loss, share = held_out_loss(objective, images)
+        found[step_key("loss", step)] = loss
+        found[step_key(LOSS_SHARE, step)] = share
         found[step_key("directions", step)] = collapse_verdict(h[arrays["held"]]).value
     write_arrays(place / LATENTS, arrays)
     return record | {"verdicts": record["verdicts"] + as_verdicts(point_estimates(found, 1), "During training.")}
 
 
-def _remove_other_checkpoints(checkpoints: Path, looks: list[int]) -> None:
+def _remove_other_checkpoints(checkpoints: Path, measured: list[int]) -> None:
     """Checkpoints are written at equal intervals and measured at doubled ones; the others would fill the disk."""
     for path in checkpoints.glob("step-*"):
-        if int(path.name.removeprefix("step-")) not in looks:
+        if int(path.name.removeprefix("step-")) not in measured:
             shutil.rmtree(path)
 
 
@@ -155,7 +172,7 @@ def held_out_loss(objective: Any, images: np.ndarray) -> tuple[float, float]:
     return loss, loss / variance if variance > 0 else float("nan")
 
 
-def watched_pairs(results: Sequence[Result], scale: Scale, rows: int) -> list[Result]:
+def checkpoint_pairs(results: Sequence[Result], scale: Scale, rows: int) -> list[Result]:
     """Both agents of each seed, with their alignment at every checkpoint and its correlations with the loss."""
     steps = checkpoint_steps(scale)
     found = []
@@ -191,48 +208,38 @@ def _with_losses(pair: PairedLatents, a: Result, b: Result, steps: Sequence[int]
     """Alignment, mean losses and the smaller number of directions at every checkpoint, and their correlations."""
     found = measure_checkpoints(pair, steps, most)
     for step in steps:
-        for name, combine in (("loss", np.mean), ("untold", np.mean), ("directions", np.min)):
+        for name, combine in (("loss", np.mean), (LOSS_SHARE, np.mean), ("directions", np.min)):
             key = step_key(name, step)
             found[key] = float(combine([a.value(key), b.value(key)]))
     for variant in _variants():
         course = [found[step_key(variant, step)] for step in steps]
-        for loss in ("loss", "untold"):
+        for loss in ("loss", LOSS_SHARE):
             losses = [found[step_key(loss, step)] for step in steps]
-            found[f"rho_{loss}_{variant}"] = correlation(losses, course)
+            found[f"rho_{loss}_{variant}"] = spearman(np.array(losses), np.array(course)).value
     found["fewest"] = min(found[step_key("directions", step)] for step in steps)
     return point_estimates(found, len(steps))
 
 
-def correlation(x: Sequence[float], y: Sequence[float]) -> float:
-    """Spearman correlation; NaN if one side is constant.
-
-    >>> correlation([3, 2, 1], [0.1, 0.2, 0.9]), correlation([1, 1, 1], [1, 2, 3])
-    (-1.0, nan)
-    """
-    if not np.isfinite([x, y]).all() or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    return float(np.asarray(scipy.stats.spearmanr(x, y))[0])
-
-
-def judge(pairs: Sequence[Result], steps: Sequence[int]) -> Prediction:
+def judge(pairs: Sequence[Result], steps: Sequence[int]) -> Finding:
     """ρ must significantly have the predicted sign for R², DSC, NOS@10 and R² beyond what needs no learning."""
     found = {}
     for name, variants in CORRELATED_VARIANTS.items():
         estimates = [mean_and_interval(pairs, f"rho_loss_{way}", among=len(CORRELATED)) for way in variants]
         found[f"rho_{name}"] = conservative([_expected_sign(_clipped(one), name) for one in estimates])
-    alive = all(pair.value("fewest") >= MIN_DIRECTIONS for pair in pairs if pair.status == "finished")
-    counts = [alive] * len(found)
-    return Prediction(
-        "a lower loss aligns better",
-        decide(list(found.values()), counts),
-        prediction_verdicts(
+    collapsed = any(not pair.value("fewest") >= MIN_DIRECTIONS for pair in pairs if pair.status == "finished")
+    counts = [not collapsed] * len(found)
+    outcome = decide(list(found.values()), counts)
+    return Finding(
+        outcome,
+        f"A lower loss aligns better: {outcome}.",
+        verdicts=positive_verdicts(
             found,
             "Alignment improves as the loss falls.",
             "Alignment does not significantly improve as the loss falls.",
             counts,
         ),
-        (_figure(pairs, steps),) if found["rho_r2"].n else (),
-        (_table(pairs, steps),),
+        figures=(_figure(pairs, steps),) if found["rho_r2"].n else (),
+        tables=(_table(pairs, steps),),
     )
 
 
@@ -271,7 +278,7 @@ def _figure(pairs: Sequence[Result], steps: Sequence[int]) -> Curves:
 def _table(pairs: Sequence[Result], steps: Sequence[int]) -> Table:
     columns = {
         "loss": "held-out loss",
-        "untold": "loss as a share of the targets' variance",
+        LOSS_SHARE: "loss as a share of the targets' variance",
         **CORRELATED,
         "directions": "directions",
     }

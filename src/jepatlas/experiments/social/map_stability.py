@@ -20,11 +20,17 @@ from jepatlas.core.figures import Bars, Table
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import mean_interval
-from jepatlas.experiments.engine.experiment import Result, Scale, Trial, point_estimates
-from jepatlas.experiments.engine.seed_tables import bars, grouped, mean_and_range, plain
-from jepatlas.experiments.social.agent_pairs import groups_of_pair, pair_results, scored_rows, split_of, translate
-from jepatlas.experiments.social.decisions import collapsed_seeds, decide, seed_differences
-from jepatlas.experiments.social.prediction import Prediction, prediction_verdicts
+from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial, point_estimates
+from jepatlas.experiments.engine.seed_tables import bars, mean_and_range, plain
+from jepatlas.experiments.social.agent_pairs import groups_of_pair, pair_results, scored_rows, split_of
+from jepatlas.experiments.social.decisions import (
+    collapsed_seeds,
+    decide,
+    measured_groups,
+    positive_verdicts,
+    seed_differences,
+)
+from jepatlas.experiments.social.pair_measures import positive_scale, translate
 from jepatlas.experiments.social.trained_agents import agent_trials
 
 __all__ = ["PREDICTIVE", "judge", "measure_unrest", "objectives", "ratio_of_variances", "stability_pairs", "trials"]
@@ -61,7 +67,7 @@ def measure_unrest(pair: PairedLatents, most: int) -> dict[str, Estimate]:
     rows = scored_rows(pair, most)
     groups = groups_of_pair(pair)
     whole = translate(pair, a, b)
-    scale = np.where(whole.fitted.map_.y_scale > 0, whole.fitted.map_.y_scale, 1.0)
+    scale = positive_scale(whole.fitted.map_.y_scale)
     scores = whole.scores(rows, rows)
     found = {name: scores[name] for name in ("r2", "dsc", "nos_10")}
     objects, object_of_row = np.unique(groups[fit], return_inverse=True)
@@ -104,10 +110,10 @@ def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray],
     return Estimate(float(np.log(ratio)), float(np.log(low)), float(np.log(high)), sum(freedom))
 
 
-def judge(pairs: Sequence[Result]) -> Prediction:
+def judge(pairs: Sequence[Result]) -> Finding:
     """Maps of predictive objectives must significantly be steadier: from halves, from quarters, and R² over seeds.
     Objectives with a collapsed pair are excluded."""
-    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
+    kinds, _ = measured_groups(pairs, "objective", "r2")
     alive = {name: runs for name, runs in kinds.items() if not collapsed_seeds(runs)}
     predictive = [runs for name, runs in alive.items() if name in PREDICTIVE]
     others = [runs for name, runs in alive.items() if name not in PREDICTIVE]
@@ -122,16 +128,16 @@ def judge(pairs: Sequence[Result]) -> Prediction:
     outcome = decide(list(found.values()))
     if outcome == "holds" and len(alive) < len(kinds):
         outcome = "holds in part"
-    return Prediction(
-        "view-invariant prediction has steadier maps",
+    return Finding(
         outcome,
-        prediction_verdicts(
+        f"View-invariant prediction has steadier maps: {outcome}.",
+        verdicts=positive_verdicts(
             found,
             "Maps of predictive objectives are steadier.",
             "Maps of predictive objectives are not significantly steadier.",
         ),
-        (_figure(kinds),),
-        (_table(kinds, pairs),),
+        figures=(_figure(kinds),),
+        tables=(_table(kinds, pairs),),
     )
 
 

@@ -3,11 +3,13 @@
 The teacher sees one view; students see the other, all with the same initial weights and batches: alone, by migration
 (a map fitted in closed form during training), by distilling a probe's logits, by distilling latents through a trained
 head, and, as a control, by migration from the teacher's latents of other states. The learning rate is constant after
-warm-up."""
+warm-up.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,19 +19,15 @@ from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, O
 from jepatlas.experiments.engine.seed_tables import cell, geometric_mean_and_interval
 from jepatlas.experiments.social.decisions import decide_by_scene
 from jepatlas.experiments.social.probe_sharing import probes_table
-from jepatlas.experiments.social.race import (
-    MIN_SEEDS,
+from jepatlas.experiments.social.race_rules import (
+    Decision,
+    RaceRule,
     collapsed_seeds_of,
     cost_verdict,
-    decidable,
-    final_gain,
-    gain_verdict,
-    learned,
+    judge_race,
     significantly_cheaper,
-    why_undecidable,
 )
-from jepatlas.experiments.social.race_figures import accuracy_figure, race_tables
-from jepatlas.experiments.social.race_trials import RACES, migration_settings, run_migration
+from jepatlas.experiments.social.race_trials import migration_trials
 
 __all__ = ["EXPERIMENT"]
 
@@ -53,45 +51,25 @@ CLAIM = Claim(
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    race = RACES[scale]
-    found = []
-    for number in range(seed, seed + race.seeds):
-        place = {"scene": race.scene, "seed": number}
-        found.append(Trial(place, run_migration, migration_settings(scale, number)))
-    return found
+    return migration_trials(scale, seed)
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
-    return decide_by_scene(results, judge)
+    return decide_by_scene(results, _judge)
 
 
-def judge(results: Sequence[Result]) -> Finding:
-    """The rule of `_outcome`, over the seeds that count."""
-    finished = [result for result in results if result.status == "finished"]
-    counted = learned(finished)
-    if decidable(finished):
-        outcome = _outcome(counted)
-        migration, logits = (geometric_mean_and_interval(counted, f"{name}_times") for name in ("migration", "logits"))
-        sentence = f"Operations relative to training alone: migration {cell(migration, 2)}, logits {cell(logits, 2)}."
-        short = f"{migration.value:.2f}× the operations; distilled {logits.value:.2f}×"
-    else:
-        outcome = "undecided"
-        short = why_undecidable(finished)
-        sentence = f"{short.capitalize()}."
-    return Finding(
-        outcome,
-        sentence,
-        short=short,
-        verdicts=(
-            gain_verdict(finished),
-            *((_cost_verdict(counted),) if len(counted) >= MIN_SEEDS else ()),
-            final_gain(finished, "migration", "scratch"),
-            final_gain(finished, "migration", "shuffled"),
-            final_gain(finished, "logits", "scratch"),
-        ),
-        figures=(accuracy_figure(finished, WAYS, "Probe accuracy of students during training"),),
-        tables=(*race_tables(results, WAYS, PUBLISHED), probes_table(results)),
+def _judge(results: Sequence[Result]) -> Finding:
+    finding = judge_race(results, RULE)
+    return replace(finding, tables=(*finding.tables, probes_table(results)))
+
+
+def _decide(counted: Sequence[Result]) -> Decision:
+    migration, logits = (geometric_mean_and_interval(counted, f"{name}_times") for name in ("migration", "logits"))
+    return Decision(
+        _outcome(counted),
+        f"Operations relative to training alone: migration {cell(migration, 2)}, logits {cell(logits, 2)}.",
+        f"{migration.value:.2f}× the operations; distilled {logits.value:.2f}×",
     )
 
 
@@ -120,10 +98,18 @@ def _cheaper_than(results: Sequence[Result], other: str, among: int) -> bool | N
     return False if found.low > 0 else None
 
 
-def _cost_verdict(results: Sequence[Result]) -> Verdict:
+def _costs(results: Sequence[Result]) -> list[Verdict]:
     cost = geometric_mean_and_interval(results, "migration_times")
     null = geometric_mean_and_interval(results, "shuffled_times").value
-    return cost_verdict(results, "migration", "scratch", ("migration_times", cost), null=null)
+    return [cost_verdict(results, "migration", "scratch", ("migration_times", cost), null=null)]
 
 
+RULE = RaceRule(
+    WAYS,
+    PUBLISHED,
+    "Probe accuracy of students during training",
+    _decide,
+    _costs,
+    compared=(("migration", "scratch"), ("migration", "shuffled"), ("logits", "scratch")),
+)
 EXPERIMENT = Experiment("social-migration", "A student and its teacher's latents", CLAIM, trials, conclude)

@@ -30,12 +30,19 @@ from jepatlas.experiments.engine.seed_tables import (
     curve,
     extremes,
     geometric_mean_and_interval,
-    grouped,
     mean_and_interval,
     mean_and_range,
 )
-from jepatlas.experiments.social.agent_pairs import groups_of_pair, leading_directions, pair_results, split_of
-from jepatlas.experiments.social.decisions import UNKNOWN, collapse_note, collapsed_seeds, decide, informative
+from jepatlas.experiments.social.agent_pairs import groups_of_pair, pair_results, split_of
+from jepatlas.experiments.social.decisions import (
+    UNKNOWN,
+    collapse_note,
+    collapsed_seeds,
+    decide,
+    informative,
+    measured_groups,
+)
+from jepatlas.experiments.social.pair_measures import leading_directions
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.trained_agents import PLANS, agent_trials
 
@@ -127,12 +134,7 @@ def _scores(name: str, fitted: FittedMap, held: tuple[np.ndarray, np.ndarray]) -
 def judge(pairs: Sequence[Result]) -> Finding:
     """In every scene, R² must significantly grow with pairs and fall with mismatches, and κ grow by MIN_GROWTH.
     Scenes with collapsed agents are excluded."""
-    scenes, missing = {}, 0
-    for (scene,), runs in grouped(pairs, "scene").items():
-        if mean_and_range(runs, "lost").n:
-            scenes[scene] = runs
-        else:
-            missing += 1
+    scenes, missing = measured_groups(pairs, "scene", "lost")
     counts = {scene: not collapsed_seeds(runs) for scene, runs in scenes.items()}
     among = max(1, RULES * sum(counts.values()))
     expected, counted = [UNKNOWN] * missing, [False] * missing

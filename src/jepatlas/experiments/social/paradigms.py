@@ -14,20 +14,21 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import (
-    bars,
-    grouped,
     mean_and_interval_with_groups,
     mean_and_range,
     spread,
 )
-from jepatlas.experiments.social.agent_pairs import CONTROLS, EFFORT, NAMES, measure_pair, pair_results
+from jepatlas.experiments.social.agent_pairs import NAMES, pair_results
 from jepatlas.experiments.social.decisions import (
     MIN_DIRECTIONS,
     collapsed_seeds,
     informative,
     mark_collapsed,
+    measured_groups,
     seed_differences,
 )
+from jepatlas.experiments.social.pair_figures import OVER_SEEDS, r2_figure
+from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.sensitivity import light_table, measure_light, measure_probe, probe_table
 from jepatlas.experiments.social.trained_agents import OBJECTIVES, PLANS, agent_trials
 
@@ -81,7 +82,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 def judge(pairs: Sequence[Result]) -> Finding:
     """By paired differences of R² over seeds, I-JEPA must significantly exceed all others; one that significantly
     exceeds it refutes the claim. Objectives that collapsed at some seed are excluded."""
-    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
+    kinds, _ = measured_groups(pairs, "objective", "r2")
     collapsed = {name for name, runs in kinds.items() if collapsed_seeds(runs)}
     ours = kinds.get(OURS, [])
     rivals = [name for name in kinds if name != OURS]
@@ -132,17 +133,15 @@ def _verdict(name: str, found: Estimate) -> Verdict:
 
 
 def _r2_figure(kinds: Kinds, collapsed: set[str]) -> Bars:
-    shown = {"trained": "r2"} | {NAMES[name]: f"r2_{name}" for name in CONTROLS}
     published = []
     for name in kinds:
-        figures = PUBLISHED.get(name, (None, None))[0]
-        published.append(figures[0] if figures else np.nan)
-    note = "Means over seeds with the lowest and highest; dashes: published for smallNORB."
-    return Bars(
-        title="Held-out R² between two views, by objective",
-        names=[f"{name}*" if name in collapsed else name for name in kinds],
-        y_label="held-out R²",
-        series=[bars(title, [mean_and_range(runs, key) for runs in kinds.values()]) for title, key in shown.items()],
+        smallnorb, _ = PUBLISHED.get(name, (None, None))
+        published.append(smallnorb[0] if smallnorb else np.nan)
+    note = f"{OVER_SEEDS}; dashes: published for smallNORB."
+    return r2_figure(
+        "Held-out R² between two views, by objective",
+        {f"{name}*" if name in collapsed else name: runs for name, runs in kinds.items()},
+        legend=NAMES | {"agents": "trained"},
         published=published,
         note=f"{note} *: collapsed at some seed." if collapsed else note,
     )

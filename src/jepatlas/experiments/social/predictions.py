@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, combined
 from jepatlas.experiments.engine.seed_tables import select
 from jepatlas.experiments.social import loss_and_alignment, map_stability, predictors_and_worlds
-from jepatlas.experiments.social.agent_pairs import EFFORT
-from jepatlas.experiments.social.loss_and_alignment import WATCHED
-from jepatlas.experiments.social.prediction import Prediction
+from jepatlas.experiments.social.loss_and_alignment import CHECKPOINTED
+from jepatlas.experiments.social.pair_measures import EFFORT
 from jepatlas.experiments.social.trained_agents import PLANS
 
 __all__ = ["EXPERIMENT", "judge"]
@@ -48,11 +47,11 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     rows = EFFORT[scale].rows
     checkpoints = loss_and_alignment.checkpoint_steps(scale)
-    watched = loss_and_alignment.watched_pairs(select(results, objective=WATCHED), scale, rows)
+    checkpointed = loss_and_alignment.checkpoint_pairs(select(results, objective=CHECKPOINTED), scale, rows)
     same, different = predictors_and_worlds.world_pairs(results, scale)
     return judge(
         [
-            loss_and_alignment.judge(watched, checkpoints),
+            loss_and_alignment.judge(checkpointed, checkpoints),
             predictors_and_worlds.judge_predictors(predictors_and_worlds.predictor_pairs(results, scale)),
             map_stability.judge(map_stability.stability_pairs(results, scale, rows)),
             predictors_and_worlds.judge_worlds(same, different),
@@ -60,7 +59,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     )
 
 
-def judge(predictions: Sequence[Prediction]) -> Finding:
+def judge(predictions: Sequence[Finding]) -> Finding:
     """The claim holds if all predictions hold."""
     counts = []
     for name, form in SHORT_FORMS.items():
@@ -68,7 +67,7 @@ def judge(predictions: Sequence[Prediction]) -> Finding:
             counts.append(f"{count} {form}")
     return Finding(
         combined([one.outcome for one in predictions]),
-        " ".join(f"{one.title.capitalize()}: {one.outcome}." for one in predictions),
+        " ".join(one.sentence for one in predictions),
         short=f"of {len(predictions)}: {', '.join(counts)}",
         verdicts=tuple(verdict for one in predictions for verdict in one.verdicts),
         figures=tuple(figure for one in predictions for figure in one.figures),

@@ -20,20 +20,23 @@ import numpy as np
 
 from jepatlas.alignment import PairedLatents
 from jepatlas.core.config import from_plain, to_plain
-from jepatlas.core.figures import Bars, Table
+from jepatlas.core.figures import Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Result, Scale, Trial, point_estimates
-from jepatlas.experiments.engine.seed_tables import bars, grouped, mean_and_interval, mean_and_range, plain, select
-from jepatlas.experiments.social.agent_pairs import CONTROLS, EFFORT, NAMES, measure_pair, pair_result
+from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial, point_estimates
+from jepatlas.experiments.engine.seed_tables import grouped, mean_and_interval, plain, select
+from jepatlas.experiments.social.agent_pairs import pair_result
 from jepatlas.experiments.social.decisions import (
     MEASURES,
     collapsed_seeds,
     decide,
     mean_difference,
+    measured_groups,
+    positive_verdicts,
     seed_differences,
     simultaneous,
 )
-from jepatlas.experiments.social.prediction import Prediction, prediction_verdicts
+from jepatlas.experiments.social.pair_figures import r2_figure
+from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.social.trained_agents import agent_trial, recipe_of, train_and_store
 from jepatlas.objectives.vision import IJEPAConfig, LinearPredictorConfig, NarrowPredictorConfig
@@ -103,9 +106,9 @@ def _target_spread(a: Result, b: Result) -> dict[str, Estimate]:
     return point_estimates({"spread": spread}, 2)
 
 
-def judge_predictors(pairs: Sequence[Result]) -> Prediction:
+def judge_predictors(pairs: Sequence[Result]) -> Finding:
     """R² must significantly rise with every step up the ladder."""
-    kinds = {name: runs for (name,), runs in grouped(pairs, "objective").items() if mean_and_range(runs, "r2").n}
+    kinds, _ = measured_groups(pairs, "objective", "r2")
     differences, counts = {}, []
     for weak, strong in pairwise(LADDER):
         weaker, stronger = kinds.get(weak, []), kinds.get(strong, [])
@@ -113,17 +116,18 @@ def judge_predictors(pairs: Sequence[Result]) -> Prediction:
         counts.append(not collapsed_seeds([*weaker, *stronger]))
     found = simultaneous(differences)
     titled = {LADDER[name]: kinds[name] for name in LADDER if name in kinds}
-    return Prediction(
-        "stronger predictors align better",
-        decide(list(found.values()), counts),
-        prediction_verdicts(
+    outcome = decide(list(found.values()), counts)
+    return Finding(
+        outcome,
+        f"Stronger predictors align better: {outcome}.",
+        verdicts=positive_verdicts(
             found,
             "Agents with the stronger predictor align better.",
             "Agents with the stronger predictor do not significantly align better.",
             counts,
         ),
-        (_r2_figure("Held-out R² by predictor, from weak to strong", list(titled), list(titled.values())),),
-        (_predictors_table(pairs),),
+        figures=(r2_figure("Held-out R² by predictor, from weak to strong", titled),),
+        tables=(_predictors_table(pairs),),
     )
 
 
@@ -172,22 +176,23 @@ def world_pairs(results: Sequence[Result], scale: Scale) -> tuple[list[Result], 
     return same, different
 
 
-def judge_worlds(same: Sequence[Result], different: Sequence[Result]) -> Prediction:
+def judge_worlds(same: Sequence[Result], different: Sequence[Result]) -> Finding:
     """R², DSC and NOS@10 must significantly be better for the same world, at the same seeds."""
     found = {}
     for name in MEASURES:
         found[f"same_world_{name}"] = mean_difference(same, different, name, among=len(MEASURES))
     counts = [not collapsed_seeds([*same, *different])] * len(found)
-    verdicts = prediction_verdicts(
+    verdicts = positive_verdicts(
         found, "Agents of one world align better.", "Agents of one world do not significantly align better.", counts
     )
-    title = "Held-out R² of agents trained in the same world, or in two"
-    return Prediction(
-        "agents of one world align better than those of two",
-        decide(list(found.values()), counts),
-        (*verdicts, _beyond_controls(same)),
-        (_r2_figure(title, ["the same world", "different worlds"], [same, different]),),
-        (_worlds_table(same, different),),
+    outcome = decide(list(found.values()), counts)
+    groups = {"the same world": same, "different worlds": different}
+    return Finding(
+        outcome,
+        f"Agents of one world align better than those of two: {outcome}.",
+        verdicts=(*verdicts, _beyond_controls(same)),
+        figures=(r2_figure("Held-out R² of agents trained in the same world, or in two", groups),),
+        tables=(_worlds_table(same, different),),
     )
 
 
@@ -200,20 +205,6 @@ def _beyond_controls(same: Sequence[Result]) -> Verdict:
         threshold=0.0,
         good="Agents of one world align better than pixels and untrained networks.",
         bad="Agents of one world do not significantly align better than pixels and untrained networks.",
-    )
-
-
-def _r2_figure(title: str, names: Sequence[str], groups: Sequence[Sequence[Result]]) -> Bars:
-    series = []
-    for name in ("agents", *CONTROLS):
-        key = "r2" if name == "agents" else f"r2_{name}"
-        series.append(bars(NAMES[name], [mean_and_range(runs, key) for runs in groups]))
-    return Bars(
-        title=title,
-        names=list(names),
-        y_label="held-out R²",
-        series=series,
-        note="Means over seeds with the lowest and highest.",
     )
 
 

@@ -7,7 +7,7 @@ any student was taught."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Scale, as_verdicts, point_estimates
+from jepatlas.experiments.engine.experiment import Run, Scale, Trial, as_verdicts, point_estimates
 from jepatlas.experiments.social.probe_sharing import share_probe
-from jepatlas.experiments.social.race import Curve, Runner, measure_race
+from jepatlas.experiments.social.race_measures import Curve, Runner, measure_race
 from jepatlas.experiments.social.scenes import WORLDS, source_of
 from jepatlas.experiments.social.trained_agents import agent_trial
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
@@ -41,7 +41,7 @@ from jepatlas.workflows.vision import (
 )
 from jepatlas.worlds.objects import CATEGORIES, RenderedObjects
 
-__all__ = ["RACES", "Race", "migration_settings", "mutual_settings", "prior_cost", "run_migration", "run_mutual"]
+__all__ = ["RACES", "Race", "migration_trials", "mutual_trials", "prior_cost", "run_migration", "run_mutual"]
 
 WEIGHT = 1.0
 """Weight of the teaching loss, which is in units of its target's variance, against the agent's own loss."""
@@ -57,7 +57,7 @@ class Race:
     world: RenderedObjects
     objective: str
     seeds: int
-    looks: int
+    checkpoints: int
     """Checkpoints at which a probe is trained."""
     pairs: int
     """Shared states in a step. Each costs a whole forward and backward pass, so there are few."""
@@ -81,14 +81,31 @@ RACES: dict[Scale, Race] = {
 }
 
 
-def migration_settings(scale: Scale, seed: int) -> dict[str, Any]:
-    """Settings of a trial with a teacher of one view and students of the other."""
-    recipes = [_recipe(scale, 0, seed, watched=False), _recipe(scale, 1, seed)]
+def race_trials(scale: Scale, seed: int, run: Run, settings: Callable[[Scale, int], dict[str, Any]]) -> list[Trial]:
+    """One trial per seed."""
+    race = RACES[scale]
+    trials = []
+    for number in range(seed, seed + race.seeds):
+        trials.append(Trial({"scene": race.scene, "seed": number}, run, settings(scale, number)))
+    return trials
+
+
+def migration_trials(scale: Scale, seed: int) -> list[Trial]:
+    """Trials with a teacher of one view and students of the other."""
+    return race_trials(scale, seed, run_migration, _migration_settings)
+
+
+def mutual_trials(scale: Scale, seed: int) -> list[Trial]:
+    """Trials with two agents that learn at once."""
+    return race_trials(scale, seed, run_mutual, _mutual_settings)
+
+
+def _migration_settings(scale: Scale, seed: int) -> dict[str, Any]:
+    recipes = [_recipe(scale, 0, seed, measured=False), _recipe(scale, 1, seed)]
     return _settings(scale, recipes) | {"replicates": RACES[scale].replicates}
 
 
-def mutual_settings(scale: Scale, seed: int) -> dict[str, Any]:
-    """Settings of a trial with two agents that learn at once."""
+def _mutual_settings(scale: Scale, seed: int) -> dict[str, Any]:
     return _settings(scale, [_recipe(scale, view, seed) for view in range(2)])
 
 
@@ -105,17 +122,17 @@ def _settings(scale: Scale, recipes: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _recipe(scale: Scale, view: int, seed: int, *, watched: bool = True) -> dict[str, Any]:
-    """The recipe of an agent. A `watched` one keeps its checkpoints and has a constant learning rate after warm-up:
+def _recipe(scale: Scale, view: int, seed: int, *, measured: bool = True) -> dict[str, Any]:
+    """The recipe of an agent. A `measured` one keeps its checkpoints and has a constant learning rate after warm-up:
     under a decaying one, the accuracy at a step would depend on when training is to end."""
     race = RACES[scale]
     usual = from_plain(VisionRecipe, agent_trial(scale, race.scene, view, seed, race.objective).settings["recipe"])
     recipe = replace(usual, size=race.size or usual.size, training=replace(usual.training, **race.training))
-    if not watched:
+    if not measured:
         return to_plain(recipe)
     warmup = max(1, recipe.training.steps // 10)
-    every = recipe.training.steps // race.looks
-    training = replace(recipe.training, schedule=ConstantSchedule(warmup), checkpoint_every=every, keep=race.looks + 1)
+    every = recipe.training.steps // race.checkpoints
+    training = replace(recipe.training, schedule=ConstantSchedule(warmup), checkpoint_every=every, keep=race.checkpoints + 1)
     return to_plain(replace(recipe, training=training))
 
 

@@ -34,14 +34,13 @@ from jepatlas.experiments.social.agent_pairs import (
     COMPARED,
     CONTROLS,
     NAMES,
-    Effort,
-    Translation,
     groups_of_pair,
+    measure_key,
     scored_rows,
     sides_of,
     split_of,
-    translate,
 )
+from jepatlas.experiments.social.pair_measures import Effort, Translation, positive_scale, translate
 from jepatlas.workflows.vision import majority_share
 from jepatlas.worlds.objects import LIGHTS
 
@@ -109,8 +108,7 @@ def _score_within(translations: Mapping[str, Translation], rows: np.ndarray) -> 
 
 def _light_alone(h: np.ndarray, centred: np.ndarray, fit: np.ndarray, rows: np.ndarray) -> dict[str, float]:
     """R² of the mean of each light as a prediction of the latents."""
-    deviation = h[fit].std(0, dtype=np.float64)
-    scale = np.where(deviation > 0, deviation, 1.0)
+    scale = positive_scale(h[fit].std(0, dtype=np.float64))
     target = h[rows].astype(np.float64)
     predicted = h[rows] - centred[rows]
     return {"r2": r2(target / scale, predicted / scale), "r2_raw": r2(target, predicted)}
@@ -128,8 +126,7 @@ def light_table(kinds: Kinds) -> tuple[Table, ...]:
         for name in COMPARED:
             row = [title, NAMES[name]]
             for unit in UNITS:
-                whole = unit if name == "agents" else f"{unit}_{name}"
-                for key in (whole, f"{unit}_light_{name}", f"{unit}_within_{name}"):
+                for key in (measure_key(unit, name), f"{unit}_light_{name}", f"{unit}_within_{name}"):
                     row.append(extremes(mean_and_range(runs, key)))
             rows.append(row)
     title = "The light that both views share: means over seeds (lowest to highest)"
@@ -145,7 +142,7 @@ def measure_truncation(pair: PairedLatents, effort: Effort) -> dict[str, Estimat
     sides = sides_of(pair)
     for name in COMPARED:
         translation = translate(pair, *sides[name])
-        scale = np.where(translation.fitted.map_.x_scale > 0, translation.fitted.map_.x_scale, 1.0)
+        scale = positive_scale(translation.fitted.map_.x_scale)
         source = translation.source[rows]
         for limit in LIMITS:
             back = translation.fitted.map_.invert(limit).apply(sides[name][1][rows]) / scale
@@ -166,7 +163,7 @@ def truncation_table(kinds: Kinds) -> Table:
             row = [title, NAMES[name]]
             for measure, (_, there) in measures.items():
                 keys = [f"{measure}_tau_{limit:g}_{name}" for limit in LIMITS]
-                keys.append(there if name == "agents" else f"{there}_{name}")
+                keys.append(measure_key(there, name))
                 row += [extremes(mean_and_range(runs, key)) for key in keys]
             rows.append(row)
     title = "Distances and neighbours by the truncation of the inverse: means over seeds (lowest to highest)"

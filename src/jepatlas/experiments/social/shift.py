@@ -38,16 +38,16 @@ from jepatlas.experiments.engine.seed_tables import (
     plain,
     select,
 )
-from jepatlas.experiments.social.agent_pairs import (
-    EFFORT,
-    groups_of_pair,
-    pair_result,
-    pair_results,
-    scored_rows,
-    split_of,
-    translate,
+from jepatlas.experiments.social.agent_pairs import groups_of_pair, pair_result, pair_results, scored_rows, split_of
+from jepatlas.experiments.social.decisions import (
+    UNKNOWN,
+    collapse_note,
+    collapsed_seeds,
+    decide,
+    informative,
+    measured_groups,
 )
-from jepatlas.experiments.social.decisions import UNKNOWN, collapse_note, collapsed_seeds, decide, informative
+from jepatlas.experiments.social.pair_measures import EFFORT, positive_scale, translate
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.trained_agents import PLANS, agent_trials
 
@@ -130,7 +130,7 @@ def measure_shift(pair: PairedLatents) -> dict[str, Estimate]:
 def _standardised_r2(pair: PairedLatents, fit: np.ndarray, score: np.ndarray) -> float:
     a, b = pair.a.h, pair.b.h
     fitted = RidgeMap(standardise=True).fit(a[fit], b[fit], groups=groups_of_pair(pair)[fit])
-    scale = np.where(fitted.map_.y_scale > 0, fitted.map_.y_scale, 1.0)
+    scale = positive_scale(fitted.map_.y_scale)
     return r2(b[score] / scale, fitted.transform(a[score]) / scale)
 
 
@@ -150,12 +150,7 @@ def measure_widths(pair: PairedLatents, most: int) -> dict[str, Estimate]:
 def judge(shifted: Sequence[Result], width_pairs: Sequence[Result], usual_width: int) -> Finding:
     """The price of a shift must significantly be below MAX_PRICE in every scene, and R² must significantly be lower
     between other widths and fall with their ratio. Scenes and widths with collapsed agents are excluded."""
-    scenes, missing = {}, 0
-    for (scene,), runs in grouped(shifted, "scene").items():
-        if mean_and_range(runs, "price").n:
-            scenes[scene] = runs
-        else:
-            missing += 1
+    scenes, missing = measured_groups(shifted, "scene", "price")
     counts = {scene: not collapsed_seeds(runs) for scene, runs in scenes.items()}
     widths_count = not collapsed_seeds(width_pairs)
     among = max(1, sum(counts.values()) + 2 * widths_count)

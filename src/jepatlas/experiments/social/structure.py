@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from jepatlas.core.figures import Bars, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import bars, cell, extremes, grouped, mean_and_range, plain
-from jepatlas.experiments.social.agent_pairs import CONTROLS, EFFORT, NAMES, measure_pair, pair_results
+from jepatlas.experiments.engine.seed_tables import cell, extremes, grouped, mean_and_range, plain
+from jepatlas.experiments.social.agent_pairs import CONTROLS, NAMES, pair_results
 from jepatlas.experiments.social.decisions import (
     MEASURES,
     VARIANTS,
@@ -23,6 +23,8 @@ from jepatlas.experiments.social.decisions import (
     mark_collapsed,
     mean_difference,
 )
+from jepatlas.experiments.social.pair_figures import OVER_SEEDS, r2_figure
+from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.sensitivity import light_table, measure_light
 from jepatlas.experiments.social.trained_agents import PLANS, SHUFFLES, agent_trials
 
@@ -99,17 +101,12 @@ def _verdict(name: str, measure: str, loss: Estimate) -> Verdict:
 
 
 def _r2_figure(kinds: Mapping[str, Sequence[Result]]) -> Bars:
-    series = []
-    for name, title in NAMES.items():
-        key = "r2" if name == "agents" else f"r2_{name}"
-        series.append(bars(title, [mean_and_range(runs, key) for runs in kinds.values()]))
-    return Bars(
-        title="Held-out R² on shuffled images",
-        y_label="held-out R²",
-        names=[f"{SHUFFLES[name]}*" if collapsed_seeds(runs) else SHUFFLES[name] for name, runs in kinds.items()],
-        series=series,
+    return r2_figure(
+        "Held-out R² on shuffled images",
+        {f"{SHUFFLES[name]}*" if collapsed_seeds(runs) else SHUFFLES[name]: runs for name, runs in kinds.items()},
+        tuple(NAMES),
         published=[PUBLISHED[name][0] for name in kinds],
-        note="Means over seeds with the lowest and highest; dashes: published for smallNORB; *: some collapsed.",
+        note=f"{OVER_SEEDS}; dashes: published for smallNORB; *: some collapsed.",
     )
 
 

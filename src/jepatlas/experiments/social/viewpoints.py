@@ -17,17 +17,17 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import (
-    bars,
     cell,
     curve,
     grouped,
     mean_and_interval,
-    mean_and_range,
     plain,
     select,
 )
-from jepatlas.experiments.social.agent_pairs import CONTROLS, EFFORT, NAMES, measure_pair, pair_results
+from jepatlas.experiments.social.agent_pairs import CONTROLS, NAMES, pair_results
 from jepatlas.experiments.social.decisions import collapse_note, collapsed_seeds, seed_differences
+from jepatlas.experiments.social.pair_figures import OVER_SEEDS, r2_figure
+from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.social.trained_agents import PLANS, agent_trials
 from jepatlas.experiments.social.viewpoint_trials import CHOSEN, run_viewpoints
@@ -165,17 +165,11 @@ def _kind_title(policy: str, look: str) -> str:
 
 
 def _r2_figure(pairs: Sequence[Result]) -> Bars:
-    kinds = grouped(pairs, "policy", "look")
-    series = []
-    for name, title in NAMES.items():
-        key = "r2" if name == "agents" else f"r2_{name}"
-        series.append(bars(title, [mean_and_range(runs, key) for runs in kinds.values()]))
-    return Bars(
-        title="Held-out R² between two agents, by where they looked",
-        y_label="held-out R²",
-        names=[_kind_title(*kind) for kind in kinds],
-        series=series,
-        note="Means over seeds with the lowest and highest. Controls see what the agents see.",
+    return r2_figure(
+        "Held-out R² between two agents, by where they looked",
+        {_kind_title(*kind): runs for kind, runs in grouped(pairs, "policy", "look").items()},
+        tuple(NAMES),
+        note=f"{OVER_SEEDS}. Controls see what the agents see.",
     )
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from jepatlas.core.figures import Figure
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.seed_tables import grouped, mean_and_interval_with_groups, mean_and_range
-from jepatlas.experiments.social.agent_pairs import EFFORT, measure_pair, pair_results
+from jepatlas.experiments.engine.seed_tables import mean_and_interval_with_groups, mean_and_range
+from jepatlas.experiments.social.agent_pairs import pair_results
 from jepatlas.experiments.social.decisions import (
     UNKNOWN,
     VARIANTS,
@@ -21,8 +21,10 @@ from jepatlas.experiments.social.decisions import (
     conservative,
     decide,
     informative,
+    measured_groups,
     minimum,
 )
+from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.scenes import SCENES, STUDIED
 from jepatlas.experiments.social.sensitivity import (
     light_table,
@@ -39,10 +41,10 @@ from jepatlas.experiments.social.view_figures import (
     layers_figure,
     neighbours_figure,
     neighbours_table,
-    sample_figures,
     scores_table,
     spectrum_figure,
 )
+from jepatlas.experiments.social.view_samples import sample_figures
 
 __all__ = ["EXPERIMENT", "judge"]
 
@@ -86,17 +88,12 @@ def judge(pairs: Sequence[Result], figures: Sequence[Figure] = ()) -> Finding:
     """Per scene, R² must significantly exceed the best control, in standardised and raw units, over seeds and held-out
     groups, with p ≤ MAX_P at every seed; and a rotation must do as well. Scenes with collapsed agents are
     excluded."""
-    scenes, missing = {}, []
-    for (scene,), runs in grouped(pairs, "scene").items():
-        if mean_and_range(runs, "r2").n:
-            scenes[scene] = runs
-        else:
-            missing.append(scene)
+    scenes, missing = measured_groups(pairs, "scene", "r2")
     counts = {scene: not collapsed_seeds(runs) for scene, runs in scenes.items()}
     counted = max(1, sum(counts.values()))
     gains = {scene: _gain(runs, counted) for scene, runs in scenes.items()}
     neighbour_gains = {scene: _neighbour_gain(runs, len(scenes)) for scene, runs in scenes.items()}
-    outcome = decide([*gains.values(), *(UNKNOWN for _ in missing)], [*counts.values(), *(False for _ in missing)])
+    outcome = decide([*gains.values(), *[UNKNOWN] * missing], [*counts.values(), *[False] * missing])
     if outcome == "holds" and not all(_is_isometry(runs) for scene, runs in scenes.items() if counts[scene]):
         outcome = "holds in part"
     beyond = [scene for scene, gain in gains.items() if counts[scene] and gain.low > 0]
