@@ -132,7 +132,9 @@ def _recipe(scale: Scale, view: int, seed: int, *, measured: bool = True) -> dic
         return to_plain(recipe)
     warmup = max(1, recipe.training.steps // 10)
     every = recipe.training.steps // race.checkpoints
-    training = replace(recipe.training, schedule=ConstantSchedule(warmup), checkpoint_every=every, keep=race.checkpoints + 1)
+    training = replace(
+        recipe.training, schedule=ConstantSchedule(warmup), checkpoint_every=every, keep=race.checkpoints + 1
+    )
     return to_plain(replace(recipe, training=training))
 
 
