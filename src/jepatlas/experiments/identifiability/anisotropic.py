@@ -26,7 +26,7 @@ from jepatlas.experiments.engine.experiment import (
     Scale,
     Trial,
     as_verdicts,
-    outcome_of,
+    outcome_of_criteria,
 )
 from jepatlas.experiments.engine.latent_trials import (
     fit_spectral,
@@ -74,19 +74,20 @@ Means = dict[tuple[str, float, int], Estimate]  # mean R² by method, rate of th
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
+    plan = SCALES[scale]
+    trials = []
     for fast in plan.fast:
         world = LatentWorld(OrnsteinUhlenbeck(dim=2, rho=(SLOW, fast)), SinusoidalShear())
         for s in range(seed, seed + plan.seeds):
             recipe = recipe_for(scale, world, steps=plan.steps, seed=s)
             whitening = replace(recipe, objective=CovarianceConfig())
             where = {"fast": fast, "seed": s}
-            every += [
+            trials += [
                 Trial({"method": "LeJEPA"} | where, run_trained, {"recipe": to_plain(recipe)}),
                 Trial({"method": "whitening"} | where, run_trained, {"recipe": to_plain(whitening)}),
                 Trial({"method": "spectral"} | where, run_spectral, {"recipe": to_plain(recipe), "pairs": plan.pairs}),
             ]
-    return every
+    return trials
 
 
 def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -124,7 +125,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         ]
     lejepa = [means["LeJEPA", fast, 1].value for fast in rates if fast < WINDOW]
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"Outside the window LeJEPA recovers the fast state with R² {_span(lejepa)}.",
         criteria=tuple(criteria),
         verdicts=tuple(_verdict(means, method, rates) for method in METHODS),

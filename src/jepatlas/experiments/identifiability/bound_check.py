@@ -8,7 +8,7 @@ if it is significant at 5% over all comparisons (Bonferroni), with normal errors
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy  # its parts are loaded on first use
@@ -17,7 +17,17 @@ from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap, spearman
-from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import (
+    Claim,
+    Criterion,
+    Experiment,
+    Finding,
+    Result,
+    Scale,
+    Trial,
+    outcome_in_stages,
+)
+from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell
 from jepatlas.experiments.identifiability import identify_2d, lambda_rho
 from jepatlas.experiments.identifiability.identify_2d import FORMS, exceeds_bound
@@ -50,9 +60,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     refuted = sum(_excess(result, form) > limit for result in measured for form in FORMS)
     ranks = _ranks(measured)
     ahead = ranks["δ − ε"]
-    outcome: Outcome = "holds" if ahead.low > 0 else "holds in part"
-    if refuted:
-        outcome = "does not hold"
+    outcome = outcome_in_stages(not refuted, ahead.low > 0)
     loose = float(np.median([result.value("bound") / result.value("procrustes") for result in measured]))
     return Finding(
         outcome,
@@ -132,22 +140,28 @@ def _summary_table(measured: Sequence[Result], ranks: dict[str, Estimate], loose
 
 
 def _table(results: Sequence[Result]) -> Table:
-    columns: dict[str, str] = {}
+    names: dict[str, str] = {}
     for form, after in FORMS.items():
-        columns |= {f"error{after}": f"procrustes{form}", f"bound{after}": f"bound{form}"}
-    columns |= {"R²": "r2", "δ": "delta", "ε": "epsilon"}
-    rows = []
-    for result in results:
-        where = ", ".join(f"{key} {value}" for key, value in result.at.items())
-        rows.append([where, result.status, *(_three_digits(result.estimate(name)) for name in columns.values())])
-    return Table("All runs", ["run", "status", *columns], rows)
+        names |= {f"error{after}": f"procrustes{form}", f"bound{after}": f"bound{form}"}
+    names |= {"R²": "r2", "δ": "delta", "ε": "epsilon"}
+    measured = {title: _three_digits(name) for title, name in names.items()}
+    return run_table("All runs", results, {"run": _place}, measured)
 
 
-def _three_digits(estimate: Estimate) -> str:
-    """Errors and bounds range over many orders of magnitude."""
-    if np.isnan(estimate.value):
-        return "–"
-    return f"{estimate.value:.3g} [{estimate.low:.3g}, {estimate.high:.3g}]"
+def _place(result: Result) -> str:
+    return ", ".join(f"{key} {value}" for key, value in result.at.items())
+
+
+def _three_digits(name: str) -> Callable[[Result], str]:
+    """A column of errors or bounds, which range over many orders of magnitude."""
+
+    def column(result: Result) -> str:
+        found = result.estimate(name)
+        if np.isnan(found.value):
+            return "–"
+        return f"{found.value:.3g} [{found.low:.3g}, {found.high:.3g}]"
+
+    return column
 
 
 EXPERIMENT = Experiment("bound", "Theorem 3's bound, over every run", CLAIM, trials, conclude)

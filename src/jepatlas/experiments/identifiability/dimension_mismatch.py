@@ -16,14 +16,16 @@ from jepatlas.experiments.engine.experiment import (
     Criterion,
     Experiment,
     Finding,
-    Outcome,
     Result,
     Scale,
     Trial,
     as_verdicts,
+    count_met,
+    outcome_in_stages,
 )
 from jepatlas.experiments.engine.latent_trials import LatentSample, r2_of_state, recipe_for, train_and_measure
-from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
+from jepatlas.experiments.engine.run_tables import run_table
+from jepatlas.experiments.engine.seed_tables import curve, mean_and_range, select
 from jepatlas.identifiability import dimension_verdicts
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
@@ -58,12 +60,13 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
+    plan = SCALES[scale]
+    trials = []
     for n, m in plan.grid:
         for s in range(seed, seed + plan.seeds):
             recipe = to_plain(_recipe(scale, n, m, plan.steps, s))
-            every.append(Trial({"n": n, "m": m, "seed": s}, run, {"recipe": recipe, "samples": plan.samples}))
-    return every
+            trials.append(Trial({"n": n, "m": m, "seed": s}, run, {"recipe": recipe, "samples": plan.samples}))
+    return trials
 
 
 def _recipe(scale: Scale, n: int, m: int, steps: int, seed: int) -> Recipe:
@@ -88,28 +91,22 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     grid = SCALES[scale].grid
     wide = [result for result in results if result.at["m"] > result.at["n"]]
     narrow = [result for result in results if result.at["m"] < result.at["n"]]
-    redundant = [result for result in wide if result.value("state_directions") == result.at["n"]]
+    redundant = [result.value("state_directions") == result.at["n"] for result in wide]
     spared = [result for result in wide if result.estimate("minimal_r2_lost").high <= LITTLE]
     superposed = [result for result in narrow if result.estimate("superposition").low > 0]
     collapsed = [result for result in narrow if result.status == "failed"]
     lost = len(superposed) + len(collapsed)
     criteria = (
-        Criterion(
-            "m > n: latents are functions of n directions",
-            f"{len(redundant)} of {len(wide)}",
-            "all",
-            len(redundant) == len(wide),
-        ),
+        Criterion.for_all("m > n: latents are functions of n directions", redundant),
         Criterion("m < n: superposed or collapsed", f"{lost} of {len(narrow)}", "at least one", lost > 0),
     )
-    outcome: Outcome = "does not hold"
-    if redundant or any(criterion.met for criterion in criteria):
-        outcome = "holds in part"
-    if all(criterion.met for criterion in criteria):
-        outcome = "holds"
+    outcome = outcome_in_stages(
+        any(redundant) or any(criterion.met for criterion in criteria),
+        all(criterion.met for criterion in criteria),
+    )
     return Finding(
         outcome,
-        f"Extra latents are redundant in {len(redundant)} of {len(wide)} runs; too few latents superpose in "
+        f"Extra latents are redundant in {count_met(redundant)} runs; too few latents superpose in "
         f"{len(superposed)} of {len(narrow)}.",
         criteria=criteria,
         verdicts=_verdicts(narrow, wide),
@@ -171,18 +168,14 @@ def _count_table(results: Sequence[Result], wide: Sequence[Result], spared: Sequ
 
 
 def _table(results: Sequence[Result]) -> Table:
-    columns = {
+    measured = {
+        "directions found": lambda result: f"{result.value('state_directions'):.0f}",
         "R²": "r2",
         "captured, least direction": "captured",
         "superposition": "superposition",
         "lost in the minimal subspace": "minimal_r2_lost",
     }
-    rows = []
-    for result in results:
-        at, directions = result.at, f"{result.value('state_directions'):.0f}"
-        cells = [cell(result.estimate(name)) for name in columns.values()]
-        rows.append([at["n"], at["m"], at["seed"], result.status, directions, *cells])
-    return Table("All runs", ["n", "m", "seed", "status", "directions found", *columns], rows)
+    return run_table("All runs", results, {"n": "n", "m": "m", "seed": "seed"}, measured)
 
 
 EXPERIMENT = Experiment("dimension", "More latents than states, or fewer", CLAIM, trials, conclude)

@@ -14,9 +14,18 @@ import numpy as np
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.figures import Scatter, ScatterPanel, Table
 from jepatlas.core.records import Verdict
-from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import (
+    Claim,
+    Criterion,
+    Experiment,
+    Finding,
+    Result,
+    Scale,
+    Trial,
+    outcome_in_stages,
+)
 from jepatlas.experiments.engine.latent_trials import certified_trial, recipe_for
-from jepatlas.experiments.engine.seed_tables import cell
+from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, ParabolicShear, SinusoidalShear, Spiral
 
 __all__ = ["EXPERIMENT", "FORMS", "exceeds_bound"]
@@ -72,13 +81,11 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     worst = min(full, key=lambda result: np.nan_to_num(result.value("r2"), nan=-1.0))
     best_alone = max(np.nan_to_num([result.value("r2") for result in alone]))
     criteria = (
-        Criterion(f"runs with R² ≥ {WANTED}", f"{sum(recovered)} of {len(full)}", "all", all(recovered)),
+        Criterion.for_all(f"runs with R² ≥ {WANTED}", recovered),
         Criterion("R² of SIGReg alone", f"≤ {best_alone:.3f}", f"< {CHANCE}", all(fails)),
         Criterion("runs with an error above the bound", f"{len(above)} of {len(results)}", "none", not above),
     )
-    outcome: Outcome = "holds in part" if any(recovered) else "does not hold"
-    if all(criterion.met for criterion in criteria):
-        outcome = "holds"
+    outcome = outcome_in_stages(any(recovered), all(criterion.met for criterion in criteria))
     return Finding(
         outcome,
         f"R² is at least {worst.value('r2'):.3f} in {len(full)} runs; SIGReg alone reaches {best_alone:.3f}.",
@@ -110,12 +117,7 @@ def _table(results: Sequence[Result]) -> Table:
     columns = {"R²": "r2", "orthogonality, whitened": "orthogonality"}
     for form, after in FORMS.items():
         columns |= {f"error{after}": f"procrustes{form}", f"bound{after}": f"bound{form}"}
-    rows = []
-    for result in results:
-        at = result.at
-        cells = [cell(result.estimate(name)) for name in columns.values()]
-        rows.append([at["mixing"], at["weight"], at["seed"], result.status, *cells])
-    return Table("All runs", ["mixing", "λ", "seed", "status", *columns], rows)
+    return run_table("All runs", results, {"mixing": "mixing", "λ": "weight", "seed": "seed"}, columns)
 
 
 def _first_runs(full: Sequence[Result]) -> list[Result]:

@@ -24,7 +24,7 @@ from jepatlas.experiments.engine.experiment import (
     Result,
     Scale,
     Trial,
-    outcome_of,
+    outcome_of_criteria,
 )
 from jepatlas.experiments.engine.latent_trials import certified_trial, recipe_for
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
@@ -102,7 +102,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         Criterion("rank correlation of R² with ρ", listed, "> 0", all(found.low > 0 for found in growth.values())),
     )
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"R² is {min(kept):.3f} to {max(kept):.3f} for ρ ≥ .8 and λ from 1e-3 to 1e-2.",
         criteria=criteria,
         verdicts=(_agreement_verdict(agreement), *(_growth_verdict(w, found) for w, found in growth.items())),

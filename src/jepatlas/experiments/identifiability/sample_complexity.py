@@ -49,15 +49,16 @@ Means = dict[str, list[Estimate]]  # for each method, R² by number of pairs
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
+    plan = SCALES[scale]
+    trials = []
     world = LatentWorld(OrnsteinUhlenbeck(dim=2, rho=0.95), Spiral())
     for pairs in plan.pairs:
         for s in range(seed, seed + plan.seeds):
             recipe = replace(recipe_for(scale, world, steps=plan.steps, seed=s), pool=pairs)
             settings = {"recipe": to_plain(recipe), "pairs": pairs}
             for method, run in METHODS.items():
-                every.append(Trial({"method": method, "pairs": pairs, "seed": s}, run, settings))
-    return every
+                trials.append(Trial({"method": method, "pairs": pairs, "seed": s}, run, settings))
+    return trials
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

@@ -16,18 +16,19 @@ from typing import Any
 import numpy as np
 
 from jepatlas.core.config import from_plain, to_plain
-from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
+from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import (
     Claim,
     Criterion,
     Experiment,
     Finding,
-    Outcome,
     Result,
     Scale,
     Trial,
     as_verdicts,
+    count_met,
+    outcome_of,
 )
 from jepatlas.experiments.engine.latent_trials import (
     fit_spectral,
@@ -36,7 +37,7 @@ from jepatlas.experiments.engine.latent_trials import (
     r2_of_state,
     recipe_for,
 )
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, scatter, select
 from jepatlas.recipes import Recipe
 from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
@@ -83,18 +84,19 @@ class Comparison:
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
+    plan = SCALES[scale]
+    trials = []
     for dim, kind in plan.worlds:
         mixing: AnyMixing = Spiral() if kind == "spiral" else Coupling(layers=8 if dim == 2 else 4, seed=1)
         world = LatentWorld(OrnsteinUhlenbeck(dim=dim, rho=0.95), mixing)
         for s in range(seed, seed + plan.seeds):
             settings = {"recipe": to_plain(recipe_for(scale, world, steps=plan.steps, seed=s)), "pairs": plan.pairs}
             where = {"dim": dim, "mixing": kind, "seed": s}
-            every += [
+            trials += [
                 Trial({"method": "LeJEPA"} | where, run_trained, settings),
                 Trial({"method": "spectral"} | where, run_spectral, settings),
             ]
-    return every
+    return trials
 
 
 def run_trained(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -130,18 +132,13 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     as_good = [one.r2["spectral"].value >= one.r2["LeJEPA"].value - CLOSE for one in comparisons]
     faster = [one.speedup.value >= MANY for one in comparisons]
     both = [good and fast for good, fast in zip(as_good, faster, strict=True)]
-    outcome: Outcome = "holds in part" if any(both) else "does not hold"
-    if all(both):
-        outcome = "holds"
     ratios = [one.speedup.value for one in comparisons]
     return Finding(
-        outcome,
-        f"The eigenproblem is as good in {sum(as_good)} of {len(as_good)} worlds, with {min(ratios):.0f} to "
+        outcome_of(both),
+        f"The eigenproblem is as good in {count_met(as_good)} worlds, with {min(ratios):.0f} to "
         f"{max(ratios):.0f} times less CPU time.",
         criteria=(
-            Criterion(
-                f"worlds with R² within {CLOSE} of LeJEPA", f"{sum(as_good)} of {len(as_good)}", "all", all(as_good)
-            ),
+            Criterion.for_all(f"worlds with R² within {CLOSE} of LeJEPA", as_good),
             Criterion(
                 "CPU time, LeJEPA / spectral", f"{min(ratios):.1f} to {max(ratios):.1f}", f"≥ {MANY:g}", all(faster)
             ),
@@ -177,9 +174,7 @@ def _figure(results: Sequence[Result], worlds: Sequence[tuple[int, str]]) -> Cur
     for dim, mixing in worlds:
         series = []
         for method in METHODS:
-            runs = select(results, method=method, dim=dim, mixing=mixing)
-            seconds = [run.value("cpu_seconds") for run in runs]
-            series.append(Curve(method, seconds, [run.value("r2") for run in runs], points=True))
+            series.append(scatter(method, select(results, method=method, dim=dim, mixing=mixing), "cpu_seconds", "r2"))
         panels.append(CurvePanel(series, f"{dim}-D {mixing}"))
     return Curves(
         title="Recovery against CPU time, all runs",

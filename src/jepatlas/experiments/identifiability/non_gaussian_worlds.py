@@ -36,7 +36,7 @@ from jepatlas.experiments.engine.experiment import (
     Scale,
     Trial,
     as_verdicts,
-    outcome_of,
+    outcome_of_criteria,
 )
 from jepatlas.experiments.engine.latent_trials import (
     STUDIED,
@@ -45,6 +45,7 @@ from jepatlas.experiments.engine.latent_trials import (
     recipe_for,
     train_and_measure,
 )
+from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_interval, mean_and_range, plain, select
 from jepatlas.identifiability import WarpSides, fit_warp, sturm_liouville_generalised_normal, warp_recovery
 from jepatlas.objectives import PairObjective
@@ -88,14 +89,15 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
+    plan = SCALES[scale]
+    trials = []
     for sampler, alpha, objective, s in product(SAMPLERS, plan.alphas, STUDIED, range(seed, seed + plan.seeds)):
         if alpha == GAUSSIAN and sampler != "additive":
             continue
         where = {"sampler": _sampler_at(sampler, alpha), "alpha": alpha, "objective": objective, "seed": s}
         recipe = to_plain(_recipe(scale, sampler, alpha, objective, s))
-        every.append(Trial(where, run, {"recipe": recipe, "samples": plan.samples}))
-    return every
+        trials.append(Trial(where, run, {"recipe": recipe, "samples": plan.samples}))
+    return trials
 
 
 def _sampler_at(sampler: str, alpha: float) -> str:
@@ -153,10 +155,10 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         found = [f"α = {a:g}: {_mean(results, sampler, objective, a).value:.3f}" for a in (alphas[0], alphas[-1])]
         peaks = _peaks(results, sampler, objective, alphas, "r2")
         criteria.append(Criterion(f"{sampler} noise, {objective}", "; ".join(found), "peak at α = 2", peaks))
-    peaks = [criterion.met for criterion in criteria]
+    peaks = sum(criterion.met for criterion in criteria)
     return Finding(
-        outcome_of(peaks),
-        f"{sum(peaks)} of {len(peaks)} curves peak at the Gaussian.",
+        outcome_of_criteria(criteria),
+        f"{peaks} of {len(criteria)} curves peak at the Gaussian.",
         criteria=tuple(criteria),
         verdicts=tuple(_verdict(results, *key, alphas) for key in product(SAMPLERS, STUDIED)),
         figures=(_figure(results, alphas),),
@@ -222,19 +224,15 @@ def _figure(results: Sequence[Result], alphas: Sequence[float]) -> Curves:
 
 def _table(results: Sequence[Result], alphas: Sequence[float]) -> Table:
     predicted = _predicted(alphas)
-    columns = {
+    places = {"sampler": "sampler", "α": "alpha", "objective": "objective", "seed": "seed"}
+    measured = {
+        "R² predicted": lambda result: plain(predicted[result.at["sampler"]][alphas.index(result.at["alpha"])]),
         "R²": "r2",
         "R², warp undone": "r2_unwarped",
         "warp against predicted": "agreement",
         "R² on the grid": "r2_grid",
     }
-    rows = []
-    for result in results:
-        at = result.at
-        expected = predicted[at["sampler"]][alphas.index(at["alpha"])]
-        cells = [cell(result.estimate(name)) for name in columns.values()]
-        rows.append([at["sampler"], at["alpha"], at["objective"], at["seed"], result.status, plain(expected), *cells])
-    return Table("All runs", ["sampler", "α", "objective", "seed", "status", "R² predicted", *columns], rows)
+    return run_table("All runs", results, places, measured)
 
 
 def _grid_table(results: Sequence[Result], alphas: Sequence[float]) -> Table:

@@ -24,7 +24,8 @@ from jepatlas.experiments.engine.experiment import (
     Scale,
     Trial,
     as_verdicts,
-    outcome_of,
+    count_met,
+    outcome_of_criteria,
 )
 from jepatlas.experiments.engine.latent_trials import (
     LatentSample,
@@ -76,17 +77,18 @@ SCALES = {"tiny": Plan(30, 1, 1000, 1000), "small": Plan(2500, 3, 30_000), "pape
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
+    plan = SCALES[scale]
+    trials = []
     for method, name in TESTED:
         for s in range(seed, seed + plan.seeds):
             recipe = recipe_for(scale, WORLDS[name], steps=plan.steps, seed=s)
             where = {"method": method, "world": name.replace(" ", "-"), "seed": s}
             if method == "correct":
-                every += [_corrected(recipe, dose, where, plan.tests) for dose in DOSES]
+                trials += [_corrected(recipe, dose, where, plan.tests) for dose in DOSES]
             else:
                 settings = {"recipe": to_plain(recipe), "pairs": plan.pairs, "method": method, "tests": plan.tests}
-                every.append(Trial(where | {"dose": "all"}, run_weighted, settings))
-    return every
+                trials.append(Trial(where | {"dose": "all"}, run_weighted, settings))
+    return trials
 
 
 def _corrected(recipe: Recipe, dose: float, where: dict[str, Any], tests: int) -> Trial:
@@ -136,8 +138,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         criteria.append(Criterion(f"{method}, {world}: dose 0 to 1", change, f"gain ≥ {GAIN}", gained))
     helped = [criterion.met for criterion in criteria]
     return Finding(
-        outcome_of(helped),
-        f"R² gains at least {GAIN} in {sum(helped)} of {len(helped)} settings.",
+        outcome_of_criteria(criteria),
+        f"R² gains at least {GAIN} in {count_met(helped)} settings.",
         criteria=tuple(criteria),
         verdicts=tuple(_verdict(method, world, found) for (method, world), found in curves.items()),
         figures=(_figure(curves),),
