@@ -23,7 +23,6 @@ import numpy as np
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.linear import hold_out, least_squares
-from jepatlas.core.linear import ridge as ridge_map
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
@@ -37,20 +36,20 @@ from jepatlas.experiments.engine.experiment import (
     Scale,
     Trial,
     as_verdicts,
-    outcome_of,
+    outcome_of_criteria,
 )
 from jepatlas.experiments.engine.latent_trials import LatentSample, recipe_for, train_and_measure
+from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_interval, mean_and_range, select
+from jepatlas.experiments.identifiability.sequential_sfa import extract_one_by_one
 from jepatlas.identifiability import SpectrumSettings, linear_sfa, recovery
-from jepatlas.identifiability.spectral.ladder import polynomials
 from jepatlas.identifiability.spectral.pair_rows import SCORE, SplitPairs
 from jepatlas.identifiability.spectral.solver import SpectralSolver
-from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions
 from jepatlas.objectives import PairObjective
 from jepatlas.recipes import Recipe
 from jepatlas.worlds import InvertibleMLP, LatentWorld, OrnsteinUhlenbeck
 
-__all__ = ["EXPERIMENT", "extract_one_by_one", "run_lejepa", "run_spectral"]
+__all__ = ["EXPERIMENT", "run_lejepa", "run_spectral"]
 
 HELD_OUT = 10_000
 ENDS = {"equal": (0.7, 0.7), "distinct": (0.7, 0.56), "wide": (0.9, 0.7)}
@@ -62,7 +61,6 @@ METHODS = ("simultaneous", *SEQUENTIAL)
 TRAINED = ("lejepa", "turned")
 NAMES = {"xsfa": "xSFA", "lejepa": "LeJEPA", "turned": "LeJEPA, then linear SFA"}
 MARGIN = 0.02  # of R²: a smaller difference is no degradation
-TINY = 1e-9  # variance, against collinear monomials
 MEANING = "held out; MCC: latents and states matched one to one"
 
 CLAIM = Claim(
@@ -93,17 +91,18 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
+    plan = SCALES[scale]
+    trials = []
     seeds = range(seed, seed + plan.seeds)
     for rates, dim, s in product(ENDS, plan.dims, seeds):
         world = to_plain(_world(dim, rates, s))
         settings = {"world": world, "pairs": plan.pairs, "features": plan.features, "seed": s}
-        every.append(Trial({"kind": "spectral", "rates": rates, "dim": dim, "seed": s}, run_spectral, settings))
+        trials.append(Trial({"kind": "spectral", "rates": rates, "dim": dim, "seed": s}, run_spectral, settings))
     for rates, s in product(INSIDE, seeds):
         recipe = recipe_for(scale, _world(plan.trained_dim, rates, s), steps=plan.steps, seed=s)
         at = {"kind": "trained", "rates": rates, "dim": plan.trained_dim, "seed": s}
-        every.append(Trial(at, run_lejepa, {"recipe": to_plain(recipe)}))
-    return every
+        trials.append(Trial(at, run_lejepa, {"recipe": to_plain(recipe)}))
+    return trials
 
 
 def _world(dim: int, rates: str, seed: int) -> LatentWorld:
@@ -134,9 +133,9 @@ def run_lejepa(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 
 def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> list[dict[str, Any]]:
     del objective
-    rest, turn = slice(HELD_OUT, None), linear_sfa(drawn.h[:HELD_OUT], drawn.h_next[:HELD_OUT])
-    found = _scores("lejepa", drawn.h[rest], drawn.z[rest], recipe.seed)
-    found |= _scores("turned", turn.apply(drawn.h[rest]), drawn.z[rest], recipe.seed)
+    turn = linear_sfa(drawn.h[:HELD_OUT], drawn.h_next[:HELD_OUT])
+    h, z = drawn.h[HELD_OUT:], drawn.z[HELD_OUT:]
+    found = _scores("lejepa", h, z, recipe.seed) | _scores("turned", turn.apply(h), z, recipe.seed)
     return as_verdicts(found, MEANING)
 
 
@@ -158,43 +157,10 @@ def _behind(h: np.ndarray, other: np.ndarray, z: np.ndarray, seed: int) -> Estim
     return bootstrap(statistic, len(score), numpy_generator(seed, "rows"), replicates=100)["behind"]
 
 
-def extract_one_by_one(
-    phi: np.ndarray, phi_next: np.ndarray, others: np.ndarray, dim: int, *, ridge: float, degree: int
-) -> np.ndarray:
-    """Slow feature analysis one function at a time.
-
-    Stage k regresses every feature φ_j on all monomials m of the functions s_1 … s_{k−1} up to a total degree,
-
-        φ_j ← φ_j − Σ_m B_jm m(s_1, …, s_{k−1})
-
-    and solves S v = λ (C₀₀ + rI) v for the leading function of the residual. Degree 1 is plain deflation: without a
-    ridge it is the eigenproblem, solved one vector at a time. A higher degree is xSFA ("An Extension of Slow Feature
-    Analysis for Nonlinear Blind Source Separation"): harmonics and products of the estimates are removed too, so none
-    can be mistaken for a slow source.
-
-    Fits `dim` functions on features of paired views (b, k) and (b, k), and returns the latents (b', dim) of `others`.
-    """
-    views = [phi, phi_next, others]
-    found = [np.zeros((len(view), 0)) for view in views]
-    for _ in range(dim):
-        remaining = _residuals(views, [polynomials(s, degree) for s in found]) if found[0].shape[1] else views
-        moments = TransferMoments.of(remaining[0], remaining[1])
-        (slowest,) = eigenfunctions(moments, [ridge], 1)
-        new = [(view - moments.mean) @ slowest.vectors for view in remaining]
-        found = [np.c_[s, column] for s, column in zip(found, new, strict=True)]
-    return found[-1]
-
-
-def _residuals(views: Sequence[np.ndarray], known: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Residuals of the features, regressed on both views of the pairs."""
-    m, phi = np.concatenate(known[:2]), np.concatenate(views[:2])
-    explained = ridge_map(m, phi, TINY * len(m))
-    return [view - explained.apply(m) + explained.y_mean for view, m in zip(views, known, strict=True)]
-
-
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """Judged at the largest n: both sequential methods must degrade inside the window, and distinct rates raise MCC."""
-    dims, spectral = SCALES[scale].dims, select(results, kind="spectral")
+    dims = SCALES[scale].dims
+    spectral = select(results, kind="spectral")
     largest = {rates: select(spectral, rates=rates, dim=dims[-1]) for rates in ENDS}
     gaps: dict[tuple[str, str], Estimate] = {}
     for rates, method in product(ENDS, SEQUENTIAL):
@@ -213,7 +179,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         Criterion("MCC, distinct rates", cell(mcc["distinct"]), f"above equal: {cell(mcc['equal'])}", higher)
     )
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"At n = {dims[-1]} the R² of xSFA is {gaps['equal', 'xsfa'].value:z.3f} below that of the simultaneous fit.",
         criteria=tuple(criteria),
         verdicts=tuple(_verdict(*key, gap) for key, gap in gaps.items()),
@@ -239,7 +205,8 @@ def _verdict(rates: str, method: str, gap: Estimate) -> Verdict:
 def _figure(results: Sequence[Result], dims: Sequence[int]) -> Curves:
     def line(method: str, rates: str, name: str, label: str) -> Curve:
         runs = select(results, kind="spectral", rates=rates)
-        return curve(label, dims, [mean_and_range(select(runs, dim=dim), f"{name}_{method}") for dim in dims])
+        points = [mean_and_range(select(runs, dim=dim), f"{name}_{method}") for dim in dims]
+        return curve(label, dims, points)
 
     panels = []
     for rates, (slowest, fastest) in ENDS.items():
@@ -265,11 +232,7 @@ def _table(results: Sequence[Result], methods: Sequence[str], title: str) -> Tab
     columns: dict[str, str] = {}
     for (name, label), method in product((("r2", "R²"), ("mcc", "MCC")), methods):
         columns[f"{label}, {NAMES.get(method, method)}"] = f"{name}_{method}"
-    rows = []
-    for result in results:
-        cells = [cell(result.estimate(name)) for name in columns.values()]
-        rows.append([result.at["rates"], result.at["dim"], result.at["seed"], result.status, *cells])
-    return Table(title, ["rates", "n", "seed", "status", *columns], rows)
+    return run_table(title, results, {"rates": "rates", "n": "dim", "seed": "seed"}, columns)
 
 
 EXPERIMENT = Experiment("greedy-sfa", "One slow feature at a time, or all at once", CLAIM, trials, conclude)

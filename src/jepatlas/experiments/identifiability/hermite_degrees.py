@@ -30,7 +30,7 @@ from jepatlas.experiments.engine.experiment import (
     outcome_of,
 )
 from jepatlas.experiments.engine.latent_trials import LatentSample, latent_sample, recipe_for
-from jepatlas.experiments.engine.seed_tables import curve, select
+from jepatlas.experiments.engine.seed_tables import curve, mean_and_range_of, select
 from jepatlas.identifiability import degree_variances, loss_decomposition
 from jepatlas.recipes import Recipe, build_objective, recipe_id
 from jepatlas.training import load_checkpoint, load_weights
@@ -39,9 +39,12 @@ from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, SinusoidalShear, Spi
 
 __all__ = ["EXPERIMENT", "run"]
 
-RHO, DEGREE, MOMENTS = 0.95, 4, 8
+RHO = 0.95
+DEGREE = 4
+MOMENTS = 8  # checkpoints that are measured
 LINEAR = 0.97
-NARROW, AGREES = 0.1, 0.05  # shares of the loss: width of a narrow band; largest distance of the loss from the band
+NARROW = 0.1  # largest width of a narrow band, as a share of the loss
+AGREES = 0.05  # largest distance of the loss from its band, as a share of the loss
 SHOWN = (1, 2, 3)
 
 CLAIM = Claim(
@@ -63,7 +66,8 @@ SCALES = {"tiny": Plan(16, 1, 3000), "small": Plan(4000, 3, 30_000), "paper": Pl
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
+    plan = SCALES[scale]
+    trials = []
     for mixing in (Spiral(), SinusoidalShear()):
         world = LatentWorld(OrnsteinUhlenbeck(dim=2, rho=RHO), mixing)
         for s in range(seed, seed + plan.seeds):
@@ -71,22 +75,22 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
             training = replace(recipe.training, checkpoint_every=max(1, plan.steps // MOMENTS), keep=MOMENTS)
             recipe = replace(recipe, training=training)
             settings = {"recipe": to_plain(recipe), "samples": plan.samples, "degree": DEGREE}
-            every.append(Trial({"mixing": mixing.kind, "seed": s}, run, settings))
-    return every
+            trials.append(Trial({"mixing": mixing.kind, "seed": s}, run, settings))
+    return trials
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train, then decompose the untrained encoder and every kept checkpoint on the same fresh states."""
     record = train_job(settings["recipe"], folder)
     recipe = from_plain(Recipe, settings["recipe"])
-    places = sorted((Path(folder) / "checkpoints").glob("step-*"), key=lambda path: int(path.name[5:]))
-    rows, degree = settings["samples"], settings["degree"]
-    course = [_moment(0, latent_sample(recipe, build_objective(recipe).eval(), rows), recipe, degree)]
-    for place in places:
+    checkpoints = {int(path.name[5:]): path for path in (Path(folder) / "checkpoints").glob("step-*")}
+    course = []
+    for step in (0, *sorted(checkpoints)):
         objective = build_objective(recipe)
-        load_weights(objective, load_checkpoint(place, recipe_id(recipe)).tensors)
-        drawn = latent_sample(recipe, objective.eval(), rows)
-        course.append(_moment(int(place.name[5:]), drawn, recipe, degree))
+        if step > 0:
+            load_weights(objective, load_checkpoint(checkpoints[step], recipe_id(recipe)).tensors)
+        drawn = latent_sample(recipe, objective.eval(), settings["samples"])
+        course.append(_moment(step, drawn, recipe, settings["degree"]))
     return record | {"course": course}
 
 
@@ -113,12 +117,12 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     The band must be narrow at the end of every run. Agreement is required of the whole interval of the distance.
     """
     del scale
-    finished = [result for result in results if result.record.get("course")]
-    ends = [result.record["course"][-1] for result in finished]
-    starts = [result.record["course"][0] for result in finished]
-    linear = [end["shares"]["1"] for end in ends]
-    grown = [end["shares"]["1"] > start["shares"]["1"] for start, end in zip(starts, ends, strict=True)]
-    moments = [moment for result in finished for moment in result.record["course"]]
+    measured = [result for result in results if result.record.get("course")]
+    ends = [result.record["course"][-1] for result in measured]
+    starts = [result.record["course"][0] for result in measured]
+    linear = [_share(end, 1) for end in ends]
+    grown = [_share(end, 1) > _share(start, 1) for start, end in zip(starts, ends, strict=True)]
+    moments = [moment for result in measured for moment in result.record["course"]]
     narrow = [moment for moment in moments if _width(moment) <= NARROW]
     off = f"{100 * max(map(_outside, narrow)):.1f}%" if narrow else "–"
     fades = min(linear) >= LINEAR and all(grown)
@@ -137,8 +141,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
             ),
         ),
         verdicts=(_linear_verdict(linear), _loss_verdict(narrow)),
-        figures=(_figure(finished),),
-        tables=(_table(finished),),
+        figures=(_figure(measured),),
+        tables=(_table(measured),),
     )
 
 
@@ -154,8 +158,10 @@ def _outside(moment: dict[str, Any]) -> float:
 
 
 def _loss_verdict(narrow: Sequence[dict[str, Any]]) -> Verdict:
-    outside = [_outside(moment) for moment in narrow] or [np.nan]
-    found = Estimate(float(np.median(outside)), float(np.min(outside)), float(np.max(outside)), len(narrow))
+    found = Estimate.undefined(0)
+    if narrow:
+        outside = [_outside(moment) for moment in narrow]
+        found = replace(mean_and_range_of(outside), value=float(np.median(outside)))
     return Verdict.judge(
         "loss_outside_its_degrees",
         found,
@@ -169,7 +175,7 @@ def _loss_verdict(narrow: Sequence[dict[str, Any]]) -> Verdict:
 def _linear_verdict(linear: Sequence[float]) -> Verdict:
     return Verdict.judge(
         "linear_share",
-        Estimate(float(np.mean(linear)), min(linear), max(linear), len(linear)),
+        mean_and_range_of(linear),
         direction="higher",
         threshold=LINEAR,
         good="At the end nearly all variance is at degree one (limits: range over runs).",
@@ -182,9 +188,10 @@ def _figure(results: Sequence[Result]) -> Curves:
     for mixing in dict.fromkeys(result.at["mixing"] for result in results):
         courses = [result.record["course"] for result in select(results, mixing=mixing)]
         steps = [moment["step"] for moment in courses[0]]
-        series = [
-            _mean_curve(f"degree {d}", steps, [[_share(m, d) for m in course] for course in courses]) for d in SHOWN
-        ]
+        series = []
+        for degree in SHOWN:
+            shares = [[_share(moment, degree) for moment in course] for course in courses]
+            series.append(_mean_curve(f"degree {degree}", steps, shares))
         higher = [[_higher_share(moment) for moment in course] for course in courses]
         panels.append(CurvePanel([*series, _mean_curve("higher", steps, higher)], mixing))
     return Curves(
@@ -204,28 +211,18 @@ def _higher_share(moment: dict[str, Any]) -> float:
 
 
 def _mean_curve(name: str, steps: list[int], rows: list[list[float]]) -> Curve:
-    means = [Estimate(float(c.mean()), float(c.min()), float(c.max()), len(c)) for c in np.array(rows).T]
-    return curve(name, steps, means)
+    return curve(name, steps, [mean_and_range_of(values) for values in np.array(rows).T])
 
 
 def _table(results: Sequence[Result]) -> Table:
     rows = []
     for result in results:
         for moment in (result.record["course"][0], result.record["course"][-1]):
-            shares = [f"{_share(moment, d):.4f}" for d in SHOWN]
+            shares = [f"{_share(moment, degree):.4f}" for degree in SHOWN]
+            shares.append(f"{moment['beyond']:.4f}")
             low, gap, high = moment["gap"]
-            rows.append(
-                [
-                    result.at["mixing"],
-                    result.at["seed"],
-                    moment["step"],
-                    *shares,
-                    f"{moment['beyond']:.4f}",
-                    f"{moment['loss']:.3g}",
-                    f"{_width(moment):.3f}",
-                    f"{gap:.4f} [{low:.4f}, {high:.4f}]",
-                ]
-            )
+            fit = [f"{moment['loss']:.3g}", f"{_width(moment):.3f}", f"{gap:.4f} [{low:.4f}, {high:.4f}]"]
+            rows.append([result.at["mixing"], result.at["seed"], moment["step"], *shares, *fit])
     degrees = [f"degree {d}" for d in SHOWN]
     columns = ["mixing", "seed", "step", *degrees, f"beyond {DEGREE}", "loss", "width of its band", "outside the band"]
     return Table("Before and after training (band and distance as shares of the loss)", columns, rows)
