@@ -10,7 +10,7 @@ import numpy as np
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Finding, Outcome, Result
-from jepatlas.experiments.engine.seed_tables import finished, geometric_mean_and_interval, mean_and_interval
+from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_interval
 from jepatlas.experiments.social.decisions import MIN_DIRECTIONS, informative
 from jepatlas.experiments.social.race_figures import accuracy_figure, race_tables
 from jepatlas.experiments.social.race_measures import MIN_SEEDS, learned, reached
@@ -52,7 +52,7 @@ class RaceRule:
 
 def judge_race(results: Sequence[Result], rule: RaceRule) -> Finding:
     """The finding on one scene; undecided if too few seeds count or if training alone does not raise the probe."""
-    ended = finished(results)
+    ended = [result for result in results if result.status == "finished"]
     counted = learned(ended)
     gain = _gain_verdict(ended)
     enough = len(counted) >= MIN_SEEDS
