@@ -14,14 +14,16 @@ from jepatlas.core.graphs import Graph
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy.action import effort_verdicts
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.energy import exact_worlds
+from jepatlas.experiments.energy import exact_worlds, solved_worlds
+from jepatlas.experiments.energy.audited_worlds import BROKEN, CONTROLS, WORLDS
 from jepatlas.experiments.energy.directed_effort import FAMILIES, directedness
 from jepatlas.experiments.energy.exact_worlds import ExactWorld, Size
-from jepatlas.experiments.energy.intrinsic_energy import AXIOMS, BROKEN, CONTROLS, WORLDS, goal_set
+from jepatlas.experiments.energy.interval_effort import IntervalEffort
+from jepatlas.experiments.energy.intrinsic_energy import AXIOMS, goal_set
 from jepatlas.experiments.energy.intrinsic_energy import run as run_audit
 from jepatlas.experiments.energy.order_embedding import implications, scores
 from jepatlas.experiments.energy.order_embedding import run as run_order_embedding
-from jepatlas.experiments.energy.registration_energies import EFFORTS, SEGMENTS, IntervalEffort
+from jepatlas.experiments.energy.registration_energies import EFFORTS, SEGMENTS
 from jepatlas.experiments.engine.rules import as_verdicts
 
 
@@ -231,7 +233,7 @@ def test_solver_slack_is_twice_the_largest_relative_discretisation_error():
     """2ε, as both sides of the inequality may be off by ε; errors are relative to E, or to a tenth of its median."""
     fine = np.array([[0.0, 10.0], [0.2, 0.0]])
     coarse = fine + np.array([[0.0, 0.2], [0.03, 0.0]])
-    assert exact_worlds.solver_slack(coarse, fine) == pytest.approx(2 * max(0.02, 0.03 / 0.51))
+    assert solved_worlds.solver_slack(coarse, fine) == pytest.approx(2 * max(0.02, 0.03 / 0.51))
 
 
 def test_goal_set_check_detects_energies_that_differ_from_the_nearest_member():

@@ -18,11 +18,18 @@ import numpy as np
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy.audit import asymmetry_index
-from jepatlas.experiments.energy import exact_worlds
-from jepatlas.experiments.energy.exact_worlds import ExactWorld, Size, trials_over
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of, point_estimates
-from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
+from jepatlas.experiments.energy import exact_worlds, solved_worlds
+from jepatlas.experiments.energy.exact_worlds import ExactWorld, Size
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import (
+    Criterion,
+    as_verdicts,
+    count_met,
+    outcome_of_criteria,
+    point_estimates,
+    share_verdict,
+)
+from jepatlas.experiments.engine.seed_tables import curve, mean_and_range, mean_cells, select
 
 __all__ = ["EXPERIMENT", "FAMILIES", "directedness", "run"]
 
@@ -59,18 +66,19 @@ FAMILIES: dict[str, Family] = {
     "rules": Family("admissibility", DIRECTED, (0.0, 0.25, 0.5, 0.75, 1.0), exact_worlds.rules),
     "torrent": Family("both", SPEED, (0.0, 1.0, 1.5, 2.0), exact_worlds.constant_current),
     "constant-current": Family("effort", SPEED, (0.0, 0.25, 0.5, 0.75, 0.95), exact_worlds.constant_current),
-    "shear-current": Family("effort", SPEED, (0.0, 0.3, 0.6, 0.9), exact_worlds.shear),
-    "vortex-current": Family("effort", SPEED, (0.0, 0.4, 0.8), exact_worlds.vortex),
+    "shear-current": Family("effort", SPEED, (0.0, 0.3, 0.6, 0.9), solved_worlds.shear),
+    "vortex-current": Family("effort", SPEED, (0.0, 0.4, 0.8), solved_worlds.vortex),
     "costly-cells": Family("effort", RATIO, (1.0, 2.0, 4.0, 8.0), exact_worlds.costly_grid),
     "sizes": Family("effort", RATIO, (1.0, 2.0, 4.0, 8.0), exact_worlds.sizes),
     "edit-distance": Family("effort", RATIO, (1.0, 2.0, 4.0, 8.0), exact_worlds.edits),
     "strained-maps": Family("effort", RATIO, (1.0, 2.0, 4.0, 8.0), exact_worlds.strained_maps),
-    "landmarks": Family("effort", RATIO, (1.0, 4.0, 16.0), exact_worlds.landmarks),
+    "landmarks": Family("effort", RATIO, (1.0, 4.0, 16.0), solved_worlds.landmarks),
 }
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    return trials_over("family", FAMILIES, run, SCALES[scale], seed)
+    size, seeds = SCALES[scale]
+    return [Trial(at, run, at | {"size": vars(size)}) for at in grid(family=FAMILIES, seed=range(seed, seed + seeds))]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -108,20 +116,23 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
     found = {name: select(results, family=name) for name in FAMILIES}
     criteria = []
+    twin_index = {}
+    top_index = {}
     for name, group in found.items():
-        strengths = FAMILIES[name].strengths
-        twin, largest = (mean_and_range(group, f"asymmetry_{s:g}") for s in (strengths[0], strengths[-1]))
-        shown = f"{twin.value:.2g} at {strengths[0]:g}, {largest.value:.2f} at {strengths[-1]:g}"
-        agrees = _twin_is_symmetric(name, group) and _is_directed(name, group)
-        criteria.append(Criterion(f"index in {name}", shown, "0 in the twin only", agrees))
-    agreed = [criterion.met for criterion in criteria]
-    top = [mean_and_range(group, f"asymmetry_{FAMILIES[name].strengths[-1]:g}").value for name, group in found.items()]
+        index = _index(name, group)
+        twin_index[name] = index[0].value
+        top_index[name] = index[-1].value
+    agrees = {name: _twin_is_symmetric(name, group) and _is_directed(name, group) for name, group in found.items()}
+    for name in found:
+        first, *_, last = FAMILIES[name].strengths
+        shown = f"{twin_index[name]:.2g} at {first:g}, {top_index[name]:.2f} at {last:g}"
+        criteria.append(Criterion(f"index in {name}", shown, "0 in the twin only", agrees[name]))
     return Finding(
-        outcome_of(agreed),
-        f"Only the directed energy is asymmetric in {count_met(agreed)} worlds, with an index of "
-        f"{min(top):.2f} to {max(top):.2f} at the largest strength.",
+        outcome_of_criteria(criteria),
+        f"Only the directed energy is asymmetric in {count_met(list(agrees.values()))} worlds, with an index of "
+        f"{min(top_index.values()):.2f} to {max(top_index.values()):.2f} at the largest strength.",
         criteria=tuple(criteria),
-        verdicts=(_verdict(dict(zip(found, agreed, strict=True))),),
+        verdicts=(_verdict(agrees),),
         figures=(_figure(found),),
         tables=(_table(found), _rise_table(found)),
     )
@@ -145,15 +156,12 @@ def _is_directed(name: str, group: Sequence[Result]) -> bool:
     return all(above) and all(clear)
 
 
-def _verdict(agreed: dict[str, bool]) -> Verdict:
-    share = float(np.mean(list(agreed.values())))
-    return Verdict.judge(
+def _verdict(agrees: dict[str, bool]) -> Verdict:
+    return share_verdict(
         "directed",
-        Estimate.exact(share, len(agreed)),
-        direction="higher",
-        threshold=1.0,
+        list(agrees.values()),
         good="Every directed world has an asymmetric energy, and every reversible twin a symmetric one.",
-        bad=f"Worlds where this is not so: {', '.join(name for name, agrees in agreed.items() if not agrees)}.",
+        bad=f"Worlds where this is not so: {', '.join(name for name, agreed in agrees.items() if not agreed)}.",
     )
 
 
@@ -186,7 +194,7 @@ def _table(found: dict[str, list[Result]]) -> Table:
         family = FAMILIES[name]
         for strength in family.strengths:
             keys = ("asymmetry", "differing", "one_way", "error")
-            cells = [cell(mean_and_range(group, f"{key}_{strength:g}")) for key in keys]
+            cells = mean_cells(group, [f"{key}_{strength:g}" for key in keys])
             rows.append([name, family.source, f"{family.quantity} {strength:g}", *cells])
     columns = ["world", "source", "strength", "index", "share of pairs that differ", "share one-way"]
     return Table("Asymmetry, means over seeds [range]", [*columns, "error of the index"], rows)

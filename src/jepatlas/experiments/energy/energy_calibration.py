@@ -14,13 +14,16 @@ import numpy as np
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy.learned_energies import energy_trial
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, Outcome, count_met
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_interval, mean_and_range, select
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, count_met, outcome_of
+from jepatlas.experiments.engine.seed_tables import grouped, mean_and_interval, mean_and_range, mean_cells, select
 
 __all__ = ["EXPERIMENT"]
 
-ORDER, SCALE_OFF, SPREAD_OFF, REACHABLE = 0.99, 0.05, 0.15, 0.99
+ORDER = 0.99  # least rank correlation
+SCALE_OFF = 0.05  # largest distance of the median ratio from 1
+SPREAD_OFF = 0.15  # largest distance of 90% of the ratios from 1
+REACHABLE = 0.99  # least AUC
 TITLES = {"grid": "one-way grid", "current": "constant current", "cliff": "CliffWalking", "lake": "FrozenLake 8×8"}
 LEARNING = ("qrl", "expectile")
 MEASURES = {
@@ -48,12 +51,8 @@ SCALES = {"tiny": (("grid",), 1), "small": (tuple(TITLES), 3), "paper": (tuple(T
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
     worlds, seeds = SCALES[scale]
-    return [
-        energy_trial(scale, s, world=world, learning=learning)
-        for world in worlds
-        for learning in LEARNING
-        for s in range(seed, seed + seeds)
-    ]
+    coordinates = grid(world=worlds, learning=LEARNING, seed=range(seed, seed + seeds))
+    return [energy_trial(scale, **at) for at in coordinates]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
@@ -62,22 +61,18 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     groups = grouped(results, "world", "learning")
     passed = {key: all(_recovered(run) for run in runs) for key, runs in groups.items()}
     learned = {name: [passed[key] for key in passed if key[1] == name] for name in LEARNING}
-    outcome: Outcome = "holds in part" if any(passed.values()) else "does not hold"
-    if all(passed.values()):
-        outcome = "holds"
-    counts = {name: count_met(met) for name, met in learned.items()}
     required = (
         f"all: Spearman ≥ {ORDER}, median ratio 1 ± {SCALE_OFF}, 90% of ratios 1 ± {SPREAD_OFF}, AUC ≥ {REACHABLE}"
     )
+    criteria = tuple(
+        Criterion.for_all(f"worlds recovered at every seed, {name}", met, required) for name, met in learned.items()
+    )
     ratio = mean_and_range(select(results, learning="qrl"), "median_ratio")
     return Finding(
-        outcome,
-        f"Energies are recovered in {counts['qrl']} worlds by QRL, with a median ratio of {ratio.value:.2f}, and in "
-        f"{counts['expectile']} by the expectile loss.",
-        criteria=tuple(
-            Criterion(f"worlds recovered at every seed, {name}", counts[name], required, all(met))
-            for name, met in learned.items()
-        ),
+        outcome_of(list(passed.values())),
+        f"Energies are recovered in {count_met(learned['qrl'])} worlds by QRL, with a median ratio of "
+        f"{ratio.value:.2f}, and in {count_met(learned['expectile'])} by the expectile loss.",
+        criteria=criteria,
         verdicts=tuple(_verdict(key, runs) for key, runs in groups.items()),
         figures=(_figure(results),),
         tables=(_table(groups), _calibration_table(results)),
@@ -127,16 +122,16 @@ def _figure(results: Sequence[Result]) -> Curves:
 def _calibration_table(results: Sequence[Result]) -> Table:
     qrl = select(results, learning="qrl")
     closer = [abs(np.log(r.value("median_ratio"))) < abs(np.log(r.value("uncalibrated_ratio"))) for r in qrl]
-    before, after = (cell(mean_and_range(qrl, name)) for name in ("uncalibrated_ratio", "median_ratio"))
+    row = [*mean_cells(qrl, ["uncalibrated_ratio", "median_ratio"]), count_met(closer)]
     columns = ["median ratio before", "after", "runs closer to 1 after"]
-    return Table("QRL: calibration by the costs of steps", columns, [[before, after, count_met(closer)]])
+    return Table("QRL: calibration by the costs of steps", columns, [row])
 
 
 def _table(groups: dict[tuple[Any, ...], list[Result]]) -> Table:
     rows = []
     for (world, learning), runs in groups.items():
-        cells = [cell(mean_and_range(runs, name)) for name in MEASURES.values()]
-        rows.append([TITLES[world], learning, len(runs), *cells, f"{sum(map(_recovered, runs))} of {len(runs)}"])
+        recovered = count_met([_recovered(run) for run in runs])
+        rows.append([TITLES[world], learning, len(runs), *mean_cells(runs, MEASURES.values()), recovered])
     title = "Learned over exact energies of reachable pairs (expectile: discounted), means over seeds [range]"
     return Table(title, ["world", "learned by", "runs", *MEASURES, "recovered"], rows)
 

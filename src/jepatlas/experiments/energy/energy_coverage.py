@@ -11,13 +11,22 @@ from collections.abc import Sequence
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy.learned_energies import energy_trial
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, Outcome, count_met
-from jepatlas.experiments.engine.seed_tables import cell, curve, grouped, mean_and_interval, mean_and_range, select
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, count_met, outcome_in_stages
+from jepatlas.experiments.engine.seed_tables import (
+    curve,
+    grouped,
+    mean_and_interval,
+    mean_and_range,
+    mean_cells,
+    select,
+)
 
 __all__ = ["EXPERIMENT"]
 
-ORDER, ERROR, REACHABLE = 0.95, 0.1, 0.95
+ORDER = 0.95  # least rank correlation
+ERROR = 0.1  # largest typical error
+REACHABLE = 0.95  # least AUC
 TRUTHS = {"": "the world", "seen_": "observed steps"}
 MEASURES = {
     "Spearman": "spearman",
@@ -44,25 +53,23 @@ SCALES = {
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
     shares, seeds = SCALES[scale]
-    return [energy_trial(scale, s, coverage=share) for share in shares for s in range(seed, seed + seeds)]
+    return [energy_trial(scale, **at) for at in grid(coverage=shares, seed=range(seed, seed + seeds))]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if both criteria are met, and in part if the first one is."""
     shares = SCALES[scale][0]
     recovered = {share: [_recovered(run) for run in select(results, coverage=share)] for share in shares}
-    full, least = recovered[shares[-1]], recovered[shares[0]]
+    full = recovered[shares[-1]]
+    least = recovered[shares[0]]
     required = f"Spearman ≥ {ORDER}, error ≤ {ERROR}, AUC ≥ {REACHABLE}"
     criteria = (
         Criterion.for_all(f"seeds recovered at {shares[-1]:.0%} ({required})", full),
         Criterion(f"seeds recovered at {shares[0]:.0%}", count_met(least), "none", not any(least)),
     )
-    outcome: Outcome = "does not hold"
-    if all(full):
-        outcome = "holds" if not any(least) else "holds in part"
     enough = [share for share in shares if all(all(recovered[more]) for more in shares if more >= share)]
     return Finding(
-        outcome,
+        outcome_in_stages(all(full), not any(least)),
         f"Energies are recovered from a coverage of {min(enough):.0%}." if enough else "Recovered at no coverage.",
         criteria=criteria,
         verdicts=(_verdict(select(results, coverage=shares[-1])),),
@@ -107,7 +114,7 @@ def _table(results: Sequence[Result]) -> Table:
     rows = []
     for (share,), runs in grouped(results, "coverage").items():
         for prefix, truth in TRUTHS.items():
-            cells = [cell(mean_and_range(runs, prefix + name)) for name in MEASURES.values()]
+            cells = mean_cells(runs, [prefix + name for name in MEASURES.values()])
             rows.append([f"{share:.0%}", truth, len(runs), *cells])
     title = "Energies of a one-way grid by the share of its steps in the data, means over seeds [range]"
     return Table(title, ["coverage", "against", "runs", *MEASURES], rows)

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from jepatlas.core.figures import Curve, Curves, Table
-from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.figures import Curves, Table
+from jepatlas.core.records import Verdict
 from jepatlas.experiments.energy.learned_energies import energy_trial, quasimetric
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, count_met
-from jepatlas.experiments.engine.seed_tables import cell, finished_only, grouped, mean_and_range
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, count_met, share_verdict
+from jepatlas.experiments.engine.seed_tables import finished_only, grouped, mean_and_range, mean_cells, scatter
 
 __all__ = ["EXPERIMENT"]
 
@@ -46,45 +44,38 @@ SCALES = {"tiny": (("iqe", "deep-norm"), 1), "small": (HEADS, 3), "paper": (HEAD
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
     heads, seeds = SCALES[scale]
-    return [energy_trial(scale, s, head=head) for head in heads for s in range(seed, seed + seeds)]
+    return [energy_trial(scale, **at) for at in grid(head=heads, seed=range(seed, seed + seeds))]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
-    finished = finished_only(results)
-    kept = [quasimetric(r) for r in finished]
-    groups = grouped(finished, "head")
+    ended = finished_only(results)
+    kept = [quasimetric(r) for r in ended]
+    groups = grouped(ended, "head")
     error = {head: mean_and_range(runs, "calibration_error") for (head,), runs in groups.items()}
     best = min(error, key=lambda head: error[head].value)
-    count = count_met(kept)
     return Finding(
         "holds" if all(kept) else "does not hold",
-        f"{count} trained energies are quasimetrics; {best} has the smallest error, {error[best].value:.3f}.",
-        criteria=(Criterion("trained energies without a broken axiom", count, "all", all(kept)),),
-        verdicts=(_verdict(finished, kept),),
+        f"{count_met(kept)} trained energies are quasimetrics; {best} has the smallest error, {error[best].value:.3f}.",
+        criteria=(Criterion.for_all("trained energies without a broken axiom", kept),),
+        verdicts=(_verdict(ended, kept),),
         figures=(_figure(groups),),
         tables=(_table(results),),
     )
 
 
 def _verdict(results: Sequence[Result], kept: Sequence[bool]) -> Verdict:
-    share = float(np.mean(kept))
     broken = [r.trial.job.name for r, keeps in zip(results, kept, strict=True) if not keeps]
-    return Verdict.judge(
+    return share_verdict(
         "quasimetrics",
-        Estimate.exact(share, len(kept)),
-        direction="higher",
-        threshold=1.0,
+        kept,
         good="Every trained head is a quasimetric.",
         bad=f"An axiom is broken in {', '.join(broken)}.",
     )
 
 
 def _figure(groups: dict[tuple[Any, ...], list[Result]]) -> Curves:
-    series = []
-    for (head,), runs in groups.items():
-        x = [run.value("calibration_error") for run in runs]
-        series.append(Curve(head, x, [run.value("reachability_auc") for run in runs], points=True))
+    series = [scatter(head, runs, "calibration_error", "reachability_auc") for (head,), runs in groups.items()]
     return Curves(
         title="Scale and reachability, all runs",
         x_label="typical error of reachable pairs",
@@ -97,10 +88,9 @@ def _figure(groups: dict[tuple[Any, ...], list[Result]]) -> Curves:
 def _table(results: Sequence[Result]) -> Table:
     rows = []
     for (head,), runs in grouped(results, "head").items():
-        rows.append([head, len(runs), *(cell(mean_and_range(runs, name)) for name in MEASURES.values())])
-    return Table(
-        "Heads on a one-way grid with the same budget, means over seeds [range]", ["head", "runs", *MEASURES], rows
-    )
+        rows.append([head, len(runs), *mean_cells(runs, MEASURES.values())])
+    title = "Heads on a one-way grid with the same budget, means over seeds [range]"
+    return Table(title, ["head", "runs", *MEASURES], rows)
 
 
 EXPERIMENT = Experiment("energy-heads", "Heads compared", CLAIM, trials, conclude)

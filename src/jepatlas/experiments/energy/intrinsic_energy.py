@@ -3,45 +3,31 @@
     E(x, y) ≥ 0      E(x, x) = 0      E(x, y) = 0 only if x = y      E(x, z) ≤ E(x, y) + E(y, z)
 
 and for sets of goals E(x, G) ≤ E(x, y) + E(y, G). The theorem is proven; tested is whether the solvers compute such an
-energy, and whether the audit catches energies that are not. Each control, at points of the plane, lacks one condition:
-
-    squared L2       ‖y − x‖²                         no length: two steps are cheaper than one
-    quadratic action min ∫₀¹ ‖v − W‖² dt = ‖d − W‖²   fixed time: trajectories do not concatenate
-    free downhill    L = Σ v⁺,  E = Σ (y − x)⁺        no lower bound c‖v‖: distinct points at energy 0
+energy, and whether the audit catches energies that are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy.audit import audit
 from jepatlas.energy.audit.triangle import relative_gap
-from jepatlas.experiments.energy import exact_worlds
-from jepatlas.experiments.energy.exact_worlds import GOALS, ExactWorld, Size, trials_over
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, Outcome, exact_verdicts, outcome_of
-from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range
+from jepatlas.experiments.energy.audited_worlds import BROKEN, CONTROLS, WORLDS
+from jepatlas.experiments.energy.exact_worlds import GOALS, ExactWorld, Size
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, count_met, exact_verdicts, outcome_of, share_verdict
+from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, mean_cells, plain
 
-__all__ = ["AXIOMS", "BROKEN", "CONTROLS", "EXPERIMENT", "WORLDS", "goal_set", "run"]
+__all__ = ["AXIOMS", "EXPERIMENT", "goal_set", "run"]
 
-Make = Callable[[Size, int], ExactWorld]
 AXIOMS = ("nonnegativity", "identity", "indiscernibles", "triangle", "midpoints", "goal_set")
-BROKEN = {
-    "squared-l2": {"midpoints"},
-    "quadratic-action": {"identity", "midpoints"},
-    "free-downhill": {"indiscernibles"},
-}
-"""Axioms that the audit must find broken in each control."""
 LEAST = 1e-17  # smallest value drawn on a logarithmic axis
 ROUNDING = 1e-12
-DRIFT = np.array([0.4, 0.0])  # the current of the quadratic action
 
 CLAIM = Claim(
     statement="The least accumulated local effort over admissible trajectories, +∞ if there is none, is a quasimetric.",
@@ -57,44 +43,10 @@ SCALES = {
 }
 
 
-def _table(env: str) -> Make:
-    return lambda size, seed: exact_worlds.gym_table(env)
-
-
-WORLDS: dict[str, Make] = {
-    "one-way-grid": exact_worlds.one_way_grid,
-    "grid-with-doors": exact_worlds.door_grid,
-    "costly-grid": exact_worlds.costly_grid,
-    "cliff-grid": exact_worlds.cliff_grid,
-    "cliff-walking": _table("CliffWalking-v1"),
-    "frozen-lake": _table("FrozenLake8x8-v1"),
-    "slow-current": partial(exact_worlds.constant_current, speed=0.6),
-    "even-current": partial(exact_worlds.constant_current, speed=1.0),
-    "fast-current": partial(exact_worlds.constant_current, speed=1.6),
-    "shear-current": exact_worlds.shear,
-    "vortex-current": exact_worlds.vortex,
-    "interval-maps": exact_worlds.interval_maps,
-    "strained-maps": exact_worlds.strained_maps,
-    "landmarks": exact_worlds.landmarks,
-    "sizes": exact_worlds.sizes,
-    "edit-distance": exact_worlds.edits,
-    "rules": exact_worlds.rules,
-}
-
-
-def _control(energy: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Make:
-    return lambda size, seed: ExactWorld(energy, numpy_generator(seed, "points").normal(size=(size.states, 2)))
-
-
-CONTROLS: dict[str, Make] = {
-    "squared-l2": _control(lambda x, y: np.square(y - x).sum(-1)),
-    "quadratic-action": _control(lambda x, y: np.square(y - x - DRIFT).sum(-1)),
-    "free-downhill": _control(lambda x, y: np.maximum(y - x, 0).sum(-1)),
-}
-
-
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    return trials_over("world", (*WORLDS, *CONTROLS), run, SCALES[scale], seed)
+    size, seeds = SCALES[scale]
+    coordinates = grid(world=(*WORLDS, *CONTROLS), seed=range(seed, seed + seeds))
+    return [Trial(at, run, at | {"size": vars(size)}) for at in coordinates]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -144,18 +96,17 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
     found = {name: group for (name,), group in grouped(results, "world").items()}
     kept = {name: all(_broken_axioms(result) == set() for result in found[name]) for name in WORLDS}
-    caught = {name: all(BROKEN[name] <= _broken_axioms(result) for result in found[name]) for name in CONTROLS}
+    caught = [all(BROKEN[name] <= _broken_axioms(result) for result in found[name]) for name in CONTROLS]
     failing = [name for name, passes in kept.items() if not passes]
-    outcome: Outcome = outcome_of(list(kept.values())) if all(caught.values()) else "undecided"
-    worlds, controls = f"{sum(kept.values())} of {len(kept)}", f"{sum(caught.values())} of {len(caught)}"
+    worlds = list(kept.values())
     return Finding(
-        outcome,
-        f"All axioms hold in {worlds} worlds; the audit catches {controls} controls.",
+        outcome_of(worlds) if all(caught) else "undecided",
+        f"All axioms hold in {count_met(worlds)} worlds; the audit catches {count_met(caught)} controls.",
         criteria=(
-            Criterion(f"worlds without a broken axiom{_listed(failing)}", worlds, "all", not failing),
-            Criterion("controls caught by the audit", controls, "all", all(caught.values())),
+            Criterion.for_all(f"worlds without a broken axiom{_listed(failing)}", worlds),
+            Criterion.for_all("controls caught by the audit", caught),
         ),
-        verdicts=(_verdict(kept),),
+        verdicts=(_verdict(worlds, failing),),
         figures=(_figure(found),),
         tables=(_audit_table(found), _gap_table(found)),
     )
@@ -173,15 +124,12 @@ def _broken_axioms(result: Result) -> set[str]:
     return {verdict.name for verdict in verdicts if verdict.name in AXIOMS and verdict.passed is False}
 
 
-def _verdict(kept: Mapping[str, bool]) -> Verdict:
-    share = float(np.mean(list(kept.values())))
-    return Verdict.judge(
+def _verdict(kept: Sequence[bool], failing: Sequence[str]) -> Verdict:
+    return share_verdict(
         "quasimetrics",
-        Estimate.exact(share, len(kept)),
-        direction="higher",
-        threshold=1.0,
+        kept,
         good="Every audited least-action energy is a quasimetric.",
-        bad=f"Not quasimetrics: {', '.join(name for name, passes in kept.items() if not passes)}.",
+        bad=f"Not quasimetrics: {', '.join(failing)}.",
     )
 
 
@@ -211,11 +159,12 @@ def _gap_table(found: Mapping[str, Sequence[Result]]) -> Table:
     """Exact worlds have no slack; the gaps of the others are bounded by the solver's error."""
     gaps = {name: mean_and_range(found[name], "triangle").high for name in WORLDS}
     slacks = {name: mean_and_range(found[name], "slack").high for name in WORLDS}
+    kinds = {
+        "exact": [name for name in WORLDS if not slacks[name] > 0],
+        "from a solver": [name for name in WORLDS if slacks[name] > 0],
+    }
     rows = []
-    for kind, names in (
-        ("exact", [name for name in WORLDS if not slacks[name] > 0]),
-        ("from a solver", [name for name in WORLDS if slacks[name] > 0]),
-    ):
+    for kind, names in kinds.items():
         rows.append([kind, ", ".join(names), f"{_largest(gaps, names):.0e}", f"{_largest(slacks, names):.3f}"])
     return Table("Largest gap by kind of energies", ["energies", "worlds", "triangle gap", "solver's slack"], rows)
 
@@ -228,11 +177,11 @@ def _audit_table(found: Mapping[str, Sequence[Result]]) -> Table:
     rows = []
     for number, (name, group) in enumerate(found.items(), 1):
         broken = sorted({axiom for result in group for axiom in _broken_axioms(result)})
-        gaps = [f"{mean_and_range(group, key).high:.1e}" for key in ("triangle", "midpoints", "goal_set", "allowed")]
-        shares = [cell(mean_and_range(group, key)) for key in ("unreachable", "floor", "asymmetry")]
         states = cell(mean_and_range(group, "states"), 0)
+        largest = [mean_and_range(group, key).high for key in ("triangle", "midpoints", "goal_set", "allowed")]
+        shares = mean_cells(group, ("unreachable", "floor", "asymmetry"))
         rows.append(
-            [number, name, states, ", ".join(broken) or "none", *(gap.replace("nan", "–") for gap in gaps), *shares]
+            [number, name, states, ", ".join(broken) or "none", *(plain(gap, ".1e") for gap in largest), *shares]
         )
     columns = [
         "",

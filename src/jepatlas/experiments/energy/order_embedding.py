@@ -11,7 +11,6 @@ the objective pushes all pairs apart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -20,22 +19,23 @@ import numpy as np
 import torch
 from torch import nn
 
-from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
+from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.graphs import Graph
 from jepatlas.core.records import Estimate, Experience, Verdict
 from jepatlas.core.seeding import forked_rng, numpy_generator
 from jepatlas.data import StepStream
 from jepatlas.energy import HEADS, EmbeddedEnergy, QRLConfig, graph_energies
 from jepatlas.energy.audit.weighted_statistics import WeightedAuc
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_of_criteria, point_estimates
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_interval, mean_and_range, select
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria, point_estimates
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_interval, mean_and_range, mean_cells, scatter, select
 from jepatlas.training import OneCycleSchedule, TrainingConfig, fingerprint, train
 
 __all__ = ["EXPERIMENT", "implications", "run", "scores"]
 
 GRAPHS = ("tree", "dag")
-QUASIMETRIC, SYMMETRIC = ("iqe", "mrn"), "l2"
+QUASIMETRIC = ("iqe", "mrn")
+SYMMETRIC = "l2"
 ALL_HEADS = (*QUASIMETRIC, SYMMETRIC)
 WANTED = 0.95  # share of implied pairs in the right direction, at every seed
 WIDTH = 64
@@ -51,22 +51,18 @@ CLAIM = Claim(
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    facts: int
-    steps: int
-    seeds: int
-
-
-SCALES = {"tiny": Plan(20, 30, 1), "small": Plan(200, 2000, 3), "paper": Plan(1000, 10_000, 10)}
+SCALES = {
+    "tiny": ({"facts": 20, "steps": 30}, 1),
+    "small": ({"facts": 200, "steps": 2000}, 3),
+    "paper": ({"facts": 1000, "steps": 10_000}, 10),
+}
+"""Settings of a trial, and number of seeds."""
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, every = SCALES[scale], []
-    for graph, head, s in product(GRAPHS, ALL_HEADS, range(seed, seed + plan.seeds)):
-        at = {"graph": graph, "head": head, "seed": s}
-        every.append(Trial(at, run, at | {"facts": plan.facts, "steps": plan.steps}))
-    return every
+    settings, seeds = SCALES[scale]
+    coordinates = grid(graph=GRAPHS, head=ALL_HEADS, seed=range(seed, seed + seeds))
+    return [Trial(at, run, at | settings) for at in coordinates]
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -121,7 +117,8 @@ def scores(energy: np.ndarray, graph: Graph) -> dict[str, Estimate]:
     scored = ~joined & ~np.eye(len(truth), dtype=bool)
     implied = np.isfinite(truth) & scored
     unrelated = scored & ~(implied.T & ~implied)
-    there, back = energy[implied], energy.T[implied]
+    there = energy[implied]
+    back = energy.T[implied]
     right = np.where(there == back, 0.5, there < back)
     values = {
         "auc": _auc(energy[scored], implied[scored]),
@@ -145,7 +142,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         direction = mean_and_range(group, "direction")
         all_right = all(result.value("direction") >= WANTED for result in group)
         criteria.append(Criterion(f"{graph}, {head}: direction", cell(direction), f"≥ {WANTED}", all_right))
-        ours, other = (mean_and_interval(select(results, graph=graph, head=name), "auc") for name in (head, SYMMETRIC))
+        ours = mean_and_interval(group, "auc")
+        other = mean_and_interval(select(results, graph=graph, head=SYMMETRIC), "auc")
         name = f"{graph}, {head}: AUC above that of {SYMMETRIC}"
         criteria.append(Criterion(name, cell(ours), f"> {cell(other)}", ours.low > other.high))
     auc = {head: mean_and_range(select(results, head=head), "auc") for head in ALL_HEADS}
@@ -175,11 +173,7 @@ def _verdict(head: str, direction: Estimate) -> Verdict:
 def _figure(results: Sequence[Result]) -> Curves:
     panels = []
     for graph in GRAPHS:
-        series = []
-        for head in ALL_HEADS:
-            runs = select(results, graph=graph, head=head)
-            x = [run.value("direction") for run in runs]
-            series.append(Curve(head, x, [run.value("auc") for run in runs], points=True))
+        series = [scatter(head, select(results, graph=graph, head=head), "direction", "auc") for head in ALL_HEADS]
         panels.append(CurvePanel(series, graph))
     return Curves(
         title="Implied pairs and their direction",
@@ -194,8 +188,8 @@ def _table(results: Sequence[Result]) -> Table:
     rows = []
     for graph, head in product(GRAPHS, ALL_HEADS):
         group = select(results, graph=graph, head=head)
-        finished = int(np.sum([result.status == "finished" for result in group]))
-        rows.append([graph, head, *(cell(mean_and_range(group, key)) for key in keys), f"{finished} of {len(group)}"])
+        finished = count_met([result.status == "finished" for result in group])
+        rows.append([graph, head, *mean_cells(group, keys), finished])
     columns = ["graph", "head", "AUC", "AUC without converses", "direction", "median E / derivation"]
     return Table("Pairs that no rule joins, means over seeds [range]", [*columns, "share implied", "finished"], rows)
 

@@ -4,23 +4,15 @@
     landmarks in a plane   paths of least action, for a symmetric effort and for an asymmetric one
 
 The paper names registration as an instance of its energies and reports no measurement. The interval is symmetric and
-serves as a control. A map of [0, 1] is given by its inner knots. If these move at velocities u, linear between them,
-the effort is the length of the slope of the velocity,
-
-    L(φ, u)² = ∫u_x² dx = Σ (Δu)² / Δφ        +∞ if knots have met
-
-and `energy.action` minimises it over paths.
+serves as a control. Its paths have the least action for `interval_effort`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
@@ -28,12 +20,14 @@ from jepatlas.energy.action import minimal_paths
 from jepatlas.energy.audit import asymmetry_index, closure
 from jepatlas.energy.audit.triangle import relative_gap
 from jepatlas.energy.exact import LandmarkEffort, interval_energies, landmark_energies, strain_energies
-from jepatlas.experiments.energy.exact_worlds import random_maps, random_sets, solver_slack
+from jepatlas.experiments.energy.exact_worlds import random_maps
+from jepatlas.experiments.energy.interval_effort import IntervalEffort
+from jepatlas.experiments.energy.solved_worlds import random_sets, solver_slack
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, exact_verdicts, outcome_of_criteria
-from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range
+from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, mean_cells
 
-__all__ = ["EFFORTS", "EXPERIMENT", "SEGMENTS", "IntervalEffort", "run"]
+__all__ = ["EFFORTS", "EXPERIMENT", "SEGMENTS", "run"]
 
 SEGMENTS = (4, 8, 16)  # of paths of maps
 EFFORTS = {
@@ -66,38 +60,14 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     return [Trial({"seed": s}, run, settings | {"seed": s}) for s in range(seed, seed + seeds)]
 
 
-@dataclass(frozen=True)
-class IntervalEffort:
-    """The effort of moving k inner knots of a map; Σ(Δu)² ≥ λ_min ‖u‖², and Δφ ≤ 1."""
-
-    knots: int
-
-    @property
-    def floor(self) -> float:
-        return 2 * float(np.sin(np.pi / (2 * (self.knots + 1))))
-
-    def __call__(self, x: Tensor, v: Tensor) -> Tensor:
-        widths = torch.nn.functional.pad(x, (1, 1)).diff(dim=-1) + _end_of_interval(x)
-        slopes = torch.nn.functional.pad(v, (1, 1)).diff(dim=-1)
-        inside = (widths > 0).all(-1)
-        squares = (slopes.square() / torch.where(widths > 0, widths, 1.0)).sum(-1)
-        moving = squares > 0
-        root = torch.where(moving, squares, 1.0).sqrt() * moving
-        return torch.where(inside, root, torch.inf)
-
-
-def _end_of_interval(x: Tensor) -> Tensor:
-    """One in the place of the last width, which ends at 1 instead of 0."""
-    return torch.nn.functional.one_hot(torch.tensor(x.shape[-1]), x.shape[-1] + 1).to(x)
-
-
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     del folder
     found = _paths(settings) | _closed_forms(settings)
     there_and_back: dict[str, list[list[float]]] = {}
     sets = random_sets(settings["sets"], settings["seed"])
     for name, effort in EFFORTS.items():
-        coarse, fine = (landmark_energies(sets, effort, settings["segments"] // part) for part in (2, 1))
+        coarse = landmark_energies(sets, effort, settings["segments"] // 2)
+        fine = landmark_energies(sets, effort, settings["segments"])
         found |= {f"{key}_{name}": value for key, value in _audited(fine).items()}
         found[f"slack_{name}"] = solver_slack(coarse, fine)
         row, column = np.triu_indices(len(fine), 1)
@@ -114,19 +84,26 @@ def _paths(settings: dict[str, Any]) -> dict[str, float]:
     effort = IntervalEffort(settings["pieces"] - 1)
     found: dict[str, float] = {}
     for segments in SEGMENTS:
-        there, back = (
-            np.array([path.action for path in minimal_paths(x[:, 1:-1], y[:, 1:-1], effort, steps=segments)])
-            for x, y in ((start, goal), (goal, start))
-        )
+        there = _actions(start, goal, effort, segments)
+        back = _actions(goal, start, effort, segments)
         found[f"error_{segments}"] = float(np.abs(there / exact - 1).max())
         found[f"asymmetry_path_{segments}"] = float((np.abs(there - back) / (there + back)).max())
     return found
 
 
+def _actions(start: np.ndarray, goal: np.ndarray, effort: IntervalEffort, segments: int) -> np.ndarray:
+    """Actions of numerical paths; the ends of the maps do not move."""
+    paths = minimal_paths(start[:, 1:-1], goal[:, 1:-1], effort, steps=segments)
+    return np.array([path.action for path in paths])
+
+
 def _closed_forms(settings: dict[str, Any]) -> dict[str, float]:
     maps = random_maps(settings["maps"], settings["seed"], settings["pieces"])
     energies = {"interval": interval_energies(maps, maps), "strain": strain_energies(maps, maps, 1.0, SQUEEZE)}
-    return {f"{key}_{name}": value for name, matrix in energies.items() for key, value in _audited(matrix).items()}
+    found = {}
+    for name, matrix in energies.items():
+        found |= {f"{key}_{name}": value for key, value in _audited(matrix).items()}
+    return found
 
 
 def _audited(matrix: np.ndarray) -> dict[str, float]:
@@ -181,7 +158,16 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         f"Paths are within {errors[-1].high:.0e} of the closed form; the index of asymmetry is "
         f"{means['even'].value:.0e} for an even effort and {means[UNEVEN].value:.2f} for an uneven one.",
         criteria=criteria,
-        verdicts=(_verdict(results),),
+        verdicts=(
+            Verdict.judge(
+                "error",
+                errors[-1],
+                direction="lower",
+                threshold=CLOSE,
+                good="Paths of least action have the length of the closed form.",
+                bad="Paths of least action are longer than the closed form: too few segments, or not minimal.",
+            ),
+        ),
         figures=(_convergence(errors), _there_and_back(results)),
         tables=(_interval_table(results), _landmark_table(results)),
     )
@@ -192,17 +178,6 @@ def _order(errors: Sequence[float]) -> float:
     if not np.isfinite(errors).all():
         return np.nan
     return float(-np.polyfit(np.log(SEGMENTS), np.log(errors), 1)[0])
-
-
-def _verdict(results: Sequence[Result]) -> Verdict:
-    return Verdict.judge(
-        "error",
-        mean_and_range(results, f"error_{SEGMENTS[-1]}"),
-        direction="lower",
-        threshold=CLOSE,
-        good="Paths of least action have the length of the closed form.",
-        bad="Paths of least action are longer than the closed form: too few segments, or not minimal.",
-    )
 
 
 def _convergence(errors: Sequence[Estimate]) -> Curves:
@@ -231,19 +206,19 @@ def _there_and_back(results: Sequence[Result]) -> Curves:
 def _interval_table(results: Sequence[Result]) -> Table:
     rows = []
     for segments in SEGMENTS:
-        cells = [cell(mean_and_range(results, f"{key}_{segments}"), 6) for key in ("error", "asymmetry_path")]
-        rows.append([segments, *cells])
+        rows.append([segments, *mean_cells(results, [f"error_{segments}", f"asymmetry_path_{segments}"], 6)])
     columns = ["segments", "largest relative error of paths", "their asymmetry"]
     return Table("Maps of an interval, means over seeds [range]", columns, rows)
 
 
 def _landmark_table(results: Sequence[Result]) -> Table:
-    def cells(name: str, keys: Sequence[str]) -> list[str]:
-        return [cell(mean_and_range(results, f"{key}_{name}"), 5) for key in keys]
-
-    rows = [[effort, *cells(effort, ("asymmetry", "triangle", "slack"))] for effort in EFFORTS]
+    rows = []
+    for effort in EFFORTS:
+        names = [f"{key}_{effort}" for key in ("asymmetry", "triangle", "slack")]
+        rows.append([effort, *mean_cells(results, names, 5)])
     for name in ("interval", "strain"):
-        rows.append([f"{name}, closed form", *cells(name, ("asymmetry", "triangle")), "–"])
+        cells = mean_cells(results, [f"asymmetry_{name}", f"triangle_{name}"], 5)
+        rows.append([f"{name}, closed form", *cells, "–"])
     columns = ["effort", "index of asymmetry", "largest triangle gap", "allowed by the paths' error"]
     return Table("There and back, means over seeds [range]", columns, rows)
 
