@@ -58,7 +58,8 @@ class Budget:
     embedding: MLPConfig
 
 
-WALK, EMBEDDING = WalkConfig(), EnergyRecipe().embedding
+WALK = WalkConfig()
+EMBEDDING = EnergyRecipe().embedding
 BUDGETS = {
     "tiny": Budget(20, 64, WalkConfig(episodes=60, length=20), 32, MLPConfig(width=32, depth=1)),
     "small": Budget(4000, 256, WALK, 256, EMBEDDING),
@@ -94,7 +95,8 @@ def energy_trial(
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train an energy or resume, and judge it."""
-    recipe, place = from_plain(EnergyRecipe, settings["recipe"]), Path(folder)
+    recipe = from_plain(EnergyRecipe, settings["recipe"])
+    place = Path(folder)
     record = fit_energy(recipe, place)
     if record["status"] != "finished":
         return record
@@ -137,7 +139,8 @@ def _against_observed(judged: EnergyEvaluation) -> list[dict[str, Any]]:
 
 
 def _observed_truth(judged: EnergyEvaluation) -> np.ndarray:
-    learnt, positions = judged.fitted.data.learnt, judged.ground_truth.positions
+    learnt = judged.fitted.data.learnt
+    positions = judged.ground_truth.positions
     assert positions is not None and learnt.z is not None and learnt.z_next is not None
     number = {tuple(place): i for i, place in enumerate(positions.tolist())}
     steps = np.unique(np.column_stack([learnt.z, learnt.z_next, learnt.cost]), axis=0)

@@ -11,44 +11,42 @@ fitted on states of the open plane: the second agent sees nothing of the grid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy  # its parts are loaded on first use
-import torch
 
 from jepatlas.alignment.maps import ProcrustesMap
-from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.energy import PortedEnergy, graph_energies, reachability_errors
+from jepatlas.energy import PortedEnergy
 from jepatlas.energy.audit import audit
 from jepatlas.experiments.alignment.latent_pairs import TrainedPair, paired_recipes, train_pair
+from jepatlas.experiments.energy.grid_latents import agreement, grid_encoder, write_walks
 from jepatlas.experiments.energy.learned_energies import BUDGETS, energy_recipe, fit_energy, named, quasimetric
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts, count_met, exact_verdicts
-from jepatlas.experiments.engine.seed_tables import cell, finished_only, mean_and_range
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, exact_verdicts, outcome_in_stages
+from jepatlas.experiments.engine.seed_tables import cell, finished_only, mean_and_range_of, mean_cells
 from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
 from jepatlas.workflows.energy import EnergyEvaluation, evaluate_run
-from jepatlas.workflows.runs import load_objective
+from jepatlas.workflows.energy.fitted_energy import all_pairs
 from jepatlas.worlds import OneWayGrid
 
-__all__ = ["EXPERIMENT", "agreement", "run"]
+__all__ = ["EXPERIMENT", "run"]
 
-SPREAD = 1.5  # half-width of the grid in standard deviations of the training states
 TEST = 1000  # shared states that the map is scored on
 
-Encode = Callable[[np.ndarray], np.ndarray]
-NEAR = 0.02
-SIZES = (8, 12)
-JITTER = 0.3
-PLAIN, MOVED = "", "-jitter"
+NEAR = 0.02  # loss of Spearman's correlation that counts as small
+SIZES = (8, 12)  # cells along a side of a grid
+JITTER = 0.3  # of a cell
+PLAIN = ""  # suffix of arms without jitter
+MOVED = "-jitter"
 ARMS = tuple(f"{size}{how}" for how in (PLAIN, MOVED) for size in SIZES)
 ENERGIES = {"own": "agent 1", "ported": "agent 2, ported", "shuffled": "agent 2, shuffled pairs"}
 
@@ -62,51 +60,40 @@ CLAIM = Claim(
 )
 
 
-@dataclass(frozen=True)
-class Plan:
-    steps: int  # of the agents
-    seeds: int
-    pairs: int  # that the map is fitted on
-    shuffles: int
-
-
-SCALES = {"tiny": Plan(40, 1, 200, 2), "small": Plan(6000, 3, 2000, 20), "paper": Plan(20_000, 5, 20_000, 100)}
+SCALES = {
+    "tiny": (40, 1, {"pairs": 200, "shuffles": 2}),
+    "small": (6000, 3, {"pairs": 2000, "shuffles": 20}),
+    "paper": (20_000, 5, {"pairs": 20_000, "shuffles": 100}),
+}
+"""Steps of the agents, number of seeds, and settings: pairs that the map is fitted on, and shuffles of the control."""
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, arms = SCALES[scale], []
-    for how in (PLAIN, MOVED):
-        for size in SIZES:
-            grid = to_plain(OneWayGrid(size, size, size // 2))
-            arms.append({"name": f"{size}{how}", "grid": grid, "jitter": JITTER if how else 0.0})
+    steps, seeds, settings = SCALES[scale]
+    arms = []
+    for how, size in product((PLAIN, MOVED), SIZES):
+        world = to_plain(OneWayGrid(size, size, size // 2))
+        arms.append({"name": f"{size}{how}", "grid": world, "jitter": JITTER if how else 0.0})
+    common = settings | {"arms": arms, "walk": to_plain(BUDGETS[scale].walk)}
     every = []
-    for s in range(seed, seed + plan.seeds):
-        settings = {
-            "recipes": paired_recipes(scale, 2, plan.steps, s),
-            "energy": to_plain(
-                energy_recipe(scale, s, source=StepFile(), walk=WalkConfig())
-            ),  # the trial adds the file
-            "seed": s,
-            "arms": arms,
-            "walk": to_plain(BUDGETS[scale].walk),
-            "pairs": plan.pairs,
-            "shuffles": plan.shuffles,
-        }
-        every.append(Trial({"seed": s}, run, settings))
+    for s in range(seed, seed + seeds):
+        energy = energy_recipe(scale, s, source=StepFile(), walk=WalkConfig())  # the trial adds the file
+        recipes = {"recipes": paired_recipes(scale, 2, steps, s), "energy": to_plain(energy)}
+        every.append(Trial({"seed": s}, run, common | recipes | {"seed": s}))
     return every
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train both agents; on every grid learn an energy on latents of the first one, and audit it on latents of both."""
-    place, seed, pairs = Path(folder), settings["seed"], settings["pairs"]
-    record, pair = train_pair(settings["recipes"], folder, pairs + TEST, seed)
+    pairs = settings["pairs"]
+    record, pair = train_pair(settings["recipes"], folder, pairs + TEST, settings["seed"])
     if pair is None:
         return record
     found = ProcrustesMap().fit(pair.b[:pairs], pair.a[:pairs])
     r2 = float(found.score(pair.b[pairs:], pair.a[pairs:]))
     verdicts = exact_verdicts({"map_r2": r2}, TEST, "of the map from agent 2 to agent 1")
     for arm in settings["arms"]:
-        record, found_here = _arm(settings | arm, pair, found.map_, place)
+        record, found_here = _arm(settings | arm, pair, found.map_, Path(folder))
         if record["status"] != "finished":
             return record
         verdicts += found_here
@@ -117,102 +104,67 @@ def _arm(
     arm: dict[str, Any], pair: TrainedPair, to_source: LinearMap, place: Path
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """One grid, with or without jitter of the latents during training."""
-    grid, walk = from_plain(OneWayGrid, arm["grid"]), from_plain(WalkConfig, arm["walk"])
-    encoders = [_grid_encoder(place / f"agent-{number}", grid) for number in range(2)]
-    steps = place / f"{arm['name']}.npz"
-    _write_steps(steps, grid, walk, encoders[0], arm["seed"])
+    name = arm["name"]
+    grid = from_plain(OneWayGrid, arm["grid"])
+    encoders = [grid_encoder(place / f"agent-{number}", grid) for number in range(2)]
+    steps = place / f"{name}.npz"
+    write_walks(steps, grid, from_plain(WalkConfig, arm["walk"]), encoders[0], arm["seed"])
     recipe = from_plain(EnergyRecipe, arm["energy"])
     recipe = replace(recipe, source=StepFile(str(steps)), jitter=arm["jitter"])
-    record = fit_energy(recipe, place / arm["name"])
+    record = fit_energy(recipe, place / name)
     if record["status"] != "finished":
         return record, []
-    judged, there = evaluate_run(place / arm["name"], seed=arm["seed"]), encoders[1](grid.positions).astype(np.float32)
-    audited = audit(_port(judged, to_source), there, truth=judged.ground_truth.truth, states=len(there))
-    own, ported, shuffled = (f"{arm['name']}_{name}" for name in ("own", "ported", "shuffled"))
-    verdicts = named(own, judged.record.verdicts) + named(ported, audited.verdicts)
-    return record, verdicts + _shuffled(shuffled, judged, pair, there, arm)
-
-
-def _grid_encoder(folder: Path, grid: OneWayGrid) -> Encode:
-    """Maps positions of cells to an agent's latents."""
-    recipe, objective = load_objective(folder)
-
-    def encode(positions: np.ndarray) -> np.ndarray:
-        z = torch.as_tensor(SPREAD * grid.observe(positions), dtype=torch.float32)
-        with torch.no_grad():
-            return objective.encode(recipe.world.observe(z)).double().numpy()
-
-    return encode
-
-
-def _write_steps(path: Path, grid: OneWayGrid, walk: WalkConfig, encode: Encode, seed: int) -> None:
-    """Walks in an agent's latents, as a step file."""
-    walked = grid.walk(walk.episodes, walk.length, seed, walk.coverage)
-    assert walked.z is not None and walked.z_next is not None  # worlds provide their states
-    steps = {"x": encode(walked.z), "x_next": encode(walked.z_next), "cost": walked.cost, "episode": walked.episode}
-    write_arrays(path, steps | {"points": encode(grid.positions), "truth": graph_energies(grid.graph)})
+    judged = evaluate_run(place / name, seed=arm["seed"])
+    there = encoders[1](grid.positions).astype(np.float32)
+    ported = PortedEnergy(judged.fitted.energy, to_source)
+    audited = audit(ported, there, truth=judged.ground_truth.truth, states=len(there))
+    verdicts = named(f"{name}_own", judged.record.verdicts) + named(f"{name}_ported", audited.verdicts)
+    return record, verdicts + _shuffled(judged, pair, there, arm)
 
 
 def _shuffled(
-    name: str, judged: EnergyEvaluation, pair: TrainedPair, there: np.ndarray, settings: dict[str, Any]
+    judged: EnergyEvaluation, pair: TrainedPair, there: np.ndarray, arm: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """The control: maps fitted on shuffled pairs."""
-    truth, pairs = judged.ground_truth.truth, settings["pairs"]
+    pairs = arm["pairs"]
+    truth = judged.ground_truth.truth
     assert truth is not None
-    rng, controls = numpy_generator(settings["seed"], "shuffled pairs"), []
-    for _ in range(settings["shuffles"]):
+    rng = numpy_generator(arm["seed"], "shuffled pairs")
+    orders = []
+    aucs = []
+    for _ in range(arm["shuffles"]):
         shuffled = ProcrustesMap().fit(pair.b[:pairs], pair.a[rng.permutation(pairs)])
-        controls.append(agreement(_matrix(_port(judged, shuffled.map_), there), truth))
+        order, auc = agreement(all_pairs(PortedEnergy(judged.fitted.energy, shuffled.map_), there), truth)
+        orders.append(order)
+        aucs.append(auc)
     values = {
-        f"{name}_{measure}": Estimate(float(column.mean()), float(column.min()), float(column.max()), len(column))
-        for measure, column in zip(("spearman", "one_way_auc"), np.transpose(controls), strict=True)
+        f"{arm['name']}_shuffled_spearman": mean_and_range_of(orders),
+        f"{arm['name']}_shuffled_one_way_auc": mean_and_range_of(aucs),
     }
     return as_verdicts(values, "of maps between shuffled pairs")
-
-
-def _port(judged: EnergyEvaluation, to_source: LinearMap) -> PortedEnergy:
-    return PortedEnergy(judged.fitted.energy, to_source)
-
-
-@torch.no_grad()
-def _matrix(energy: PortedEnergy, points: np.ndarray) -> np.ndarray:
-    rows = torch.as_tensor(points)
-    return energy.all_pairs(rows, rows).double().numpy()
-
-
-def agreement(energies: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """Spearman's correlation over reachable pairs, and the AUC over both directions of one-way pairs."""
-    reachable = ~np.eye(len(truth), dtype=bool) & np.isfinite(truth)
-    order = float(np.asarray(scipy.stats.spearmanr(energies[reachable], truth[reachable]))[0])
-    one = np.isfinite(truth) & np.isinf(truth.T)
-    both = one | one.T
-    return order, reachability_errors(energies[both], truth[both], reachable[both]).auc
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if all criteria are met, and in part if the axioms hold."""
     del scale
-    finished = finished_only(results)
-    kept = [quasimetric(r, f"{arm}_ported") for r in finished for arm in ARMS]
-    near = [_lost(r, arm, "ported") <= NEAR for r in finished for arm in ARMS]
-    far = [_lost(r, arm, "shuffled") > NEAR for r in finished for arm in ARMS]
-    criteria = (
-        Criterion.for_all("ported energies without a broken axiom", kept),
-        Criterion.for_all(f"Spearman lost by porting ≤ {NEAR}", near),
-        Criterion.for_all(f"Spearman lost with shuffled pairs > {NEAR}", far),
-    )
-    outcome: Outcome = "does not hold"
-    if all(kept):
-        outcome = "holds" if all(near) and all(far) else "holds in part"
-    lost = [_mean_lost(finished, arm) for arm in ARMS]
+    ended = finished_only(results)
+    cases = list(product(ended, ARMS))
+    kept = [quasimetric(r, f"{arm}_ported") for r, arm in cases]
+    near = [_lost(r, arm, "ported") <= NEAR for r, arm in cases]
+    far = [_lost(r, arm, "shuffled") > NEAR for r, arm in cases]
+    lost = [mean_and_range_of([_lost(r, arm, "ported") for r in ended]).value for arm in ARMS]
     return Finding(
-        outcome,
+        outcome_in_stages(all(kept), all(near) and all(far)),
         f"Porting loses {min(lost):.3f} to {max(lost):.3f} of Spearman's correlation; {count_met(kept)} ported "
         "energies are quasimetrics.",
-        criteria=criteria,
-        verdicts=tuple(_verdict(finished, arm) for arm in ARMS),
-        figures=(_figure(finished),),
-        tables=(_table(results), _arm_table(finished)),
+        criteria=(
+            Criterion.for_all("ported energies without a broken axiom", kept),
+            Criterion.for_all(f"Spearman lost by porting ≤ {NEAR}", near),
+            Criterion.for_all(f"Spearman lost with shuffled pairs > {NEAR}", far),
+        ),
+        verdicts=tuple(_verdict(ended, arm) for arm in ARMS),
+        figures=(_figure(ended),),
+        tables=(_table(results), _arm_table(ended)),
     )
 
 
@@ -226,16 +178,10 @@ def _lost(result: Result, arm: str, name: str) -> float:
     return result.value(f"{arm}_own_spearman") - result.value(f"{arm}_{name}_spearman")
 
 
-def _mean_lost(results: Sequence[Result], arm: str) -> float:
-    return float(np.mean([_lost(r, arm, "ported") for r in results]))
-
-
 def _verdict(results: Sequence[Result], arm: str) -> Verdict:
-    lost = [_lost(r, arm, "ported") for r in results]
-    found = Estimate(float(np.mean(lost)), float(np.min(lost)), float(np.max(lost)), len(lost))
     return Verdict.judge(
         f"lost_{arm}",
-        found,
+        mean_and_range_of([_lost(r, arm, "ported") for r in results]),
         direction="lower",
         threshold=NEAR,
         null=float(np.mean([_lost(r, arm, "shuffled") for r in results])),
@@ -265,9 +211,11 @@ def _figure(results: Sequence[Result]) -> Curves:
 def _arm_table(results: Sequence[Result]) -> Table:
     rows = []
     for arm in ARMS:
-        scores = [cell(mean_and_range(results, f"{arm}_{name}_spearman")) for name in ("own", "ported")]
+        own, ported, auc = mean_cells(
+            results, [f"{arm}_own_spearman", f"{arm}_ported_spearman", f"{arm}_ported_one_way_auc"]
+        )
         near = [_lost(r, arm, "ported") <= NEAR for r in results]
-        rows.append([_title(arm), *scores, count_met(near), cell(mean_and_range(results, f"{arm}_ported_one_way_auc"))])
+        rows.append([_title(arm), own, ported, count_met(near), auc])
     columns = ["grid", "Spearman, own", "Spearman, ported", f"lost ≤ {NEAR}", "one-way AUC, ported"]
     return Table("Means over pairs of agents [range]", columns, rows)
 
@@ -275,11 +223,10 @@ def _arm_table(results: Sequence[Result]) -> Table:
 def _table(results: Sequence[Result]) -> Table:
     measures = {"spearman": "Spearman", "one_way_auc": "one-way AUC"}
     rows = []
-    for r in results:
-        for arm in ARMS:
-            cells = [cell(r.estimate(f"{arm}_{name}_{measure}")) for measure in measures for name in ENERGIES]
-            gap = cell(r.estimate(f"{arm}_ported_triangle"), 6)
-            rows.append([r.at["seed"], r.status, _title(arm), cell(r.estimate("map_r2")), *cells, gap])
+    for r, arm in product(results, ARMS):
+        cells = [cell(r.estimate(f"{arm}_{name}_{measure}")) for measure in measures for name in ENERGIES]
+        gap = cell(r.estimate(f"{arm}_ported_triangle"), 6)
+        rows.append([r.at["seed"], r.status, _title(arm), cell(r.estimate("map_r2")), *cells, gap])
     columns = [f"{measure}, {title}" for measure in measures.values() for title in ENERGIES.values()]
     title = "Two agents and one energy; shuffled: mean [range] over shuffles"
     return Table(title, ["seed", "status", "grid", "R² of the map", *columns, "triangle gap, ported"], rows)

@@ -16,16 +16,16 @@ import torch
 from torch import nn
 
 from jepatlas.core.config import from_plain, to_plain
-from jepatlas.core.figures import Curve, Curves, Table
+from jepatlas.core.figures import Curves, Table
 from jepatlas.core.linear import r2
-from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.records import Verdict
 from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.energy import L2, IEJEPAConfig, PredictionError
 from jepatlas.energy.audit import audit
 from jepatlas.experiments.energy.learned_energies import AXIOMS, energy_recipe, fit_energy, named, quasimetric
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts, count_met, point_estimates
-from jepatlas.experiments.engine.seed_tables import cell, finished_only, grouped, mean_and_range
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, count_met, exact_verdicts, outcome_of_criteria, share_verdict
+from jepatlas.experiments.engine.seed_tables import finished_only, grouped, mean_and_range, mean_cells, scatter
 from jepatlas.nn.mlp import mlp
 from jepatlas.recipes import AgentConfig, EnergyRecipe
 from jepatlas.workflows.energy import FittedEnergy, ground_truth_of, load_fitted
@@ -47,7 +47,11 @@ MEASURES = {
     "AUC, all pairs": "reachability_auc",
     "AUC, one-way pairs": "one_way_auc",
 }
-WIDTH, DEPTH, BATCH, RATE = 64, 2, 256, 3e-3
+# network and training of the predictor
+WIDTH = 64
+DEPTH = 2
+BATCH = 256
+RATE = 3e-3
 
 CLAIM = Claim(
     statement="A JEPA's score is a quasimetric if it is an intrinsic energy; the usual squared prediction error is "
@@ -66,10 +70,9 @@ SCALES = {"tiny": (("separate",), 20, 1), "small": (MODES, 1500, 3), "paper": (M
 def trials(scale: Scale, seed: int) -> list[Trial]:
     modes, predictor_steps, seeds = SCALES[scale]
     every = []
-    for mode in modes:
-        for s in range(seed, seed + seeds):
-            settings = {"recipe": _recipe(scale, mode, s), "predictor_steps": predictor_steps}
-            every.append(Trial({"mode": mode, "seed": s}, run, settings))
+    for at in grid(mode=modes, seed=range(seed, seed + seeds)):
+        settings = {"recipe": _recipe(scale, at["mode"], at["seed"]), "predictor_steps": predictor_steps}
+        every.append(Trial(at, run, settings))
     return every
 
 
@@ -80,16 +83,18 @@ def _recipe(scale: Scale, mode: Any, seed: int) -> dict[str, Any]:
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train or resume, fit the predictor on the training steps, and audit at all states of the world."""
-    recipe, place = from_plain(EnergyRecipe, settings["recipe"]), Path(folder)
+    recipe = from_plain(EnergyRecipe, settings["recipe"])
+    place = Path(folder)
     record = fit_energy(recipe, place)
     if record["status"] != "finished":
         return record
-    fitted, ground = load_fitted(place), ground_truth_of(recipe, recipe.seed)
+    fitted = load_fitted(place)
+    ground = ground_truth_of(recipe, recipe.seed)
     points = fitted.latents(ground.x).astype(np.float32)
     predictor = _predictor(fitted, settings["predictor_steps"])
-    held = [fitted.latents(part) for part in (fitted.data.held.x, fitted.data.held.x_next)]
+    held = fitted.data.held
     with torch.no_grad():
-        predicted = predictor(torch.as_tensor(held[0], dtype=torch.float32)).double().numpy()
+        predicted = predictor(torch.as_tensor(fitted.latents(held.x), dtype=torch.float32)).double().numpy()
     energies = {
         "prediction": PredictionError(nn.Identity(), predictor),
         "l2": L2(points.shape[1]),
@@ -98,8 +103,9 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     verdicts = []
     for name, energy in energies.items():
         verdicts += named(name, audit(energy, points, truth=ground.truth, states=len(points)).verdicts)
-    fits = point_estimates({"predictor_r2": r2(held[1], predicted)}, len(predicted))
-    return record | {"verdicts": verdicts + as_verdicts(fits, "of the next latent, on held-out steps")}
+    fit = {"predictor_r2": r2(fitted.latents(held.x_next), predicted)}
+    verdicts += exact_verdicts(fit, len(predicted), "of the next latent, on held-out steps")
+    return record | {"verdicts": verdicts}
 
 
 def _predictor(fitted: FittedEnergy, steps: int) -> nn.Module:
@@ -112,7 +118,8 @@ def fit_predictor(h: np.ndarray, h_next: np.ndarray, steps: int, seed: int) -> n
     x, y = (torch.as_tensor(rows, dtype=torch.float32) for rows in (h, h_next))
     with forked_rng(seed, "predictor"):
         predictor = mlp(x.shape[1], y.shape[1], WIDTH, DEPTH)
-    optimiser, rng = torch.optim.Adam(predictor.parameters(), RATE), torch_generator(seed, "predictor batches")
+    optimiser = torch.optim.Adam(predictor.parameters(), RATE)
+    rng = torch_generator(seed, "predictor batches")
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for _ in range(steps):
         rows = torch.randint(len(x), (BATCH,), generator=rng)
@@ -126,27 +133,24 @@ def fit_predictor(h: np.ndarray, h_next: np.ndarray, steps: int, seed: int) -> n
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if all criteria are met in every run, and in part if one of them is."""
     del scale
-    finished = finished_only(results)
-    triangle = [_failed(r, "prediction", "triangle") for r in finished]
-    identity = [_failed(r, "prediction", "identity") for r in finished]
-    kept = [quasimetric(r, "learned") for r in finished]
+    ended = finished_only(results)
+    triangle = [_failed(r, "prediction", "triangle") for r in ended]
+    identity = [_failed(r, "prediction", "identity") for r in ended]
+    kept = [quasimetric(r, "learned") for r in ended]
     criteria = (
         Criterion.for_all("squared error breaks the identity", identity, "all runs"),
         Criterion.for_all("squared error breaks the triangle inequality", triangle, "all runs"),
         Criterion.for_all("energy of the IE-JEPA breaks no axiom", kept, "all runs"),
     )
-    outcome: Outcome = "holds in part" if any(criterion.met for criterion in criteria) else "does not hold"
-    if all(criterion.met for criterion in criteria):
-        outcome = "holds"
-    gap = mean_and_range(finished, "prediction_triangle")
+    gap = mean_and_range(ended, "prediction_triangle")
     return Finding(
-        outcome,
+        outcome_of_criteria(criteria),
         f"The squared error breaks the triangle inequality in {count_met(triangle)} runs, with a gap of "
         f"{gap.value:.2f}; the energy of the IE-JEPA breaks no axiom in {count_met(kept)}.",
         criteria=criteria,
         verdicts=(_verdict(triangle, kept),),
-        figures=(_figure(finished),),
-        tables=(_table(results), _offence_table(finished)),
+        figures=(_figure(ended),),
+        tables=(_table(results), _offence_table(ended)),
     )
 
 
@@ -162,12 +166,9 @@ def _advice(result: Result, name: str) -> str:
 
 
 def _verdict(caught: Sequence[bool], kept: Sequence[bool]) -> Verdict:
-    share = float(np.mean([fails and keeps for fails, keeps in zip(caught, kept, strict=True)]))
-    return Verdict.judge(
+    return share_verdict(
         "told_apart",
-        Estimate.exact(share, len(kept)),
-        direction="higher",
-        threshold=1.0,
+        [fails and keeps for fails, keeps in zip(caught, kept, strict=True)],
         good="The audit rejects the squared prediction error and passes the energy of the IE-JEPA in every run.",
         bad="The audit does not distinguish the two in every run.",
     )
@@ -180,8 +181,7 @@ def _figure(results: Sequence[Result]) -> Curves:
         if name == "learned":
             groups = {f"{title}, {mode}": runs for mode, runs in _by_mode(results).items()}
         for label, runs in groups.items():
-            x = [run.value(f"{name}_midpoints") for run in runs]
-            series.append(Curve(label, x, [run.value(f"{name}_one_way_auc") for run in runs], points=True))
+            series.append(scatter(label, runs, f"{name}_midpoints", f"{name}_one_way_auc"))
     return Curves(
         title="Three energies on the same latents, all runs",
         x_label="largest triangle gap at points between",
@@ -198,7 +198,7 @@ def _table(results: Sequence[Result]) -> Table:
     rows = []
     for mode, runs in _by_mode(results).items():
         for name, title in ENERGIES.items():
-            cells = [cell(mean_and_range(runs, f"{name}_{measure}")) for measure in MEASURES.values()]
+            cells = mean_cells(runs, [f"{name}_{measure}" for measure in MEASURES.values()])
             broken = [axiom for axiom in AXIOMS if any(_failed(run, name, axiom) for run in runs)]
             rows.append([mode, title, len(runs), *cells, ", ".join(broken) or "none"])
     title = "Energies on a JEPA's latents, trained after the encoder or jointly; means over seeds [range]"

@@ -117,7 +117,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
     errors = [mean_and_range(results, f"error_{segments}") for segments in SEGMENTS]
     order = _order([error.value for error in errors])
-    means = {name: mean_and_range(results, f"asymmetry_{name}") for name in ("interval", "even", UNEVEN)}
+    interval, even, uneven = (mean_and_range(results, f"asymmetry_{name}") for name in ("interval", "even", UNEVEN))
     gap = max(mean_and_range(results, f"triangle_{effort}").high for effort in EFFORTS)
     slack = min(mean_and_range(results, f"slack_{effort}").low for effort in EFFORTS)
     symmetric = [name for name in EFFORTS if name != UNEVEN]
@@ -130,19 +130,19 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         ),
         Criterion(
             "interval: index of asymmetry",
-            f"{means['interval'].high:.0e}",
+            f"{interval.high:.0e}",
             f"≤ {ROUNDING:g}",
             all(r.value("asymmetry_interval") <= ROUNDING for r in results),
         ),
         Criterion(
             "landmarks, even effort: index of asymmetry",
-            f"{means['even'].value:.1e}",
+            f"{even.value:.1e}",
             "≤ discretisation error",
             all(r.value(f"asymmetry_{name}") <= r.value(f"slack_{name}") for r in results for name in symmetric),
         ),
         Criterion(
             "landmarks, uneven effort: index of asymmetry",
-            cell(means[UNEVEN], 2),
+            cell(uneven, 2),
             f"≥ {CLEAR} × discretisation error",
             all(r.value(f"asymmetry_{UNEVEN}") >= CLEAR * r.value(f"slack_{UNEVEN}") for r in results),
         ),
@@ -156,7 +156,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     return Finding(
         outcome_of_criteria(criteria),
         f"Paths are within {errors[-1].high:.0e} of the closed form; the index of asymmetry is "
-        f"{means['even'].value:.0e} for an even effort and {means[UNEVEN].value:.2f} for an uneven one.",
+        f"{even.value:.0e} for an even effort and {uneven.value:.2f} for an uneven one.",
         criteria=criteria,
         verdicts=(
             Verdict.judge(
@@ -175,9 +175,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 def _order(errors: Sequence[float]) -> float:
     """Negative slope of log error over log segments."""
-    if not np.isfinite(errors).all():
-        return np.nan
-    return float(-np.polyfit(np.log(SEGMENTS), np.log(errors), 1)[0])
+    slope = np.polyfit(np.log(SEGMENTS), np.log(errors), 1)[0] if np.isfinite(errors).all() else np.nan
+    return -float(slope)
 
 
 def _convergence(errors: Sequence[Estimate]) -> Curves:
