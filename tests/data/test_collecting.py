@@ -115,6 +115,24 @@ def test_resuming_with_other_settings_is_rejected(tmp_path: Path):
         collect(pendulum, RandomPolicy(), **NUMBERS | {"seed": 6}, out=tmp_path / "a.h5")
 
 
+def test_finished_collection_with_leftover_parts_is_complete(whole: bytes, tmp_path: Path):
+    """As after a kill between writing the file and removing its parts."""
+    out, calls = tmp_path / "a.h5", []
+
+    def stop(done: int, episodes: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=out, progress=stop)
+    out.write_bytes(whole)
+    with pytest.raises(InputError, match="seed"):
+        collect(pendulum, RandomPolicy(0.5), **NUMBERS | {"seed": 6}, out=out)
+    file = collect(pendulum, RandomPolicy(0.5), **NUMBERS, out=out, progress=lambda *now: calls.append(now))
+    assert len(file) == 9 and calls == [(9, 9)]
+    assert out.read_bytes() == whole and [path.name for path in tmp_path.iterdir()] == ["a.h5"]
+
+
 def test_discrete_actions_are_one_hot(tmp_path: Path):
     file = collect(partial(Walk, choices=True), RandomPolicy(), 4, 5, 0, out=tmp_path / "a.h5", options={"from": 0.0})
     data = file.episode(0)

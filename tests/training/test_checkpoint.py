@@ -46,6 +46,22 @@ def test_newest_checkpoints_are_kept_in_numerical_order(tmp_path: Path):
     assert latest_checkpoint(tmp_path) == tmp_path / "step-100"
 
 
+def test_checkpoints_of_interruptions_do_not_replace_regular_ones(tmp_path: Path):
+    def kept() -> list[str]:
+        return sorted(path.name for path in tmp_path.iterdir())
+
+    def save_at(step: int) -> None:
+        save_checkpoint(tmp_path, Checkpoint(step, {"w": torch.zeros(1)}), "recipe", keep=2, every=10)
+
+    for step in (10, 20, 27):
+        save_at(step)
+    assert kept() == ["step-20", "step-27"]  # the newest one is always kept
+    save_at(30)
+    assert kept() == ["step-20", "step-30"]
+    save_at(34)  # the last step
+    assert kept() == ["step-30", "step-34"]
+
+
 def test_incomplete_checkpoints_are_ignored_then_removed(tmp_path: Path):
     save(tmp_path, 5)
     unfinished = tmp_path / ".step-6.4711.part"
@@ -195,10 +211,10 @@ def test_full_disk_while_saving(small_disk: Path, tmp_path: Path, capsys: pytest
 
 
 def test_full_disk_while_logging_metrics(small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """Seven free pages: one for the recipe, two for the checkpoint of step 100, four for 150 lines of metrics."""
+    """Eight free pages: one for the lock, one for the recipe, two for the checkpoint of step 100, four for 150 lines of metrics."""
     words = ["train", *WORDS, "--steps", "200", "--log-every", "1", "--checkpoint-every", "100"]
     assert call(*words, "--out", tmp_path / "whole") == 0
-    (small_disk / "filler").write_bytes(bytes(1_048_576 - 7 * 4096))
+    (small_disk / "filler").write_bytes(bytes(1_048_576 - 8 * 4096))
     capsys.readouterr()
     assert call(*words, "--out", small_disk / "run") == 2
     err = capsys.readouterr().err

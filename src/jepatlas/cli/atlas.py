@@ -11,6 +11,7 @@ import tyro
 from jepatlas.cli.options import parse
 from jepatlas.cli.output import console_for, defer_interrupts, emit, say, say_advice, verdict_table
 from jepatlas.core.errors import InputError
+from jepatlas.core.locks import writer_lock
 
 if TYPE_CHECKING:
     from jepatlas.alignment import Atlas, Chart
@@ -140,18 +141,19 @@ def add(args: list[str]) -> int:
         from jepatlas.workflows.align import add_verdicts, read_charts
         from jepatlas.workflows.energy import attach_energy, load_energy_file
 
-    atlas = load_atlas(options.atlas)
-    for chart in read_charts(options.chart, options.certificate, ids=options.ids, groups=options.groups):
-        verdicts = add_verdicts(atlas, chart, seed=options.seed)
-        atlas = atlas.add(chart)
-        if verdicts:
-            atlas = atlas.judge(verdicts)
-    for name, path in _chart_files(options.probes, "--probes"):
-        atlas = attach_probe(atlas, name, path.stem, LinearProbe.load(path))
-    for name, path in _chart_files(options.energies, "--energies"):
-        atlas = attach_energy(atlas, name, path.stem, load_energy_file(path))
     place = options.out or options.atlas
-    seal = save_atlas(atlas, place)
+    with writer_lock(place):  # from reading to writing, so that nothing is lost that another process adds
+        atlas = load_atlas(options.atlas)
+        for chart in read_charts(options.chart, options.certificate, ids=options.ids, groups=options.groups):
+            verdicts = add_verdicts(atlas, chart, seed=options.seed)
+            atlas = atlas.add(chart)
+            if verdicts:
+                atlas = atlas.judge(verdicts)
+        for name, path in _chart_files(options.probes, "--probes"):
+            atlas = attach_probe(atlas, name, path.stem, LinearProbe.load(path))
+        for name, path in _chart_files(options.energies, "--energies"):
+            atlas = attach_energy(atlas, name, path.stem, load_energy_file(path))
+        seal = save_atlas(atlas, place)
     _present(atlas, place, json=options.json, seal=seal)
     return 0
 

@@ -90,9 +90,12 @@ def main(args: list[str]) -> int:
         make = _environment_maker(name, options.pixels)
         reset_options = None
         about = {"environment": name}
+    place = _out(options, name)
+    was_complete = place.exists()
     file = _collect(options, name, make, reset_options, about | {"policy": to_plain(options.policy)})
     console = console_for(options.json)
-    place = _out(options, name)
+    if was_complete:
+        say(console, f"{place} is already complete; nothing was collected.")
     say(console, _summary(file, place))
     columns = {column: [*found.shape] for column, found in file.columns.items()}
     emit(

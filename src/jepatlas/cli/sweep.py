@@ -16,6 +16,7 @@ from jepatlas.cli.output import console_for, defer_interrupts, emit, say
 from jepatlas.cli.train_vision import with_images
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError
+from jepatlas.core.locks import writer_lock
 from jepatlas.recipes import Recipe, VisionRecipe
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _run_grid(
         say(console, f"{result.name}: {result.status} {_outcome(result, summary)}")
 
     try:
-        with SweepProgress(console, steps):
+        with writer_lock(out), SweepProgress(console, steps):
             results = sweep(jobs, job, out, executor, on_result=report)
     except KeyboardInterrupt:
         say(console, "Interrupted; unfinished runs are saved. To continue, repeat the command.")

@@ -22,13 +22,15 @@ import numpy as np
 from safetensors import SafetensorError
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.locks import temporary_name
 
 __all__ = [
     "cache_folder",
-    "cache_lock",
     "finite",
     "read_json",
+    "temporary_sibling",
     "write_bytes",
+    "write_error",
     "write_folder",
     "write_json",
     "write_text",
@@ -40,18 +42,26 @@ SYNCS = 16  # files of a folder that are synced concurrently
 def write_bytes(path: Path, data: bytes) -> None:
     """Replace the file at `path` atomically."""
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    with temporary_sibling(path) as beside, _clear_errors(path):
+        beside.write_bytes(data)
+
+
+@contextmanager
+def temporary_sibling(path: Path) -> Iterator[Path]:
+    """Yield the name of a temporary file, which is synced and renamed to `path` if the block succeeds."""
+    path = Path(path)
+    beside = temporary_name(path)
     with _clear_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with open(beside, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+        beside.touch(exist_ok=False)
+    try:
+        yield beside
+        with _clear_errors(path):
+            _sync(beside)
             beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-        _sync(path.parent)
+            _sync(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -63,12 +73,11 @@ def write_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary folder, which is renamed to `path` when the block ends and its content is on disk.
 
     An existing folder is exchanged with the new one atomically. Systems that cannot exchange names (other than Linux,
-    some network disks) need two renames; a kill between them leaves the previous version as `.name.pid.old`.
+    some network disks) need two renames; a kill between them leaves the previous version as `.NAME.….old`.
     """
     path = Path(path)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = temporary_name(path)
     with _clear_errors(path):
-        shutil.rmtree(beside, ignore_errors=True)
         beside.mkdir(parents=True)
         try:
             yield beside
@@ -100,7 +109,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _exchange_by_renames(folder: Path, path: Path) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}.old")
+    aside = temporary_name(path).with_suffix(".old")
     path.rename(aside)
     try:
         folder.rename(path)
@@ -117,10 +126,16 @@ def _clear_errors(path: Path) -> Iterator[None]:
     except (OSError, SafetensorError) as error:
         if isinstance(error, SafetensorError) and "I/O error" not in str(error):
             raise
-        raise InputError(
-            f"Could not write {path}: {getattr(error, 'strerror', None) or error}. Nothing was changed there. "
-            "Free some space or choose another place with --out."
-        ) from error
+        raise write_error(path, error) from error
+
+
+def write_error(path: Path, error: Exception) -> InputError:
+    """What to raise if `path` cannot be written."""
+    remedy = "choose another place with --out"
+    if path.is_relative_to(cache_folder()):
+        remedy = "set the environment variable XDG_CACHE_HOME to a folder that can be written"
+    reason = getattr(error, "strerror", None) or error
+    return InputError(f"Could not write {path}: {reason}. Nothing was changed there. Free some space, or {remedy}.")
 
 
 def _sync(path: Path) -> None:
@@ -136,23 +151,6 @@ def cache_folder() -> Path:
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     base = given if given.is_absolute() else Path.home() / ".cache"
     return base / "jepatlas"
-
-
-@contextmanager
-def cache_lock(path: Path) -> Iterator[None]:
-    """Let one process at a time write `path`, by a lock on `path` with the suffix .lock.
-
-    The operating system releases the lock if the process ends. On Windows there is no lock: every process writes its
-    own copy.
-    """
-    lock = path.with_suffix(".lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as file:
-        if sys.platform != "win32":
-            import fcntl  # noqa: PLC0415  (not available on Windows)
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def write_json(path: Path, value: Any) -> None:

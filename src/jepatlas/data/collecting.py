@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits
 import jepatlas
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import finite, read_json, write_json
+from jepatlas.core.locks import writer_lock
 from jepatlas.core.processes import exit_with_parent, limited_threads
 from jepatlas.data.episode_writer import EpisodeWriter
 from jepatlas.data.episodes import EpisodeFile
@@ -37,6 +38,8 @@ __all__ = ["collect", "plain_description"]
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished episodes and the total."""
+
+PLAN = "collection.json"  # in the folder of shards: the settings
 
 _stop_event: Any = None  # in a worker process, set when the parent was interrupted
 
@@ -65,11 +68,20 @@ def collect(
     after each shard.
     """
     out = Path(out)
-    if out.exists():
-        raise InputError(f"{out} exists already. Delete it or choose another file.")
     work = _Collection(make, policy, episodes, length, seed, shard, options, compressed)
+    with writer_lock(out):
+        return _collect(work, out, processes, dict(about or {}), progress)
+
+
+def _collect(work: _Collection, out: Path, processes: int, about: dict[str, Any], progress: Progress) -> EpisodeFile:
     parts = out.with_name(f"{out.name}.parts")
+    if out.exists() and not (parts / PLAN).exists():
+        raise InputError(f"{out} exists already. Delete it or choose another file.")
     _open_parts(parts, work)
+    if out.exists():  # complete: the process was killed before it could remove the parts
+        _remove_parts(parts)
+        progress(work.episodes, work.episodes)
+        return EpisodeFile(out)
     try:
         _collect_missing(work, parts, processes, progress)
     finally:
@@ -77,16 +89,16 @@ def collect(
             shutil.rmtree(parts)
     origin = {
         "version": jepatlas.__version__,
-        "seed": seed,
-        "policy": plain_description(policy),
-        **(about or {}),
+        "seed": work.seed,
+        "policy": plain_description(work.policy),
+        **about,
     }
-    with EpisodeWriter(out, compressed, about=origin) as writer:
+    with EpisodeWriter(out, work.compressed, about=origin) as writer:
         for number in work.shards:
             with EpisodeFile(work.shard_path(parts, number)) as file:
                 for episode in range(len(file)):
                     writer.append(file.episode(episode))
-    shutil.rmtree(parts)
+    _remove_parts(parts)
     return EpisodeFile(out)
 
 
@@ -126,10 +138,10 @@ class _Collection:
 def _open_parts(parts: Path, work: _Collection) -> None:
     """Create the folder of shards, or check that the shards in it were collected with the same settings."""
     settings = finite(work.settings())
-    if not any(parts.glob("shard-*.h5")):
-        write_json(parts / "collection.json", settings)
+    if not (parts / PLAN).exists():
+        write_json(parts / PLAN, settings)
         return
-    earlier = read_json(parts / "collection.json")
+    earlier = read_json(parts / PLAN)
     changed = [name for name in settings if earlier.get(name) != settings[name]]
     if changed:
         listed = ", ".join(f"{name} ({earlier.get(name)!r}, now {settings[name]!r})" for name in changed)
@@ -137,6 +149,13 @@ def _open_parts(parts: Path, work: _Collection) -> None:
             f"{parts} holds episodes that were collected with other settings: {listed}. Use those settings, delete the "
             "folder, or choose another output file."
         )
+
+
+def _remove_parts(parts: Path) -> None:
+    """Remove the plan last, because it shows that the collection is ours."""
+    for shard in parts.glob("*.h5"):
+        shard.unlink()
+    shutil.rmtree(parts)
 
 
 def _collect_missing(work: _Collection, parts: Path, processes: int, progress: Progress) -> None:

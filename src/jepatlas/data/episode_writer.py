@@ -9,7 +9,6 @@ as long.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from jepatlas.core.errors import InputError, require
-from jepatlas.core.files import finite
+from jepatlas.core.files import finite, temporary_sibling
 from jepatlas.data.episodes import INDEX_COLUMNS, ORIGIN_ATTRIBUTE, Column
 
 __all__ = ["EpisodeWriter"]
@@ -54,7 +53,7 @@ class EpisodeWriter:
     @contextmanager
     def _open(self) -> Iterator[Any]:
         h5py: Any = require("h5py", "sim", "Writing episodes")
-        with _temporary_sibling(self.path) as part, h5py.File(part, "w") as file:
+        with temporary_sibling(self.path) as part, h5py.File(part, "w") as file:
             yield file
             if not self.lengths:
                 raise InputError(f"No episode was written to {self.path}.")
@@ -115,22 +114,6 @@ def _row_count(columns: Mapping[str, np.ndarray], number: int) -> int:
             f"The columns of episode {number} need the same number of rows, at least 1, but have {counts}."
         )
     return next(iter(counts.values()))
-
-
-@contextmanager
-def _temporary_sibling(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that is synced and renamed to `path` if the block succeeds."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with _os_errors_as_input_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        yield part
-        with _os_errors_as_input_errors(path):
-            with open(part, "rb") as file:
-                os.fsync(file.fileno())
-            part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager

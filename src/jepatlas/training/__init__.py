@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         save_checkpoint,
     )
     from jepatlas.training.config import ConstantSchedule, CosineSchedule, OneCycleSchedule, TrainingConfig
-    from jepatlas.training.data_parallel import wait_for_all
+    from jepatlas.training.data_parallel import lock_for_all, wait_for_all
     from jepatlas.training.loop import Outcome, check_batch_size, train
     from jepatlas.training.metrics_log import last_metrics
     from jepatlas.training.progress import SweepProgress
@@ -45,6 +45,7 @@ __all__ = [
     "load_checkpoint",
     "load_weights",
     "local_processes",
+    "lock_for_all",
     "save_checkpoint",
     "sweep",
     "train",

@@ -29,6 +29,7 @@ __all__ = [
     "latest_checkpoint",
     "load_checkpoint",
     "load_weights",
+    "remove_superseded",
     "save_checkpoint",
 ]
 
@@ -48,8 +49,8 @@ def fingerprint(recipe: Any) -> str:
     return sha256_of_json(recipe)
 
 
-def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int) -> Path:
-    """Write `folder/step-N`; then delete all but the `keep` newest checkpoints and any incomplete ones."""
+def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int, every: int = 1) -> Path:
+    """Write `folder/step-N`; then delete superseded checkpoints and incomplete ones (`remove_superseded`)."""
     path = folder / f"step-{checkpoint.step}"
     try:
         with write_folder(path) as part:
@@ -59,9 +60,21 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, recipe: str, keep: int
             write_json(part / META, meta | {"seal": fingerprint(meta)})
     except InputError as error:
         raise InputError(f"{error} Then resume with: jepatlas train --resume {quote(str(folder.parent))}") from error
-    for old in [*_all_checkpoints(folder)[:-keep], *folder.glob(".step-*")]:
-        shutil.rmtree(old)
+    remove_superseded(folder, keep, every)
     return path
+
+
+def remove_superseded(folder: Path, keep: int, every: int) -> None:
+    """Keep the newest checkpoint and, before it, the `keep` − 1 newest of those written every `every` steps.
+
+    An interrupted run writes a checkpoint between those. After the next one it is gone, so that the folder of a resumed
+    run ends as that of an uninterrupted run.
+    """
+    found = _all_checkpoints(folder)
+    regular = [path for path in reversed(found[:-1]) if _step(path) % every == 0]
+    kept = [*found[-1:], *regular[: keep - 1]]
+    for old in [*(path for path in found if path not in kept), *folder.glob(".step-*")]:
+        shutil.rmtree(old)
 
 
 def latest_checkpoint(folder: Path) -> Path | None:
@@ -97,7 +110,11 @@ def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
 def _all_checkpoints(folder: Path) -> list[Path]:
     """Complete checkpoint folders, sorted by step; names of incomplete ones start with a dot."""
     found = [path for path in folder.glob("step-*") if path.name.removeprefix("step-").isdecimal()]
-    return sorted(found, key=lambda path: int(path.name.removeprefix("step-")))
+    return sorted(found, key=_step)
+
+
+def _step(path: Path) -> int:
+    return int(path.name.removeprefix("step-"))
 
 
 class TrainingState:

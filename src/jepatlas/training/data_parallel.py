@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -10,9 +12,11 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from jepatlas.core.distributed import mean_over_processes, world_size
+from jepatlas.core.distributed import mean_over_processes, rank, world_size
+from jepatlas.core.errors import InputError
+from jepatlas.core.locks import writer_lock
 
-__all__ = ["average_terms", "gather_values", "gradient_accumulation", "parallelise", "wait_for_all"]
+__all__ = ["average_terms", "gather_values", "gradient_accumulation", "lock_for_all", "parallelise", "wait_for_all"]
 
 T = TypeVar("T")
 
@@ -53,3 +57,19 @@ def wait_for_all() -> None:
     """Barrier, so that files written by one process are visible to the others."""
     if world_size() > 1:
         dist.barrier()
+
+
+@contextmanager
+def lock_for_all(folder: Path) -> Iterator[None]:
+    """Hold the writer's lock of a folder in the process of rank 0; if it is taken, all processes raise InputError."""
+    with ExitStack() as stack:
+        problem = ""
+        if rank() == 0:
+            try:
+                stack.enter_context(writer_lock(folder))
+            except InputError as error:
+                problem = str(error)
+        problem = gather_values(problem)[0]
+        if problem:
+            raise InputError(problem)
+        yield

@@ -28,6 +28,7 @@ from jepatlas.training.checkpoint import (
     TrainingState,
     latest_checkpoint,
     load_checkpoint,
+    remove_superseded,
     save_checkpoint,
 )
 from jepatlas.training.config import TrainingConfig
@@ -35,6 +36,7 @@ from jepatlas.training.data_parallel import (
     average_terms,
     gather_values,
     gradient_accumulation,
+    lock_for_all,
     parallelise,
     wait_for_all,
 )
@@ -71,7 +73,7 @@ def train(
     many steps of the run, for batches that depend on the model trained so far.
     """
     end = config.steps if until is None else min(until, config.steps)
-    with torch_threads(config.threads):
+    with lock_for_all(Path(folder)), torch_threads(config.threads):
         return _Run(objective, batches, config, Path(folder), recipe).train(console, end)
 
 
@@ -181,18 +183,22 @@ class _Run:
         return verdict
 
     def _resume(self) -> int:
-        newest = latest_checkpoint(self.folder / "checkpoints")
+        folder = self.folder / "checkpoints"
+        newest = latest_checkpoint(folder)
         if newest is None:
             return 0
         checkpoint = load_checkpoint(newest, self.recipe)
         self.state.restore(checkpoint.tensors)
         self.health.flat = checkpoint.flat
+        if rank() == 0:  # the run may have been killed before it could
+            remove_superseded(folder, self.config.keep, self.config.checkpoint_every)
         return checkpoint.step
 
     def _save(self, step: int) -> None:
         checkpoint = Checkpoint(step, self.state.tensors(), self.health.flat)
         if rank() == 0:
-            save_checkpoint(self.folder / "checkpoints", checkpoint, self.recipe, self.config.keep)
+            config = self.config
+            save_checkpoint(self.folder / "checkpoints", checkpoint, self.recipe, config.keep, config.checkpoint_every)
         wait_for_all()
 
 

@@ -26,6 +26,7 @@ from typing import Any
 
 from jepatlas.core.errors import InputError, check_count, require
 from jepatlas.core.files import read_json, write_json
+from jepatlas.core.locks import writer_lock
 from jepatlas.core.processes import exit_with_parent, torch_threads
 from jepatlas.core.provenance import provenance
 from jepatlas.training.checkpoint import fingerprint
@@ -110,7 +111,7 @@ def _run_on_one_thread(run: Callable[..., Any], recipe: dict[str, Any], folder: 
     Provenance is recorded in the worker before the run: a sweep may be continued by later code or on other machines.
     """
     made = {name: value for name, value in provenance(0).items() if name != "seed"}
-    with torch_threads(1):
+    with torch_threads(1), writer_lock(Path(folder), wait=True):  # another sweep may run the same job
         return made, run(recipe, folder)
 
 

@@ -30,7 +30,15 @@ from jepatlas.recipes import (
     recipe_id,
     write_recipe,
 )
-from jepatlas.training import Outcome, latest_checkpoint, load_checkpoint, load_weights, train, wait_for_all
+from jepatlas.training import (
+    Outcome,
+    latest_checkpoint,
+    load_checkpoint,
+    load_weights,
+    lock_for_all,
+    train,
+    wait_for_all,
+)
 from jepatlas.workflows.certify import SAMPLES, CertificateRecord, certificate, check_samples
 
 __all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run", "train_job", "trained"]
@@ -40,10 +48,7 @@ T = TypeVar("T", bound=nn.Module)
 
 def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -> Outcome:
     """Train a new run in `folder`, which must not contain one already."""
-    if (folder / "recipe.yaml").exists() or (folder / "checkpoints").exists():
-        raise InputError(
-            f"{folder} already contains a run. Resume it with --resume {quote(str(folder))}, or choose another --out."
-        )
+    _check_no_run(folder)
     recipe.training.check_machine()
     with process_group(recipe.training.device):  # nothing here may keep the objective alive longer than the group
         return _start(recipe, folder, console)
@@ -52,16 +57,25 @@ def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -
 def _start(recipe: AnyRecipe, folder: Path, console: Console | None) -> Outcome:
     # Build before writing anything, so that an invalid recipe leaves no files.
     objective, batches = recipe.build()
-    wait_for_all()  # all processes have checked the folder before one writes to it
-    if rank() == 0:
-        write_recipe(recipe, folder)
-    return _train(recipe, objective, batches, folder, console)
+    with lock_for_all(folder):
+        _check_no_run(folder)  # another process may have begun one meanwhile
+        wait_for_all()  # all processes have checked the folder before one writes to it
+        if rank() == 0:
+            write_recipe(recipe, folder)
+        return _train(recipe, objective, batches, folder, console)
+
+
+def _check_no_run(folder: Path) -> None:
+    if (folder / "recipe.yaml").exists() or (folder / "checkpoints").exists():
+        raise InputError(
+            f"{folder} already contains a run. Resume it with --resume {quote(str(folder))}, or choose another --out."
+        )
 
 
 def resume_run(folder: Path, console: Console | None = None) -> Outcome:
     """Resume from the latest checkpoint, or start over if there is none."""
     recipe = any_recipe(folder)
-    with process_group(recipe.training.device):
+    with process_group(recipe.training.device), lock_for_all(folder):
         return _train(recipe, *recipe.build(), folder, console)
 
 

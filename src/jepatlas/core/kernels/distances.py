@@ -8,13 +8,14 @@ computed. The numpy equivalent is in `jepatlas.alignment.similarity.distance_str
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from jepatlas.core.kernels import compiled
 
 __all__ = ["squared_distance", "squared_distances"]
 
 
-@numba.njit(cache=True, fastmath=True)  # allows vectorised sums
+@compiled(fastmath=True)  # allows vectorised sums
 def squared_distance(one: np.ndarray, other: np.ndarray) -> float:
     """‖x − y‖² of two rows."""
     total = 0.0
@@ -23,7 +24,7 @@ def squared_distance(one: np.ndarray, other: np.ndarray) -> float:
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def squared_distances(
     products: np.ndarray, corner: tuple[int, int], x: np.ndarray, norms: np.ndarray, limits: tuple[float, float]
 ) -> None:

@@ -7,15 +7,16 @@ and knot for each of the two. The torch equivalent is in `jepatlas.core.normalit
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from jepatlas.core.kernels import compiled
 
 __all__ = ["harmonic_gradient", "harmonic_sums"]
 
 COLUMNS = 256  # of one block; its sums over 17 knots fill half of a first-level cache
 
 
-@numba.njit(fastmath=True, cache=True)
+@compiled(fastmath=True)
 def harmonic_sums(cosine: np.ndarray, sine: np.ndarray, knots: int) -> tuple[np.ndarray, np.ndarray]:
     """Σ_rows cos kθ and Σ_rows sin kθ for k < knots: two (knots, columns) arrays."""
     rows, columns = cosine.shape
@@ -32,7 +33,7 @@ def harmonic_sums(cosine: np.ndarray, sine: np.ndarray, knots: int) -> tuple[np.
     return cosine_sums, sine_sums
 
 
-@numba.njit(fastmath=True, cache=True)
+@compiled(fastmath=True)
 def _add_row(cosine: np.ndarray, sine: np.ndarray, c_sums: np.ndarray, s_sums: np.ndarray) -> None:
     width = len(cosine)
     c_before, c_now = np.ones(width, cosine.dtype), cosine.copy()
@@ -47,7 +48,7 @@ def _add_row(cosine: np.ndarray, sine: np.ndarray, c_sums: np.ndarray, s_sums: n
         s_before, s_now = s_now, s_before
 
 
-@numba.njit(fastmath=True, cache=True)
+@compiled(fastmath=True)
 def harmonic_gradient(
     cosine: np.ndarray, sine: np.ndarray, grad_cosine: np.ndarray, grad_sine: np.ndarray
 ) -> np.ndarray:
@@ -64,7 +65,7 @@ def harmonic_gradient(
     return total
 
 
-@numba.njit(fastmath=True, cache=True)
+@compiled(fastmath=True)
 def _add_gradient(cosine: np.ndarray, sine: np.ndarray, g: np.ndarray, f: np.ndarray, total: np.ndarray) -> None:
     width = len(cosine)
     c_before, c_now = np.ones(width, cosine.dtype), cosine.copy()

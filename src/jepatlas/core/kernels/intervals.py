@@ -8,8 +8,9 @@ with the largest left end, and of these the last, as in the torch equivalent in 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from jepatlas.core.kernels import compiled
 
 __all__ = ["ENDS", "STARTS", "role_gradients", "union_lengths", "union_lengths_gradient", "union_lengths_of_pairs"]
 
@@ -19,7 +20,7 @@ Pieces = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Left ends, right ends and their intervals, in ascending order, and a list of the intervals that are not empty."""
 
 
-@numba.njit(cache=True)
+@compiled
 def union_lengths(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lengths (rows,) for ends (rows, k), and roles (rows, k): whether an interval starts or ends a piece."""
     rows, k = left.shape
@@ -34,7 +35,7 @@ def union_lengths(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.n
     return total, roles
 
 
-@numba.njit(cache=True)
+@compiled
 def role_gradients(roles: np.ndarray, grad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """−grad for an interval that starts a piece, +grad for one that ends it: two (rows, k) arrays."""
     rows, k = roles.shape
@@ -47,7 +48,7 @@ def role_gradients(roles: np.ndarray, grad: np.ndarray) -> tuple[np.ndarray, np.
     return grad_left, grad_right
 
 
-@numba.njit(cache=True)
+@compiled
 def union_lengths_of_pairs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Lengths of all pairs, (n, m, chunks), for left ends (n, chunks, k) and right ends (m, chunks, k)."""
     n, chunks, k = left.shape
@@ -60,7 +61,7 @@ def union_lengths_of_pairs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def union_lengths_gradient(left: np.ndarray, right: np.ndarray, grad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Gradient of the lengths of all pairs, accumulated without any array of size n·m·k."""
     n, chunks, k = left.shape
@@ -75,14 +76,14 @@ def union_lengths_gradient(left: np.ndarray, right: np.ndarray, grad: np.ndarray
     return grad_left, grad_right
 
 
-@numba.njit(cache=True)
+@compiled
 def _room(left: np.ndarray) -> Pieces:
     k = left.shape[-1]
     low, high = np.empty(k, left.dtype), np.empty(k, left.dtype)
     return low, high, np.empty(k, np.int64), np.empty(k, np.int64), np.empty(k + 1, np.int64)
 
 
-@numba.njit(cache=True)
+@compiled
 def _length(pieces: Pieces, count: int) -> float:
     if count < 0:
         return np.nan
@@ -92,7 +93,7 @@ def _length(pieces: Pieces, count: int) -> float:
     return total
 
 
-@numba.njit(cache=True)
+@compiled
 def _merge(left: np.ndarray, i: int, right: np.ndarray, r: int, pieces: Pieces) -> int:
     """Compute the pieces of one union, of row i and row r, and return their number; −1 if an end is NaN."""
     low, high, first, last, opened = pieces
@@ -128,7 +129,7 @@ def _merge(left: np.ndarray, i: int, right: np.ndarray, r: int, pieces: Pieces) 
     return count if some >= 0 else -1
 
 
-@numba.njit(cache=True)
+@compiled
 def _opened(left: np.ndarray, i: int, right: np.ndarray, r: int, opened: np.ndarray) -> int:
     """List the intervals that are not empty, without branches, which would often be mispredicted."""
     count, known = 0, True

@@ -8,15 +8,15 @@ nearer. The numpy equivalent is in `jepatlas.alignment.similarity.nearest_neighb
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from jepatlas.core.kernels import compiled
 from jepatlas.core.kernels.distances import squared_distance
 
 __all__ = ["offer", "settle"]
 
 
-@numba.njit(cache=True)
+@compiled
 def offer(
     products: np.ndarray, corner: tuple[int, int], norms: np.ndarray, bounds: np.ndarray, candidates: np.ndarray
 ) -> None:
@@ -38,7 +38,7 @@ def offer(
                 last[j] = bounds[j, -1]
 
 
-@numba.njit(cache=True)
+@compiled
 def settle(x: np.ndarray, bounds: np.ndarray, candidates: np.ndarray, k: int) -> np.ndarray:
     """The k nearest other rows of each row of x, nearest first, (n, k)."""
     n, near = len(x), np.full((len(x), k), -1)
@@ -52,7 +52,7 @@ def settle(x: np.ndarray, bounds: np.ndarray, candidates: np.ndarray, k: int) ->
     return near
 
 
-@numba.njit(cache=True)
+@compiled
 def _nearest(x: np.ndarray, i: int, ascending: np.ndarray, far: np.ndarray, near: np.ndarray) -> None:
     for j in ascending:
         distance = squared_distance(x[i], x[j])
@@ -60,7 +60,7 @@ def _nearest(x: np.ndarray, i: int, ascending: np.ndarray, far: np.ndarray, near
             _insert(far, near, distance, j)
 
 
-@numba.njit(cache=True)
+@compiled
 def _insert(values: np.ndarray, rows: np.ndarray, value: float, row: int) -> None:
     """Insert a value into an ascending list, after equal values; the last one is dropped."""
     place = len(values) - 1

@@ -8,8 +8,9 @@ gives a cell (the bits of x from `width` on) and a bucket within it (some of the
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from jepatlas.core.kernels import compiled
 
 __all__ = ["Buckets", "add_counts", "rank_product"]
 
@@ -17,7 +18,7 @@ Buckets = tuple[int, int, np.ndarray, np.ndarray, np.ndarray]
 """Width, origin, offsets and shifts of cells, and a count or rank for each bucket."""
 
 
-@numba.njit(cache=True)
+@compiled
 def add_counts(bits: np.ndarray, diagonal: int, buckets: Buckets) -> None:
     """Count every entry of a tile from the given diagonal on."""
     rows, columns = bits.shape
@@ -27,7 +28,7 @@ def add_counts(bits: np.ndarray, diagonal: int, buckets: Buckets) -> None:
             counts[_bucket(bits[row, column], buckets)] += 1
 
 
-@numba.njit(cache=True)
+@compiled
 def rank_product(bits_a: np.ndarray, bits_b: np.ndarray, diagonal: int, a: Buckets, b: Buckets) -> float:
     """Σ rank_a · rank_b over the entries of two tiles from the given diagonal on."""
     rows, columns = bits_a.shape
@@ -37,10 +38,10 @@ def rank_product(bits_a: np.ndarray, bits_b: np.ndarray, diagonal: int, a: Bucke
         for column in range(max(0, row + diagonal), columns):
             partial += a[-1][_bucket(bits_a[row, column], a)] * b[-1][_bucket(bits_b[row, column], b)]
         total += partial
-    return total
+    return float(total)
 
 
-@numba.njit(cache=True, inline="always")
+@compiled(inline="always")
 def _bucket(bits: int, buckets: Buckets) -> int:
     width, origin, offsets, shifts, _ = buckets
     beyond = bits - origin

@@ -7,8 +7,9 @@ and have no branches in their loops, so that they vectorise.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from jepatlas.core.kernels import compiled
 
 __all__ = ["augment_rows"]
 
@@ -17,7 +18,7 @@ RED, GREEN, BLUE = np.float32(0.299), np.float32(0.587), np.float32(0.114)  # we
 FAST = {"contract", "reassoc", "nsz", "arcp"}  # reordered sums can be vectorised
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def augment_rows(  # noqa: PLR0917  (compiled functions take no keywords)
     images: np.ndarray,  # (b, height, width, 3) bytes
     boxes: np.ndarray,  # (b, 4) top, left, height and width of the crop
@@ -43,7 +44,7 @@ def augment_rows(  # noqa: PLR0917  (compiled functions take no keywords)
             solarise(planes)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _crop(image: np.ndarray, box: np.ndarray, flip: bool, out: np.ndarray) -> None:
     """Bilinear interpolation between pixel centres, constant beyond the outermost centres."""
     top, left, height, width = box[0], box[1], box[2], box[3]
@@ -66,7 +67,7 @@ def _crop(image: np.ndarray, box: np.ndarray, flip: bool, out: np.ndarray) -> No
                 out[channel, row, column] = scale * (a + weight * (b - a))
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _neighbours(place: int, given: int, wanted: int) -> tuple[int, int, np.float32]:
     """The two neighbours of an output pixel among `given` input pixels, and the weight of the second."""
     centre = max(0.0, (place + 0.5) * given / wanted - 0.5)
@@ -74,7 +75,7 @@ def _neighbours(place: int, given: int, wanted: int) -> tuple[int, int, np.float
     return first, min(first + 1, given - 1), np.float32(centre - first)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _blur(image: np.ndarray, weights: np.ndarray) -> None:
     """Separable blur with reflected borders.
 
@@ -98,7 +99,7 @@ def _blur(image: np.ndarray, weights: np.ndarray) -> None:
             image[channel, row] = across[row * stride : row * stride + columns]
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _convolve(line: np.ndarray, weights: np.ndarray, step: int, count: int) -> np.ndarray:
     total = np.zeros(count, np.float32)
     for tap in range(len(weights)):
@@ -108,13 +109,13 @@ def _convolve(line: np.ndarray, weights: np.ndarray, step: int, count: int) -> n
     return total
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _reflected(place: int, size: int) -> int:
     place = abs(place)
     return place if place < size else 2 * (size - 1) - place
 
 
-@numba.njit(nogil=True, cache=True)
+@compiled(nogil=True)
 def adjust(planes: np.ndarray, which: int, factor: np.float32) -> None:
     if which == 0:
         _blend(planes, ZERO, factor)
@@ -126,7 +127,7 @@ def adjust(planes: np.ndarray, which: int, factor: np.float32) -> None:
         _hue(planes, factor)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _blend(planes: np.ndarray, other: np.float32, factor: np.float32) -> None:
     """Blend with a constant: black for brightness, the mean grey value for contrast."""
     rest = (ONE - factor) * other
@@ -135,7 +136,7 @@ def _blend(planes: np.ndarray, other: np.float32, factor: np.float32) -> None:
             planes[channel, place] = _clamp(factor * planes[channel, place] + rest)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _mean_grey(planes: np.ndarray) -> np.float32:
     total = ZERO
     for place in range(planes.shape[1]):
@@ -143,7 +144,7 @@ def _mean_grey(planes: np.ndarray) -> np.float32:
     return total / np.float32(planes.shape[1])
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def saturate(planes: np.ndarray, factor: np.float32) -> None:
     """Blend with the grey value of each pixel."""
     for place in range(planes.shape[1]):
@@ -154,7 +155,7 @@ def saturate(planes: np.ndarray, factor: np.float32) -> None:
         planes[2, place] = _clamp(factor * blue + grey)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _hue(planes: np.ndarray, turn: np.float32) -> None:
     """Rotate the hue by a share of the circle, keeping value and saturation.
 
@@ -177,14 +178,14 @@ def _hue(planes: np.ndarray, turn: np.float32) -> None:
         planes[2, place] = value - spread * _ramp(hue + ONE)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _ramp(k: np.float32) -> np.float32:
     k -= SIX * np.floor(k * np.float32(1 / 6))
     other = np.float32(4) - k
     return _clamp(k if k < other else other)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def solarise(planes: np.ndarray) -> None:
     """Invert pixels above one half."""
     for channel in range(3):
@@ -193,7 +194,7 @@ def solarise(planes: np.ndarray) -> None:
             planes[channel, place] = value if value < np.float32(0.5) else ONE - value
 
 
-@numba.njit(nogil=True, cache=True, fastmath=FAST)
+@compiled(nogil=True, fastmath=FAST)
 def _clamp(value: np.float32) -> np.float32:
     value = value if value > ZERO else ZERO
     return value if value < ONE else ONE

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.kernels import compiled
 
 __all__ = ["EditCosts", "edit_energies", "edit_energy"]
 
@@ -109,7 +109,7 @@ def _closure(table: np.ndarray) -> np.ndarray:
     return closed
 
 
-@numba.njit(cache=True)
+@compiled
 def _edit_distances(
     x: np.ndarray, x_first: np.ndarray, y: np.ndarray, y_first: np.ndarray, cost: np.ndarray
 ) -> np.ndarray:
@@ -123,7 +123,7 @@ def _edit_distances(
     return distances
 
 
-@numba.njit(cache=True)
+@compiled
 def _edit_distance(x: np.ndarray, y: np.ndarray, cost: np.ndarray) -> float:
     """The recursion, one row of D at a time."""
     empty = len(cost) - 1

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
+
+from jepatlas.core.kernels import compiled
 
 __all__ = [
     "LONG_RADIUS",
@@ -64,7 +65,7 @@ class Problem(NamedTuple):
     fast: bool  # whether the current is at least as fast as the vehicle anywhere
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def travel_time(dx: float, dy: float, field: Field) -> float:
     """The least t with (d − tW)ᵀ G (d − tW) ≤ t², +∞ if there is none. See `zermelo` for the formula."""
     wx, wy, gxx, gxy, gyy = field
@@ -81,7 +82,7 @@ def travel_time(dx: float, dy: float, field: Field) -> float:
     return (np.sqrt(inside) - along) / room
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def leg_time(
     field: np.ndarray, free: np.ndarray, steps: tuple[float, float], a: tuple[float, float], b: tuple[float, float]
 ) -> float:
@@ -98,7 +99,7 @@ def leg_time(
     return total
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def leg_times(
     field: np.ndarray, free: np.ndarray, steps: tuple[float, float], a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
@@ -109,7 +110,7 @@ def leg_times(
     return times
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def sample_field(field: np.ndarray, row: float, column: float) -> Field:
     """The field at a place, by bilinear interpolation."""
     i, j = min(int(row), field.shape[0] - 2), min(int(column), field.shape[1] - 2)
@@ -118,13 +119,13 @@ def sample_field(field: np.ndarray, row: float, column: float) -> Field:
     return interpolated(upper, lower, row - i)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def field_at(field: np.ndarray, i: int, j: int) -> Field:
     """The field at a node as a tuple: creating an array view would cost more than using its values."""
     return field[i, j, 0], field[i, j, 1], field[i, j, 2], field[i, j, 3], field[i, j, 4]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def interpolated(one: Field, other: Field, share: float) -> Field:
     rest = 1 - share
     return (
@@ -136,14 +137,14 @@ def interpolated(one: Field, other: Field, share: float) -> Field:
     )
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def is_fast(field: Field) -> bool:
     """Whether the current is at least as fast as the vehicle."""
     wx, wy, gxx, gxy, gyy = field
     return gxx * wx * wx + 2 * gxy * wx * wy + gyy * wy * wy >= 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def line_is_clear(passable: np.ndarray, row: float, column: float, to_row: float, to_column: float) -> bool:
     """Whether every cell that a line touches, including at a corner, is passable."""
     eps = 1e-9
@@ -162,7 +163,7 @@ def line_is_clear(passable: np.ndarray, row: float, column: float, to_row: float
     return True
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def background_time(frame: Frame, row: float, column: float) -> float:
     """T₀ at a place: the closed form in the field at the source."""
     if not frame.factored:
@@ -171,7 +172,7 @@ def background_time(frame: Frame, row: float, column: float) -> float:
     return travel_time(dx, dy, frame.origin)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def background_times(shape: tuple[int, int], frame: Frame) -> np.ndarray:
     """T₀ at all nodes."""
     times = np.empty(shape)
@@ -181,7 +182,7 @@ def background_times(shape: tuple[int, int], frame: Frame) -> np.ndarray:
     return times
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def source_times(
     field: np.ndarray, free: np.ndarray, steps: tuple[float, float], sources: np.ndarray, radius: int
 ) -> np.ndarray:
@@ -195,7 +196,7 @@ def source_times(
     return times
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def values_at(
     values: np.ndarray, problem: Problem, field: np.ndarray, sources: np.ndarray, places: np.ndarray
 ) -> np.ndarray:
@@ -211,7 +212,7 @@ def values_at(
     return times
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _value_at(values: np.ndarray, problem: Problem, field: np.ndarray, row: float, column: float) -> float:
     i, j = min(int(row), values.shape[0] - 2), min(int(column), values.shape[1] - 2)
     a, b = row - i, column - j

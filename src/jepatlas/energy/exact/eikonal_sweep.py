@@ -15,9 +15,9 @@ lines from the nodes of a long ring, which need few legs.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from jepatlas.core.kernels import compiled
 from jepatlas.energy.exact.eikonal_legs import (
     LONG_RADIUS,
     RADIUS,
@@ -62,7 +62,7 @@ def _ring_table() -> np.ndarray:
 RINGS = _ring_table()
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def sweep(values: np.ndarray, problem: Problem, tolerance: float, rounds: int) -> None:
     """Update `values` in place in rounds of four sweep directions, until no relative change exceeds the tolerance.
 
@@ -80,7 +80,7 @@ def sweep(values: np.ndarray, problem: Problem, tolerance: float, rounds: int) -
         rounds -= 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def visible_ring_nodes(passable: np.ndarray, near_wall: np.ndarray) -> np.ndarray:
     """For nodes near walls, which nodes of the rings up to RADIUS are visible, (h, w, 4R(R + 1))."""
     height, width = passable.shape
@@ -96,7 +96,7 @@ def visible_ring_nodes(passable: np.ndarray, near_wall: np.ndarray) -> np.ndarra
     return visible
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _sweep_once(
     values: np.ndarray, problem: Problem, rule: tuple[int, float], active: np.ndarray, work: np.ndarray
 ) -> bool:
@@ -119,13 +119,13 @@ def _sweep_once(
     return changed
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _differs(old: float, new: float, tolerance: float) -> bool:
     """Whether a value changed; never from finite to +∞, since only a long leg may reach a node."""
     return old != new and not abs(new - old) <= tolerance * new
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _activate_neighbours(active: np.ndarray, problem: Problem, i: int, j: int) -> None:
     """Mark all nodes whose update reads this node."""
     radius = (LONG_RADIUS if problem.fast and not problem.smooth else RADIUS) + 1
@@ -134,7 +134,7 @@ def _activate_neighbours(active: np.ndarray, problem: Problem, i: int, j: int) -
             active[row, column] = problem.passable[row, column]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _updated(values: np.ndarray, problem: Problem, i: int, j: int, work: np.ndarray) -> float:
     """The semi-Lagrangian update of one node."""
     new = problem.start[i, j]
@@ -151,7 +151,7 @@ def _updated(values: np.ndarray, problem: Problem, i: int, j: int, work: np.ndar
     return new
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _least_on_long_ring(values: np.ndarray, problem: Problem, i: int, j: int) -> float:
     """The least T(p) + leg time over the nodes p of the long ring."""
     field, least = problem.halfway[::2, ::2], np.inf
@@ -164,7 +164,7 @@ def _least_on_long_ring(values: np.ndarray, problem: Problem, i: int, j: int) ->
     return least
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _gather(values: np.ndarray, problem: Problem, ring: Ring, work: np.ndarray) -> None:
     """Fill the work array, one row per place: T (+∞ if hidden), τ, β towards the next place, and the field halfway.
 
@@ -198,7 +198,7 @@ def _gather(values: np.ndarray, problem: Problem, ring: Ring, work: np.ndarray) 
                 work[place, 2] = _curvature(values, background, ends[0], (ei, ej))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _curvature(values: np.ndarray, background: np.ndarray, first: tuple[int, int], step: tuple[int, int]) -> float:
     """β: the harmonic mean of the second differences of τ at the inner two of four nodes in a row."""
     (i, j), (ei, ej) = first, step
@@ -210,7 +210,7 @@ def _curvature(values: np.ndarray, background: np.ndarray, first: tuple[int, int
     return 2 * at_a * at_b / (at_a + at_b) if at_a * at_b > 0 and max(at_a, at_b) < np.inf else 0.0
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _least_on_ring(work: np.ndarray, frame: Frame, ring: Ring) -> float:
     """The least cost on a ring: at its nodes, and between nodes around every local minimum that may be lower."""
     count, best = 8 * ring[2], 0
@@ -229,7 +229,7 @@ def _least_on_ring(work: np.ndarray, frame: Frame, ring: Ring) -> float:
     return least
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _golden_section(work: np.ndarray, frame: Frame, ring: Ring, middle: float) -> float:
     """Golden-section search on the two edges around a place; towards the middle if both probes are unreachable."""
     low, high, least = middle - 1, middle + 1, np.inf
@@ -252,7 +252,7 @@ def _golden_section(work: np.ndarray, frame: Frame, ring: Ring, middle: float) -
     return min(least, at_left, at_right)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _cost(work: np.ndarray, frame: Frame, ring: Ring, place: float) -> float:
     """T(p) + F(x − p) at a place on the ring, counted in nodes along it."""
     floor = int(np.floor(place))
@@ -270,12 +270,12 @@ def _cost(work: np.ndarray, frame: Frame, ring: Ring, place: float) -> float:
     return time + tau + background_time(frame, ring[0] + di, ring[1] + dj)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _field_of(work: np.ndarray, place: int) -> Field:
     return work[place, 3], work[place, 4], work[place, 5], work[place, 6], work[place, 7]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _place_on_ring(di: float, dj: float, radius: int) -> float:
     """The place where a ray from the centre meets the ring."""
     largest = max(abs(di), abs(dj))

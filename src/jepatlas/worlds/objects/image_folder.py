@@ -19,7 +19,8 @@ import numpy as np
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError, require
-from jepatlas.core.files import cache_folder, cache_lock, read_json, write_folder, write_json
+from jepatlas.core.files import cache_folder, read_json, write_folder, write_json
+from jepatlas.core.locks import writer_lock
 from jepatlas.core.sealing import sha256_of_file, sha256_of_json
 from jepatlas.worlds.mujoco_canvas import load_mujoco
 from jepatlas.worlds.objects.rendered_objects import RenderedObjects, state_columns
@@ -42,7 +43,7 @@ def render(config: RenderedObjects, folder: Path | str | None = None, progress: 
         _check_replaceable(Path(folder), config)
         return _render_once(config, Path(folder), progress)
     place = cache_folder() / f"objects-{sha256_of_json(_identity(config))[:16]}"
-    with cache_lock(place):
+    with writer_lock(place, wait=True):
         return _render_once(config, place, progress)
 
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import InputError, check_argument, check_count, require
-from jepatlas.core.files import cache_folder, cache_lock, write_bytes
+from jepatlas.core.files import cache_folder, write_bytes
 from jepatlas.core.lazy import lazy_import
+from jepatlas.core.locks import writer_lock
 from jepatlas.core.sealing import sha256_of_json
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.reacher.arm import Reacher, load_reacher_mujoco, reacher_spec
@@ -91,7 +92,7 @@ class SACMotion:
 
         from jepatlas.worlds.reacher.sac_training import train  # noqa: PLC0415  (imports the extra)
 
-        with cache_lock(self.path):
+        with writer_lock(self.path, wait=True):
             if self.path.exists():  # another process may have trained it in the meantime
                 return
             weights = train(self, console or Console(stderr=True))
