@@ -211,7 +211,7 @@ def test_full_disk_while_saving(small_disk: Path, tmp_path: Path, capsys: pytest
 
 
 def test_full_disk_while_logging_metrics(small_disk: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    """Eight free pages: one for the lock, one for the recipe, two for the checkpoint of step 100, four for 150 lines of metrics."""
+    """Eight free pages: one for the lock, one for the recipe, two for the checkpoint, four for 150 lines of metrics."""
     words = ["train", *WORDS, "--steps", "200", "--log-every", "1", "--checkpoint-every", "100"]
     assert call(*words, "--out", tmp_path / "whole") == 0
     (small_disk / "filler").write_bytes(bytes(1_048_576 - 8 * 4096))
