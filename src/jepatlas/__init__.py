@@ -6,6 +6,7 @@
     alignment = ja.align(a, b)                 # can one model be translated into another?
     result = ja.audit(distances)               # is this a quasimetric?
     planning = ja.drive("runs/rooms")          # does planning in these latents reach its goals?
+    monitor = ja.Monitor(every=500)            # a certificate while you train
 
 Names are imported when they are first used, so this module imports quickly. Everything else is in the subpackages, for
 example `from jepatlas.objectives import LeJEPA`.
@@ -26,6 +27,15 @@ if TYPE_CHECKING:
     from jepatlas.core.linear_map import LinearMap
     from jepatlas.core.plugins import Plugin
     from jepatlas.core.records import Record, Verdict
+    from jepatlas.monitoring import (
+        CKA,
+        EffectiveRank,
+        LightningMonitor,
+        LinearR2,
+        Monitor,
+        MutualKNN,
+        SIGRegStatistic,
+    )
     from jepatlas.results import Result
     from jepatlas.workflows.align import Alignment
     from jepatlas.workflows.certify import Certificate
@@ -34,20 +44,27 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
+    "CKA",
     "Alignment",
     "Atlas",
     "Certificate",
     "ChartLatents",
+    "EffectiveRank",
     "EnergyAudit",
     "EnergyEvaluation",
     "InputError",
+    "LightningMonitor",
     "LinearMap",
     "LinearProbe",
+    "LinearR2",
+    "Monitor",
+    "MutualKNN",
     "Planning",
     "Plugin",
     "Record",
     "Result",
     "Run",
+    "SIGRegStatistic",
     "Verdict",
     "align",
     "audit",

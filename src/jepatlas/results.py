@@ -6,8 +6,8 @@ import base64
 import importlib
 import io
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -27,7 +27,7 @@ else:
     reporting = lazy_import("jepatlas.reporting")
     paper = lazy_import("jepatlas.reporting.paper")
 
-__all__ = ["Result", "count_states", "overall"]
+__all__ = ["Result", "count_states", "data_frame", "overall"]
 
 COLUMNS = ("value", "low", "high", "n", "null", "threshold", "direction", "passed", "advice")
 VERDICTS = "verdicts"
@@ -42,6 +42,15 @@ def overall(verdicts: Sequence[Verdict]) -> bool | None:
     if False in answers:
         return False
     return True if answers and None not in answers else None
+
+
+def data_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pandas.DataFrame:
+    """These columns of rows as a pandas DataFrame; the first is the index."""
+    try:
+        library = importlib.import_module("pandas")
+    except ImportError as error:
+        raise MissingExtra("to_frame() needs the package 'pandas'. Run: pip install pandas") from error
+    return library.DataFrame(rows, columns=list(columns)).set_index(columns[0])
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,13 +92,7 @@ class Result:
 
     def to_frame(self) -> pandas.DataFrame:
         """The verdicts as a pandas DataFrame, one row for each name."""
-        try:
-            library = importlib.import_module("pandas")
-        except ImportError as error:
-            raise MissingExtra("to_frame() needs the package 'pandas'. Run: pip install pandas") from error
-        rows = [[getattr(verdict, column) for column in COLUMNS] for verdict in self.verdicts]
-        index = library.Index([verdict.name for verdict in self.verdicts], name="name")
-        return library.DataFrame(rows, index=index, columns=list(COLUMNS))
+        return data_frame([asdict(verdict) for verdict in self.verdicts], ("name", *COLUMNS))
 
     def plot(self, kind: str | None = None) -> list[Axes]:
         """Draw figures with matplotlib and return their axes.

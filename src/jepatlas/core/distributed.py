@@ -11,13 +11,24 @@ import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-__all__ = ["gather_rows", "is_main_process", "mean_over_processes", "process_group", "rank", "world_size"]
+__all__ = [
+    "gather_rows",
+    "gather_values",
+    "is_main_process",
+    "mean_over_processes",
+    "process_group",
+    "rank",
+    "value_of_main_process",
+    "world_size",
+]
+
+T = TypeVar("T")
 
 
 def world_size() -> int:
@@ -41,6 +52,22 @@ def mean_over_processes(value: Tensor) -> Tensor:
 def gather_rows(rows: Tensor) -> Tensor:
     """The rows of all processes, in rank order, differentiable: (b, d) → (W·b, d)."""
     return rows if world_size() == 1 else cast(Tensor, _Gather.apply(rows))
+
+
+def gather_values(value: T) -> list[T]:
+    """The values of all processes, by rank; any objects, without gradients."""
+    values = [value] * world_size()
+    if len(values) > 1:
+        dist.all_gather_object(values, value)
+    return values
+
+
+def value_of_main_process(value: T) -> T:
+    """The value that the process of rank 0 has."""
+    values = [value]
+    if world_size() > 1:
+        dist.broadcast_object_list(values, src=0)
+    return values[0]
 
 
 class _Sum(torch.autograd.Function):

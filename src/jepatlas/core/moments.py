@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
-from jepatlas.core.distributed import mean_over_processes, world_size
+from jepatlas.core.distributed import gather_values, mean_over_processes, world_size
 
 __all__ = ["Moments", "batch_covariance"]
 
@@ -45,13 +43,11 @@ class Moments:
 
     def over_processes(self) -> Moments:
         """The moments of the rows of all processes, bitwise equal on each of them."""
-        parts: list[Any] = [None] * world_size()
-        if len(parts) == 1:
+        if world_size() == 1:
             return self
-        dist.all_gather_object(parts, (self.count, self.mean.cpu(), self.scatter.cpu()))
-        merged = Moments(*parts[0])
-        for part in parts[1:]:
-            merged = merged.merge(Moments(*part))
+        merged, *others = gather_values(Moments(self.count, self.mean.cpu(), self.scatter.cpu()))
+        for part in others:
+            merged = merged.merge(part)
         return merged
 
     @property

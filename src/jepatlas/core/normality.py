@@ -20,7 +20,7 @@ from torch import Tensor
 
 from jepatlas.core.distributed import mean_over_processes, world_size
 
-__all__ = ["characteristic_function", "epps_pulley", "epps_pulley_null"]
+__all__ = ["characteristic_function", "epps_pulley", "epps_pulley_null", "epps_pulley_of"]
 
 
 def epps_pulley(samples_bs: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:
@@ -31,10 +31,15 @@ def epps_pulley(samples_bs: Tensor, knots: int = 17, limit: float = 3.0) -> Tens
     Half precision is raised to float32: it is too coarse for a sum of squares of small gaps.
     """
     samples_bs = samples_bs.to(torch.promote_types(samples_bs.dtype, torch.float32))
-    weight, target = _quadrature(knots, limit, samples_bs.dtype, samples_bs.device)
     cosine, sine = characteristic_function(samples_bs, knots, limit)
-    gap = (mean_over_processes(cosine) - target).square() + mean_over_processes(sine).square()
-    return len(samples_bs) * world_size() * (weight @ gap)
+    count = len(samples_bs) * world_size()
+    return epps_pulley_of(mean_over_processes(cosine), mean_over_processes(sine), count, limit)
+
+
+def epps_pulley_of(cosine_ks: Tensor, sine_ks: Tensor, count: int, limit: float = 3.0) -> Tensor:
+    """The same from the characteristic function of `count` rows."""
+    weight, target = _quadrature(len(cosine_ks), limit, cosine_ks.dtype, cosine_ks.device)
+    return count * (weight @ ((cosine_ks - target).square() + sine_ks.square()))
 
 
 @cache

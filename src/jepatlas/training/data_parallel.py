@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from jepatlas.core.distributed import mean_over_processes, rank, world_size
+from jepatlas.core.distributed import mean_over_processes, rank, value_of_main_process, world_size
 from jepatlas.core.errors import InputError
 from jepatlas.core.locks import writer_lock
 
-__all__ = ["average_terms", "gather_values", "gradient_accumulation", "lock_for_all", "parallelise", "wait_for_all"]
-
-T = TypeVar("T")
+__all__ = ["average_terms", "gradient_accumulation", "lock_for_all", "parallelise", "wait_for_all"]
 
 
 def parallelise(objective: nn.Module, how: str) -> nn.Module:
@@ -45,14 +43,6 @@ def average_terms(terms: dict[str, Tensor]) -> dict[str, float]:
     return dict(zip(terms, values.tolist(), strict=True))
 
 
-def gather_values(value: T) -> list[T]:
-    """The values of all processes, by rank."""
-    values = [value] * world_size()
-    if len(values) > 1:
-        dist.all_gather_object(values, value)
-    return values
-
-
 def wait_for_all() -> None:
     """Barrier, so that files written by one process are visible to the others."""
     if world_size() > 1:
@@ -69,7 +59,7 @@ def lock_for_all(folder: Path) -> Iterator[None]:
                 stack.enter_context(writer_lock(folder))
             except InputError as error:
                 problem = str(error)
-        problem = gather_values(problem)[0]
+        problem = value_of_main_process(problem)
         if problem:
             raise InputError(problem)
         yield

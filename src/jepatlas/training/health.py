@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from jepatlas.core.contracts import Batches
-from jepatlas.core.distributed import rank
+from jepatlas.core.distributed import gather_values, rank
 from jepatlas.core.errors import InputError
 from jepatlas.core.moments import Moments
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.training.data_parallel import gather_values
 
 __all__ = ["HealthCheck", "check_batches_finite"]
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from jepatlas.core.arrays import check_latents
 from jepatlas.core.contracts import Batches, Objective
-from jepatlas.core.distributed import rank
+from jepatlas.core.distributed import gather_values, rank
 from jepatlas.core.errors import InputError
 from jepatlas.core.processes import torch_threads
 from jepatlas.core.records import Loss, Verdict
@@ -34,7 +34,6 @@ from jepatlas.training.checkpoint import (
 from jepatlas.training.config import TrainingConfig
 from jepatlas.training.data_parallel import (
     average_terms,
-    gather_values,
     gradient_accumulation,
     lock_for_all,
     parallelise,

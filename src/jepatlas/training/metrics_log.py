@@ -8,12 +8,12 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from shlex import quote
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from jepatlas.core.errors import InputError, require
+from jepatlas.core.errors import InputError, did_you_mean, require
 from jepatlas.core.files import write_text
 
-__all__ = ["METRICS_FILE", "MetricsLog", "last_metrics"]
+__all__ = ["METRICS_FILE", "MetricsLog", "Tracker", "last_metrics", "open_tracker"]
 
 METRICS_FILE = "metrics.jsonl"
 
@@ -25,7 +25,7 @@ class MetricsLog:
         self.path = folder / METRICS_FILE
         kept = [entry for entry in _read_entries(self.path) if entry["step"] <= start]
         write_text(self.path, "".join(_to_line(entry) for entry in kept))
-        self.trackers = [_TRACKERS[name](folder, start) for name in track]
+        self.trackers = [open_tracker(name, folder, start) for name in track]
 
     def __enter__(self) -> Self:
         self.file = open(self.path, "ab", buffering=0)
@@ -56,6 +56,14 @@ def last_metrics(folder: Path) -> dict[str, float]:
     return {name: float(value) for name, value in entries[-1].items()} if entries else {}
 
 
+class Tracker(Protocol):
+    """Shows metrics in another program."""
+
+    def write(self, step: int, values: dict[str, float]) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class _TensorBoard:
     def __init__(self, folder: Path, start: int) -> None:
         module: Any = require("torch.utils.tensorboard", "track", "Tracking with TensorBoard")
@@ -73,6 +81,10 @@ class _TensorBoard:
 class _WandB:
     def __init__(self, folder: Path, start: int) -> None:
         wandb: Any = require("wandb", "track", "Tracking with Weights & Biases")
+        self.own = wandb.run is None
+        if not self.own:  # a run of the user's own, who also ends it
+            self.run = wandb.run
+            return
         id_file = folder / "wandb-id"  # folder names may repeat between projects
         if not id_file.exists():
             write_text(id_file, uuid.uuid4().hex)
@@ -89,10 +101,18 @@ class _WandB:
         self.run.log(values, step=step)
 
     def close(self) -> None:
-        self.run.finish()
+        if self.own:
+            self.run.finish()
 
 
 _TRACKERS = {"tensorboard": _TensorBoard, "wandb": _WandB}
+
+
+def open_tracker(name: str, folder: Path, start: int = 0) -> Tracker:
+    """A tracker by name; TensorBoard hides what an earlier process wrote after step `start`."""
+    if name not in _TRACKERS:
+        raise InputError(f"track has '{name}', which is unknown. {did_you_mean(name, _TRACKERS)}")
+    return _TRACKERS[name](folder, start)
 
 
 def _to_line(entry: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from jepatlas.alignment.similarity.canonical_correlation import canonical_correlations, cca, pwcca, svcca
 from jepatlas.alignment.similarity.distance_structure import dsc, dsc_sampled
-from jepatlas.alignment.similarity.kernel_alignment import cka, cka_debiased
+from jepatlas.alignment.similarity.kernel_alignment import cka, cka_debiased, cka_of
 from jepatlas.alignment.similarity.nearest_neighbours import mutual_knn, neighbour_overlap, neighbours, nos, overlap
 from jepatlas.alignment.similarity.similarity_metrics import (
     METRICS,
@@ -23,6 +23,7 @@ __all__ = [
     "cca",
     "cka",
     "cka_debiased",
+    "cka_of",
     "dsc",
     "dsc_sampled",
     "measure",

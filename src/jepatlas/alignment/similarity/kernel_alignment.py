@@ -16,8 +16,9 @@ from __future__ import annotations
 import numpy as np
 
 from jepatlas.alignment.paired import centred, check_pairs
+from jepatlas.core.linear_moments import PairMoments
 
-__all__ = ["cka", "cka_debiased"]
+__all__ = ["cka", "cka_debiased", "cka_of"]
 
 BLOCK = 1024  # rows or columns of a product that are in memory at once
 ROUNDING = 1e-12  # share of the biased variance below which a debiased one is rounding
@@ -33,6 +34,12 @@ def cka(a: np.ndarray, b: np.ndarray) -> float:
     a, b = (centred(x) for x in check_pairs(a, b))
     variances = squared_products(a, a) * squared_products(b, b)
     return _share(squared_products(a, b), variances)
+
+
+def cka_of(moments: PairMoments) -> float:
+    """Biased linear CKA from streamed moments of pairs."""
+    hsic_aa, hsic_bb, hsic_ab = (np.vdot(block, block) for block in (moments.xx, moments.yy, moments.xy))
+    return _share(hsic_ab, hsic_aa * hsic_bb)
 
 
 def cka_debiased(a: np.ndarray, b: np.ndarray) -> float:

@@ -24,6 +24,7 @@ __all__ = [
     "effective_rank",
     "linear_rank",
     "principal_axes",
+    "rank_of",
     "repeated_coordinates",
     "varying_coordinates",
 ]
@@ -69,6 +70,12 @@ def _axes(covariance: np.ndarray, floor: float) -> tuple[np.ndarray, np.ndarray,
     return values[::-1], vectors[:, ::-1], units
 
 
+def rank_of(covariance: np.ndarray, floor: float = FLOOR) -> int:
+    """The number of directions of standardised latents whose variance is above the floor, from their covariance."""
+    values, _, _ = _axes(covariance, floor)
+    return int((values > floor).sum())
+
+
 def linear_rank(
     h: np.ndarray,
     h_next: np.ndarray,
@@ -82,8 +89,7 @@ def linear_rank(
     covariance = WeightedCovariance(np.concatenate([h, h_next]))
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
-        values, _, _ = _axes(covariance(np.concatenate([weights, weights])), floor)
-        return {"rank": float((values > floor).sum())}
+        return {"rank": float(rank_of(covariance(np.concatenate([weights, weights])), floor))}
 
     return bootstrap(statistic, len(h), rng, groups=groups, replicates=replicates)["rank"]
 

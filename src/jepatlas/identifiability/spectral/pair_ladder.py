@@ -97,8 +97,9 @@ def fit_pair_ladder(
     groups: np.ndarray | None = None,
     seed: int = 0,
     exact: bool = False,
+    settings: SpectrumSettings | None = None,
 ) -> PairLadder:
-    """The ladder of at most 20,000 of the pairs, with as many features and functions as they support.
+    """The ladder of at most 20,000 of the pairs, by default with as many features and functions as they support.
 
     More pairs do not make it easier to read, but determine ρ better: `exact` estimates ρ from all pairs, for a bound.
     If the spectrum cannot be computed (too few pairs or groups, constant rows), the result contains the reason.
@@ -107,7 +108,7 @@ def fit_pair_ladder(
         return PairLadder(source, None, "all rows are equal.")
     kept = ladder_rows(len(x), seed)
     kept_groups = None if groups is None else groups[kept]
-    settings = _settings(x.shape[1], len(kept), source)
+    settings = settings or _settings(x.shape[1], len(kept), source)
     with warnings.catch_warnings():
         # with few distinct rows some features are dependent; those are not selected
         warnings.simplefilter("ignore", LinAlgWarning)
