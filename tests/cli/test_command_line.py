@@ -59,7 +59,8 @@ def test_every_verb_explains_itself_with_an_example(verb: str, capsys: Captured)
     assert call(verb, "--help") == 0
     out, err = capsys.readouterr()
     assert f"Example: jepatlas {verb} " in out
-    assert all(option in out for option in ("--seed", "--out", "--json"))
+    options = ("--json",) if verb == "completion" else ("--seed", "--out", "--json")
+    assert all(option in out for option in options)
     assert err == ""
 
 
@@ -70,6 +71,50 @@ def test_the_examples_of_the_help_are_valid(capsys: Captured):
         lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Example: jepatlas ")]
         assert all(call(*line.removeprefix("Example: jepatlas ").split(), "--help") == 0 for line in lines)
         capsys.readouterr()
+
+
+@pytest.mark.parametrize("width", ["60", "90"])
+def test_paragraphs_of_the_help_fill_the_terminal(width: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", width)
+    assert call("certify", "--help") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= int(width) for line in lines if not line.startswith("Example: "))
+    words = " ".join(" ".join(lines).replace("│", " ").split())
+    assert "A file may hold anybody's latents, with or without the true states." in words
+    assert "Half of them fit maps, half score them." in words
+
+
+def test_completion_lists_the_commands_and_their_options(capsys: Captured, elsewhere: Path):
+    assert call("completion", "bash") == 0
+    (elsewhere / "completion.sh").write_text(capsys.readouterr().out)
+
+    def completed(*words: str) -> set[str]:
+        given = " ".join(f"'{word}'" for word in words)
+        code = f"source completion.sh; COMP_WORDS=({given}); COMP_CWORD={len(words) - 1}; _jepatlas; "
+        done = subprocess.run(
+            ["bash", "-c", code + 'printf "%s\n" "${COMPREPLY[@]}"'],
+            cwd=elsewhere,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return set(done.stdout.split())
+
+    assert completed("jepatlas", "") == set(VERBS)
+    assert completed("jepatlas", "migrate", "p") == {"probe", "planner"}
+    assert completed("jepatlas", "train", "world-model", "--ste") == {"--steps"}
+    assert completed("jepatlas", "certify", "--q") == {"--quick"}
+    assert completed("jepatlas", "certify", "comp") == {"completion.sh"}
+    for shell in ("zsh", "fish"):
+        assert call("completion", shell) == 0
+        assert "world-model" in capsys.readouterr().out
+
+
+def test_the_literature_name_of_an_option(capsys: Captured):
+    small = [*WORDS, "--steps", "1"]
+    assert call("train", *small, "--objective.lambda", "0.02", "--out", "named") == 0
+    assert call("train", *small, "--objective.weight", "0.02", "--out", "plain") == 0
+    assert Path("named/recipe.yaml").read_text() == Path("plain/recipe.yaml").read_text()
 
 
 def test_the_help_of_a_choice_shows_its_options(capsys: Captured):
@@ -99,6 +144,9 @@ BAD = [
     (["train", "--resume", "nowhere", "--steps", "4000"], "leave out --steps."),  # the default
     (["train", "--resume=nowhere", "--mixing=spiral", "--track"], "leave out --mixing, --track."),
     (["train", "--resume", "no where", "--lr=1e-2"], "jepatlas train --recipe 'no where/"),
+    (["train", "--resume", "nowhere", "--full"], "leave out --full."),
+    (["train", "vision", "nowhere"], "jepatlas train vision: "),
+    (["migrate", "probe", "--probe", "nowhere"], "jepatlas migrate probe: "),
     (["train", "--device", "cuda:99"], "device 'cuda:99'"),
     (["train", "--device", "meta"], "device 'meta'"),
     (["train", "--objective.weight", "nan"], "nan"),

@@ -61,6 +61,13 @@ def test_what_is_collected_is_said_and_can_be_learned_from(capsys: Captured):
     assert isinstance(source, EpisodeSource) and Path(source.path).name == "rooms.h5"
 
 
+def test_the_default_world_is_named_first(capsys: Captured):
+    assert call("train", "world-model", *WORDS, "--out", "default") == 0
+    assert "'rooms'" in capsys.readouterr().out.splitlines()[0]
+    assert call("train", "world-model", "rooms", *WORDS, "--out", "named") == 0
+    assert "default" not in capsys.readouterr().out
+
+
 def test_a_world_model_is_certified_on_what_was_held_out(capsys: Captured):
     found = answer(capsys, "certify", "runs/file", "--out", "certified")
     assert found["provenance"]["held-out episodes"] == 4 and {"r2"} <= {v["name"] for v in found["verdicts"]}

@@ -57,6 +57,7 @@ COMMANDS = {
     "sweep": Command("sweep", "main", "train and certify a grid of recipes"),
     "sweep vision": Command("sweep", "vision", "train a grid of agents on images"),
     "reproduce": Command("reproduce", "main", "test published claims, and compare with the published numbers"),
+    "completion": Command("completion", "main", "print a script that completes commands and options in a shell"),
     "doctor": Command("doctor", "main", "versions, devices, extras, and a five-second self-test"),
 }
 
@@ -81,7 +82,7 @@ HELP = f"""jepatlas {__version__}: trust, translate and plan with joint-embeddin
 
 usage: jepatlas VERB [options]     (jepatlas VERB --help explains a verb and gives an example)
 
-{chr(10).join(f"  {verb:9} {summary}" for verb, summary in VERBS.items())}
+{chr(10).join(f"  {verb:10} {summary}" for verb, summary in VERBS.items())}
 
 All commands take --json PATH (- for standard output, where nothing else is printed then) and --debug (show the
 traceback of an error) and --trust (import the classes of your own that a recipe names). Commands that write files take
@@ -100,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args[0] in ("-V", "--version"):
         print(__version__)
         return 0
-    verb = args[0]
+    name = args[0]
     debug = False
     try:
         from jepatlas.cli.options import parse_global
@@ -108,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         options, args = parse_global(args)
         debug = options.debug
-        verb = args[0] if args else verb
+        name = _named_command(args) or name
         with trusting(options.trust):
             code = run_command(args)
         sys.stdout.flush()  # here, where a closed pipe has its own exit code
@@ -120,20 +121,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         if os.environ.get("RANK", "0") == "0":  # with torchrun all processes fail alike: only one reports it
-            print(f"jepatlas {verb}: {error}", file=sys.stderr)
+            print(f"jepatlas {name}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(f"jepatlas {verb}: interrupted.", file=sys.stderr)
+        print(f"jepatlas {name}: interrupted.", file=sys.stderr)
         return 130
 
 
 def run_command(args: Sequence[str]) -> int:
     """Run the command that the first one or two words name, with the remaining words as its arguments."""
-    for length in (2, 1):
-        command = COMMANDS.get(" ".join(args[:length]))
-        if command is not None:
-            module = importlib.import_module(f"jepatlas.cli.{command.module}")
-            return getattr(module, command.function)(list(args[length:]))
+    name = _named_command(args)
+    if name in COMMANDS:
+        command = COMMANDS[name]
+        module = importlib.import_module(f"jepatlas.cli.{command.module}")
+        return getattr(module, command.function)(list(args[len(name.split()) :]))
     verb = args[0]
     if verb not in GROUPS:
         raise InputError(f"there is no such verb. {did_you_mean(verb, VERBS)}")
@@ -142,6 +143,12 @@ def run_command(args: Sequence[str]) -> int:
         print(_group_help(verb, summaries), end="")
         return 0
     raise InputError(f"there is no command '{args[1]}'. {did_you_mean(args[1], summaries)}")
+
+
+def _named_command(args: Sequence[str]) -> str:
+    """The command of one or two words that comes first, or else the first word."""
+    longer = " ".join(args[:2])
+    return longer if longer in COMMANDS else " ".join(args[:1])
 
 
 def _group_help(verb: str, summaries: dict[str, str]) -> str:

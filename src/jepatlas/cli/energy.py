@@ -12,7 +12,7 @@ import tyro
 
 from jepatlas.cli.options import RecipeFile, parse, parse_choices, parse_known
 from jepatlas.cli.output import console_for, defer_interrupts, emit, say, show_verdicts
-from jepatlas.cli.training_runs import Answer, RunOptions, resume, train_and_report
+from jepatlas.cli.training_runs import Answer, RunOptions, resume, say_default, train_and_report
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.recipes import EnergyRecipe, EnergyWorld, StepFile
@@ -42,7 +42,8 @@ class Fit(RecipeFile, RunOptions):
     """
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SOURCE")] = None
-    """A world (one-way-grid, gym, current), or a file of steps (npz, safetensors, csv or parquet)."""
+    """A world (one-way-grid, gym, current), or a file of steps (npz, safetensors, csv or parquet). By default the world
+    'one-way-grid'."""
     recipe: Annotated[EnergyRecipe, tyro.conf.arg(name="")] = field(default_factory=EnergyRecipe)
     out: Path | None = None
     """The run folder; by default runs/SOURCE-HEAD-sSEED."""
@@ -151,6 +152,8 @@ def _start(options: Fit, console: Console) -> tuple[Path, Outcome]:
         from jepatlas.workflows.runs import start_run
 
     recipe = options.recipe
+    if options.subject is None and options.recipe_file is None:
+        say_default(console, recipe.source.kind)
     if isinstance(recipe.source, StepFile):
         recipe = replace(recipe, source=recipe.source.sealed())
         # Unusable steps or truths are refused now, not after training.

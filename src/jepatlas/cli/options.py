@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
+import shutil
+import textwrap
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,7 +34,14 @@ def parse(cls: type[T], command: str, args: Sequence[str], default: T | None = N
     """Parse the options of a command. tyro prints help and usage errors, and exits with code 0 or 2."""
     options: Any = {} if default is None else {"default": default}
     with _admitted_plugins(default):
-        return tyro.cli(cls, args=args, prog=f"jepatlas {command}", config=(tyro.conf.AvoidSubcommands,), **options)
+        return tyro.cli(
+            cls,
+            args=args,
+            prog=f"jepatlas {command}",
+            description=_wrapped(cls.__doc__ or ""),
+            config=(tyro.conf.AvoidSubcommands,),
+            **options,
+        )
 
 
 @contextmanager
@@ -59,10 +69,35 @@ def _admitted_plugins(options: Any) -> Iterator[None]:
             annotations[name] = hint
 
 
+class _Wrapped(str):
+    """Text whose line breaks stay as they are."""
+
+    __slots__ = ()
+
+
+def _wrapped(text: str) -> _Wrapped:
+    """Paragraphs that fill the terminal; examples stay on one line, so that they can be pasted."""
+    width = shutil.get_terminal_size().columns
+    paragraphs = _paragraphs(text)
+    return _Wrapped("\n\n".join(one if one.startswith("Example:") else textwrap.fill(one, width) for one in paragraphs))
+
+
+def _paragraphs(text: str) -> list[str]:
+    return [" ".join(paragraph.split()) for paragraph in re.split(r"\n\s*\n", text.strip())]
+
+
+def _without_single_line_breaks(text: str) -> str:
+    return text if isinstance(text, _Wrapped) else "\n\n".join(_paragraphs(text))
+
+
 def parse_known(cls: type[T], args: Sequence[str]) -> tuple[T, list[str]]:
     """Parse the options that `cls` has, and return the other words as they are."""
     with _admitted_plugins(cls()):
         return tyro.cli(cls, args=args, return_unknown_args=True, add_help=False, config=(tyro.conf.AvoidSubcommands,))
+
+
+# tyro's own version keeps the line breaks of attribute docstrings that are indented, as ours are.
+tyro._strings.remove_single_line_breaks = _without_single_line_breaks  # pyright: ignore[reportAttributeAccessIssue]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import tyro
 
 from jepatlas.cli.options import RecipeFile, parse_choices, parse_known
 from jepatlas.cli.output import defer_interrupts, say
-from jepatlas.cli.training_runs import Answer, RunOptions, resume, run_argument, train_and_report
+from jepatlas.cli.training_runs import Answer, RunOptions, resume, run_argument, say_default, train_and_report
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, did_you_mean
 from jepatlas.core.plugins import Plugin, is_plugin_name, name_plugin, short_name
@@ -43,7 +43,8 @@ class TrainWorldModel(RecipeFile, RunOptions):
     """
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SOURCE")] = None
-    """A world (rooms, maze, reacher, linear-quadratic), or an HDF5 file of episodes as 'jepatlas collect' writes it."""
+    """A world (rooms, maze, reacher, linear-quadratic), or an HDF5 file of episodes as 'jepatlas collect' writes it. By
+    default the world 'rooms'."""
     recipe: Annotated[WorldModelRecipe, tyro.conf.arg(name="")] = field(default_factory=WorldModelRecipe)
     out: Path | None = None
     """The run folder; by default runs/SOURCE-MODEL-sSEED."""
@@ -102,6 +103,8 @@ def _start(options: TrainWorldModel, console: Console) -> tuple[Path, Outcome]:
         from jepatlas.workflows.runs import start_run
 
     recipe = options.recipe
+    if options.subject is None and options.recipe_file is None:
+        say_default(console, recipe.source.name)
     if isinstance(recipe.source, EpisodeSource):
         recipe = replace(recipe, source=recipe.source.sealed())
         if is_main_process():

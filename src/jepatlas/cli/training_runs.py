@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from jepatlas.recipes import ViewImages, VisionRecipe
     from jepatlas.training import Outcome
 
-__all__ = ["Answer", "RunOptions", "decode_images", "resume", "run_argument", "train_and_report"]
+__all__ = ["Answer", "RunOptions", "decode_images", "resume", "run_argument", "say_default", "train_and_report"]
 
 Answer = Mapping[str, Any]
 """What a command adds to the JSON of a finished run."""
+
+JUDGED = "energy fit"
+"""The command that judges what it trained, and takes --full."""
 
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 130}
 
@@ -62,6 +65,8 @@ def resume(
     from jepatlas.recipes import verb_of
 
     own = verb_of(folder) if (folder / "recipe.yaml").is_file() else command
+    if options.full and own != JUDGED:
+        others.append("--full")
     if others:
         given = [word.split("=")[0] for word in others if word.startswith("--")] or others
         recipe = quote(str(folder / "recipe.yaml"))
@@ -120,6 +125,14 @@ def run_argument(folder: Path) -> str:
     """A run folder as another command takes it, with --trust if the recipe names classes of the user's own."""
     trust = " --trust" if (folder / PLUGINS).is_file() else ""
     return f"{quote(str(folder))}{trust}"
+
+
+def say_default(console: Console, name: str) -> None:
+    """Say which source is used because none was given. Only the main process does so."""
+    from jepatlas.core.distributed import is_main_process
+
+    if is_main_process():
+        say(console, f"No SOURCE was given: training on the world '{name}', the default.")
 
 
 def decode_images(console: Console, *agents: VisionRecipe) -> list[ViewImages]:

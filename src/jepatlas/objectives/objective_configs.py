@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import tyro
 
 from jepatlas.core.config import check_literals
 from jepatlas.core.errors import InputError, check_argument, check_count
@@ -206,7 +208,7 @@ class InfoNCEConfig:
 class LeJEPAConfig:
     kind: ClassVar[str] = "lejepa"
 
-    weight: float = 0.01
+    weight: Annotated[float, tyro.conf.arg(aliases=["--objective.lambda"])] = 0.01
     """Weight λ of SIGReg: 0 is invariance only, 1 (convex form) is SIGReg only."""
     form: Literal["convex", "additive"] = "convex"
     """(1 − λ)·invariance + λ·SIGReg, or invariance + λ·SIGReg."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -71,6 +72,10 @@ class WalkedWorld:
                 f"--motion {RandomPolicy.kind}, or --world {Reacher.kind}."
             )
 
+    @property
+    def name(self) -> str:
+        return self.world.kind
+
 
 @dataclass(frozen=True)
 class EpisodeSource:
@@ -88,6 +93,10 @@ class EpisodeSource:
     """The column of true states, or 'none' if they are unknown. A file need not have a column 'state'."""
     sha256: str | None = None
     """Hash of the file. It is set when a run starts, and checked when the run is resumed."""
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).stem
 
     def sealed(self) -> EpisodeSource:
         """With the absolute path and the hash of the file."""
