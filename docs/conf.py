@@ -1,13 +1,21 @@
 """Sphinx configuration; the build needs no network."""
 
+import contextlib
+import io
+import os
+
+from sphinx.application import Sphinx
+
 import jepatlas
+from jepatlas.cli import COMMANDS, HELP, main
 
 project = "jepatlas"
 author = "The jepatlas authors"
 release = jepatlas.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
-exclude_patterns = ["_build"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build", "notebooks"]
 html_theme = "furo"
 html_title = f"jepatlas {release}"
 autodoc_member_order = "bysource"
@@ -18,3 +26,27 @@ SKLEARN = ", ".join(
 )
 autodoc_default_options = {"members": True, "undoc-members": True, "exclude-members": SKLEARN}
 suppress_warnings = ["docutils", "ref.python"]
+
+COMMANDS_PAGE = "reference/commands"
+HELP_MARK = "<!-- help of all commands -->"
+HELP_COLUMNS = "100"
+
+
+def insert_help(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put the help of all commands, as the parser prints it, on their page."""
+    if page == COMMANDS_PAGE:
+        parts = [f"## jepatlas\n\n```text\n{HELP}```"]
+        parts += [f"## {command}\n\n```text\n{help_of(command)}```" for command in COMMANDS]
+        source[0] = source[0].replace(HELP_MARK, "\n\n".join(parts))
+
+
+def help_of(command: str) -> str:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+        main([*command.split(), "--help"])
+    return text.getvalue()
+
+
+def setup(app: Sphinx) -> None:
+    os.environ["COLUMNS"] = HELP_COLUMNS
+    app.connect("source-read", insert_help)

@@ -1,53 +1,115 @@
-"""README and docs run as they are written: Python blocks, then the lines that begin with `$ jepatlas`."""
+"""README and docs run as they are written: Python blocks and lines with `$ jepatlas`, from top to bottom."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from benchmarks.benchmark_page import benchmarks_page
 from forked import forked_script
 
+import jepatlas as ja
 from jepatlas.core.files import read_json
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = [README, *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#\s]+)")
 
 
-def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Language and text of each block of code."""
+    return BLOCK.findall(page.read_text())
 
 
-def commands(page: Path) -> list[str]:
-    lines = [line for block in blocks(page, "console") for line in block.replace(" \\\n", " ").splitlines()]
+def commands(block: str) -> list[str]:
+    lines = block.replace(" \\\n", " ").splitlines()
     return [line.removeprefix("$ jepatlas ") for line in lines if line.startswith("$ jepatlas ")]
+
+
+def script_of(page: Path) -> str:
+    """What a reader of the page would run, in one process, which loads torch once; empty if there is nothing to run."""
+    parts = []
+    for language, block in blocks(page):
+        if language == "python":
+            parts.append(block)
+        elif language == "console":
+            parts += [f"assert main({shlex.split(command)!r}) == 0, {command!r}" for command in commands(block)]
+    return "\n".join(["from jepatlas.cli import main", *parts]) if parts else ""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page, "python") or commands(page)], ids=lambda page: page.name
+    "page", [page for page in PAGES if page != README and script_of(page)], ids=lambda page: page.stem
 )
 def test_a_page_runs_as_it_is_written(page: Path, tmp_path: Path) -> None:
-    """First the Python, which may make files that commands speak of; all in one process, which loads torch once."""
-    calls = [f"assert main({shlex.split(command)!r}) == 0, {command!r}" for command in commands(page)]
-    script = "\n".join([*blocks(page, "python"), "from jepatlas.cli import main", *calls])
-    process = forked_script(script, cwd=tmp_path)
+    process = forked_script(script_of(page), cwd=tmp_path)
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, f"{out}\n{err}"
 
 
-def test_readme_opens_with_the_two_commands() -> None:
-    opening = (ROOT / "README.md").read_text()[:1500]
-    assert "make tour" in opening
-    assert "make test" in opening
+def test_the_example_of_the_readme_prints_what_is_shown() -> None:
+    (example,) = [block for language, block in blocks(README) if language == "python"]
+    (shown,) = [block for language, block in blocks(README) if language == "text"]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(example, "README.md", "exec"), {})
+    assert printed.getvalue() == shown
 
 
-def test_every_documentation_page_is_found() -> None:
-    assert {"README.md", "training.md", "certificate.md"} <= {page.name for page in PAGES}
+def test_the_readme_is_short_and_opens_with_the_two_commands() -> None:
+    text = README.read_text()
+    assert len(text.splitlines()) <= 120
+    assert "make tour" in text[:1500] and "make test" in text[:1500]
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda page: page.stem)
+def test_links_lead_to_files(page: Path) -> None:
+    links = [link for link in LINK.findall(page.read_text()) if "://" not in link]
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def listed_names() -> set[str]:
+    page = (DOCS / "reference" / "verdicts.md").read_text()
+    return {name for line in page.splitlines() if line.startswith("| `") for name in re.findall(r"`([^`]+)`", line)}
+
+
+def produced_names() -> Iterator[str]:
+    rng = np.random.default_rng(0)
+    z, step, noise = rng.standard_normal((3, 400, 2))
+    z_next = 0.9 * z + np.sqrt(1 - 0.9**2) * step
+    yield from (verdict.name for verdict in ja.certify(z, z_next, z, rho=0.9).verdicts)
+    yield from (verdict.name for verdict in ja.align(z, z + noise, raw=(z, noise), permutations=19).verdicts)
+    yield from (verdict.name for verdict in ja.audit(np.abs(z[:30, :1] - z[:30, 0]), z[:30]).verdicts)
+
+
+def test_the_names_of_verdicts_are_explained() -> None:
+    listed = listed_names()
+    families = (r"_whitened$", r"_common$", r"_target$", r"^degree_", r"^nos_")
+    unknown = []
+    for name in produced_names():
+        if name not in listed and not any(re.search(family, name) for family in families):
+            unknown.append(name)
+    assert unknown == []
+
+
+def test_the_findings_state_the_published_outcomes() -> None:
+    page = (DOCS / "explanation" / "findings.md").read_text()
+    stated = re.findall(r"^\| [^|]+ \| `([\w-]+)[^`|]*` \| ([^|]+) \|$", page, re.MULTILINE)
+    assert len(stated) >= 10
+    published = {name: json.loads((DOCS / "results" / f"{name}.json").read_text()) for name, _ in stated}
+    assert dict(stated) == {name: record["about"]["outcome"] for name, record in published.items()}
 
 
 def test_the_benchmarks_page_is_what_was_measured() -> None:
-    page = ROOT / "docs" / "benchmarks.md"
+    page = DOCS / "benchmarks.md"
     assert page.read_text() == benchmarks_page(read_json(page.with_suffix(".json")))
