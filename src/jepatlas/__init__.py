@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jepatlas.alignment import Atlas, ChartLatents, LinearProbe, save_atlas
     from jepatlas.api.energy_functions import EnergyAudit, audit, fit_energy
     from jepatlas.api.latent_functions import align, certify
-    from jepatlas.api.run_functions import Planning, Run, drive, encode, load, train
+    from jepatlas.api.run_functions import Planning, Run, drive, encode, load, load_weights, train
     from jepatlas.core.errors import InputError
     from jepatlas.core.linear_map import LinearMap
     from jepatlas.core.plugins import Plugin
@@ -73,6 +73,7 @@ __all__ = [
     "encode",
     "fit_energy",
     "load",
+    "load_weights",
     "save_atlas",
     "train",
 ]

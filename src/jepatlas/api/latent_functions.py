@@ -13,11 +13,12 @@ from jepatlas.api.inputs import Matrix, as_array, as_column, as_folder, as_matri
 from jepatlas.core.errors import InputError, check_count, did_you_mean
 from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.recipes import WorldModelRecipe, any_recipe
+from jepatlas.recipes import PairsRecipe, WorldModelRecipe, any_recipe
 from jepatlas.workflows.align import MAIN, Alignment, MapKind, Study, match, read_latents, study_split
 from jepatlas.workflows.align import align as align_models
 from jepatlas.workflows.align.latent_files import model_names
 from jepatlas.workflows.certify import SAMPLES, Certificate, certify_arrays, certify_file
+from jepatlas.workflows.given_pairs import certify_pairs
 from jepatlas.workflows.plan import certify_world_model
 from jepatlas.workflows.runs import certify_run
 
@@ -101,8 +102,11 @@ def _saved(certificate: Certificate, out: Path | str | None) -> Certificate:
 
 def _certify_run(folder: Path, samples: int, seed: int, quick: bool, out: Path | str | None) -> Certificate:
     """Certify a run, and save the record there or in `out`."""
-    certify_kind = certify_world_model if any_recipe(folder).kind == WorldModelRecipe.kind else certify_run
+    kind = any_recipe(folder).kind
     place = None if out is None else as_folder("out", out)
+    if kind == PairsRecipe.kind:
+        return Certificate(certify_pairs(folder, samples=samples, seed=seed, out=place, quick=quick))
+    certify_kind = certify_world_model if kind == WorldModelRecipe.kind else certify_run
     return Certificate(certify_kind(folder, samples=samples, seed=seed, out=place, audited=True, quick=quick))
 
 

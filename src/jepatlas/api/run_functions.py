@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import nn
 
 from jepatlas.alignment import Atlas, LinearProbe, load_atlas
 from jepatlas.api.inputs import as_array, as_folder, as_path
+from jepatlas.core.arrays import read_arrays
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, check_count, did_you_mean
 from jepatlas.core.files import read_json
@@ -27,6 +28,7 @@ from jepatlas.recipes import (
     AnyRecipe,
     EnergyRecipe,
     EpisodeSource,
+    PairsRecipe,
     Recipe,
     StepFile,
     VisionRecipe,
@@ -41,6 +43,7 @@ from jepatlas.results import Result
 from jepatlas.training import Outcome
 from jepatlas.workflows.certify import Certificate, CertificateRecord
 from jepatlas.workflows.energy import FittedEnergy, SavedEnergy, is_energy_file, load_energy_file, load_fitted
+from jepatlas.workflows.given_pairs import load_pairs_objective, train_on_pairs
 from jepatlas.workflows.plan import (
     Drive,
     DrivingConfig,
@@ -58,14 +61,15 @@ from jepatlas.workflows.plan import (
     write_film,
 )
 from jepatlas.workflows.plan import drive as drive_tasks
-from jepatlas.workflows.runs import load_objective, start_run
+from jepatlas.workflows.runs import load_objective, load_weights_into, start_run
 from jepatlas.workflows.vision import encode_images, load_agent
 
-__all__ = ["Planning", "Run", "drive", "encode", "load", "train"]
+__all__ = ["Planning", "Run", "drive", "encode", "load", "load_weights", "train"]
 
 Loaded = nn.Module | FittedEnergy | SavedEnergy | LinearMap | LinearProbe | Atlas | Result
 TRAINABLE = Recipe | EnergyRecipe | WorldModelRecipe | VisionRecipe
 BATCH = 1024
+M = TypeVar("M", bound=nn.Module)
 PROBE = "jepatlas.LinearProbe"  # in the metadata of its file
 
 
@@ -92,11 +96,25 @@ class Run(Result):
         return write_report([self.folder], path, title=self.folder.name)
 
 
-def train(recipe: AnyRecipe | Mapping[str, Any] | Path | str, out: Path | str, console: Console | None = None) -> Run:
+def train(
+    recipe: AnyRecipe | Mapping[str, Any] | Path | str,
+    out: Path | str,
+    console: Console | None = None,
+    *,
+    data: Any = None,
+    held: Any = None,
+    encoder: nn.Module | None = None,
+    resume: bool = False,
+) -> Run:
     """Train a recipe in the new run folder `out`. With a `console`, progress is shown.
 
     A recipe is an object (`Recipe`, `EnergyRecipe`, `WorldModelRecipe`, `VisionRecipe`), plain data, or a YAML file.
     The command line can resume, certify and report the run.
+
+    A `PairsRecipe` trains on pairs of yours: `data` are arrays (x, x_next), a mapping with x and x_next (and the true
+    states z, if known), a file of these arrays, a torch Dataset whose items are such pairs, or a DataLoader of them.
+    `held` are pairs for the certificate (by default the last tenth of the data; of a DataLoader none), and `encoder` is
+    a module of yours instead of the recipe's. `resume` goes on with such a run after an interruption.
     """
     folder = as_folder("out", out)
     path = as_path("recipe", recipe) if isinstance(recipe, str | Path) else None
@@ -104,11 +122,35 @@ def train(recipe: AnyRecipe | Mapping[str, Any] | Path | str, out: Path | str, c
         recipe = read_any_recipe(path)
     elif isinstance(recipe, Mapping):
         recipe = recipe_from_plain(dict(recipe))
+    if isinstance(recipe, PairsRecipe):
+        pairs = _pairs("data", data)
+        outcome = train_on_pairs(
+            recipe, folder, pairs, held=_pairs("held", held), encoder=encoder, resume=resume, console=console
+        )
+        return Run(_read_record(folder / "records" / "outcome.json"), folder, outcome)
+    given = {"data": data, "held": held, "encoder": encoder, "resume": resume or None}
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"'{name}' is for a PairsRecipe, but the recipe is a {type(recipe).__name__}.")
     if not isinstance(recipe, TRAINABLE):
         known = ", ".join(kind.__name__ for kind in get_args(TRAINABLE))
         raise InputError(f"'recipe' must be a recipe ({known}), not a {type(recipe).__name__}.")
     outcome = start_run(_sealed(recipe), folder, console)
     return Run(_read_record(folder / "records" / "outcome.json"), folder, outcome)
+
+
+def _pairs(name: str, given: Any) -> Any:
+    """The arrays of a file, or what was given."""
+    path = as_path(name, given)
+    return given if path is None else read_arrays(path)
+
+
+def load_weights(run: Path | str, module: M) -> M:
+    """Load the weights of a run's encoder into a module of yours, which has its structure; returns the module."""
+    place = as_folder("run", run)
+    if not isinstance(module, nn.Module):
+        raise InputError(f"'module' must be an nn.Module, not a {type(module).__name__}.")
+    return load_weights_into(module, place)
 
 
 def _sealed(recipe: TRAINABLE) -> TRAINABLE:
@@ -172,6 +214,8 @@ def _load_folder(folder: Path) -> Loaded:
         return load_world_model(folder).objective
     if isinstance(recipe, VisionRecipe):
         return load_agent(folder).objective
+    if isinstance(recipe, PairsRecipe):
+        return load_pairs_objective(folder, recipe)
     raise InputError(f"{folder} is a run of kind '{recipe.kind}'. Load one of its agents, a folder in {folder}.")
 
 

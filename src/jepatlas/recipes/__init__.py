@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         ObjectImages,
         SmallNORBFiles,
     )
+    from jepatlas.recipes.pairs_recipe import GivenModule, PairsRecipe, build_pairs_objective
     from jepatlas.recipes.recipe_files import (
         AnyRecipe,
         any_recipe,
@@ -94,6 +95,7 @@ __all__ = [
     "EpisodeSource",
     "EpisodeSplit",
     "ExperienceSplit",
+    "GivenModule",
     "ImageFolders",
     "ImageNet",
     "ImageTable",
@@ -102,6 +104,7 @@ __all__ = [
     "MutualRecipe",
     "NuScenes",
     "ObjectImages",
+    "PairsRecipe",
     "Part",
     "Predictive",
     "Recipe",
@@ -121,6 +124,7 @@ __all__ = [
     "build_crops",
     "build_energy",
     "build_objective",
+    "build_pairs_objective",
     "build_vision",
     "build_windows",
     "build_world_model",

@@ -13,6 +13,7 @@ from jepatlas.core.files import read_json, write_json, write_text
 from jepatlas.core.plugins import PLUGINS, plugin_files, record_locations
 from jepatlas.recipes.agent_recipe import Recipe
 from jepatlas.recipes.energy_recipe import EnergyRecipe
+from jepatlas.recipes.pairs_recipe import PairsRecipe
 from jepatlas.recipes.teaching_recipe import MutualRecipe, TaughtRecipe
 from jepatlas.recipes.vision_recipe import VisionRecipe
 from jepatlas.recipes.world_model_recipe import WorldModelRecipe
@@ -32,7 +33,7 @@ __all__ = [
 
 R = TypeVar("R")
 
-AnyRecipe = Recipe | EnergyRecipe | WorldModelRecipe | VisionRecipe | TaughtRecipe | MutualRecipe
+AnyRecipe = Recipe | EnergyRecipe | WorldModelRecipe | VisionRecipe | TaughtRecipe | MutualRecipe | PairsRecipe
 
 KINDS: dict[str, tuple[type[AnyRecipe], str]] = {
     Recipe.kind: (Recipe, "train"),
@@ -41,6 +42,7 @@ KINDS: dict[str, tuple[type[AnyRecipe], str]] = {
     VisionRecipe.kind: (VisionRecipe, "train vision"),
     TaughtRecipe.kind: (TaughtRecipe, "migrate model"),
     MutualRecipe.kind: (MutualRecipe, "migrate mutual"),
+    PairsRecipe.kind: (PairsRecipe, "train"),
 }
 """Recipes by kind, and the command that starts and resumes runs of each. A file without `kind` is an agent's."""
 

@@ -171,7 +171,8 @@ def _build_encoder(recipe: WorldModelRecipe, shape: tuple[int, ...]) -> nn.Modul
             "channel axis to grey pictures with array[..., None], or flatten other arrays."
         )
     if isinstance(recipe.encoder, Plugin):
-        return recipe.encoder.build(shape if len(shape) == 3 else shape[0], recipe.latent_dim)
+        in_shape = shape if len(shape) == 3 else shape[0]
+        return recipe.encoder.build(in_shape, recipe.latent_dim)  # pyright: ignore[reportArgumentType]
     wanted = ConvConfig if len(shape) == 3 else MLPConfig
     if not isinstance(recipe.encoder, wanted):
         raise InputError(

@@ -41,7 +41,17 @@ from jepatlas.training import (
 )
 from jepatlas.workflows.certify import SAMPLES, CertificateRecord, certificate, check_samples
 
-__all__ = ["certify_run", "load_objective", "resume_run", "run_job", "start_run", "train_job", "trained"]
+__all__ = [
+    "certify_run",
+    "load_objective",
+    "load_weights_into",
+    "resume_run",
+    "run_job",
+    "start_run",
+    "train_in_folder",
+    "train_job",
+    "trained",
+]
 
 T = TypeVar("T", bound=nn.Module)
 
@@ -51,18 +61,8 @@ def start_run(recipe: AnyRecipe, folder: Path, console: Console | None = None) -
     _check_no_run(folder)
     recipe.training.check_machine()
     with process_group(recipe.training.device):  # nothing here may keep the objective alive longer than the group
-        return _start(recipe, folder, console)
-
-
-def _start(recipe: AnyRecipe, folder: Path, console: Console | None) -> Outcome:
-    # Build before writing anything, so that an invalid recipe leaves no files.
-    objective, batches = recipe.build()
-    with lock_for_all(folder):
-        _check_no_run(folder)  # another process may have begun one meanwhile
-        wait_for_all()  # all processes have checked the folder before one writes to it
-        if rank() == 0:
-            write_recipe(recipe, folder)
-        return _train(recipe, objective, batches, folder, console)
+        # Build before writing anything, so that an invalid recipe leaves no files.
+        return train_in_folder(recipe, *recipe.build(), folder, console)
 
 
 def _check_no_run(folder: Path) -> None:
@@ -70,6 +70,25 @@ def _check_no_run(folder: Path) -> None:
         raise InputError(
             f"{folder} already contains a run. Resume it with --resume {quote(str(folder))}, or choose another --out."
         )
+
+
+def train_in_folder(
+    recipe: AnyRecipe,
+    objective: Objective,
+    batches: Batches,
+    folder: Path,
+    console: Console | None = None,
+    *,
+    resume: bool = False,
+) -> Outcome:
+    """Write the recipe and train what was built from it; with `resume`, go on from the latest checkpoint, if any."""
+    with lock_for_all(folder):
+        if not resume:
+            _check_no_run(folder)  # another process may have begun one meanwhile
+        wait_for_all()  # all processes have checked the folder before one writes to it
+        if rank() == 0 and not (folder / "recipe.yaml").exists():
+            write_recipe(recipe, folder)
+        return _train(recipe, objective, batches, folder, console)
 
 
 def resume_run(folder: Path, console: Console | None = None) -> Outcome:
@@ -93,6 +112,14 @@ def load_objective(folder: Path) -> tuple[Recipe, PairObjective]:
     """The recipe and trained objective of a run, with averaged weights if the run kept them."""
     recipe = load_recipe(folder)
     return recipe, trained(build_objective(recipe), recipe, folder)
+
+
+def load_weights_into(module: T, folder: Path) -> T:
+    """Load the weights of a run's encoder into a module of the same structure; returns it in evaluation mode."""
+    tensors = load_checkpoint(_latest_checkpoint(folder), recipe_id(any_recipe(folder))).tensors
+    parts = [(name.partition(".encoder."), value) for name, value in tensors.items()]
+    load_weights(module, {f"{kind}.{name}": value for (kind, found, name), value in parts if found})
+    return module.eval()
 
 
 def trained(objective: T, recipe: AnyRecipe, folder: Path) -> T:
