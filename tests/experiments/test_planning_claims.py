@@ -20,7 +20,7 @@ from jepatlas.experiments.planning.controlled_world import (
     true_system,
     world_encoder,
 )
-from jepatlas.experiments.planning.planning_cost import PROBLEMS, planning_costs
+from jepatlas.experiments.planning.closed_loop_costs import PROBLEMS, planning_costs
 from jepatlas.experiments.planning.straight_plans import LATENTS, follow_lines
 from jepatlas.planning import ActionBox, LQRConfig, Quadratic, QuadraticCost, detour
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, Spiral

@@ -78,9 +78,8 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     values = {name: mean_and_range_of([nulls[name].value for nulls in found]) for name in MEASURES}
     values["r2_ridge"] = Estimate.exact(_ridge(*numpy_generator(seed, "ridge").standard_normal((2, *shape))), 1)
     related = _nulls(*_related(shape, seed), permutations, numpy_generator(seed, "r"))
-    for name, null in related.items():
-        values[f"related_{name}"] = Estimate.exact(null.value, 1)
-        values[f"related_p_{name}"] = Estimate.exact(null.p, 1)
+    values |= {f"related_{name}": Estimate.exact(null.value, 1) for name, null in related.items()}
+    values |= {f"related_p_{name}": Estimate.exact(null.p, 1) for name, null in related.items()}
     p_values = {name: [nulls[name].p for nulls in found] for name in MEASURES}
     return {"status": "finished", "verdicts": as_verdicts(values, "means over repetitions"), "p": p_values}
 

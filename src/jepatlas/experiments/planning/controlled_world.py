@@ -50,11 +50,11 @@ def true_system(world: LatentWorld) -> LinearSystem:
     return LinearSystem(np.diag(rates), np.diag(np.sqrt(1 - rates**2)))
 
 
-def sample_steps(world: LatentWorld, see: Encode, rows: int, rng: np.random.Generator) -> LatentSteps:
+def sample_steps(world: LatentWorld, encode: Encode, rows: int, rng: np.random.Generator) -> LatentSteps:
     """Single steps of the law from its stationary distribution."""
     z, u = rng.standard_normal((2, rows, world.dim))
     z_next = step_system(true_system(world), z, u)
-    return LatentSteps(z, u, z_next, see(z), see(z_next))
+    return LatentSteps(z, u, z_next, encode(z), encode(z_next))
 
 
 def step_system(system: LinearSystem, z: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -77,28 +77,31 @@ class Loop:
     """Closed loop of the world with the feedback that is optimal in the latent; without dynamics no action."""
 
     true: LinearSystem
-    see: Encode
+    encode: Encode
     system: LinearSystem | None
     inside: Quadratic
     limit: float = np.inf
 
     def __call__(self, starts: np.ndarray, goals: np.ndarray, weights: Quadratic) -> tuple[np.ndarray, float]:
         """True cost of each task, (b,), and the largest action."""
-        act, cost = self._feedback(goals), np.zeros(len(starts))
-        z, largest = starts, 0.0
-        for s in range(HORIZON):
-            u = act(z, s).clip(-self.limit, self.limit)
+        act = self._feedback(goals)
+        cost = np.zeros(len(starts))
+        z = starts
+        largest = 0.0
+        for step in range(HORIZON):
+            u = act(z, step).clip(-self.limit, self.limit)
             cost = cost + _quadratic_form(z - goals, weights.state_dd) + _quadratic_form(u, weights.action_aa)
-            z, largest = step_system(self.true, z, u), max(largest, float(np.abs(u).max()))
+            z = step_system(self.true, z, u)
+            largest = max(largest, float(np.abs(u).max()))
         return cost + _quadratic_form(z - goals, weights.final_dd), largest
 
     def _feedback(self, goals: np.ndarray) -> Callable[[np.ndarray, int], np.ndarray]:
         if self.system is None:
-            return lambda z, s: np.zeros_like(z)
+            return lambda z, step: np.zeros_like(z)
         regulator = finite_regulator(self.system, self.inside, HORIZON)
-        aims = self.see(goals)
+        aims = self.encode(goals)
         offsets = regulator.offsets(aims)
-        return lambda z, s: -(self.see(z) - aims) @ regulator.gains[s].T - offsets[:, s]
+        return lambda z, step: -(self.encode(z) - aims) @ regulator.gains[step].T - offsets[:, step]
 
 
 def _quadratic_form(rows: np.ndarray, weight: np.ndarray) -> np.ndarray:

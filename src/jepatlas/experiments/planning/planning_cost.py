@@ -2,17 +2,13 @@
 
 Theorem 4 (`optimal-planning`) says that nothing is lost if h = Qz. Encoders are trained for different times and with
 different weights of SIGReg, so that R² varies; the observation itself, taken as the latent, is the other extreme.
-
-At every step the world is observed and encoded, and the action is the optimal feedback for the dynamics fitted in the
-latent, within the bounds that the optimum keeps. (Without bounds, a loop that leaves the known states would be judged
-by its speed of divergence.) The true cost is compared with the true optimum for the same starts and goals, and with
-the cost of doing nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,42 +16,35 @@ import numpy as np
 
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
-from jepatlas.core.linear import distance_from_identity, procrustes
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.core.stats import bootstrap, spearman
+from jepatlas.core.stats import spearman
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
-from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_of_criteria, point_estimates
-from jepatlas.experiments.engine.seed_tables import cell, finished_only, grouped, mean_and_range, plain, select
-from jepatlas.experiments.planning.controlled_world import (
-    Encode,
-    LatentSteps,
-    Loop,
-    sample_steps,
-    true_system,
-    world_encoder,
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria
+from jepatlas.experiments.engine.seed_tables import (
+    cell,
+    finished_only,
+    grouped,
+    mean_and_range,
+    mean_cells,
+    plain,
+    select,
 )
+from jepatlas.experiments.planning.closed_loop_costs import PROBLEMS, planning_costs
+from jepatlas.experiments.planning.controlled_world import Encode, sample_steps, true_system, world_encoder
 from jepatlas.identifiability import certify_dynamics
-from jepatlas.planning import Quadratic
 from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 
-__all__ = ["EXPERIMENT", "planning_costs", "run", "run_observed"]
+__all__ = ["EXPERIMENT", "run", "run_observed"]
 
-IDENTIFIED, WITHIN = 0.98, 0.05
+IDENTIFIED = 0.98  # least R² of an identified latent
+WITHIN = 0.05  # largest relative loss of a plan near the optimum
 MONOTONE = 0.8  # rank correlation required of cost and 1 − R²
 JUDGED = ("regulate", "reach")
-PROBLEMS = {
-    "regulate": "to the origin",
-    "reach": "to a goal",
-    "reach_conjugated": "to a goal, uneven cost, conjugated",
-    "reach_unconjugated": "to a goal, uneven cost, as it is",
-}
 OBSERVED = "observed"
 MIXINGS: tuple[AnyMixing, ...] = (Spiral(), Coupling(seed=1))
-ACTION = 0.1  # weight of actions; that of the state is 1
-UNEVEN = (0.2, 5.0)  # weights of the state's first and last axis in an uneven cost
 DYNAMICS = ("linear_dynamics", "persistent_excitation", "conjugacy_a", "conjugacy_b", "conjugacy_scale")
 
 CLAIM = Claim(
@@ -87,17 +76,18 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, law, every = SCALES[scale], OrnsteinUhlenbeck(dim=2, rho=0.95), []
+    plan = SCALES[scale]
+    law = OrnsteinUhlenbeck(dim=2, rho=0.95)
     arms = [*((steps, WEIGHT) for steps in plan.steps), *((plan.middle, weight) for weight in plan.weights)]
     sizes = {"rows": plan.rows, "tasks": plan.tasks}
-    for world in (LatentWorld(law, mixing) for mixing in MIXINGS):
-        for s in range(seed, seed + plan.seeds):
-            place = {"mixing": world.mixing.kind, "seed": s}
-            for steps, weight in arms:
-                recipe = to_plain(recipe_for(scale, world, steps=steps, seed=s, weight=weight))
-                every.append(Trial(place | {"latent": f"{steps}-{weight:g}"}, run, {"recipe": recipe} | sizes))
-            plain = {"world": to_plain(world), "seed": s}
-            every.append(Trial(place | {"latent": OBSERVED}, run_observed, plain | sizes))
+    every = []
+    for mixing, s in product(MIXINGS, range(seed, seed + plan.seeds)):
+        world = LatentWorld(law, mixing)
+        at = {"mixing": mixing.kind, "seed": s}
+        for steps, weight in arms:
+            recipe = recipe_for(scale, world, steps=steps, seed=s, weight=weight)
+            every.append(Trial(at | {"latent": f"{steps}-{weight:g}"}, run, {"recipe": to_plain(recipe)} | sizes))
+        every.append(Trial(at | {"latent": OBSERVED}, run_observed, {"world": to_plain(world), "seed": s} | sizes))
     return every
 
 
@@ -117,70 +107,28 @@ def run_observed(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     return {"status": "finished", "verdicts": _measure(world, world_encoder(world, None), settings, settings["seed"])}
 
 
-def _measure(world: LatentWorld, see: Encode, settings: dict[str, Any], seed: int) -> list[dict[str, Any]]:
-    rng, true = numpy_generator(seed, "planning cost"), true_system(world)
-    rows = sample_steps(world, see, settings["rows"], rng)
-    judged = certify_dynamics(
-        rows.h, rows.u, rows.h_next, rows.z, truth=(true.a_dd, true.b_da), seed=seed, replicates=100
-    )
+def _measure(world: LatentWorld, encode: Encode, settings: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+    rng = numpy_generator(seed, "planning cost")
+    true = true_system(world)
+    steps = sample_steps(world, encode, settings["rows"], rng)
+    truth = (true.a_dd, true.b_da)
+    judged = certify_dynamics(steps.h, steps.u, steps.h_next, steps.z, truth=truth, seed=seed, replicates=100)
     verdicts = {verdict.name: verdict for verdict in judged}
-    found: dict[str, Estimate] = {}
+    found = {}
     for name in DYNAMICS:
         one = verdicts[name]
         found[name] = Estimate(one.value, one.low, one.high, one.n)
-    found |= {"r2": r2_of_state(rows.h, rows.z, seed)} | planning_costs(world, see, rows, settings["tasks"], rng)
+    found["r2"] = r2_of_state(steps.h, steps.z, seed)
+    found |= planning_costs(world, encode, steps, settings["tasks"], rng)
     return as_verdicts(found, "of this latent")
-
-
-def planning_costs(
-    world: LatentWorld, see: Encode, rows: LatentSteps, tasks: int, rng: np.random.Generator
-) -> dict[str, Estimate]:
-    """Costs of each problem as multiples of the optimum."""
-    dim, true = world.dim, true_system(world)
-    starts, goals = rng.standard_normal((2, tasks, dim))
-    even = Quadratic.isotropic(dim, dim, state=1.0, action=ACTION, final=1.0)
-    spread = np.diag(np.geomspace(*UNEVEN, dim))
-    uneven = Quadratic(spread, even.action_aa, spread)
-    turn = procrustes(rows.z, rows.h).weight
-    found = point_estimates({"slope_at_origin": _slope_error(see, turn)}, 1)
-    for problem, (ends, inside, weights) in {
-        "regulate": (np.zeros_like(goals), even, even),
-        "reach": (goals, even, even),
-        "reach_conjugated": (goals, uneven.conjugate(turn), uneven),
-        "reach_unconjugated": (goals, uneven, uneven),
-    }.items():
-        best, largest = Loop(true, lambda z: z, true, weights)(starts, ends, weights)
-        for name, system in ((problem, rows.system), (f"{problem}_idle", None)):
-            paid, _ = Loop(true, see, system, inside, largest)(starts, ends, weights)
-            found[name] = _ratio(paid, best, rng)
-    return found
-
-
-def _slope_error(see: Encode, turn: np.ndarray, step: float = 0.01) -> float:
-    """‖QᵀJ − I‖_F / ‖I‖_F of the Jacobian J of z → h at the origin.
-
-    R² is a mean over states, but feedback to one point depends on the slope there.
-    """
-    ends = step * np.eye(turn.shape[1])
-    slope = (see(ends) - see(-ends)).T / (2 * step)
-    return distance_from_identity(turn.T @ slope)
-
-
-def _ratio(paid: np.ndarray, best: np.ndarray, rng: np.random.Generator) -> Estimate:
-    """Σ paid / Σ best over tasks."""
-
-    def statistic(weights: np.ndarray) -> dict[str, float]:
-        return {"ratio": float(weights @ paid / (weights @ best))}
-
-    return bootstrap(statistic, len(paid), rng, replicates=200)["ratio"]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if every identified latent plans within WITHIN of the optimum, and cost and 1 − R² rise together."""
     del scale
-    finished = finished_only(results)
-    good = [result for result in finished if result.value("r2") >= IDENTIFIED]
-    ranks = {problem: _rank_with_error(finished, problem) for problem in JUDGED}
+    ended = finished_only(results)
+    good = [result for result in ended if result.value("r2") >= IDENTIFIED]
+    ranks = {problem: _rank_with_error(ended, problem) for problem in JUDGED}
     worst = {problem: max((result.estimate(problem).high for result in good), default=np.nan) for problem in JUDGED}
     criteria = (
         Criterion(
@@ -207,8 +155,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
             *(_loss_verdict(good, problem) for problem in JUDGED),
             *(_rank_verdict(problem, rank) for problem, rank in ranks.items()),
         ),
-        figures=(_figure(finished),),
-        tables=(_table(results), _summary_table(finished, good)),
+        figures=(_figure(ended),),
+        tables=(_table(results), _summary_table(ended, good)),
     )
 
 
@@ -220,15 +168,13 @@ def _rank_with_error(results: Sequence[Result], problem: str) -> Estimate:
     return spearman(*np.array([[1 - result.value("r2"), result.value(problem)] for result in results]).T)
 
 
-def _summary_table(finished: Sequence[Result], good: Sequence[Result]) -> Table:
-    over = [r.value("r2") for r in finished if not all(_near(r, problem) for problem in JUDGED)]
+def _summary_table(ended: Sequence[Result], good: Sequence[Result]) -> Table:
+    over = [r.value("r2") for r in ended if not all(_near(r, problem) for problem in JUDGED)]
     slope = mean_and_range(good, "slope_at_origin")
+    slopes = f"{plain(slope.low, '.2f')} to {plain(slope.high, '.2f')}"
     rows = [
         [f"highest R² of a latent more than {WITHIN:.0%} above the optimum", plain(max(over, default=np.nan))],
-        [
-            "identified latents: error of the slope at the origin",
-            f"{plain(slope.low, '.2f')} to {plain(slope.high, '.2f')}",
-        ],
+        ["identified latents: error of the slope at the origin", slopes],
     ]
     for problem in ("reach_conjugated", "reach_unconjugated"):
         median = float(np.median([r.value(problem) for r in good])) if good else np.nan
@@ -292,8 +238,8 @@ def _table(results: Sequence[Result]) -> Table:
     }
     rows = []
     for (mixing, latent), chosen in grouped(results, "mixing", "latent").items():
-        finished = f"{sum(r.status == 'finished' for r in chosen)} of {len(chosen)}"
-        rows.append([mixing, latent, finished, *(cell(mean_and_range(chosen, name)) for name in columns.values())])
+        finished = count_met([result.status == "finished" for result in chosen])
+        rows.append([mixing, latent, finished, *mean_cells(chosen, columns.values())])
     title = "Cost as a multiple of the optimum, mean over seeds [range]"
     return Table(title, ["mixing", "steps-λ", "finished", *columns], rows)
 

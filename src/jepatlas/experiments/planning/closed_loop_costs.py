@@ -1,0 +1,75 @@
+"""Costs of closed loops in a latent of the controlled world, as multiples of the optimum.
+
+At every step the world is observed and encoded, and the action is the optimal feedback for the dynamics fitted in the
+latent, within the bounds that the optimum keeps. (Without bounds, a loop that leaves the known states would be judged
+by its speed of divergence.) The true cost is compared with the true optimum for the same starts and goals, and with
+the cost of doing nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jepatlas.core.linear import distance_from_identity, procrustes
+from jepatlas.core.records import Estimate
+from jepatlas.core.stats import bootstrap
+from jepatlas.experiments.engine.rules import point_estimates
+from jepatlas.experiments.planning.controlled_world import Encode, LatentSteps, Loop, true_system
+from jepatlas.planning import Quadratic
+from jepatlas.worlds import LatentWorld
+
+__all__ = ["PROBLEMS", "planning_costs"]
+
+PROBLEMS = {
+    "regulate": "to the origin",
+    "reach": "to a goal",
+    "reach_conjugated": "to a goal, uneven cost, conjugated",
+    "reach_unconjugated": "to a goal, uneven cost, as it is",
+}
+ACTION = 0.1  # weight of actions; that of the state is 1
+UNEVEN = (0.2, 5.0)  # weights of the state's first and last axis in an uneven cost
+
+
+def planning_costs(
+    world: LatentWorld, encode: Encode, rows: LatentSteps, tasks: int, rng: np.random.Generator
+) -> dict[str, Estimate]:
+    """Costs of each problem as multiples of the optimum."""
+    dim = world.dim
+    true = true_system(world)
+    starts, goals = rng.standard_normal((2, tasks, dim))
+    even = Quadratic.isotropic(dim, dim, state=1.0, action=ACTION, final=1.0)
+    spread = np.diag(np.geomspace(*UNEVEN, dim))
+    uneven = Quadratic(spread, even.action_aa, spread)
+    turn = procrustes(rows.z, rows.h).weight
+    found = point_estimates({"slope_at_origin": _slope_error(encode, turn)}, 1)
+    problems = {
+        "regulate": (np.zeros_like(goals), even, even),
+        "reach": (goals, even, even),
+        "reach_conjugated": (goals, uneven.conjugate(turn), uneven),
+        "reach_unconjugated": (goals, uneven, uneven),
+    }
+    for problem, (ends, inside, weights) in problems.items():
+        best, largest = Loop(true, lambda z: z, true, weights)(starts, ends, weights)
+        for name, system in ((problem, rows.system), (f"{problem}_idle", None)):
+            paid, _ = Loop(true, encode, system, inside, largest)(starts, ends, weights)
+            found[name] = _ratio(paid, best, rng)
+    return found
+
+
+def _slope_error(encode: Encode, turn: np.ndarray, step: float = 0.01) -> float:
+    """‖QᵀJ − I‖_F / ‖I‖_F of the Jacobian J of z → h at the origin.
+
+    R² is a mean over states, but feedback to one point depends on the slope there.
+    """
+    ends = step * np.eye(turn.shape[1])
+    slope = (encode(ends) - encode(-ends)).T / (2 * step)
+    return distance_from_identity(turn.T @ slope)
+
+
+def _ratio(paid: np.ndarray, best: np.ndarray, rng: np.random.Generator) -> Estimate:
+    """Σ paid / Σ best over tasks."""
+
+    def statistic(weights: np.ndarray) -> dict[str, float]:
+        return {"ratio": float(weights @ paid / (weights @ best))}
+
+    return bootstrap(statistic, len(paid), rng, replicates=200)["ratio"]
