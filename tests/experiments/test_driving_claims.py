@@ -15,9 +15,10 @@ from jepatlas.experiments.planning.exact_planning import (
     exact_energy,
     exact_way_back,
     symmetrised,
+    through_doors,
     with_states,
 )
-from jepatlas.experiments.planning.one_way_doors import TESTED, through_doors
+from jepatlas.experiments.planning.one_way_doors import TESTED
 from jepatlas.experiments.planning.planning_outcomes import by_seed, difference, points, share, success_record
 from jepatlas.planning import MPPIConfig
 from jepatlas.workflows.plan import DrivingConfig, Tasks, drive

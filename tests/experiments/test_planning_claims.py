@@ -12,6 +12,7 @@ from jepatlas.core.seeding import torch_generator
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.planning import optimal_planning
+from jepatlas.experiments.planning.closed_loop_costs import PROBLEMS, planning_costs
 from jepatlas.experiments.planning.controlled_world import (
     HORIZON,
     Loop,
@@ -20,8 +21,8 @@ from jepatlas.experiments.planning.controlled_world import (
     true_system,
     world_encoder,
 )
-from jepatlas.experiments.planning.closed_loop_costs import PROBLEMS, planning_costs
-from jepatlas.experiments.planning.straight_plans import LATENTS, follow_lines
+from jepatlas.experiments.planning.line_following import follow_lines
+from jepatlas.experiments.planning.straight_plans import LATENTS
 from jepatlas.planning import ActionBox, LQRConfig, Quadratic, QuadraticCost, detour
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, Spiral
 from jepatlas.worlds.random_matrices import semi_orthogonal

@@ -12,10 +12,25 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.workflows.plan import PlanningAgent
+from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import spearman
+from jepatlas.experiments.engine.rules import point_estimates
+from jepatlas.workflows.plan import PlanningAgent, Tasks, draw_tasks
 from jepatlas.worlds import Rooms
 
-__all__ = ["Energy", "exact_agent", "exact_energy", "exact_way_back", "symmetrised", "with_states"]
+__all__ = [
+    "Energy",
+    "exact_agent",
+    "exact_energy",
+    "exact_way_back",
+    "rank_correlations",
+    "symmetrised",
+    "through_doors",
+    "with_states",
+]
+
+PAIRS = 200  # of states, for comparing learned with exact energies
 
 Energy = Callable[[Tensor, Tensor], Tensor]
 
@@ -43,7 +58,8 @@ class _Dynamics:
 
     def rollout(self, h: Tensor, actions: Tensor) -> Tensor:
         """(b, 2), (b, t, 2) → (b, t, 2)"""
-        states, path = h.double().numpy(), []
+        states = h.double().numpy()
+        path = []
         for u in actions.double().unbind(1):
             states = self.world.step(states, u.numpy())
             path.append(states)
@@ -83,3 +99,26 @@ def _by_goal(distance: Callable[[np.ndarray, np.ndarray], np.ndarray], x: Tensor
         rows = number.ravel() == i
         found[rows] = distance(one, states[rows])
     return torch.from_numpy(found).reshape(x.shape[:-1]).to(x)
+
+
+@torch.no_grad()
+def rank_correlations(world: Rooms, agent: PlanningAgent, seed: int) -> dict[str, Estimate]:
+    """Spearman's correlation of an agent's energy with the exact one, directed and symmetrised, over random states."""
+    rng = numpy_generator(seed, "pairs of states")
+    x = world.states(PAIRS, rng)
+    y = world.states(PAIRS, rng)
+    learned = agent.energy(agent.encode(world.observe(x)), agent.encode(world.observe(y))).double().numpy()
+    there = exact_energy(world)
+    both_ways = symmetrised(there, exact_way_back(world))
+    found = {}
+    for name, energy in (("order", there), ("symmetric_order", both_ways)):
+        truth = energy(torch.from_numpy(x), torch.from_numpy(y)).numpy()
+        found[name] = spearman(learned, truth).value
+    return point_estimates(found, PAIRS)
+
+
+def through_doors(world: Rooms, count: int, seed: int) -> Tasks:
+    """Tasks that start in one room and end in the other."""
+    drawn = draw_tasks(world, 6 * count, seed)  # about half of them are
+    across = (drawn.starts[:, 0] < world.wall_at) != (drawn.goals[:, 0] < world.wall_at)
+    return Tasks(drawn.starts[across][:count], drawn.goals[across][:count])

@@ -13,27 +13,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import scipy  # its parts are loaded when they are asked for
-import torch
 
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Heatmap, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.core.seeding import numpy_generator
 from jepatlas.energy import IQEConfig, L2Config, QRLConfig
 from jepatlas.experiments.energy.learned_energies import energy_recipe, fit_energy
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts, point_estimates
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
+from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts
+from jepatlas.experiments.engine.seed_tables import cell, mean_cells, select
 from jepatlas.experiments.planning.exact_planning import (
     exact_agent,
     exact_energy,
     exact_way_back,
+    rank_correlations,
     symmetrised,
+    through_doors,
     with_states,
 )
 from jepatlas.experiments.planning.planning_outcomes import by_seed, difference, points, share, success_record
@@ -42,11 +41,8 @@ from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
 from jepatlas.workflows.energy import load_fitted
 from jepatlas.workflows.plan import (
     DrivingConfig,
-    PlanningAgent,
-    Tasks,
     TrainedModel,
     agent_of,
-    draw_tasks,
     drive,
     drive_at_random,
     latent_episodes,
@@ -55,14 +51,13 @@ from jepatlas.workflows.plan import (
 from jepatlas.workflows.runs import train_job
 from jepatlas.worlds import Maze, Rooms
 
-__all__ = ["EXPERIMENT", "run_exact", "run_learned", "through_doors"]
+__all__ = ["EXPERIMENT", "run_exact", "run_learned"]
 
 HEADS = {"iqe": IQEConfig(), "l2": L2Config()}
 TESTED = "one-way rooms"
 CONTROL = "small one-way rooms"  # a planner looks ahead from door to door
 SMALL = Rooms(one_way=True)
 BOTH_WAYS = "symmetrised iqe"
-PAIRS = 200  # of states, for comparing learned with exact energies
 
 CLAIM = Claim(
     statement="With one-way paths planning needs a directed energy: a quasimetric leads to goals that no symmetric "
@@ -72,47 +67,36 @@ CLAIM = Claim(
 )
 
 
-class Plan(NamedTuple):
-    tasks: int
-    episodes: int  # as published for rooms; of 23,000 random steps 28 lead through a door
-    steps: int  # of the world model's training
-    seeds: int
-
-
-SCALES = {"tiny": Plan(2, 8, 3, 1), "small": Plan(40, 1000, 1000, 3), "paper": Plan(200, 1000, 20_000, 5)}
+EPISODES = {"tiny": 8, "small": 1000, "paper": 1000}  # as published for rooms; 28 of 23,000 steps lead through a door
+SCALES = {"tiny": (2, 3, 1), "small": (40, 1000, 3), "paper": (200, 20_000, 5)}
+"""Tasks, steps of training of the world model, and number of seeds."""
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    seeds = range(seed, seed + SCALES[scale].seeds)
-    exact = [_exact(scale, s, world) for world in (TESTED, CONTROL) for s in seeds]
-    return exact + [_learned(scale, s) for s in seeds]
-
-
-def _exact(scale: Scale, seed: int, where: str) -> Trial:
-    world = WORLDS[TESTED].world if where == TESTED else SMALL
-    return Trial({"energy": "exact", "world": where, "seed": seed}, run_exact, _settings(scale, seed, world))
-
-
-def _learned(scale: Scale, seed: int) -> Trial:
-    place, plan = WORLDS[TESTED], SCALES[scale]
-    model = model_recipe(scale, seed, TESTED, "LeJEPA", plan.steps)
-    model = replace(model, source=replace(model.source, episodes=plan.episodes))
-    base = energy_recipe(scale, seed, source=StepFile(), walk=WalkConfig(), learning=QRLConfig(offset=place.offset))
-    energies = {name: to_plain(replace(base, head=head)) for name, head in HEADS.items()}
-    settings = _settings(scale, seed, place.world) | {"recipe": to_plain(model), "energies": energies}
-    return Trial({"energy": "learned", "world": TESTED, "seed": seed}, run_learned, settings)
+    seeds = range(seed, seed + SCALES[scale][-1])
+    every = []
+    for at in grid(energy=["exact"], world=(TESTED, CONTROL), seed=seeds):
+        world = WORLDS[TESTED].world if at["world"] == TESTED else SMALL
+        every.append(Trial(at, run_exact, _settings(scale, at["seed"], world)))
+    for at in grid(energy=["learned"], world=[TESTED], seed=seeds):
+        settings = _settings(scale, at["seed"], WORLDS[TESTED].world) | _learning(scale, at["seed"])
+        every.append(Trial(at, run_learned, settings))
+    return every
 
 
 def _settings(scale: Scale, seed: int, world: Rooms | Maze) -> dict[str, Any]:
     config = to_plain(driving(scale, TESTED))
-    return {"world": to_plain(world), "driving": config, "tasks": SCALES[scale].tasks, "seed": seed}
+    return {"world": to_plain(world), "driving": config, "tasks": SCALES[scale][0], "seed": seed}
 
 
-def through_doors(world: Rooms, count: int, seed: int) -> Tasks:
-    """Tasks that start in one room and end in the other."""
-    drawn = draw_tasks(world, 6 * count, seed)  # about half of them are
-    across = (drawn.starts[:, 0] < world.wall_at) != (drawn.goals[:, 0] < world.wall_at)
-    return Tasks(drawn.starts[across][:count], drawn.goals[across][:count])
+def _learning(scale: Scale, seed: int) -> dict[str, Any]:
+    """Recipes of the world model and of the energies on its latents."""
+    model = model_recipe(scale, seed, TESTED, "LeJEPA", SCALES[scale][1])
+    model = replace(model, source=replace(model.source, episodes=EPISODES[scale]))
+    learning = QRLConfig(offset=WORLDS[TESTED].offset)
+    base = energy_recipe(scale, seed, source=StepFile(), walk=WalkConfig(), learning=learning)
+    energies = {name: to_plain(replace(base, head=head)) for name, head in HEADS.items()}
+    return {"recipe": to_plain(model), "energies": energies}
 
 
 def run_exact(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -132,25 +116,27 @@ def run_exact(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 
 def run_learned(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train a world model, and an energy of each head on its latents."""
-    place, seed = Path(folder), settings["seed"]
+    place = Path(folder)
     record = train_job(settings["recipe"], str(place / "model"))
     if record["status"] != "finished":
         return record
     model = load_world_model(place / "model")
-    agent, orders, agents = agent_of(model), {}, {}
-    world, config, _ = _given(settings)
+    agent = agent_of(model)
     _write_steps(model, place / "steps.npz")
+    agents = {}
     for head, plain in settings["energies"].items():
         recipe = replace(from_plain(EnergyRecipe, plain), source=StepFile(str(place / "steps.npz")))
-        lost = fit_energy(recipe, place / head)
-        if lost["status"] != "finished":
-            return lost
+        outcome = fit_energy(recipe, place / head)
+        if outcome["status"] != "finished":
+            return outcome
         agents[head] = replace(agent, energy=load_fitted(place / head).energy)
     agents[BOTH_WAYS] = replace(agent, energy=symmetrised(agents["iqe"].energy))
-    for name, one in agents.items():
-        orders |= _orders(world, name, one, seed)
+    world, config, seed = _given(settings)
     tasks = through_doors(world, settings["tasks"], seed)
     found = success_record({name: drive(world, one, tasks, config, seed).reached for name, one in agents.items()})
+    orders = {}
+    for name, one in agents.items():
+        orders |= {f"{name}_{order}": value for order, value in rank_correlations(world, one, seed).items()}
     correlations = as_verdicts(orders, "Spearman's correlation with the exact energy.")
     return record | found | {"verdicts": found["verdicts"] + correlations}
 
@@ -160,21 +146,6 @@ def _write_steps(model: TrainedModel, path: Path) -> None:
     seen = latent_episodes(model, held=False)
     steps = {"x": seen.h.astype(np.float32), "x_next": seen.h_next.astype(np.float32)}
     write_arrays(path, steps | {"cost": np.ones(len(seen.h)), "episode": seen.episode})
-
-
-@torch.no_grad()
-def _orders(world: Rooms, name: str, agent: PlanningAgent, seed: int) -> dict[str, Estimate]:
-    """Rank correlation with the exact energy, directed and symmetrised, over pairs of states."""
-    rng = numpy_generator(seed, "pairs of states")
-    x, y = world.states(PAIRS, rng), world.states(PAIRS, rng)
-    there, back = exact_energy(world), exact_way_back(world)
-    learned = agent.energy(agent.encode(world.observe(x)), agent.encode(world.observe(y))).double().numpy()
-    ends = torch.from_numpy(x), torch.from_numpy(y)
-    truths = {"order": there(*ends), "symmetric_order": symmetrised(there, back)(*ends)}
-    found = {}
-    for order, truth in truths.items():
-        found[f"{name}_{order}"] = float(np.asarray(scipy.stats.spearmanr(learned, truth.numpy()))[0])
-    return point_estimates(found, PAIRS)
 
 
 def _given(settings: dict[str, Any]) -> tuple[Rooms, DrivingConfig, int]:
@@ -189,10 +160,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     is better than the best learned symmetric energy. Paired intervals must be above zero."""
     del scale
     agents = _agents(results)
-    runs, learnt = agents["exact"][0], agents["iqe"][0]
     best = max(("l2", BOTH_WAYS), key=lambda name: share(*agents[name]).value)
-    exact = difference(runs, runs, ("directed", "symmetric"))
-    learned = difference(learnt, learnt, ("iqe", best))
+    exact = _gap(agents["exact"], agents["symmetrised exact"])
+    learned = _gap(agents["iqe"], agents[best])
     outcome: Outcome = "undecided"
     if exact.low > 0:
         outcome = "holds" if learned.low > 0 else "does not hold"
@@ -212,8 +182,13 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     )
 
 
+def _gap(first: Agent, second: Agent) -> Estimate:
+    return difference(first[0], second[0], (first[1], second[1]))
+
+
 def _agents(results: Sequence[Result]) -> dict[str, Agent]:
-    exact, learned = select(results, energy="exact", world=TESTED), select(results, energy="learned")
+    exact = select(results, energy="exact", world=TESTED)
+    learned = select(results, energy="learned")
     known = {"exact": (exact, "directed"), "symmetrised exact": (exact, "symmetric")}
     return known | {name: (learned, name) for name in ("iqe", BOTH_WAYS, "l2")} | {"random actions": (exact, "chance")}
 
@@ -254,7 +229,7 @@ def _table(results: Sequence[Result], agents: dict[str, Agent]) -> Table:
     rows = []
     for name, agent in every.items():
         success = share(*agent)
-        orders = [cell(mean_and_range(agent[0], f"{name}_{order}")) for order in ("order", "symmetric_order")]
+        orders = mean_cells(agent[0], [f"{name}_order", f"{name}_symmetric_order"])
         rows.append([name, cell(success, 2), by_seed(*agent), success.n, *orders])
     columns = ["energy", "completed [95%]", "of each seed", "tasks", "Spearman with the exact energy"]
     title = "Tasks from one room to the other, through one-way doors"

@@ -63,15 +63,14 @@ class Plan:
     weights: tuple[float, ...]  # other weights
     middle: int  # steps with other weights
     seeds: int
-    rows: int
-    tasks: int
+    sizes: dict[str, int]
 
 
 WEIGHT = 0.01
 SCALES = {
-    "tiny": Plan((5, 30), (), 30, 1, 500, 20),
-    "small": Plan((200, 500, 1000, 2000, 6000), (0.001, 0.1), 2000, 3, 20_000, 500),
-    "paper": Plan((500, 1000, 2000, 5000, 20_000), (1e-4, 1e-3, 0.1), 20_000, 5, 100_000, 2000),
+    "tiny": Plan((5, 30), (), 30, 1, {"rows": 500, "tasks": 20}),
+    "small": Plan((200, 500, 1000, 2000, 6000), (0.001, 0.1), 2000, 3, {"rows": 20_000, "tasks": 500}),
+    "paper": Plan((500, 1000, 2000, 5000, 20_000), (1e-4, 1e-3, 0.1), 20_000, 5, {"rows": 100_000, "tasks": 2000}),
 }
 
 
@@ -79,15 +78,14 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = SCALES[scale]
     law = OrnsteinUhlenbeck(dim=2, rho=0.95)
     arms = [*((steps, WEIGHT) for steps in plan.steps), *((plan.middle, weight) for weight in plan.weights)]
-    sizes = {"rows": plan.rows, "tasks": plan.tasks}
     every = []
     for mixing, s in product(MIXINGS, range(seed, seed + plan.seeds)):
         world = LatentWorld(law, mixing)
         at = {"mixing": mixing.kind, "seed": s}
         for steps, weight in arms:
             recipe = recipe_for(scale, world, steps=steps, seed=s, weight=weight)
-            every.append(Trial(at | {"latent": f"{steps}-{weight:g}"}, run, {"recipe": to_plain(recipe)} | sizes))
-        every.append(Trial(at | {"latent": OBSERVED}, run_observed, {"world": to_plain(world), "seed": s} | sizes))
+            every.append(Trial(at | {"latent": f"{steps}-{weight:g}"}, run, {"recipe": to_plain(recipe)} | plan.sizes))
+        every.append(Trial(at | {"latent": OBSERVED}, run_observed, {"world": to_plain(world), "seed": s} | plan.sizes))
     return every
 
 
@@ -210,12 +208,14 @@ def _figure(results: Sequence[Result]) -> Curves:
     panels = []
     for problem, title in PROBLEMS.items():
         series = []
-        for mixing in dict.fromkeys(r.at["mixing"] for r in results):
-            for kind, is_observed in (("LeJEPA", False), ("observed", True)):
-                chosen = [r for r in select(results, mixing=mixing) if (r.at["latent"] == OBSERVED) is is_observed]
+        for (mixing,), runs in grouped(results, "mixing").items():
+            observed = select(runs, latent=OBSERVED)
+            trained = [result for result in runs if result not in observed]
+            for name, chosen in (("LeJEPA", trained), ("observed", observed)):
                 if chosen:
-                    loss = [r.value(problem) - 1 for r in chosen]
-                    series.append(Curve(f"{mixing}, {kind}", [1 - r.value("r2") for r in chosen], loss, points=True))
+                    errors = [1 - result.value("r2") for result in chosen]
+                    losses = [result.value(problem) - 1 for result in chosen]
+                    series.append(Curve(f"{mixing}, {name}", errors, losses, points=True))
         panels.append(CurvePanel(series, title))
     return Curves(
         title="Loss of optimality against identification error, all latents",

@@ -53,7 +53,8 @@ def difference(
     first: Sequence[Result], second: Sequence[Result], names: tuple[str, str] = ("agent", "agent")
 ) -> Estimate:
     """Success of the first minus that of the second, paired by task, over seeds with which both finished."""
-    one, other = outcomes(first, names[0]), outcomes(second, names[1])
+    one = outcomes(first, names[0])
+    other = outcomes(second, names[1])
     both = [seed for seed in one if seed in other]
     if not both:
         return NONE

@@ -66,7 +66,8 @@ BUDGETS = {
 
 def model_recipe(scale: Scale, seed: int, world: str, method: str, steps: int | None = None) -> WorldModelRecipe:
     """A world model with the budget of a scale; `steps` of training if given."""
-    budget, place = BUDGETS[scale], WORLDS[world]
+    budget = BUDGETS[scale]
+    place = WORLDS[world]
     steps = steps or budget.steps
     loss, energy = METHODS[method].settings(place.offset, budget.embedding)
     base = WorldModelRecipe(
@@ -87,8 +88,11 @@ def driving(scale: Scale, world: str) -> DrivingConfig:
 
 
 def planning_trial(scale: Scale, seed: int, world: str, method: str) -> Trial:
-    recipe, config = model_recipe(scale, seed, world, method), driving(scale, world)
-    settings = {"recipe": to_plain(recipe), "driving": to_plain(config), "tasks": BUDGETS[scale].tasks}
+    settings = {
+        "recipe": to_plain(model_recipe(scale, seed, world, method)),
+        "driving": to_plain(driving(scale, world)),
+        "tasks": BUDGETS[scale].tasks,
+    }
     return Trial({"world": world, "method": method, "seed": seed}, run, settings)
 
 
@@ -97,11 +101,12 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     record = train_job(settings["recipe"], folder)
     if record["status"] != "finished":
         return record
-    model, config = load_world_model(Path(folder)), from_plain(DrivingConfig, settings["driving"])
-    world, seed = model.world, model.recipe.seed
+    model = load_world_model(Path(folder))
+    config = from_plain(DrivingConfig, settings["driving"])
+    world = model.world
+    seed = model.recipe.seed
     assert world is not None
     tasks = draw_tasks(world, settings["tasks"], seed)
-    driven = drive(world, agent_of(model), tasks, config, seed)
-    return record | success_record(
-        {"agent": driven.reached, "chance": drive_at_random(world, tasks, config.steps, seed)}
-    )
+    reached = drive(world, agent_of(model), tasks, config, seed).reached
+    chance = drive_at_random(world, tasks, config.steps, seed)
+    return record | success_record({"agent": reached, "chance": chance})

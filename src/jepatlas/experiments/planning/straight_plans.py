@@ -10,35 +10,32 @@ possible one, the state itself in rotated coordinates, with the same library.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from jepatlas.core.config import to_plain
-from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
-from jepatlas.core.records import Estimate, Verdict
-from jepatlas.core.seeding import numpy_generator, torch_generator
-from jepatlas.core.stats import bootstrap
+from jepatlas.core.figures import CurvePanel, Curves, Table
+from jepatlas.core.records import Verdict
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
-from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_of_criteria
-from jepatlas.experiments.engine.seed_tables import cell, curve, finished_only, grouped, mean_and_range, select
-from jepatlas.experiments.planning.controlled_world import Encode, LatentSteps, sample_steps, true_system, world_encoder
-from jepatlas.planning import (
-    ActionBox,
-    LatentCost,
-    Library,
-    LibraryLine,
-    StraightLineConfig,
-    detour,
-    nearest_rows,
-    waypoints,
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria
+from jepatlas.experiments.engine.seed_tables import (
+    finished_only,
+    grouped,
+    horizontal,
+    mean_and_range,
+    mean_and_range_of,
+    mean_cells,
+    mean_curve,
 )
+from jepatlas.experiments.planning.controlled_world import sample_steps, world_encoder
+from jepatlas.experiments.planning.line_following import distant_ends, follow_lines, path_lengths
 from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 from jepatlas.worlds.random_matrices import semi_orthogonal
@@ -50,12 +47,7 @@ ARRIVES = 0.2  # largest final distance from the goal, as a share of the way
 MIXINGS: tuple[AnyMixing, ...] = (Spiral(), Coupling(seed=1))
 LATENTS = {"rotated": "the state, rotated", "trained": "LeJEPA", "observed": "what is observed"}
 WAYS = {"dynamics": "learned dynamics", "neighbours": "neighbours", "actions": "actions of neighbours"}
-PIECES = 16  # segments of a line, and actions of a plan
-APART = 1.0  # least distance of a goal; shorter ways would show only the resolution of the library
-BOX = 3.0  # largest action; the noise of the law has standard deviation 1
 ROWS = 20_000  # steps used to fit the dynamics
-
-Ends = Mapping[str, Tensor]
 
 CLAIM = Claim(
     statement="Straight lines in a well-identified latent are nearly straight in the state; in others they curve.",
@@ -81,20 +73,14 @@ SCALES = {
 
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
-    plan, law = SCALES[scale], OrnsteinUhlenbeck(dim=2, rho=0.95)
-    return [
-        Trial(
-            {"mixing": mixing.kind, "seed": s},
-            run,
-            {
-                "recipe": to_plain(recipe_for(scale, LatentWorld(law, mixing), steps=plan.steps, seed=s)),
-                "tasks": plan.tasks,
-                "libraries": list(plan.libraries),
-            },
-        )
-        for mixing in MIXINGS
-        for s in range(seed, seed + plan.seeds)
-    ]
+    plan = SCALES[scale]
+    law = OrnsteinUhlenbeck(dim=2, rho=0.95)
+    sizes = {"tasks": plan.tasks, "libraries": list(plan.libraries)}
+    every = []
+    for mixing, s in product(MIXINGS, range(seed, seed + plan.seeds)):
+        recipe = recipe_for(scale, LatentWorld(law, mixing), steps=plan.steps, seed=s)
+        every.append(Trial({"mixing": mixing.kind, "seed": s}, run, {"recipe": to_plain(recipe)} | sizes))
+    return every
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
@@ -103,87 +89,45 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     if record["status"] != "finished":
         return record
     recipe, objective = load_objective(Path(folder))
-    world, seed = recipe.world, recipe.seed
+    world = recipe.world
+    seed = recipe.seed
     turn = semi_orthogonal(world.dim, world.dim, numpy_generator(seed, "turn"))
-    sees = {
+    encoders = {
         "rotated": lambda z: z @ turn.T,
         "trained": world_encoder(world, objective),
         "observed": world_encoder(world, None),
     }
-    ends = _ends(world.dim, settings["tasks"], seed)
+    ends = distant_ends(world.dim, settings["tasks"], seed)
     found = {}
-    for name, see in sees.items():
-        rows = sample_steps(world, see, max(ROWS, *settings["libraries"]), numpy_generator(seed, "library"))
-        found[f"{name}_r2"] = r2_of_state(rows.h[:ROWS], rows.z[:ROWS], seed)
-        for way, path in follow_lines(world, see, rows, ends, settings).items():
-            found |= {f"{name}_{way}_{what}": estimate for what, estimate in _judged(path, ends["goal"], seed).items()}
+    for name, encode in encoders.items():
+        steps = sample_steps(world, encode, max(ROWS, *settings["libraries"]), numpy_generator(seed, "library"))
+        found[f"{name}_r2"] = r2_of_state(steps.h[:ROWS], steps.z[:ROWS], seed)
+        for way, path in follow_lines(world, encode, steps, ends, settings).items():
+            for measure, estimate in path_lengths(path, ends["goal"], seed).items():
+                found[f"{name}_{way}_{measure}"] = estimate
     return record | {"verdicts": as_verdicts(found, "median over tasks", "lower")}
-
-
-def _ends(dim: int, tasks: int, seed: int) -> Ends:
-    rng = numpy_generator(seed, "ends")
-    starts, goals = rng.standard_normal((2, 20 * tasks, dim))
-    far = np.flatnonzero(np.linalg.norm(goals - starts, axis=1) >= APART)[:tasks]
-    return {"start": torch.tensor(starts[far]), "goal": torch.tensor(goals[far])}
-
-
-def follow_lines(
-    world: LatentWorld, see: Encode, rows: LatentSteps, ends: Ends, settings: Mapping[str, Any]
-) -> dict[str, Tensor]:
-    """True paths (b, t + 1, n) for each way to follow a line, and each size of the library."""
-    seen = {name: torch.as_tensor(see(z.numpy())) for name, z in ends.items()}
-    line, box = waypoints(seen["start"], seen["goal"], PIECES), ActionBox.symmetric(BOX, world.dim)
-    cost = LatentCost(rows.system, lambda h, goal: (h - goal).norm(dim=-1))
-    planners: dict[str, Any] = {"dynamics": StraightLineConfig(PIECES).build(box)}
-    h, u, h_next, z = (torch.as_tensor(part) for part in (rows.h, rows.u, rows.h_next, rows.z))
-    paths = {}
-    for size in settings["libraries"]:
-        planners[f"actions_{size}"] = LibraryLine(Library(h[:size], u[:size], h_next[:size]), box, PIECES)
-        between = z[nearest_rows(line[:, 1:-1], h[:size])]
-        paths[f"neighbours_{size}"] = torch.cat([ends["start"][:, None], between, ends["goal"][:, None]], 1)
-    for way, planner in planners.items():
-        plan = planner(cost, seen, torch_generator(settings["recipe"]["seed"], "line"))
-        walk = true_system(world).rollout(ends["start"], plan.actions)
-        paths[way] = torch.cat([ends["start"][:, None], walk], 1)
-    return paths
-
-
-def _judged(path: Tensor, goal: Tensor, seed: int) -> dict[str, Estimate]:
-    """Length of a path relative to the straight way, and its final distance from the goal as a share of the way."""
-    way = (goal - path[:, 0]).norm(dim=-1)
-    numbers = {"detour": detour(path), "miss": (path[:, -1] - goal).norm(dim=-1) / way}
-    columns = {name: values.numpy() for name, values in numbers.items()}
-
-    def medians(weights: np.ndarray) -> dict[str, float]:
-        times = weights.round().astype(int)
-        return {name: float(np.median(np.repeat(values, times))) for name, values in columns.items()}
-
-    return bootstrap(medians, len(path), numpy_generator(seed, "tasks"), replicates=200)
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """It holds if lines in every trained latent are straight both ways, and lines in the observation are neither."""
-    finished, largest = finished_only(results), SCALES[scale].libraries[-1]
+    ended = finished_only(results)
+    largest = SCALES[scale].libraries[-1]
+    ways = {"dynamics": "dynamics", f"neighbours_{largest}": f"neighbours among {largest:,}"}
     criteria = []
-    for way, title in (("dynamics", "dynamics"), (f"neighbours_{largest}", f"neighbours among {largest:,}")):
-        straight = [_straight(r, "trained", way) for r in finished]
-        curved = [not _straight(r, "observed", way) for r in finished]
-        criteria.append(
-            Criterion(
-                f"worlds with straight paths by {title}: LeJEPA; observation",
-                f"{sum(straight)}; {len(curved) - sum(curved)} of {len(finished)}",
-                "all; none",
-                all(straight) and all(curved),
-            )
-        )
-    detours = {name: mean_and_range(finished, f"{name}_dynamics_detour").value for name in LATENTS}
+    for way, title in ways.items():
+        trained = [_straight(r, "trained", way) for r in ended]
+        observed = [_straight(r, "observed", way) for r in ended]
+        name = f"worlds with straight paths by {title}: LeJEPA; observation"
+        found = f"{sum(trained)}; {count_met(observed)}"
+        criteria.append(Criterion(name, found, "all; none", all(trained) and not any(observed)))
+    detours = {name: mean_and_range(ended, f"{name}_dynamics_detour").value for name in LATENTS}
     return Finding(
         outcome_of_criteria(criteria),
         f"Detour of straight lines, followed by dynamics: {detours['trained']:.2f} in LeJEPA's latents, "
         f"{detours['rotated']:.2f} in the rotated state, {detours['observed']:.2f} in the observation.",
         criteria=tuple(criteria),
-        verdicts=tuple(_verdict(finished, way) for way in ("dynamics", f"neighbours_{largest}")),
-        figures=(_figure(finished, scale),),
+        verdicts=tuple(_verdict(ended, way) for way in ways),
+        figures=(_figure(ended, scale),),
         tables=(_table(results, scale),),
     )
 
@@ -198,10 +142,9 @@ def _straight(result: Result, latent: str, way: str) -> bool:
 
 
 def _verdict(results: Sequence[Result], way: str) -> Verdict:
-    ratios = [_relative(result, "trained", way) for result in results]
     return Verdict.judge(
         f"detour_{way}",
-        Estimate(float(np.mean(ratios)), min(ratios), max(ratios), len(ratios)),
+        mean_and_range_of([_relative(result, "trained", way) for result in results]),
         direction="lower",
         threshold=STRAIGHT,
         null=float(np.mean([_relative(result, "observed", way) for result in results])),
@@ -211,14 +154,15 @@ def _verdict(results: Sequence[Result], way: str) -> Verdict:
 
 
 def _figure(results: Sequence[Result], scale: Scale) -> Curves:
-    sizes, panels = SCALES[scale].libraries, []
-    for mixing in dict.fromkeys(result.at["mixing"] for result in results):
-        chosen, series = select(results, mixing=mixing), []
+    sizes = SCALES[scale].libraries
+    panels = []
+    for (mixing,), runs in grouped(results, "mixing").items():
+        series = []
         for name, title in LATENTS.items():
-            looked_up = [mean_and_range(chosen, f"{name}_neighbours_{size}_detour") for size in sizes]
-            planned = mean_and_range(chosen, f"{name}_dynamics_detour").value
-            series.append(curve(f"{title}, neighbours", sizes, looked_up))
-            series.append(Curve(f"{title}, dynamics", list(sizes), [planned] * len(sizes), dash=True))
+            names = {size: f"{name}_neighbours_{size}_detour" for size in sizes}
+            series.append(mean_curve(f"{title}, neighbours", runs, names))
+            planned = mean_and_range(runs, f"{name}_dynamics_detour").value
+            series.append(horizontal(f"{title}, dynamics", sizes, planned))
         panels.append(CurvePanel(series, mixing))
     return Curves(
         title="True length of straight lines in the latent",
@@ -238,8 +182,8 @@ def _table(results: Sequence[Result], scale: Scale) -> Table:
     for (mixing,), chosen in grouped(results, "mixing").items():
         for name, title in LATENTS.items():
             for way, followed_by in ways.items():
-                cells = [cell(mean_and_range(chosen, f"{name}_{way}_{what}")) for what in ("detour", "miss")]
-                rows.append([mixing, title, cell(mean_and_range(chosen, f"{name}_r2")), followed_by, *cells])
+                r2, *lengths = mean_cells(chosen, [f"{name}_r2", f"{name}_{way}_detour", f"{name}_{way}_miss"])
+                rows.append([mixing, title, r2, followed_by, *lengths])
     columns = ["mixing", "latent", "R²", "followed by", "length / straight way", "left to the goal / way"]
     return Table("Medians over tasks, mean over seeds [range]", columns, rows)
 

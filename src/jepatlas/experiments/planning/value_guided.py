@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from jepatlas.core.figures import Heatmap, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, Outcome
 from jepatlas.experiments.engine.seed_tables import cell, grouped, select
 from jepatlas.experiments.planning.planning_methods import FOUR, METHODS
@@ -21,9 +21,10 @@ from jepatlas.experiments.planning.planning_trials import WORLDS, planning_trial
 __all__ = ["EXPERIMENT"]
 
 PUBLISHED = ("small rooms", "big rooms", "maze")  # in the order of the methods' figures
-GUIDED, PLAIN = "quasi value (Sep)", "prediction + VCReg"
-OURS, OUR_PLAIN = "IE-JEPA", "LeJEPA"
-
+GUIDED = "quasi value (Sep)"
+PLAIN = "prediction + VCReg"
+OURS = "IE-JEPA"
+OUR_PLAIN = "LeJEPA"
 
 CLAIM = Claim(
     statement="Planning by a learned quasimetric value succeeds more often than planning by distance in the latents "
@@ -42,8 +43,8 @@ SCALES: dict[Scale, tuple[tuple[str, ...], tuple[str, ...], int]] = {
 
 def trials(scale: Scale, seed: int) -> list[Trial]:
     worlds, methods, seeds = SCALES[scale]
-    places = [(world, method) for world in worlds for method in methods]
-    return [planning_trial(scale, s, *place) for place in places for s in range(seed, seed + seeds)]
+    coordinates = grid(world=worlds, method=methods, seed=range(seed, seed + seeds))
+    return [planning_trial(scale, **at) for at in coordinates]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
