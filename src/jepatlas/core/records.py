@@ -210,6 +210,10 @@ class Verdict:
             return "passed" if self.passed else "failed"
         return "informational" if self.threshold is None else "undecided"
 
+    @property
+    def estimate(self) -> Estimate:
+        return Estimate(self.value, self.low, self.high, self.n)
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

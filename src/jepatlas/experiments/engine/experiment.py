@@ -105,7 +105,7 @@ class Result:
         """The estimate of the named verdict; NaN if the run has none."""
         for verdict in map(Verdict.from_json, self.record.get("verdicts", [])):
             if verdict.name == name:
-                return Estimate(verdict.value, verdict.low, verdict.high, verdict.n)
+                return verdict.estimate
         return Estimate.undefined(0)
 
     def value(self, name: str) -> float:

@@ -29,6 +29,7 @@ __all__ = [
     "mean_and_range_of",
     "mean_cells",
     "mean_curve",
+    "median_and_range_of",
     "plain",
     "scatter",
     "select",
@@ -114,6 +115,11 @@ def mean_and_range_of(values: Sequence[float] | np.ndarray) -> Estimate:
     Estimate(value=3.0, low=1.0, high=6.0, n=3)
     """
     return Estimate(float(np.mean(values)), float(np.min(values)), float(np.max(values)), len(values))
+
+
+def median_and_range_of(values: Sequence[float]) -> Estimate:
+    """Median of at least one number, with the smallest and the largest as limits."""
+    return Estimate(float(np.median(values)), min(values), max(values), len(values))
 
 
 def mean_cells(results: Sequence[Result], names: Iterable[str], digits: int = 3) -> list[str]:

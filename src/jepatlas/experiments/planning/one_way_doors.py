@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import IQEConfig, L2Config, QRLConfig
 from jepatlas.experiments.energy.learned_energies import energy_recipe, fit_energy
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
-from jepatlas.experiments.engine.rules import Criterion, Outcome, as_verdicts
+from jepatlas.experiments.engine.rules import Outcome, as_verdicts
 from jepatlas.experiments.engine.seed_tables import cell, mean_cells, select
 from jepatlas.experiments.planning.exact_planning import (
     exact_agent,
@@ -35,7 +34,14 @@ from jepatlas.experiments.planning.exact_planning import (
     through_doors,
     with_states,
 )
-from jepatlas.experiments.planning.planning_outcomes import by_seed, difference, points, share, success_record
+from jepatlas.experiments.planning.planning_outcomes import (
+    by_seed,
+    difference,
+    difference_criterion,
+    difference_verdict,
+    share,
+    success_record,
+)
 from jepatlas.experiments.planning.planning_trials import WORLDS, driving, model_recipe
 from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
 from jepatlas.workflows.energy import load_fitted
@@ -171,10 +177,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         outcome,
         f"The learned quasimetric completes {ours:.2f} of the tasks, the best symmetric energy {other:.2f}.",
         criteria=(
-            Criterion(
-                "points of success, exact − symmetrised exact", points(exact), "> 0, else undecided", exact.low > 0
-            ),
-            Criterion(f"points of success, learned iqe − {best}", points(learned), "> 0", learned.low > 0),
+            difference_criterion("points of success, exact − symmetrised exact", exact, "> 0, else undecided"),
+            difference_criterion(f"points of success, learned iqe − {best}", learned),
         ),
         verdicts=_verdicts(exact, learned),
         figures=(_figure(agents),),
@@ -194,15 +198,14 @@ def _agents(results: Sequence[Result]) -> dict[str, Agent]:
 
 
 def _verdicts(exact: Estimate, learned: Estimate) -> tuple[Verdict, Verdict]:
-    judge = partial(Verdict.judge, direction="higher", threshold=0.0)
     return (
-        judge(
+        difference_verdict(
             "exact_gap",
             exact,
             good="The exact cost-to-go fails here if symmetrised: the world tests asymmetry.",
             bad="The exact cost-to-go does not fail here if symmetrised, so the world does not test asymmetry.",
         ),
-        judge(
+        difference_verdict(
             "learned_gap",
             learned,
             good="The learned quasimetric reaches more goals than the best symmetric energy.",

@@ -19,7 +19,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_in_stages
-from jepatlas.experiments.engine.seed_tables import finished_only
+from jepatlas.experiments.engine.seed_tables import finished_only, median_and_range_of
 from jepatlas.experiments.planning.linear_coordinates import coordinates, fitted_system, gaps
 from jepatlas.worlds import LinearQuadratic
 
@@ -110,14 +110,10 @@ def _values(results: Sequence[Result], cases: Sequence[str], what: str) -> list[
     return [result.value(f"{problem}_{case}_{what}") for result in results for problem in PROBLEMS for case in cases]
 
 
-def _median_and_range(values: Sequence[float]) -> Estimate:
-    return Estimate(float(np.median(values)), min(values), max(values), len(values))
-
-
 def _verdict(results: Sequence[Result]) -> Verdict:
     return Verdict.judge(
         "same_actions",
-        _median_and_range(_values(results, KEPT, "actions")),
+        median_and_range_of(_values(results, KEPT, "actions")),
         direction="lower",
         threshold=SAME,
         null=float(np.median(_values(results, CONTROLS, "actions"))),
@@ -129,7 +125,7 @@ def _verdict(results: Sequence[Result]) -> Verdict:
 def _control_verdict(results: Sequence[Result]) -> Verdict:
     return Verdict.judge(
         "controls_differ",
-        _median_and_range(_values(results, CONTROLS, "actions")),
+        median_and_range_of(_values(results, CONTROLS, "actions")),
         direction="higher",
         threshold=DIFFERENT,
         good="Plans differ if the cost is not invariant (limits: range over worlds).",

@@ -21,13 +21,14 @@ from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import spearman
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
-from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of
 from jepatlas.experiments.engine.seed_tables import (
     cell,
     finished_only,
     grouped,
     mean_and_range,
     mean_cells,
+    median_and_range_of,
     plain,
     select,
 )
@@ -112,10 +113,7 @@ def _measure(world: LatentWorld, encode: Encode, settings: dict[str, Any], seed:
     truth = (true.a_dd, true.b_da)
     judged = certify_dynamics(steps.h, steps.u, steps.h_next, steps.z, truth=truth, seed=seed, replicates=100)
     verdicts = {verdict.name: verdict for verdict in judged}
-    found = {}
-    for name in DYNAMICS:
-        one = verdicts[name]
-        found[name] = Estimate(one.value, one.low, one.high, one.n)
+    found = {name: verdicts[name].estimate for name in DYNAMICS}
     found["r2"] = r2_of_state(steps.h, steps.z, seed)
     found |= planning_costs(world, encode, steps, settings["tasks"], rng)
     return as_verdicts(found, "of this latent")
@@ -128,27 +126,21 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     good = [result for result in ended if result.value("r2") >= IDENTIFIED]
     ranks = {problem: _rank_with_error(ended, problem) for problem in JUDGED}
     worst = {problem: max((result.estimate(problem).high for result in good), default=np.nan) for problem in JUDGED}
-    criteria = (
-        Criterion(
-            f"{len(good)} latents with R² ≥ {IDENTIFIED}: largest cost / optimum",
-            "; ".join(f"{PROBLEMS[problem]} {worst[problem]:.3f}" for problem in JUDGED),
-            f"≤ {1 + WITHIN}",
-            bool(good) and all(_near(result, problem) for result in good for problem in JUDGED),
-        ),
-        Criterion(
-            "rank correlation of cost and 1 − R²",
-            "; ".join(f"{PROBLEMS[problem]} {cell(rank)}" for problem, rank in ranks.items()),
-            f"≥ {MONOTONE}",
-            all(rank.low >= MONOTONE for rank in ranks.values()),
-        ),
-    )
+    largest = "; ".join(f"{PROBLEMS[problem]} {cost:.3f}" for problem, cost in worst.items())
+    correlations = "; ".join(f"{PROBLEMS[problem]} {cell(rank)}" for problem, rank in ranks.items())
+    near = bool(good) and all(_near(result, problem) for result, problem in product(good, JUDGED))
+    monotone = all(rank.low >= MONOTONE for rank in ranks.values())
     sentence = f"No latent has R² ≥ {IDENTIFIED}."
     if good:
         sentence = f"Latents with R² ≥ {IDENTIFIED} cost up to {max(worst.values()):.3f} times the optimum."
+    name = f"{len(good)} latents with R² ≥ {IDENTIFIED}: largest cost / optimum"
     return Finding(
-        outcome_of_criteria(criteria),
+        outcome_of([near, monotone]),
         sentence,
-        criteria=criteria,
+        criteria=(
+            Criterion(name, largest, f"≤ {1 + WITHIN}", near),
+            Criterion("rank correlation of cost and 1 − R²", correlations, f"≥ {MONOTONE}", monotone),
+        ),
         verdicts=(
             *(_loss_verdict(good, problem) for problem in JUDGED),
             *(_rank_verdict(problem, rank) for problem, rank in ranks.items()),
@@ -163,7 +155,8 @@ def _near(result: Result, problem: str) -> bool:
 
 
 def _rank_with_error(results: Sequence[Result], problem: str) -> Estimate:
-    return spearman(*np.array([[1 - result.value("r2"), result.value(problem)] for result in results]).T)
+    errors = np.array([1 - result.value("r2") for result in results])
+    return spearman(errors, np.array([result.value(problem) for result in results]))
 
 
 def _summary_table(ended: Sequence[Result], good: Sequence[Result]) -> Table:
@@ -181,10 +174,10 @@ def _summary_table(ended: Sequence[Result], good: Sequence[Result]) -> Table:
 
 
 def _loss_verdict(good: Sequence[Result], problem: str) -> Verdict:
-    costs = [result.estimate(problem).high - 1 for result in good] or [np.nan]
+    costs = [result.estimate(problem).high - 1 for result in good]
     return Verdict.judge(
         f"loss_where_identified_{problem}",
-        Estimate(float(np.median(costs)), min(costs), max(costs), len(good)),
+        median_and_range_of(costs) if good else Estimate.undefined(0),
         direction="lower",
         threshold=WITHIN,
         good="In identified latents plans are near the optimum (limits: range over latents).",
@@ -209,8 +202,8 @@ def _figure(results: Sequence[Result]) -> Curves:
     for problem, title in PROBLEMS.items():
         series = []
         for (mixing,), runs in grouped(results, "mixing").items():
+            trained = [result for result in runs if result.at["latent"] != OBSERVED]
             observed = select(runs, latent=OBSERVED)
-            trained = [result for result in runs if result not in observed]
             for name, chosen in (("LeJEPA", trained), ("observed", observed)):
                 if chosen:
                     errors = [1 - result.value("r2") for result in chosen]

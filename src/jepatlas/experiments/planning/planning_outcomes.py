@@ -11,12 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from jepatlas.core.records import Estimate
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import paired_difference, success_rate
 from jepatlas.experiments.engine.experiment import Result
-from jepatlas.experiments.engine.rules import as_verdicts
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts
 
-__all__ = ["by_seed", "difference", "outcomes", "points", "share", "success_record"]
+__all__ = [
+    "by_seed",
+    "difference",
+    "difference_criterion",
+    "difference_verdict",
+    "outcomes",
+    "points",
+    "share",
+    "success_record",
+]
 
 NONE = Estimate.undefined(0)
 
@@ -59,6 +68,15 @@ def difference(
     if not both:
         return NONE
     return paired_difference(*(np.concatenate([found[seed] for seed in both]) for found in (one, other)))
+
+
+def difference_criterion(name: str, gap: Estimate, required: str = "> 0") -> Criterion:
+    """The interval of a difference of success rates must be above zero."""
+    return Criterion(name, points(gap), required, gap.low > 0)
+
+
+def difference_verdict(name: str, gap: Estimate, *, good: str, bad: str) -> Verdict:
+    return Verdict.judge(name, gap, direction="higher", threshold=0.0, good=good, bad=bad)
 
 
 def points(gap: Estimate) -> str:

@@ -24,7 +24,15 @@ from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_in_stages
 from jepatlas.experiments.engine.seed_tables import cell, curve, horizontal, mean_cells, mean_curve
-from jepatlas.experiments.planning.planning_outcomes import by_seed, difference, points, share, success_record
+from jepatlas.experiments.planning.planning_outcomes import (
+    by_seed,
+    difference,
+    difference_criterion,
+    difference_verdict,
+    points,
+    share,
+    success_record,
+)
 from jepatlas.experiments.planning.planning_trials import WORLDS, driving, model_recipe
 from jepatlas.recipes import WalkedWorld, WorldModelRecipe
 from jepatlas.workflows.align import MapKind
@@ -147,14 +155,13 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     lost = difference(results, results, ("own", best))
     gained = difference(results, results, (best, "shuffled"))
     close = lost.high <= NEAR
-    better = gained.low > 0
     success = {name: share(results, name).value for name in ("own", best)}
     return Finding(
-        outcome_in_stages(better, close),
+        outcome_in_stages(gained.low > 0, close),
         f"The ported planner reaches {success[best]:.2f} of the goals, the agent's own {success['own']:.2f}.",
         criteria=(
             Criterion("points of success, own − ported", points(lost), f"≤ {100 * NEAR:.0f}", close),
-            Criterion("points of success, ported − shuffled pairs", points(gained), "> 0", better),
+            difference_criterion("points of success, ported − shuffled pairs", gained),
         ),
         verdicts=(
             Verdict.judge(
@@ -165,11 +172,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
                 good="The ported planner is about as good as the agent's own.",
                 bad="It is not shown that the ported planner is about as good as the agent's own.",
             ),
-            Verdict.judge(
+            difference_verdict(
                 "beyond_shuffled",
                 gained,
-                direction="higher",
-                threshold=0.0,
                 good="The planner works because of the pairing of the states.",
                 bad="A map between shuffled pairs works as well, so nothing is ported.",
             ),

@@ -12,10 +12,17 @@ from collections.abc import Mapping, Sequence
 from jepatlas.core.figures import Heatmap, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
-from jepatlas.experiments.engine.rules import Criterion, Outcome
+from jepatlas.experiments.engine.rules import Outcome
 from jepatlas.experiments.engine.seed_tables import cell, grouped, select
 from jepatlas.experiments.planning.planning_methods import FOUR, METHODS
-from jepatlas.experiments.planning.planning_outcomes import by_seed, difference, points, share
+from jepatlas.experiments.planning.planning_outcomes import (
+    by_seed,
+    difference,
+    difference_criterion,
+    difference_verdict,
+    points,
+    share,
+)
 from jepatlas.experiments.planning.planning_trials import WORLDS, planning_trial
 
 __all__ = ["EXPERIMENT"]
@@ -61,7 +68,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     return Finding(
         outcome,
         f"{GUIDED} is better than {PLAIN} in {len(ahead)} of {len(worlds)} worlds.",
-        criteria=tuple(Criterion(f"{world}: {name}", points(gap), "> 0", gap.low > 0) for world, gap in gaps.items()),
+        criteria=tuple(difference_criterion(f"{world}: {name}", gap) for world, gap in gaps.items()),
         verdicts=(*_verdicts("guided", gaps), *_verdicts("ie_jepa", ours)),
         figures=(_figure(results, worlds),),
         tables=(_table(results), *(_paired_table(results, world) for world in worlds)),
@@ -73,17 +80,13 @@ def _gap(results: Sequence[Result], world: str, first: str, second: str) -> Esti
 
 
 def _verdicts(name: str, gaps: Mapping[str, Estimate]) -> list[Verdict]:
-    return [
-        Verdict.judge(
-            f"{name}_{world.replace(' ', '_').replace('-', '_')}",
-            gap,
-            direction="higher",
-            threshold=0.0,
-            good="The learned energy reaches more goals than distance in the latents.",
-            bad="It is not shown that the learned energy reaches more goals than distance in the latents.",
-        )
-        for world, gap in gaps.items()
-    ]
+    verdicts = []
+    for world, gap in gaps.items():
+        place = world.replace(" ", "_").replace("-", "_")
+        good = "The learned energy reaches more goals than distance in the latents."
+        bad = "It is not shown that the learned energy reaches more goals than distance in the latents."
+        verdicts.append(difference_verdict(f"{name}_{place}", gap, good=good, bad=bad))
+    return verdicts
 
 
 def _figure(results: Sequence[Result], worlds: Sequence[str]) -> Heatmap:
