@@ -21,6 +21,7 @@ from jepatlas.core.lazy import after_import, lazy_exports
 if TYPE_CHECKING:
     from jepatlas.alignment import Atlas, ChartLatents, LinearProbe, save_atlas
     from jepatlas.api.energy_functions import EnergyAudit, audit, fit_energy
+    from jepatlas.api.export_function import export
     from jepatlas.api.latent_functions import align, certify
     from jepatlas.api.run_functions import Planning, Run, drive, encode, load, load_weights, train
     from jepatlas.core.errors import InputError
@@ -71,6 +72,7 @@ __all__ = [
     "certify",
     "drive",
     "encode",
+    "export",
     "fit_energy",
     "load",
     "load_weights",

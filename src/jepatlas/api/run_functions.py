@@ -14,6 +14,7 @@ from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from jepatlas.alignment import Atlas, LinearProbe, load_atlas
+from jepatlas.api.export_function import export
 from jepatlas.api.inputs import as_array, as_folder, as_path
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.config import choices
@@ -90,6 +91,10 @@ class Run(Result):
     def load(self) -> Loaded:
         """What was trained (see `load`)."""
         return load(self.folder)
+
+    def export(self, path: Path | str) -> Path:
+        """Write the encoder as ONNX (.onnx) or as a torch.export program (.pt2)."""
+        return export(self.folder, path)
 
     def report(self, path: Path | str) -> Path:
         """Write a page with all records of the run and its training curves."""

@@ -33,6 +33,7 @@ COMMANDS = {
     "train vision": Command("train_vision", "main", "train an agent on images"),
     "collect": Command("collect", "main", "write episodes of a world or a gymnasium environment to a file"),
     "encode": Command("encode", "main", "write the latents of an agent on images, for align and migrate"),
+    "export": Command("export", "main", "write a trained encoder as ONNX or as a torch.export program"),
     "certify": Command("certify", "main", "test whether latents are the world's own coordinates"),
     "align": Command("align", "main", "test whether one model's latents can be translated into another's"),
     "migrate probe": Command(

@@ -94,7 +94,7 @@ class ViT(nn.Module):
         if masked is not None and mask_token is not None:
             hidden = masked if keep is None else masked.gather(1, keep)
             tokens = torch.where(hidden[..., None], mask_token.to(tokens.dtype), tokens)
-        first = self.class_token.to(tokens.dtype).expand(len(x), 1, -1)
+        first = self.class_token.to(tokens.dtype).expand(x.shape[0], 1, -1)  # len(x) cannot be exported
         return torch.cat([first, tokens + positions.to(tokens.dtype)], 1)
 
     def _standardise(self, cut: Tensor) -> Tensor:

@@ -46,6 +46,8 @@ class PairsRecipe:
     """Seed of the order of the rows and of the initial weights."""
     shape: tuple[int, ...] = ()
     """Shape of one observation; it is taken from the data."""
+    pixels: bool = False
+    """Whether observations are in uint8; it is taken from the data."""
     encoder: MLPConfig | ConvConfig | CouplingConfig | GivenModule = field(default_factory=MLPConfig)
     latent_dim: int = 8
     """Width of the latents."""

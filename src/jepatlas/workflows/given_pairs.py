@@ -84,7 +84,8 @@ def _batches(recipe: PairsRecipe, data: Data, encoder: nn.Module | None) -> tupl
     first = batches(0)
     if encoder is not None:
         recipe = replace(recipe, latent_dim=_width(encoder, first.x))
-    return replace(recipe, shape=tuple(first.x.shape[1:]), training=training), batches
+    seen = {"shape": tuple(first.x.shape[1:]), "pixels": first.x.dtype == torch.uint8}
+    return replace(recipe, training=training, **seen), batches
 
 
 @torch.no_grad()
