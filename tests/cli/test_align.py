@@ -348,3 +348,17 @@ def test_a_stress_test_that_cannot_be_made_leaves_nothing(capsys: Captured):
     write("a.npy", h=MODELS.a[:18])
     write("b.npy", h=MODELS.b[:18])
     assert "'budgets'" in refused(capsys, "align", "a.npy", "b.npy", "--stress", *QUICK)
+
+
+def test_half_precision_is_aligned_as_single(capsys: Captured):
+    for name, h in (("ada", MODELS.a), ("ben", MODELS.b)):
+        write(f"{name}16.npy", h=h.astype(np.float16))
+        write(f"{name}32.npy", h=h.astype(np.float16).astype(np.float32))
+    half = answer(capsys, "align", "ada16.npy", "ben16.npy", *QUICK)
+    single = answer(capsys, "align", "ada32.npy", "ben32.npy", *QUICK)
+    assert half["metrics"] == single["metrics"] and Path("out/report.html").is_file()
+
+
+def test_the_output_is_short(capsys: Captured):
+    assert call("align", "ada.npy", "ben.npy", *QUICK) == 0
+    assert len(capsys.readouterr().out.splitlines()) <= 25

@@ -147,3 +147,12 @@ def test_a_certificate_of_few_held_out_frames_says_so(capsys: Captured):
     capsys.readouterr()
     said = refused(capsys, "certify", "run")
     assert "12 pairs of held-out frames" in said and "more or longer episodes" in said and "transposed" not in said
+
+
+def test_modules_in_the_working_directory_are_found(capsys: Captured):
+    Path("my_worlds.py").write_text(
+        "import gymnasium\nfrom cli.test_collect import Plain\ngymnasium.register('Mine-v0', Plain)\n"
+    )
+    found = answer(capsys, "collect", "my_worlds:Mine-v0", "--no-pixels", *FEW, "--out", "mine.h5")
+    assert found["episodes"] == 12
+    assert "no_such_module" in refused(capsys, "collect", "no_such_module:Mine-v0", *FEW, "--out", "other.h5")

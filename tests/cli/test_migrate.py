@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -228,3 +229,18 @@ def test_bad_input(words: list[str], message: str, capsys: Captured):
     for name, array in labels.items():
         one_array(f"{name}.npy", array)
     assert message in refused(capsys, "migrate", "probe", *words)
+
+
+def test_the_answer_comes_first_with_the_interval_that_decides(capsys: Captured):
+    one_array("random.npy", np.random.default_rng(3).permutation(SIDE))
+    for labels, works in (("labels.npy", True), ("random.npy", False)):
+        words = ["migrate", "probe", "ada.npy", "ben.npy", "--labels", labels, "--out", "out", "--json", "-"]
+        assert call(*words) in ((0,) if works else (0, 1))
+        found = json.loads(capsys.readouterr().out)
+        assert found["summary"].startswith("The migrated probe works") == works
+        limits = re.search(r"percentage points \[([+-][\d.]+), ([+-][\d.]+)\]", found["summary"])
+        assert limits is not None
+        low, high = map(float, limits.groups())
+        assert (low > 0) == works and low < high
+        bars = found["figures"][0]
+        assert bars["kind"] == "bars" and "majority class" in bars["names"]

@@ -45,7 +45,7 @@ def matrices(rows: int = 0):
 def test_matrix_round_trips_in_every_format(folder: Path, ending: str, array: np.ndarray):
     path = folder / f"h{ending}"
     write_arrays(path, {"h": array})
-    read = read_arrays(path)
+    read = read_arrays(path, keep_half=True)
     assert list(read) == ["h"] and read["h"].shape == array.shape
     np.testing.assert_array_equal(read["h"], array)  # including NaN and infinity
     if ending != ".csv":
@@ -66,7 +66,7 @@ def test_non_contiguous_arrays_round_trip(tmp_path: Path, ending: str):
 def test_higher_dimensional_arrays_round_trip(folder: Path, ending: str, array: np.ndarray):
     arrays = {"h": array, "file": array[::-1], "arr.0": array}
     write_arrays(str(folder / f"many{ending}"), arrays)
-    read = read_arrays(str(folder / f"many{ending}"))
+    read = read_arrays(str(folder / f"many{ending}"), keep_half=True)
     assert set(read) == set(arrays)
     for name, expected in arrays.items():
         np.testing.assert_array_equal(read[name], expected)
@@ -83,7 +83,7 @@ def test_matrix_with_ids_and_labels_round_trips(folder: Path, ending: str, data:
     label = data.draw(hnp.arrays(np.int64, len(h), elements=st.integers(-(2**63), 2**63 - 1)))
     path = folder / f"ids{ending}"
     write_arrays(path, {"h": h, "id": ids.astype(object) if as_objects else ids, "label": label})
-    read = read_arrays(path)
+    read = read_arrays(path, keep_half=True)
     assert set(read) == {"h", "id", "label"}
     np.testing.assert_array_equal(read["h"], h)
     assert read["id"].dtype.kind == "U" and read["id"].tolist() == ids.tolist()
@@ -373,3 +373,27 @@ def test_failed_write_keeps_the_previous_file(tmp_path: Path):
     buffer = io.BytesIO()
     np.save(buffer, np.ones(3))
     assert buffer.getvalue() == before  # the bytes written by numpy
+
+
+@pytest.mark.parametrize("ending", [".npy", ".npz", ".safetensors"])
+def test_half_precision_becomes_single(ending: str, tmp_path: Path):
+    h = np.array([[0.5, 1e-3], [2.0, 60000.0]], np.float16)
+    write_arrays(tmp_path / f"half{ending}", {"h": h})
+    read = read_arrays(tmp_path / f"half{ending}")["h"]
+    assert read.dtype == np.float32 and (read == h).all()
+    assert read_arrays(tmp_path / f"half{ending}", keep_half=True)["h"].dtype == np.float16
+
+
+def test_a_message_says_what_is_in_the_file(tmp_path: Path):
+    np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "objects.npz", h=np.array([None], dtype=object))
+    np.savez(tmp_path / "nothing.npz")
+    (tmp_path / "pickle.npy").write_bytes(pickle.dumps([1.0]))
+    (tmp_path / "text.npy").write_text("1 2 3")
+    for name in ("empty.npy", "empty.npz", "empty.csv"):
+        (tmp_path / name).touch()
+    wanted = {"objects": "Python objects", "nothing": "no arrays", "pickle": "pickle", "text": "not an array"}
+    for path in sorted(tmp_path.iterdir()):
+        with pytest.raises(InputError, match=wanted.get(path.stem, "is empty")) as caught:
+            read_arrays(path)
+        assert path.name in str(caught.value) and "magic" not in str(caught.value)

@@ -102,7 +102,7 @@ def audit(
 def _audit_file(path: Path, points: Path | None, sample: dict[str, Any]) -> EnergyAudit:
     if not is_energy_file(path):
         record = audit_file(path, points=points, **sample)
-        arrays = read_arrays(path)
+        arrays = read_arrays(path, keep_half=True)
         return EnergyAudit(record, arrays[matrix_name(path, arrays)])
     if points is None:
         raise InputError(f"{path} is a saved energy: give the 'points' to audit it at.")

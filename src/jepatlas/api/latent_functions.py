@@ -12,9 +12,8 @@ from jepatlas.alignment import METRICS, Latents, PairedLatents
 from jepatlas.api.inputs import Matrix, as_array, as_column, as_folder, as_matrix, as_path, combine_groups
 from jepatlas.core.errors import InputError, check_count, did_you_mean
 from jepatlas.core.linear_map import CONDITION_LIMIT
-from jepatlas.core.seeding import numpy_generator
 from jepatlas.recipes import PairsRecipe, WorldModelRecipe, any_recipe
-from jepatlas.workflows.align import MAIN, Alignment, MapKind, Study, match, read_latents, study_split
+from jepatlas.workflows.align import MAIN, Alignment, MapKind, make_study, match, read_latents
 from jepatlas.workflows.align import align as align_models
 from jepatlas.workflows.align.latent_files import model_names
 from jepatlas.workflows.certify import SAMPLES, Certificate, certify_arrays, certify_file
@@ -153,8 +152,7 @@ def align(
     first = _with(first, "a", ids=ids_a, groups=group_labels, labels=labels, raw=raw_a)
     second = _with(second, "b", ids=ids_b, raw=raw_b)
     pairs: PairedLatents = match(first, second, intersect=intersect)
-    split, split_groups = study_split(pairs, numpy_generator(seed, "align split"), share=share, blocks=blocks)
-    study = Study(split, split_groups, blocks, seed, permutations, rows=rows, limit=limit)
+    study = make_study(pairs, share=share, blocks=blocks, permutations=permutations, rows=rows, limit=limit, seed=seed)
     return align_models(pairs, kind, study, metrics=tuple(METRICS) if full else MAIN)
 
 

@@ -101,11 +101,19 @@ def main(args: list[str]) -> int:
     with defer_interrupts():
         from jepatlas.alignment import METRICS
         from jepatlas.reporting import write_report
-        from jepatlas.workflows.align import HALF, MAIN, align, control_names
+        from jepatlas.workflows.align import HALF, MAIN, align, control_names, make_study
 
     console = console_for(options.json)
     pairs = _read(options)
-    study = _study(pairs, options)
+    study = make_study(
+        pairs,
+        share=options.share,
+        blocks=options.blocks,
+        permutations=options.permutations,
+        rows=options.rows,
+        limit=options.limit,
+        seed=options.seed,
+    )
     rounds = study.rounds * (1 + len(control_names(pairs)))
     if not console.is_terminal:  # no progress bar; standard output is for the answer
         print(f"measuring: {rounds} rounds", file=sys.stderr, flush=True)
@@ -139,23 +147,6 @@ def _read(options: Align) -> PairedLatents:
         labels=options.labels,
         raw=(options.raw_a, options.raw_b),
         intersect=options.intersect,
-    )
-
-
-def _study(pairs: PairedLatents, options: Align) -> Study:
-    from jepatlas.core.seeding import numpy_generator
-    from jepatlas.workflows.align import Study, study_split
-
-    rng = numpy_generator(options.seed, "align split")
-    split, groups = study_split(pairs, rng, share=options.share, blocks=options.blocks)
-    return Study(
-        split,
-        groups,
-        options.blocks,
-        options.seed,
-        options.permutations,
-        rows=options.rows,
-        limit=options.limit,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -40,7 +41,8 @@ class Collect:
     """
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="NAME")] = None
-    """A world (rooms, maze, reacher, linear-quadratic), or the id of a gymnasium environment."""
+    """A world (rooms, maze, reacher, linear-quadratic), or the id of a gymnasium environment. For module:ID, the
+    module is imported first, also from the working directory."""
     world: AnyActionWorld | None = None
     """Settings of the world."""
     pixels: bool = True
@@ -164,10 +166,12 @@ def _environment_maker(name: str, pixels: bool) -> Callable[[], Any]:
     """
     import gymnasium
 
+    if ":" in name and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # gymnasium imports the module before the colon
     make = partial(gymnasium.make, name, render_mode="rgb_array") if pixels else partial(gymnasium.make, name)
     try:
         make().close()
-    except gymnasium.error.Error as error:
+    except (gymnasium.error.Error, ModuleNotFoundError) as error:
         reason = str(error).rstrip(". ")
         worlds = ", ".join(choices(AnyActionWorld))
         raise InputError(f"gymnasium cannot make '{name}': {reason}. The worlds of jepatlas are {worlds}.") from error

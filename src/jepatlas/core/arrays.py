@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import safetensors.numpy
@@ -36,20 +37,31 @@ Arrays = dict[str, np.ndarray]
 _BROKEN = (ValueError, OSError, EOFError, RuntimeError, SafetensorError, zipfile.BadZipFile, zlib.error, csv.Error)
 
 
-def read_arrays(path: Path | str) -> Arrays:
-    """All arrays of a file by name; the array of a .npy file is called `h`."""
+def read_arrays(path: Path | str, *, keep_half: bool = False) -> Arrays:
+    """All arrays of a file by name; the array of a .npy file is called `h`.
+
+    Half precision becomes float32, without loss, because linear algebra needs it. `keep_half` keeps float16, from which
+    an audit derives the rounding error of energies.
+    """
     path = Path(path)
     kind = path.suffix.lower()
     if kind not in _READERS:
         raise InputError(f"{path}: files of type '{path.suffix}' cannot be read. Known: {', '.join(_READERS)}.")
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
+    if not path.stat().st_size:
+        raise InputError(f"{path} is empty (0 bytes). Write it again.")
     try:
-        return _READERS[kind](path)
+        arrays = _READERS[kind](path)
     except InputError:
         raise
     except _BROKEN as error:
         raise InputError(f"{path} could not be read as {kind}: {error}") from error
+    if not arrays:
+        raise InputError(f"{path} holds no arrays.")
+    if keep_half:
+        return arrays
+    return {name: a.astype(np.float32) if a.dtype == np.float16 else a for name, a in arrays.items()}
 
 
 def write_arrays(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:
@@ -107,7 +119,30 @@ def check_rows(arrays: Mapping[str, np.ndarray]) -> None:
 
 def _read_npy(path: Path) -> Arrays:
     with open(path, "rb") as file:  # np.load would also open other formats under this name
-        return {"h": np.lib.format.read_array(file, allow_pickle=False)}
+        return {"h": _read_array(file, str(path))}
+
+
+def _read_array(file: IO[bytes], where: str) -> np.ndarray:
+    """One array in the format of numpy. Pickles are recognised, and not read."""
+    magic = np.lib.format.MAGIC_PREFIX
+    start = file.read(len(magic))
+    if start[:1] == b"\x80":  # the first byte of every pickle since protocol 2
+        raise InputError(
+            f"{where} is a Python pickle, which is not read, because unpickling can run foreign code. Save the array "
+            "with numpy.save."
+        )
+    if start != magic:
+        raise InputError(f"{where} is not an array in the .npy format of numpy.")
+    file.seek(0)
+    version = np.lib.format.read_magic(file)
+    reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    if reader(file)[2].hasobject:
+        raise InputError(
+            f"{where} holds Python objects, which are not read, because unpickling can run foreign code. Save numbers "
+            "or texts: array.astype(float), for example."
+        )
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def _read_npz(path: Path) -> Arrays:
@@ -115,7 +150,7 @@ def _read_npz(path: Path) -> Arrays:
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             with archive.open(name) as file:
-                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
+                arrays[name.removesuffix(".npy")] = _read_array(file, f"'{name.removesuffix('.npy')}' in {path}")
     return arrays
 
 

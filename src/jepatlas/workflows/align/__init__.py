@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from jepatlas.workflows.align.align_models import PCA, RANDOM, UNTRAINED, Alignment, align, control_names
     from jepatlas.workflows.align.align_options import HALF, MapKind, Through
     from jepatlas.workflows.align.align_stress import stress
-    from jepatlas.workflows.align.align_study import BRIEF, MAIN, Study, fit_map, gather, study_split
+    from jepatlas.workflows.align.align_study import BRIEF, MAIN, Study, fit_map, gather, make_study, study_split
     from jepatlas.workflows.align.atlas_inputs import (
         certificate_summary,
         not_identified_note,
@@ -45,6 +45,7 @@ __all__ = [
     "control_names",
     "fit_map",
     "gather",
+    "make_study",
     "match",
     "migrate_between",
     "not_identified_note",

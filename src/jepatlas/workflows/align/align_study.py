@@ -39,6 +39,7 @@ __all__ = [
     "Study",
     "fit_map",
     "gather",
+    "make_study",
     "marked_split",
     "study_split",
 ]
@@ -148,6 +149,21 @@ def fit_map(kind: MapKind, a: np.ndarray, b: np.ndarray, groups: np.ndarray | No
     if isinstance(estimator, RidgeMap | RobustMap):
         return estimator.fit(a, b, groups)
     return estimator.fit(a, b)
+
+
+def make_study(
+    pairs: PairedLatents,
+    *,
+    share: float | None = None,
+    blocks: int | None = None,
+    permutations: int = 99,
+    rows: int = 500,
+    limit: float = CONDITION_LIMIT,
+    seed: int = 0,
+) -> Study:
+    """The study of one alignment, with its rows to fit and to score (see `study_split`)."""
+    split, groups = study_split(pairs, numpy_generator(seed, "align split"), share=share, blocks=blocks)
+    return Study(split, groups, blocks, seed, permutations, rows=rows, limit=limit)
 
 
 def study_split(

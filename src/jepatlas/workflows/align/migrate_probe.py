@@ -22,10 +22,11 @@ from jepatlas.alignment import (
     time_blocks,
 )
 from jepatlas.core.errors import InputError
+from jepatlas.core.figures import Bars, BarSeries
 from jepatlas.core.linear import Split
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
 from jepatlas.core.provenance import provenance
-from jepatlas.core.records import Record, Verdict
+from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align.align_options import MapKind, Through
 from jepatlas.workflows.align.align_study import HasMap, Study, fit_map, gather
@@ -134,13 +135,14 @@ def migrate_between(
     notes = [*not_scored_note(labels, split.score, known), *pairs.left_out_note]
     record = Record(
         title=f"A probe of {pairs.a.name}, migrated to {pairs.b.name}",
-        summary=" ".join([*([failure] if failure else []), _summary(pairs, report, given), *notes]),
+        summary=" ".join([failure or _answer(report), _summary(pairs, report, given), *notes]),
         provenance=provenance(seed) | _provenance(kind, given, split, known, back) | pairs.provenance,
         verdicts=(
             map_verdict(r2),
             *report.verdicts(),
             *_conditioning_verdicts(forward, own, len(split.map), limit if back is None else None),
         ),
+        figures=(_accuracies(report, pairs.a.name, pairs.b.name),),
     )
     return Migration(migrated, source, forward, report, record, back, failure, remedy)
 
@@ -183,7 +185,7 @@ def _failure(pairs: PairedLatents, chance: str, report: MigrationReport) -> tupl
         return "", ""
     failure = (
         f"The migration fails: on {pairs.b.name} the migrated probe is no better than predicting the majority class "
-        f"({report.migrated.value:.1%} against {report.majority:.1%})."
+        f"({report.migrated.value:.1%} against {report.majority:.1%}, a difference of {_gain(report)})."
     )
     return failure, report.remedy
 
@@ -248,17 +250,52 @@ def _given_note(given: Sequence[str]) -> str:
     return f"The {' and the '.join(given)} were given; they may have been fitted on these rows."
 
 
+def _answer(report: MigrationReport) -> str:
+    """What the interval of the gain over the majority class decides."""
+    answer = "The migrated probe works" if report.beyond.low > 0 else "Undecided whether the migrated probe works"
+    return f"{answer}: its accuracy minus that of the majority class is {_gain(report)}."
+
+
+def _gain(report: MigrationReport) -> str:
+    gain = report.beyond
+    return f"{100 * gain.value:+.1f} percentage points [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
+
+
+def _accuracies(report: MigrationReport, a: str, b: str) -> Bars:
+    """A bar with its interval for each probe, and the majority class."""
+    estimates = {
+        f"source probe on {a}": report.source,
+        f"migrated to {b}": report.migrated,
+        "migrated, by the inverse map": report.inverse,
+        f"not translated, on {b}": report.untranslated,
+        f"distilled on {b}": report.distilled,
+        f"trained on {b}": report.target,
+        "majority class": Estimate.exact(report.majority, report.migrated.n),
+    }
+    shown = {name: estimate for name, estimate in estimates.items() if estimate is not None}
+    values = list(shown.values())
+    low = [one.low for one in values]
+    high = [one.high for one in values]
+    return Bars(
+        title="Accuracy of the probes",
+        note="Held-out rows, with 95% intervals.",
+        names=list(shown),
+        series=[BarSeries("accuracy", [one.value for one in values], low, high)],
+        y_label="accuracy",
+    )
+
+
 def _summary(pairs: PairedLatents, report: MigrationReport, given: Sequence[str]) -> str:
     moved, home = report.migrated, report.source
     a, b, n = pairs.a.name, pairs.b.name, len(pairs)
     moved_rows = f"all {moved.n}" if moved.n == n else "held-out"
     home_rows = f"all {home.n}" if home.n == n else "held-out"
     inverse = f", {report.inverse.value:.1%} through the inverse map" if report.inverse is not None else ""
+    accuracy = f"{moved.value:.1%} [{moved.low:.1%}, {moved.high:.1%}]"
     sentences = [
-        f"The migrated probe has accuracy {moved.value:.1%} [{moved.low:.1%}, {moved.high:.1%}] on {moved_rows} rows "
-        f"of {b}{inverse}.",
-        f"The source probe has {home.value:.1%} on {home_rows} rows of {a}, a probe trained on {b} "
-        f"{report.target.value:.1%} on held-out rows, and the majority class {report.majority:.1%}.",
+        f"The migrated probe has accuracy {accuracy} on {moved_rows} rows of {b}{inverse}.",
+        f"The source probe has {home.value:.1%} on {home_rows} rows of {a}. On held-out rows of {b} a probe trained "
+        f"there has {report.target.value:.1%}, and the majority class {report.majority:.1%}.",
     ]
     if given:
         sentences.append(_given_note(given))

@@ -32,7 +32,7 @@ def audit_file(
     `points` is a file with the positions of its rows and columns. With `repaired`, the closure of the matrix is written
     there, together with the other arrays of the file.
     """
-    arrays = read_arrays(path)
+    arrays = read_arrays(path, keep_half=True)
     name = matrix_name(path, arrays)
     energies = arrays[name]
     known = arrays if points is None else arrays | _read_points(points)
@@ -81,7 +81,7 @@ def audit_record(name: str, found: Audit, summary: str, count: int, seed: int) -
 
 def _read_points(path: Path) -> dict[str, np.ndarray]:
     """The `points` of a file, or its latents `h`, or its only array; and its `truth`, if any."""
-    arrays = read_arrays(path)
+    arrays = read_arrays(path, keep_half=True)
     names = [name for name in ("points", "h") if name in arrays]
     if len(arrays) == 1:
         names += arrays
