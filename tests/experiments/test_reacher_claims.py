@@ -13,9 +13,9 @@ from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.reacher.reacher_collapse import collapsed
 from jepatlas.experiments.reacher.reacher_encoders import reacher_of, reacher_recipe, train_model
-from jepatlas.experiments.reacher.reacher_isotropisation import WeightedPairs, isotropised
 from jepatlas.experiments.reacher.reacher_probes import SCALE, Poses, degree_shares, gaussian_poses, probe, probes
 from jepatlas.experiments.reacher.reacher_rates import PUBLISHED, R2
+from jepatlas.experiments.reacher.weighted_pairs import WeightedPairs, isotropised
 from jepatlas.identifiability import isotropic_weights
 from jepatlas.recipes import build_windows, gather_episodes
 from jepatlas.workflows.plan import TrainedModel

@@ -37,6 +37,7 @@ __all__ = [
     "latent_sample",
     "r2_of_each_state",
     "r2_of_state",
+    "r2_with_interval",
     "recipe_for",
     "train_and_measure",
 ]
@@ -138,10 +139,23 @@ def r2_of_each_state(h: np.ndarray, z: np.ndarray, seed: int, replicates: int = 
 def r2_of_state(h: np.ndarray, z: np.ndarray, seed: int, replicates: int = 200) -> Estimate:
     """Held-out linear R² of the whole state; faster than `r2_of_each_state` in many dimensions."""
     fit, score = hold_out(len(h), numpy_generator(seed, "split"))
-    residual = np.square(z[score] - least_squares(h[fit], z[fit]).apply(h[score])).sum(1)
-    deviation = np.square(z[score] - z[score].mean(0)).sum(1)
+    predicted = least_squares(h[fit], z[fit]).apply(h[score])
+    return r2_with_interval(z[score], predicted, numpy_generator(seed, "rows"), replicates=replicates)
+
+
+def r2_with_interval(
+    y: np.ndarray,
+    predicted: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    groups: np.ndarray | None = None,
+    replicates: int = 200,
+) -> Estimate:
+    """R² over all dimensions, with a bootstrap interval over rows or groups. Deviations are from the mean of all y."""
+    residual = np.square(y - predicted).sum(1)
+    deviation = np.square(y - y.mean(0)).sum(1)
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
         return {"r2": float(1 - weights @ residual / (weights @ deviation))}
 
-    return bootstrap(statistic, len(score), numpy_generator(seed, "rows"), replicates=replicates)["r2"]
+    return bootstrap(statistic, len(y), rng, groups=groups, replicates=replicates)["r2"]

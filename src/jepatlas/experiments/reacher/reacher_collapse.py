@@ -17,7 +17,9 @@ import numpy as np
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import paired_difference, success_rate
-from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import outcome_in_stages
+from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, select
 from jepatlas.experiments.reacher.reacher_encoders import probed_trial, reacher_recipe
 from jepatlas.nn.network_configs import Norm
@@ -72,12 +74,10 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
             without.low <= PUBLISHED <= without.high,
         ),
     )
-    outcome: Outcome = "does not hold"
-    if criteria[0].met:
-        outcome = "holds" if criteria[1].met else "holds in part"
+    first, second = criteria
     counts = ", ".join(f"{norm} {_count(found)}" for norm, found in runs.items())
     return Finding(
-        outcome,
+        outcome_in_stages(first.met, second.met),
         f"Collapsed runs by normalisation: {counts}.",
         criteria=criteria,
         verdicts=(
@@ -114,11 +114,14 @@ def _count(runs: Sequence[Result]) -> str:
 
 def _difference(runs: Runs) -> Estimate:
     """Share of collapsed runs without normalisation minus that with batch normalisation, paired by seed and λ."""
-    placed = [{(r.at["weight"], r.at["seed"]): r for r in runs[norm]} for norm in ("none", "batch")]
-    shared = sorted(set(placed[0]) & set(placed[1]))
+    without = {(run.at["weight"], run.at["seed"]): run for run in runs["none"]}
+    batch = {(run.at["weight"], run.at["seed"]): run for run in runs["batch"]}
+    shared = sorted(without.keys() & batch.keys())
     if not shared:
         return Estimate.undefined(0)
-    return paired_difference(*(_outcomes([of[place] for place in shared]) for of in placed))
+    return paired_difference(
+        _outcomes([without[place] for place in shared]), _outcomes([batch[place] for place in shared])
+    )
 
 
 def _difference_verdict(more: Estimate) -> Verdict:
@@ -167,22 +170,18 @@ def _summary_table(runs: Runs, shares: Mapping[str, Estimate]) -> Table:
 
 def _table(results: Sequence[Result]) -> Table:
     answers = {True: "yes", False: "no", None: "–"}
-    rows = []
-    for r in results:
-        rows.append(
-            [
-                TITLES[r.at["norm"]],
-                f"{r.at['weight']:g}",
-                r.at["seed"],
-                r.status,
-                answers[collapsed(r)],
-                f"{r.value('smallest_variance'):.3g}",
-                cell(r.estimate(R2)),
-                cell(r.estimate("angles_own_own")),
-            ]
-        )
-    columns = ["normalisation", "λ", "seed", "status", "collapsed", "smallest variance"]
-    return Table("All runs", [*columns, "R², Gaussian poses", "R², held-out episodes"], rows)
+    places = {
+        "normalisation": lambda result: TITLES[result.at["norm"]],
+        "λ": lambda result: f"{result.at['weight']:g}",
+        "seed": "seed",
+    }
+    measured = {
+        "collapsed": lambda result: answers[collapsed(result)],
+        "smallest variance": lambda result: f"{result.value('smallest_variance'):.3g}",
+        "R², Gaussian poses": R2,
+        "R², held-out episodes": "angles_own_own",
+    }
+    return run_table("All runs", results, places, measured)
 
 
 EXPERIMENT = Experiment("reacher-collapse", "Reacher from pixels: normalisation and collapse", CLAIM, trials, conclude)

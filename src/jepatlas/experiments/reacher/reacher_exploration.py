@@ -10,7 +10,7 @@ Gaussian poses; scoring on both rules out a probe that fails outside its distrib
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,8 +26,9 @@ from jepatlas.experiments.engine.experiment import (
     Result,
     Scale,
     Trial,
-    outcome_of,
 )
+from jepatlas.experiments.engine.rules import outcome_of_criteria
+from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
 from jepatlas.experiments.reacher.reacher_encoders import Motion, probed_trial, reacher_recipe
 from jepatlas.experiments.reacher.reacher_probes import DEGREE, PLACES, TARGETS
@@ -112,7 +113,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         criteria.append(Criterion(title, cell(gap), f"≥ {LOWER} for all seeds", gap.low >= LOWER))
     own = ", ".join(f"{arm} {mean_and_range(runs, SHOWN[0]).value:z.2f}" for arm, runs in groups.items())
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"R² on own held-out episodes: {own}.",
         criteria=tuple(criteria),
         verdicts=(
@@ -183,24 +184,19 @@ def _degree_figure(groups: Groups) -> Curves:
 
 
 def _table(results: Sequence[Result]) -> Table:
-    rows = []
-    for r in results:
-        scores = [cell(r.estimate(name)) for name in PROBES]
-        shares = [f"{r.value(name):.3f}" for name in SHARES]
-        untrained = cell(r.estimate(f"untrained_{SHOWN[1]}"))
-        correlation = f"{r.value('correlation'):.3f}"
-        rows.append([ARMS[r.at["arm"]].title, r.at["seed"], r.status, correlation, *scores, untrained, *shares])
-    columns = [
-        "motion",
-        "seed",
-        "status",
-        "correlation of a pair",
-        *PROBES.values(),
-        f"untrained, {PROBES[SHOWN[1]]}",
-        *(f"degree {d}" for d in range(1, DEGREE + 1)),
-        "beyond",
-    ]
-    return Table("R² with 95% intervals: fitted on → scored on; shares of variance by degree", columns, rows)
+    places = {"motion": lambda result: ARMS[result.at["arm"]].title, "seed": "seed"}
+    measured = {
+        "correlation of a pair": _three_digits("correlation"),
+        **{title: name for name, title in PROBES.items()},
+        f"untrained, {PROBES[SHOWN[1]]}": f"untrained_{SHOWN[1]}",
+        **{name.replace("_", " "): _three_digits(name) for name in SHARES},
+    }
+    title = "R² with 95% intervals: fitted on → scored on; shares of variance by degree"
+    return run_table(title, results, places, measured)
+
+
+def _three_digits(name: str) -> Callable[[Result], str]:
+    return lambda result: f"{result.value(name):.3f}"
 
 
 EXPERIMENT = Experiment(

@@ -9,7 +9,6 @@ correlation is that of the Gaussian motion: weights change where the arm is, but
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,8 @@ from typing import Any
 import numpy as np
 
 from jepatlas.core.config import from_plain, to_plain
-from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
-from jepatlas.core.records import Estimate, Pairs, Verdict
-from jepatlas.core.seeding import numpy_generator
-from jepatlas.data import WindowStream
+from jepatlas.core.figures import CurvePanel, Curves, Table
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import (
     Claim,
     Criterion,
@@ -30,10 +27,11 @@ from jepatlas.experiments.engine.experiment import (
     Scale,
     Trial,
     as_verdicts,
-    outcome_of,
     point_estimates,
 )
-from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range
+from jepatlas.experiments.engine.rules import count_met, outcome_of_criteria
+from jepatlas.experiments.engine.run_tables import run_table
+from jepatlas.experiments.engine.seed_tables import cell, curve, horizontal, mean_and_range, mean_and_range_of
 from jepatlas.experiments.reacher.reacher_encoders import (
     BUDGETS,
     probe_model,
@@ -43,11 +41,12 @@ from jepatlas.experiments.reacher.reacher_encoders import (
 )
 from jepatlas.experiments.reacher.reacher_exploration import APART, gaussian_trial
 from jepatlas.experiments.reacher.reacher_probes import PLACES
-from jepatlas.identifiability import Isotropised, fit_isotropy, isotropic_resample
-from jepatlas.recipes import EpisodeSplit, WorldModelRecipe, gather_episodes
+from jepatlas.experiments.reacher.weighted_pairs import WeightedPairs, isotropised, training_windows
+from jepatlas.identifiability import Isotropised
+from jepatlas.recipes import WorldModelRecipe, gather_episodes
 from jepatlas.worlds import ScriptedMotion
 
-__all__ = ["EXPERIMENT", "WeightedPairs", "isotropised", "run"]
+__all__ = ["EXPERIMENT", "run"]
 
 DOSES = (0.0, 0.25, 0.5, 0.75, 1.0)
 STRIDES = {1: "next to each other", APART: f"{APART} apart"}
@@ -70,64 +69,26 @@ Place = tuple[int, str]  # stride, and distribution that is scored
 def trials(scale: Scale, seed: int) -> list[Trial]:
     """The Gaussian motion gives the upper end; its trials are shared with `reacher-exploration`."""
     seeds, doses = SCALES[scale]
-    every = []
+    trials = []
     for s in range(seed, seed + seeds):
         for stride, dose in product(STRIDES, doses):
             recipe = reacher_recipe(scale, s, ScriptedMotion(), stride=stride)
             settings = {"recipe": to_plain(recipe), "poses": BUDGETS[scale].poses, "dose": dose}
-            every.append(Trial({"stride": stride, "dose": dose, "seed": s}, run, settings))
-        every.append(gaussian_trial(scale, s))
-    return every
+            trials.append(Trial({"stride": stride, "dose": dose, "seed": s}, run, settings))
+        trials.append(gaussian_trial(scale, s))
+    return trials
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     recipe = from_plain(WorldModelRecipe, settings["recipe"])
     with reacher_of(recipe):
         data = gather_episodes(recipe.source, recipe.seed)
-        windows = _windows(recipe, data)
+        windows = training_windows(recipe, data)
         found = isotropised(windows, settings["dose"])
         record, model = train_model(recipe, Path(folder), data, WeightedPairs(windows, found.weights))
         if model is None:
             return record
         return record | {"verdicts": probe_model(model, settings["poses"]) + _weight_measures(found)}
-
-
-def _windows(recipe: WorldModelRecipe, data: EpisodeSplit) -> WindowStream:
-    """All pairs of frames of the training episodes."""
-    return WindowStream(
-        data.episodes,
-        recipe.training.batch_size,
-        recipe.seed,
-        skip=recipe.stride,
-        x=data.x,
-        u=data.u,
-        z=data.z,
-        episodes=data.learnt,
-        preload=True,
-    )
-
-
-def isotropised(windows: WindowStream, dose: float) -> Isotropised:
-    """Weights of all pairs of frames, computed from the true states."""
-    states = WindowStream(
-        windows.source, 1, windows.seed, skip=windows.skip, x=windows.z or "", u=windows.u, episodes=windows.episodes
-    )
-    z, z_next = states.windows(np.arange(states.count)).frames.double().unbind(1)
-    return fit_isotropy(z.numpy(), z_next.numpy(), seed=windows.seed).at(dose)
-
-
-@dataclass(frozen=True)
-class WeightedPairs:
-    """Pairs of each training step, drawn from (seed, step) with probabilities proportional to the weights."""
-
-    stream: WindowStream
-    weights: np.ndarray  # (windows,)
-
-    def __call__(self, step: int) -> Pairs:
-        rng = numpy_generator(self.stream.seed, "weighted pairs", step)
-        windows = self.stream.windows(isotropic_resample(self.weights, rng, self.stream.batch_size))
-        assert windows.z is not None  # the weights are computed from states
-        return Pairs(*windows.frames.unbind(1), *windows.z.unbind(1))
 
 
 def _weight_measures(found: Isotropised) -> list[dict[str, Any]]:
@@ -138,7 +99,8 @@ def _weight_measures(found: Isotropised) -> list[dict[str, Any]]:
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     """Runs that were stopped count as R² = 0."""
-    doses, places = SCALES[scale][1], list(product(STRIDES, PLACES))
+    _, doses = SCALES[scale]
+    places = list(product(STRIDES, PLACES))
     curves: dict[Place, list[Estimate]] = {}
     for stride, place in places:
         runs = [_dosed(results, stride, dose) for dose in doses]
@@ -149,10 +111,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     criteria = []
     for place, gain in gains.items():
         criteria.append(Criterion(f"gain of R², {_title(place)}", cell(gain), f"≥ {GAIN}", gain.value >= GAIN))
-    helped = [criterion.met for criterion in criteria]
     return Finding(
-        outcome_of(helped),
-        f"R² gains at least {GAIN} in {sum(helped)} of {len(helped)} settings.",
+        outcome_of_criteria(criteria),
+        f"R² gains at least {GAIN} in {count_met([criterion.met for criterion in criteria])} settings.",
         criteria=tuple(criteria),
         verdicts=tuple(_verdict(place, gain) for place, gain in gains.items()),
         figures=(_figure(doses, curves, ends),),
@@ -174,13 +135,16 @@ def _dosed(results: Sequence[Result], stride: int, dose: float) -> list[Result]:
 
 def _gain(results: Sequence[Result], doses: Sequence[float], place: Place) -> Estimate:
     """Gain from the first dose to the last, paired by seed; limits: range over seeds."""
-    ends, name = (_dosed(results, place[0], doses[end]) for end in (0, -1)), _r2(place[1])
-    first, last = ({r.at["seed"]: mean_and_range([r], name, stopped=0.0).value for r in runs} for runs in ends)
-    gains = np.array([last[seed] - first[seed] for seed in first if seed in last])
-    gains = gains[np.isfinite(gains)]
-    if not len(gains):
-        return Estimate.undefined(0)
-    return Estimate(float(gains.mean()), float(gains.min()), float(gains.max()), len(gains))
+    stride, name = place[0], _r2(place[1])
+    first = _r2_by_seed(_dosed(results, stride, doses[0]), name)
+    last = _r2_by_seed(_dosed(results, stride, doses[-1]), name)
+    gains = [last[seed] - first[seed] for seed in first if seed in last]
+    finite = [gain for gain in gains if np.isfinite(gain)]
+    return mean_and_range_of(finite) if finite else Estimate.undefined(0)
+
+
+def _r2_by_seed(runs: Sequence[Result], name: str) -> dict[int, float]:
+    return {run.at["seed"]: mean_and_range([run], name, stopped=0.0).value for run in runs}
 
 
 def _verdict(place: Place, gain: Estimate) -> Verdict:
@@ -199,8 +163,7 @@ def _figure(doses: Sequence[float], curves: Mapping[Place, list[Estimate]], ends
     panels = []
     for place in PLACES:
         series = [curve(f"frames {title}", doses, curves[stride, place]) for stride, title in STRIDES.items()]
-        level = [ends[place].value] * len(doses)
-        series.append(Curve("Gaussian exploration", list(doses), level, dash=True))
+        series.append(horizontal("Gaussian exploration", doses, ends[place].value))
         panels.append(CurvePanel(series, f"scored on {SCORES[place]}"))
     return Curves(
         title="Recovery against the dose",
@@ -227,35 +190,20 @@ def _curve_table(
 
 
 def _table(results: Sequence[Result]) -> Table:
-    rows = []
-    for r in results:
-        rows.append(
-            [
-                r.at.get("stride", "Gaussian motion"),
-                r.at.get("dose", "–"),
-                r.at["seed"],
-                r.status,
-                *(cell(r.estimate(_r2(place))) for place in PLACES),
-                cell(r.estimate("circle_own_own")),
-                cell(r.estimate("degree_1")),
-                f"{r.value('correlation'):.3f}",
-                f"{r.value('share'):.2f}",
-                f"{r.value('distance'):.3f}",
-            ]
-        )
-    columns = [
-        "stride",
-        "dose",
-        "seed",
-        "status",
-        *(f"R², {SCORES[place]}" for place in PLACES),
-        "R² of sines and cosines, own episodes",
-        "linear share of variance",
-        "correlation of a pair",
-        "effective share of the pairs",
-        "distance from the Gaussian",
-    ]
-    return Table("All runs, with 95% intervals", columns, rows)
+    places = {
+        "stride": lambda result: result.at.get("stride", "Gaussian motion"),
+        "dose": lambda result: result.at.get("dose", "–"),
+        "seed": "seed",
+    }
+    measured = {
+        **{f"R², {SCORES[place]}": _r2(place) for place in PLACES},
+        "R² of sines and cosines, own episodes": "circle_own_own",
+        "linear share of variance": "degree_1",
+        "correlation of a pair": lambda result: f"{result.value('correlation'):.3f}",
+        "effective share of the pairs": lambda result: f"{result.value('share'):.2f}",
+        "distance from the Gaussian": lambda result: f"{result.value('distance'):.3f}",
+    }
+    return run_table("All runs, with 95% intervals", results, places, measured)
 
 
 EXPERIMENT = Experiment(

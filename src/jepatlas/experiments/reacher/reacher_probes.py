@@ -18,8 +18,8 @@ import numpy as np
 from jepatlas.core.linear import least_squares
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.engine.experiment import point_estimates
+from jepatlas.experiments.engine.latent_trials import r2_with_interval
 from jepatlas.identifiability import degree_variances
 from jepatlas.workflows.plan import LatentEpisodes, TrainedModel, latent_episodes
 from jepatlas.worlds import OrnsteinUhlenbeckMotion, Reacher
@@ -29,7 +29,7 @@ __all__ = ["DEGREE", "PLACES", "TARGETS", "Poses", "degree_shares", "gaussian_po
 PLACES = ("own", "gaussian")
 TARGETS = ("angles", "circle")
 DEGREE = 4
-MOST = 2000  # rows of trajectories that a probe uses
+MAX_ROWS = 2000  # rows of trajectories that a probe uses
 SCALE = OrnsteinUhlenbeckMotion().scale
 
 
@@ -50,8 +50,10 @@ def probes(model: TrainedModel, arm: Reacher, count: int) -> dict[str, Estimate]
     smallest_variance                   of any latent direction on the held-out episodes; 1 at LeJEPA's optimum
     correlation                         of a joint's angles in the two frames of a pair, mean over joints
     """
-    gaussian, seed = gaussian_poses(model, arm, count), model.recipe.seed
-    learnt, held = (latent_episodes(model, held=which, most=MOST) for which in (False, True))
+    seed = model.recipe.seed
+    gaussian = gaussian_poses(model, arm, count)
+    learnt = latent_episodes(model, held=False, most=MAX_ROWS)
+    held = latent_episodes(model, held=True, most=MAX_ROWS)
     fits = {"own": _poses(learnt), "gaussian": _rows(gaussian, 0)}
     scores = {"own": _poses(held), "gaussian": _rows(gaussian, 1)}
     found = {}
@@ -85,15 +87,9 @@ def _rows(poses: Poses, half: int) -> Poses:
 
 def probe(fit: Poses, score: Poses, target: str, seed: int, replicates: int = 200) -> Estimate:
     """R² by least squares, with an interval from resampled groups."""
-    truth = _target(score.angles, target)
-    residual = np.square(truth - least_squares(fit.h, _target(fit.angles, target)).apply(score.h)).sum(1)
-    deviation = np.square(truth - truth.mean(0)).sum(1)
-
-    def statistic(weights: np.ndarray) -> dict[str, float]:
-        return {"r2": float(1 - weights @ residual / (weights @ deviation))}
-
+    predicted = least_squares(fit.h, _target(fit.angles, target)).apply(score.h)
     rng = numpy_generator(seed, "probe")
-    return bootstrap(statistic, len(truth), rng, groups=score.group, replicates=replicates)["r2"]
+    return r2_with_interval(_target(score.angles, target), predicted, rng, groups=score.group, replicates=replicates)
 
 
 def _target(angles: np.ndarray, target: str) -> np.ndarray:
@@ -105,8 +101,8 @@ def degree_shares(poses: Poses, seed: int) -> dict[str, Estimate]:
     rng = numpy_generator(seed, "degrees")
     found = degree_variances(poses.h, poses.angles / SCALE, DEGREE, rng, replicates=100)
     total = found["total"].value
-    return {
-        name: Estimate(e.value / total, e.low / total, e.high / total, e.n)
-        for name, e in found.items()
-        if name.startswith("degree_") or name == "beyond"
-    }
+    shares = {}
+    for name, variance in found.items():
+        if name.startswith("degree_") or name == "beyond":
+            shares[name] = Estimate(variance.value / total, variance.low / total, variance.high / total, variance.n)
+    return shares

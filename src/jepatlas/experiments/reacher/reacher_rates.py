@@ -21,8 +21,9 @@ from jepatlas.experiments.engine.experiment import (
     Result,
     Scale,
     Trial,
-    outcome_of,
 )
+from jepatlas.experiments.engine.rules import outcome_of_criteria
+from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
 from jepatlas.experiments.reacher.reacher_encoders import probed_trial, reacher_recipe
 from jepatlas.worlds import OrnsteinUhlenbeckMotion
@@ -85,7 +86,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     )
     best = max(estimate.value for estimate in found.values())
     return Finding(
-        outcome_of([criterion.met for criterion in criteria]),
+        outcome_of_criteria(criteria),
         f"R² is {found[rhos[0]].value:.2f} at ρ = {rhos[0]:g} and {best:.2f} at best.",
         criteria=criteria,
         verdicts=(
@@ -104,8 +105,8 @@ def _mean(results: Sequence[Result], rho: float, stride: int) -> Estimate:
 
 def _growth(results: Sequence[Result]) -> Estimate:
     """Rank correlation with ρ; undefined for fewer than two finite runs."""
-    every = [(r.at["rho"], 0.0 if r.status == "failed" else r.value(R2)) for r in results]
-    kept = np.array([pair for pair in every if np.isfinite(pair[1])])
+    scored = [(r.at["rho"], 0.0 if r.status == "failed" else r.value(R2)) for r in results]
+    kept = np.array([pair for pair in scored if np.isfinite(pair[1])])
     return spearman(*kept.T) if len(kept) > 1 else Estimate.undefined(len(kept))
 
 
@@ -168,14 +169,19 @@ def _figure(found: dict[float, Estimate], strided: dict[int, Estimate]) -> Curve
 
 
 def _table(results: Sequence[Result]) -> Table:
-    names = (R2, "angles_own_own", f"untrained_{R2}", "degree_1")
-    rows = []
-    for r in results:
-        rho, stride = r.at["rho"], r.at["stride"]
-        cells = [cell(r.estimate(name)) for name in names]
-        rows.append([rho, stride, f"{rho**stride:.3f}", r.at["seed"], r.status, *cells])
-    columns = ["ρ", "stride", "correlation", "seed", "status", "R², Gaussian poses", "R², held-out episodes"]
-    return Table("All runs, with 95% intervals", [*columns, "R², untrained", "linear share of variance"], rows)
+    places = {
+        "ρ": "rho",
+        "stride": "stride",
+        "correlation": lambda result: f"{result.at['rho'] ** result.at['stride']:.3f}",
+        "seed": "seed",
+    }
+    measured = {
+        "R², Gaussian poses": R2,
+        "R², held-out episodes": "angles_own_own",
+        "R², untrained": f"untrained_{R2}",
+        "linear share of variance": "degree_1",
+    }
+    return run_table("All runs, with 95% intervals", results, places, measured)
 
 
 EXPERIMENT = Experiment("reacher-rates", "Reacher from pixels: correlation and stride", CLAIM, trials, conclude)
