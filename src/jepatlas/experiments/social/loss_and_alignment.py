@@ -37,13 +37,7 @@ from jepatlas.experiments.social.decisions import (
     positive_verdicts,
 )
 from jepatlas.experiments.social.pair_measures import translate
-from jepatlas.experiments.social.trained_agents import (
-    LATENTS,
-    agent_trial,
-    recipe_of,
-    run_agent,
-    stored_rows,
-)
+from jepatlas.experiments.social.trained_agents import LATENTS, agent_trial, recipe_of, run_agent, stored_rows
 from jepatlas.recipes import VisionRecipe, read_images
 from jepatlas.workflows.vision import VisionAgent, checkpoint_objectives, collapse_verdict
 

@@ -34,6 +34,7 @@ from jepatlas.experiments.engine.seed_tables import (
     mean_and_range,
 )
 from jepatlas.experiments.social.agent_pairs import groups_of_pair, pair_results, split_of
+from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.decisions import (
     UNKNOWN,
     collapse_note,
@@ -44,7 +45,7 @@ from jepatlas.experiments.social.decisions import (
 )
 from jepatlas.experiments.social.pair_measures import leading_directions
 from jepatlas.experiments.social.scenes import SCENES
-from jepatlas.experiments.social.trained_agents import PLANS, agent_trials
+from jepatlas.experiments.social.trained_agents import agent_trials
 
 __all__ = ["EXPERIMENT", "budgets", "judge", "measure_budgets_and_noise"]
 

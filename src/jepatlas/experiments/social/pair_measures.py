@@ -48,22 +48,11 @@ __all__ = [
 ]
 
 VARIANCE_SHARE = 0.99
-DIRECTIONS: dict[str, Direction] = {
-    "r2": "higher",
-    "r2_raw": "higher",
-    "dsc": "higher",
-    "dsc_there": "higher",
-    "nos_10": "lower",
-    "nos_10_there": "lower",
-}
-RANGES = {
-    "r2": (-np.inf, 1.0),
-    "r2_raw": (-np.inf, 1.0),
-    "dsc": (-1.0, 1.0),
-    "dsc_there": (-1.0, 1.0),
-    "nos_10": (0.0, 1.0),
-    "nos_10_there": (0.0, 1.0),
-}
+RANGES = {"r2": (-np.inf, 1.0), "r2_raw": (-np.inf, 1.0)}
+RANGES |= {"dsc": (-1.0, 1.0), "dsc_there": (-1.0, 1.0)}
+RANGES |= {"nos_10": (0.0, 1.0), "nos_10_there": (0.0, 1.0)}
+"""Possible values of the measures."""
+DIRECTIONS: dict[str, Direction] = {name: "lower" if name.startswith("nos") else "higher" for name in RANGES}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from jepatlas.experiments.engine.seed_tables import (
     spread,
 )
 from jepatlas.experiments.social.agent_pairs import NAMES, pair_results
+from jepatlas.experiments.social.agent_settings import OBJECTIVES, PLANS
 from jepatlas.experiments.social.decisions import (
     MIN_DIRECTIONS,
     collapsed_seeds,
@@ -30,7 +31,7 @@ from jepatlas.experiments.social.decisions import (
 from jepatlas.experiments.social.pair_figures import OVER_SEEDS, r2_figure
 from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.sensitivity import light_table, measure_light, measure_probe, probe_table
-from jepatlas.experiments.social.trained_agents import OBJECTIVES, PLANS, agent_trials
+from jepatlas.experiments.social.trained_agents import agent_trials
 
 __all__ = ["EXPERIMENT", "judge"]
 

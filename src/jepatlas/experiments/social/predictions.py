@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, combined
 from jepatlas.experiments.engine.seed_tables import select
 from jepatlas.experiments.social import loss_and_alignment, map_stability, predictors_and_worlds
+from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.loss_and_alignment import CHECKPOINTED
 from jepatlas.experiments.social.pair_measures import EFFORT
-from jepatlas.experiments.social.trained_agents import PLANS
 
 __all__ = ["EXPERIMENT", "judge"]
 

@@ -12,31 +12,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
-from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Run, Scale, Trial, as_verdicts, point_estimates
+from jepatlas.experiments.engine.experiment import Run, Scale, Trial
 from jepatlas.experiments.social.probe_sharing import share_probe
-from jepatlas.experiments.social.race_measures import Curve, Runner, measure_race
+from jepatlas.experiments.social.race_runs import Recipe, combine_runs, race_record, train_way
 from jepatlas.experiments.social.scenes import WORLDS, source_of
 from jepatlas.experiments.social.trained_agents import agent_trial
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
-from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, VisionRecipe, read_images
+from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, VisionRecipe
 from jepatlas.training import ConstantSchedule
 from jepatlas.workflows.runs import train_job
 from jepatlas.workflows.vision import (
-    Cost,
     VisionAgent,
-    collapse_verdict,
     cost_of,
     encoding_flops,
-    extract_agents,
     load_agent,
-    majority_share,
-    milestones,
     teacher_arrays,
 )
 from jepatlas.worlds.objects import CATEGORIES, RenderedObjects
@@ -45,7 +37,6 @@ __all__ = ["RACES", "Race", "migration_trials", "mutual_trials", "prior_cost", "
 
 WEIGHT = 1.0
 """Weight of the teaching loss, which is in units of its target's variance, against the agent's own loss."""
-Recipe = VisionRecipe | TaughtRecipe | MutualRecipe
 TEACHERS = {"migration": "teacher", "logits": "teacher", "latents": "teacher", "shuffled": "shuffled"}
 
 
@@ -138,21 +129,6 @@ def _recipe(scale: Scale, view: int, seed: int, *, measured: bool = True) -> dic
     return to_plain(replace(recipe, training=training))
 
 
-@dataclass(frozen=True)
-class _Run:
-    """One way to train: how it ended and, if it finished, probe accuracies, cost of a step and directions of
-    latents."""
-
-    record: dict[str, Any]
-    curve: Curve = field(default_factory=list)
-    cost: Cost = field(default_factory=lambda: Cost(0.0))
-    directions: float = np.nan
-
-    @property
-    def finished(self) -> bool:
-        return self.record["status"] == "finished"
-
-
 def run_migration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train a teacher of one view, then students of the other: alone, taught in several ways, and, as a control, taught
     with the teacher's latents of other states."""
@@ -162,13 +138,13 @@ def run_migration(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     if record["status"] != "finished":
         return record
     _write_teacher_files(place, teacher.seed)
-    runs = {name: _train(recipe, place / name) for name, recipe in _students(student, settings, place).items()}
+    runs = {name: train_way(recipe, place / name) for name, recipe in _students(student, settings, place).items()}
     if not runs["scratch"].finished:
         return runs["scratch"].record
     agent = load_agent(place / "teacher")
     accuracies, lost = share_probe(agent, load_agent(place / "scratch"), teacher.seed, settings["replicates"])
     measured = {f"probe_{name}": value for name, value in accuracies.items()}
-    return _record(runs, settings, student, prior_cost(agent), measured) | {"probe_lost": lost}
+    return race_record(runs, settings, student, prior_cost(agent), measured) | {"probe_lost": lost}
 
 
 def prior_cost(teacher: VisionAgent) -> float:
@@ -182,16 +158,16 @@ def run_mutual(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train two agents apart, and pairs of agents that teach each other."""
     place = Path(folder)
     first, second = _agents(settings)
-    alone = [_train(agent, place / name) for name, agent in (("first", first), ("second", second))]
+    alone = [train_way(agent, place / name) for name, agent in (("first", first), ("second", second))]
     for run in alone:
         if not run.finished:
             return run.record
     teaching = MutualConfig(weight=settings["weight"], memory=settings["memory"])
     mutual = MutualRecipe(first, second, teaching, settings["pairs"])
-    runs = {"apart": _combine(*alone)}
+    runs = {"apart": combine_runs(*alone)}
     for method in ("alternating", "cross"):
-        runs[method] = _train(replace(mutual, teaching=replace(teaching, method=method)), place / method)
-    return _record(runs, settings, first, 0.0, {})
+        runs[method] = train_way(replace(mutual, teaching=replace(teaching, method=method)), place / method)
+    return race_record(runs, settings, first, 0.0, {})
 
 
 def _agents(settings: dict[str, Any]) -> list[VisionRecipe]:
@@ -223,55 +199,3 @@ def _students(student: VisionRecipe, settings: dict[str, Any], place: Path) -> M
         teacher = TeacherFile(str(place / f"{TEACHERS[name]}.npz")).sealed()
         students[name] = TaughtRecipe(teacher, teaching, settings["pairs"], student)
     return students
-
-
-def _train(recipe: Recipe, folder: Path) -> _Run:
-    """For two agents: their mean accuracy, and the directions of the one that has fewer."""
-    record = train_job(to_plain(recipe), str(folder))
-    if record["status"] != "finished":
-        return _Run(record)
-    agents = list(milestones(recipe, folder).values())
-    curve = []
-    for marks in zip(*agents, strict=True):
-        curve.append((marks[0].step, float(np.mean([mark.accuracy for mark in marks]))))
-    folders = [folder] if isinstance(recipe, VisionRecipe) else extract_agents(folder).values()
-    return _Run(record, curve, cost_of(recipe), min(_directions(one) for one in folders))
-
-
-def _combine(one: _Run, other: _Run) -> _Run:
-    """Two agents that were trained apart, as one way to train both."""
-    curve = [(step, (a + b) / 2) for (step, a), (_, b) in zip(one.curve, other.curve, strict=True)]
-    cost = Cost(one.cost.training + other.cost.training)
-    return _Run(one.record, curve, cost, min(one.directions, other.directions))
-
-
-def _directions(folder: Path) -> float:
-    """Number of directions along which the final latents of held-out states vary."""
-    agent = load_agent(folder)
-    return collapse_verdict(agent.latents(agent.seen.held)).value
-
-
-def _record(
-    runs: Mapping[str, _Run],
-    settings: dict[str, Any],
-    agent: VisionRecipe,
-    prior: float,
-    measured: dict[str, Estimate],
-) -> dict[str, Any]:
-    """All ways but the first are charged the prior cost."""
-    seen = read_images(agent)
-    epoch = len(seen.learnt) / agent.training.batch_size
-    majority = majority_share(seen.table.labels(seen.held))
-    runners = {}
-    for number, (name, run) in enumerate(runs.items()):
-        if run.finished:
-            runners[name] = Runner(run.curve, run.cost, prior if number else 0.0)
-    found = measure_race(runners, settings["threshold"], epoch, majority) | measured
-    found |= point_estimates({f"{name}_directions": run.directions for name, run in runs.items()}, 1)
-    return {
-        "status": "finished",
-        "verdicts": as_verdicts(found, "Of agents that were taught."),
-        "epoch": epoch,
-        "ways": {name: run.record["status"] for name, run in runs.items()},
-        "curves": {name: run.curve for name, run in runs.items() if run.finished},
-    }

@@ -39,6 +39,7 @@ from jepatlas.experiments.engine.seed_tables import (
     select,
 )
 from jepatlas.experiments.social.agent_pairs import groups_of_pair, pair_result, pair_results, scored_rows, split_of
+from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.decisions import (
     UNKNOWN,
     collapse_note,
@@ -49,7 +50,7 @@ from jepatlas.experiments.social.decisions import (
 )
 from jepatlas.experiments.social.pair_measures import EFFORT, positive_scale, translate
 from jepatlas.experiments.social.scenes import SCENES
-from jepatlas.experiments.social.trained_agents import PLANS, agent_trials
+from jepatlas.experiments.social.trained_agents import agent_trials
 
 __all__ = ["EXPERIMENT", "fitted_kind", "judge", "measure_shift", "measure_widths", "r2_per_doubling"]
 

@@ -13,6 +13,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import cell, extremes, grouped, mean_and_range, plain
 from jepatlas.experiments.social.agent_pairs import CONTROLS, NAMES, pair_results
+from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.decisions import (
     MEASURES,
     VARIANTS,
@@ -26,7 +27,7 @@ from jepatlas.experiments.social.decisions import (
 from jepatlas.experiments.social.pair_figures import OVER_SEEDS, r2_figure
 from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.sensitivity import light_table, measure_light
-from jepatlas.experiments.social.trained_agents import PLANS, SHUFFLES, agent_trials
+from jepatlas.experiments.social.trained_agents import SHUFFLES, agent_trials
 
 __all__ = ["EXPERIMENT", "judge"]
 

@@ -25,11 +25,12 @@ from jepatlas.experiments.engine.seed_tables import (
     select,
 )
 from jepatlas.experiments.social.agent_pairs import CONTROLS, NAMES, pair_results
+from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.decisions import collapse_note, collapsed_seeds, seed_differences
 from jepatlas.experiments.social.pair_figures import OVER_SEEDS, r2_figure
 from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.scenes import WORLDS
-from jepatlas.experiments.social.trained_agents import PLANS, agent_trials
+from jepatlas.experiments.social.trained_agents import agent_trials
 from jepatlas.experiments.social.viewpoint_trials import CHOSEN, run_viewpoints
 from jepatlas.recipes import LookingRecipe, VisionRecipe
 from jepatlas.recipes.image_sources import ObjectImages

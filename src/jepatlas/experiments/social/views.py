@@ -13,6 +13,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import mean_and_interval_with_groups, mean_and_range
 from jepatlas.experiments.social.agent_pairs import pair_results
+from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.decisions import (
     UNKNOWN,
     VARIANTS,
@@ -34,7 +35,7 @@ from jepatlas.experiments.social.sensitivity import (
     probe_table,
     truncation_table,
 )
-from jepatlas.experiments.social.trained_agents import PLANS, agent_trials
+from jepatlas.experiments.social.trained_agents import agent_trials
 from jepatlas.experiments.social.view_figures import (
     controls_figure,
     controls_table,
