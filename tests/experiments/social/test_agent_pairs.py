@@ -29,7 +29,7 @@ from jepatlas.experiments import EXPERIMENTS, Result, Trial
 from jepatlas.experiments.alignment.pair_noise import SHARES
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.agent_pairs import NAMES, held_out_layers, pair_latents, pair_results, split_of
-from jepatlas.experiments.social.mismatched_pairs import measure_budgets_and_noise
+from jepatlas.experiments.social.map_quality import measure_budgets_and_noise
 from jepatlas.experiments.social.pair_measures import EFFORT, Effort, measure_pair, translate
 from jepatlas.experiments.social.sensitivity import (
     light_table,
@@ -39,7 +39,7 @@ from jepatlas.experiments.social.sensitivity import (
     probe_table,
     truncation_table,
 )
-from jepatlas.experiments.social.shift import measure_shift, measure_widths
+from jepatlas.experiments.social.shift_measures import measure_shift, measure_widths
 from jepatlas.experiments.social.trained_agents import LATENTS, run_agent, stored_rows, train_and_store
 from jepatlas.recipes import Augmentation, read_images
 from jepatlas.workflows.vision import latents_of

@@ -19,6 +19,7 @@ from jepatlas.experiments.engine.seed_tables import (
 from jepatlas.experiments.social import mismatched_pairs, paradigms, shift, structure, views
 from jepatlas.experiments.social.agent_pairs import NAMES
 from jepatlas.experiments.social.decisions import decide, simultaneous
+from jepatlas.experiments.social.shift_measures import r2_per_doubling
 from jepatlas.experiments.social.trained_agents import run_agent
 
 USUAL = {"scene": "rendered", "objective": "ijepa", "shuffle": "none", "width": 96, "to": 96}
@@ -273,8 +274,8 @@ def test_r2_per_doubling_is_the_slope_over_doublings_of_the_width():
         lambda at: {"r2": falls[abs(int(np.log2(at["to"] / at["width"])))]},
         *({"width": one, "to": two} for one in (24, 48, 96) for two in (24, 48, 96)),
     )
-    assert shift.r2_per_doubling(wide).value == pytest.approx(0.1) and shift.r2_per_doubling(wide).low > 0
-    assert shift.r2_per_doubling(pairs(lambda at: {"r2": 0.9}, {})).n == 0
+    assert r2_per_doubling(wide).value == pytest.approx(0.1) and r2_per_doubling(wide).low > 0
+    assert r2_per_doubling(pairs(lambda at: {"r2": 0.9}, {})).n == 0
 
 
 def test_missing_scenes_and_shuffles_limit_the_outcome_to_in_part():

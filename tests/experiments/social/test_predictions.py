@@ -14,9 +14,17 @@ from scipy import stats
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
-from jepatlas.experiments.social import loss_and_alignment, map_stability, predictions
-from jepatlas.experiments.social.loss_and_alignment import held_out_loss, measure_checkpoints, step_key
-from jepatlas.experiments.social.predictors_and_worlds import HALVES, LADDER, judge_predictors, judge_worlds
+from jepatlas.experiments.social import (
+    common_worlds,
+    loss_and_alignment,
+    map_stability,
+    predictions,
+    predictor_strength,
+)
+from jepatlas.experiments.social.checkpoint_trials import held_out_loss, step_key
+from jepatlas.experiments.social.common_worlds import HALVES
+from jepatlas.experiments.social.loss_and_alignment import measure_checkpoints
+from jepatlas.experiments.social.predictor_strength import LADDER
 from jepatlas.experiments.social.trained_agents import run_agent
 
 STEPS = [0, 10, 20]
@@ -91,7 +99,7 @@ def test_stronger_predictors(scores: tuple[float, ...], outcome: str):
     def numbers(name: str, seed: int) -> dict[str, float]:
         return {"r2": given[name] + 0.01 * seed + (1e-3 * off[seed] if name == "ijepa" else 0), "loss": 0.1}
 
-    found = judge_predictors(pairs(numbers, *LADDER))
+    found = predictor_strength.judge(pairs(numbers, *LADDER))
     assert found.outcome == outcome
     assert found.figures[0].names == ["linear", "perceptron", "transformer"]
 
@@ -103,16 +111,16 @@ def test_a_collapsed_predictor_is_excluded():
     def numbers(name: str, seed: int) -> dict[str, float]:
         return {"r2": r2[name] + 1e-3 * seed, "loss": 0.1, "directions": 1.1 if name == "ijepa-linear" else 9.0}
 
-    found = judge_predictors(pairs(numbers, *LADDER))
+    found = predictor_strength.judge(pairs(numbers, *LADDER))
     assert found.outcome == "holds in part" and [verdict.passed for verdict in found.verdicts] == [None, True]
     r2["ijepa-transformer"] = 0.6
-    assert judge_predictors(pairs(numbers, *LADDER)).outcome == "undecided"
+    assert predictor_strength.judge(pairs(numbers, *LADDER)).outcome == "undecided"
 
 
 def test_seeds_that_crashed_on_one_side_are_not_compared():
     made = pairs(lambda name, seed: {"r2": 0.5 + 0.1 * (name == "ijepa")}, *LADDER)
     lost = [Result(one.trial, one.folder, "crashed", {"verdicts": []}) if one.at["seed"] == 0 else one for one in made]
-    assert judge_predictors(lost).verdicts[0].n == 2 and len(judge_predictors(lost).tables[0].rows) == 9
+    assert predictor_strength.judge(lost).verdicts[0].n == 2 and len(predictor_strength.judge(lost).tables[0].rows) == 9
 
 
 @pytest.mark.parametrize(
@@ -143,8 +151,8 @@ def test_agents_of_the_same_world_align_better(same: float, apart: float, outcom
             *HALVES,
         )
 
-    assert judge_worlds(results(same), results(apart)).outcome == outcome
-    assert judge_worlds(results(same)[:1], results(apart)[:1]).outcome == "undecided", "one seed is undecided"
+    assert common_worlds.judge(results(same), results(apart)).outcome == outcome
+    assert common_worlds.judge(results(same)[:1], results(apart)[:1]).outcome == "undecided", "one seed is undecided"
 
 
 def test_predictions_are_combined_into_one_finding():

@@ -16,7 +16,7 @@ from jepatlas.core.config import from_plain
 from jepatlas.core.records import Crops
 from jepatlas.experiments.engine.scene_images import missing_scenes
 from jepatlas.experiments.social.agent_settings import EPOCH_IMAGES, OBJECTIVES, PLANS, PUBLISHED_OBJECTIVES
-from jepatlas.experiments.social.loss_and_alignment import held_out_loss
+from jepatlas.experiments.social.checkpoint_trials import held_out_loss
 from jepatlas.experiments.social.scenes import STUDIED, WORLDS
 from jepatlas.experiments.social.trained_agents import agent_trial
 from jepatlas.experiments.social.viewpoint_trials import training_cost

@@ -6,17 +6,14 @@ known."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jepatlas.alignment import PairedLatents
-from jepatlas.alignment.maps import FittedMap, LeastSquaresMap, ProcrustesMap, RidgeMap, RobustMap
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
-from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.alignment.pair_noise import PUBLISHED, SHARES, mismatch
+from jepatlas.experiments.alignment.pair_budget import METHODS
+from jepatlas.experiments.alignment.pair_noise import PUBLISHED, SHARES
 from jepatlas.experiments.engine.experiment import (
     Claim,
     Experiment,
@@ -24,7 +21,6 @@ from jepatlas.experiments.engine.experiment import (
     Result,
     Scale,
     Trial,
-    point_estimates,
 )
 from jepatlas.experiments.engine.seed_tables import (
     curve,
@@ -33,7 +29,7 @@ from jepatlas.experiments.engine.seed_tables import (
     mean_and_interval,
     mean_and_range,
 )
-from jepatlas.experiments.social.agent_pairs import groups_of_pair, pair_results, split_of
+from jepatlas.experiments.social.agent_pairs import pair_results
 from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.decisions import (
     UNKNOWN,
@@ -43,11 +39,11 @@ from jepatlas.experiments.social.decisions import (
     informative,
     measured_groups,
 )
-from jepatlas.experiments.social.pair_measures import leading_directions
+from jepatlas.experiments.social.map_quality import NOISE_METHODS, measure_budgets_and_noise
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.experiments.social.trained_agents import agent_trials
 
-__all__ = ["EXPERIMENT", "budgets", "judge", "measure_budgets_and_noise"]
+__all__ = ["EXPERIMENT", "judge"]
 
 Scenes = Mapping[str, Sequence[Result]]
 STUDIED: dict[Scale, tuple[str, ...]] = {
@@ -58,13 +54,6 @@ STUDIED: dict[Scale, tuple[str, ...]] = {
 MIN_GROWTH = 10.0
 """κ must grow by this factor."""
 RULES = 3
-BUDGETS = (50, 100, 200, 500, 1000, 5000, 20_000)
-METHODS: dict[str, Callable[[], LeastSquaresMap | RidgeMap | ProcrustesMap]] = {
-    "least squares": LeastSquaresMap,
-    "ridge": RidgeMap,
-    "Procrustes": lambda: ProcrustesMap(scaled=True),
-}
-NOISE_METHODS = {"least squares": LeastSquaresMap, "robust": RobustMap}
 LOWEST_DRAWN = -1.0
 
 CLAIM = Claim(
@@ -83,53 +72,6 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     del scale
     return judge(pair_results(results, measure_budgets_and_noise))
-
-
-def measure_budgets_and_noise(pair: PairedLatents) -> dict[str, Estimate]:
-    """Held-out R² and κ of maps fitted on few pairs, and on mismatched ones."""
-    fit, score = split_of(pair)
-    groups = groups_of_pair(pair)
-    a, b = (leading_directions(side.h, fit) for side in (pair.a, pair.b))
-    order = numpy_generator(0, "pairs").permutation(fit)
-    held = a[score], b[score]
-    found = {}
-    for count in budgets(len(fit)):
-        rows = order[:count]
-        for name, method in METHODS.items():
-            fitted = _fit(method(), a[rows], b[rows], groups[rows])
-            found |= _scores(f"{name}_{count}", fitted, held)
-    for share in SHARES:
-        partners = order[mismatch(len(order), share, numpy_generator(0, "mismatch"))]
-        for name, method in NOISE_METHODS.items():
-            found |= _scores(f"noise_{name}_{share:g}", method().fit(a[order], b[partners]), held)
-    most = f"noise_least squares_{SHARES[-1]:g}"
-    found["lost"] = found["r2_noise_least squares_0"] - found[f"r2_{most}"]
-    found["growth"] = found[f"kappa_{most}"] / found["kappa_noise_least squares_0"]
-    found["gained"] = found[f"r2_ridge_{len(fit)}"] - found[f"r2_ridge_{budgets(len(fit))[0]}"]
-    return point_estimates(found, len(score))
-
-
-def budgets(most: int) -> list[int]:
-    """The published budgets below the number of pairs, and all pairs.
-
-    >>> budgets(700)
-    [50, 100, 200, 500, 700]
-    """
-    return [*(budget for budget in BUDGETS if budget < most), most]
-
-
-def _fit(
-    method: LeastSquaresMap | RidgeMap | ProcrustesMap, a: np.ndarray, b: np.ndarray, groups: np.ndarray
-) -> FittedMap:
-    """Ridge chooses its penalty by whole groups; few pairs may all be of one group."""
-    if isinstance(method, RidgeMap) and len(np.unique(groups)) > 1:
-        return method.fit(a, b, groups=groups)
-    return method.fit(a, b)
-
-
-def _scores(name: str, fitted: FittedMap, held: tuple[np.ndarray, np.ndarray]) -> dict[str, float]:
-    a, b = held
-    return {f"r2_{name}": r2(b, fitted.transform(a)), f"kappa_{name}": fitted.conditioning_.condition}
 
 
 def judge(pairs: Sequence[Result]) -> Finding:

@@ -15,7 +15,7 @@ Intervals come from half samples of the groups and p from permuting whole groups
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,8 +61,7 @@ class Effort:
 
     permutations: int
     replicates: int
-    rows: int
-    """Maximum number of held-out states that are scored."""
+    rows: int  # maximum number of held-out states that are scored
 
 
 EFFORT: dict[Scale, Effort] = {"tiny": Effort(9, 8, 60), "small": Effort(199, 40, 300), "paper": Effort(199, 100, 1000)}
@@ -73,17 +72,12 @@ class Translation:
     """A fitted ridge map, and both sides of it for all rows; standardised unless named `raw`."""
 
     fitted: RidgeMap
-    source: np.ndarray
-    """The first side."""
-    back: np.ndarray
-    """The inverse image of the second side."""
-    target: np.ndarray
-    """The second side."""
-    predicted: np.ndarray
-    """The image of the first side."""
+    source: np.ndarray  # the first side
+    back: np.ndarray  # the inverse image of the second side
+    target: np.ndarray  # the second side
+    predicted: np.ndarray  # the image of the first side
     raw_target: np.ndarray
-    raw_predicted: np.ndarray
-    """By a map of its own, between latents as they are."""
+    raw_predicted: np.ndarray  # by a map of its own, between latents as they are
     rotated: np.ndarray | None
     """Prediction of the best similarity between latents as they are; None if the widths differ."""
 
@@ -146,7 +140,8 @@ def measure_pair(pair: PairedLatents, effort: Effort, seed: int = 0) -> dict[str
 
     Standardised, the last principal component of images weighs as much as the first; as they are, the widest
     direction of latents outweighs all others. Neither is fair to both sides, so agents must exceed the controls in
-    both."""
+    both.
+    """
     rows = scored_rows(pair, effort.rows)
     split = Split(split_of(pair).fit, rows)
     groups = groups_of_pair(pair)
@@ -160,13 +155,10 @@ def measure_pair(pair: PairedLatents, effort: Effort, seed: int = 0) -> dict[str
         refit=False,
         groups=groups,
     )
-    trained = HeldOut(
-        n=len(pair),
-        split=split,
+    trained = replace(
+        everything,
         fit=lambda fit_rows, partners: agents,
         score=lambda model, rows, partners: model.scores(rows, partners),
-        refit=False,
-        groups=groups,
     )
     rng = numpy_generator(seed, "evidence")
     ranges = {measure_key(key, name): ends for name in translations for key, ends in RANGES.items()}

@@ -1,9 +1,9 @@
 """Predictions of Social-JEPA's theory that its paper leaves untested, each with its own outcome.
 
     loss          over checkpoints, a lower prediction loss goes with better alignment (`loss_and_alignment`)
-    predictors    stronger predictors align better (`predictors_and_worlds`)
+    predictors    stronger predictors align better (`predictor_strength`)
     stability     objectives with view-invariant prediction have steadier maps (`map_stability`)
-    worlds        agents of the same world align better than those of two (`predictors_and_worlds`)
+    worlds        agents of the same world align better than those of two (`common_worlds`)
 
 `social-pairs` tests what it predicts about mismatched and few pairs.
 """
@@ -14,9 +14,15 @@ from collections.abc import Sequence
 
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, combined
 from jepatlas.experiments.engine.seed_tables import select
-from jepatlas.experiments.social import loss_and_alignment, map_stability, predictors_and_worlds
+from jepatlas.experiments.social import (
+    checkpoint_trials,
+    common_worlds,
+    loss_and_alignment,
+    map_stability,
+    predictor_strength,
+)
 from jepatlas.experiments.social.agent_settings import PLANS
-from jepatlas.experiments.social.loss_and_alignment import CHECKPOINTED
+from jepatlas.experiments.social.checkpoint_trials import CHECKPOINTED, checkpoint_steps
 from jepatlas.experiments.social.pair_measures import EFFORT
 
 __all__ = ["EXPERIMENT", "judge"]
@@ -38,23 +44,23 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     seeds = range(seed, seed + PLANS[scale].seeds)
     return [
         *map_stability.trials(scale, scene, seeds),
-        *loss_and_alignment.trials(scale, scene, seeds),
-        *predictors_and_worlds.predictor_trials(scale, scene, seeds),
-        *predictors_and_worlds.world_trials(scale, seeds),
+        *checkpoint_trials.trials(scale, scene, seeds),
+        *predictor_strength.trials(scale, scene, seeds),
+        *common_worlds.trials(scale, seeds),
     ]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     rows = EFFORT[scale].rows
-    checkpoints = loss_and_alignment.checkpoint_steps(scale)
+    checkpoints = checkpoint_steps(scale)
     checkpointed = loss_and_alignment.checkpoint_pairs(select(results, objective=CHECKPOINTED), scale, rows)
-    same, different = predictors_and_worlds.world_pairs(results, scale)
+    same, different = common_worlds.world_pairs(results, scale)
     return judge(
         [
             loss_and_alignment.judge(checkpointed, checkpoints),
-            predictors_and_worlds.judge_predictors(predictors_and_worlds.predictor_pairs(results, scale)),
+            predictor_strength.judge(predictor_strength.predictor_pairs(results, scale)),
             map_stability.judge(map_stability.stability_pairs(results, scale, rows)),
-            predictors_and_worlds.judge_worlds(same, different),
+            common_worlds.judge(same, different),
         ]
     )
 

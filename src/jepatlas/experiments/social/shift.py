@@ -9,16 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from jepatlas.alignment import PairedLatents
-from jepatlas.alignment.controls import pca_control
-from jepatlas.alignment.maps import RidgeMap
 from jepatlas.core.figures import Bars, Heatmap, Table
-from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.core.seeding import numpy_generator
-from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import (
     Claim,
     Experiment,
@@ -26,7 +18,6 @@ from jepatlas.experiments.engine.experiment import (
     Result,
     Scale,
     Trial,
-    point_estimates,
 )
 from jepatlas.experiments.engine.seed_tables import (
     bars,
@@ -38,7 +29,7 @@ from jepatlas.experiments.engine.seed_tables import (
     plain,
     select,
 )
-from jepatlas.experiments.social.agent_pairs import groups_of_pair, pair_result, pair_results, scored_rows, split_of
+from jepatlas.experiments.social.agent_pairs import pair_result, pair_results
 from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.decisions import (
     UNKNOWN,
@@ -48,11 +39,12 @@ from jepatlas.experiments.social.decisions import (
     informative,
     measured_groups,
 )
-from jepatlas.experiments.social.pair_measures import EFFORT, positive_scale, translate
+from jepatlas.experiments.social.pair_measures import EFFORT
 from jepatlas.experiments.social.scenes import SCENES
+from jepatlas.experiments.social.shift_measures import measure_shift, measure_widths, r2_below_usual, r2_per_doubling
 from jepatlas.experiments.social.trained_agents import agent_trials
 
-__all__ = ["EXPERIMENT", "fitted_kind", "judge", "measure_shift", "measure_widths", "r2_per_doubling"]
+__all__ = ["EXPERIMENT", "judge"]
 
 MAX_PRICE = 0.1
 STUDIED: dict[Scale, tuple[str, ...]] = {
@@ -96,58 +88,6 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     return judge(pair_results(select(results, width=usual_width), measure_shift), width_pairs, usual_width)
 
 
-def fitted_kind(labels: np.ndarray, all_labels: Sequence[str]) -> np.ndarray:
-    """Mask of the rows that maps are fitted on: driving straight, or the first half of the categories.
-
-    >>> fitted_kind(np.array(["mug", "car", "plane"]), ["car", "mug", "plane"]).tolist()
-    [False, True, False]
-    """
-    if "straight" in all_labels:
-        return labels == "straight"
-    return np.isin(labels, sorted(all_labels)[: len(all_labels) // 2])
-
-
-def measure_shift(pair: PairedLatents) -> dict[str, Estimate]:
-    """R² on states like those fitted on, on other states, and there by a map of their own."""
-    assert pair.labels is not None, "scenes have labels"
-    here = fitted_kind(pair.labels, np.unique(pair.labels).tolist())
-    fit, score = split_of(pair)
-    fit_here, fit_away = fit[here[fit]], fit[~here[fit]]
-    inside, outside = score[here[score]], score[~here[score]]
-    rng = numpy_generator(0, "shift")
-    count = min(len(fit_here), len(fit_away))
-    few = np.sort(rng.permutation(fit_here)[:count])
-    own = np.sort(rng.permutation(fit_away)[:count])
-    found = {
-        "inside": _standardised_r2(pair, few, inside),
-        "outside": _standardised_r2(pair, few, outside),
-        "own": _standardised_r2(pair, own, outside),
-        "pairs": count,
-    }
-    found["price"] = found["own"] - found["outside"]
-    return point_estimates(found, len(outside))
-
-
-def _standardised_r2(pair: PairedLatents, fit: np.ndarray, score: np.ndarray) -> float:
-    a, b = pair.a.h, pair.b.h
-    fitted = RidgeMap(standardise=True).fit(a[fit], b[fit], groups=groups_of_pair(pair)[fit])
-    scale = positive_scale(fitted.map_.y_scale)
-    return r2(b[score] / scale, fitted.transform(a[score]) / scale)
-
-
-def measure_widths(pair: PairedLatents, most: int) -> dict[str, Estimate]:
-    """Scores of a rectangular map, and R² between PCA of the same widths."""
-    fit = split_of(pair).fit
-    rows = scored_rows(pair, most)
-    assert pair.a.raw is not None and pair.b.raw is not None
-    a = pca_control(pair.a.raw, pair.a.h.shape[1], fit)
-    b = pca_control(pair.b.raw, pair.b.h.shape[1], fit)
-    control = translate(pair, a, b)
-    scores = translate(pair, pair.a.h, pair.b.h).scores(rows, rows)
-    scores["r2_pca"] = r2(control.target[rows], control.predicted[rows])
-    return point_estimates(scores, len(rows))
-
-
 def judge(shifted: Sequence[Result], width_pairs: Sequence[Result], usual_width: int) -> Finding:
     """The price of a shift must significantly be below MAX_PRICE in every scene, and R² must significantly be lower
     between other widths and fall with their ratio. Scenes and widths with collapsed agents are excluded."""
@@ -184,33 +124,6 @@ def judge(shifted: Sequence[Result], width_pairs: Sequence[Result], usual_width:
 def _saving(price: Estimate) -> Estimate:
     """How far the price is below its maximum."""
     return Estimate(MAX_PRICE - price.value, MAX_PRICE - price.high, MAX_PRICE - price.low, price.n)
-
-
-def r2_below_usual(pairs: Sequence[Result], usual: int, among: int = 1) -> Estimate:
-    """R² between agents of the usual width minus R² between one of them and one of another width."""
-    losses = []
-    for runs in grouped(pairs, "seed").values():
-        same = [run.value("r2") for run in runs if run.at["width"] == run.at["to"] == usual]
-        other = [run.value("r2") for run in runs if (run.at["width"] == usual) != (run.at["to"] == usual)]
-        if same and other:
-            losses.append(np.mean(same) - np.mean(other))
-    return _student_of_finite(losses, among)
-
-
-def r2_per_doubling(pairs: Sequence[Result], among: int = 1) -> Estimate:
-    """Fall of R² with each doubling of the ratio of widths: the slope of a line over all pairs of a seed."""
-    slopes = []
-    for runs in grouped(pairs, "seed").values():
-        doublings = np.array([abs(np.log2(run.at["to"] / run.at["width"])) for run in runs])
-        scores = np.array([run.value("r2") for run in runs])
-        if np.ptp(doublings) > 0 and np.isfinite(scores).all():
-            slopes.append(-np.polyfit(doublings, scores, 1)[0])
-    return _student_of_finite(slopes, among)
-
-
-def _student_of_finite(values: Sequence[float], among: int) -> Estimate:
-    found = np.array(values, dtype=float)
-    return mean_interval(found[np.isfinite(found)], comparisons=among)
 
 
 def _price_verdict(scene: str, price: Estimate) -> Verdict:

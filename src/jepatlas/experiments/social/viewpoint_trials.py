@@ -8,18 +8,22 @@ uses other masks: it is the loss from the chosen cameras minus the mean over all
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jepatlas.core.arrays import write_arrays
-from jepatlas.core.config import from_plain
+from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.contracts import Objective
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.engine.experiment import as_verdicts, point_estimates
-from jepatlas.experiments.social.trained_agents import LATENTS, stored_rows
-from jepatlas.recipes import LookingRecipe, build_crops, build_vision
+from jepatlas.experiments.engine.experiment import Scale, Trial, as_verdicts, point_estimates
+from jepatlas.experiments.social.agent_settings import PLANS
+from jepatlas.experiments.social.scenes import WORLDS
+from jepatlas.experiments.social.trained_agents import LATENTS, agent_trials, stored_rows
+from jepatlas.recipes import LookingRecipe, VisionRecipe, build_crops, build_vision
+from jepatlas.recipes.image_sources import ObjectImages
 from jepatlas.training import last_metrics
 from jepatlas.training.flops import counted_flops, step_flops
 from jepatlas.workflows.vision import (
@@ -32,17 +36,45 @@ from jepatlas.workflows.vision import (
     collapse_verdict,
     groups_of,
     latents_of,
-    load_looking,
     read_camera_images,
-    train_looking,
 )
+from jepatlas.workflows.vision.camera_choice import load_looking, train_looking
 
-__all__ = ["CHOSEN", "advantage", "evenness", "run_viewpoints", "training_cost"]
+__all__ = ["CHOSEN", "advantage", "evenness", "run_viewpoints", "training_cost", "trials"]
 
 COUNTED = 64
 """States whose forward passes are counted."""
+SEEDS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 5}
+ROUNDS: dict[Scale, int] = {"tiny": 2, "small": 6, "paper": 10}
+"""A round is about two epochs. Looking at all states from four cameras costs nearly as much as training for one."""
+RINGS: dict[Scale, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "tiny": ((0, 320), (160, 120)),
+    "small": ((0, 40, 280, 320), (160, 120, 240, 200)),
+    "paper": ((0, 40, 280, 320), (160, 120, 240, 200)),
+}
+"""Angles of each agent's cameras, its single camera first. One ring mirrors the other."""
 CHOSEN = "chosen"
 """Folder of the latents, and part of the record, of states seen from the chosen cameras."""
+
+
+def trials(scale: Scale, seed: int) -> list[Trial]:
+    fixed = agent_trials(scale, "rendered", range(seed, seed + SEEDS[scale]))
+    return fixed + [_with_several_cameras(trial, scale, policy) for policy in ("random", "curious") for trial in fixed]
+
+
+def _with_several_cameras(fixed: Trial, scale: Scale, policy: str) -> Trial:
+    """The same agent, with the same initial weights and several cameras."""
+    ring = RINGS[scale][int(fixed.at["view"])]
+    world = replace(WORLDS[scale], cameras=4 if scale == "tiny" else 9)  # 160° apart: the first two are the usual ones
+    agent = replace(from_plain(VisionRecipe, fixed.settings["recipe"]), images=ObjectImages(world))
+    recipe = {
+        "agent": to_plain(agent),
+        "views": [f"camera{angle:03d}" for angle in ring],
+        "policy": policy,
+        "rounds": ROUNDS[scale],
+    }
+    settings = {"recipe": to_plain(from_plain(LookingRecipe, recipe)), "most": PLANS[scale].most}
+    return Trial({**fixed.at, "policy": policy}, run_viewpoints, settings)
 
 
 def run_viewpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Bars, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
@@ -25,15 +24,10 @@ from jepatlas.experiments.engine.seed_tables import (
     select,
 )
 from jepatlas.experiments.social.agent_pairs import CONTROLS, NAMES, pair_results
-from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.decisions import collapse_note, collapsed_seeds, seed_differences
 from jepatlas.experiments.social.pair_figures import OVER_SEEDS, r2_figure
 from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
-from jepatlas.experiments.social.scenes import WORLDS
-from jepatlas.experiments.social.trained_agents import agent_trials
-from jepatlas.experiments.social.viewpoint_trials import CHOSEN, run_viewpoints
-from jepatlas.recipes import LookingRecipe, VisionRecipe
-from jepatlas.recipes.image_sources import ObjectImages
+from jepatlas.experiments.social.viewpoint_trials import CHOSEN, trials
 
 __all__ = ["EXPERIMENT", "agents_by_look", "judge"]
 
@@ -44,41 +38,11 @@ COMPARED = 4
 """Differences in R² that are judged: through one camera and as agents look, against one camera and random ones."""
 POLICIES = {"fixed": "one camera", "random": "random cameras", "curious": "chosen cameras"}
 LOOKS = {"one": "seen through one", "own": "as it looks"}
-SEEDS: dict[Scale, int] = {"tiny": 1, "small": 3, "paper": 5}
-ROUNDS: dict[Scale, int] = {"tiny": 2, "small": 6, "paper": 10}
-"""A round is about two epochs. Looking at all states from four cameras costs nearly as much as training for one."""
-RINGS: dict[Scale, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "tiny": ((0, 320), (160, 120)),
-    "small": ((0, 40, 280, 320), (160, 120, 240, 200)),
-    "paper": ((0, 40, 280, 320), (160, 120, 240, 200)),
-}
-"""Angles of each agent's cameras, its single camera first. One ring mirrors the other."""
-
 CLAIM = Claim(
     statement="Agents that choose their own viewpoints align as well as agents with fixed cameras.",
     source="Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models, which names it as an "
     "open question",
 )
-
-
-def trials(scale: Scale, seed: int) -> list[Trial]:
-    fixed = agent_trials(scale, "rendered", range(seed, seed + SEEDS[scale]))
-    return fixed + [_looking(trial, scale, policy) for policy in ("random", "curious") for trial in fixed]
-
-
-def _looking(fixed: Trial, scale: Scale, policy: str) -> Trial:
-    """The same agent, with the same initial weights and several cameras."""
-    ring = RINGS[scale][int(fixed.at["view"])]
-    world = replace(WORLDS[scale], cameras=4 if scale == "tiny" else 9)  # 160° apart: the first two are the usual ones
-    agent = replace(from_plain(VisionRecipe, fixed.settings["recipe"]), images=ObjectImages(world))
-    recipe = {
-        "agent": to_plain(agent),
-        "views": [f"camera{angle:03d}" for angle in ring],
-        "policy": policy,
-        "rounds": ROUNDS[scale],
-    }
-    settings = {"recipe": to_plain(from_plain(LookingRecipe, recipe)), "most": PLANS[scale].most}
-    return Trial({**fixed.at, "policy": policy}, run_viewpoints, settings)
 
 
 def agents_by_look(results: Sequence[Result]) -> list[Result]:
