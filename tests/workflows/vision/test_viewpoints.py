@@ -24,10 +24,10 @@ from jepatlas.workflows.vision import (
     camera_losses,
     camera_probabilities,
     choices_of,
-    load_looking,
+    load_with_cameras,
     read_camera_images,
     sample_cameras,
-    train_looking,
+    train_with_cameras,
 )
 
 VIEWS = ("left", "right")
@@ -73,9 +73,9 @@ def test_cameras_are_sampled_with_their_probabilities():
 
 def test_camera_loss_is_the_training_loss(table: Path):
     """Computed per image, with one mask for all cameras of a state."""
-    sights = read_camera_images(curious(table))
-    objective = build_vision(agent(table, "left"), sights.seen).eval()
-    images, rows = sights.seen.images, sights.rows[:8]
+    camera_images = read_camera_images(curious(table))
+    objective = build_vision(agent(table, "left"), camera_images.seen).eval()
+    images, rows = camera_images.seen.images, camera_images.rows[:8]
     loss = camera_losses(objective, images, rows, 5)
     for camera in range(2):
         x = torch.from_numpy(np.array(images[rows[:, camera]])).permute(0, 3, 1, 2)
@@ -88,10 +88,12 @@ def test_camera_loss_is_the_training_loss(table: Path):
 
 
 def test_each_state_has_all_cameras_on_one_side_of_the_split(table: Path):
-    sights = read_camera_images(curious(table))
-    states, views = (sights.seen.table.column(name)[sights.rows] for name in ("state", "view"))
-    assert sights.rows.shape == (40, 2) and (states[:, 0] == states[:, 1]).all() and (views == VIEWS).all()
-    assert (np.isin(sights.rows, sights.seen.held) == sights.held[:, None]).all() and 0 < sights.held.sum() < 40
+    camera_images = read_camera_images(curious(table))
+    states, views = (camera_images.seen.table.column(name)[camera_images.rows] for name in ("state", "view"))
+    assert camera_images.rows.shape == (40, 2) and (states[:, 0] == states[:, 1]).all() and (views == VIEWS).all()
+    assert (
+        np.isin(camera_images.rows, camera_images.seen.held) == camera_images.held[:, None]
+    ).all() and 0 < camera_images.held.sum() < 40
 
 
 @pytest.mark.parametrize("camera", [0, 1])
@@ -101,15 +103,15 @@ def test_constant_choice_equals_training_with_a_single_camera(
     """Rounds continue one run and use the chosen images. The pixel scale is disabled: it depends on all cameras."""
     monkeypatch.setattr("jepatlas.data.images.pixel_scale", lambda *_: (None, None))
     recipe, alone = curious(table), agent(table, VIEWS[camera])
-    sights = read_camera_images(recipe)
-    count = len(sights.learnt)
+    camera_images = read_camera_images(recipe)
+    count = len(camera_images.learnt)
     for number in range(3):
         made = {"cameras": np.full(count, camera), "chances": np.eye(2)[np.full(count, camera)]}
         write_arrays(tmp_path / "run" / "looks" / f"round-{number:04d}.npz", made)
-    assert train_looking(recipe, tmp_path / "run").step == 6
+    assert train_with_cameras(recipe, tmp_path / "run").step == 6
     start_run(alone, tmp_path / "alone")
     there = weights(trained(build_vision(alone, read_images(alone)), alone, tmp_path / "alone"))
-    assert same(weights(load_looking(recipe, sights, tmp_path / "run")), there)
+    assert same(weights(load_with_cameras(recipe, camera_images, tmp_path / "run")), there)
 
 
 def breaking(step: int) -> Callable[..., Any]:
@@ -133,19 +135,21 @@ def test_run_stopped_within_or_between_rounds_resumes_identically(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ):
     recipe = curious(table, checkpoint_every=1)
-    train_looking(recipe, tmp_path / "whole")
+    train_with_cameras(recipe, tmp_path / "whole")
     with monkeypatch.context() as patch, pytest.raises(ConnectionError):
         patch.setattr(camera_choice, "build_crops", breaking(step))
-        train_looking(recipe, tmp_path / "stopped")
-    assert train_looking(recipe, tmp_path / "stopped").status == "finished"
+        train_with_cameras(recipe, tmp_path / "stopped")
+    assert train_with_cameras(recipe, tmp_path / "stopped").status == "finished"
     whole, stopped = (choices_of(tmp_path / name) for name in ("whole", "stopped"))
     assert len(whole) == 3 and all(np.array_equal(a.cameras, b.cameras) for a, b in zip(whole, stopped, strict=True))
-    ends = [weights(load_looking(recipe, read_camera_images(recipe), tmp_path / name)) for name in ("whole", "stopped")]
+    ends = [
+        weights(load_with_cameras(recipe, read_camera_images(recipe), tmp_path / name)) for name in ("whole", "stopped")
+    ]
     assert same(ends[0], ends[1])
     assert (whole[0].chances == 0.5).all() and whole[1].chances.std() > 0.1, (
         "uniform in the first round, by the loss afterwards"
     )
-    assert train_looking(recipe, tmp_path / "whole").step == 6, "a finished run is not trained further"
+    assert train_with_cameras(recipe, tmp_path / "whole").step == 6, "a finished run is not trained further"
 
 
 def test_errors_name_the_argument(table: Path, tmp_path: Path):
@@ -168,6 +172,6 @@ def test_errors_name_the_argument(table: Path, tmp_path: Path):
             read_camera_images(blind).rows,
             0,
         )
-    train_looking(replace(recipe, policy="random"), tmp_path / "run")
+    train_with_cameras(replace(recipe, policy="random"), tmp_path / "run")
     with pytest.raises(InputError, match="recipe"):
-        train_looking(recipe, tmp_path / "run")
+        train_with_cameras(recipe, tmp_path / "run")

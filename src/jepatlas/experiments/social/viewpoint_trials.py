@@ -38,7 +38,7 @@ from jepatlas.workflows.vision import (
     latents_of,
     read_camera_images,
 )
-from jepatlas.workflows.vision.camera_choice import load_looking, train_looking
+from jepatlas.workflows.vision.camera_choice import load_with_cameras, train_with_cameras
 
 __all__ = ["CHOSEN", "advantage", "evenness", "run_viewpoints", "training_cost", "trials"]
 
@@ -81,18 +81,20 @@ def run_viewpoints(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Train (or resume), choose a camera for every state, and encode from it and from the single camera."""
     recipe = from_plain(LookingRecipe, settings["recipe"])
     place = Path(folder)
-    outcome = train_looking(recipe, place)
+    outcome = train_with_cameras(recipe, place)
     record = {"status": outcome.status, "step": outcome.step, "verdicts": []}
     if outcome.status != "finished":
         return record | {"verdicts": [outcome.verdict.to_json()] if outcome.verdict else []}
-    sights = read_camera_images(recipe)
-    objective = load_looking(recipe, sights, place)
-    untrained = build_vision(recipe.agent, sights.seen).to(recipe.training.device_here()).eval()
-    states = sights.seen.table.column("state")[sights.rows[:, 0]]
-    rows_sk = sights.rows[stored_rows(states, settings["most"])]
-    choice = choose_cameras(recipe, sights, rows_sk, recipe.rounds, objective)
-    measured = _measure_choice(recipe, sights, objective, choice, rows_sk) | training_cost(recipe, sights, place)
-    trained, random = (VisionAgent(recipe.agent, one, sights.seen) for one in (objective, untrained))
+    camera_images = read_camera_images(recipe)
+    objective = load_with_cameras(recipe, camera_images, place)
+    untrained = build_vision(recipe.agent, camera_images.seen).to(recipe.training.device_here()).eval()
+    states = camera_images.seen.table.column("state")[camera_images.rows[:, 0]]
+    rows_sk = camera_images.rows[stored_rows(states, settings["most"])]
+    choice = choose_cameras(recipe, camera_images, rows_sk, recipe.rounds, objective)
+    measured = _measure_choice(recipe, camera_images, objective, choice, rows_sk) | training_cost(
+        recipe, camera_images, place
+    )
+    trained, random = (VisionAgent(recipe.agent, one, camera_images.seen) for one in (objective, untrained))
     sides = {"": rows_sk[:, recipe.views.index(str(recipe.agent.view))], CHOSEN: choice.rows(rows_sk)}
     verdicts = {}
     for name, rows in sides.items():
@@ -114,12 +116,12 @@ def _store(agent: VisionAgent, untrained: VisionAgent, rows: np.ndarray, place: 
 
 
 def _measure_choice(
-    recipe: LookingRecipe, sights: CameraImages, objective: Objective, choice: CameraChoice, rows_sk: np.ndarray
+    recipe: LookingRecipe, camera_images: CameraImages, objective: Objective, choice: CameraChoice, rows_sk: np.ndarray
 ) -> dict[str, Estimate]:
     """How evenly cameras were chosen, and whether chosen cameras are also harder with other masks."""
     seed = recipe.stretch(recipe.rounds)[1]
-    held = np.isin(rows_sk[:, 0], sights.seen.held)
-    loss_sk = camera_losses(objective, sights.seen.images, rows_sk[held], seed, recipe.agent.shuffle)
+    held = np.isin(rows_sk[:, 0], camera_images.seen.held)
+    loss_sk = camera_losses(objective, camera_images.seen.images, rows_sk[held], seed, recipe.agent.shuffle)
     found = {
         "advantage": advantage(loss_sk, choice.cameras[held]),
         "evenness": evenness(_shares(choice)),
@@ -128,23 +130,23 @@ def _measure_choice(
     return point_estimates(found, len(rows_sk))
 
 
-def training_cost(recipe: LookingRecipe, sights: CameraImages, place: Path) -> dict[str, Estimate]:
+def training_cost(recipe: LookingRecipe, camera_images: CameraImages, place: Path) -> dict[str, Estimate]:
     """Operations of the training and of the forward passes that choose cameras, and the final loss."""
-    batches = build_crops(recipe.agent, sights.seen)
-    objective = build_vision(recipe.agent, sights.seen)
-    looked = (recipe.rounds - 1) * sights.learnt.size if recipe.policy == "curious" else 0
+    batches = build_crops(recipe.agent, camera_images.seen)
+    objective = build_vision(recipe.agent, camera_images.seen)
+    looked = (recipe.rounds - 1) * camera_images.learnt.size if recipe.policy == "curious" else 0
     flops = step_flops(objective, batches, recipe.training.accumulate) * recipe.training.steps
     if looked:
-        flops += looked * _forward_flops(objective, sights)
+        flops += looked * _forward_flops(objective, camera_images)
     found = {"flops": float(flops), "loss": last_metrics(place)["loss"], "looked": float(looked)}
     return point_estimates(found, 1)
 
 
-def _forward_flops(objective: Any, sights: CameraImages) -> float:
+def _forward_flops(objective: Any, camera_images: CameraImages) -> float:
     """Mean operations of a forward pass for one image."""
-    rows_sk = sights.learnt[:COUNTED]
+    rows_sk = camera_images.learnt[:COUNTED]
     with counted_flops() as counter:
-        camera_losses(objective.eval(), sights.seen.images, rows_sk, 0)
+        camera_losses(objective.eval(), camera_images.seen.images, rows_sk, 0)
     return counter.get_total_flops() / rows_sk.size
 
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
         camera_probabilities,
         choices_of,
         choose_cameras,
-        load_looking,
+        load_with_cameras,
         read_camera_images,
         sample_cameras,
-        train_looking,
+        train_with_cameras,
     )
     from jepatlas.workflows.vision.latent_collapse import (
         MIN_DIRECTIONS,
@@ -25,18 +25,15 @@ if TYPE_CHECKING:
         judge_latents,
         train_and_judge,
     )
-    from jepatlas.workflows.vision.probe_progress import (
-        Cost,
+    from jepatlas.workflows.vision.probe_milestones import (
         Milestone,
         agents_on_images,
         checkpoint_objectives,
-        cost_of,
-        encoding_flops,
-        judge_progress,
         majority_share,
         milestones,
         steps_to_reach,
     )
+    from jepatlas.workflows.vision.probe_progress import judge_progress
     from jepatlas.workflows.vision.teaching_runs import (
         check_no_test_leak,
         extract_agents,
@@ -44,6 +41,7 @@ if TYPE_CHECKING:
         start_taught,
         teacher_arrays,
     )
+    from jepatlas.workflows.vision.training_cost import Cost, cost_of, encoding_flops
     from jepatlas.workflows.vision.vision_agent import (
         VisionAgent,
         encode_images,
@@ -80,7 +78,7 @@ __all__ = [
     "latents_by",
     "latents_of",
     "load_agent",
-    "load_looking",
+    "load_with_cameras",
     "majority_share",
     "member_agents",
     "milestones",
@@ -90,5 +88,5 @@ __all__ = [
     "steps_to_reach",
     "teacher_arrays",
     "train_and_judge",
-    "train_looking",
+    "train_with_cameras",
 ]

@@ -45,10 +45,10 @@ __all__ = [
     "camera_probabilities",
     "choices_of",
     "choose_cameras",
-    "load_looking",
+    "load_with_cameras",
     "read_camera_images",
     "sample_cameras",
-    "train_looking",
+    "train_with_cameras",
 ]
 
 BATCH = 64
@@ -134,38 +134,38 @@ def sample_cameras(probabilities_sk: np.ndarray, rng: np.random.Generator) -> np
 
 
 def choose_cameras(
-    recipe: LookingRecipe, sights: CameraImages, rows_sk: np.ndarray, number: int, objective: Any = None
+    recipe: LookingRecipe, camera_images: CameraImages, rows_sk: np.ndarray, number: int, objective: Any = None
 ) -> CameraChoice:
     """The choice of round `number`; uniform for the random policy and, without an objective, before the first round."""
     if recipe.policy == "random" or objective is None:
         probabilities = np.full(rows_sk.shape, 1 / rows_sk.shape[1])
     else:
         first, _ = recipe.stretch(number)
-        loss = camera_losses(objective.eval(), sights.seen.images, rows_sk, first, recipe.agent.shuffle)
+        loss = camera_losses(objective.eval(), camera_images.seen.images, rows_sk, first, recipe.agent.shuffle)
         probabilities = camera_probabilities(loss, recipe.temperature)
     cameras = sample_cameras(probabilities, numpy_generator(recipe.seed, "viewpoints", number))
     return CameraChoice(cameras, probabilities)
 
 
-def train_looking(recipe: LookingRecipe, folder: Path, console: Console | None = None) -> Outcome:
+def train_with_cameras(recipe: LookingRecipe, folder: Path, console: Console | None = None) -> Outcome:
     """Train in `folder`, or resume the run in it."""
     recipe.training.check_machine()
     with process_group(recipe.training.device):
-        sights = read_camera_images(recipe)
+        camera_images = read_camera_images(recipe)
         _open_run(recipe, folder)
         outcome = Outcome("finished", recipe.training.steps)
         for number in range(recipe.rounds):
             if _last_step(folder) >= recipe.stretch(number)[1]:
                 continue
-            outcome = _train_round(recipe, sights, folder, number, console)
+            outcome = _train_round(recipe, camera_images, folder, number, console)
             if outcome.status != "finished":
                 break
         return outcome
 
 
-def load_looking(recipe: LookingRecipe, sights: CameraImages, folder: Path) -> Any:
+def load_with_cameras(recipe: LookingRecipe, camera_images: CameraImages, folder: Path) -> Any:
     """The objective at the newest checkpoint (initial weights if there is none), in evaluation mode."""
-    objective = build_vision(recipe.agent, sights.seen)
+    objective = build_vision(recipe.agent, camera_images.seen)
     newest = latest_checkpoint(folder / "checkpoints")
     if newest is not None:
         load_weights(objective, load_checkpoint(newest, recipe_id(recipe)).tensors)
@@ -188,23 +188,23 @@ def _open_run(recipe: LookingRecipe, folder: Path) -> None:
 
 
 def _train_round(
-    recipe: LookingRecipe, sights: CameraImages, folder: Path, number: int, console: Console | None
+    recipe: LookingRecipe, camera_images: CameraImages, folder: Path, number: int, console: Console | None
 ) -> Outcome:
     _, until = recipe.stretch(number)
-    choice = _choice_of_round(recipe, sights, folder, number)
-    seen = replace(sights.seen, learnt=choice.rows(sights.learnt))
-    objective, batches = build_vision(recipe.agent, sights.seen), build_crops(recipe.agent, seen)
+    choice = _choice_of_round(recipe, camera_images, folder, number)
+    seen = replace(camera_images.seen, learnt=choice.rows(camera_images.learnt))
+    objective, batches = build_vision(recipe.agent, camera_images.seen), build_crops(recipe.agent, seen)
     return train(objective, batches, recipe.training, folder, recipe=recipe_id(recipe), console=console, until=until)
 
 
-def _choice_of_round(recipe: LookingRecipe, sights: CameraImages, folder: Path, number: int) -> CameraChoice:
+def _choice_of_round(recipe: LookingRecipe, camera_images: CameraImages, folder: Path, number: int) -> CameraChoice:
     """The choice of one process for all: masks, and with them the losses, differ between processes."""
     place, step = folder / "looks" / f"round-{number:04d}.npz", _last_step(folder)
     if rank() == 0 and not place.exists():
         if step != recipe.stretch(number)[0]:
             raise InputError(f"{place} is missing, so the choices of this round are unknown. Start a new run.")
-        objective = load_looking(recipe, sights, folder) if step else None
-        made = choose_cameras(recipe, sights, sights.learnt, number, objective)
+        objective = load_with_cameras(recipe, camera_images, folder) if step else None
+        made = choose_cameras(recipe, camera_images, camera_images.learnt, number, objective)
         write_arrays(place, {"cameras": made.cameras, "chances": made.chances})
     wait_for_all()
     return choices_of(folder)[number]

@@ -1,4 +1,4 @@
-"""Collapse check of an agent's latents: the effective number of dimensions, likely causes, and its crops.
+"""Collapse check of an agent's latents: the effective number of dimensions and likely causes.
 
 The effective number of dimensions is the exponential of the entropy of the shares of variance along the principal
 directions. Latents with fewer than two carry almost no information about an image.
@@ -6,57 +6,30 @@ directions. Latents with fewer than two carry almost no information about an ima
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jepatlas.core.arrays import group_numbers
-from jepatlas.core.figures import ImagePanel, ImageRow, Images
 from jepatlas.core.linear import subsample
-from jepatlas.core.pictures import shrunk, spread_rows
 from jepatlas.core.provenance import provenance
-from jepatlas.core.records import Crops, Estimate, Record, Verdict
+from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import student_quantile
-from jepatlas.data.images import ImageStream, ViewTable
-from jepatlas.nn.ema import momentum_at
-from jepatlas.nn.network_configs import Rise
-from jepatlas.objectives.vision import AnyVision
-from jepatlas.recipes import ViewImages, VisionRecipe
-from jepatlas.training import last_metrics
 from jepatlas.workflows.runs import train_job
+from jepatlas.workflows.vision.collapse_causes import (
+    likely_causes,
+)
+from jepatlas.workflows.vision.crops_figure import crops_figure
 from jepatlas.workflows.vision.vision_agent import VisionAgent, groups_of, load_agent, untrained_objective
 
-__all__ = [
-    "MIN_DIRECTIONS",
-    "collapse_verdict",
-    "crops_figure",
-    "initial_target_note",
-    "judge_latents",
-    "labels_of",
-    "leading_direction",
-    "shortcut_note",
-    "train_and_judge",
-    "uniform_assignments_note",
-]
+__all__ = ["MIN_DIRECTIONS", "collapse_verdict", "judge_latents", "train_and_judge"]
 
 MIN_DIRECTIONS = 2.0
 MAX_IMAGES = 2000
 JACKKNIFE_PARTS = 20
 MIN_ROWS, MIN_GROUPS = 10, 5
-
-LEGITIMATE_COLUMNS = ("path", "state", "view", "label", "group")  # columns that latents are expected to predict
-SHORTCUT_SHARE = 0.5  # explained share of the variance that counts as a shortcut
-MIN_IMAGES_PER_VALUE = 5  # for columns treated as categories
-INITIAL_SHARE = 0.1  # share of the initial weights in a target network that is reported
-UNIFORM_ENTROPY = 0.9  # share of the largest entropy from which assignments count as uniform
-SHARPNESS_OPTIONS = {"code_entropy": "smoothness", "teacher_entropy": "temperature.teacher"}
-"""Logged entropy → the option that lowers it."""
-
-SHOWN_IMAGES, SHOWN_CROPS = 8, 4
 
 
 def judge_latents(folder: Path) -> Record:
@@ -64,7 +37,10 @@ def judge_latents(folder: Path) -> Record:
     agent = load_agent(folder)
     rows = subsample(agent.seen.held, MAX_IMAGES)
     h_bd = agent.latents(rows)
-    verdict = collapse_verdict(h_bd, groups_of(agent.seen, rows), _likely_causes(agent, rows, h_bd, folder))
+    untrained = VisionAgent(agent.recipe, untrained_objective(agent.recipe, agent.seen), agent.seen)
+    before = _effective_dimensions(untrained.latents(rows))
+    why = f"Before training it was {before:.1f}. {likely_causes(agent, rows, h_bd, folder)}"
+    verdict = collapse_verdict(h_bd, groups_of(agent.seen, rows), why)
     figure, arrays = crops_figure(agent.recipe, agent.seen)
     record = Record("Latents", verdict.advice, provenance(agent.recipe.seed), (verdict,), (figure,), arrays=arrays)
     record.save(folder, "latents")
@@ -144,153 +120,3 @@ def _effective_dimensions(h_bd: np.ndarray) -> float:
         return 0.0
     shares = variances[variances > 0] / variances.sum()
     return float(np.exp(-(shares * np.log(shares)).sum()))
-
-
-def _likely_causes(agent: VisionAgent, rows: np.ndarray, h_bd: np.ndarray, folder: Path) -> str:
-    """The state before training, then a shortcut or else slow targets and uniform assignments."""
-    recipe, table = agent.recipe, agent.seen.table
-    untrained = VisionAgent(recipe, untrained_objective(recipe, agent.seen), agent.seen)
-    share, along = leading_direction(h_bd)
-    columns = {name: table.column(name)[rows] for name in table.columns if name not in LEGITIMATE_COLUMNS}
-    notes = [
-        f"Before training it was {_effective_dimensions(untrained.latents(rows)):.1f}.",
-        f"One direction has {share:.0%} of the variance.",
-    ]
-    shortcut = shortcut_note(along, columns)
-    if shortcut:
-        notes.append(shortcut)
-    else:
-        notes.append(uniform_assignments_note(recipe.objective, folder))
-        notes.append(initial_target_note(recipe.objective, recipe.training.steps))
-    return " ".join(filter(None, notes))
-
-
-def leading_direction(h_bd: np.ndarray) -> tuple[float, np.ndarray]:
-    """Share of variance of the first principal direction, and the coordinates along it: (b,)."""
-    centred = h_bd.astype(np.float64) - h_bd.mean(0, dtype=np.float64)
-    left, sigma, _ = np.linalg.svd(centred, full_matrices=False)
-    return float(sigma[0] ** 2 / max(np.square(sigma).sum(), np.finfo(float).tiny)), left[:, 0]
-
-
-def shortcut_note(x_b: np.ndarray, columns: Mapping[str, np.ndarray]) -> str:
-    """The table column that explains most of a direction, if any; else an empty string.
-
-    Crops of one image share its lighting or background, which may suffice to match them.
-    """
-    explained = {name: _explained_variance(x_b, values) for name, values in columns.items()}
-    name = max(explained, key=lambda one: explained[one], default=None)
-    if name is None or explained[name] < SHORTCUT_SHARE:
-        return ""
-    return (
-        f"Of that, {explained[name]:.0%} is explained by the column {name!r}. If latents should not encode it, reduce "
-        "its variation or remove it by stronger augmentation."
-    )
-
-
-def _explained_variance(x_b: np.ndarray, values: np.ndarray) -> float:
-    """Adjusted share of variance explained by a column as categories or, if values rarely repeat, as numbers."""
-    _, category, counts = np.unique(values, return_inverse=True, return_counts=True)
-    n, categories, total = len(x_b), len(counts), float(np.square(x_b - x_b.mean()).sum())
-    if categories < 2 or total == 0:
-        return 0.0
-    if categories <= n / MIN_IMAGES_PER_VALUE:
-        means = np.bincount(category, x_b) / counts
-        residual, parameters = float(np.square(x_b - means[category]).sum()), categories
-    else:
-        numbers = _as_numbers(values)
-        if numbers is None:
-            return 0.0
-        residual, parameters = (1 - np.corrcoef(numbers, x_b)[0, 1] ** 2) * total, 2
-    return 1 - residual / max(n - parameters, 1) / (total / (n - 1))
-
-
-def _as_numbers(values: np.ndarray) -> np.ndarray | None:
-    try:
-        numbers = values.astype(np.float64)
-    except ValueError:
-        return None
-    return numbers if np.isfinite(numbers).all() else None
-
-
-def uniform_assignments_note(objective: AnyVision, folder: Path) -> str:
-    """A note if the assignments to prototypes were nearly uniform at the end of the run; else an empty string."""
-    metrics = last_metrics(folder)
-    prototypes = getattr(getattr(objective, "head", objective), "prototypes", 1)
-    for name, option in SHARPNESS_OPTIONS.items():
-        entropy = metrics.get(name, math.nan)
-        if entropy > UNIFORM_ENTROPY * math.log(prototypes):
-            return (
-                f"Assignments to prototypes are nearly uniform (entropy {entropy:.2f} of ln {prototypes} = "
-                f"{math.log(prototypes):.2f}): lower --objective.{option}."
-            )
-    return ""
-
-
-def initial_target_note(objective: AnyVision, steps: int) -> str:
-    """A note if the target network still contains much of its initial weights; else an empty string."""
-    momentum = getattr(objective, "momentum", None)
-    if momentum is None:
-        return ""
-    rise: Rise = getattr(objective, "rise", "cosine")
-    remaining = math.prod(momentum_at(momentum, step, steps, rise) for step in range(steps))
-    if remaining < INITIAL_SHARE:
-        return ""
-    return (
-        f"The target network still has {remaining:.0%} of its random initial weights: lower --objective.momentum, or "
-        "train for more steps."
-    )
-
-
-def crops_figure(recipe: VisionRecipe, seen: ViewImages) -> tuple[Images, dict[str, np.ndarray]]:
-    """Some training images and their crops in the first step, with the arrays of the figure."""
-    labels = labels_of(seen.table, seen.learnt)
-    rows = seen.learnt[spread_rows(len(seen.learnt), SHOWN_IMAGES, labels)]
-    plan = recipe.augmentation.plan(recipe.objective)
-    stream = ImageStream(seen.images, len(rows), recipe.seed, plan=plan, rows=rows, shuffle=recipe.shuffle)
-    arrays = {"seen": shrunk(np.asarray(seen.images[rows]))}
-    names = ["original"]
-    for number, crop in enumerate(_ordered_crops(stream(0), stream.rows_of(0), rows)):
-        arrays[f"crop_{number}"] = crop
-        names.append(f"crop {number + 1}")
-    note = f"Crops are drawn anew in every step (pipeline {', '.join(plan.pipelines)})"
-    note += ", and so are masked patches." if plan.crops == "one" else "."
-    if recipe.shuffle is not None:
-        note += " Images are shuffled first, as the recipe specifies."
-    figure = Images(
-        title=f"Images of view {seen.table.views[0]} and the crops used for training",
-        note=note,
-        panels=[
-            ImagePanel(
-                captions=_captions(seen.table, rows),
-                rows=[ImageRow(name, array) for name, array in zip(names, arrays, strict=True)],
-            )
-        ],
-    )
-    return figure, arrays
-
-
-def _ordered_crops(crops: Crops, rows: np.ndarray, wanted: np.ndarray) -> list[np.ndarray]:
-    """The first crops as uint8 images, in the order of `wanted`."""
-    order = [int(np.flatnonzero(rows == row)[0]) for row in wanted]
-    found = []
-    for crop in crops.all[:SHOWN_CROPS]:
-        unit = crop if crop.is_floating_point() else crop / 255
-        pixels = (255 * unit.clamp(0, 1)).round().byte().permute(0, 2, 3, 1).numpy()
-        found.append(shrunk(pixels[order]))
-    return found
-
-
-def labels_of(table: ViewTable, rows: np.ndarray) -> np.ndarray | None:
-    """Labels of the rows; None if one is missing."""
-    if "label" not in table.columns:
-        return None
-    labels = table.columns["label"][rows]
-    return None if (labels == "").any() else labels
-
-
-def _captions(table: ViewTable, rows: np.ndarray) -> list[str]:
-    """The state of each row, with its label unless the state's name contains it."""
-    states, labels = [str(state) for state in table.column("state")[rows]], labels_of(table, rows)
-    if labels is None:
-        return states
-    return [state if label in state else f"{label}, {state}" for state, label in zip(states, labels, strict=True)]

@@ -6,79 +6,31 @@ agent was trained on. Runs of other agents can be compared: trained alone, or ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from jepatlas.alignment import half_sample_intervals
-from jepatlas.alignment.probes import LinearProbe
-from jepatlas.core.contracts import Objective
-from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.objectives.teaching import Migration, MutualTeaching, RunningMap, Student
 from jepatlas.recipes import (
-    MutualRecipe,
-    TaughtRecipe,
     ViewImages,
-    VisionRecipe,
     any_recipe,
     read_images,
-    recipe_id,
 )
-from jepatlas.training import load_checkpoint, load_weights
-from jepatlas.training.flops import counted_flops, step_flops
-from jepatlas.workflows.vision.latent_collapse import labels_of
-from jepatlas.workflows.vision.teaching_runs import member_agents
-from jepatlas.workflows.vision.vision_agent import VisionAgent
+from jepatlas.workflows.vision.probe_milestones import agents_on_images, majority_share, milestones
+from jepatlas.workflows.vision.training_cost import Cost, cost_of
+from jepatlas.workflows.vision.vision_agent import labels_of
 
-__all__ = [
-    "Cost",
-    "Milestone",
-    "agents_on_images",
-    "checkpoint_objectives",
-    "cost_of",
-    "encoding_flops",
-    "judge_progress",
-    "majority_share",
-    "milestones",
-    "steps_to_reach",
-]
+__all__ = ["judge_progress"]
 
 MAX_IMAGES = 20_000  # with more, probes at every checkpoint would take longer than the training
 FEW_CHECKPOINTS = 4
-
-TrainedRecipe = VisionRecipe | TaughtRecipe | MutualRecipe
-
-
-@dataclass(frozen=True)
-class Milestone:
-    """Predictions of a probe on the held-out rows after some steps."""
-
-    step: int
-    hits: np.ndarray  # (held,) bool
-
-    @property
-    def accuracy(self) -> float:
-        return float(self.hits.mean())
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Operations of one training step; `map` is the part of the running map (sums and solve)."""
-
-    training: float
-    map: float = 0.0
-
-    @property
-    def step(self) -> float:
-        return self.training + self.map
 
 
 @dataclass(frozen=True)
@@ -137,73 +89,6 @@ def judge_progress(folder: Path, beside: Sequence[Path] = ()) -> Record | None:
     )
     record.save(folder, "progress")
     return record
-
-
-def agents_on_images(folder: Path) -> dict[str, VisionRecipe]:
-    """The recipes of the agents of a run, by name; raises InputError for runs without agents on images."""
-    recipe: Any = any_recipe(folder)
-    if isinstance(recipe, VisionRecipe):
-        return {"own": recipe}
-    if isinstance(recipe, TaughtRecipe | MutualRecipe):
-        return {name: agent for name, (agent, _) in member_agents(recipe).items()}
-    raise InputError(f"{folder} is not a run of agents on images, so probes cannot be evaluated.")
-
-
-def milestones(recipe: TrainedRecipe, folder: Path) -> dict[str, list[Milestone]]:
-    """Probe results of each agent of a run; a single agent is named "own"."""
-    members = {"own": (recipe, "")} if isinstance(recipe, VisionRecipe) else member_agents(recipe)
-    seen = {name: read_images(agent) for name, (agent, _) in members.items()}
-    found: dict[str, list[Milestone]] = {name: [] for name in members}
-    for step, objective in checkpoint_objectives(recipe, folder):
-        for name, (agent, submodule) in members.items():
-            own = objective.get_submodule(submodule).eval()
-            found[name].append(Milestone(step, _probe_hits(VisionAgent(agent, own, seen[name]))))
-    return found
-
-
-def checkpoint_objectives(recipe: TrainedRecipe, folder: Path) -> Iterator[tuple[int, Any]]:
-    """The objective before training and at each checkpoint. It is one module whose weights are replaced."""
-    paths = list((folder / "checkpoints").glob("step-*"))
-    if not paths:
-        raise InputError(f"{folder} has no checkpoint.")
-    steps = sorted((int(path.name.removeprefix("step-")), path) for path in paths)
-    objective = recipe.build()[0].to(recipe.training.device_here())
-    yield 0, objective
-    for step, path in steps:
-        load_weights(objective, load_checkpoint(path, recipe_id(recipe)).tensors)
-        yield step, objective
-
-
-def _probe_hits(agent: VisionAgent) -> np.ndarray:
-    table, learnt, held = agent.seen.table, agent.seen.learnt, agent.seen.held
-    probe = LinearProbe.fit(agent.latents(learnt), table.labels(learnt))
-    return probe.predict(agent.latents(held)) == table.labels(held)
-
-
-def majority_share(labels: np.ndarray) -> float:
-    """Share of the most frequent class: the accuracy of a constant prediction.
-
-    >>> majority_share(np.array(["left", "straight", "straight", "straight"]))
-    0.75
-    """
-    return float(np.unique(labels, return_counts=True)[1].max() / len(labels))
-
-
-def steps_to_reach(curve: list[tuple[int, float]], threshold: float) -> float:
-    """First step at which the accuracy reaches the threshold, linearly interpolated; infinite if it never does.
-
-    >>> steps_to_reach([(0, 0.25), (10, 0.5), (20, 0.25)], 0.5), steps_to_reach([(0, 0.25), (10, 0.5)], 0.375)
-    (10.0, 5.0)
-    """
-    last_step, last_accuracy = curve[0]
-    for step, accuracy in curve:
-        if accuracy >= threshold:
-            rise = accuracy - last_accuracy
-            if rise <= 0:
-                return float(step)
-            return last_step + (step - last_step) * (threshold - last_accuracy) / rise
-        last_step, last_accuracy = step, accuracy
-    return float("inf")
 
 
 def _probe_curves(folder: Path, *, with_folder: bool = False) -> list[_ProbeCurve]:
@@ -280,33 +165,3 @@ def _table(curves: Sequence[_ProbeCurve]) -> Table:
             )
     columns = ["agent", "steps", "epochs", "operations", "share of the map", "probe accuracy", "majority class"]
     return Table("Checkpoints", columns, rows)
-
-
-def cost_of(recipe: TrainedRecipe) -> Cost:
-    """Operations of one step. For alternating teaching, the mean over both turns, since the agents may differ."""
-    objective, batches = recipe.build()
-    each = []
-    turns = 2 if isinstance(objective, MutualTeaching) and objective.config.method == "alternating" else 1
-    for turn in range(turns):
-        if isinstance(objective, MutualTeaching):
-            objective.whose.fill_(turn)
-        each.append(step_flops(objective, batches, recipe.training.accumulate))
-    pairs = 0 if isinstance(recipe, VisionRecipe) else recipe.pairs
-    return Cost(sum(each) / len(each), sum(running_map.flops(pairs) for running_map in _maps(objective)))
-
-
-def _maps(objective: Objective) -> list[RunningMap]:
-    if isinstance(objective, MutualTeaching):
-        return list(objective.maps)
-    if isinstance(objective, Student) and isinstance(objective.lesson, Migration):
-        return [objective.lesson.map]
-    return []
-
-
-@torch.no_grad()
-def encoding_flops(objective: Any, size: int, count: int) -> float:
-    """Operations to encode `count` images of height and width `size`."""
-    device = next(objective.parameters()).device
-    with counted_flops() as counter:
-        objective.encode(torch.zeros(1, 3, size, size, device=device))
-    return float(counter.get_total_flops() * count)

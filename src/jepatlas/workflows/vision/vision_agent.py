@@ -24,6 +24,7 @@ __all__ = [
     "VisionAgent",
     "encode_images",
     "groups_of",
+    "labels_of",
     "latents_by",
     "latents_of",
     "load_agent",
@@ -63,6 +64,14 @@ def untrained_objective(recipe: VisionRecipe, seen: ViewImages) -> nn.Module:
 def groups_of(seen: ViewImages, rows: np.ndarray) -> np.ndarray | None:
     """The object or time block of each image; None if the table has no groups."""
     return seen.table.column("group")[rows] if "group" in seen.table.columns else None
+
+
+def labels_of(table: ViewTable, rows: np.ndarray) -> np.ndarray | None:
+    """Labels of the rows; None if one is missing."""
+    if "label" not in table.columns:
+        return None
+    labels = table.columns["label"][rows]
+    return None if (labels == "").any() else labels
 
 
 def encode_images(
