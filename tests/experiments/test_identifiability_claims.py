@@ -14,9 +14,9 @@ from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.identifiability.lambda_rho import PUBLISHED, RHOS, TOO_SMALL
-from jepatlas.experiments.identifiability.non_gaussian_worlds import SCALES as GENERALISED_NORMAL_SCALES
+from jepatlas.experiments.identifiability.non_gaussian_trials import SCALES as GENERALISED_NORMAL_SCALES
 from jepatlas.experiments.identifiability.scaling_trials import run_raw
-from jepatlas.experiments.identifiability.sequential_sfa import extract_one_by_one
+from jepatlas.experiments.identifiability.sfa_trials import extract_one_by_one
 from jepatlas.objectives import CovarianceConfig, LeJEPAConfig, Parts, SIGRegConfig
 from jepatlas.worlds import CopulaGeneralisedNormal
 

@@ -10,7 +10,7 @@ import pytest
 
 from jepatlas.objectives.vision import BYOLConfig, DINOConfig, IBOTConfig, SwAVConfig
 from jepatlas.workflows.vision import collapse_verdict
-from jepatlas.workflows.vision.latent_collapse import (
+from jepatlas.workflows.vision.collapse_causes import (
     initial_target_note,
     leading_direction,
     shortcut_note,

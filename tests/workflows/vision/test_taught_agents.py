@@ -39,7 +39,7 @@ from jepatlas.workflows.vision import (
     steps_to_reach,
     teacher_arrays,
 )
-from jepatlas.workflows.vision.latent_collapse import crops_figure
+from jepatlas.workflows.vision.crop_samples import crops_figure
 
 
 @pytest.fixture(scope="module")

@@ -17,17 +17,7 @@ import numpy as np
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    outcome_of_criteria,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import (
     fit_spectral,
     fresh_observations,
@@ -35,6 +25,7 @@ from jepatlas.experiments.engine.latent_trials import (
     recipe_for,
     train_and_measure,
 )
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
 from jepatlas.objectives import CovarianceConfig
 from jepatlas.recipes import Recipe

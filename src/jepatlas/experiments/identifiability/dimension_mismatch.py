@@ -11,19 +11,9 @@ import numpy as np
 from jepatlas.core.config import to_plain
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    count_met,
-    outcome_in_stages,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import LatentSample, r2_of_state, recipe_for, train_and_measure
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_in_stages
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import curve, mean_and_range, select
 from jepatlas.identifiability import dimension_verdicts

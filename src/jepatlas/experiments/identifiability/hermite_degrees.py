@@ -19,17 +19,9 @@ from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    outcome_of,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import LatentSample, latent_sample, recipe_for
+from jepatlas.experiments.engine.rules import Criterion, outcome_of
 from jepatlas.experiments.engine.seed_tables import curve, mean_and_range_of, select
 from jepatlas.identifiability import degree_variances, loss_decomposition
 from jepatlas.recipes import Recipe, build_objective, recipe_id
@@ -128,17 +120,13 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     fades = min(linear) >= LINEAR and all(grown)
     tested = all(_width(end) <= NARROW for end in ends)
     agrees = tested and all(_outside(moment) <= AGREES for moment in narrow)
+    title = f"distance of the loss from its band ({len(narrow)} of {len(moments)} moments have a narrow band)"
     return Finding(
         outcome_of([fades, agrees]),
         f"The linear share of the variance is at least {min(linear):.3f} at the end; the loss is off by at most {off}.",
         criteria=(
             Criterion("linear share at the end", f"≥ {min(linear):.4f}", f"≥ {LINEAR}, and grown", fades),
-            Criterion(
-                f"distance of the loss from its band ({len(narrow)} of {len(moments)} moments have a narrow band)",
-                f"≤ {off}",
-                f"≤ {AGREES:.0%}, and narrow at the end",
-                agrees,
-            ),
+            Criterion(title, f"≤ {off}", f"≤ {AGREES:.0%}, and narrow at the end", agrees),
         ),
         verdicts=(_linear_verdict(linear), _loss_verdict(narrow)),
         figures=(_figure(measured),),

@@ -14,17 +14,9 @@ import numpy as np
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.figures import Scatter, ScatterPanel, Table
 from jepatlas.core.records import Verdict
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    outcome_in_stages,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import certified_trial, recipe_for
+from jepatlas.experiments.engine.rules import Criterion, outcome_in_stages
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, ParabolicShear, SinusoidalShear, Spiral
 

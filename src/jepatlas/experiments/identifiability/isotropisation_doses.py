@@ -15,18 +15,7 @@ from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import torch_generator
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    count_met,
-    outcome_of_criteria,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import (
     LatentSample,
     fresh_observations,
@@ -34,6 +23,7 @@ from jepatlas.experiments.engine.latent_trials import (
     recipe_for,
     train_and_measure,
 )
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
 from jepatlas.identifiability import dose_response
 from jepatlas.objectives import InfoNCEConfig, PairObjective

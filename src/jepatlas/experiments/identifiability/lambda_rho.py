@@ -16,17 +16,9 @@ from jepatlas.core.figures import Heatmap, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import spearman
 from jepatlas.data import Siblings
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    outcome_of_criteria,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import certified_trial, recipe_for
+from jepatlas.experiments.engine.rules import Criterion, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, select
 from jepatlas.worlds import LatentWorld, OrnsteinUhlenbeck, Spiral
 

@@ -14,15 +14,8 @@ import numpy as np
 
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    outcome_in_stages,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale
+from jepatlas.experiments.engine.rules import Criterion, outcome_in_stages
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_interval, mean_and_range, plain, select
 from jepatlas.experiments.identifiability.scaling_trials import ALIGNMENT_ONLY, SCALES, STUDIED, trials
 

@@ -24,8 +24,9 @@ from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import derive, torch_generator
 from jepatlas.core.stats import standard_error
-from jepatlas.experiments.engine.experiment import Scale, Trial, as_verdicts
+from jepatlas.experiments.engine.experiment import Scale, Trial
 from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.nn import CouplingConfig, MLPConfig
 from jepatlas.objectives import CovarianceConfig, InfoNCEConfig, LeJEPAConfig, PairObjective, SIGRegConfig
 from jepatlas.recipes import Recipe, build_batches

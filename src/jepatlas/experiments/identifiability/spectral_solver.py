@@ -18,18 +18,7 @@ import numpy as np
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-    as_verdicts,
-    count_met,
-    outcome_of,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import (
     fit_spectral,
     fresh_observations,
@@ -37,6 +26,7 @@ from jepatlas.experiments.engine.latent_trials import (
     r2_of_state,
     recipe_for,
 )
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of
 from jepatlas.experiments.engine.seed_tables import cell, mean_and_range, scatter, select
 from jepatlas.recipes import Recipe
 from jepatlas.workflows.runs import load_objective, train_job

@@ -17,8 +17,8 @@ import numpy as np
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import paired_difference, success_rate
-from jepatlas.experiments.engine.experiment import Claim, Criterion, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import outcome_in_stages
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, outcome_in_stages
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, grouped, mean_and_range, select
 from jepatlas.experiments.reacher.reacher_encoders import probed_trial, reacher_recipe

@@ -14,7 +14,8 @@ from typing import Any
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.contracts import Batches
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.engine.experiment import Scale, Trial, as_verdicts
+from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.reacher.reacher_probes import probes
 from jepatlas.nn import ConvConfig
 from jepatlas.nn.network_configs import Norm

@@ -18,16 +18,8 @@ import numpy as np
 
 from jepatlas.core.figures import Curves, Heatmap, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-)
-from jepatlas.experiments.engine.rules import outcome_of_criteria
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Criterion, outcome_of_criteria
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, select
 from jepatlas.experiments.reacher.reacher_encoders import Motion, probed_trial, reacher_recipe

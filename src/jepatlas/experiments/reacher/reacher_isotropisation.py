@@ -18,18 +18,15 @@ import numpy as np
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import (
-    Claim,
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import (
     Criterion,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
     as_verdicts,
+    count_met,
+    exact_verdicts,
+    outcome_of_criteria,
     point_estimates,
 )
-from jepatlas.experiments.engine.rules import count_met, outcome_of_criteria
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, curve, horizontal, mean_and_range, mean_and_range_of
 from jepatlas.experiments.reacher.reacher_encoders import (
@@ -93,7 +90,7 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 
 def _weight_measures(found: Isotropised) -> list[dict[str, Any]]:
     n = len(found.weights)
-    share = as_verdicts(point_estimates({"share": found.ess / n}, n), "effective share of the pairs")
+    share = exact_verdicts({"share": found.ess / n}, n, "effective share of the pairs")
     return share + as_verdicts(point_estimates({"distance": found.distance}, n), "from the Gaussian", "lower")
 
 

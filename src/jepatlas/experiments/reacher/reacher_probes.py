@@ -18,8 +18,8 @@ import numpy as np
 from jepatlas.core.linear import least_squares
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import point_estimates
 from jepatlas.experiments.engine.latent_trials import r2_with_interval
+from jepatlas.experiments.engine.rules import point_estimates
 from jepatlas.identifiability import degree_variances
 from jepatlas.workflows.plan import LatentEpisodes, TrainedModel, latent_episodes
 from jepatlas.worlds import OrnsteinUhlenbeckMotion, Reacher

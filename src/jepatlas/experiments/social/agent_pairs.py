@@ -18,7 +18,8 @@ from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, subsample
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.engine.experiment import Result, Trial, as_verdicts, point_estimates
+from jepatlas.experiments.engine.experiment import Result, Trial
+from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.experiments.engine.seed_tables import grouped, select
 from jepatlas.experiments.social.trained_agents import LATENTS
 

@@ -14,7 +14,8 @@ from jepatlas.core.arrays import read_arrays, write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.linear import subsample
 from jepatlas.core.records import Crops
-from jepatlas.experiments.engine.experiment import Scale, Trial, as_verdicts, point_estimates
+from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.rules import exact_verdicts
 from jepatlas.experiments.social.trained_agents import LATENTS, agent_trial, recipe_of, run_agent, stored_rows
 from jepatlas.recipes import VisionRecipe, read_images
 from jepatlas.workflows.vision import VisionAgent, checkpoint_objectives, collapse_verdict
@@ -111,7 +112,7 @@ def run_with_checkpoints(settings: dict[str, Any], folder: str) -> dict[str, Any
         found[step_key(LOSS_SHARE, step)] = share
         found[step_key("directions", step)] = collapse_verdict(h[arrays["held"]]).value
     write_arrays(place / LATENTS, arrays)
-    return record | {"verdicts": record["verdicts"] + as_verdicts(point_estimates(found, 1), "During training.")}
+    return record | {"verdicts": record["verdicts"] + exact_verdicts(found, 1, "During training.")}
 
 
 def _remove_other_checkpoints(checkpoints: Path, measured: list[int]) -> None:

@@ -21,7 +21,8 @@ import numpy as np
 from jepatlas.core.figures import Curves, Figure
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
-from jepatlas.experiments.engine.experiment import Finding, Outcome, Result, combined
+from jepatlas.experiments.engine.experiment import Finding, Result
+from jepatlas.experiments.engine.rules import Outcome, combined
 from jepatlas.experiments.engine.seed_tables import grouped, mean_and_range
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.workflows.vision import MIN_DIRECTIONS

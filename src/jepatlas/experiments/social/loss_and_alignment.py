@@ -20,7 +20,8 @@ from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate
 from jepatlas.core.stats import spearman
-from jepatlas.experiments.engine.experiment import Finding, Result, Scale, point_estimates
+from jepatlas.experiments.engine.experiment import Finding, Result, Scale
+from jepatlas.experiments.engine.rules import point_estimates
 from jepatlas.experiments.engine.seed_tables import mean_and_interval, plain, select
 from jepatlas.experiments.social.agent_pairs import pair_result, scored_rows, sides_of
 from jepatlas.experiments.social.checkpoint_trials import LOSS_SHARE, checkpoint_steps, step_key

@@ -12,9 +12,7 @@ from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.alignment.pair_noise import SHARES, mismatch
-from jepatlas.experiments.engine.experiment import (
-    point_estimates,
-)
+from jepatlas.experiments.engine.rules import point_estimates
 from jepatlas.experiments.social.agent_pairs import groups_of_pair, split_of
 from jepatlas.experiments.social.pair_measures import leading_directions
 

@@ -20,7 +20,8 @@ from jepatlas.core.figures import Bars, Table
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import mean_interval
-from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial, point_estimates
+from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import point_estimates
 from jepatlas.experiments.engine.seed_tables import bars, mean_and_range, plain
 from jepatlas.experiments.social.agent_pairs import groups_of_pair, pair_results, scored_rows, split_of
 from jepatlas.experiments.social.decisions import (

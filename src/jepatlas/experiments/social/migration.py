@@ -15,7 +15,8 @@ import numpy as np
 
 from jepatlas.core.records import Verdict
 from jepatlas.core.stats import mean_interval
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Outcome
 from jepatlas.experiments.engine.seed_tables import cell, geometric_mean_and_interval
 from jepatlas.experiments.social.decisions import decide_by_scene
 from jepatlas.experiments.social.probe_sharing import probes_table

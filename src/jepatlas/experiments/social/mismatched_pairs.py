@@ -14,14 +14,7 @@ from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.alignment.pair_budget import METHODS
 from jepatlas.experiments.alignment.pair_noise import PUBLISHED, SHARES
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import (
     curve,
     extremes,

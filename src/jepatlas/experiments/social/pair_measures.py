@@ -26,7 +26,8 @@ from jepatlas.core.linear import Split, r2
 from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.records import Direction, Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Scale, point_estimates
+from jepatlas.experiments.engine.experiment import Scale
+from jepatlas.experiments.engine.rules import point_estimates
 from jepatlas.experiments.social.agent_pairs import (
     COMPARED,
     CONTROLS,

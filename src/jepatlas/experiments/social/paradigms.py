@@ -12,7 +12,8 @@ import numpy as np
 from jepatlas.core.figures import Bars, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Outcome, Result, Scale, Trial
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import Outcome
 from jepatlas.experiments.engine.seed_tables import (
     mean_and_interval_with_groups,
     mean_and_range,

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, combined
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import combined
 from jepatlas.experiments.engine.seed_tables import select
 from jepatlas.experiments.social import (
     checkpoint_trials,

@@ -16,7 +16,8 @@ import numpy as np
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.figures import Table
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial, point_estimates
+from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.rules import point_estimates
 from jepatlas.experiments.engine.seed_tables import grouped, plain, select
 from jepatlas.experiments.social.agent_pairs import pair_result
 from jepatlas.experiments.social.decisions import (

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.engine.experiment import Result, point_estimates
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.rules import point_estimates
 from jepatlas.workflows.vision import Cost, steps_to_reach
 
 __all__ = ["MIN_SEEDS", "Curve", "Runner", "learned", "measure_race", "reached"]

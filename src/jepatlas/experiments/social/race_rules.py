@@ -9,7 +9,8 @@ import numpy as np
 
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
-from jepatlas.experiments.engine.experiment import Finding, Outcome, Result
+from jepatlas.experiments.engine.experiment import Finding, Result
+from jepatlas.experiments.engine.rules import Outcome
 from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_interval
 from jepatlas.experiments.social.decisions import MIN_DIRECTIONS, informative
 from jepatlas.experiments.social.race_figures import accuracy_figure, race_tables

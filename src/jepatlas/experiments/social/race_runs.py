@@ -11,7 +11,7 @@ import numpy as np
 
 from jepatlas.core.config import to_plain
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.engine.experiment import as_verdicts, point_estimates
+from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.experiments.social.race_measures import Curve, Runner, measure_race
 from jepatlas.recipes import MutualRecipe, TaughtRecipe, VisionRecipe, read_images
 from jepatlas.workflows.runs import train_job

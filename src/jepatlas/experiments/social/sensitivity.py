@@ -28,7 +28,8 @@ from jepatlas.core.figures import Table
 from jepatlas.core.linear import Split, r2
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.experiments.engine.experiment import Result, point_estimates
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.rules import point_estimates
 from jepatlas.experiments.engine.seed_tables import extremes, mean_and_range
 from jepatlas.experiments.social.agent_pairs import (
     COMPARED,

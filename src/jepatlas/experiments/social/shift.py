@@ -11,14 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from jepatlas.core.figures import Bars, Heatmap, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.experiment import (
-    Claim,
-    Experiment,
-    Finding,
-    Result,
-    Scale,
-    Trial,
-)
+from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import (
     bars,
     cell,

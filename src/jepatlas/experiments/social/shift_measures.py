@@ -13,10 +13,8 @@ from jepatlas.core.linear import r2
 from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import mean_interval
-from jepatlas.experiments.engine.experiment import (
-    Result,
-    point_estimates,
-)
+from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.rules import point_estimates
 from jepatlas.experiments.engine.seed_tables import (
     grouped,
 )

@@ -20,7 +20,8 @@ import numpy as np
 from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.data.images import Shuffle
-from jepatlas.experiments.engine.experiment import Scale, Trial, as_verdicts, point_estimates
+from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.experiments.social.agent_settings import PLANS, augmentation_of, objective_of, published_training
 from jepatlas.experiments.social.scenes import SCENES, WORLDS, source_of
 from jepatlas.recipes import VisionRecipe, build_crops, build_vision, read_images

@@ -18,7 +18,8 @@ from jepatlas.core.arrays import write_arrays
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.contracts import Objective
 from jepatlas.core.records import Estimate
-from jepatlas.experiments.engine.experiment import Scale, Trial, as_verdicts, point_estimates
+from jepatlas.experiments.engine.experiment import Scale, Trial
+from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
 from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.scenes import WORLDS
 from jepatlas.experiments.social.trained_agents import LATENTS, agent_trials, stored_rows

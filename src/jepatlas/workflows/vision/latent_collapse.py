@@ -21,7 +21,7 @@ from jepatlas.workflows.runs import train_job
 from jepatlas.workflows.vision.collapse_causes import (
     likely_causes,
 )
-from jepatlas.workflows.vision.crops_figure import crops_figure
+from jepatlas.workflows.vision.crop_samples import crops_figure
 from jepatlas.workflows.vision.vision_agent import VisionAgent, groups_of, load_agent, untrained_objective
 
 __all__ = ["MIN_DIRECTIONS", "collapse_verdict", "judge_latents", "train_and_judge"]
