@@ -81,7 +81,8 @@ def _cleo(stage: Stage) -> tuple[np.ndarray, CertificateSummary | None]:
     pairs = recipe.pairs
     train, test = (pairs.draw(world, PAIRS, torch_generator(stage.seed, name)) for name in ("cleo", "cleo judged"))
     encoder = fit_spectral_encoder(train.x.numpy(), train.x_next.numpy(), world.dim, seed=stage.seed)
-    h, h_next = encoder.apply(test.x.numpy()), encoder.apply(test.x_next.numpy())
+    h = encoder.apply(test.x.numpy())
+    h_next = encoder.apply(test.x_next.numpy())
     (rate, *_) = pairs.correlation(world) or (None,)
     verdicts = certify(h, h_next, test.z.numpy(), rho=rate, seed=stage.seed)
     return encoder.apply(world.observe(true_states(stage)).numpy()), certificate_summary(verdicts)
@@ -89,7 +90,8 @@ def _cleo(stage: Stage) -> tuple[np.ndarray, CertificateSummary | None]:
 
 def _accuracy(atlas: Atlas, shared: SharedStates, latents: np.ndarray, seed: int) -> Verdict:
     """Accuracy of Ada's probe on Cleo's latents, through the frame."""
-    score, labels = shared.split.score, sector(shared.z)
+    score = shared.split.score
+    labels = sector(shared.z)
     right = probe_for(atlas, "cleo", "sector", "ada").predict(latents[score]) == labels[score]
     found: Estimate = bootstrap(
         lambda weights: {"accuracy": float(np.average(right, weights=weights))},

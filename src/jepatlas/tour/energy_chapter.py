@@ -33,7 +33,8 @@ __all__ = ["ENERGY", "recipes"]
 
 WORLD = OneWayGrid()
 SPAN = 1.5  # half-width of the grid in the plane, where the agents have most data
-EPISODES, LENGTH = 1000, 50
+EPISODES = 1000
+LENGTH = 50
 JITTER = 0.35  # of a cell: more than the errors of the map, and less than the half at which the wall blurs
 REPORTED = {"iqe": ("one_way_auc", "spearman", "calibration_error", "triangle"), "l2": ("one_way_auc", "spearman")}
 
@@ -89,7 +90,8 @@ def _steps(stage: Stage, latents: np.ndarray, truth: np.ndarray) -> StepFile:
 
 
 def _learn(stage: Stage, steps: StepFile) -> dict[str, EnergyEvaluation]:
-    chosen, place = recipes(stage.seed, steps), stage.folder / "energies"
+    chosen = recipes(stage.seed, steps)
+    place = stage.folder / "energies"
     with SweepProgress(stage.console, {place / name: recipe.training.steps for name, recipe in chosen.items()}):
         jobs = [Job(name, to_plain(recipe)) for name, recipe in chosen.items()]
         results = sweep(jobs, train_job, place, local_processes(stage.workers))

@@ -123,7 +123,8 @@ def _from_few_pairs(stage: Stage, shared: SharedStates) -> Verdict:
 
 def _bound_sentence(certificates: Mapping[str, CertificateSummary], verdicts: Mapping[str, Verdict]) -> str:
     """The bound and the error, and whether the bound applies: it does not if a certificate is too loose."""
-    limit, error = verdicts["certified.limit"], verdicts["certified.error"]
+    limit = verdicts["certified.limit"]
+    error = verdicts["certified.error"]
     loose = [name.capitalize() for name, certificate in certificates.items() if not certificate.identified]
     numbers = f"at most {limit.high:.2f} of 2; the measured error is {error.value:.3f}"
     if loose:

@@ -18,7 +18,7 @@ from jepatlas.experiments import EXPERIMENTS, Finding, Result
 from jepatlas.experiments.engine.experiment import Outcome, as_verdicts, point_estimates
 from jepatlas.experiments.social.decisions import decide_by_scene
 from jepatlas.experiments.social.probe_sharing import PROBES, probes_table, share_probe
-from jepatlas.experiments.social.race_measures import Curve, Runner, measure_race
+from jepatlas.experiments.social.race_runs import Curve, Runner, measure_race
 from jepatlas.experiments.social.race_trials import prior_cost
 from jepatlas.recipes import read_images
 from jepatlas.workflows.vision import Cost, VisionAgent, cost_of, load_agent, majority_share

@@ -11,7 +11,7 @@ from experiments.social.synthetic_agents import agent_result, rotation, side, st
 from jepatlas.experiments import Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.race_figures import accuracy_figure
-from jepatlas.experiments.social.race_measures import Runner, measure_race
+from jepatlas.experiments.social.race_runs import Runner, measure_race
 from jepatlas.experiments.social.trained_agents import run_agent
 from jepatlas.experiments.social.view_samples import MAX_POINTS, sample_figures
 from jepatlas.reporting import draw

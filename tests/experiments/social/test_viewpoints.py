@@ -10,7 +10,7 @@ from jepatlas.experiments import EXPERIMENTS, Result, Trial
 from jepatlas.experiments.engine.experiment import as_verdicts
 from jepatlas.experiments.social.agent_pairs import NAMES
 from jepatlas.experiments.social.viewpoint_trials import CHOSEN, run_viewpoints
-from jepatlas.experiments.social.viewpoints import agents_by_look, judge
+from jepatlas.experiments.social.viewpoints import agents_by_cameras, judge
 
 WAYS = (("fixed", "one"), ("random", "one"), ("random", "own"), ("curious", "one"), ("curious", "own"))
 USUAL = {"dsc": 0.8, "p_r2": 0.05, "directions": 4.0, "beyond": 0.1} | {f"r2_{name}": 0.5 for name in NAMES}
@@ -22,15 +22,15 @@ def result(at: dict[str, str | int | float], numbers: dict[str, float], **record
 
 
 def pairs(apart: float, **changed: dict[str, float]) -> list[Result]:
-    """Five seeds of every policy and look; R² varies with the seed, and by `apart` more for curious agents."""
+    """Five seeds of every policy and cameras; R² varies with the seed, and by `apart` more for curious agents."""
     made = []
-    for policy, look in WAYS:
+    for policy, cameras in WAYS:
         for seed in range(5):
             r2 = 0.8 + 0.01 * seed + (apart * (seed - 2) if policy == "curious" else 0.0)
             numbers = {"r2": r2, **USUAL}
-            for name, change in changed.get(f"{policy}_{look}", {}).items():
+            for name, change in changed.get(f"{policy}_{cameras}", {}).items():
                 numbers[name] += change + 1e-3 * (seed % 2)
-            made.append(result({"policy": policy, "look": look, "seed": seed}, numbers))
+            made.append(result({"policy": policy, "cameras": cameras, "seed": seed}, numbers))
     return made
 
 
@@ -106,8 +106,8 @@ def test_agents_that_choose_cameras_are_compared_with_one_and_with_their_own_cam
     at: dict[str, str | int | float] = {"view": 0, "seed": 0}
     chosen = {CHOSEN: {"verdicts": as_verdicts({"directions": Estimate(3.0, 3.0, 3.0, 1)}, "")}}
     lost = Result(Trial({**at, "policy": "random"}, run_viewpoints, {}), Path("lost"), "crashed", {"error": "no room"})
-    sides = agents_by_look([result(at, USUAL), result({**at, "policy": "curious"}, USUAL, **chosen), lost])
-    assert [(s.at["policy"], s.at["look"], s.folder.name, s.status) for s in sides] == [
+    sides = agents_by_cameras([result(at, USUAL), result({**at, "policy": "curious"}, USUAL, **chosen), lost])
+    assert [(s.at["policy"], s.at["cameras"], s.folder.name, s.status) for s in sides] == [
         ("fixed", "one", "agent", "finished"),
         ("curious", "one", "agent", "finished"),
         ("curious", "own", CHOSEN, "finished"),

@@ -37,7 +37,8 @@ METHODS = ("LeJEPA", "whitening", "spectral")
 TARGETS = ("slow state", "fast state", "second harmonic of the slow state")
 SLOW = 0.95
 WINDOW = SLOW**2
-KEPT, LOST = 0.9, 0.5
+KEPT = 0.9
+LOST = 0.5
 
 CLAIM = Claim(
     statement="Simultaneous recovery needs ρ_min > ρ_max²: below that the fast state is replaced by a harmonic of the "

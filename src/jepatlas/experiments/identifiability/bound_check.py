@@ -70,7 +70,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 def _excess(result: Result, form: str) -> float:
     """Error minus bound in standard errors; −∞ if one of them is undefined."""
-    error, bound = result.estimate(f"procrustes{form}"), result.estimate(f"bound{form}")
+    error = result.estimate(f"procrustes{form}")
+    bound = result.estimate(f"bound{form}")
     spread = np.hypot(error.high - error.low, bound.high - bound.low) / (2 * 1.96)
     return float(np.nan_to_num((error.value - bound.value) / max(spread, np.finfo(float).tiny), nan=-np.inf))
 

@@ -89,7 +89,8 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 def _moment(step: int, drawn: LatentSample, recipe: Recipe, degree: int) -> dict[str, Any]:
     """Shares of the variance by degree, the loss, the band that they predict, and the distance of the loss from it."""
     rho = RHO ** (2 if recipe.pairs.kind == "siblings" else 1)
-    rng, replicates = numpy_generator(step, "hermite"), 50
+    rng = numpy_generator(step, "hermite")
+    replicates = 50
     found = degree_variances(drawn.h, drawn.z, degree, rng, replicates=replicates)
     parts = loss_decomposition(drawn.h, drawn.h_next, drawn.z, rho, rng, degree=degree, replicates=replicates)
     total = found["total"].value

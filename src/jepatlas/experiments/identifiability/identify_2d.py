@@ -22,7 +22,8 @@ from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck,
 
 __all__ = ["EXPERIMENT", "FORMS", "exceeds_bound"]
 
-WANTED, CHANCE = 0.985, 0.9
+WANTED = 0.985
+CHANCE = 0.9
 FORMS = {"": "", "_whitened": ", whitened"}
 """Theorem 3 bounds the error of the latents as trained. After whitening the bound also holds, and is tighter."""
 MIXINGS: tuple[AnyMixing, ...] = (Spiral(), SinusoidalShear(), ParabolicShear(), Coupling(seed=1))

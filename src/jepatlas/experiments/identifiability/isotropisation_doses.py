@@ -154,7 +154,8 @@ def _share(results: Sequence[Result], method: str, world: str, dose: float) -> f
 
 
 def _verdict(method: str, world: str, found: Sequence[Estimate]) -> Verdict:
-    first, last = found[0], found[-1]
+    first = found[0]
+    last = found[-1]
     gain = Estimate(last.value - first.value, last.low - first.high, last.high - first.low, last.n)
     return Verdict.judge(
         f"gain_{method}_{world.replace(' ', '_')}",

@@ -109,7 +109,8 @@ def _verdict(name: str, estimate: Estimate, wanted: float) -> Verdict:
 
 
 def _figure(chosen: Sequence[Result]) -> Curves:
-    raw, matched = select(chosen, encoder="none"), select(chosen, encoder="coupling")
+    raw = select(chosen, encoder="none")
+    matched = select(chosen, encoder="coupling")
     missing = [replace(line, y=[1 - float(y) for y in line.y], low=None, high=None) for line in _series(matched)]
     panels = [
         CurvePanel(_series([*matched, *raw]), "matched coupling encoder"),

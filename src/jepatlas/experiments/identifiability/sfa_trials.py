@@ -79,7 +79,8 @@ def _world(dim: int, rates: str, seed: int) -> LatentWorld:
 
 def run_spectral(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     del folder
-    world, seed = from_plain(LatentWorld, settings["world"]), settings["seed"]
+    world = from_plain(LatentWorld, settings["world"])
+    seed = settings["seed"]
     pairs = Transitions().draw(world, settings["pairs"], torch_generator(seed, "spectral"))
     fresh = Transitions().draw(world, HELD_OUT, torch_generator(seed, "fresh"))
     x, x_next, others, z = (t.double().numpy() for t in (pairs.x, pairs.x_next, fresh.x, fresh.z))
@@ -153,6 +154,7 @@ def extract_one_by_one(
 
 def _residuals(views: Sequence[np.ndarray], known: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Residuals of the features, regressed on both views of the pairs."""
-    m, phi = np.concatenate(known[:2]), np.concatenate(views[:2])
+    m = np.concatenate(known[:2])
+    phi = np.concatenate(views[:2])
     explained = ridge_map(m, phi, MIN_VARIANCE * len(m))
     return [view - explained.apply(m) + explained.y_mean for view, m in zip(views, known, strict=True)]

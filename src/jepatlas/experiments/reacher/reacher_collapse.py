@@ -64,7 +64,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     ended = [result for result in results if collapsed(result) is not None]
     runs: Runs = {norm: select(ended, norm=norm) for norm in NORMS}
     shares = {norm: _share(found) for norm, found in runs.items()}
-    more, without = _difference(runs), shares["none"]
+    more = _difference(runs)
+    without = shares["none"]
     criteria = (
         Criterion("share of collapsed runs, none − batch", cell(more, 2), "> 0", more.low > 0),
         Criterion(

@@ -30,7 +30,8 @@ __all__ = ["APART", "EXPERIMENT", "gaussian_trial"]
 
 APART = 5
 """Steps between two frames after which the angles of the scripted arm correlate by about .9."""
-GOOD, LOWER = 0.93, 0.1
+GOOD = 0.93
+LOWER = 0.1
 SEEDS = {"tiny": 1, "small": 3, "paper": 5}
 
 
@@ -119,7 +120,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 
 def _gap(gaussian: Sequence[Result], directed: Sequence[Result], name: str) -> Estimate:
     """Difference of the means; limits: from any run to any other."""
-    one, other = mean_and_range(gaussian, name), mean_and_range(directed, name)
+    one = mean_and_range(gaussian, name)
+    other = mean_and_range(directed, name)
     return Estimate(one.value - other.value, one.low - other.high, one.high - other.low, other.n)
 
 

@@ -132,7 +132,8 @@ def _dosed(results: Sequence[Result], stride: int, dose: float) -> list[Result]:
 
 def _gain(results: Sequence[Result], doses: Sequence[float], place: Place) -> Estimate:
     """Gain from the first dose to the last, paired by seed; limits: range over seeds."""
-    stride, name = place[0], _r2(place[1])
+    stride = place[0]
+    name = _r2(place[1])
     first = _r2_by_seed(_dosed(results, stride, doses[0]), name)
     last = _r2_by_seed(_dosed(results, stride, doses[-1]), name)
     gains = [last[seed] - first[seed] for seed in first if seed in last]

@@ -23,9 +23,11 @@ from jepatlas.worlds import OrnsteinUhlenbeckMotion
 __all__ = ["EXPERIMENT", "PUBLISHED", "R2"]
 
 PUBLISHED = {0.3: 0.67, 0.5: 0.86, 0.7: 0.93, 0.8: 0.94, 0.9: 0.95, 0.95: 0.95, 0.99: 0.95}
-STRIDED, STRIDES = 0.95, (2, 4, 8)  # a stride of 1 is on the curve itself
+STRIDED = 0.95
+STRIDES = (2, 4, 8)  # a stride of 1 is on the curve itself
 LENGTH = 16  # short episodes: at ρ = .99 a long one contains few poses
-LESS, NEAR = 0.03, 0.05
+LESS = 0.03
+NEAR = 0.05
 R2 = "angles_gaussian_gaussian"
 SCALES = {
     "tiny": (1, (0.3, 0.95), (4,)),

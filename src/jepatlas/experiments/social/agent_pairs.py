@@ -33,6 +33,7 @@ __all__ = [
     "pair_latents",
     "pair_result",
     "pair_results",
+    "pairs_of_views",
     "scored_rows",
     "sides_of",
     "split_of",
@@ -118,6 +119,15 @@ def pair_results(results: Sequence[Result], measure: Measure) -> list[Result]:
         if len(agents) == 2:
             found.append(pair_result(agents[0], agents[1], measure))
     return found
+
+
+def pairs_of_views(results: Sequence[Result]) -> list[tuple[Result, Result]]:
+    """All pairs of an agent of the first view with one of the second, for each seed."""
+    pairs = []
+    for first in select(results, view=0):
+        for second in select(results, view=1, seed=first.at["seed"]):
+            pairs.append((first, second))
+    return pairs
 
 
 def pair_result(first: Result, second: Result, measure: Measure) -> Result:

@@ -141,7 +141,8 @@ def objective_of(scale: Scale, name: str) -> AnyVision:
 
 def augmentation_of(scale: Scale, objective: str, pipelines: tuple[str, ...]) -> Augmentation:
     count, size = PLANS[scale].local
-    large, small = None, Augmentation().local_scale
+    large = None
+    small = Augmentation().local_scale
     if scale == "paper" and objective in CROP_AREAS:
         large, small = CROP_AREAS[objective]
     return Augmentation(pipelines, large, count, size, small)

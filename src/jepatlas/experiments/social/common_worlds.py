@@ -18,7 +18,7 @@ from jepatlas.core.figures import Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import mean_and_interval, plain, select
-from jepatlas.experiments.social.agent_pairs import pair_result
+from jepatlas.experiments.social.agent_pairs import pair_result, pairs_of_views
 from jepatlas.experiments.social.decisions import (
     MEASURES,
     collapsed_seeds,
@@ -71,15 +71,15 @@ def run_in_half(settings: dict[str, Any], folder: str) -> dict[str, Any]:
 def world_pairs(results: Sequence[Result], scale: Scale) -> tuple[list[Result], list[Result]]:
     """Pairs trained in the same world, and pairs trained in different ones."""
     agents = [result for result in results if result.at["objective"] in HALVES]
-    same, different = [], []
+    same = []
+    different = []
 
     def measure(pair: PairedLatents) -> dict[str, Estimate]:
         return measure_pair(pair, EFFORT[scale])
 
-    for a in select(agents, view=0):
-        for b in select(agents, view=1, seed=a.at["seed"]):
-            pairs = same if a.at["objective"] == b.at["objective"] else different
-            pairs.append(pair_result(a, b, measure))
+    for a, b in pairs_of_views(agents):
+        pairs = same if a.at["objective"] == b.at["objective"] else different
+        pairs.append(pair_result(a, b, measure))
     return same, different
 
 

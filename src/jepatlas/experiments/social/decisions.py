@@ -78,7 +78,8 @@ def decide(expected: Sequence[Estimate], counts: Sequence[bool] | None = None) -
 def seed_differences(better: Sequence[Result], worse: Sequence[Result], key: str) -> np.ndarray:
     """Per seed, by how much a measure is better in `better` than in `worse`; means over pairs of the same seed."""
     sign = -1 if key.startswith("nos") else 1
-    first, second = _mean_by_seed(better, key), _mean_by_seed(worse, key)
+    first = _mean_by_seed(better, key)
+    second = _mean_by_seed(worse, key)
     return np.array([sign * (value - second[seed]) for seed, value in first.items() if seed in second])
 
 
@@ -178,7 +179,10 @@ def decide_by_scene(results: Sequence[Result], judge: Callable[[Sequence[Result]
             found[scene] = judge(runs)
     decided = [scene for scene, finding in found.items() if finding.outcome != "undecided"]
     main = decided[0] if decided else next(iter(found))
-    verdicts, figures, tables, sentences = [], [], [], []
+    verdicts = []
+    figures = []
+    tables = []
+    sentences = []
     for scene, finding in found.items():
         title = SCENES[scene].title.capitalize()
         sentences.append(f"{title}: {finding.sentence}")

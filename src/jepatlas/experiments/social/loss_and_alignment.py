@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from jepatlas.core.records import Estimate
 from jepatlas.core.stats import spearman
 from jepatlas.experiments.engine.experiment import Finding, Result, Scale
 from jepatlas.experiments.engine.rules import point_estimates
-from jepatlas.experiments.engine.seed_tables import mean_and_interval, plain, select
-from jepatlas.experiments.social.agent_pairs import pair_result, scored_rows, sides_of
+from jepatlas.experiments.engine.seed_tables import mean_and_interval, plain
+from jepatlas.experiments.social.agent_pairs import pair_result, pairs_of_views, scored_rows, sides_of
 from jepatlas.experiments.social.checkpoint_trials import LOSS_SHARE, checkpoint_steps, step_key
 from jepatlas.experiments.social.decisions import (
     MEASURES,
@@ -44,11 +45,7 @@ CORRELATED_VARIANTS = {**VARIANTS, "beyond": ("beyond",)}
 def checkpoint_pairs(results: Sequence[Result], scale: Scale, rows: int) -> list[Result]:
     """Both agents of each seed, with their alignment at every checkpoint and its correlations with the loss."""
     steps = checkpoint_steps(scale)
-    found = []
-    for a in select(results, view=0):
-        for b in select(results, view=1, seed=a.at["seed"]):
-            found.append(pair_result(a, b, lambda pair, a=a, b=b: _with_losses(pair, a, b, steps, rows)))
-    return found
+    return [pair_result(a, b, partial(_with_losses, a, b, steps, rows)) for a, b in pairs_of_views(results)]
 
 
 def measure_checkpoints(pair: PairedLatents, steps: Sequence[int], most: int) -> dict[str, float]:
@@ -73,7 +70,7 @@ def _variants() -> list[str]:
     return [variant for variants in CORRELATED_VARIANTS.values() for variant in variants]
 
 
-def _with_losses(pair: PairedLatents, a: Result, b: Result, steps: Sequence[int], most: int) -> dict[str, Estimate]:
+def _with_losses(a: Result, b: Result, steps: Sequence[int], most: int, pair: PairedLatents) -> dict[str, Estimate]:
     """Alignment, mean losses and the smaller number of directions at every checkpoint, and their correlations."""
     found = measure_checkpoints(pair, steps, most)
     for step in steps:

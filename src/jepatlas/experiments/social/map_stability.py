@@ -98,7 +98,8 @@ def _total_variance(values: np.ndarray) -> float:
 
 def ratio_of_variances(above: Sequence[np.ndarray], below: Sequence[np.ndarray], among: int = 1) -> Estimate:
     """Logarithm of the ratio of two pooled variances, with the 95% F interval for normal values."""
-    freedom, pooled = [], []
+    freedom = []
+    pooled = []
     for side in (above, below):
         repeated = [values for values in side if len(values) > 1]
         count = sum(len(values) - 1 for values in repeated)

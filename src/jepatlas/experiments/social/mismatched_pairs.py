@@ -73,7 +73,8 @@ def judge(pairs: Sequence[Result]) -> Finding:
     scenes, missing = measured_groups(pairs, "scene", "lost")
     counts = {scene: not collapsed_seeds(runs) for scene, runs in scenes.items()}
     among = max(1, RULES * sum(counts.values()))
-    expected, counted = [UNKNOWN] * missing, [False] * missing
+    expected = [UNKNOWN] * missing
+    counted = [False] * missing
     for scene, runs in scenes.items():
         expected += _rules(runs, among)
         counted += [counts[scene]] * RULES

@@ -18,7 +18,8 @@ from jepatlas.core.figures import Table
 from jepatlas.core.records import Estimate
 from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import point_estimates
-from jepatlas.experiments.engine.seed_tables import grouped, plain, select
+from jepatlas.experiments.engine.run_tables import numbers, run_table
+from jepatlas.experiments.engine.seed_tables import grouped, select
 from jepatlas.experiments.social.agent_pairs import pair_result
 from jepatlas.experiments.social.decisions import (
     MEASURES,
@@ -88,9 +89,11 @@ def _target_spread(a: Result, b: Result) -> dict[str, Estimate]:
 def judge(pairs: Sequence[Result]) -> Finding:
     """R² must significantly rise with every step up the ladder."""
     kinds, _ = measured_groups(pairs, "objective", "r2")
-    differences, counts = {}, []
+    differences = {}
+    counts = []
     for weak, strong in pairwise(LADDER):
-        weaker, stronger = kinds.get(weak, []), kinds.get(strong, [])
+        weaker = kinds.get(weak, [])
+        stronger = kinds.get(strong, [])
         differences[f"{LADDER[strong]}_over_{LADDER[weak]}"] = seed_differences(stronger, weaker, "r2")
         counts.append(not collapsed_seeds([*weaker, *stronger]))
     found = simultaneous(differences)
@@ -111,7 +114,7 @@ def judge(pairs: Sequence[Result]) -> Finding:
 
 
 def _table(pairs: Sequence[Result]) -> Table:
-    columns = {
+    measured = {
         "loss": "loss in the last step",
         "spread": "standard deviation of its targets",
         **MEASURES,
@@ -119,8 +122,6 @@ def _table(pairs: Sequence[Result]) -> Table:
         "p_r2": "p",
         "directions": "directions",
     }
-    rows = []
-    for objective, title in LADDER.items():
-        for pair in select(pairs, objective=objective):
-            rows.append([title, pair.at["seed"], pair.status, *(plain(pair.value(name)) for name in columns)])
-    return Table("Predictors", ["predictor", "seed", "agents", *columns.values()], rows)
+    ordered = [pair for objective in LADDER for pair in select(pairs, objective=objective)]
+    places = {"predictor": lambda pair: LADDER[pair.at["objective"]], "seed": "seed"}
+    return run_table("Predictors", ordered, places, numbers(measured), status="agents")

@@ -9,7 +9,7 @@ import numpy as np
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.experiments.engine.experiment import Result
 from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_range, plain
-from jepatlas.experiments.social.race_measures import MIN_SEEDS, learned, reached
+from jepatlas.experiments.social.race_runs import MIN_SEEDS, learned, reached
 
 __all__ = ["accuracy_figure", "race_tables"]
 

@@ -14,7 +14,7 @@ from jepatlas.experiments.engine.rules import Outcome
 from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval, mean_and_interval
 from jepatlas.experiments.social.decisions import MIN_DIRECTIONS, informative
 from jepatlas.experiments.social.race_figures import accuracy_figure, race_tables
-from jepatlas.experiments.social.race_measures import MIN_SEEDS, learned, reached
+from jepatlas.experiments.social.race_runs import MIN_SEEDS, learned, reached
 
 __all__ = ["Decision", "RaceRule", "collapsed_seeds_of", "cost_verdict", "judge_race", "significantly_cheaper"]
 

@@ -173,7 +173,8 @@ def truncation_table(kinds: Kinds) -> Table:
 
 def measure_probe(pair: PairedLatents) -> dict[str, Estimate]:
     """Accuracies before and after training, and the share of the majority class; empty without two labels."""
-    labels, (fit, score) = pair.labels, split_of(pair)
+    labels = pair.labels
+    (fit, score) = split_of(pair)
     if labels is None or len(np.unique(labels[fit])) < 2:
         return {}
     found = {"probe_majority": majority_share(labels[score])}

@@ -8,10 +8,12 @@ widths."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from jepatlas.core.figures import Bars, Heatmap, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
+from jepatlas.experiments.engine.run_tables import number, run_table
 from jepatlas.experiments.engine.seed_tables import (
     bars,
     cell,
@@ -22,7 +24,7 @@ from jepatlas.experiments.engine.seed_tables import (
     plain,
     select,
 )
-from jepatlas.experiments.social.agent_pairs import pair_result, pair_results
+from jepatlas.experiments.social.agent_pairs import pair_result, pair_results, pairs_of_views
 from jepatlas.experiments.social.agent_settings import PLANS
 from jepatlas.experiments.social.decisions import (
     UNKNOWN,
@@ -64,20 +66,18 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     plan = PLANS[scale]
     seeds = range(seed, seed + plan.seeds)
     found = [trial for scene in STUDIED[scale] for trial in agent_trials(scale, scene, seeds)]
-    for number in range(len(plan.encoders)):
-        if number != plan.usual:
-            found += agent_trials(scale, STUDIED[scale][0], seeds, number=number)
+    for encoder in range(len(plan.encoders)):
+        if encoder != plan.usual:
+            found += agent_trials(scale, STUDIED[scale][0], seeds, number=encoder)
     return found
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     plan = PLANS[scale]
     usual_width = plan.encoders[plan.usual].width
-    first, second = (select(results, scene=STUDIED[scale][0], view=view) for view in range(2))
-    width_pairs = []
-    for a in first:
-        for b in select(second, seed=a.at["seed"]):
-            width_pairs.append(pair_result(a, b, lambda pair: measure_widths(pair, EFFORT[scale].rows)))
+    agents = select(results, scene=STUDIED[scale][0])
+    measure = partial(measure_widths, most=EFFORT[scale].rows)
+    width_pairs = [pair_result(a, b, measure) for a, b in pairs_of_views(agents)]
     return judge(pair_results(select(results, width=usual_width), measure_shift), width_pairs, usual_width)
 
 
@@ -156,14 +156,14 @@ def _shift_figure(scenes: Mapping[str, Sequence[Result]]) -> Bars:
 
 
 def _shift_table(shifted: Sequence[Result]) -> Table:
-    rows = []
-    for run in shifted:
-        scores = [plain(run.value(name)) for name in (*PARTS, "price")]
-        pairs, directions = plain(run.value("pairs"), ".0f"), plain(run.value("directions"), ".1f")
-        rows.append([SCENES[run.at["scene"]].title, run.at["seed"], run.status, pairs, *scores, directions])
-    parts = [f"R², {title}" for title in PARTS.values()]
-    columns = ["scene", "seed", "agents", "pairs fitted", *parts, "price", "directions"]
-    return Table("Shift (published: .891 within, .844 shifted)", columns, rows)
+    places = {"scene": lambda run: SCENES[run.at["scene"]].title, "seed": "seed"}
+    measured = {
+        "pairs fitted": number("pairs", ".0f"),
+        **{f"R², {title}": number(name) for name, title in PARTS.items()},
+        "price": number("price"),
+        "directions": number("directions", ".1f"),
+    }
+    return run_table("Shift (published: .891 within, .844 shifted)", shifted, places, measured, status="agents")
 
 
 def _width_figure(pairs: Sequence[Result]) -> Heatmap:

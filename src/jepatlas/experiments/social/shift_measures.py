@@ -40,8 +40,10 @@ def measure_shift(pair: PairedLatents) -> dict[str, Estimate]:
     assert pair.labels is not None, "scenes have labels"
     here = fitted_kind(pair.labels, np.unique(pair.labels).tolist())
     fit, score = split_of(pair)
-    fit_here, fit_away = fit[here[fit]], fit[~here[fit]]
-    inside, outside = score[here[score]], score[~here[score]]
+    fit_here = fit[here[fit]]
+    fit_away = fit[~here[fit]]
+    inside = score[here[score]]
+    outside = score[~here[score]]
     rng = numpy_generator(0, "shift")
     count = min(len(fit_here), len(fit_away))
     few = np.sort(rng.permutation(fit_here)[:count])

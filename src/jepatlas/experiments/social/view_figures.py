@@ -14,12 +14,11 @@ from jepatlas.core.figures import (
     Table,
 )
 from jepatlas.experiments.engine.experiment import Result
+from jepatlas.experiments.engine.run_tables import number, run_table
 from jepatlas.experiments.engine.seed_tables import (
-    cell,
     curve,
     extremes,
     mean_and_range,
-    plain,
     spread,
 )
 from jepatlas.experiments.social.agent_pairs import (
@@ -60,30 +59,22 @@ MEASURES = {
 
 def scores_table(pairs: Sequence[Result]) -> Table:
     """One row per pair of agents, unfinished ones included."""
-    numbers = {
-        "p_r2": ("p", ".2f"),
-        "cka": ("CKA", ".3f"),
-        "kappa": ("κ(W)", ".1f"),
-        "orthogonality": ("orthogonality error, whitened", ".2f"),
-        "directions": ("directions", ".1f"),
-        "loss": ("loss", ".3f"),
+    measured = {
+        "R²": "r2",
+        "R² as they are": "r2_raw",
+        "DSC": "dsc",
+        "NOS@10": "nos_10",
+        **{f"{title} beyond the best control": key for key, title in MARGINS.items()},
+        "R² beyond PCA of the first view": "beyond_pixels",
+        "p": number("p_r2", ".2f"),
+        "CKA": number("cka"),
+        "κ(W)": number("kappa", ".1f"),
+        "orthogonality error, whitened": number("orthogonality", ".2f"),
+        "directions": number("directions", ".1f"),
+        "loss": number("loss"),
     }
-    intervals = {
-        "r2": "R²",
-        "r2_raw": "R² as they are",
-        "dsc": "DSC",
-        "nos_10": "NOS@10",
-        **{key: f"{title} beyond the best control" for key, title in MARGINS.items()},
-        "beyond_pixels": "R² beyond PCA of the first view",
-    }
-    columns = ["scene", "seed", "agents", *intervals.values(), *(title for title, _ in numbers.values())]
-    rows = []
-    for pair in pairs:
-        row = [SCENES[pair.at["scene"]].title, pair.at["seed"], pair.status]
-        row += [cell(pair.estimate(name)) for name in intervals]
-        row += [plain(pair.value(name), shape) for name, (_, shape) in numbers.items()]
-        rows.append(row)
-    return Table("Held-out states, with 95% intervals by groups", columns, rows)
+    places = {"scene": lambda pair: SCENES[pair.at["scene"]].title, "seed": "seed"}
+    return run_table("Held-out states, with 95% intervals by groups", pairs, places, measured, status="agents")
 
 
 def controls_table(scenes: Scenes) -> Table:

@@ -37,7 +37,8 @@ def first_pairs(results: Sequence[Result]) -> dict[str, tuple[Result, Result]]:
     found = {}
     finished = [result for result in results if result.status == "finished"]
     for (scene, _), runs in grouped(finished, "scene", "seed").items():
-        first, second = select(runs, view=0), select(runs, view=1)
+        first = select(runs, view=0)
+        second = select(runs, view=1)
         if first and second and scene not in found:
             found[scene] = (first[0], second[0])
     return found
@@ -46,7 +47,8 @@ def first_pairs(results: Sequence[Result]) -> dict[str, tuple[Result, Result]]:
 def sample_figures(results: Sequence[Result]) -> tuple[list[Figure], Arrays]:
     """Both views of some states of all scenes, projections of the latents of each scene, and the arrays they show."""
     panels: dict[bool, list[ImagePanel]] = {True: [], False: []}
-    figures, arrays = [], {}
+    figures = []
+    arrays = {}
     for scene, (first, second) in first_pairs(results).items():
         pair = pair_latents(first, second)
         panel, images = _both_views(scene, pair, (first, second))

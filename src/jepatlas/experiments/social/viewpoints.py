@@ -6,7 +6,7 @@ those of `social-views`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +16,12 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Outcome
+from jepatlas.experiments.engine.run_tables import number, numbers, run_table
 from jepatlas.experiments.engine.seed_tables import (
     cell,
     curve,
     grouped,
     mean_and_interval,
-    plain,
     select,
 )
 from jepatlas.experiments.social.agent_pairs import CONTROLS, NAMES, pair_results
@@ -30,7 +30,7 @@ from jepatlas.experiments.social.pair_figures import OVER_SEEDS, r2_figure
 from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.viewpoint_trials import CHOSEN, trials
 
-__all__ = ["EXPERIMENT", "agents_by_look", "judge"]
+__all__ = ["EXPERIMENT", "agents_by_cameras", "judge"]
 
 MARGIN = 0.05
 """R² may be lower by this much."""
@@ -38,7 +38,7 @@ MAX_P = 0.05
 COMPARED = 4
 """Differences in R² that are judged: through one camera and as agents look, against one camera and random ones."""
 POLICIES = {"fixed": "one camera", "random": "random cameras", "curious": "chosen cameras"}
-LOOKS = {"one": "seen through one", "own": "as it looks"}
+CAMERAS = {"one": "seen through one", "own": "as it looks"}
 CLAIM = Claim(
     statement="Agents that choose their own viewpoints align as well as agents with fixed cameras.",
     source="Social-JEPA: Emergent Geometric Isomorphism in Independently Trained World Models, which names it as an "
@@ -46,24 +46,24 @@ CLAIM = Claim(
 )
 
 
-def agents_by_look(results: Sequence[Result]) -> list[Result]:
-    """All agents by how they were trained (`policy`) and from which cameras states are encoded (`look`)."""
+def agents_by_cameras(results: Sequence[Result]) -> list[Result]:
+    """All agents by how they were trained (`policy`) and from which cameras states are encoded (`cameras`)."""
     found = []
     for result in results:
         policy = result.at.get("policy", "fixed")
-        looks = {"one": result}
+        encodings = {"one": result}
         if policy != "fixed":
             chosen = result.record.get(CHOSEN, {})
-            looks["own"] = replace(result, folder=result.folder / CHOSEN, record=chosen)
-        for look, agent in looks.items():
-            place = {**result.at, "policy": policy, "look": look}
+            encodings["own"] = replace(result, folder=result.folder / CHOSEN, record=chosen)
+        for cameras, agent in encodings.items():
+            place = {**result.at, "policy": policy, "cameras": cameras}
             found.append(replace(agent, trial=Trial(place, result.trial.run, {})))
     return found
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     pairs = []
-    for found in grouped(agents_by_look(results), "policy", "look").values():
+    for found in grouped(agents_by_cameras(results), "policy", "cameras").values():
         pairs += pair_results(found, lambda pair: measure_pair(pair, EFFORT[scale]))
     return judge(pairs, [result for result in results if "policy" in result.at])
 
@@ -71,9 +71,9 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
 def judge(pairs: Sequence[Result], choosers: Sequence[Result]) -> Finding:
     """By paired differences over seeds, R² of choosing agents may be at most MARGIN below that of agents with one
     camera, seen through one camera and as they choose, without fewer directions and better than chance."""
-    as_well = [_as_well(pairs, look) for look in LOOKS]
-    over_fixed = {look: _difference(pairs, ("curious", look), ("fixed", "one"), "r2") for look in LOOKS}
-    over_random = {look: _difference(pairs, ("curious", look), ("random", look), "r2") for look in LOOKS}
+    as_well = [_as_well(pairs, cameras) for cameras in CAMERAS]
+    over_fixed = {cameras: _difference(pairs, ("curious", cameras), ("fixed", "one"), "r2") for cameras in CAMERAS}
+    over_random = {cameras: _difference(pairs, ("curious", cameras), ("random", cameras), "r2") for cameras in CAMERAS}
     harder = mean_and_interval(select(choosers, policy="curious"), "advantage")
     policies = {POLICIES[policy]: runs for (policy,), runs in grouped(pairs, "policy").items()}
     good_fixed = "Agents that choose align as well as those with one camera."
@@ -84,8 +84,8 @@ def judge(pairs: Sequence[Result], choosers: Sequence[Result]) -> Finding:
         f"{cell(over_fixed['own'])} as they look.{collapse_note(policies)}",
         short=f"R² of curious − one camera {over_fixed['one'].value:+.3f}, as they look {over_fixed['own'].value:+.3f}",
         verdicts=(
-            *(_verdict(f"over_fixed_{look}", one, -MARGIN, good_fixed) for look, one in over_fixed.items()),
-            *(_verdict(f"over_random_{look}", one, 0.0, good_random) for look, one in over_random.items()),
+            *(_verdict(f"over_fixed_{cameras}", one, -MARGIN, good_fixed) for cameras, one in over_fixed.items()),
+            *(_verdict(f"over_random_{cameras}", one, 0.0, good_random) for cameras, one in over_random.items()),
             _verdict("advantage", harder, 0.0, "Chosen cameras are also harder with other masks."),
         ),
         figures=(_r2_figure(pairs), *_cameras_figure(choosers)),
@@ -93,11 +93,12 @@ def judge(pairs: Sequence[Result], choosers: Sequence[Result]) -> Finding:
     )
 
 
-def _as_well(pairs: Sequence[Result], look: str) -> bool | None:
+def _as_well(pairs: Sequence[Result], cameras: str) -> bool | None:
     """None if the seeds do not decide, or if agents of either kind collapsed."""
-    ours, theirs = ("curious", look), ("fixed", "one")
-    curious = select(pairs, policy="curious", look=look)
-    if collapsed_seeds([*curious, *select(pairs, policy="fixed", look="one")]):
+    ours = ("curious", cameras)
+    theirs = ("fixed", "one")
+    curious = select(pairs, policy="curious", cameras=cameras)
+    if collapsed_seeds([*curious, *select(pairs, policy="fixed", cameras="one")]):
         return None
     difference = _difference(pairs, ours, theirs, "r2")
     if difference.low >= -MARGIN:
@@ -116,8 +117,8 @@ def _outcome(as_well: Sequence[bool | None]) -> Outcome:
 def _difference(
     pairs: Sequence[Result], ours: tuple[str, str], theirs: tuple[str, str], name: str, among: int = COMPARED
 ) -> Estimate:
-    """Mean paired difference over seeds between two kinds of (policy, look)."""
-    one, other = (select(pairs, policy=policy, look=look) for policy, look in (ours, theirs))
+    """Mean paired difference over seeds between two kinds of (policy, cameras)."""
+    one, other = (select(pairs, policy=policy, cameras=cameras) for policy, cameras in (ours, theirs))
     return mean_interval(seed_differences(one, other, name), comparisons=among)
 
 
@@ -126,14 +127,14 @@ def _verdict(name: str, found: Estimate, threshold: float, good: str) -> Verdict
     return Verdict.judge(name, found, direction="higher", threshold=threshold, good=good, bad=bad)
 
 
-def _kind_title(policy: str, look: str) -> str:
-    return POLICIES[policy] if policy == "fixed" else f"{POLICIES[policy]}, {LOOKS[look]}"
+def _kind_title(policy: str, cameras: str) -> str:
+    return POLICIES[policy] if policy == "fixed" else f"{POLICIES[policy]}, {CAMERAS[cameras]}"
 
 
 def _r2_figure(pairs: Sequence[Result]) -> Bars:
     return r2_figure(
         "Held-out R² between two agents, by where they looked",
-        {_kind_title(*kind): runs for kind, runs in grouped(pairs, "policy", "look").items()},
+        {_kind_title(*kind): runs for kind, runs in grouped(pairs, "policy", "cameras").items()},
         tuple(NAMES),
         note=f"{OVER_SEEDS}. Controls see what the agents see.",
     )
@@ -167,39 +168,39 @@ def _cameras_figure(choosers: Sequence[Result]) -> list[Curves]:
 
 
 def _pairs_table(pairs: Sequence[Result]) -> Table:
-    scores = {
-        "r2": "R²",
-        "r2_raw": "R² as they are",
-        "dsc": "DSC",
-        "nos_10": "NOS@10",
-        **{f"r2_{name}": f"R², {NAMES[name]}" for name in (*CONTROLS, "pixels")},
-        "beyond": "R² beyond the best control",
+    measured: dict[str, str | Callable[[Result], str]] = {
+        "R²": "r2",
+        "R² as they are": "r2_raw",
+        "DSC": "dsc",
+        "NOS@10": "nos_10",
+        **{f"R², {NAMES[name]}": f"r2_{name}" for name in (*CONTROLS, "pixels")},
+        "R² beyond the best control": "beyond",
     }
-    numbers = {"p_r2": "p", "cka": "CKA", "r2_rotation": "R² of a rotation", "directions": "directions"}
-    rows = []
-    for pair in pairs:
-        cells = [cell(pair.estimate(name)) for name in scores] + [plain(pair.value(name), ".2f") for name in numbers]
-        rows.append([_kind_title(pair.at["policy"], pair.at["look"]), pair.at["seed"], pair.status, *cells])
-    columns = ["agents", "seed", "status", *scores.values(), *numbers.values()]
-    return Table("Pairs: held-out states, with 95% intervals by groups", columns, rows)
+    measured |= numbers(
+        {"p_r2": "p", "cka": "CKA", "r2_rotation": "R² of a rotation", "directions": "directions"}, ".2f"
+    )
+    places = {"agents": lambda pair: _kind_title(pair.at["policy"], pair.at["cameras"]), "seed": "seed"}
+    return run_table("Pairs: held-out states, with 95% intervals by groups", pairs, places, measured)
 
 
 def _agents_table(choosers: Sequence[Result]) -> Table:
     """The final choice of each agent, and what choosing cost."""
-    numbers = {
-        "evenness": "evenness of cameras",
-        "openness": "evenness of a state's probabilities",
-        "advantage": "advantage, standard deviations",
-        "loss": "loss",
+    ordered = [one for policy in POLICIES for one in select(choosers, policy=policy)]
+    places = {
+        "policy": lambda one: POLICIES[one.at["policy"]],
+        "agent": lambda one: one.at["view"] + 1,
+        "seed": "seed",
     }
-    rows = []
-    for policy, title in POLICIES.items():
-        for one in select(choosers, policy=policy):
-            cells = [plain(one.value(name), ".2f") for name in numbers]
-            looked = plain(one.value("looked"), ".0f")
-            rows.append([title, one.at["view"] + 1, one.at["seed"], one.status, _final_cameras(one), *cells, looked])
-    columns = ["policy", "agent", "seed", "status", "cameras of the last round", *numbers.values(), "images looked at"]
-    return Table("Agents with several cameras (evenness is 1 if all cameras are equally frequent)", columns, rows)
+    measured = {
+        "cameras of the last round": _final_cameras,
+        "evenness of cameras": number("evenness", ".2f"),
+        "evenness of a state's probabilities": number("openness", ".2f"),
+        "advantage, standard deviations": number("advantage", ".2f"),
+        "loss": number("loss", ".2f"),
+        "images looked at": number("looked", ".0f"),
+    }
+    title = "Agents with several cameras (evenness is 1 if all cameras are equally frequent)"
+    return run_table(title, ordered, places, measured)
 
 
 def _final_cameras(one: Result) -> str:

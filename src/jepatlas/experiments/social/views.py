@@ -21,9 +21,9 @@ from jepatlas.experiments.social.decisions import (
     collapsed_seeds,
     conservative,
     decide,
-    informative,
     measured_groups,
     minimum,
+    positive_verdicts,
 )
 from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.scenes import SCENES, STUDIED
@@ -105,7 +105,12 @@ def judge(pairs: Sequence[Result], figures: Sequence[Figure] = ()) -> Finding:
         f"{collapse_note(titled)}",
         short=f"beyond chance and controls in {len(beyond)} of {sum(counts.values())} scenes that count",
         verdicts=(
-            *(informative(_verdict(scene, gain), counts[scene]) for scene, gain in gains.items()),
+            *positive_verdicts(
+                {f"beyond_{scene}": gain for scene, gain in gains.items()},
+                "Trained agents align better than pixels and untrained networks.",
+                "Trained agents do not significantly align better than pixels and untrained networks.",
+                list(counts.values()),
+            ),
             *(_neighbour_verdict(scene, gain) for scene, gain in neighbour_gains.items()),
         ),
         figures=(controls_figure(scenes), neighbours_figure(scenes), *figures),
@@ -135,17 +140,6 @@ def _neighbour_gain(runs: Sequence[Result], among: int) -> Estimate:
 
 def _is_isometry(runs: Sequence[Result]) -> bool:
     return mean_and_range(runs, "r2_raw").value - mean_and_range(runs, "r2_rotation").value <= MAX_ROTATION_LOSS
-
-
-def _verdict(scene: str, gain: Estimate) -> Verdict:
-    return Verdict.judge(
-        f"beyond_{scene}",
-        gain,
-        direction="higher",
-        threshold=0.0,
-        good="Trained agents align better than pixels and untrained networks.",
-        bad="Trained agents do not significantly align better than pixels and untrained networks.",
-    )
 
 
 def _neighbour_verdict(scene: str, gain: Estimate) -> Verdict:

@@ -104,7 +104,8 @@ def camera_losses(
             f"{type(objective).__name__} has no loss per image, which the curious policy needs. Use the objective "
             "ijepa, or the policy random."
         )
-    loss, device = np.empty(rows_sk.shape), next(objective.parameters()).device
+    loss = np.empty(rows_sk.shape)
+    device = next(objective.parameters()).device
     for number, first in enumerate(range(0, len(rows_sk), BATCH)):
         for camera, rows in enumerate(rows_sk[first : first + BATCH].T):
             pixels = np.asarray(images[rows])
@@ -193,13 +194,15 @@ def _train_round(
     _, until = recipe.stretch(number)
     choice = _choice_of_round(recipe, camera_images, folder, number)
     seen = replace(camera_images.seen, learnt=choice.rows(camera_images.learnt))
-    objective, batches = build_vision(recipe.agent, camera_images.seen), build_crops(recipe.agent, seen)
+    objective = build_vision(recipe.agent, camera_images.seen)
+    batches = build_crops(recipe.agent, seen)
     return train(objective, batches, recipe.training, folder, recipe=recipe_id(recipe), console=console, until=until)
 
 
 def _choice_of_round(recipe: LookingRecipe, camera_images: CameraImages, folder: Path, number: int) -> CameraChoice:
     """The choice of one process for all: masks, and with them the losses, differ between processes."""
-    place, step = folder / "looks" / f"round-{number:04d}.npz", _last_step(folder)
+    place = folder / "looks" / f"round-{number:04d}.npz"
+    step = _last_step(folder)
     if rank() == 0 and not place.exists():
         if step != recipe.stretch(number)[0]:
             raise InputError(f"{place} is missing, so the choices of this round are unknown. Start a new run.")

@@ -27,7 +27,8 @@ SHARPNESS_OPTIONS = {"code_entropy": "smoothness", "teacher_entropy": "temperatu
 
 def likely_causes(agent: VisionAgent, rows: np.ndarray, h_bd: np.ndarray, folder: Path) -> str:
     """How the variance is distributed, and a shortcut or else slow targets and uniform assignments."""
-    recipe, table = agent.recipe, agent.seen.table
+    recipe = agent.recipe
+    table = agent.seen.table
     share, along = leading_direction(h_bd)
     columns = {name: table.column(name)[rows] for name in table.columns if name not in LEGITIMATE_COLUMNS}
     notes = [f"One direction has {share:.0%} of the variance."]

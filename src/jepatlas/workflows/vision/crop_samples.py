@@ -58,7 +58,8 @@ def _ordered_crops(crops: Crops, rows: np.ndarray, wanted: np.ndarray) -> list[n
 
 def _captions(table: ViewTable, rows: np.ndarray) -> list[str]:
     """The state of each row, with its label unless the state's name contains it."""
-    states, labels = [str(state) for state in table.column("state")[rows]], labels_of(table, rows)
+    states = [str(state) for state in table.column("state")[rows]]
+    labels = labels_of(table, rows)
     if labels is None:
         return states
     return [state if label in state else f"{label}, {state}" for state, label in zip(states, labels, strict=True)]

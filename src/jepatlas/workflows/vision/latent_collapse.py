@@ -29,7 +29,8 @@ __all__ = ["MIN_DIRECTIONS", "collapse_verdict", "judge_latents", "train_and_jud
 MIN_DIRECTIONS = 2.0
 MAX_IMAGES = 2000
 JACKKNIFE_PARTS = 20
-MIN_ROWS, MIN_GROUPS = 10, 5
+MIN_ROWS = 10
+MIN_GROUPS = 5
 
 
 def judge_latents(folder: Path) -> Record:
@@ -101,7 +102,8 @@ def _jackknife(h_bd: np.ndarray, groups: np.ndarray | None) -> tuple[Estimate, i
     for one in range(min(JACKKNIFE_PARTS, units)):
         if (part != one).any():
             values.append(_effective_dimensions(h_bd[part != one]))
-    value, margin = _effective_dimensions(h_bd), np.inf
+    value = _effective_dimensions(h_bd)
+    margin = np.inf
     if len(values) > 1:
         standard_error = np.sqrt((len(values) - 1) * np.var(values))
         margin = float(student_quantile(len(values) - 1) * standard_error)

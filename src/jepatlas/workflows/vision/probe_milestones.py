@@ -82,7 +82,9 @@ def checkpoint_objectives(recipe: TrainedRecipe, folder: Path) -> Iterator[tuple
 
 
 def _probe_hits(agent: VisionAgent) -> np.ndarray:
-    table, learnt, held = agent.seen.table, agent.seen.learnt, agent.seen.held
+    table = agent.seen.table
+    learnt = agent.seen.learnt
+    held = agent.seen.held
     probe = LinearProbe.fit(agent.latents(learnt), table.labels(learnt))
     return probe.predict(agent.latents(held)) == table.labels(held)
 

@@ -98,7 +98,8 @@ def _probe_curves(folder: Path, *, with_folder: bool = False) -> list[_ProbeCurv
     seen = {name: read_images(agent) for name, agent in members.items()}
     if not all(_can_fit_probe(images) for images in seen.values()):
         return []
-    cost, curves = cost_of(recipe), []
+    cost = cost_of(recipe)
+    curves = []
     for name, marks in milestones(recipe, folder).items():
         title = name
         if name == "own":
@@ -139,7 +140,8 @@ def _accuracy_interval(hits: np.ndarray, seen: ViewImages) -> Estimate:
 
 
 def _summary(course: _ProbeCurve) -> str:
-    first, last = course.accuracy[0], course.accuracy[-1]
+    first = course.accuracy[0]
+    last = course.accuracy[-1]
     change = "rises" if last.value >= first.value else "falls"
     return (
         f"{course.name}: held-out probe accuracy {change} from {first.value:.3f} before training to {last.value:.3f} "

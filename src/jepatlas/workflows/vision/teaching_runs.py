@@ -49,7 +49,8 @@ def teacher_arrays(run: Path) -> dict[str, np.ndarray]:
 
 def check_no_test_leak(teacher: Path, student: VisionRecipe) -> None:
     """Raise InputError if the teacher was trained on held-out states of the student."""
-    teacher_images, student_images = read_images(load_recipe(teacher, VisionRecipe)), read_images(student)
+    teacher_images = read_images(load_recipe(teacher, VisionRecipe))
+    student_images = read_images(student)
     learned = set(teacher_images.table.column("state")[teacher_images.learnt].tolist())
     leaked = learned & set(student_images.table.column("state")[student_images.held].tolist())
     if leaked:

@@ -150,7 +150,8 @@ def _batches(
 
 @torch.no_grad()
 def _encode(objective: Any, batches: Iterable[np.ndarray], *, layers: bool = False) -> _Encoded:
-    encode, device = getattr(objective, "encode", objective), next(objective.parameters()).device
+    encode = getattr(objective, "encode", objective)
+    device = next(objective.parameters()).device
     if layers and not hasattr(objective.encoder, "layers"):
         raise InputError(
             f"layers needs an encoder with outputs per layer; {type(objective.encoder).__name__} has none."
