@@ -17,10 +17,10 @@ from jepatlas.data.images import MultiViewTable
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial, reproduce
 from jepatlas.experiments.alignment.alignment_nulls import smoother
 from jepatlas.experiments.alignment.gl_symmetry import changed_losses
-from jepatlas.experiments.alignment.image_controls import view_pairs
 from jepatlas.experiments.alignment.latent_pairs import add_noise, random_chart
 from jepatlas.experiments.alignment.pair_budget import METHODS, budgets
 from jepatlas.experiments.alignment.pair_noise import SHARES, mismatch
+from jepatlas.experiments.alignment.view_alignment import view_pairs
 from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.engine.seed_tables import geometric_mean_and_interval
 from jepatlas.objectives import LeJEPAConfig, Parts

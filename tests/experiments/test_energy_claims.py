@@ -18,12 +18,12 @@ from jepatlas.experiments.energy import exact_worlds, solved_worlds
 from jepatlas.experiments.energy.audited_worlds import BROKEN, CONTROLS, WORLDS
 from jepatlas.experiments.energy.directed_effort import FAMILIES, directedness
 from jepatlas.experiments.energy.exact_worlds import ExactWorld, Size
-from jepatlas.experiments.energy.interval_effort import IntervalEffort
+from jepatlas.experiments.energy.interval_paths import SEGMENTS, IntervalEffort
 from jepatlas.experiments.energy.intrinsic_energy import AXIOMS, goal_set
 from jepatlas.experiments.energy.intrinsic_energy import run as run_audit
 from jepatlas.experiments.energy.order_embedding import implications, scores
 from jepatlas.experiments.energy.order_embedding import run as run_order_embedding
-from jepatlas.experiments.energy.registration_energies import EFFORTS, SEGMENTS
+from jepatlas.experiments.energy.registration_energies import EFFORTS
 from jepatlas.experiments.engine.rules import as_verdicts
 
 

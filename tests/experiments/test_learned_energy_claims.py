@@ -10,9 +10,9 @@ import torch
 
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.energy.grid_latents import agreement
 from jepatlas.experiments.energy.learned_energies import AXIOMS, energy_trial, quasimetric, run
 from jepatlas.experiments.energy.one_way_reachability import SYMMETRIC
+from jepatlas.experiments.energy.porting_trial import agreement
 from jepatlas.experiments.energy.prediction_energy import fit_predictor
 
 Numbers = dict[str, float]

@@ -1,37 +1,24 @@
 """Two views of real scenes without any training: alignment of PCA of grey pixels and of an untrained encoder.
 
 The scenes are the left and right camera of a car (held out by time block) and objects turned by 90° (held out by
-object). The protocol is the published one: standardised latents, a ridge map from one half, R² on the other, and DSC
-and NOS@10 in the first coordinates. `JEPATLAS_DATA` names the folder that contains `driving` and `eth80`, each with its
+object). `JEPATLAS_DATA` names the folder that contains `driving` and `eth80`, each with its
 `views.csv`. No trained model is included; these are the controls for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
-import numpy as np
-
-from jepatlas.alignment.controls import pca_control, untrained_control
-from jepatlas.alignment.evidence import HeldOut
-from jepatlas.alignment.maps import RidgeMap
-from jepatlas.alignment.similarity import METRICS
-from jepatlas.alignment.splits import split_rows
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
-from jepatlas.core.linear import Split, r2
-from jepatlas.core.linear_map import CONDITION_LIMIT
-from jepatlas.core.records import Direction, Estimate, Verdict
-from jepatlas.core.seeding import numpy_generator
-from jepatlas.data.images import MultiViewTable
+from jepatlas.core.records import Verdict
+from jepatlas.experiments.alignment.view_alignment import run
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
 from jepatlas.experiments.engine.rules import Criterion, Outcome
-from jepatlas.experiments.engine.scene_images import image_folder
 from jepatlas.experiments.engine.seed_tables import cell, finished_only, grouped, horizontal, mean_and_range, select
 
-__all__ = ["EXPERIMENT", "run", "view_pairs"]
+__all__ = ["EXPERIMENT"]
 
 CONTROLS = {"pca": "PCA of grey pixels", "untrained": "untrained encoder"}
 SCENES = {"driving": "left → right camera", "eth80": "objects, turned by 90°"}
@@ -41,7 +28,6 @@ PUBLISHED = {
 }
 """Setting, R², DSC, NOS@10."""
 SHOWN = {"r2": "R²", "r2_raw": "R², not standardised", "dsc": "DSC", "nos_10": "NOS@10"}
-DIRECTIONS: dict[str, Direction] = {"r2": "higher", "r2_raw": "higher", "dsc": "higher", "nos_10": "lower"}
 
 CLAIM = Claim(
     statement="An R² of .84 to .89 between two views reflects predictive structure that training found, not the images "
@@ -73,89 +59,6 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
     counts = {"groups": plan.groups, "permutations": plan.permutations, "replicates": plan.replicates}
     coordinates = grid(scene=SCENES, control=CONTROLS, width=plan.widths, seed=range(seed, seed + plan.seeds))
     return [Trial(at, run, at | counts) for at in coordinates]
-
-
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """The seed determines the held-out groups and the weights of the untrained encoders."""
-    del folder
-    table = MultiViewTable.read(image_folder() / settings["scene"])
-    rows, groups = view_pairs(table, settings["scene"], settings["groups"])
-    split = split_rows(len(groups), numpy_generator(settings["seed"], "split"), groups=groups)
-    a, b = (_control(settings, table.images(side, mode="grey"), split, number) for number, side in enumerate(rows))
-    return {"status": "finished", "verdicts": _measure(a, b, groups, split, settings)}
-
-
-def view_pairs(
-    table: MultiViewTable, scene: str, groups: int | None
-) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Rows of the first and the second view, and the group of each pair (time block or object)."""
-    views = [("left", "right")] if scene == "driving" else _views_90_degrees_apart(table)
-    first, second = (np.concatenate(side) for side in zip(*(table.pairs(*pair) for pair in views), strict=True))
-    labels = table.column("group")[first]
-    kept = np.isin(labels, np.unique(labels)[:groups])
-    return (first[kept], second[kept]), labels[kept]
-
-
-def _views_90_degrees_apart(table: MultiViewTable) -> list[tuple[str, str]]:
-    seen = sorted({int(view) for view in table.column("view")})
-    return [(str(view), str((view + 90) % 360)) for view in seen if (view + 90) % 360 in seen]
-
-
-def _control(settings: dict[str, Any], images: np.ndarray, split: Split, number: int) -> np.ndarray:
-    if settings["control"] == "pca":
-        return pca_control(images, settings["width"], split.fit)
-    return untrained_control(images, settings["width"], numpy_generator(settings["seed"], "encoder", number))
-
-
-@dataclass(frozen=True)
-class Maps:
-    """Maps between the views, as published (standardised latents) and between latents as they are."""
-
-    standardised: RidgeMap
-    raw: RidgeMap
-
-
-def _measure(
-    a: np.ndarray, b: np.ndarray, groups: np.ndarray, split: Split, settings: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """Every measure on held-out rows, with its interval by groups and its null.
-
-    The null swaps whole groups for the drive as well: the held-out blocks are not contiguous in time, and shifting by
-    whole blocks would allow only 14 permutations, where p ≤ 5% needs 19.
-    """
-
-    def fit(rows: np.ndarray, partners: np.ndarray) -> Maps:
-        maps = []
-        for standardise in (True, False):
-            ridge = RidgeMap(standardise=standardise, condition_limit=CONDITION_LIMIT)
-            maps.append(ridge.fit(a[rows], b[partners], groups=groups[rows]))
-        return Maps(*maps)
-
-    def score(maps: Maps, rows: np.ndarray, partners: np.ndarray) -> Mapping[str, float]:
-        x_scale = maps.standardised.map_.x_scale
-        y_scale = maps.standardised.map_.y_scale
-        own = a[rows] / x_scale
-        back = maps.standardised.inverse_transform(b[partners]) / x_scale
-        return {
-            "r2": r2(b[partners] / y_scale, maps.standardised.transform(a[rows]) / y_scale),
-            "r2_raw": r2(b[partners], maps.raw.transform(a[rows])),
-            "dsc": METRICS["dsc"](own, back),
-            "nos_10": METRICS["nos_10"](own, back),
-        }
-
-    test = HeldOut(n=len(a), split=split, fit=fit, score=score, refit=False, groups=groups)
-    rng = numpy_generator(settings["seed"], "evidence")
-    found = test.intervals(rng, replicates=settings["replicates"])
-    nulls = test.null(rng, directions=DIRECTIONS, permutations=settings["permutations"])
-    verdicts = []
-    for name, direction in DIRECTIONS.items():
-        null = nulls[name]
-        chance = Estimate.exact(null.p, null.n_permutations)
-        verdicts += [
-            Verdict.judge(name, found[name], direction=direction, null=null.mean, good="on held-out groups"),
-            Verdict.judge(f"p_{name}", chance, direction="lower", good="by permutation of groups"),
-        ]
-    return [verdict.to_json() for verdict in verdicts]
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

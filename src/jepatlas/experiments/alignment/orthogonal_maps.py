@@ -88,8 +88,10 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    recipes, states, seed = settings["recipes"], settings["states"], settings["seed"]
-    record, pair = train_pair(recipes, folder, states, seed, before_whitening=settings["before_whitening"])
+    seed = settings["seed"]
+    record, pair = train_pair(
+        settings["recipes"], folder, settings["states"], seed, before_whitening=settings["before_whitening"]
+    )
     return record if pair is None else record | {"verdicts": _measure(pair, seed)}
 
 

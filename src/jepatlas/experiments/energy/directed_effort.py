@@ -84,7 +84,8 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     """Build a world at each of its strengths and measure the asymmetry of its energy."""
     del folder
-    family, size = FAMILIES[settings["family"]], Size(**settings["size"])
+    family = FAMILIES[settings["family"]]
+    size = Size(**settings["size"])
     found: dict[str, Estimate] = {}
     for strength in family.strengths:
         world = family.make(size, settings["seed"], strength)

@@ -12,35 +12,24 @@ fitted on states of the open plane: the second agent sees nothing of the grid.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from jepatlas.alignment.maps import ProcrustesMap
-from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.config import to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
-from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Verdict
-from jepatlas.core.seeding import numpy_generator
-from jepatlas.energy import PortedEnergy
-from jepatlas.energy.audit import audit
-from jepatlas.experiments.alignment.latent_pairs import TrainedPair, paired_recipes, train_pair
-from jepatlas.experiments.energy.grid_latents import agreement, grid_encoder, write_walks
-from jepatlas.experiments.energy.learned_energies import BUDGETS, energy_recipe, fit_energy, named, quasimetric
+from jepatlas.experiments.alignment.latent_pairs import paired_recipes
+from jepatlas.experiments.energy.learned_energies import BUDGETS, energy_recipe, quasimetric
+from jepatlas.experiments.energy.porting_trial import run
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, exact_verdicts, outcome_in_stages
+from jepatlas.experiments.engine.rules import Criterion, count_met, outcome_in_stages
 from jepatlas.experiments.engine.seed_tables import cell, finished_only, mean_and_range_of, mean_cells
-from jepatlas.recipes import EnergyRecipe, StepFile, WalkConfig
-from jepatlas.workflows.energy import EnergyEvaluation, evaluate_run
-from jepatlas.workflows.energy.fitted_energy import all_pairs
+from jepatlas.recipes import StepFile, WalkConfig
 from jepatlas.worlds import OneWayGrid
 
-__all__ = ["EXPERIMENT", "run"]
+__all__ = ["EXPERIMENT"]
 
-TEST = 1000  # shared states that the map is scored on
 
 NEAR = 0.02  # loss of Spearman's correlation that counts as small
 SIZES = (8, 12)  # cells along a side of a grid
@@ -81,67 +70,6 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
         recipes = {"recipes": paired_recipes(scale, 2, steps, s), "energy": to_plain(energy)}
         every.append(Trial({"seed": s}, run, common | recipes | {"seed": s}))
     return every
-
-
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Train both agents; on every grid learn an energy on latents of the first one, and audit it on latents of both."""
-    pairs = settings["pairs"]
-    record, pair = train_pair(settings["recipes"], folder, pairs + TEST, settings["seed"])
-    if pair is None:
-        return record
-    found = ProcrustesMap().fit(pair.b[:pairs], pair.a[:pairs])
-    r2 = float(found.score(pair.b[pairs:], pair.a[pairs:]))
-    verdicts = exact_verdicts({"map_r2": r2}, TEST, "of the map from agent 2 to agent 1")
-    for arm in settings["arms"]:
-        record, found_here = _arm(settings | arm, pair, found.map_, Path(folder))
-        if record["status"] != "finished":
-            return record
-        verdicts += found_here
-    return record | {"verdicts": verdicts}
-
-
-def _arm(
-    arm: dict[str, Any], pair: TrainedPair, to_source: LinearMap, place: Path
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """One grid, with or without jitter of the latents during training."""
-    name = arm["name"]
-    grid = from_plain(OneWayGrid, arm["grid"])
-    encoders = [grid_encoder(place / f"agent-{number}", grid) for number in range(2)]
-    steps = place / f"{name}.npz"
-    write_walks(steps, grid, from_plain(WalkConfig, arm["walk"]), encoders[0], arm["seed"])
-    recipe = from_plain(EnergyRecipe, arm["energy"])
-    recipe = replace(recipe, source=StepFile(str(steps)), jitter=arm["jitter"])
-    record = fit_energy(recipe, place / name)
-    if record["status"] != "finished":
-        return record, []
-    judged = evaluate_run(place / name, seed=arm["seed"])
-    there = encoders[1](grid.positions).astype(np.float32)
-    ported = PortedEnergy(judged.fitted.energy, to_source)
-    audited = audit(ported, there, truth=judged.ground_truth.truth, states=len(there))
-    verdicts = named(f"{name}_own", judged.record.verdicts) + named(f"{name}_ported", audited.verdicts)
-    return record, verdicts + _shuffled(judged, pair, there, arm)
-
-
-def _shuffled(
-    judged: EnergyEvaluation, pair: TrainedPair, there: np.ndarray, arm: dict[str, Any]
-) -> list[dict[str, Any]]:
-    """The control: maps fitted on shuffled pairs."""
-    pairs = arm["pairs"]
-    truth = judged.ground_truth.truth
-    assert truth is not None
-    rng = numpy_generator(arm["seed"], "shuffled pairs")
-    orders = []
-    aucs = []
-    for _ in range(arm["shuffles"]):
-        shuffled = ProcrustesMap().fit(pair.b[:pairs], pair.a[rng.permutation(pairs)])
-        order, auc = agreement(all_pairs(PortedEnergy(judged.fitted.energy, shuffled.map_), there), truth)
-        orders.append(order)
-        aucs.append(auc)
-    values = {
-        f"{arm['name']}_shuffled_spearman": mean_and_range_of(orders),
-        f"{arm['name']}_shuffled_one_way_auc": mean_and_range_of(aucs),
-    }
-    return as_verdicts(values, "of maps between shuffled pairs")
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

@@ -4,7 +4,7 @@
     landmarks in a plane   paths of least action, for a symmetric effort and for an asymmetric one
 
 The paper names registration as an instance of its energies and reports no measurement. The interval is symmetric and
-serves as a control. Its paths have the least action for `interval_effort`.
+serves as a control. Its paths have the least action for `interval_paths`.
 """
 
 from __future__ import annotations
@@ -16,20 +16,18 @@ import numpy as np
 
 from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.energy.action import minimal_paths
 from jepatlas.energy.audit import asymmetry_index, closure
 from jepatlas.energy.audit.triangle import relative_gap
 from jepatlas.energy.exact import LandmarkEffort, interval_energies, landmark_energies, strain_energies
 from jepatlas.experiments.energy.exact_worlds import random_maps
-from jepatlas.experiments.energy.interval_effort import IntervalEffort
+from jepatlas.experiments.energy.interval_paths import SEGMENTS, path_errors
 from jepatlas.experiments.energy.solved_worlds import random_sets, solver_slack
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, exact_verdicts, outcome_of_criteria
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_range, mean_cells
 
-__all__ = ["EFFORTS", "EXPERIMENT", "SEGMENTS", "run"]
+__all__ = ["EFFORTS", "EXPERIMENT", "run"]
 
-SEGMENTS = (4, 8, 16)  # of paths of maps
 EFFORTS = {
     "plain": LandmarkEffort(0.7),
     "even": LandmarkEffort(0.7, expand=2.0, contract=2.0),
@@ -62,7 +60,7 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
 
 def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     del folder
-    found = _paths(settings) | _closed_forms(settings)
+    found = path_errors(settings) | _closed_forms(settings)
     there_and_back: dict[str, list[list[float]]] = {}
     sets = random_sets(settings["sets"], settings["seed"])
     for name, effort in EFFORTS.items():
@@ -74,27 +72,6 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
         there_and_back[name] = np.stack([fine[row, column], fine[column, row]], 1).tolist()
     verdicts = exact_verdicts(found, 1, "")
     return {"status": "finished", "verdicts": verdicts, "there_and_back": there_and_back}
-
-
-def _paths(settings: dict[str, Any]) -> dict[str, float]:
-    """Largest relative error of numerical paths between random maps, and largest asymmetry of these paths."""
-    maps = random_maps(2 * settings["pairs"], settings["seed"], settings["pieces"])
-    start, goal = maps[::2], maps[1::2]
-    exact = np.diag(interval_energies(start, goal))
-    effort = IntervalEffort(settings["pieces"] - 1)
-    found: dict[str, float] = {}
-    for segments in SEGMENTS:
-        there = _actions(start, goal, effort, segments)
-        back = _actions(goal, start, effort, segments)
-        found[f"error_{segments}"] = float(np.abs(there / exact - 1).max())
-        found[f"asymmetry_path_{segments}"] = float((np.abs(there - back) / (there + back)).max())
-    return found
-
-
-def _actions(start: np.ndarray, goal: np.ndarray, effort: IntervalEffort, segments: int) -> np.ndarray:
-    """Actions of numerical paths; the ends of the maps do not move."""
-    paths = minimal_paths(start[:, 1:-1], goal[:, 1:-1], effort, steps=segments)
-    return np.array([path.action for path in paths])
 
 
 def _closed_forms(settings: dict[str, Any]) -> dict[str, float]:

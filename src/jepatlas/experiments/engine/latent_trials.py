@@ -105,7 +105,8 @@ def train_and_measure(
 def fit_spectral(recipe: Recipe, pairs: int) -> SpectralEncoder:
     """A spectral encoder of the recipe's world, with as many latents as states, fitted on `pairs` pairs."""
     drawn = recipe.pairs.draw(recipe.world, pairs, torch_generator(recipe.seed, "spectral"))
-    x, x_next = drawn.x.double().numpy(), drawn.x_next.double().numpy()
+    x = drawn.x.double().numpy()
+    x_next = drawn.x_next.double().numpy()
     return fit_spectral_encoder(x, x_next, recipe.world.dim, seed=recipe.seed)
 
 
@@ -118,7 +119,8 @@ def fresh_observations(recipe: Recipe, count: int) -> tuple[np.ndarray, np.ndarr
 def latent_sample(recipe: Recipe, objective: PairObjective, count: int) -> LatentSample:
     pairs = recipe.pairs.draw(recipe.world, count, torch_generator(recipe.seed, "fresh"))
     with torch.no_grad():
-        h, h_next = objective.encode(pairs.x), objective.encode(pairs.x_next)
+        h = objective.encode(pairs.x)
+        h_next = objective.encode(pairs.x_next)
     return LatentSample(*(tensor.double().numpy() for tensor in (pairs.x, pairs.x_next, pairs.z, h, h_next)))
 
 
@@ -129,7 +131,8 @@ def r2_of_each_state(h: np.ndarray, z: np.ndarray, seed: int, replicates: int = 
     deviation = np.square(z[score] - z[score].mean(0))
 
     def statistic(weights: np.ndarray) -> dict[str, float]:
-        missed, total = weights @ residual, weights @ deviation
+        missed = weights @ residual
+        total = weights @ deviation
         each = {f"r2_{i}": float(1 - missed[i] / total[i]) for i in range(len(total))}
         return {"r2": float(1 - missed.sum() / total.sum())} | each
 

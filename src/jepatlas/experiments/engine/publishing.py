@@ -50,7 +50,8 @@ that failed or collapsed are counted. The full records contain the criteria, all
 def publish(record: Record, out: Path, docs: Path) -> None:
     """Copy a record without its arrays, and its figure, to DOCS/results."""
     check_publishable(record.about["scale"], record.about.get("left out", ()))
-    name, public = record.about["name"], public_record(record)
+    name = record.about["name"]
+    public = public_record(record)
     write_json(docs / "results" / f"{name}.json", public.to_json())
     if public.figures:
         drawn = out / record.about["scale"] / "figures" / f"{name}.png"
@@ -143,8 +144,10 @@ def main_number(record: Mapping[str, Any]) -> str:
 
 
 def _section(record: Mapping[str, Any]) -> list[str]:
-    about, made = record["about"], record["provenance"]
-    claim, name = about["claim"], about["name"]
+    about = record["about"]
+    made = record["provenance"]
+    claim = about["claim"]
+    name = about["name"]
     lines = [f"({name})=", f"## {record['title']}", ""]
     lines += [f"**Claim.** {claim['statement']} *({claim['source']})*", ""]
     if claim["measured"]:

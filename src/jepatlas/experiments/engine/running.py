@@ -110,8 +110,8 @@ def _trial_code(results: Sequence[Result]) -> str:
 def _code_of(result: Result) -> str:
     if result.made is None:
         return UNKNOWN_CODE if result.status in ("finished", "failed") else "trials that did not end"
-    commit, version = result.made["commit"], result.made["version"]
-    return f"trials at commit {commit}" if commit else f"trials of version {version}"
+    commit = result.made["commit"]
+    return f"trials at commit {commit}" if commit else f"trials of version {result.made['version']}"
 
 
 def _caption(record: Record) -> str:

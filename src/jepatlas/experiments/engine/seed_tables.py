@@ -143,7 +143,8 @@ def mean_and_interval_with_groups(results: Sequence[Result], name: str, among: i
     seeds narrow the first part only. For one `among` several estimates the second part is widened as for a normal
     variable.
     """
-    found, own = mean_and_interval(results, name, among), [result.estimate(name) for result in results]
+    found = mean_and_interval(results, name, among)
+    own = [result.estimate(name) for result in results]
     wider = scipy.stats.norm.ppf(1 - 0.025 / among) / scipy.stats.norm.ppf(0.975)
     known = [one for one in own if np.isfinite([one.value, one.low, one.high]).all()]
     if len(known) < found.n or not known:

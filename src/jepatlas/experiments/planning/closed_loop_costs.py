@@ -8,18 +8,34 @@ the cost of doing nothing.
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
+from jepatlas.core.config import from_plain
 from jepatlas.core.linear import distance_from_identity, procrustes
 from jepatlas.core.records import Estimate
+from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.experiments.engine.rules import point_estimates
-from jepatlas.experiments.planning.controlled_world import Encode, LatentSteps, Loop, true_system
+from jepatlas.experiments.engine.latent_trials import r2_of_state
+from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
+from jepatlas.experiments.planning.controlled_world import (
+    Encode,
+    LatentSteps,
+    Loop,
+    sample_steps,
+    true_system,
+    world_encoder,
+)
+from jepatlas.identifiability import certify_dynamics
 from jepatlas.planning import Quadratic
+from jepatlas.workflows.runs import load_objective, train_job
 from jepatlas.worlds import LatentWorld
 
-__all__ = ["PROBLEMS", "planning_costs"]
+__all__ = ["PROBLEMS", "planning_costs", "run", "run_observed"]
 
+DYNAMICS = ("linear_dynamics", "persistent_excitation", "conjugacy_a", "conjugacy_b", "conjugacy_scale")
 PROBLEMS = {
     "regulate": "to the origin",
     "reach": "to a goal",
@@ -28,6 +44,35 @@ PROBLEMS = {
 }
 ACTION = 0.1  # weight of actions; that of the state is 1
 UNEVEN = (0.2, 5.0)  # weights of the state's first and last axis in an uneven cost
+
+
+def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """Train or resume, then plan in the latents of a finished run."""
+    record = train_job(settings["recipe"], folder)
+    if record["status"] != "finished":
+        return record
+    recipe, objective = load_objective(Path(folder))
+    return record | {"verdicts": _measure(recipe.world, world_encoder(recipe.world, objective), settings, recipe.seed)}
+
+
+def run_observed(settings: dict[str, Any], folder: str) -> dict[str, Any]:
+    """The control: plan in the observation, taken as the latent."""
+    del folder
+    world = from_plain(LatentWorld, settings["world"])
+    return {"status": "finished", "verdicts": _measure(world, world_encoder(world, None), settings, settings["seed"])}
+
+
+def _measure(world: LatentWorld, encode: Encode, settings: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+    rng = numpy_generator(seed, "planning cost")
+    true = true_system(world)
+    steps = sample_steps(world, encode, settings["rows"], rng)
+    truth = (true.a_dd, true.b_da)
+    judged = certify_dynamics(steps.h, steps.u, steps.h_next, steps.z, truth=truth, seed=seed, replicates=100)
+    verdicts = {verdict.name: verdict for verdict in judged}
+    found = {name: verdicts[name].estimate for name in DYNAMICS}
+    found["r2"] = r2_of_state(steps.h, steps.z, seed)
+    found |= planning_costs(world, encode, steps, settings["tasks"], rng)
+    return as_verdicts(found, "of this latent")
 
 
 def planning_costs(

@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from jepatlas.core.config import from_plain, to_plain
+from jepatlas.core.config import to_plain
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import spearman
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
-from jepatlas.experiments.engine.latent_trials import r2_of_state, recipe_for
-from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_of
+from jepatlas.experiments.engine.latent_trials import recipe_for
+from jepatlas.experiments.engine.rules import Criterion, count_met, outcome_of
 from jepatlas.experiments.engine.seed_tables import (
     cell,
     finished_only,
@@ -32,13 +29,10 @@ from jepatlas.experiments.engine.seed_tables import (
     plain,
     select,
 )
-from jepatlas.experiments.planning.closed_loop_costs import PROBLEMS, planning_costs
-from jepatlas.experiments.planning.controlled_world import Encode, sample_steps, true_system, world_encoder
-from jepatlas.identifiability import certify_dynamics
-from jepatlas.workflows.runs import load_objective, train_job
+from jepatlas.experiments.planning.closed_loop_costs import PROBLEMS, run, run_observed
 from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck, Spiral
 
-__all__ = ["EXPERIMENT", "run", "run_observed"]
+__all__ = ["EXPERIMENT"]
 
 IDENTIFIED = 0.98  # least R² of an identified latent
 WITHIN = 0.05  # largest relative loss of a plan near the optimum
@@ -46,7 +40,6 @@ MONOTONE = 0.8  # rank correlation required of cost and 1 − R²
 JUDGED = ("regulate", "reach")
 OBSERVED = "observed"
 MIXINGS: tuple[AnyMixing, ...] = (Spiral(), Coupling(seed=1))
-DYNAMICS = ("linear_dynamics", "persistent_excitation", "conjugacy_a", "conjugacy_b", "conjugacy_scale")
 
 CLAIM = Claim(
     statement="The better a latent is identified, the less its plans cost: near the optimum if R² is near 1, and "
@@ -88,35 +81,6 @@ def trials(scale: Scale, seed: int) -> list[Trial]:
             every.append(Trial(at | {"latent": f"{steps}-{weight:g}"}, run, {"recipe": to_plain(recipe)} | plan.sizes))
         every.append(Trial(at | {"latent": OBSERVED}, run_observed, {"world": to_plain(world), "seed": s} | plan.sizes))
     return every
-
-
-def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Train or resume, then plan in the latents of a finished run."""
-    record = train_job(settings["recipe"], folder)
-    if record["status"] != "finished":
-        return record
-    recipe, objective = load_objective(Path(folder))
-    return record | {"verdicts": _measure(recipe.world, world_encoder(recipe.world, objective), settings, recipe.seed)}
-
-
-def run_observed(settings: dict[str, Any], folder: str) -> dict[str, Any]:
-    """The control: plan in the observation, taken as the latent."""
-    del folder
-    world = from_plain(LatentWorld, settings["world"])
-    return {"status": "finished", "verdicts": _measure(world, world_encoder(world, None), settings, settings["seed"])}
-
-
-def _measure(world: LatentWorld, encode: Encode, settings: dict[str, Any], seed: int) -> list[dict[str, Any]]:
-    rng = numpy_generator(seed, "planning cost")
-    true = true_system(world)
-    steps = sample_steps(world, encode, settings["rows"], rng)
-    truth = (true.a_dd, true.b_da)
-    judged = certify_dynamics(steps.h, steps.u, steps.h_next, steps.z, truth=truth, seed=seed, replicates=100)
-    verdicts = {verdict.name: verdict for verdict in judged}
-    found = {name: verdicts[name].estimate for name in DYNAMICS}
-    found["r2"] = r2_of_state(steps.h, steps.z, seed)
-    found |= planning_costs(world, encode, steps, settings["tasks"], rng)
-    return as_verdicts(found, "of this latent")
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:

@@ -16,14 +16,7 @@ from typing import Literal
 
 from jepatlas.energy import ExpectileConfig, HeadConfig, IQEConfig, L2Config, QRLConfig
 from jepatlas.nn import MLPConfig
-from jepatlas.objectives import (
-    AnyShaping,
-    Contrastive,
-    Regressive,
-    SIGRegShaping,
-    VCRegShaping,
-    WorldModelConfig,
-)
+from jepatlas.objectives import AnyShaping, Contrastive, Regressive, SIGRegShaping, VCRegShaping, WorldModelConfig
 from jepatlas.recipes import LatentEnergy
 
 __all__ = ["FOUR", "METHODS", "Method"]
