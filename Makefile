@@ -3,7 +3,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test check bench docs clean
+.PHONY: help tour test check bench docs dist clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -27,6 +27,9 @@ bench: .venv/dev  ## timings side by side, as ratios; writes docs/benchmarks.md
 
 docs: .venv/dev  ## the documentation, in docs/_build/index.html
 	$(BIN)/sphinx-build --fail-on-warning --quiet docs docs/_build
+
+dist: .venv/dev  ## wheel and source distribution, in dist
+	$(BIN)/python -m build
 
 clean:  ## remove the environment and everything built
 	rm -rf .venv docs/_build dist
