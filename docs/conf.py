@@ -1,10 +1,13 @@
-"""Sphinx configuration; the build needs no network."""
+"""Sphinx configuration. Neither the build nor the pages need a network: equations are MathML, which browsers draw."""
 
 import contextlib
 import io
 import os
 
+from docutils import nodes
+from docutils.utils.math import latex2mathml
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
 
 import jepatlas
 from jepatlas.cli import COMMANDS, HELP, main
@@ -17,6 +20,8 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "notebooks"]
 html_theme = "furo"
+html_show_copyright = False
+html_math_renderer = "mathml"
 html_title = f"jepatlas {release}"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
@@ -29,7 +34,7 @@ suppress_warnings = ["docutils", "ref.python"]
 
 COMMANDS_PAGE = "reference/commands"
 HELP_MARK = "<!-- help of all commands -->"
-HELP_COLUMNS = "100"
+HELP_COLUMNS = "88"
 
 
 def insert_help(app: Sphinx, page: str, source: list[str]) -> None:
@@ -47,6 +52,18 @@ def help_of(command: str) -> str:
     return text.getvalue()
 
 
+def inline_equation(translator: HTML5Translator, node: nodes.math) -> None:
+    translator.body.append(latex2mathml.tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def displayed_equation(translator: HTML5Translator, node: nodes.math_block) -> None:
+    equation = latex2mathml.tex2mathml(node.astext(), as_block=True)
+    translator.body.append(f'<div class="math">{equation}</div>\n')
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
     os.environ["COLUMNS"] = HELP_COLUMNS
     app.connect("source-read", insert_help)
+    app.add_html_math_renderer("mathml", (inline_equation, None), (displayed_equation, None))

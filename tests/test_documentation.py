@@ -23,6 +23,7 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, *sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FILE = re.compile(r"# (\w+\.py)\n")  # a block that the reader saves under this name
 LINK = re.compile(r"\]\(([^)#\s]+)")
 
 
@@ -40,7 +41,10 @@ def script_of(page: Path) -> str:
     """What a reader of the page would run, in one process, which loads torch once; empty if there is nothing to run."""
     parts = []
     for language, block in blocks(page):
-        if language == "python":
+        file = FILE.match(block)
+        if file:
+            parts.append(f"__import__('pathlib').Path({file[1]!r}).write_text({block!r})")
+        elif language == "python":
             parts.append(block)
         elif language == "console":
             parts += [f"assert main({shlex.split(command)!r}) == 0, {command!r}" for command in commands(block)]
