@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args
@@ -28,13 +28,12 @@ from jepatlas.recipes import (
     AnyActionWorld,
     AnyRecipe,
     EnergyRecipe,
-    EpisodeSource,
     PairsRecipe,
     Recipe,
-    StepFile,
     VisionRecipe,
     WorldModelRecipe,
     any_recipe,
+    load_recipe,
     read_any_recipe,
     recipe_from_plain,
 )
@@ -140,7 +139,7 @@ def train(
     if not isinstance(recipe, TRAINABLE):
         known = ", ".join(kind.__name__ for kind in get_args(TRAINABLE))
         raise InputError(f"'recipe' must be a recipe ({known}), not a {type(recipe).__name__}.")
-    outcome = start_run(_sealed(recipe), folder, console)
+    outcome = start_run(recipe.sealed(), folder, console)
     return Run(_read_record(folder / "records" / "outcome.json"), folder, outcome)
 
 
@@ -156,17 +155,6 @@ def load_weights(run: Path | str, module: M) -> M:
     if not isinstance(module, nn.Module):
         raise InputError(f"'module' must be an nn.Module, not a {type(module).__name__}.")
     return load_weights_into(module, place)
-
-
-def _sealed(recipe: TRAINABLE) -> TRAINABLE:
-    """The recipe with the hashes of the files it reads."""
-    if isinstance(recipe, VisionRecipe):
-        return replace(recipe, images=recipe.images.sealed())
-    if isinstance(recipe, WorldModelRecipe) and isinstance(recipe.source, EpisodeSource):
-        return replace(recipe, source=recipe.source.sealed())
-    if isinstance(recipe, EnergyRecipe) and isinstance(recipe.source, StepFile):
-        return replace(recipe, source=recipe.source.sealed())
-    return recipe
 
 
 def load(path: Path | str) -> Loaded:
@@ -210,18 +198,20 @@ def _load_folder(folder: Path) -> Loaded:
             f"{folder} is neither a run (it has no recipe.yaml) nor an atlas (it has no atlas.json). Records can be "
             "loaded one by one, as folder/records/NAME.json."
         )
-    recipe = any_recipe(folder)
-    if isinstance(recipe, Recipe):
-        return load_objective(folder)[1]
-    if isinstance(recipe, EnergyRecipe):
-        return load_fitted(folder)
-    if isinstance(recipe, WorldModelRecipe):
-        return load_world_model(folder).objective
-    if isinstance(recipe, VisionRecipe):
-        return load_agent(folder).objective
-    if isinstance(recipe, PairsRecipe):
-        return load_pairs_objective(folder, recipe)
-    raise InputError(f"{folder} is a run of kind '{recipe.kind}'. Load one of its agents, a folder in {folder}.")
+    kind = any_recipe(folder).kind
+    if kind not in LOADERS:
+        raise InputError(f"{folder} is a run of kind '{kind}'. Load one of its agents, a folder in {folder}.")
+    return LOADERS[kind](folder)
+
+
+LOADERS: dict[str, Callable[[Path], Loaded]] = {
+    Recipe.kind: lambda folder: load_objective(folder)[1],
+    EnergyRecipe.kind: load_fitted,
+    WorldModelRecipe.kind: lambda folder: load_world_model(folder).objective,
+    VisionRecipe.kind: lambda folder: load_agent(folder).objective,
+    PairsRecipe.kind: lambda folder: load_pairs_objective(folder, load_recipe(folder, PairsRecipe)),
+}
+"""How the run of each kind of recipe is loaded."""
 
 
 def _load_record(path: Path) -> Result:

@@ -159,13 +159,8 @@ def _start(options: Fit, console: Console) -> tuple[Path, Outcome]:
         # Unusable steps or truths are refused now, not after training.
         gather_experience(recipe)
         ground_truth_of(recipe)
-    folder = options.out or _fit_folder(recipe)
+    folder = options.out or Path("runs") / recipe.run_name
     return folder, start_run(recipe, folder, console)
-
-
-def _fit_folder(recipe: EnergyRecipe) -> Path:
-    name = Path(recipe.source.path).stem if isinstance(recipe.source, StepFile) else recipe.source.kind
-    return Path("runs") / f"{name}-{recipe.head.kind}-s{recipe.seed}"
 
 
 def _report(console: Console, folder: Path, _: int, *, full: bool) -> Answer:

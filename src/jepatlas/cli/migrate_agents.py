@@ -115,7 +115,7 @@ def _start_student(options: Model, console: Console) -> tuple[Path, Outcome]:
     student = replace(options.recipe.student, view=options.to)
     recipe = replace(options.recipe, student=student)
     _check_runs(options.beside)
-    sealed = replace(student, images=student.images.sealed())
+    sealed = student.sealed()
     decode_images(console, sealed)
     if teacher.is_dir():
         check_no_test_leak(teacher, sealed)

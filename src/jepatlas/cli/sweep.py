@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,7 +85,7 @@ def vision(args: list[str]) -> int:
     with defer_interrupts():
         from jepatlas.workflows.vision import train_and_judge
 
-    recipe = replace(options.recipe, images=options.recipe.images.sealed())
+    recipe = options.recipe.sealed()
     return _run_grid(options, "sweep vision", recipe, train_and_judge, directions_summary)
 
 

@@ -11,7 +11,6 @@ import tyro
 from jepatlas.cli.options import RecipeFile, parse_choices
 from jepatlas.cli.output import defer_interrupts, say
 from jepatlas.cli.training_runs import Answer, RunOptions, resume, run_argument, train_and_report
-from jepatlas.core.plugins import short_name
 from jepatlas.recipes import Recipe
 
 if TYPE_CHECKING:
@@ -52,12 +51,8 @@ def _start(options: Train, console: Console) -> tuple[Path, Outcome]:
     with defer_interrupts():
         from jepatlas.workflows.runs import start_run
 
-    folder = options.out or _default_folder(options.recipe)
+    folder = options.out or Path("runs") / options.recipe.run_name
     return folder, start_run(options.recipe, folder, console)
-
-
-def _default_folder(recipe: Recipe) -> Path:
-    return Path("runs") / f"{short_name(recipe.world.mixing)}-{short_name(recipe.objective)}-s{recipe.seed}"
 
 
 def _report(console: Console, folder: Path, step: int) -> Answer:

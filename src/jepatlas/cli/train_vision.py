@@ -69,8 +69,8 @@ def _start(options: TrainVision, console: Console) -> tuple[Path, Outcome]:
     with defer_interrupts():
         from jepatlas.workflows.runs import start_run
 
-    recipe = replace(options.recipe, images=options.recipe.images.sealed())
-    folder = options.out or _default_folder(recipe)
+    recipe = options.recipe.sealed()
+    folder = options.out or Path("runs") / recipe.run_name
     _decode(console, recipe)
     return folder, start_run(recipe, folder, console)
 
@@ -93,13 +93,3 @@ def _report(console: Console, folder: Path, _: int) -> Answer:
     say(console, record.summary)
     say(console, f"Next: jepatlas encode {quote(str(folder))}")
     return {"verdicts": [verdict.to_json() for verdict in record.verdicts]}
-
-
-def _default_folder(recipe: VisionRecipe) -> Path:
-    images = recipe.images
-    name = images.kind
-    if isinstance(images, ImageTable):
-        table = Path(images.path)
-        name = table.parent.name if table.name == "views.csv" else table.stem
-    view = [recipe.view] if recipe.view else []
-    return Path("runs") / "-".join([name, *view, recipe.objective.kind, f"s{recipe.seed}"])

@@ -13,11 +13,9 @@ from jepatlas.cli.output import defer_interrupts, say
 from jepatlas.cli.training_runs import Answer, RunOptions, resume, run_argument, say_default, train_and_report
 from jepatlas.core.config import choices
 from jepatlas.core.errors import InputError, did_you_mean
-from jepatlas.core.plugins import Plugin, is_plugin_name, name_plugin, short_name
-from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.plugins import is_plugin_name, name_plugin
 from jepatlas.nn import ConvConfig, MLPConfig
 from jepatlas.recipes import AnyActionWorld, EpisodeSource, Predictive, WalkedWorld, WorldModelRecipe
-from jepatlas.worlds import LinearQuadratic
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,18 +81,7 @@ def _with_default_encoder(recipe: WorldModelRecipe) -> WorldModelRecipe:
     """An MLP instead of the default encoder if observations are vectors."""
     if recipe.encoder != ConvConfig():
         return recipe
-    if isinstance(recipe.source, WalkedWorld):
-        vectors = _observes_vectors(recipe.source.world)
-    else:
-        file = recipe.source.open()
-        vectors = len(file.columns[recipe.source.observation_column(file)].shape) != 3
-    return replace(recipe, encoder=MLPConfig()) if vectors else recipe
-
-
-def _observes_vectors(world: AnyActionWorld) -> bool:
-    if isinstance(world, Plugin):
-        return world.observe(world.states(1, numpy_generator(0, "observed"))).ndim == 2
-    return isinstance(world, LinearQuadratic)
+    return replace(recipe, encoder=MLPConfig()) if recipe.source.observes_vectors else recipe
 
 
 def _start(options: TrainWorldModel, console: Console) -> tuple[Path, Outcome]:
@@ -102,14 +89,12 @@ def _start(options: TrainWorldModel, console: Console) -> tuple[Path, Outcome]:
         from jepatlas.core.distributed import is_main_process
         from jepatlas.workflows.runs import start_run
 
-    recipe = options.recipe
+    recipe = options.recipe.sealed()
     if options.subject is None and options.recipe_file is None:
         say_default(console, recipe.source.name)
-    if isinstance(recipe.source, EpisodeSource):
-        recipe = replace(recipe, source=recipe.source.sealed())
-        if is_main_process():
-            _report_short_episodes(console, recipe)
-    folder = options.out or _default_folder(recipe)
+    if is_main_process():
+        _report_short_episodes(console, recipe)
+    folder = options.out or Path("runs") / recipe.run_name
     return folder, start_run(recipe, folder, console)
 
 
@@ -117,7 +102,8 @@ def _report_short_episodes(console: Console, recipe: WorldModelRecipe) -> None:
     from jepatlas.data import EpisodeFile
     from jepatlas.recipes import episodes_too_short
 
-    assert isinstance(recipe.source, EpisodeSource)
+    if not isinstance(recipe.source, EpisodeSource):
+        return
     lengths = EpisodeFile(recipe.source.path).lengths
     short = episodes_too_short(recipe, lengths)
     if 0 < short < len(lengths):  # if all are too short, training fails with a message
@@ -133,12 +119,6 @@ def _report(console: Console, folder: Path, step: int) -> Answer:
 
     say(console, f"Trained {step} steps: {folder}. {_next_step(folder, load_recipe(folder, WorldModelRecipe))}")
     return {}
-
-
-def _default_folder(recipe: WorldModelRecipe) -> Path:
-    source = recipe.source
-    name = short_name(source.world) if isinstance(source, WalkedWorld) else Path(source.path).stem
-    return Path("runs") / f"{name}-{recipe.model.kind}-s{recipe.seed}"
 
 
 def _next_step(folder: Path, recipe: WorldModelRecipe) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import tyro
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.plugins import short_name
 from jepatlas.data import Siblings, Transitions
 from jepatlas.nn import CouplingConfig, MLPConfig
 from jepatlas.objectives import CovarianceConfig, InfoNCEConfig, LeJEPAConfig, VICRegConfig, WhiteningConfig
@@ -53,6 +54,15 @@ class Recipe:
                 f"pool is {self.pool} pairs, but must be at least the batch size of {self.training.batch_size}. Raise "
                 "--pool, or lower --batch-size."
             )
+
+    @property
+    def run_name(self) -> str:
+        """The name of its run folder by default."""
+        return f"{short_name(self.world.mixing)}-{short_name(self.objective)}-s{self.seed}"
+
+    def sealed(self) -> Recipe:
+        """The recipe itself: it reads no files."""
+        return self
 
     def build(self) -> tuple[PairObjective, PairStream]:
         """The objective with initial weights, and the stream of its batches."""

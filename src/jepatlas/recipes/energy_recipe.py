@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import tyro
 
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
+from jepatlas.core.plugins import short_name
 from jepatlas.core.records import Experience
 from jepatlas.core.sealing import check_unchanged, seal_file
 from jepatlas.core.seeding import numpy_generator
@@ -148,6 +150,16 @@ class EnergyRecipe:
             raise InputError(f"width must be at least 1, but {self.width} was given.")
         if isinstance(self.source, StepFile) and self.walk != WalkConfig():
             raise InputError("--walk options are for worlds, but the source is a file. Leave them out.")
+
+    @property
+    def run_name(self) -> str:
+        """The name of its run folder by default."""
+        source = Path(self.source.path).stem if isinstance(self.source, StepFile) else short_name(self.source)
+        return f"{source}-{short_name(self.head)}-s{self.seed}"
+
+    def sealed(self) -> EnergyRecipe:
+        """With the hash of the file that it reads, if any."""
+        return replace(self, source=self.source.sealed()) if isinstance(self.source, StepFile) else self
 
     def build(self) -> tuple[EnergyObjective, StepStream]:
         """The objective with initial weights, and the stream of its batches."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from jepatlas.core.config import choices, from_plain
 from jepatlas.core.errors import InputError
+from jepatlas.core.plugins import short_name
 from jepatlas.core.sealing import check_unchanged, seal_file
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import EpisodeFile, RandomPolicy
@@ -74,7 +75,27 @@ class WalkedWorld:
 
     @property
     def name(self) -> str:
-        return self.world.kind
+        return short_name(self.world)
+
+    @property
+    def observes_vectors(self) -> bool:
+        return self.world.observe(self.world.states(1, numpy_generator(0, "observed"))).ndim == 2
+
+    def sealed(self) -> WalkedWorld:
+        """The walk itself: it reads no file."""
+        return self
+
+    def gather(self, seed: int) -> tuple[EpisodeArrays, tuple[str, str, str | None]]:
+        """The episodes, and their columns of observations, actions and true states."""
+        return walk(self, seed), ("seen", "action", "state")
+
+    def known_world(self, episodes: EpisodeFile | EpisodeArrays) -> AnyActionWorld | None:
+        """The world of the episodes."""
+        return self.world
+
+    def known_policy(self, episodes: EpisodeFile | EpisodeArrays) -> RandomPolicy | None:
+        """The random policy that explored it; None for other motions."""
+        return self.motion if isinstance(self.motion, RandomPolicy) else None
 
 
 @dataclass(frozen=True)
@@ -102,6 +123,24 @@ class EpisodeSource:
         """With the absolute path and the hash of the file."""
         path, sha256 = seal_file(self.path)
         return replace(self, path=path, sha256=sha256)
+
+    @property
+    def observes_vectors(self) -> bool:
+        file = self.open()
+        return len(file.columns[self.observation_column(file)].shape) != 3
+
+    def gather(self, seed: int) -> tuple[EpisodeFile, tuple[str, str, str | None]]:
+        """The episodes, and their columns of observations, actions and true states."""
+        file = self.open()
+        return file, self.columns(file)
+
+    def known_world(self, episodes: EpisodeFile | EpisodeArrays) -> AnyActionWorld | None:
+        """The world that the file records, if any."""
+        return world_of_file(episodes) if isinstance(episodes, EpisodeFile) else None
+
+    def known_policy(self, episodes: EpisodeFile | EpisodeArrays) -> RandomPolicy | None:
+        """The policy that the file records, if any."""
+        return policy_of_file(episodes) if isinstance(episodes, EpisodeFile) else None
 
     def open(self) -> EpisodeFile:
         return EpisodeFile(check_unchanged(self.path, self.sha256))
@@ -182,12 +221,7 @@ def gather_episodes(source: WalkedWorld | EpisodeSource, seed: int) -> EpisodeSp
     """The episodes of a source, split into training and held-out episodes."""
     from jepatlas.data import split_episodes
 
-    if isinstance(source, WalkedWorld):
-        episodes = walk(source, seed)
-        names = ("seen", "action", "state")
-    else:
-        episodes = source.open()
-        names = source.columns(episodes)
+    episodes, names = source.gather(seed)
     if len(episodes) < 2:
         raise InputError("There is only one episode, but at least one more is needed to hold out.")
     return EpisodeSplit(episodes, *names, *split_episodes(len(episodes), max(HELD, 1 / len(episodes)), seed))

@@ -79,8 +79,7 @@ class TaughtRecipe:
 
     def sealed(self) -> TaughtRecipe:
         """With the hashes of the images and of the teacher's file."""
-        student = replace(self.student, images=self.student.images.sealed())
-        return replace(self, student=student, teacher=self.teacher.sealed())
+        return replace(self, student=self.student.sealed(), teacher=self.teacher.sealed())
 
     def build(self) -> tuple[Student, Prefetched]:
         """The objective with initial weights, and the stream of its batches."""
@@ -125,9 +124,7 @@ class MutualRecipe:
 
     def sealed(self) -> MutualRecipe:
         """With the hashes of the images."""
-        first = replace(self.first, images=self.first.images.sealed())
-        second = replace(self.second, images=self.second.images.sealed())
-        return replace(self, first=first, second=second)
+        return replace(self, first=self.first.sealed(), second=self.second.sealed())
 
     def build(self) -> tuple[MutualTeaching, Prefetched]:
         """The objective with initial weights, and the stream of its batches."""

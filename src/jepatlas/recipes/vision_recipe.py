@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ import tyro
 
 from jepatlas.core.config import check_literals
 from jepatlas.core.errors import InputError
+from jepatlas.core.plugins import short_name
 from jepatlas.data.images import CropPlan, Fit, Shuffle, pipeline_named
 from jepatlas.nn import ViTConfig
 from jepatlas.objectives.vision import AnyVision, IJEPAConfig
@@ -127,6 +129,20 @@ class VisionRecipe:
                 f"augmentation.local_size must be a multiple of the patch size {patch}, but "
                 f"{self.augmentation.local_size} was given."
             )
+
+    @property
+    def run_name(self) -> str:
+        """The name of its run folder by default."""
+        name = self.images.kind
+        if isinstance(self.images, ImageTable):
+            table = Path(self.images.path)
+            name = table.parent.name if table.name == "views.csv" else table.stem
+        view = [self.view] if self.view else []
+        return "-".join([name, *view, short_name(self.objective), f"s{self.seed}"])
+
+    def sealed(self) -> VisionRecipe:
+        """With the hashes of the files that it reads."""
+        return replace(self, images=self.images.sealed())
 
     def build(self) -> tuple[CropObjective, Prefetched]:
         """The objective with initial weights, and the stream of its batches."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
@@ -125,6 +125,15 @@ class WorldModelRecipe:
         for name in ("stride", "history", "latent_dim"):
             if not getattr(self, name) >= 1:
                 raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")
+
+    @property
+    def run_name(self) -> str:
+        """The name of its run folder by default."""
+        return f"{self.source.name}-{self.model.kind}-s{self.seed}"
+
+    def sealed(self) -> WorldModelRecipe:
+        """With the hash of the file that it reads, if any."""
+        return replace(self, source=self.source.sealed())
 
     def build(self) -> tuple[PairObjective | WorldModel, Batches]:
         """The objective with initial weights, and the stream of its batches."""

@@ -15,13 +15,10 @@ from jepatlas.data import EpisodeFile, RandomPolicy, stack_history
 from jepatlas.recipes import (
     AnyActionWorld,
     EpisodeSplit,
-    WalkedWorld,
     WorldModelRecipe,
     build_world_model,
     gather_episodes,
     load_recipe,
-    policy_of_file,
-    world_of_file,
 )
 from jepatlas.workflows.runs import trained
 
@@ -47,27 +44,19 @@ class TrainedModel:
     @property
     def world(self) -> AnyActionWorld | None:
         """The world of the training episodes; None if their file does not record one."""
-        if isinstance(self.recipe.source, WalkedWorld):
-            return self.recipe.source.world
-        return None if self._file is None else world_of_file(self._file)
+        return self.recipe.source.known_world(self.data.episodes)
 
     @property
     def explored(self) -> RandomPolicy | None:
         """The random policy that collected the training episodes; None if it is unknown."""
-        if isinstance(self.recipe.source, WalkedWorld):
-            motion = self.recipe.source.motion
-            return motion if isinstance(motion, RandomPolicy) else None
-        return None if self._file is None else policy_of_file(self._file)
+        return self.recipe.source.known_policy(self.data.episodes)
 
     @property
     def environment(self) -> str | None:
         """The id of the external environment that the episode file records, if any."""
-        environment = None if self._file is None else self._file.about.get("environment")
+        episodes = self.data.episodes
+        environment = episodes.about.get("environment") if isinstance(episodes, EpisodeFile) else None
         return None if environment is None else str(environment)
-
-    @property
-    def _file(self) -> EpisodeFile | None:
-        return self.data.episodes if isinstance(self.data.episodes, EpisodeFile) else None
 
     def encode(self, observations: np.ndarray) -> Tensor:
         """Latents of observations in the world's format, images with channels last: (b, …) → (b, d).
