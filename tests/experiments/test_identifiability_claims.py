@@ -12,7 +12,7 @@ from gaussian_worlds import pairs, rotation
 
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.identifiability.lambda_rho import PUBLISHED, RHOS, TOO_SMALL
 from jepatlas.experiments.identifiability.non_gaussian_trials import SCALES as GENERALISED_NORMAL_SCALES
 from jepatlas.experiments.identifiability.scaling_trials import run_raw

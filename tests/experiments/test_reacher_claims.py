@@ -10,7 +10,7 @@ import pytest
 from jepatlas.core.records import Estimate
 from jepatlas.data import EpisodeArrays, WindowStream
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.reacher.reacher_collapse import collapsed
 from jepatlas.experiments.reacher.reacher_encoders import reacher_of, reacher_recipe, train_model
 from jepatlas.experiments.reacher.reacher_probes import SCALE, Poses, degree_shares, gaussian_poses, probe, probes

@@ -27,7 +27,7 @@ from jepatlas.core.records import Estimate
 from jepatlas.data.images import Shuffle
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
 from jepatlas.experiments.alignment.pair_noise import SHARES
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.social.agent_pairs import NAMES, held_out_layers, pair_latents, pair_results, split_of
 from jepatlas.experiments.social.map_quality import measure_budgets_and_noise
 from jepatlas.experiments.social.pair_measures import EFFORT, Effort, measure_pair, translate

@@ -10,7 +10,7 @@ import pytest
 from jepatlas.core.records import Estimate
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments import Finding, Result, Trial
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.engine.seed_tables import (
     geometric_mean_and_interval,
     mean_and_interval,

@@ -13,7 +13,7 @@ from scipy import stats
 
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.social import (
     common_worlds,
     loss_and_alignment,

@@ -15,7 +15,7 @@ from workflows.vision.tiny_scenes import agent, write_scenes
 from jepatlas.core.figures import CurvePanel, Curves, Table
 from jepatlas.core.records import Verdict
 from jepatlas.experiments import EXPERIMENTS, Finding, Result
-from jepatlas.experiments.engine.experiment import Outcome, as_verdicts, point_estimates
+from jepatlas.experiments.engine.rules import Outcome, as_verdicts, point_estimates
 from jepatlas.experiments.social.decisions import decide_by_scene
 from jepatlas.experiments.social.probe_sharing import PROBES, probes_table, share_probe
 from jepatlas.experiments.social.race_runs import Curve, Runner, measure_race

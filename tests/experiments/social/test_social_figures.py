@@ -9,7 +9,7 @@ import pytest
 from experiments.social.synthetic_agents import agent_result, rotation, side, states
 
 from jepatlas.experiments import Result, Trial
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.social.race_figures import accuracy_figure
 from jepatlas.experiments.social.race_runs import Runner, measure_race
 from jepatlas.experiments.social.trained_agents import run_agent

@@ -7,7 +7,7 @@ import pytest
 
 from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Result, Trial
-from jepatlas.experiments.engine.experiment import as_verdicts
+from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.social.agent_pairs import NAMES
 from jepatlas.experiments.social.viewpoint_trials import CHOSEN, run_viewpoints
 from jepatlas.experiments.social.viewpoints import agents_by_cameras, judge

@@ -16,41 +16,11 @@ import numpy as np
 
 from jepatlas.core.figures import Figure, Table
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.experiments.engine.rules import (
-    Criterion,
-    Outcome,
-    as_verdicts,
-    combined,
-    count_met,
-    outcome_in_stages,
-    outcome_of,
-    outcome_of_criteria,
-    point_estimates,
-    share_verdict,
-)
+from jepatlas.experiments.engine.rules import Criterion, Outcome
 from jepatlas.experiments.engine.trial_names import stable_name
 from jepatlas.training import Job, fingerprint
 
-__all__ = [
-    "SCALES",
-    "Claim",
-    "Criterion",
-    "Experiment",
-    "Finding",
-    "Outcome",
-    "Result",
-    "Scale",
-    "Trial",
-    "as_verdicts",
-    "combined",
-    "count_met",
-    "grid",
-    "outcome_in_stages",
-    "outcome_of",
-    "outcome_of_criteria",
-    "point_estimates",
-    "share_verdict",
-]
+__all__ = ["SCALES", "Claim", "Experiment", "Finding", "Result", "Scale", "Trial", "grid"]
 
 Scale = Literal["tiny", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("tiny", "small", "paper")
