@@ -34,7 +34,8 @@ from jepatlas.experiments import (
     reproduce,
     shipped_results,
 )
-from jepatlas.experiments.engine.seed_tables import cell, mean_and_interval, mean_and_range
+from jepatlas.experiments.engine.rules import Criterion, share_verdict
+from jepatlas.experiments.engine.seed_tables import cell, mean_and_interval, mean_and_range, mean_cells, mean_curve
 
 DOCS = Path(__file__).parents[2] / "docs"
 ON_IMAGES = {"image-controls"}
@@ -182,6 +183,24 @@ def test_means_over_seeds_match_student_intervals():
     assert mean_and_interval([r2_result(0.9)], "r2").low == -np.inf
     assert mean_and_range([r2_result(np.nan)], "r2").n == 0
     assert cell(Estimate(np.nan, np.nan, np.nan, 0)) == "–"
+
+
+@pytest.mark.parametrize("met", [[True, True], [True, False], [False, False]])
+def test_a_condition_on_all_cases_is_met_only_if_every_case_meets_it(met: list[bool]):
+    criterion = Criterion.for_all("cases", met)
+    verdict = share_verdict("cases", met, good="All do.", bad="Some do not.")
+    assert criterion.met == verdict.passed == all(met)
+    assert criterion.found == f"{sum(met)} of 2"
+    assert verdict.value == sum(met) / 2
+
+
+def test_curves_and_cells_have_means_over_runs():
+    runs = [r2_result(0.5), r2_result(0.7)]
+    line = mean_curve("runs", runs, {10: "r2", 20: "missing"})
+    assert line.x == [10, 20]
+    assert line.y[0] == pytest.approx(0.6) and np.isnan(float(line.y[1]))
+    assert line.low is None, "there is no band, because one mean is undefined"
+    assert mean_cells(runs, ["r2", "missing"], digits=1) == ["0.6 [0.5, 0.7]", "–"]
 
 
 def test_the_claims_page_is_generated_from_the_records():

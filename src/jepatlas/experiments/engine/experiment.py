@@ -1,6 +1,7 @@
 """Definition of an experiment: a claim, the trials that test it, and the rule that concludes from their results.
 
-An experiment is one file with an `Experiment` in it. `trials` lays out the grid for a scale, `rule` reads the results.
+An experiment is one file with an `Experiment` in it. `trials` lays out the grid for a scale, `rule` reads the results;
+large trial functions have a file of their own.
 Running, resuming, records, figures and the claims page are the same for all experiments.
 """
 
