@@ -7,16 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from experiments.social.synthetic_agents import (
-    DIM,
-    EACH,
-    GROUPS,
-    agent_result,
-    rotation,
-    side,
-    states,
-    synthetic_pair,
-)
+from experiments.social.synthetic_agents import DIM, EACH, GROUPS, agent_result, rotation, side, states, synthetic_pair
 from torch import nn
 from workflows.vision.tiny_scenes import agent, write_scenes
 

@@ -16,13 +16,7 @@ from jepatlas.core.records import Estimate
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.data import Siblings
 from jepatlas.experiments.engine.experiment import Scale, Trial
-from jepatlas.experiments.engine.latent_trials import (
-    STUDIED,
-    LatentSample,
-    r2_of_state,
-    recipe_for,
-    train_and_measure,
-)
+from jepatlas.experiments.engine.latent_trials import STUDIED, LatentSample, r2_of_state, recipe_for, train_and_measure
 from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.identifiability import WarpSides, fit_warp, sturm_liouville_generalised_normal, warp_recovery
 from jepatlas.objectives import PairObjective

@@ -21,9 +21,7 @@ import numpy as np
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale
-from jepatlas.experiments.engine.latent_trials import (
-    STUDIED,
-)
+from jepatlas.experiments.engine.latent_trials import STUDIED
 from jepatlas.experiments.engine.rules import Criterion, outcome_of_criteria
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, curve, mean_and_interval, mean_and_range, plain, select

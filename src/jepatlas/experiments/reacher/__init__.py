@@ -1,11 +1,6 @@
 """Claims on LeJEPA trained on images of the Reacher arm."""
 
-from jepatlas.experiments.reacher import (
-    reacher_collapse,
-    reacher_exploration,
-    reacher_isotropisation,
-    reacher_rates,
-)
+from jepatlas.experiments.reacher import reacher_collapse, reacher_exploration, reacher_isotropisation, reacher_rates
 
 __all__ = ["CLAIMS"]
 

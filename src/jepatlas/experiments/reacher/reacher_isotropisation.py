@@ -29,13 +29,7 @@ from jepatlas.experiments.engine.rules import (
 )
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import cell, curve, horizontal, mean_and_range, mean_and_range_of
-from jepatlas.experiments.reacher.reacher_encoders import (
-    BUDGETS,
-    probe_model,
-    reacher_of,
-    reacher_recipe,
-    train_model,
-)
+from jepatlas.experiments.reacher.reacher_encoders import BUDGETS, probe_model, reacher_of, reacher_recipe, train_model
 from jepatlas.experiments.reacher.reacher_exploration import APART, gaussian_trial
 from jepatlas.experiments.reacher.reacher_probes import PLACES
 from jepatlas.experiments.reacher.weighted_pairs import WeightedPairs, isotropised, training_windows

@@ -19,13 +19,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.seed_tables import mean_and_interval, plain, select
 from jepatlas.experiments.social.agent_pairs import pair_result, pairs_of_views
-from jepatlas.experiments.social.decisions import (
-    MEASURES,
-    collapsed_seeds,
-    decide,
-    mean_difference,
-    positive_verdicts,
-)
+from jepatlas.experiments.social.decisions import MEASURES, collapsed_seeds, decide, mean_difference, positive_verdicts
 from jepatlas.experiments.social.pair_figures import r2_figure
 from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.scenes import WORLDS

@@ -9,7 +9,8 @@ A claim names numbers that should be above 0. With confidence intervals over see
 
 Where any of several numbers may decide, the intervals hold for all of them at once (Bonferroni). Latents that vary
 along fewer than `MIN_DIRECTIONS` directions have collapsed. They align easily and say little about learning, so
-numbers of collapsed agents are reported but excluded, and what rests on the remaining ones holds in part at most."""
+numbers of collapsed agents are reported but excluded, and what rests on the remaining ones holds in part at most.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@
 Parts are halves or quarters. The unit is the variance of the predictions of the map fitted on all pairs: in units of
 the target (also in the table), a map that predicts nothing would be the steadiest. Maps of different seeds cannot be
 compared, because their latents differ; there, the variance of R² is compared, pooled over objectives, with the F
-interval of the ratio."""
+interval of the ratio.
+"""
 
 from __future__ import annotations
 

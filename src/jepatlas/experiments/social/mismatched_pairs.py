@@ -2,7 +2,8 @@
 
 The agents are those of `social-views`, so nothing is trained. Maps are fitted between the principal directions that
 hold 99% of the variance of standardised latents. `pair-budget` and `pair-noise` ask the same of charts whose map is
-known."""
+known.
+"""
 
 from __future__ import annotations
 

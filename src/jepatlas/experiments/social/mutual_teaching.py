@@ -14,13 +14,7 @@ from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, R
 from jepatlas.experiments.engine.rules import Outcome
 from jepatlas.experiments.engine.seed_tables import cell, geometric_mean_and_interval
 from jepatlas.experiments.social.decisions import decide_by_scene
-from jepatlas.experiments.social.race_rules import (
-    Decision,
-    RaceRule,
-    cost_verdict,
-    judge_race,
-    significantly_cheaper,
-)
+from jepatlas.experiments.social.race_rules import Decision, RaceRule, cost_verdict, judge_race, significantly_cheaper
 from jepatlas.experiments.social.race_trials import mutual_trials
 
 __all__ = ["EXPERIMENT"]

@@ -38,15 +38,7 @@ from jepatlas.experiments.social.agent_pairs import (
     split_of,
 )
 
-__all__ = [
-    "EFFORT",
-    "Effort",
-    "Translation",
-    "leading_directions",
-    "measure_pair",
-    "positive_scale",
-    "translate",
-]
+__all__ = ["EFFORT", "Effort", "Translation", "leading_directions", "measure_pair", "positive_scale", "translate"]
 
 VARIANCE_SHARE = 0.99
 RANGES = {"r2": (-np.inf, 1.0), "r2_raw": (-np.inf, 1.0)}

@@ -1,7 +1,8 @@
 """Does alignment need prediction? The same views, networks and steps with different objectives.
 
 A high R² says little about latents that hardly vary, so the number of directions is reported beside it, and what
-pixels and untrained networks align."""
+pixels and untrained networks align.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +15,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Outcome
-from jepatlas.experiments.engine.seed_tables import (
-    mean_and_interval_with_groups,
-    mean_and_range,
-    spread,
-)
+from jepatlas.experiments.engine.seed_tables import mean_and_interval_with_groups, mean_and_range, spread
 from jepatlas.experiments.social.agent_pairs import NAMES, pair_results
 from jepatlas.experiments.social.agent_settings import OBJECTIVES, PLANS
 from jepatlas.experiments.social.decisions import (

@@ -6,7 +6,8 @@
     majority     the majority class
 
 The inverse of an ill-conditioned W amplifies noise; a map fitted backwards does not. Probe and map are fitted on
-different groups of the training states, and all accuracies are of held-out groups."""
+different groups of the training states, and all accuracies are of held-out groups.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from jepatlas.core.config import to_plain
 from jepatlas.core.records import Estimate
 from jepatlas.experiments.engine.experiment import Result
 from jepatlas.experiments.engine.rules import as_verdicts, point_estimates
-from jepatlas.recipes import MutualRecipe, TaughtRecipe, VisionRecipe, read_images
+from jepatlas.recipes import VisionRecipe, read_images
 from jepatlas.workflows.runs import train_job
 from jepatlas.workflows.vision import (
     Cost,
@@ -35,11 +35,11 @@ from jepatlas.workflows.vision import (
     milestones,
     steps_to_reach,
 )
+from jepatlas.workflows.vision.training_cost import TrainedRecipe
 
 __all__ = [
     "MIN_SEEDS",
     "Curve",
-    "Recipe",
     "Runner",
     "WayRun",
     "combine_runs",
@@ -50,7 +50,6 @@ __all__ = [
     "train_way",
 ]
 
-Recipe = VisionRecipe | TaughtRecipe | MutualRecipe
 Curve = list[tuple[int, float]]
 """(step, accuracy) at every checkpoint."""
 MIN_SEEDS = 2
@@ -132,7 +131,7 @@ class WayRun:
         return self.record["status"] == "finished"
 
 
-def train_way(recipe: Recipe, folder: Path) -> WayRun:
+def train_way(recipe: TrainedRecipe, folder: Path) -> WayRun:
     """For two agents: their mean accuracy, and the directions of the one that has fewer."""
     record = train_job(to_plain(recipe), str(folder))
     if record["status"] != "finished":

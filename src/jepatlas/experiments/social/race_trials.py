@@ -3,7 +3,8 @@
 No objective raises what a probe reads of unseen objects in the scenes of `social-views`: an untrained network says
 more about a new object than an agent that knows the 45 it was trained on. The races therefore use more objects in
 smaller images. World, objective, learning rate and threshold were chosen by training alone, with other seeds, before
-any student was taught."""
+any student was taught.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +18,15 @@ from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.experiments.engine.experiment import Run, Scale, Trial
 from jepatlas.experiments.social.probe_sharing import share_probe
-from jepatlas.experiments.social.race_runs import Recipe, combine_runs, race_record, train_way
+from jepatlas.experiments.social.race_runs import combine_runs, race_record, train_way
 from jepatlas.experiments.social.scenes import WORLDS, source_of
 from jepatlas.experiments.social.trained_agents import agent_trial
 from jepatlas.objectives.teaching import DistillationConfig, MigrationConfig, MutualConfig, RunningMapConfig
 from jepatlas.recipes import MutualRecipe, TaughtRecipe, TeacherFile, VisionRecipe
 from jepatlas.training import ConstantSchedule
 from jepatlas.workflows.runs import train_job
-from jepatlas.workflows.vision import (
-    VisionAgent,
-    cost_of,
-    encoding_flops,
-    load_agent,
-    teacher_arrays,
-)
+from jepatlas.workflows.vision import VisionAgent, cost_of, encoding_flops, load_agent, teacher_arrays
+from jepatlas.workflows.vision.training_cost import TrainedRecipe
 from jepatlas.worlds.objects import CATEGORIES, RenderedObjects
 
 __all__ = ["RACES", "Race", "migration_trials", "mutual_trials", "prior_cost", "run_migration", "run_mutual"]
@@ -72,7 +68,7 @@ RACES: dict[Scale, Race] = {
 }
 
 
-def race_trials(scale: Scale, seed: int, run: Run, settings: Callable[[Scale, int], dict[str, Any]]) -> list[Trial]:
+def _trials(scale: Scale, seed: int, run: Run, settings: Callable[[Scale, int], dict[str, Any]]) -> list[Trial]:
     """One trial per seed."""
     race = RACES[scale]
     trials = []
@@ -83,12 +79,12 @@ def race_trials(scale: Scale, seed: int, run: Run, settings: Callable[[Scale, in
 
 def migration_trials(scale: Scale, seed: int) -> list[Trial]:
     """Trials with a teacher of one view and students of the other."""
-    return race_trials(scale, seed, run_migration, _migration_settings)
+    return _trials(scale, seed, run_migration, _migration_settings)
 
 
 def mutual_trials(scale: Scale, seed: int) -> list[Trial]:
     """Trials with two agents that learn at once."""
-    return race_trials(scale, seed, run_mutual, _mutual_settings)
+    return _trials(scale, seed, run_mutual, _mutual_settings)
 
 
 def _migration_settings(scale: Scale, seed: int) -> dict[str, Any]:
@@ -185,7 +181,7 @@ def _write_teacher_files(place: Path, seed: int) -> None:
     write_arrays(place / "shuffled.npz", arrays | {"h": arrays["h"][order]})
 
 
-def _students(student: VisionRecipe, settings: dict[str, Any], place: Path) -> Mapping[str, Recipe]:
+def _students(student: VisionRecipe, settings: dict[str, Any], place: Path) -> Mapping[str, TrainedRecipe]:
     weight = settings["weight"]
     migration = MigrationConfig(weight, map=RunningMapConfig(memory=settings["memory"]))
     teachings = {
@@ -194,7 +190,7 @@ def _students(student: VisionRecipe, settings: dict[str, Any], place: Path) -> M
         "logits": DistillationConfig(weight),
         "latents": DistillationConfig(weight, "latents"),
     }
-    students: dict[str, Recipe] = {"scratch": student}
+    students: dict[str, TrainedRecipe] = {"scratch": student}
     for name, teaching in teachings.items():
         teacher = TeacherFile(str(place / f"{TEACHERS[name]}.npz")).sealed()
         students[name] = TaughtRecipe(teacher, teaching, settings["pairs"], student)

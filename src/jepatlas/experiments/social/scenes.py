@@ -1,7 +1,8 @@
 """Scenes of the study: two views of the same states, rendered or read from image files.
 
 `JEPATLAS_DATA` names the folder that holds `driving` and `eth80` and, for the published settings, `smallnorb`,
-`nuscenes` and `imagenet` as they are distributed. The rendered world needs no files."""
+`nuscenes` and `imagenet` as they are distributed. The rendered world needs no files.
+"""
 
 from __future__ import annotations
 

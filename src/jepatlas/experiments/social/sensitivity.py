@@ -13,7 +13,8 @@ W is ill-conditioned, so the full inverse adds noise and a truncated one drops f
 state its limit.
 
 The probe: linear probes of the labels, fitted on training states and scored on held-out groups, averaged over both
-agents."""
+agents.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 Maps are fitted on some categories (or on driving straight) and scored on held-out states of these and of the others.
 A part that varies less has a lower R² for any map, so the price of a shift is counted from a map fitted on as many
 states of the part that is scored. Agents of different widths are related by rectangular maps, beside PCA of the same
-widths."""
+widths.
+"""
 
 from __future__ import annotations
 

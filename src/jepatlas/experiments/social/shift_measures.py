@@ -15,9 +15,7 @@ from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Result
 from jepatlas.experiments.engine.rules import point_estimates
-from jepatlas.experiments.engine.seed_tables import (
-    grouped,
-)
+from jepatlas.experiments.engine.seed_tables import grouped
 from jepatlas.experiments.social.agent_pairs import groups_of_pair, scored_rows, split_of
 from jepatlas.experiments.social.pair_measures import positive_scale, translate
 

@@ -2,7 +2,8 @@
 
 Every image has its own order, and the two agents use different ones. Untrained networks see what the agents see; PCA
 sees small images of it. What remains after a shuffle does not depend on places: colour and brightness, whose means
-suffice for an R²."""
+suffice for an R².
+"""
 
 from __future__ import annotations
 

@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from jepatlas.alignment.similarity import NEIGHBOURS, cka_debiased
-from jepatlas.core.figures import (
-    Bars,
-    Curve,
-    CurvePanel,
-    Curves,
-    Heatmap,
-    Table,
-)
+from jepatlas.core.figures import Bars, Curve, CurvePanel, Curves, Heatmap, Table
 from jepatlas.experiments.engine.experiment import Result
 from jepatlas.experiments.engine.run_tables import number, run_table
-from jepatlas.experiments.engine.seed_tables import (
-    curve,
-    extremes,
-    mean_and_range,
-    spread,
-)
+from jepatlas.experiments.engine.seed_tables import curve, extremes, mean_and_range, spread
 from jepatlas.experiments.social.agent_pairs import (
     COMPARED,
     NAMES,

@@ -4,7 +4,8 @@
     own          each state from the camera that the trained agent chooses for it, by the rule it was trained with
 
 Losses are measured with random masks, so a choice could reflect the masks instead of the view. `advantage` therefore
-uses other masks: it is the loss from the chosen cameras minus the mean over all cameras, in standard deviations."""
+uses other masks: it is the loss from the chosen cameras minus the mean over all cameras, in standard deviations.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +38,10 @@ from jepatlas.workflows.vision import (
     collapse_verdict,
     groups_of,
     latents_of,
+    load_with_cameras,
     read_camera_images,
+    train_with_cameras,
 )
-from jepatlas.workflows.vision.camera_choice import load_with_cameras, train_with_cameras
 
 __all__ = ["CHOSEN", "advantage", "evenness", "run_viewpoints", "training_cost", "trials"]
 

@@ -2,7 +2,8 @@
 
 Each agent has four cameras of a ring, none of them the other's. With the same number of images it sees all states
 from one camera, from random cameras, or from those where its own prediction is worst. Agents with one camera are
-those of `social-views`."""
+those of `social-views`.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +18,7 @@ from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Outcome
 from jepatlas.experiments.engine.run_tables import number, numbers, run_table
-from jepatlas.experiments.engine.seed_tables import (
-    cell,
-    curve,
-    grouped,
-    mean_and_interval,
-    select,
-)
+from jepatlas.experiments.engine.seed_tables import cell, curve, grouped, mean_and_interval, select
 from jepatlas.experiments.social.agent_pairs import CONTROLS, NAMES, pair_results
 from jepatlas.experiments.social.decisions import collapse_note, collapsed_seeds, seed_differences
 from jepatlas.experiments.social.pair_figures import OVER_SEEDS, r2_figure

@@ -1,7 +1,8 @@
 """Agents on two views that share nothing: are their latents related by a linear isometry, beyond pixels and chance?
 
 I-JEPA agents on each view of a scene, compared with the same networks before training and with PCA of the images: two
-cameras on one road align without any learning."""
+cameras on one road align without any learning.
+"""
 
 from __future__ import annotations
 

@@ -18,9 +18,7 @@ from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import student_quantile
 from jepatlas.workflows.runs import train_job
-from jepatlas.workflows.vision.collapse_causes import (
-    likely_causes,
-)
+from jepatlas.workflows.vision.collapse_causes import likely_causes
 from jepatlas.workflows.vision.crop_samples import crops_figure
 from jepatlas.workflows.vision.vision_agent import VisionAgent, groups_of, load_agent, untrained_objective
 

@@ -11,27 +11,13 @@ import numpy as np
 
 from jepatlas.alignment.probes import LinearProbe
 from jepatlas.core.errors import InputError
-from jepatlas.recipes import (
-    MutualRecipe,
-    TaughtRecipe,
-    VisionRecipe,
-    any_recipe,
-    read_images,
-    recipe_id,
-)
+from jepatlas.recipes import MutualRecipe, TaughtRecipe, VisionRecipe, any_recipe, read_images, recipe_id
 from jepatlas.training import load_checkpoint, load_weights
 from jepatlas.workflows.vision.teaching_runs import member_agents
 from jepatlas.workflows.vision.training_cost import TrainedRecipe
 from jepatlas.workflows.vision.vision_agent import VisionAgent
 
-__all__ = [
-    "Milestone",
-    "agents_on_images",
-    "checkpoint_objectives",
-    "majority_share",
-    "milestones",
-    "steps_to_reach",
-]
+__all__ = ["Milestone", "agents_on_images", "checkpoint_objectives", "majority_share", "milestones", "steps_to_reach"]
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,7 @@ from jepatlas.core.figures import Curve, CurvePanel, Curves, Table
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.recipes import (
-    ViewImages,
-    any_recipe,
-    read_images,
-)
+from jepatlas.recipes import ViewImages, any_recipe, read_images
 from jepatlas.workflows.vision.probe_milestones import agents_on_images, majority_share, milestones
 from jepatlas.workflows.vision.training_cost import Cost, cost_of
 from jepatlas.workflows.vision.vision_agent import labels_of

@@ -25,14 +25,7 @@ from jepatlas.recipes import (
     recipe_id,
     write_recipe,
 )
-from jepatlas.training import (
-    Checkpoint,
-    Outcome,
-    latest_checkpoint,
-    load_checkpoint,
-    save_checkpoint,
-    wait_for_all,
-)
+from jepatlas.training import Checkpoint, Outcome, latest_checkpoint, load_checkpoint, save_checkpoint, wait_for_all
 from jepatlas.workflows.runs import start_run
 from jepatlas.workflows.vision.vision_agent import latents_of, load_agent
 

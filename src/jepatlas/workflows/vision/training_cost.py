@@ -9,11 +9,7 @@ import torch
 
 from jepatlas.core.contracts import Objective
 from jepatlas.objectives.teaching import Migration, MutualTeaching, RunningMap, Student
-from jepatlas.recipes import (
-    MutualRecipe,
-    TaughtRecipe,
-    VisionRecipe,
-)
+from jepatlas.recipes import MutualRecipe, TaughtRecipe, VisionRecipe
 from jepatlas.training.flops import counted_flops, step_flops
 
 __all__ = ["Cost", "TrainedRecipe", "cost_of", "encoding_flops"]
