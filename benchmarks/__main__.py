@@ -20,6 +20,7 @@ from benchmarks import (
     flat_worlds,
     iqe,
     maps,
+    monitor,
     planning,
     reacher,
     recovery,
@@ -45,6 +46,7 @@ SUITES = {
     "reacher": reacher,
     "planning": planning,
     "vision": vision,
+    "monitor": monitor,
 }
 RESULTS = Path(__file__).parents[1] / "docs" / "benchmarks.json"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-__all__ = ["Comparison", "compare", "peak_memory"]
+__all__ = ["Comparison", "compare", "cpu_ms", "peak_memory"]
 
 Prepare = Callable[[str], Callable[[], object]]
 
@@ -35,11 +35,11 @@ class Comparison:
 def compare(name: str, baseline: Callable[[], object], ours: Callable[[], object], turns: int = 15) -> Comparison:
     for warm_up in (baseline, ours):
         warm_up()
-    pairs = [(_cpu_ms(baseline), _cpu_ms(ours)) for _ in range(turns)]
+    pairs = [(cpu_ms(baseline), cpu_ms(ours)) for _ in range(turns)]
     return Comparison.of(name, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
 
 
-def _cpu_ms(work: Callable[[], object]) -> float:
+def cpu_ms(work: Callable[[], object]) -> float:
     start = time.process_time()
     work()
     return 1e3 * (time.process_time() - start)
