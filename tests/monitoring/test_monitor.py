@@ -94,6 +94,13 @@ def test_large_batches_are_subsampled() -> None:
     assert [row.pairs for row in monitor.history] == [800]
 
 
+def test_an_empty_batch_adds_nothing() -> None:
+    monitor = ja.Monitor(every=3, rows=600)
+    for rows in (150, 0, 150):
+        monitor.update(*pairs(rows, rows))
+    assert [row.pairs for row in monitor.history] == [300]
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_latents_of_any_dtype(dtype: torch.dtype) -> None:
     monitors = [ja.Monitor(every=4, rows=400), ja.Monitor(every=4, rows=400)]
@@ -143,6 +150,8 @@ def test_wrong_use_is_explained() -> None:
         monitor.update(z, z_next[:-1])
     with pytest.raises(InputError, match="'z'"):
         ja.Monitor(every=2).update(z, z_next, z[:, 0])
+    with pytest.raises(InputError, match="'h'"):
+        monitor.update(None, z_next)
     with pytest.raises(InputError, match="every"):
         ja.Monitor(every=0)
     with pytest.raises(InputError, match="folder"):
@@ -170,6 +179,16 @@ def test_the_record_is_drawn_by_report_and_in_notebooks(tmp_path: Path) -> None:
     assert len(monitor.plot()) == 7
     assert "Certificate during training" in monitor._repr_html_()
     assert monitor.result()["r2"].value == monitor.history[-1].r2.value
+
+
+def test_the_history_is_a_table() -> None:
+    pytest.importorskip("pandas")
+    monitor = ja.Monitor(every=10, rows=800)
+    assert monitor.to_frame().empty
+    train(monitor, 20)
+    frame = monitor.to_frame()
+    assert list(frame.index) == [9, 19]
+    assert frame.loc[19, "r2_low"] == monitor.history[1].r2.low
 
 
 def test_trackers_receive_each_record(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.identifiability.dimension.rank import rank_of
 from jepatlas.objectives import SIGRegConfig, draw_slices
 
-__all__ = ["CKA", "EffectiveRank", "LinearR2", "MutualKNN", "SIGRegStatistic", "StreamedMetric"]
+__all__ = ["CKA", "EffectiveRank", "LinearR2", "MutualKNN", "SIGRegStatistic", "StreamedMetric", "as_matrix"]
 
 
 class Mergeable(Protocol):
@@ -237,11 +237,20 @@ def _pairs(**given: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def _rows(name: str, given: Any) -> np.ndarray:
     """A finite matrix with one row per sample, from a tensor of any device and dtype, or an array."""
-    rows = torch.as_tensor(given).detach()
-    if rows.ndim != 2:
-        raise InputError(f"'{name}' must be a matrix with one row per sample, but has shape {tuple(rows.shape)}.")
+    rows = as_matrix(name, given)
     if rows.dtype != torch.float64:
         rows = rows.float()
     array = rows.cpu().numpy()
     check_finite(name, array)
     return array
+
+
+def as_matrix(name: str, given: Any) -> Tensor:
+    """A tensor with one row per sample, without copying and on its device."""
+    try:
+        rows = torch.as_tensor(given).detach()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"'{name}' must be a tensor or an array, not a {type(given).__name__}.") from error
+    if rows.ndim != 2:
+        raise InputError(f"'{name}' must be a matrix with one row per sample, but has shape {tuple(rows.shape)}.")
+    return rows

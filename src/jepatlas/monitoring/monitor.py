@@ -17,6 +17,7 @@ from jepatlas.core.distributed import gather_values, rank, value_of_main_process
 from jepatlas.core.errors import InputError, check_argument, check_count
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
+from jepatlas.monitoring.metrics import as_matrix
 from jepatlas.monitoring.monitor_history import MonitorRow, history_figure, history_summary
 from jepatlas.monitoring.quick_certificate import quick_verdicts
 from jepatlas.results import Result, data_frame
@@ -88,12 +89,13 @@ class Monitor:
 
         Returns the new row if this step completes a record. `step` labels it; by default, updates are counted.
         """
+        pairs = _checked(h, h_next, z)  # at every step, so that a mistake shows at the first one
         self._updates += 1
         left = -self._updates % self.every  # updates from here to the record
         share = math.ceil(self.rows / world_size())
-        take = min(len(h), math.ceil(share / min(STEPS, self.every)))
+        take = min(len(pairs[0]), math.ceil(share / min(STEPS, self.every)))
         if left * take < share:
-            self._collect(_some_rows(take, h, h_next, z))
+            self._collect(pairs, take)
         if left:
             return None
         row = self._record(self._updates if step is None else step)
@@ -101,10 +103,12 @@ class Monitor:
             self._publish(row)
         return row
 
-    def _collect(self, pairs: Pairs) -> None:
+    def _collect(self, pairs: Pairs, take: int) -> None:
         if self._parts and (self._parts[0][2] is None) != (pairs[2] is None):
             raise InputError("'z' was given at some steps only. Give it at every step, or at none.")
-        self._parts.append(pairs)
+        h, h_next, z = pairs
+        kept = None if z is None else _some_rows(z, take)
+        self._parts.append((_some_rows(h, take), _some_rows(h_next, take), kept))
 
     def _record(self, step: int) -> MonitorRow:
         h, h_next, z = self._gathered()
@@ -206,25 +210,22 @@ class Monitor:
         self.history = [MonitorRow.from_plain(plain) for plain in state["history"]]
 
 
-def _some_rows(take: int, h: Any, h_next: Any, z: Any) -> Pairs:
-    """Copies of evenly spaced rows in float32, on the device of the latents, so that nothing waits for it."""
-    given = {"h": h, "h_next": h_next, "z": z}
-    found = {}
-    for name, value in given.items():
-        if value is None and name == "z":
-            continue
-        rows = torch.as_tensor(value).detach()
-        if rows.ndim != 2:
-            raise InputError(f"'{name}' must be a matrix with one row per sample, but has shape {tuple(rows.shape)}.")
-        if len(rows) != len(h):
-            raise InputError(f"'{name}' has {len(rows)} rows, but 'h' has {len(h)}.")
-        found[name] = rows[:: len(rows) // take][:take].to(torch.float32, copy=True)
-    if found["h"].shape != found["h_next"].shape:
+def _checked(h: Any, h_next: Any, z: Any) -> Pairs:
+    pairs = as_matrix("h", h), as_matrix("h_next", h_next), None if z is None else as_matrix("z", z)
+    first, second, states = pairs
+    if first.shape != second.shape:
         raise InputError(
-            f"'h' and 'h_next' must have the same width, but have {found['h'].shape[1]} and "
-            f"{found['h_next'].shape[1]} columns."
+            f"'h' and 'h_next' must have the same shape, but have {tuple(first.shape)} and {tuple(second.shape)}."
         )
-    return found["h"], found["h_next"], found.get("z")
+    if states is not None and len(states) != len(first):
+        raise InputError(f"'z' has {len(states)} rows, but 'h' has {len(first)}.")
+    return pairs
+
+
+def _some_rows(rows: Tensor, take: int) -> Tensor:
+    """A copy of evenly spaced rows in float32, on their device, so that nothing waits for it."""
+    stride = max(len(rows) // max(take, 1), 1)
+    return rows[::stride][:take].to(torch.float32, copy=True)
 
 
 def _joined(parts: Sequence[Tensor | None]) -> Tensor | None:
