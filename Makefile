@@ -3,7 +3,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test check bench docs dist clean
+.PHONY: help tour test check fuzz bench docs dist clean
 
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -21,6 +21,9 @@ check: .venv/dev  ## format, lint, types, import rules, fast tests
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+fuzz: .venv/dev  ## mutated files for every reader, 20,000 of each
+	JEPATLAS_FUZZ=20000 $(BIN)/python -m pytest -q tests/fuzz
 
 bench: .venv/dev  ## timings side by side, as ratios; writes docs/benchmarks.md
 	$(BIN)/python -m benchmarks --publish

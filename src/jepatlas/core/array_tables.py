@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from jepatlas.core.errors import InputError, require
+from jepatlas.core.parsing import check_size
 
 __all__ = ["is_id", "read_csv", "read_parquet", "without_objects", "write_csv", "write_parquet"]
 
@@ -60,6 +61,8 @@ def write_csv(arrays: Arrays) -> bytes:
 
 def read_parquet(path: Path) -> Arrays:
     parquet = require("pyarrow.parquet", "interop", "Reading .parquet files")
+    groups = parquet.read_metadata(path)
+    check_size(sum(groups.row_group(i).total_byte_size for i in range(groups.num_row_groups)), path)
     table = parquet.read_table(path)
     columns: list[tuple[str, np.ndarray]] = []
     for name in table.column_names:

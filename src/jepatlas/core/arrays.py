@@ -7,21 +7,20 @@ unpickled.
 from __future__ import annotations
 
 import csv
-import importlib
 import io
+import lzma
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import safetensors.numpy
-from safetensors import SafetensorError
 
 from jepatlas.core.array_tables import read_csv, read_parquet, without_objects, write_csv, write_parquet
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
+from jepatlas.core.parsing import check_size, parse_safetensors, read_numpy
 
 __all__ = [
     "check_finite",
@@ -34,7 +33,18 @@ __all__ = [
 
 Arrays = dict[str, np.ndarray]
 
-_BROKEN = (ValueError, OSError, EOFError, RuntimeError, SafetensorError, zipfile.BadZipFile, zlib.error, csv.Error)
+_BROKEN = (
+    ValueError,
+    OSError,
+    EOFError,
+    RuntimeError,
+    OverflowError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    csv.Error,
+)
 
 
 def read_arrays(path: Path | str, *, keep_half: bool = False) -> Arrays:
@@ -118,48 +128,26 @@ def check_rows(arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def _read_npy(path: Path) -> Arrays:
-    with open(path, "rb") as file:  # np.load would also open other formats under this name
-        return {"h": _read_array(file, str(path))}
-
-
-def _read_array(file: IO[bytes], where: str) -> np.ndarray:
-    """One array in the format of numpy. Pickles are recognised, and not read."""
-    magic = np.lib.format.MAGIC_PREFIX
-    start = file.read(len(magic))
-    if start[:1] == b"\x80":  # the first byte of every pickle since protocol 2
-        raise InputError(
-            f"{where} is a Python pickle, which is not read, because unpickling can run foreign code. Save the array "
-            "with numpy.save."
-        )
-    if start != magic:
-        raise InputError(f"{where} is not an array in the .npy format of numpy.")
-    file.seek(0)
-    version = np.lib.format.read_magic(file)
-    reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    if reader(file)[2].hasobject:
-        raise InputError(
-            f"{where} holds Python objects, which are not read, because unpickling can run foreign code. Save numbers "
-            "or texts: array.astype(float), for example."
-        )
-    file.seek(0)
-    return np.lib.format.read_array(file, allow_pickle=False)
+    with open(path, "rb") as file:
+        return {"h": read_numpy(file, path.stat().st_size, path)}
 
 
 def _read_npz(path: Path) -> Arrays:
     arrays: Arrays = {}
     with zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            with archive.open(name) as file:
-                arrays[name.removesuffix(".npy")] = _read_array(file, f"'{name.removesuffix('.npy')}' in {path}")
+        entries = archive.infolist()
+        check_size(sum(entry.file_size for entry in entries), path)
+        for entry in entries:
+            name = entry.filename.removesuffix(".npy")
+            with archive.open(entry) as file:
+                arrays[name] = read_numpy(file, entry.file_size, f"'{name}' of {path}")
+    if not arrays:
+        raise InputError(f"{path} holds no arrays.")
     return arrays
 
 
 def _read_safetensors(path: Path) -> Arrays:
-    try:
-        return safetensors.numpy.load_file(path)
-    except TypeError:  # numpy has no bfloat16; torch is imported only here, because reporting must not import it
-        tensors = importlib.import_module("safetensors.torch").load_file(path)
-        return {name: (t.double() if t.is_floating_point() else t).numpy() for name, t in tensors.items()}
+    return parse_safetensors(path, path)
 
 
 def _write_npy(arrays: Arrays) -> bytes:

@@ -23,6 +23,7 @@ from safetensors import SafetensorError
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.locks import temporary_name
+from jepatlas.core.parsing import parse_json
 
 __all__ = [
     "cache_folder",
@@ -160,13 +161,12 @@ def write_json(path: Path, value: Any) -> None:
 
 def read_json(path: Path) -> Any:
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        data = Path(path).read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"There is no file {path}.") from error
     except OSError as error:
         raise InputError(f"{path} could not be read: {error.strerror}.") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not valid JSON ({error}). Was it edited or cut short?") from error
+    return parse_json(data, path)
 
 
 def finite(value: Any) -> Any:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import safetensors.numpy
-from safetensors import SafetensorError
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
+from jepatlas.core.parsing import parse_safetensors
 
 __all__ = ["CONDITION_LIMIT", "LinearMap"]
 
@@ -74,8 +74,8 @@ class LinearMap:
     @classmethod
     def load(cls, path: Path | str) -> LinearMap:
         try:
-            arrays = safetensors.numpy.load_file(path)
-        except (OSError, SafetensorError, ValueError) as error:
+            arrays = parse_safetensors(Path(path), path)
+        except (OSError, InputError) as error:
             raise InputError(f"{path} is not a saved LinearMap: {error}") from error
         names, optional = {part.name for part in fields(cls)}, {"x_scale", "y_scale"}
         if not names - optional <= set(arrays) <= names:

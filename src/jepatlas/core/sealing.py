@@ -129,10 +129,7 @@ def _read_meta(path: Path, kind: str) -> dict[str, Any]:
         raise InputError(f"There is no folder {path}. An {kind} is a folder that contains '{where.name}'.")
     if where.is_symlink():
         raise InputError(f"{where} is a symbolic link, which is not followed. {_REMEDY}")
-    try:
-        meta = read_json(where)
-    except RecursionError as error:
-        raise InputError(f"{where} is nested too deeply to be an {kind}. {_REMEDY}") from error
+    meta = read_json(where)
     match meta:
         case {"format": str(form), "version": int(), "files": dict(), "seal": str()} if form == f"jepatlas.{kind}":
             return meta

@@ -15,7 +15,6 @@ origin of the episodes as JSON and is optional. Columns compressed with Blosc ne
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable
@@ -27,11 +26,14 @@ from typing import Any, Self
 import numpy as np
 
 from jepatlas.core.errors import InputError, did_you_mean, require
+from jepatlas.core.parsing import parse_json
 
 __all__ = ["INDEX_COLUMNS", "ORIGIN_ATTRIBUTE", "Column", "EpisodeFile"]
 
 INDEX_COLUMNS = ("ep_len", "ep_offset")
 ORIGIN_ATTRIBUTE = "jepatlas"
+SMALL_BYTES = 2**24  # datasets of less are read whatever they declare
+HIGHEST_COMPRESSION = 10_000
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,13 @@ class EpisodeFile:
         self._handle: tuple[int, Any] | None = None  # (process id, h5py.File)
         file = self._file()
         try:
-            datasets = {name: item for name, item in file.items() if getattr(item, "shape", ())}
+            datasets = _own_datasets(self.path, file)
             self.lengths: np.ndarray = _index_column(self.path, datasets, "ep_len")  # (E,) rows of each episode
             self.offsets: np.ndarray = _index_column(self.path, datasets, "ep_offset")  # (E,) first row
             self.about: dict[str, Any] = _origin(file.attrs.get(ORIGIN_ATTRIBUTE))  # empty if unknown
-        except (OSError, RuntimeError, KeyError) as error:
+        except InputError:
+            raise
+        except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:  # types that numpy lacks
             raise InputError(f"{path} cannot be read ({error}). The file may be truncated.") from error
         columns = {name: item for name, item in datasets.items() if name not in INDEX_COLUMNS}
         _check_episodes(self.path, self.lengths, self.offsets, _common_length(self.path, columns))
@@ -116,7 +120,7 @@ class EpisodeFile:
     def _read(self, column: str, begin: int, end: int) -> np.ndarray:
         try:
             return self._dataset(column)[begin:end]
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, ValueError, TypeError) as error:
             raise InputError(
                 f"Rows {begin} to {end - 1} of '{column}' in {self.path} cannot be read: {error}. The file is damaged: "
                 "copy it again or collect it again."
@@ -145,13 +149,35 @@ def _open(path: Path) -> Any:
         ) from error
 
 
+def _own_datasets(path: Path, file: Any) -> dict[str, Any]:
+    """The datasets whose data is in the file itself, and of a size that its bytes can hold."""
+    h5py: Any = require("h5py", "sim", "Reading episodes")
+    datasets = {}
+    for name in file:
+        if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+            raise InputError(f"'{name}' of {path} is a link, which is not followed. Copy the data into the file.")
+        dataset = file[name]
+        if not getattr(dataset, "shape", ()):  # a group or a scalar
+            continue
+        if dataset.external or dataset.is_virtual:
+            raise InputError(f"'{name}' of {path} has its data in other files, which are not read. Copy it here.")
+        declared, stored = dataset.size * dataset.dtype.itemsize, dataset.id.get_storage_size()
+        if declared > SMALL_BYTES and declared > HIGHEST_COMPRESSION * stored:
+            raise InputError(
+                f"'{name}' of {path} declares {declared / 1e9:.3g} GB, but the file holds {stored} bytes of it. The "
+                "file is damaged, or was not written to the end."
+            )
+        datasets[name] = dataset
+    return datasets
+
+
 def _origin(attribute: Any) -> dict[str, Any]:
     """The origin stored in the file attribute; empty if it is missing or is not a JSON object."""
     if not isinstance(attribute, str | bytes):
         return {}
     try:
-        origin = json.loads(attribute)
-    except ValueError:
+        origin = parse_json(attribute, "The origin of the episodes")
+    except InputError:
         return {}
     return origin if isinstance(origin, dict) else {}
 
@@ -189,14 +215,14 @@ def _check_episodes(path: Path, lengths: np.ndarray, offsets: np.ndarray, rows: 
             f"{path} has {len(lengths)} entries in ep_len and {len(offsets)} in ep_offset. Both need one entry per "
             "episode, and at least one."
         )
-    ends = offsets + lengths
-    invalid = np.flatnonzero((lengths < 1) | (offsets < 0) | (ends > rows))
+    invalid = np.flatnonzero((lengths < 1) | (lengths > rows) | (offsets < 0) | (offsets > rows - lengths))
     if len(invalid):
         i = invalid[0]
         raise InputError(
             f"Episode {i} of {path} is out of range: ep_offset {offsets[i]} and ep_len {lengths[i]}, but the columns "
             f"have {rows} rows. The file may be truncated, or merged from others without shifting ep_offset."
         )
+    ends = offsets + lengths
     order = np.argsort(offsets, kind="stable")
     overlaps = np.flatnonzero(ends[order][:-1] > offsets[order][1:])
     if len(overlaps):

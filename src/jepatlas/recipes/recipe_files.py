@@ -10,6 +10,7 @@ import yaml
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_json, write_text
+from jepatlas.core.parsing import parse_yaml
 from jepatlas.core.plugins import PLUGINS, plugin_files, record_locations
 from jepatlas.recipes.agent_recipe import Recipe
 from jepatlas.recipes.energy_recipe import EnergyRecipe
@@ -115,10 +116,10 @@ def _file(run: Path, command: str = "train") -> Path:
 def _read(path: Path) -> dict[str, Any]:
     """Keys and values; keys that are left out have their defaults."""
     try:
-        data = yaml.safe_load(path.read_text())
+        data = parse_yaml(path.read_text(encoding="utf-8"), path)
     except FileNotFoundError as error:
         raise InputError(f"There is no recipe file {path}.") from error
-    except (yaml.YAMLError, ValueError, IsADirectoryError) as error:  # ValueError: not UTF-8, or an impossible date
+    except (InputError, UnicodeDecodeError, IsADirectoryError) as error:
         raise InputError(f"{path} is not a recipe in YAML: {error}") from error
     if (path.parent / PLUGINS).is_file():
         record_locations(read_json(path.parent / PLUGINS))

@@ -7,19 +7,18 @@ which is shown as text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from jepatlas.core.arrays import read_arrays
 from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Curve, CurvePanel, Curves, Figure, Table, figure_from_json, table_from_json
 from jepatlas.core.files import read_json
+from jepatlas.core.parsing import parse_json, parse_yaml
 from jepatlas.core.records import Verdict
 
 __all__ = ["POINTS", "Chapter", "envelope", "read_chapters", "read_record"]
@@ -199,11 +198,11 @@ def _read_metrics(path: Path) -> list[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
+            row = parse_json(line, f"{path}, line {number},")
+        except InputError:
             if number == len(lines):  # the run was killed or is still running
                 break
-            raise InputError(f"{path}, line {number}, is not valid JSON ({error}). Was it cut short?") from error
+            raise
         if not isinstance(row, dict) or not isinstance(row.get("step"), int):
             raise InputError(f"{path}, line {number}, must be an object with an integer 'step': {line:.80}")
         rows.append(row)
@@ -212,10 +211,10 @@ def _read_metrics(path: Path) -> list[dict[str, Any]]:
 
 def _read_recipe(path: Path) -> str:
     try:
-        text = path.read_text()
-        yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
         raise InputError(f"{path} is not valid YAML: {error}") from error
+    parse_yaml(text, path)
     return text
 
 

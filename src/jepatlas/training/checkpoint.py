@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_folder, write_json
+from jepatlas.core.parsing import parse_tensors
 from jepatlas.core.sealing import sha256_of_file, sha256_of_json
 from jepatlas.nn.ema import ema_update
 
@@ -104,7 +105,7 @@ def load_checkpoint(path: Path, recipe: str) -> Checkpoint:
     for name, expected in meta["sha256"].items():
         if not (path / name).is_file() or sha256_of_file(path / name) != expected:
             raise InputError(f"{path / name} is damaged: its hash differs from the recorded one. {remedy}")
-    return Checkpoint(meta["step"], safetensors.torch.load_file(path / TENSORS), meta.get("flat", 0))
+    return Checkpoint(meta["step"], parse_tensors(path / TENSORS, path / TENSORS), meta.get("flat", 0))
 
 
 def _all_checkpoints(folder: Path) -> list[Path]:

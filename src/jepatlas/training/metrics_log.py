@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 
 from jepatlas.core.errors import InputError, did_you_mean, require
 from jepatlas.core.files import write_text
+from jepatlas.core.parsing import parse_json
 
 __all__ = ["METRICS_FILE", "MetricsLog", "Tracker", "last_metrics", "open_tracker"]
 
@@ -130,16 +131,16 @@ def _read_entries(path: Path) -> list[dict[str, Any]]:
     *complete, last = path.read_bytes().split(b"\n")
     entries = [_parse_entry(path, number, line) for number, line in enumerate(complete, start=1)]
     try:
-        json.loads(last)
-    except ValueError:
+        parse_json(last, path)
+    except InputError:
         return entries
     return [*entries, _parse_entry(path, len(entries) + 1, last)]
 
 
 def _parse_entry(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        entry = json.loads(line)
-    except ValueError:
+        entry = parse_json(line, path)
+    except InputError:
         entry = None
     if not isinstance(entry, dict) or type(entry.get("step")) is not int:
         raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 import time
@@ -13,6 +12,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from jepatlas.core.errors import InputError
+from jepatlas.core.parsing import parse_json
 from jepatlas.training.metrics_log import METRICS_FILE
 
 __all__ = ["SweepProgress", "TrainingProgress", "latest_step"]
@@ -111,9 +112,9 @@ def latest_step(run: Path) -> tuple[int, str]:
     try:
         newest = max([run / METRICS_FILE, *run.glob(f"*/{METRICS_FILE}")], key=_modification_time)
         lines = newest.read_bytes().rsplit(b"\n", 2)
-        entry = json.loads(lines[-2])
+        entry = parse_json(lines[-2], newest)
         return int(entry["step"]), f"loss {float(entry['loss']):.4g}"
-    except (OSError, LookupError, TypeError, ValueError):  # an incomplete or foreign file shows no progress
+    except (InputError, OSError, LookupError, TypeError, ValueError):  # an incomplete or foreign file shows no progress
         return 0, ""
 
 

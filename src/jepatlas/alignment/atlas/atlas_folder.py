@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import safetensors.numpy
-from safetensors import SafetensorError
 
 from jepatlas.alignment.atlas.chart import Attachment, CertificateSummary, Chart
 from jepatlas.alignment.atlas.chart_atlas import Anchors, Atlas
 from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Table
 from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.parsing import parse_safetensors
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.sealing import SealedFolder, read_sealed_folder, write_sealed_folder
 
@@ -178,10 +178,7 @@ def _save(tensors: Mapping[str, np.ndarray]) -> bytes:
 def _load(sealed: SealedFolder, file: str, names: set[str]) -> dict[str, np.ndarray]:
     if file not in sealed.files:
         raise InputError(f"{file} is not listed in atlas.json.")
-    try:
-        tensors = safetensors.numpy.load(sealed.files[file])
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{file} is not a valid safetensors file: {error}") from error
+    tensors = parse_safetensors(sealed.files[file], file)
     if tensors.keys() != names or not all(np.isfinite(tensor).all() for tensor in tensors.values()):
         raise InputError(f"{file} must hold {', '.join(sorted(names))} with finite numbers.")
     return tensors

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 import scipy.sparse
-from safetensors import SafetensorError
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
@@ -29,6 +28,7 @@ from jepatlas.alignment.paired import check_matrix
 from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
+from jepatlas.core.parsing import parse_json, parse_safetensors, safetensors_metadata
 
 __all__ = ["LinearProbe", "check_classes"]
 
@@ -101,15 +101,15 @@ class LinearProbe:
     def from_bytes(cls, data: bytes, where: str = "This") -> LinearProbe:
         """Inverse of `to_bytes`; error messages start with `where`."""
         try:
-            tensors = safetensors.numpy.load(data)
-            about = json.loads(_metadata(data)[FORMAT])
+            tensors = parse_safetensors(data, where)
+            about = parse_json(safetensors_metadata(data, where)[FORMAT], where)
             classes = np.array(about["classes"], dtype=np.dtype(about["dtype"]))
             if classes.dtype.kind not in "iufbU":
                 raise ValueError(f"classes of type {classes.dtype}")
             return cls(classes, **tensors)
         except KeyError as error:
             raise InputError(f"{where} is not a saved LinearProbe: it has no {error} in its header.") from error
-        except (SafetensorError, TypeError, ValueError) as error:
+        except (TypeError, ValueError) as error:
             raise InputError(f"{where} is not a saved LinearProbe: {error}") from error
 
     def save(self, path: Path | str) -> None:
@@ -122,12 +122,6 @@ class LinearProbe:
         except OSError as error:
             raise InputError(f"{path} is not a saved LinearProbe: {error.strerror}.") from error
         return cls.from_bytes(data, str(path))
-
-
-def _metadata(data: bytes) -> dict[str, str]:
-    """Metadata of valid safetensors: the length of the header in 8 bytes, then the header as JSON."""
-    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return header.get("__metadata__", {})
 
 
 def check_classes(labels: np.ndarray, where: str) -> None:

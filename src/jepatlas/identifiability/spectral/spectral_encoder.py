@@ -17,12 +17,12 @@ import numpy as np
 import safetensors.numpy
 import scipy.special
 import torch
-from safetensors import SafetensorError
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.moments import Moments
+from jepatlas.core.parsing import parse_safetensors
 
 __all__ = ["KNOTS", "Features", "SpectralEncoder", "normal_quantiles", "principal_whitener", "random_frequencies"]
 
@@ -164,12 +164,12 @@ class SpectralEncoder:
     @classmethod
     def load(cls, path: Path | str) -> SpectralEncoder:
         try:
-            arrays = safetensors.numpy.load_file(path)
+            arrays = parse_safetensors(Path(path), path)
             whitening = LinearMap(arrays["whitening"], arrays["x_mean"], np.zeros(len(arrays["whitening"])))
             quantiles = arrays["quantiles"] if len(arrays["quantiles"]) else None
             features = Features(whitening, arrays["frequencies"], float(arrays["quadratic"].item()), quantiles)
             loaded = cls(features, arrays["weight"], arrays["mean"], arrays["rates"])
-        except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        except (OSError, InputError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} is not a saved SpectralEncoder: {error}") from error
         latents = len(loaded.rates)
         count = len(loaded.mean)

@@ -21,6 +21,7 @@ from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
 from jepatlas.core.linear_map import LinearMap
+from jepatlas.core.parsing import parse_json, safetensors_metadata
 from jepatlas.energy import EmbeddedEnergy, HeadConfig, IQEConfig, PortedEnergy
 from jepatlas.nn import MLPConfig
 from jepatlas.recipes import EnergyRecipe
@@ -178,10 +179,9 @@ def _linear_map(parts: dict[str, np.ndarray]) -> LinearMap | None:
 def _metadata(data: bytes, source: str) -> dict[str, Any]:
     """The metadata of a safetensors file, which starts with the header's length in eight bytes and the header."""
     try:
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        about = header.get("__metadata__", {}).get(FORMAT)
-        parsed = None if about is None else json.loads(about)
-    except (ValueError, AttributeError, TypeError) as error:
+        about = safetensors_metadata(data, source).get(FORMAT)
+        parsed = None if about is None else parse_json(about, source)
+    except InputError as error:
         raise InputError(f"{source} is not a saved energy: its header cannot be read.") from error
     if not isinstance(parsed, dict):
         raise InputError(f"{source} is not a saved energy: its header does not declare one.")

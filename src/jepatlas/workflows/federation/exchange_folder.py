@@ -18,12 +18,12 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import safetensors.numpy
-from safetensors import SafetensorError
 
 from jepatlas.alignment.atlas import check_name
 from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Table
 from jepatlas.core.files import read_json, write_folder
+from jepatlas.core.parsing import parse_safetensors
 from jepatlas.core.sealing import read_sealed_folder, sha256_of_bytes, write_sealed_folder
 
 __all__ = [
@@ -81,10 +81,10 @@ def read_parcel(place: Path) -> Parcel:
     arrays: dict[str, np.ndarray] = {}
     for file, data in sealed.files.items():
         name = file.removesuffix(".safetensors")
-        try:
-            arrays[name] = safetensors.numpy.load(data)[name]
-        except (SafetensorError, KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{place / file} does not hold the array '{name}': {error}.") from error
+        found = parse_safetensors(data, place / file)
+        if name not in found:
+            raise InputError(f"{place / file} does not hold the array '{name}'.")
+        arrays[name] = found[name]
         if not np.isfinite(arrays[name]).all():
             raise InputError(f"{place / file} holds numbers that are not finite. Its sender must send it again.")
     return Parcel(sealed.content, arrays, sealed.seal)
@@ -233,7 +233,7 @@ def _entry(folder: Path, name: str, member: str, step: str) -> Entry:
 
 def _shapes(data: bytes) -> str:
     """Shapes and types of the arrays of a file."""
-    arrays = sorted(safetensors.numpy.load(data).items())
+    arrays = sorted(parse_safetensors(data, "A file of a member").items())
     shapes = Counter(f"{' × '.join(map(str, array.shape))} {array.dtype}" for _, array in arrays)
     return "; ".join(shape if count == 1 else f"{count} of {shape}" for shape, count in shapes.items())
 
