@@ -7,6 +7,8 @@ import io
 import json
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +61,16 @@ def test_a_page_runs_as_it_is_written(page: Path, tmp_path: Path) -> None:
     process = forked_script(script_of(page), cwd=tmp_path)
     out, err = process.communicate(timeout=600)
     assert process.returncode == 0, f"{out}\n{err}"
+
+
+@pytest.mark.slow
+def test_the_documentation_builds_without_warnings(tmp_path: Path) -> None:
+    """Everything is read and resolved, and nothing is written."""
+    words = ("-b", "dummy", "--fail-on-warning", "--quiet", "--doctree-dir", tmp_path / "trees", DOCS, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *map(str, words)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_example_of_the_readme_prints_what_is_shown() -> None:

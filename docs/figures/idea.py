@@ -28,12 +28,12 @@ SHOWN = 3000
 
 
 def latents(run: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """States, observations and latents of an agent. Both agents see the same states."""
+    """States, observations in units of their spread, and latents of an agent. Both agents see the same states."""
     recipe = read_any_recipe(run / "recipe.yaml")
     assert isinstance(recipe, Recipe)
     z = recipe.world.states(STATES, torch_generator(0, "figure"))
     x = recipe.world.observe(z)
-    return z.numpy(), x.numpy(), ja.encode(run, x)
+    return z.numpy(), (x / x.std(0)).numpy(), ja.encode(run, x)
 
 
 def r2_of(z: np.ndarray, h: np.ndarray) -> float:

@@ -84,7 +84,7 @@ def main(path: str) -> None:
     draw_walls(axes, world)
     (trail,) = axes.plot([], [], color="white", linewidth=1.6)
     (here,) = axes.plot([], [], "o", color="#ff4b3e", markersize=11, markeredgecolor="white")
-    (target,) = axes.plot([], [], "*", color="#ffd166", markersize=18, markeredgecolor="0.15")
+    (target,) = axes.plot([], [], "*", color="white", markersize=18, markeredgecolor="0.15")
     title = axes.set_title("", fontsize=12)
 
     def show(frame: tuple[int, int]) -> None:

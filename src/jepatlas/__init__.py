@@ -80,7 +80,7 @@ __all__ = [
     "train",
 ]
 
-after_import("gymnasium", "jepatlas.worlds.environment:register_environments")
+after_import("gymnasium", "jepatlas.worlds.gym_registration:register_environments")
 
 
 def __dir__() -> list[str]:

@@ -57,6 +57,12 @@ def test_worlds_are_registered_with_gymnasium_whichever_is_imported_first(order:
     assert printed.strip() == str(Maze(cells=4, loops=2))
 
 
+def test_a_world_makes_its_environment_before_gymnasium_is_imported():
+    code = "from jepatlas.worlds import Maze; print(Maze().make().spec.id)"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert printed.strip() == "jepatlas/Maze-v0"
+
+
 @pytest.mark.parametrize("name", ["Rooms", "Maze", "LinearQuadratic"])
 def test_registered_worlds_pass_check_env(name: str):
     env = gymnasium.make(f"jepatlas/{name}-v0")

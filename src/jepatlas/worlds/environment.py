@@ -16,29 +16,11 @@ from gymnasium.spaces import Box
 
 from jepatlas.core.errors import InputError, check_argument, check_count, did_you_mean
 from jepatlas.worlds.action_world import ActionWorld, draw_starts
-from jepatlas.worlds.linear_quadratic import LinearQuadratic
-from jepatlas.worlds.maze import Maze
-from jepatlas.worlds.reacher import Reacher
-from jepatlas.worlds.rooms import Rooms
+from jepatlas.worlds.gym_registration import REGISTERED, environment_id
 
-__all__ = ["ActionEnv", "environment_id", "make_environment", "register_environments"]
+__all__ = ["ActionEnv", "make_environment"]
 
 OPTIONS = ("state", "goal")
-REGISTERED = {world.kind: world for world in (Rooms, Maze, Reacher, LinearQuadratic)}
-
-
-def register_environments() -> None:
-    """Make the worlds available as `gymnasium.make("jepatlas/Rooms-v0")`, with the world's fields as keywords."""
-    for kind, world in REGISTERED.items():
-        gymnasium.register(
-            environment_id(world),
-            entry_point="jepatlas.worlds.environment:make_environment",
-            kwargs={"kind": kind},
-        )
-
-
-def environment_id(world: type) -> str:
-    return f"jepatlas/{world.__name__}-v0"
 
 
 def make_environment(kind: str, render_mode: str | None = None, **fields: Any) -> ActionEnv:
