@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from linear_worlds import double_integrator
 from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.planning import ActionBox, LatentCost, LatentCostConfig, MPPIConfig, compiled, rollout_costs
+from jepatlas.testing.linear_problems import double_integrator
 
 PROBLEM = double_integrator()
 ACTIONS = torch.randn(3, 5, 6, 2, generator=torch_generator(0, "actions"), dtype=torch.float64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from linear_worlds import Problem, double_integrator, rotation
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_system import LinearSystem
@@ -20,6 +19,7 @@ from jepatlas.planning import (
     infinite_regulator,
 )
 from jepatlas.planning.lqr import equilibrium_near
+from jepatlas.testing.linear_problems import Problem, double_integrator, rotation
 
 BOX = ActionBox.symmetric(1e3, 2)
 UNEVEN = Quadratic(np.diag([1.0, 0.1, 0.0, 0.0]), np.array([[0.2, 0.05], [0.05, 0.1]]), np.diag([5.0, 1.0, 0.5, 0.0]))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from linear_worlds import double_integrator
 from torch import Tensor
 
 from jepatlas.core.contracts import Cost
@@ -15,6 +14,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.records import Plan
 from jepatlas.planning import ActionBox, CEMConfig, LQRConfig, finite_regulator, receding_horizon
 from jepatlas.planning.receding import shift_plan
+from jepatlas.testing.linear_problems import double_integrator
 
 BOX = ActionBox.symmetric(3.0, 2)
 

@@ -6,7 +6,6 @@ import math
 
 import pytest
 import torch
-from linear_worlds import double_integrator, walker
 from torch import Tensor
 
 from jepatlas.core.errors import InputError
@@ -14,6 +13,7 @@ from jepatlas.core.seeding import torch_generator
 from jepatlas.planning import ActionBox, CEMConfig, GradientConfig, ICEMConfig, ShootingConfig, StraightLineConfig
 from jepatlas.planning.cem import cheapest, refit
 from jepatlas.planning.gradient import Adam
+from jepatlas.testing.linear_problems import double_integrator, walker
 
 BOX = ActionBox.symmetric(3.0, 2)
 NOISE = torch_generator(0, "unused")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from linear_worlds import double_integrator
 from torch import Tensor
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.seeding import torch_generator
 from jepatlas.planning import ActionBox, CostModel, LQRConfig, as_cost_model
+from jepatlas.testing.linear_problems import double_integrator
 
 PROBLEM = double_integrator()
 SAMPLES = 64

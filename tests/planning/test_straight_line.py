@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from linear_worlds import walker
 from torch import Tensor
 
 from jepatlas.core.errors import InputError
@@ -20,6 +19,7 @@ from jepatlas.planning import (
     nearest_rows,
     waypoints,
 )
+from jepatlas.testing.linear_problems import walker
 
 BOX = ActionBox.symmetric(3.0, 2)
 PROBLEM = walker()

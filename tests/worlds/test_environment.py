@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.errors import InputError
+from jepatlas.testing import check_world
 from jepatlas.worlds import (
     ActionEnv,
     Camera,
@@ -43,11 +43,8 @@ every_world = pytest.mark.parametrize("world", WORLDS, ids=lambda world: f"{worl
 
 
 @every_world
-def test_gymnasium_check_env_passes(world):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message=".*infinity.*")  # of unbounded observations
-        check_env(world.make())
+def test_worlds_keep_the_contract(world):
+    check_world(world)
 
 
 @pytest.mark.parametrize("order", ["gymnasium, jepatlas", "jepatlas, gymnasium"])
@@ -85,27 +82,6 @@ def test_same_seed_gives_bitwise_equal_episodes(world):
     for first, second in zip(*episodes, strict=True):
         np.testing.assert_array_equal(first, second)
     assert not np.array_equal(world.make().reset(seed=8)[1]["state"], episodes[0][1])
-
-
-@every_world
-def test_batched_dynamics_equal_single_dynamics(world):
-    rng = np.random.default_rng(0)
-    states, actions = world.states(20, rng), rng.uniform(-1, 1, (20, world.action_dim))
-    after = world.step(states, actions)
-    assert world.admits(states).all() and world.admits(after).all()
-    one_by_one = [world.step(state[None], action[None])[0] for state, action in zip(states, actions, strict=True)]
-    np.testing.assert_allclose(after, one_by_one, rtol=1e-12)
-    seen = [world.observe(state[None])[0] for state in states]
-    np.testing.assert_allclose(world.observe(states), seen, rtol=1e-12)
-    goals = world.goals(states, rng)
-    assert world.admits(goals).all() and not world.reached(states, goals).any()
-    assert world.reached(goals, goals).all()
-
-
-@every_world
-def test_world_recipe_round_trip(world):
-    assert from_plain(type(world), to_plain(world)) == world
-    assert hash(world) == hash(from_plain(type(world), to_plain(world)))
 
 
 def test_episode_terminates_at_the_goal_with_reward_minus_one_per_step():

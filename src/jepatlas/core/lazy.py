@@ -52,7 +52,11 @@ def lazy_exports(package: str, file: str) -> Callable[[str], Any]:
             sources.update(_type_checking_imports(Path(file)))
         if name not in sources:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(sources[name]), name)
+        source = sources[name]
+        is_module = source == package
+        value = importlib.import_module(f"{package}.{name}" if is_module else source)
+        if not is_module:
+            value = getattr(value, name)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -1,4 +1,4 @@
-"""Linear worlds with a known optimum, for tests of planners."""
+"""Linear control problems with a known optimum."""
 
 from __future__ import annotations
 
