@@ -19,7 +19,7 @@ __version__ = "0.2.0"
 from jepatlas.core.lazy import after_import, lazy_exports
 
 if TYPE_CHECKING:
-    from jepatlas import testing
+    from jepatlas import testing as testing
     from jepatlas.alignment import Atlas, ChartLatents, LinearProbe, save_atlas
     from jepatlas.api.energy_functions import EnergyAudit, audit, fit_energy
     from jepatlas.api.export_function import export
@@ -78,7 +78,6 @@ __all__ = [
     "load",
     "load_weights",
     "save_atlas",
-    "testing",
     "train",
 ]
 
