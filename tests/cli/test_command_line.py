@@ -16,7 +16,10 @@ from training.small import ENV, WORDS, call, command
 import jepatlas as ja
 from jepatlas import __version__
 from jepatlas.cli import VERBS
+from jepatlas.core.figures import Curves
 from jepatlas.core.files import finite
+from jepatlas.training import SweepResult
+from jepatlas.workflows.sweep_results import sweep_record
 
 Captured = pytest.CaptureFixture[str]
 
@@ -357,7 +360,13 @@ def test_json_of_a_sweep_and_of_a_crash_in_it(capsys: Captured):
     assert "another recipe" in crashed["error"]
     assert (finished["name"], finished["status"]) == ("lr=0.001", "finished")
     assert "r2" in {verdict["name"] for verdict in finished["verdicts"]}
-    assert "lr=0.001: finished R²" in err
+    assert "lr=0.001: finished" in err
+    table = Path("grid/sweep.csv").read_text().splitlines()
+    columns = table[0].split(",")
+    row = dict(zip(columns, table[2].split(","), strict=True))
+    assert (row["run"], row["status"], row["lr"]) == ("lr=0.001", "finished", "0.001")
+    r2 = next(verdict for verdict in finished["verdicts"] if verdict["name"] == "r2")
+    assert float(row["r2.value"]) == r2["value"]
 
 
 @pytest.mark.slow
@@ -436,3 +445,26 @@ def test_undecided_checks_are_neither_passed_nor_failed(elsewhere: Path, capsys:
             assert f"? undecided: {verdict.name}:" in out
     page = Path("few/report.html").read_text()
     assert f"</span> {states.count('undecided')} undecided" in page
+
+
+def test_results_of_a_sweep_are_a_record_with_curves(elsewhere: Path, capsys: Captured):
+    def result(lr: str, seed: str, value: float) -> SweepResult:
+        verdict = {"name": "r2", "value": value, "low": value - 0.1, "high": value + 0.1, "passed": None}
+        return SweepResult(f"lr={lr}_seed={seed}", "finished", {"verdicts": [verdict]})
+
+    settings = [{"lr": lr, "seed": seed} for lr in ("0.1", "0.01") for seed in ("0", "1")]
+    values = [0.2, 0.4, 0.5, 0.9]
+    results = [result(*chosen.values(), value) for chosen, value in zip(settings, values, strict=True)]
+    record = sweep_record(results, settings, "r2", seed=0)
+    (curves,) = record.figures
+    assert isinstance(curves, Curves) and curves.series is not None
+    (curve,) = curves.series
+    assert curve.x == [0.01, 0.1]
+    assert curve.y == pytest.approx([0.7, 0.3]) and curve.low == [0.5, 0.2] and curve.high == [0.9, 0.4]
+    record.save(elsewhere / "grid", "sweep")
+    assert call("report", "grid") == 0
+    assert "r2 over lr" in Path("grid/report.html").read_text()
+    single = sweep_record(results[::2], settings[::2], "r2", seed=0).figures[0]
+    assert (
+        isinstance(single, Curves) and single.series is not None and single.series[0].low == pytest.approx([0.4, 0.1])
+    )

@@ -374,7 +374,7 @@ def test_a_sweep_does_not_cross_out_what_cannot_be_told() -> None:
     assert [directions_summary({"directions": one}) for one in verdicts] == [
         "3.0 directions ✓",
         "3.0 directions ✗ Why.",
-        "3.0 directions – Why.",
+        "3.0 directions ? Why.",
     ]
 
 

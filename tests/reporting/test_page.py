@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.files import read_json, write_json
 from jepatlas.core.records import Verdict
 from jepatlas.reporting import Chapter, write_report
+from jepatlas.reporting.chapters import overlaid_curves, read_chapters
 from jepatlas.reporting.verdict_rows import compare, verdict_row
 
 EVIL = "<script>alert(1)</script>"
@@ -147,3 +149,18 @@ def test_duplicate_verdict_names_are_compared_by_chapter():
 def test_report_does_not_import_torch():
     code = "import sys, jepatlas.reporting; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_training_curves_of_several_runs_are_overlaid(tmp_path):
+    for name, terms in {"a": {"loss": 1.0, "sigreg": 0.5}, "b": {"loss": 2.0, "other": 0.1}}.items():
+        (tmp_path / name).mkdir()
+        rows = [json.dumps({"step": step} | {key: value / step for key, value in terms.items()}) for step in (1, 2)]
+        (tmp_path / name / "metrics.jsonl").write_text("\n".join(rows))
+    shared = overlaid_curves({name: read_chapters(tmp_path / name) for name in ("a", "b")})
+    assert shared is not None and shared.panels is not None
+    (panel,) = shared.panels
+    assert panel.title == "loss"
+    assert [(curve.name, curve.y) for curve in panel.series] == [("a", [1.0, 0.5]), ("b", [2.0, 1.0])]
+    page = write_report([tmp_path / "a", tmp_path / "b"], tmp_path / "report.html", title="T").read_text()
+    assert "Training curves of the runs" in page
+    assert overlaid_curves({"a": read_chapters(tmp_path / "a")}) is None

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
@@ -77,7 +78,7 @@ def main(args: list[str]) -> int:
     with defer_interrupts():
         from jepatlas.workflows.runs import run_job
 
-    return _run_grid(options, "sweep", options.recipe, run_job, _certificate_summary)
+    return _run_grid(options, "sweep", options.recipe, run_job, _certificate_summary, metric="r2")
 
 
 def vision(args: list[str]) -> int:
@@ -86,7 +87,7 @@ def vision(args: list[str]) -> int:
         from jepatlas.workflows.vision import train_and_judge
 
     recipe = options.recipe.sealed()
-    return _run_grid(options, "sweep vision", recipe, train_and_judge, directions_summary)
+    return _run_grid(options, "sweep vision", recipe, train_and_judge, directions_summary, metric="directions")
 
 
 Summary = Callable[[dict[str, Any]], str]
@@ -99,8 +100,12 @@ def _run_grid(
     recipe: Recipe | VisionRecipe,
     job: Callable[..., dict[str, Any]],
     summary: Summary,
+    *,
+    metric: str,
 ) -> int:
+    from jepatlas.core.files import write_text
     from jepatlas.training import SweepProgress, dask_cluster, local_processes, sweep
+    from jepatlas.workflows.sweep_results import sweep_csv, sweep_record
 
     console = console_for(options.json)
     jobs = make_jobs(recipe, options.vary, command)
@@ -110,7 +115,7 @@ def _run_grid(
     steps = {out / one.name: one.recipe["training"]["steps"] for one in jobs}
 
     def report(result: SweepResult) -> None:
-        say(console, f"{result.name}: {result.status} {_outcome(result, summary)}")
+        say(console, f"{result.name}: {result.status}")
 
     try:
         with writer_lock(out), SweepProgress(console, steps):
@@ -118,7 +123,11 @@ def _run_grid(
     except KeyboardInterrupt:
         say(console, "Interrupted; unfinished runs are saved. To continue, repeat the command.")
         raise
+    settings = _settings(options.vary)
+    sweep_record(results, settings, metric, recipe.seed).save(out, "sweep")
+    write_text(out / "sweep.csv", sweep_csv(results, settings))
     console.print(_table(results, summary))
+    say(console, f"Table: {options.out / 'sweep.csv'}. See curves with: jepatlas report {quote(str(options.out))}")
     emit(options.json, {"runs": [{"name": r.name, "status": r.status} | r.record for r in results]})
     return 0 if all(result.status == "finished" for result in results) else 1
 
@@ -127,17 +136,21 @@ def make_jobs(recipe: Recipe | VisionRecipe, vary: tuple[str, ...], command: str
     """One job for each combination of values, with the recipe that `train` would make of these options."""
     from jepatlas.training import Job
 
-    axes = [_axis(text) for text in vary]
-    if len({name for name, _ in axes}) < len(axes):
-        raise InputError(f"Each --vary takes another option, but these were given: {' '.join(vary)}")
-    names = [name for name, _ in axes]
     jobs = []
-    for values in itertools.product(*(values for _, values in axes)):
-        given = list(zip(names, values, strict=True))
-        args = [word for name, value in given for word in (f"--{name}", value)]
-        job_name = "_".join(f"{name}={value}" for name, value in given) or "run"
+    for given in _settings(vary):
+        args = [word for name, value in given.items() for word in (f"--{name}", value)]
+        job_name = "_".join(f"{name}={value}" for name, value in given.items()) or "run"
         jobs.append(Job(job_name.replace("/", "-"), to_plain(_apply(recipe, args, command))))
     return jobs
+
+
+def _settings(vary: tuple[str, ...]) -> list[dict[str, str]]:
+    """The varied options of each job and their values, in the order of the jobs."""
+    axes = [_axis(text) for text in vary]
+    names = [name for name, _ in axes]
+    if len(set(names)) < len(names):
+        raise InputError(f"Each --vary takes another option, but these were given: {' '.join(vary)}")
+    return [dict(zip(names, values, strict=True)) for values in itertools.product(*(values for _, values in axes))]
 
 
 def _axis(text: str) -> tuple[str, list[str]]:

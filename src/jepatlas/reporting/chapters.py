@@ -7,8 +7,8 @@ which is shown as text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,9 @@ from jepatlas.core.files import read_json
 from jepatlas.core.parsing import parse_json, parse_yaml
 from jepatlas.core.records import Verdict
 
-__all__ = ["POINTS", "Chapter", "envelope", "read_chapters", "read_record"]
+__all__ = ["POINTS", "Chapter", "envelope", "overlaid_curves", "read_chapters", "read_record"]
 
+TRAINING = "Training"
 LISTED = 5  # folders named in an error
 POINTS = 1000  # points of a drawn training curve
 LOGARITHMIC = 50  # ratio of largest to smallest value from which on a logarithmic axis is used
@@ -165,15 +166,30 @@ def _read_training(folder: Path) -> Chapter | None:
         return None
     text = _read_recipe(recipe) if recipe.is_file() else ""
     if not metrics.is_file():
-        return Chapter("Training", recipe.name, recipe=text)
+        return Chapter(TRAINING, recipe.name, recipe=text)
     rows = _read_metrics(metrics)
     return Chapter(
-        title="Training",
+        title=TRAINING,
         source=metrics.name,
         summary=_training_summary(rows),
         figures=(_training_figure(rows),) if rows else (),
         recipe=text,
     )
+
+
+def overlaid_curves(runs: Mapping[str, Sequence[Chapter]]) -> Curves | None:
+    """The training curves of several runs: a panel for each quantity that at least two runs have; None without any."""
+    panels: dict[str, list[Curve]] = {}
+    logarithmic: dict[str, bool] = {}
+    for name, chapters in runs.items():
+        for figure in (figure for chapter in chapters if chapter.title == TRAINING for figure in chapter.figures):
+            for panel in figure.panels or () if isinstance(figure, Curves) else ():
+                panels.setdefault(panel.title, []).append(replace(panel.series[0], name=name))
+                logarithmic[panel.title] = logarithmic.get(panel.title, True) and bool(panel.log_y)
+    shared = [
+        CurvePanel(series, title=title, log_y=logarithmic[title]) for title, series in panels.items() if len(series) > 1
+    ]
+    return Curves(title="Training curves of the runs", x_label="step", panels=shared) if shared else None
 
 
 def envelope(x: np.ndarray, y: np.ndarray, points: int = POINTS) -> tuple[np.ndarray, np.ndarray]:

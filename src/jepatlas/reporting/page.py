@@ -24,7 +24,7 @@ from jepatlas import __version__
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_text
 from jepatlas.core.records import Verdict
-from jepatlas.reporting.chapters import Chapter, read_chapters
+from jepatlas.reporting.chapters import Chapter, overlaid_curves, read_chapters
 from jepatlas.reporting.colours import CENTRE, RAMP_STOPS, WHEEL_STOPS
 from jepatlas.reporting.drawers import draw
 from jepatlas.reporting.drawing import Drawing
@@ -64,6 +64,7 @@ def write_report(folders: Sequence[Path | str], out: Path | str, *, title: str, 
         title=title,
         runs=runs,
         comparison=compare({run.name: run.chapters for run in runs}) if len(runs) > 1 else [],
+        overlays=_overlays(runs, seed),
         verdicts=[verdict for run in runs for verdict in run.verdicts],
         version=__version__,
         centre=CENTRE,
@@ -76,6 +77,12 @@ def write_report(folders: Sequence[Path | str], out: Path | str, *, title: str, 
     )
     write_text(Path(out), page)
     return Path(out)
+
+
+def _overlays(runs: Sequence[Run], seed: int) -> list[Drawing]:
+    """The training curves that several runs share, in one figure."""
+    shared = overlaid_curves({run.name: run.chapters for run in runs})
+    return [] if shared is None else [draw(shared, {}, seed=seed)]
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
