@@ -29,6 +29,7 @@ from torch import nn
 
 import jepatlas as ja
 from jepatlas.core.records import Loss
+from jepatlas.energy.heads import L2Config
 from jepatlas.objectives import PairObjective, SIGRegConfig
 
 Path("imported").touch()
@@ -98,6 +99,14 @@ class Segment(ja.Plugin):
 
     def reached(self, states, goals):
         return (np.abs(states - goals) < 0.1)[:, 0]
+
+
+@dataclass(frozen=True)
+class Head(ja.Plugin):
+    scale: float = 1.0
+
+    def build(self, width):
+        return L2Config().build(width)
 
 
 class NoDataclass(ja.Plugin):
@@ -219,6 +228,13 @@ def test_a_world_of_ones_own_is_explored(module: str):
     assert recipe.source.world.speed == 0.3 and recipe.model.objective.kind == f"{module}:Whitened"
     assert call("train", "world-model", *length, "--world", f"{module}:Segment", "--out", "again") == 0
     assert recipe.encoder.kind == "mlp"
+
+
+def test_an_energy_head_of_ones_own_is_fitted_and_loaded(module: str):
+    words = ("one-way-grid", "--head", f"{module}:Head", "--head.scale", "2", "--steps", "3")
+    assert call("energy", "fit", *words, "--out", "energy") == 0
+    assert any_recipe(Path("energy")).head.scale == 2
+    assert ja.load("energy") is not None
 
 
 def test_a_plugin_in_a_recipe_object_round_trips(module: str):
