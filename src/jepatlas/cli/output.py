@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill, indent
+from time import monotonic
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -21,6 +22,7 @@ from rich.text import Text
 
 from jepatlas.core.figures import Table as RecordTable
 from jepatlas.core.files import finite, write_json
+from jepatlas.core.progress import listening
 from jepatlas.core.records import Status, Verdict
 from jepatlas.results import count_states
 
@@ -28,6 +30,7 @@ __all__ = [
     "console_for",
     "defer_interrupts",
     "emit",
+    "loops_shown",
     "progress_bar",
     "say",
     "say_advice",
@@ -38,6 +41,7 @@ __all__ = [
 
 MARKS: dict[Status, str] = {"passed": "[green]✓", "failed": "[red]✗", "undecided": "[yellow]?", "informational": "·"}
 
+LONG = 2.0  # seconds: loops that take longer have a bar
 SIGNS: dict[Status, str] = {"failed": "✗", "undecided": "? undecided:"}
 
 
@@ -73,6 +77,25 @@ def progress_bar(console: Console, what: str, total: int | None) -> Iterator[Cal
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
         yield lambda: bar.advance(task)
+
+
+@contextmanager
+def loops_shown(console: Console) -> Iterator[None]:
+    """Bars with the remaining time for the loops in this block that take more than two seconds, in a terminal."""
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", visible=False)
+        begun = 0.0
+
+        def show(name: str, done: int, total: int) -> None:
+            nonlocal begun
+            if done == 1:
+                begun = monotonic()
+                bar.reset(task, description=name, total=total, visible=False)
+            expected = (monotonic() - begun) * total / done
+            bar.update(task, completed=done, visible=expected > LONG and done < total)
+
+        with listening(show):
+            yield
 
 
 @contextmanager

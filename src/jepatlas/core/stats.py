@@ -10,6 +10,7 @@ from scipy.special import stdtrit
 
 from jepatlas.core.arrays import group_numbers
 from jepatlas.core.errors import InputError
+from jepatlas.core.progress import track
 from jepatlas.core.records import Estimate
 
 __all__ = [
@@ -107,7 +108,7 @@ def bootstrap(
         raise InputError(f"replicates must be at least 1, but is {replicates}.")
     value = statistic(np.ones(n))
     draws: dict[str, list[float]] = {name: [] for name in value}
-    for _ in range(replicates):
+    for _ in track("bootstrap", replicates):
         weights = np.bincount(rng.integers(count, size=count), minlength=count)[labels]
         for name, drawn in statistic(weights * (n / weights.sum())).items():
             draws[name].append(drawn)

@@ -1,0 +1,40 @@
+"""Progress of long loops, reported to whoever listens: the command line shows bars, and Python shows nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+__all__ = ["listening", "track"]
+
+Listener = Callable[[str, int, int], object]
+"""Called with the name of a loop, the number of rounds that are done, and their total."""
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Within this block, the listener hears of the progress of all loops."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def track(name: str, rounds: int) -> Iterator[int]:
+    """`range(rounds)`, with a report after each round.
+
+    >>> heard = []
+    >>> with listening(lambda *report: heard.append(report)):
+    ...     _ = [number for number in track("bootstrap", 2)]
+    >>> heard
+    [('bootstrap', 1, 2), ('bootstrap', 2, 2)]
+    """
+    listener = _listener.get()
+    for number in range(rounds):
+        yield number
+        if listener is not None:
+            listener(name, number + 1, rounds)
