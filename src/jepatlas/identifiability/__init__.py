@@ -1,5 +1,6 @@
 """Identifiability: are these latents the world's own coordinates? Works on plain arrays, so on any model."""
 
+from jepatlas.identifiability.bad_rows import BadRows, find_bad_rows
 from jepatlas.identifiability.certificate import certify
 from jepatlas.identifiability.covariance import linear_response
 from jepatlas.identifiability.diagnosis import Diagnosis, diagnose
@@ -16,7 +17,6 @@ from jepatlas.identifiability.isotropisation import (
 )
 from jepatlas.identifiability.linear_recovery import adjusted, recovery, recovery_null
 from jepatlas.identifiability.preconditions.audit import audit
-from jepatlas.identifiability.resampling import time_blocks
 from jepatlas.identifiability.spectral.held_out import held_out_rates
 from jepatlas.identifiability.spectral.ladder import Ladder, read_ladder
 from jepatlas.identifiability.spectral.pair_ladder import PairLadder, fit_pair_ladder
@@ -28,6 +28,7 @@ from jepatlas.identifiability.theory.action_dynamics import certify_dynamics
 from jepatlas.identifiability.theory.bound import bound, bound_terms
 from jepatlas.identifiability.theory.hermite import degree_variances
 from jepatlas.identifiability.theory.mehler import loss_decomposition, mehler_ladder, mehler_verdicts
+from jepatlas.identifiability.trajectories import find_trajectories
 from jepatlas.identifiability.warps.sturm_liouville import (
     SturmLiouville,
     sturm_liouville,
@@ -37,6 +38,7 @@ from jepatlas.identifiability.warps.warp import WarpSides, fit_latent_warp, fit_
 from jepatlas.identifiability.warps.warp_recovery import warp_recovery
 
 __all__ = [
+    "BadRows",
     "Captured",
     "Diagnosis",
     "DoseResponse",
@@ -61,6 +63,8 @@ __all__ = [
     "diagnose",
     "dimension_verdicts",
     "dose_response",
+    "find_bad_rows",
+    "find_trajectories",
     "fit_isotropy",
     "fit_latent_warp",
     "fit_pair_ladder",
@@ -86,6 +90,5 @@ __all__ = [
     "spectrum",
     "sturm_liouville",
     "sturm_liouville_generalised_normal",
-    "time_blocks",
     "warp_recovery",
 ]

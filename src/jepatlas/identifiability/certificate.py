@@ -11,7 +11,14 @@ from jepatlas.core.linear import Split, hold_out, whitener
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.identifiability.composition import Explained, composition, explain, nonlinear_r2, worst_direction
+from jepatlas.identifiability.composition import (
+    Explained,
+    composition,
+    explain,
+    nonlinear_r2,
+    rounding,
+    worst_direction,
+)
 from jepatlas.identifiability.diagnosis import diagnose, diagnosis_verdict
 from jepatlas.identifiability.dimension.captured import coverage
 from jepatlas.identifiability.dimension.mismatch import narrow_verdicts, wide_verdicts
@@ -22,11 +29,12 @@ from jepatlas.identifiability.dimension.rank import (
     varying_coordinates,
 )
 from jepatlas.identifiability.dimension.redundancy import minimal_recovery
-from jepatlas.identifiability.linear_recovery import recovery, recovery_null, recovery_verdicts
+from jepatlas.identifiability.linear_recovery import r2_of_parts, recovery, recovery_null, recovery_verdicts
 from jepatlas.identifiability.resampling import Halves
 from jepatlas.identifiability.spectral.pair_ladder import PairLadder, fit_pair_ladder
 from jepatlas.identifiability.spectral.spectrum import nonlinear_rho
-from jepatlas.identifiability.theory.bound import bound, bound_verdicts, epsilon_null, theorem_verdicts
+from jepatlas.identifiability.standards import epsilon_of_sampling
+from jepatlas.identifiability.theory.bound import bound, bound_verdicts, theorem_verdicts
 from jepatlas.identifiability.theory.hermite import degree_verdicts
 from jepatlas.identifiability.validation import as_arrays, check_halves, check_pairs
 from jepatlas.identifiability.warps.warp import fit_sides
@@ -120,7 +128,7 @@ class _Sample:
                 h_next = self.white.apply(h_next)
                 pairs = 1 / (1 / len(score) + 1 / len(fit))  # the whitening map adds the noise of the other half
             terms[form] = bound(h, h_next, rho, self.rng("bound"), groups=groups, replicates=self.replicates)
-            null = epsilon_null(dim, pairs, rate)
+            null = epsilon_of_sampling(dim, pairs, rate)
             verdicts += bound_verdicts(terms[form], dim, null, form=form, estimated=source)
         return terms, verdicts
 
@@ -149,6 +157,8 @@ class _Sample:
             *self.varying_verdicts(halves),
             *self.mismatch_verdicts(halves, explained, ladder),
         ]
+        if not all(verdict.passed for verdict in verdicts if verdict.name in ("r2", "r2_inverse")):
+            verdicts += [rounding(self.h), r2_of_parts(halves)]
         return {"": found["procrustes"], "_whitened": found["procrustes_whitened"]}, verdicts
 
     def varying_verdicts(self, halves: Halves) -> list[Verdict]:

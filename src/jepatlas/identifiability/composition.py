@@ -18,12 +18,12 @@ import numpy as np
 import scipy.linalg
 
 from jepatlas.core.linear import whitener
-from jepatlas.core.records import Verdict
+from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import explained_share
 from jepatlas.identifiability.regressions import FAMILIES, decode, fit_families, standard_deviations
 from jepatlas.identifiability.resampling import Halves
 
-__all__ = ["Explained", "composition", "explain", "nonlinear_r2", "unmix", "worst_direction"]
+__all__ = ["Explained", "composition", "explain", "nonlinear_r2", "rounding", "unmix", "worst_direction"]
 
 MAX_ROWS = 3000
 ROWS_PER_DIMENSION = 20
@@ -34,6 +34,7 @@ CLEARLY = 0.05
 """How much more of the nonlinear part another frame must explain to be used."""
 UNMIXED_EXPLAIN = 0.5
 """Share of the nonlinear part that curves along axes found by ICA must explain to be used."""
+ROWS_PER_VALUE = 10  # a coordinate with fewer rows for each of its values takes any value
 ICA_ROUNDS = 200
 ICA_TOLERANCE = 1e-6
 
@@ -161,6 +162,22 @@ def composition(
             )
         )
     return verdicts
+
+
+def rounding(h: np.ndarray) -> Verdict:
+    """`share_rounding`: Σ step² / 12 of the coordinates that take few values, relative to the total variance."""
+    lost = 0.0
+    for column in h.T:
+        values = np.unique(column)
+        if 1 < len(values) < len(column) / ROWS_PER_VALUE:
+            lost += float(np.diff(values).min()) ** 2 / 12
+    total = float(h.var(0).sum())
+    return Verdict.judge(
+        "share_rounding",
+        Estimate.exact(lost / total if total > 0 else 0.0, len(h)),
+        direction="lower",
+        good="Share of the latents' variance that rounding them to their few values explains.",
+    )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
     scramble    no linear relation to the state             warp      monotone curves along single coordinates
     shear       coordinates curved into, or added to others  bend      nonlinear in another way
     noise       latents that are not a function of z        surplus   the whole state, and more
+    quantised   latents rounded to few values               drift     a map that changes from row to row
 
 Corruptions are checked from the most basic on, so that collapsed latents are not also called nonlinear. Only verdicts
 are needed, so a saved certificate can be diagnosed again.
@@ -18,35 +19,51 @@ from typing import Literal
 import numpy as np
 
 from jepatlas.core.records import Estimate, Verdict
+from jepatlas.identifiability.standards import UNEXPLAINED
 
 __all__ = ["Diagnosis", "Kind", "diagnose", "diagnosis_verdict"]
 
-Kind = Literal["rotation", "undecided", "collapsed", "scramble", "missing", "warp", "shear", "bend", "noise", "surplus"]
+Kind = Literal[
+    "rotation",
+    "undecided",
+    "collapsed",
+    "drift",
+    "scramble",
+    "missing",
+    "warp",
+    "shear",
+    "bend",
+    "noise",
+    "quantised",
+    "surplus",
+]
 
 NAMES: dict[Kind, str] = {
     "collapsed": "a collapsed dimension",
+    "drift": "a map that changes along the rows",
     "scramble": "a scramble",
     "missing": "a missing dimension",
     "warp": "a warp",
     "shear": "a shear",
     "bend": "a bend",
     "noise": "noise",
+    "quantised": "rounding",
     "surplus": "a surplus dimension",
 }
 
 JUDGED = ("effective_rank", "coverage", "r2", "r2_inverse", "orthogonality", "stretch")
+DRIFTS = 0.9
+"""R² that one map for each part of the rows must have for a drift to explain that one map for all has less."""
 RELATED = 0.25
 """Linear R² of the contained directions below which there is no linear relation."""
 RELATED_TO_NONLINEAR = 0.5
 """Share of the nonlinear R² below which the linear R² counts as no linear relation."""
-MAX_LOST = 0.02
-"""R² that may be lost without the nearly constant directions, for the others to count as containing everything."""
+ROUNDED = 0.5
+"""Share of the noise that the rounding of latents must explain for them to be called quantised."""
 DOMINANT = 0.9
 """Share of the nonlinear part that a warp and a shear must explain together."""
 MOST = 0.5
 """Share of everything that is not linear that a warp and a shear must explain together."""
-NOTABLE = 0.02
-"""Share of the variance from which a corruption is mentioned: as much as R² may lack."""
 NOTABLE_IN_ONE = {"nonlinear": 0.1, "noise": 0.2}
 """Share of a single direction's variance from which a corruption is mentioned that is small in total. More for noise,
 because curves too fine for the number of rows look like noise."""
@@ -143,7 +160,7 @@ class _Symptoms:
     @property
     def others_contain_all(self) -> bool:
         """Whether the varying directions recover the state as well as all of them do."""
-        return self.value("r2_varying", -np.inf) >= self.value("r2") - MAX_LOST
+        return self.value("r2_varying", -np.inf) >= self.value("r2") - UNEXPLAINED
 
     @property
     def unrelated(self) -> bool:
@@ -159,15 +176,24 @@ class _Symptoms:
     def only_in_one(self, part: Literal["nonlinear", "noise"]) -> bool:
         """Whether a part is large in a single direction although it is small in total."""
         total = self.nonlinear if part == "nonlinear" else self.noise
-        return total <= NOTABLE and self.value(f"worst_{part}") > NOTABLE_IN_ONE[part]
+        return total <= UNEXPLAINED and self.value(f"worst_{part}") > NOTABLE_IN_ONE[part]
 
     @property
     def curved(self) -> bool:
-        return self.nonlinear > NOTABLE or self.only_in_one("nonlinear")
+        return self.nonlinear > UNEXPLAINED or self.only_in_one("nonlinear")
 
     @property
     def noisy(self) -> bool:
-        return self.noise > NOTABLE or self.only_in_one("noise")
+        return self.noise > UNEXPLAINED or self.only_in_one("noise")
+
+    @property
+    def noise_kind(self) -> Literal["noise", "quantised"]:
+        return "quantised" if self.value("share_rounding") > ROUNDED * self.noise else "noise"
+
+    @property
+    def drifts(self) -> bool:
+        """Whether a linear map for each part of the rows recovers the state, and one map for all does not."""
+        return self.has("r2_parts") and self.value("r2_parts") > max(self.value("r2") + UNEXPLAINED, DRIFTS)
 
     @property
     def nonlinear_shear(self) -> bool:
@@ -203,13 +229,16 @@ def _value_passes(verdict: Verdict) -> bool:
 
 
 def _kinds(s: _Symptoms) -> list[Kind]:
-    if not s.failed:
+    square = s.width == s.states
+    if not s.failed and square:
         return ["rotation"]
-    if not s.failed_by_value:
+    if not s.failed_by_value and square:
         return ["undecided"]
+    if s.drifts:
+        return ["drift"]
     scrambled = s.live > 0 and (s.found == 0 or (s.unrelated and s.curve not in ("warp", "shear")))
     incomplete = bool(s.collapsed or scrambled or s.lost)
-    surplus = s.width > s.states and not incomplete and s.passed("r2") and not s.passed("r2_inverse")
+    surplus = s.width > s.states and not incomplete and _value_passes(s.verdicts["r2"])
     shaped = not scrambled and not surplus
     curved = shaped and s.curved
     sheared = s.stretched and not (incomplete or s.copies or s.combined or (curved and s.curve != "warp"))
@@ -218,14 +247,14 @@ def _kinds(s: _Symptoms) -> list[Kind]:
         ("scramble", scrambled),
         ("missing", s.lost > s.collapsed and not scrambled),
         (s.curve, curved),
-        ("noise", shaped and s.noisy),
+        (s.noise_kind, shaped and s.noisy),
         ("shear", sheared),
         ("surplus", surplus or (s.copies + s.combined > 0 and not incomplete)),
     ]
     kinds: list[Kind] = [kind for kind, holds in rules if holds]
     if kinds:
         return kinds
-    return [s.curve if s.nonlinear >= s.noise else "noise"]
+    return [s.curve if s.nonlinear >= s.noise else s.noise_kind]
 
 
 def _affected_share(kind: Kind, s: _Symptoms) -> Estimate:
@@ -238,8 +267,8 @@ def _affected_share(kind: Kind, s: _Symptoms) -> Estimate:
         return Estimate.exact(share, s.verdicts["r2"].n)
     if kind == "shear" and not s.nonlinear_shear:
         return s.estimate("stretch")
-    if kind in ("warp", "shear", "noise"):
-        return s.estimate(f"share_{kind}")
+    if kind in ("warp", "shear", "noise", "quantised"):
+        return s.estimate("share_noise" if kind == "quantised" else f"share_{kind}")
     return s.complement("share_linear" if kind == "bend" else "r2")
 
 
@@ -328,6 +357,21 @@ def _noise(s: _Symptoms) -> str:
     )
 
 
+def _quantised(s: _Symptoms) -> str:
+    return (
+        f"Quantised: the latents take few values. Rounding them explains {s.value('share_rounding'):.1%} of their "
+        "variance. Store them with more digits."
+    )
+
+
+def _drift(s: _Symptoms) -> str:
+    return (
+        f"Drift: the map from state to latents changes along the rows. One linear map for all rows has R² "
+        f"{s.value('r2'):z.2f}, a map for each of ten parts {s.value('r2_parts'):z.2f}. Certify parts on their own, "
+        "or encode all rows with one model."
+    )
+
+
 def _surplus(s: _Symptoms) -> str:
     text = f"Surplus dimension: {s.width} latents contain all {s.states} state directions"
     if s.passed("r2_inverse"):
@@ -352,6 +396,8 @@ _SENTENCES = {
     "shear": _shear,
     "bend": _bend,
     "noise": _noise,
+    "quantised": _quantised,
+    "drift": _drift,
     "surplus": _surplus,
 }
 
@@ -363,7 +409,7 @@ def _percentage(kind: Kind, s: _Symptoms) -> str:
 def _minor(s: _Symptoms, kind: Literal["warp", "shear"], meaning: str) -> str:
     """The smaller nonlinear part, if it is notable."""
     share = s.value(f"share_{kind}")
-    return f", and {share:.1%} {meaning}" if share > NOTABLE else ""
+    return f", and {share:.1%} {meaning}" if share > UNEXPLAINED else ""
 
 
 def _in_one(s: _Symptoms, part: Literal["nonlinear", "noise"]) -> str:

@@ -6,6 +6,7 @@ All maps are fitted on one half of the samples and scored on the other. h and z 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 import scipy  # submodules are imported on first use
@@ -15,21 +16,26 @@ from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import bootstrap, explained_share
 from jepatlas.identifiability.covariance import WeightedCovariance, matrix_power, range_root, response
+from jepatlas.identifiability.resampling import Halves
+from jepatlas.identifiability.standards import UNEXPLAINED
 from jepatlas.identifiability.validation import as_arrays, check_matrices, check_split
 
 __all__ = [
     "MAX_ORTHOGONALITY_ERROR",
     "MIN_R2",
+    "PARTS",
     "adjusted",
+    "r2_of_parts",
     "recovery",
     "recovery_null",
     "recovery_verdicts",
 ]
 
-MIN_R2 = 0.98
+MIN_R2 = 1 - UNEXPLAINED
 """Held-out R² from which latents count as linearly recovered."""
 MAX_ORTHOGONALITY_ERROR = 0.1
 """Relative distance from an orthogonal map up to which a map counts as a rotation."""
+PARTS = 10
 MAX_STRETCH = 0.3
 """Relative deviation of a direction's variance from the mean above which a linear map counts as a shear.
 
@@ -139,6 +145,33 @@ def recovery_null(h: np.ndarray, z: np.ndarray, split: Split, rng: np.random.Gen
     permuted = z[rng.permutation(len(z))]
     estimates = recovery(h, permuted, split, rng, replicates=1)
     return {name: estimate.value for name, estimate in estimates.items()}
+
+
+def r2_of_parts(halves: Halves) -> Verdict:
+    """`r2_parts`: R² of z from h with a linear map of its own for each of ten parts of the rows, in their order.
+
+    It exceeds `r2` if the map from state to latents changes along the rows: over time, or from file to file.
+    """
+    residual = 0.0
+    total = 0.0
+    edges = np.linspace(0, len(halves.h), PARTS + 1)
+    enough = 2 * (halves.h.shape[1] + 1)
+    value = float("nan")
+    for low, high in pairwise(edges):
+        fit, score = (side[(side >= low) & (side < high)] for side in halves.split)
+        if min(len(fit), len(score)) < enough:
+            break
+        z = halves.z[score]
+        residual += _squares(z - least_squares(halves.h[fit], halves.z[fit]).apply(halves.h[score])).sum()
+        total += _squares(z - z.mean(0)).sum()
+    else:
+        value = explained_share(residual, total)
+    return Verdict.judge(
+        "r2_parts",
+        Estimate.exact(value, len(halves.split.score)),
+        direction="higher",
+        good=f"R² of the state with a linear map for each of {PARTS} parts of the rows.",
+    )
 
 
 def adjusted(r2: float, rows: int, predictors: int) -> float:

@@ -38,6 +38,8 @@ FREQUENCIES = 128
 LENGTH_SCALES = (0.05, 0.25, 0.5, 1.0, 2.0)
 RIDGES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 QUADRATIC_UP_TO = 16
+PREDICTED = 0.9  # squared canonical correlation from which a direction counts as linear
+MAX_REST = 8  # directions that are not linear, up to which functions of them alone are tried
 
 
 def fit_families(
@@ -65,7 +67,11 @@ def fit_families(
     found["any"] = found["additive"]
     if r2(y[rows], found["additive"][rows]) < ENOUGH:
         white = whitener(x[rows]).apply(x)
-        found["any"] = found["additive"] + _any(white, y - found["additive"], training, rng)
+        spaces = [white]
+        rest = _unpredicted(white, y, rows)
+        if 0 < rest.shape[1] <= MAX_REST < white.shape[1]:
+            spaces.append(rest)
+        found["any"] = found["additive"] + _any(spaces, y - found["additive"], training, rng)
     return found
 
 
@@ -110,16 +116,30 @@ def _additive(x: np.ndarray, y: np.ndarray, training: _Training) -> np.ndarray:
     return _ridge([np.concatenate([unit, *hinges], axis=1)], y, training)
 
 
-def _any(u: np.ndarray, y: np.ndarray, training: _Training, rng: np.random.Generator) -> np.ndarray:
-    """Random features at the length scale that validates best."""
-    d = u.shape[1]
-    identity = LinearMap(np.eye(d), np.zeros(d), np.zeros(d))
-    frequencies = random_frequencies(FREQUENCIES, d, rng)
-    quadratic = 0.1 if d <= QUADRATIC_UP_TO else 0.0
+def _unpredicted(white: np.ndarray, y: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The canonical directions of x that y does not determine linearly.
+
+    If two of 64 coordinates are tangled, these are two directions, in which a curve can be found that cannot be found
+    among functions of all 64.
+    """
+    target = whitener(y[rows]).apply(y[rows])
+    directions, correlations, _ = np.linalg.svd(white[rows].T @ target / len(rows))
+    along = np.zeros(len(directions))
+    along[: len(correlations)] = correlations
+    return white @ directions[:, along**2 < PREDICTED]
+
+
+def _any(spaces: Sequence[np.ndarray], y: np.ndarray, training: _Training, rng: np.random.Generator) -> np.ndarray:
+    """Random features of the space and at the length scale that validate best."""
     candidates = []
-    for scale in LENGTH_SCALES:
-        features = Features(identity, frequencies / (scale * np.sqrt(d)), quadratic)
-        candidates.append(features(u))
+    for u in spaces:
+        d = u.shape[1]
+        identity = LinearMap(np.eye(d), np.zeros(d), np.zeros(d))
+        frequencies = random_frequencies(FREQUENCIES, d, rng)
+        quadratic = 0.1 if d <= QUADRATIC_UP_TO else 0.0
+        for scale in LENGTH_SCALES:
+            features = Features(identity, frequencies / (scale * np.sqrt(d)), quadratic)
+            candidates.append(features(u))
     return _ridge(candidates, y, training)
 
 

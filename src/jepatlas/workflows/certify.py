@@ -11,7 +11,7 @@ and is undecided (None) where a verdict it depends on is undecided, or where not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -25,8 +25,17 @@ from jepatlas.core.processes import limited_threads
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.identifiability import Diagnosis, PairLadder, audit, certify, diagnose, fit_pair_ladder, time_blocks
-from jepatlas.identifiability.validation import check_matrices, check_pairs, check_same_shape, rates
+from jepatlas.identifiability import (
+    Diagnosis,
+    PairLadder,
+    audit,
+    certify,
+    diagnose,
+    find_bad_rows,
+    find_trajectories,
+    fit_pair_ladder,
+)
+from jepatlas.identifiability.validation import as_arrays, check_matrices, check_pairs, check_same_shape, rates
 from jepatlas.results import Result
 
 __all__ = [
@@ -53,6 +62,7 @@ QUICK_NOTE = (
 ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next")
 MAX_POINTS = 1500  # of a scatter plot
 PANELS = {"z": "true state z", "x": "observation x", "h": "latent h", "h_rotated": "latent h, rotated to z"}
+BOUNDS = ("bound", "bound_whitened", "bound_rates")
 MISMATCH = ("state_directions", "minimal_r2_lost", "captured", "superposition")
 OUTCOME = {
     True: "The certificate passes.",
@@ -114,27 +124,27 @@ def certify_file(path: Path, *, rho: float | None, seed: int, quick: bool = Fals
 def certify_arrays(
     title: str, arrays: Mapping[str, np.ndarray], *, rho: float | None, seed: int, quick: bool = False
 ) -> CertificateRecord:
-    """Certify latents with the audit. Consecutive rows without groups are treated as one trajectory."""
+    """Certify latents with the audit, after setting aside up to 1% of bad rows.
+
+    Rows without groups that are steps of a trajectory, in any order, are resampled in time blocks.
+    """
+    h, h_next, z, groups = as_arrays(
+        h=arrays["h"], h_next=arrays["h_next"], z=arrays.get("z"), groups=arrays.get("groups")
+    )
+    check_pairs(h, h_next, z, groups)
     notes = []
-    blocks = _time_blocks(arrays)
-    if blocks is not None:
-        notes.append(
-            "Rows are consecutive (h_next of each row is h of the next one) and no groups were given, so they are "
-            f"treated as one trajectory in {blocks.max() + 1} time blocks. If they are several episodes, give 'groups'."
-        )
-    notes += _warnings(arrays)
-    if blocks is not None:
-        arrays = {**arrays, "groups": blocks}
+    if groups is None:
+        found = find_trajectories(h, h_next)
+        notes.append(found.note)
+        if found.blocks is not None:
+            arrays = {**arrays, "groups": found.blocks}
+    bad = find_bad_rows(h, h_next, z)
+    if bad.count:
+        arrays = {name: array[~bad.rows] if name in ARRAYS else array for name, array in arrays.items()}
+    notes = [bad.note, *notes, *_warnings(arrays)]
     known_rho = "unknown" if rho is None else rho
-    return certificate(title, arrays, rho=known_rho, seed=seed, audited=True, quick=quick, note=" ".join(notes))
-
-
-def _time_blocks(arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """Time blocks of the rows of one long trajectory without groups."""
-    if "groups" in arrays:
-        return None
-    check_pairs(arrays["h"], arrays["h_next"], arrays.get("z"), None)
-    return time_blocks(arrays["h"], arrays["h_next"])
+    note = " ".join(note for note in notes if note)
+    return certificate(title, arrays, rho=known_rho, seed=seed, audited=True, quick=quick, note=note)
 
 
 def _warnings(arrays: Mapping[str, np.ndarray]) -> list[str]:
@@ -195,6 +205,8 @@ def certificate(
     elif audited and z is None:
         some = _subsampled(arrays, QUICK_AUDIT_ROWS, seed)
         checks = audit(some["h"], some["h_next"], groups=some.get("groups"), seed=seed)
+    if any(check.name == "bound_rates" and check.passed is not False and check.value < np.inf for check in checks):
+        checks = [_informative_isotropy(check) if check.name == "isotropy" else check for check in checks]
     has_dimension = any(check.name == "dimension" for check in checks)
     passed = _passes(diagnosis, verdicts, checks, needs_spectrum=estimated and not has_dimension)
     by_name = {verdict.name: verdict for verdict in [*verdicts, *checks]}  # the rank may be in both
@@ -217,13 +229,14 @@ def certificate(
 def _pair_ladder(arrays: Mapping[str, np.ndarray], seed: int, *, exact: bool) -> PairLadder:
     """The spectrum of the observations of both views, if given, which contain at least as much as the latents."""
     groups = arrays.get("groups")
+    latents = (arrays["h"], arrays["h_next"])
     if not {"x", "x_next"} <= arrays.keys():
-        return fit_pair_ladder(arrays["h"], arrays["h_next"], groups=groups, seed=seed, exact=exact)
+        return fit_pair_ladder(*latents, groups=groups, seed=seed, exact=exact, latents=latents)
     x = arrays["x"]
     x_next = arrays["x_next"]
     check_matrices(x=x, x_next=x_next, h=arrays["h"])
     check_same_shape(x=x, x_next=x_next)
-    return fit_pair_ladder(x, x_next, "observations", groups=groups, seed=seed, exact=exact)
+    return fit_pair_ladder(x, x_next, "observations", groups=groups, seed=seed, exact=exact, latents=latents)
 
 
 def _passes(
@@ -232,8 +245,8 @@ def _passes(
     """`needs_spectrum`: ρ had to be estimated, but the spectrum could not be computed."""
     if diagnosis is not None:
         return None if diagnosis.kind == "undecided" else diagnosis.kind == "rotation"
-    bound = _better_bound(verdicts)
-    answers = [check.passed for check in checks if check.threshold is not None]
+    bound = _better_bound([*verdicts, *checks])
+    answers = [check.passed for check in checks if check.threshold is not None and check.name not in BOUNDS]
     answers.append(None if bound is None else bound.passed)
     if False in answers:
         return False
@@ -242,9 +255,17 @@ def _passes(
     return True
 
 
+def _informative_isotropy(isotropy: Verdict) -> Verdict:
+    """Different rates need not be a failure, because `bound_rates` has one rate for each direction."""
+    if isotropy.passed is not False:
+        return isotropy
+    advice = "Directions decay at different rates; bound_rates allows for that."
+    return replace(isotropy, passed=None, threshold=None, advice=advice)
+
+
 def _better_bound(verdicts: Sequence[Verdict]) -> Verdict | None:
-    """The bound of the latents as they are, or of the whitened ones; None if there is none."""
-    bounds = [verdict for verdict in verdicts if verdict.name in ("bound", "bound_whitened")]
+    """The best of the bounds: of the latents as they are, whitened, or with a rate for each direction."""
+    bounds = [verdict for verdict in verdicts if verdict.name in BOUNDS]
     if not bounds:
         return None
     order = {True: 0, None: 1, False: 2}
@@ -264,6 +285,8 @@ def _summary(
         parts = [diagnosis.sentence, _recovery_numbers(verdicts), OUTCOME[passed]]
     else:
         parts = [OUTCOME[passed], _bound_sentence(verdicts, ladder if rho_estimated else None)]
+    unrelated = next((verdict.advice for verdict in verdicts if verdict.name == "paired" and not verdict.passed), "")
+    parts.append(unrelated)
     mismatch = " ".join(verdict.advice for verdict in verdicts if verdict.name in MISMATCH)
     parts.append(mismatch)
     if ladder is not None and ladder.sentence not in mismatch:
@@ -285,7 +308,7 @@ def _bound_sentence(verdicts: Sequence[Verdict], estimated_from: PairLadder | No
     bound = _better_bound(verdicts)
     if bound is None:
         return "Without the true state and without ρ, nothing can be certified."
-    whitened = "whitened " if bound.name == "bound_whitened" else ""
+    whitened = "" if bound.name == "bound" else "whitened "
     numbers = f"{bound.value:.3g} [{bound.low:.3g}, {bound.high:.3g}]"
     text = f"the distance of the {whitened}latents from a rotation of the state is at most {numbers}."
     if estimated_from is not None:
@@ -312,7 +335,7 @@ def _open_questions(ladder: PairLadder | None, verdicts: Sequence[Verdict]) -> s
     questions = [
         "whether the world is Gaussian with one rate, as the bound assumes (a monotone warp of another world can look "
         "the same)",
-        "which rotation of its coordinates the latents are",
+        "which rotation of its coordinates the latents are, and whether it stays the same over time and between groups",
     ]
     dimension = next((verdict.passed for verdict in verdicts if verdict.name == "dimension"), None)
     if ladder is None or ladder.source == "latents" or dimension is None:

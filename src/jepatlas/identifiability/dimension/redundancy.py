@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 
 import numpy as np
 
@@ -27,10 +26,11 @@ from jepatlas.identifiability.resampling import Halves
 from jepatlas.identifiability.spectral.held_out import BlockMoments
 from jepatlas.identifiability.spectral.ladder import Ladder, Step, read_ladder
 from jepatlas.identifiability.spectral.pair_rows import SCORE, SplitPairs
+from jepatlas.identifiability.spectral.sfa import linear_functions
 from jepatlas.identifiability.spectral.solver import SpectrumSettings
-from jepatlas.identifiability.spectral.spectral_encoder import Features, SpectralEncoder
+from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
 from jepatlas.identifiability.spectral.spectrum import spectrum
-from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions
+from jepatlas.identifiability.standards import UNEXPLAINED
 from jepatlas.identifiability.validation import check_matrices, check_same_shape
 
 __all__ = [
@@ -45,8 +45,6 @@ __all__ = [
 
 EXTRA_FUNCTIONS = 6  # functions computed beyond the number of latents: the ladder needs to see a harmonic
 LADDER_ROWS = 8000
-MAX_LOST = 0.02
-"""R² that the minimal subspace may lose relative to all latents."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,8 @@ def redundancy(
         ladder = spectrum(u, u_next, groups=groups, settings=wide, seed=seed).ladder
     encoder, values, linear = _linear_ladder(u, u_next, groups, settings.replicates, seed)
     kept = _select(linear.steps, ladder.dim if dim is None else dim)
-    minimal = LinearMap(encoder.weight[kept], encoder.mean, np.zeros(len(kept)))
+    whole = encoder.features.whitening.compose(LinearMap(encoder.weight, encoder.mean, np.zeros(encoder.dim)))
+    minimal = LinearMap(whole.weight[kept], whole.x_mean, whole.y_mean[kept])
     rates = tuple(values[i] for i in kept)
     return Redundancy(rank, dim or ladder.dim, ladder, linear, white.compose(minimal), rates)
 
@@ -111,15 +110,10 @@ def _linear_ladder(
 ) -> tuple[SpectralEncoder, tuple[Estimate, ...], Ladder]:
     """All linear functions of u, slowest first, fitted on the rows that are not scored, with rates and ladder."""
     pairs = SplitPairs(u, u_next, groups=groups, seed=seed)
-    dim = u.shape[1]
-    fit = (rows.within(0, SCORE) for rows in pairs)
-    moments = reduce(TransferMoments.merge, (TransferMoments.of(rows.x, rows.x_next) for rows in fit))
-    (found,) = eigenfunctions(moments, [0.0], dim)
-    features = Features(LinearMap(np.eye(dim), np.zeros(dim), np.zeros(dim)), np.zeros((0, dim)))
-    encoder = SpectralEncoder(features, found.vectors.T, moments.mean, found.values)
+    encoder = linear_functions(pairs, SCORE)
     values = BlockMoments.of(encoder, pairs, SCORE).rates(seed, replicates)
     functions = encoder.apply(pairs.sample(LADDER_ROWS, SCORE, 1.0).x)
-    return encoder, values, read_ladder(values, found.values.tolist(), functions)
+    return encoder, values, read_ladder(values, encoder.rates.tolist(), functions)
 
 
 def _select(steps: Sequence[Step], dim: int | None) -> list[int]:
@@ -234,7 +228,7 @@ def minimal_r2_lost(halves: Halves, found: Redundancy, seed: int, replicates: in
         "minimal_r2_lost",
         scores["r2_lost"],
         direction="lower",
-        threshold=MAX_LOST,
+        threshold=UNEXPLAINED,
         good=f"The minimal subspace recovers the state as well as all latents do: R² {minimal:.3f} and {every:.3f}.",
         bad=f"The minimal subspace recovers the state with R² {minimal:.3f}, all latents with {every:.3f}: part of the "
         "state is contained only in nonlinear form, or the ladder was misread.",

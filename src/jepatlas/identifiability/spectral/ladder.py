@@ -112,7 +112,7 @@ def read_ladder(
             "must be harmonics, or the state is folded."
         )
     else:
-        dim, advice = _conclude(steps, len(known), min_rate)
+        dim, advice = _conclude(steps, len(known), min_rate, columns)
     return Ladder(tuple(steps), dim, tuple(known), min_rate, advice)
 
 
@@ -153,7 +153,7 @@ def polynomials(h: np.ndarray, degree: int) -> np.ndarray:
     return np.stack(columns, axis=1)
 
 
-def _conclude(steps: Sequence[Step], found: int, min_rate: float) -> tuple[int | None, str]:
+def _conclude(steps: Sequence[Step], found: int, min_rate: float, columns: int | None) -> tuple[int | None, str]:
     kinds = [step.kind for step in steps]
     if kinds[0] == "unread":
         return (
@@ -166,7 +166,7 @@ def _conclude(steps: Sequence[Step], found: int, min_rate: float) -> tuple[int |
             f"Undecided: function {number} is neither clearly an independent direction nor a harmonic, or it overfits. "
             "Give more pairs, or more features."
         )
-    if "harmonic" not in kinds:
+    if "harmonic" not in kinds and found != columns:
         return None, (
             f"Undecided: {found} functions look like directions, but no harmonic was found, so there may be more "
             "directions. Compute more functions, or give more pairs or features."

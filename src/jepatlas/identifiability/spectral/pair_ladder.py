@@ -16,12 +16,16 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.identifiability.spectral.solver import SpectrumSettings
 from jepatlas.identifiability.spectral.spectrum import Spectrum, nonlinear_rho, rho_of_spectrum, spectrum
+from jepatlas.identifiability.standards import UNEXPLAINED, epsilon_of_sampling
 
 __all__ = ["PairLadder", "fit_pair_ladder", "ladder_rows"]
 
 Source = Literal["latents", "observations"]
 
 MAX_PAIRS = 20_000
+PAIRS_PER_DIMENSION = 800
+WIDE = 24  # latents from which no more functions are computed than there are latents
+UNRELATED = 0.1  # correlation that pairs called unrelated cannot have
 SLOWER = 0.1
 """How much slower than a given ρ pairs may be, relative to 1 − ρ, before that ρ counts as wrong."""
 
@@ -67,10 +71,16 @@ class PairLadder:
         """`rho` and `dimension`, compared with the given ρ and the number of latents."""
         if self.spectrum is None or self._slowest is None:
             return []
-        return [
+        verdicts = [
+            _paired_verdict(self._slowest),
             _rho_verdict(self._slowest, self.source, given_rho),
             _dimension_verdict(self.spectrum, latents, self.source),
         ]
+        slowest = self.spectrum.rates[0]
+        as_given = given_rho is None or slowest.high >= given_rho - SLOWER * (1 - given_rho)
+        if self.spectrum.excess is not None and as_given:
+            verdicts.append(rates_bound_verdict(self.spectrum, self.source))
+        return verdicts
 
     @property
     def table(self) -> Table:
@@ -98,22 +108,24 @@ def fit_pair_ladder(
     seed: int = 0,
     exact: bool = False,
     settings: SpectrumSettings | None = None,
+    latents: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> PairLadder:
-    """The ladder of at most 20,000 of the pairs, by default with as many features and functions as they support.
+    """The ladder of a subsample of the pairs, by default with as many features and functions as they support.
 
     More pairs do not make it easier to read, but determine ρ better: `exact` estimates ρ from all pairs, for a bound.
     If the spectrum cannot be computed (too few pairs or groups, constant rows), the result contains the reason.
     """
     if not (x != x[0]).any():
         return PairLadder(source, None, "all rows are equal.")
-    kept = ladder_rows(len(x), seed)
+    kept = ladder_rows(len(x), seed, x.shape[1])
     kept_groups = None if groups is None else groups[kept]
     settings = settings or _settings(x.shape[1], len(kept), source)
     with warnings.catch_warnings():
         # with few distinct rows some features are dependent; those are not selected
         warnings.simplefilter("ignore", LinAlgWarning)
         try:
-            found = spectrum(x[kept], x_next[kept], groups=kept_groups, settings=settings, seed=seed)
+            compared = None if latents is None else (latents[0][kept], latents[1][kept])
+            found = spectrum(x[kept], x_next[kept], groups=kept_groups, latents=compared, settings=settings, seed=seed)
             rho_of_all = None
             if exact and len(kept) < len(x):
                 rho_of_all = nonlinear_rho(x, x_next, groups=groups, settings=settings, seed=seed)
@@ -124,7 +136,9 @@ def fit_pair_ladder(
 
 def _settings(dim: int, pairs: int, source: Source) -> SpectrumSettings:
     # no more functions than the first two degrees have: further ones are rough and could pass for directions
-    most = min(2 * dim, 48) if source == "latents" and dim > 8 else 16
+    most = 16
+    if source == "latents" and dim > 8:
+        most = 2 * dim if dim <= WIDE else dim
     functions = min(dim + dim * (dim + 1) // 2, most)
     features = min(max(64, pairs // 20), 512)
     components = SpectrumSettings.components
@@ -133,9 +147,73 @@ def _settings(dim: int, pairs: int, source: Source) -> SpectrumSettings:
     return SpectrumSettings(functions=functions, features=features, components=components)
 
 
-def ladder_rows(rows: int, seed: int) -> np.ndarray:
-    """The pairs that a ladder is read from: all of them, or 20,000 at random."""
-    return np.sort(numpy_generator(seed, "ladder/pairs").permutation(rows)[:MAX_PAIRS])
+def ladder_rows(rows: int, seed: int, dim: int = 1) -> np.ndarray:
+    """The pairs that a ladder is read from: all of them, or 20,000 at random, more in many dimensions."""
+    most = max(MAX_PAIRS, PAIRS_PER_DIMENSION * dim)
+    return np.sort(numpy_generator(seed, "ladder/pairs").permutation(rows)[:most])
+
+
+def rates_bound_verdict(found: Spectrum, source: Source) -> Verdict:
+    """Theorem 3 with a rate for each direction, of whitened latents, with the rates of the spectrum.
+
+    With rates r_1 ≥ … ≥ r_n and harmonics below r_1², whitened latents h = Az + e, E‖e‖² = D, have
+
+        tr S ≤ Σ r_i − (r_n − r_1²) D        so        D ≤ (Σ r_i − tr S) / (r_n − r_1²)
+
+    because A lacks variance D at rates of at least r_n, and e has rates of at most r_1². Equal rates give Theorem 3's
+    D. The rest of its proof does not depend on the rates: min_Q E‖h − Qz‖² ≤ D + (ε + D)², with the ε of sampling.
+    """
+    assert found.excess is not None
+    dim = len(found.rates)
+    slowest = max(found.rates[0].high, float(found.encoder.rates[0]))
+    window = min(rate.low for rate in found.rates) - slowest**2
+    limit = UNEXPLAINED * dim
+    excess = found.excess
+    null = epsilon_of_sampling(dim, excess.n, found.rates[0].value)
+    low, value, high = (_rates_bound(part, window, null) for part in (excess.low, excess.value, excess.high))
+    span = f"{min(rate.value for rate in found.rates):.3f} to {max(rate.value for rate in found.rates):.3f}"
+    passed: bool | None = None
+    if window <= 0:
+        advice = (
+            f"Undecided: the rates of the directions, {span}, are so different that a harmonic of a slow one may be "
+            "slower than a fast one. Use a shorter stride between views, or give the true states."
+        )
+    elif high <= limit:
+        passed = True
+        advice = (
+            f"Theorem 3, with one estimated rate for each direction ({span}), certifies the whitened latents, provided "
+            f"that the {source} determine the state: no function of them is slower than their linear functions."
+        )
+    elif low > limit:
+        passed = False
+        advice = (
+            f"Nonlinear functions of the {source} are slower than all linear functions of the latents, so the latents "
+            "are not linear in the state. Train longer to improve the alignment."
+        )
+    else:
+        advice = f"Undecided: the rates of the directions ({span}) are too uncertain. Give more pairs."
+    return Verdict("bound_rates", value, low, high, excess.n, None, limit, "lower", passed, advice)
+
+
+def _rates_bound(excess: float, window: float, epsilon: float) -> float:
+    gap = max(excess, 0.0) / window if window > 0 else math.inf
+    return gap + (epsilon + gap) ** 2
+
+
+def _paired_verdict(slowest: Estimate) -> Verdict:
+    """Whether anything is shared by the two views."""
+    passed: bool | None = True
+    advice = "The two views of a pair are related."
+    if slowest.low <= 0:
+        passed = False if slowest.value < UNRELATED else None
+        advice = (
+            "The pairs are unrelated: no function of one view is correlated with the same function of the other. Check "
+            "that rows of h and h_next belong together."
+        )
+        if passed is None:
+            advice = "Undecided: the pairs are too few to show a relation between the two views. Give more pairs."
+    numbers = (slowest.value, slowest.low, slowest.high, slowest.n)
+    return Verdict("paired", *numbers, 0.0, 0.0, "higher", passed, advice)
 
 
 def _rho_verdict(rho: Estimate, source: Source, given: float | None) -> Verdict:

@@ -20,7 +20,7 @@ from jepatlas.identifiability.spectral.pair_rows import SplitPairs
 from jepatlas.identifiability.spectral.spectral_encoder import Features, SpectralEncoder, principal_whitener
 from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions
 
-__all__ = ["linear_sfa", "quadratic_sfa"]
+__all__ = ["linear_functions", "linear_sfa", "quadratic_sfa"]
 
 
 def linear_sfa(x: np.ndarray, x_next: np.ndarray, dim: int | None = None) -> SpectralEncoder:
@@ -41,19 +41,29 @@ def quadratic_sfa(x: np.ndarray, x_next: np.ndarray, dim: int, components: int =
     return _sfa(x, x_next, dim, components, quadratic=1.0)
 
 
+def linear_functions(pairs: SplitPairs, below: float = 1.0) -> SpectralEncoder:
+    """All linear functions of x, slowest first, fitted on the rows with places in [0, below)."""
+    return _fit(pairs, below, dim=None, components=None, quadratic=0.0)
+
+
 def _sfa(
     x: np.ndarray, x_next: np.ndarray, dim: int | None, components: int | None, *, quadratic: float
 ) -> SpectralEncoder:
-    pairs = SplitPairs(x, x_next)
+    return _fit(SplitPairs(x, x_next), 1.0, dim, components, quadratic)
+
+
+def _fit(pairs: SplitPairs, below: float, dim: int | None, components: int | None, quadratic: float) -> SpectralEncoder:
     input_moments = []
-    for rows in pairs:
+    for batch in pairs:
+        rows = batch.within(0, below)
         input_moments += [Moments.of(torch.from_numpy(rows.x)), Moments.of(torch.from_numpy(rows.x_next))]
     whitening = principal_whitener(reduce(Moments.merge, input_moments), components)
     features = Features(whitening, np.zeros((0, len(whitening.weight))), quadratic)
     count = features.count if dim is None else dim
     if not 1 <= count <= features.count:
         raise InputError(f"dim must be from 1 to {features.count} for this x, but is {dim}.")
-    parts = (TransferMoments.of(features(rows.x), features(rows.x_next)) for rows in pairs)
+    fit = (batch.within(0, below) for batch in pairs)
+    parts = (TransferMoments.of(features(rows.x), features(rows.x_next), rows.weights) for rows in fit)
     moments = reduce(TransferMoments.merge, parts)
     (found,) = eigenfunctions(moments, [0.0], count)
     return SpectralEncoder(features, found.vectors.T, moments.mean, found.values)

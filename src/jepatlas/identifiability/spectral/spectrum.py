@@ -16,9 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jepatlas.core.records import Estimate, Verdict
+from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.stats import bootstrap
 from jepatlas.identifiability.spectral.held_out import BlockMoments
 from jepatlas.identifiability.spectral.ladder import Ladder, read_ladder
 from jepatlas.identifiability.spectral.pair_rows import SCORE, SplitPairs
+from jepatlas.identifiability.spectral.sfa import linear_functions
 from jepatlas.identifiability.spectral.solver import Solution, SpectralSolver, SpectrumSettings
 from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
 
@@ -41,6 +44,7 @@ class Spectrum:
     reversibility: Verdict
     length_scale: float  # of the encoder's functions
     ridge: float
+    excess: Estimate | None = None  # Σ of the rates beyond those of the linear functions of the latents, if compared
 
 
 def spectrum(
@@ -50,10 +54,13 @@ def spectrum(
     groups: np.ndarray | None = None,
     weights: np.ndarray | None = None,
     dim: int | None = None,
+    latents: tuple[np.ndarray, np.ndarray] | None = None,
     settings: SpectrumSettings | None = None,
     seed: int = 0,
 ) -> Spectrum:
     """The spectrum of pairs (b, p), and an encoder of width `dim` (None: the number of directions found).
+
+    `latents` of the same pairs are compared with it: `excess` is how much slower its functions are than theirs.
 
     Rows of one group (an episode, an object) stay together in every split and resample; without groups, rows must be
     independent pairs. With weights (b,), it is the spectrum of the reweighted pairs, fitted and held out.
@@ -78,7 +85,15 @@ def spectrum(
     columns = len(wide.encoder.features.whitening.weight)
     ladder = read_ladder(eigenvalues, fitted, functions, leading, columns=columns)
     narrow = _first_degree(solver, wide, ladder, dim)
-    rates = BlockMoments.of(narrow.encoder, pairs, SCORE).rates(seed, replicates)
+    scored = BlockMoments.of(narrow.encoder, pairs, SCORE)
+    rates = scored.rates(seed, replicates)
+    excess = None
+    if latents is not None and narrow.encoder.dim == latents[0].shape[1]:
+        rows = SplitPairs(*latents, groups=groups, weights=weights, seed=seed)
+        linear = linear_functions(rows, SCORE)
+        if linear.dim == narrow.encoder.dim:
+            fitted_excess = float(narrow.encoder.rates.sum() - linear.rates.sum())
+            excess = _excess(scored, BlockMoments.of(linear, rows, SCORE), fitted_excess, seed, replicates)
     return Spectrum(
         eigenvalues,
         tuple(fitted),
@@ -88,7 +103,24 @@ def spectrum(
         blocks.reversibility(seed, replicates),
         narrow.length_scale,
         narrow.ridge,
+        excess,
     )
+
+
+def _excess(any_functions: BlockMoments, linear: BlockMoments, fitted: float, seed: int, replicates: int) -> Estimate:
+    """Σ λ of n functions minus Σ λ of the n linear ones, on the same pairs, so that most sampling noise cancels.
+
+    The held-out value is at most the true one in expectation, the fitted one at least; the upper limit is the larger of
+    the fitted one and the held-out upper limit.
+    """
+
+    def statistic(weights: np.ndarray) -> dict[str, float]:
+        difference = any_functions.correlations(weights).sum() - linear.correlations(weights).sum()
+        return {"excess": float(difference)}
+
+    rng = numpy_generator(seed, "spectrum/excess")
+    found = bootstrap(statistic, len(linear.counts), rng, replicates=replicates)["excess"]
+    return replace(found, high=max(found.high, fitted), n=linear.rows)
 
 
 def _first_degree(solver: SpectralSolver, wide: Solution, ladder: Ladder, dim: int | None) -> Solution:

@@ -18,12 +18,11 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import bootstrap
 from jepatlas.identifiability.covariance import WeightedCovariance
+from jepatlas.identifiability.standards import UNEXPLAINED
 from jepatlas.identifiability.validation import as_arrays, check_matrices, check_same_shape, check_weights, rates
 
-__all__ = ["bound", "bound_terms", "bound_verdicts", "epsilon_null", "theorem_verdicts"]
+__all__ = ["bound", "bound_terms", "bound_verdicts", "theorem_verdicts"]
 
-UNEXPLAINED = 0.1
-"""Share of the state's variance that a certifying bound may leave unexplained."""
 SIGNED = ("delta", "gap")  # the other terms are non-negative
 Terms = Mapping[str, Estimate]
 
@@ -85,14 +84,6 @@ class _Terms:
         gap = delta / (2 * rho * (1 - rho))
         excess = max(gap, 0.0)
         return {"epsilon": epsilon, "delta": delta, "gap": gap, "bound": excess + (epsilon + excess) ** 2}
-
-
-def epsilon_null(dim: int, pairs: float, rho: float = 0.0) -> float:
-    """ε of white Gaussian latents due to sampling alone: √(d(d+1)(1+ρ²) / 2 pairs).
-
-    The two rows of a pair count as 2/(1+ρ²) independent rows, because their products have correlation ρ².
-    """
-    return float(np.sqrt(dim * (dim + 1) * (1 + rho**2) / (2 * pairs)))
 
 
 def bound_verdicts(terms: Terms, dim: int, null: float, *, form: str = "", estimated: str = "") -> list[Verdict]:
