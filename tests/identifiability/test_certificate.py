@@ -16,7 +16,7 @@ import torch
 
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate, Verdict
-from jepatlas.identifiability import bound_terms, certify, diagnose, nonlinear_rho, time_blocks
+from jepatlas.identifiability import bound_terms, certify, diagnose, find_trajectories, nonlinear_rho
 
 RHO = 0.9
 JUDGED = {"diagnosis", "r2", "r2_inverse", "orthogonality", "stretch", "effective_rank", "coverage"}
@@ -51,8 +51,8 @@ def pairs(rows: int = 3000, dim: int = 3, seed: int = 0, rho: float = RHO) -> tu
 TURN = np.linalg.qr(np.random.default_rng(7).standard_normal((3, 3)))[0]
 
 
-def verdicts_of(encode: Callable[[np.ndarray], np.ndarray], **options) -> dict[str, Verdict]:
-    z, z_next = pairs()
+def verdicts_of(encode: Callable[[np.ndarray], np.ndarray], rows: int = 3000, **options) -> dict[str, Verdict]:
+    z, z_next = pairs(rows)
     given = {"z": z, "rho": RHO, "replicates": 60} | options
     return {verdict.name: verdict for verdict in certify(encode(z), encode(z_next), **given)}
 
@@ -62,13 +62,13 @@ def accepted(verdicts: dict[str, Verdict]) -> bool:
 
 
 def test_rotation_is_accepted():
-    verdicts = verdicts_of(lambda z: z @ TURN)
+    verdicts = verdicts_of(lambda z: z @ TURN, rows=40_000)
     assert accepted(verdicts) and verdicts.keys() == WITH_TRUTH | DEGREES | WITHOUT | THEOREM
     judged = {name for name, verdict in verdicts.items() if verdict.passed}
     assert judged == JUDGED | {"bound", "bound_whitened"}
     assert verdicts["r2"].value == pytest.approx(1) and verdicts["orthogonality"].value < 1e-9
     assert verdicts["r2"].null is not None and abs(verdicts["r2"].null) < 0.05
-    assert verdicts["r2"].n == 1500
+    assert verdicts["r2"].n == 20_000
     assert accepted(verdicts_of(lambda z: z @ TURN + 100))  # independent of the origin
 
 
@@ -106,7 +106,7 @@ def test_all_other_maps_are_rejected(name: str):
 
 
 def test_scaling_passes_after_whitening():
-    verdicts = verdicts_of(lambda z: 3 * z)
+    verdicts = verdicts_of(lambda z: 3 * z, rows=40_000)
     assert verdicts["orthogonality"].passed and verdicts["bound_whitened"].passed and not verdicts["bound"].passed
     assert verdicts["orthogonality_raw"].value == pytest.approx(8)
 
@@ -299,7 +299,7 @@ def test_result_matches_the_same_numbers_in_full_precision(kind: str):
 
 def test_booleans_are_accepted():
     h, h_next = STATES > 0, STATES_NEXT > 0
-    assert time_blocks(h, h_next) is None
+    assert find_trajectories(h, h_next).blocks is None
     assert bound_terms(h, h_next, 0.8)["epsilon"] == pytest.approx(bound_terms(h * 1.0, h_next * 1.0, 0.8)["epsilon"])
 
 

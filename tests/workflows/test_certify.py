@@ -79,8 +79,8 @@ def test_rotation_passes_and_properties_of_the_world_are_estimated(dim: int, tmp
     assert [kind for kind, _ in steps[: dim + 3]] == ["direction"] * dim + ["harmonic"] * 3
     np.testing.assert_allclose([value for _, value in steps[:dim]], RHO, atol=0.01)
     np.testing.assert_allclose([value for _, value in steps[dim : dim + 3]], RHO**2, atol=0.02)
-    fewer = file_of(tmp_path, rotate, 4000, dim)  # are sufficient if rho is given
-    assert answer([fewer, "--rho", str(RHO), "--require"], capsys)[1]["by_name"]["bound"]["passed"] is True
+    many = file_of(tmp_path, rotate, 200_000 // dim, dim)  # are sufficient if rho is given
+    assert answer([many, "--rho", str(RHO), "--require"], capsys)[1]["by_name"]["bound"]["passed"] is True
 
 
 CORRUPTIONS: dict[str, tuple[str, Encode]] = {
@@ -104,7 +104,7 @@ def test_corruptions_fail_the_matching_verdict(name: str, tmp_path: Path, capsys
 
 
 def test_without_states_the_bound_is_reported_and_the_rest_undecided(tmp_path: Path, capsys: Captured) -> None:
-    path = file_of(tmp_path, rotate, 3000, truth=False)
+    path = file_of(tmp_path, rotate, 60_000, truth=False)
     _, given = answer([path, "--rho", str(RHO)], capsys)
     assert given["by_name"]["bound"]["passed"] is True and given["by_name"]["rho"]["passed"] is True
     _, alone = answer([path], capsys)
@@ -125,8 +125,8 @@ def test_pass_criterion(tmp_path: Path, capsys: Captured) -> None:
     def scaled(z: np.ndarray) -> np.ndarray:
         return 3 * rotate(z) + 5
 
-    for truth, words in ((True, []), (False, ["--rho", "0.9"])):
-        code, found = answer([file_of(tmp_path, scaled, 3000, truth=truth), "--require", *words], capsys)
+    for truth, rows, words in ((True, 3000, []), (False, 30_000, ["--rho", "0.9"])):
+        code, found = answer([file_of(tmp_path, scaled, rows, truth=truth), "--require", *words], capsys)
         assert (code, found["passed"]) == (0, True) and "The certificate passes." in found["summary"]
         assert found["by_name"]["bound"]["passed"] is False  # for raw latents; whitened latents pass
     code, found = answer([file_of(tmp_path, rotate, truth=False), "--require"], capsys)

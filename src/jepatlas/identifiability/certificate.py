@@ -79,6 +79,9 @@ def certify(
     white = whitener(np.concatenate([h[split.fit], h_next[split.fit]]))
     sample = _Sample(h, h_next, white, split, groups, seed, replicates)
     if z is None:
+        everything = Split(np.arange(len(h)), np.arange(len(h)))  # nothing is fitted but the whitening map
+        white = whitener(np.concatenate([h, h_next]))
+        sample = _Sample(h, h_next, white, everything, groups, seed, replicates)
         return sample.bound_verdicts(sample.estimate_rho() if rho is None else rho)[1]
     terms, bounded = ({}, []) if rho is None else sample.bound_verdicts(rho)
     halves = Halves(h, z.astype(np.float64), split, groups)

@@ -27,18 +27,18 @@ class Trajectories:
     """Rows that are steps of trajectories."""
 
     linked: float  # share of rows that another row follows, beyond coincidence
-    shuffled: bool  # whether most of those do not follow in the next row
+    shuffled: bool  # whether rows follow elsewhere than in the next row
     blocks: np.ndarray | None  # (b,) labels of time blocks; None if too few rows are linked
 
     @property
     def note(self) -> str:
         """What to tell the user; empty for independent rows."""
         if self.blocks is not None:
-            how = "rows are consecutive (h_next of each row is h of the next one)"
+            how = "Rows are consecutive (h_next of each row is h of the next one)"
             if self.shuffled:
-                how = "rows are the steps of a trajectory in another order (h_next of a row is h of another one)"
+                how = "Rows are the steps of a trajectory in another order (h_next of a row is h of another one)"
             return (
-                f"{how.capitalize()} and no groups were given, so they are treated as one trajectory in "
+                f"{how} and no groups were given, so they are treated as one trajectory in "
                 f"{self.blocks.max() + 1} time blocks. If they are several episodes, give 'groups'."
             )
         if self.linked > DEPENDENT:
@@ -66,34 +66,57 @@ def find_trajectories(h: np.ndarray, h_next: np.ndarray) -> Trajectories:
     h, h_next = as_arrays(h=h, h_next=h_next)
     check_matrices(h=h, h_next=h_next)
     check_same_shape(h=h, h_next=h_next)
-    following = _following_rows(h, h_next)
-    found = following >= 0
-    coincidence = (_following_rows(h, h_next + 3 * SAME * h.std(0)) >= 0).mean()
-    linked = float(found.mean() - coincidence)
-    next_row = np.arange(1, len(h) + 1)
-    shuffled = bool(found.any() and (following == next_row)[found].mean() < LINKED)
-    if not linked > LINKED:
-        return Trajectories(linked, shuffled, None)
+    following, linked = _next_rows(h, h_next)
+    shuffled = not linked > LINKED
+    if shuffled:
+        following, linked = _rows_anywhere(h, h_next)
+        if not linked > LINKED:
+            return Trajectories(linked, shuffled, None)
     chain, step = _chains(following)
     length = min(_block_length(h, h_next), max(len(h) // MIN_BLOCKS, 1))
     blocks = np.unique(np.stack([chain, step // length]), axis=1, return_inverse=True)[1].ravel()
     return Trajectories(linked, shuffled, blocks)
 
 
-def _following_rows(h: np.ndarray, h_next: np.ndarray) -> np.ndarray:
-    """For each row i, a row j with h_j = h'_i up to rounding, preferably i + 1; −1 if there is none."""
-    tolerance = SAME * h.std(0)
+def _next_rows(h: np.ndarray, h_next: np.ndarray) -> tuple[np.ndarray, float]:
+    """i + 1 where that row follows row i, otherwise −1; and the share of such rows beyond coincidence."""
+    following = np.arange(1, len(h) + 1)
+    following[-1] = -1
+    found = _equal_rows(h_next, h[following], h) & (following >= 0)
+    coincidence = _equal_rows(h_next, np.roll(h, len(h) // 2, axis=0), h).mean()
+    return np.where(found, following, -1), float(found[:-1].mean() - coincidence)
+
+
+def _rows_anywhere(h: np.ndarray, h_next: np.ndarray) -> tuple[np.ndarray, float]:
+    """The only row that follows row i, or −1; and the share of such rows beyond coincidence."""
+    keys = h @ np.random.default_rng(0).standard_normal(h.shape[1])
+    order = np.argsort(keys, kind="stable")
+    sorted_rows = h[order]
+    repeated = np.zeros(len(h), bool)
+    same_as_next = _equal_rows(sorted_rows[:-1], sorted_rows[1:], h)
+    repeated[:-1] |= same_as_next
+    repeated[1:] |= same_as_next
+    following = _search(h_next, h, keys, order, repeated)
+    missed = _search(h_next + 3 * SAME * h.std(0), h, keys, order, repeated)  # matches that are due to the tolerance
+    return following, float((following >= 0).mean() - (missed >= 0).mean())
+
+
+def _search(wanted: np.ndarray, h: np.ndarray, keys: np.ndarray, order: np.ndarray, repeated: np.ndarray) -> np.ndarray:
+    """For each wanted row the row of h that equals it and is not repeated, or −1; `order` sorts `keys` of h."""
     direction = np.random.default_rng(0).standard_normal(h.shape[1])
-    keys = h @ direction
-    order = np.argsort(keys)
-    place = np.searchsorted(keys[order], h_next @ direction)
-    following = np.full(len(h), -1)
-    candidates = [order[np.clip(place + offset, 0, len(h) - 1)] for offset in (-1, 0)]
-    candidates.append(np.minimum(np.arange(1, len(h) + 1), len(h) - 1))
-    for rows in candidates:
-        same = (np.abs(h[rows] - h_next) <= tolerance).all(1) & (rows != np.arange(len(h)))
-        following = np.where(same, rows, following)
-    return following
+    place = np.searchsorted(keys[order], wanted @ direction)
+    found = np.full(len(wanted), -1)
+    for offset in (-1, 0):
+        near = np.clip(place + offset, 0, len(h) - 1)
+        rows = order[near]
+        same = _equal_rows(wanted, h[rows], h) & ~repeated[near] & (rows != np.arange(len(wanted)))
+        found = np.where(same, rows, found)
+    return found
+
+
+def _equal_rows(a: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Mask of rows that are equal up to rounding, relative to the spread of h."""
+    return (np.abs(a - b) <= SAME * h.std(0)).all(1)
 
 
 def _chains(following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

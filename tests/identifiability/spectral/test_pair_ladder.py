@@ -108,7 +108,7 @@ def test_missing_ladder_gives_the_reason():
 def test_degenerate_latents_raise_no_error(spoil):
     ladder = fit_pair_ladder(spoil(Z[:1500]), spoil(Z_NEXT[:1500]))
     assert ladder.spectrum is not None and ladder.rho is not None
-    assert ladder.sentence and [v.name for v in ladder.verdicts(3, 0.9)] == ["rho", "dimension"]
+    assert ladder.sentence and [v.name for v in ladder.verdicts(3, 0.9)] == ["paired", "rho", "dimension"]
 
 
 def test_independent_pairs():

@@ -14,7 +14,8 @@ from numpy.polynomial.hermite_e import hermegauss, hermeval
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Estimate
 from jepatlas.identifiability import bound, bound_terms
-from jepatlas.identifiability.theory.bound import bound_verdicts, epsilon_null
+from jepatlas.identifiability.standards import epsilon_of_sampling
+from jepatlas.identifiability.theory.bound import bound_verdicts
 
 
 def pairs(rows: int, dim: int, rho: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -188,7 +189,7 @@ def test_groups_widen_the_interval():
 @pytest.mark.parametrize("dim", [1, 4])
 def test_epsilon_null_matches_sampled_white_latents(dim: int, rho: float):
     squares = [bound_terms(*pairs(400, dim, rho, seed), 0.5)["epsilon"] ** 2 for seed in range(200)]
-    assert math.sqrt(np.mean(squares)) == pytest.approx(epsilon_null(dim, 400, rho), rel=0.12)
+    assert math.sqrt(np.mean(squares)) == pytest.approx(epsilon_of_sampling(dim, 400, rho), rel=0.12)
 
 
 @pytest.mark.parametrize("rho", [0.0, 1.0, -0.5, 1.5, math.nan])
@@ -213,10 +214,10 @@ def test_bound_is_undecided_if_rho_is_uncertain():
     def judged(low: float, high: float, estimated: str) -> bool | None:
         terms = {name: Estimate(high, low, high, 100) for name in ("epsilon", "delta", "gap", "bound")}
         (verdict,) = (v for v in bound_verdicts(terms, 2, 0.0, estimated=estimated) if v.name == "bound")
-        assert verdict.threshold == 0.2 and estimated in verdict.advice
+        assert verdict.threshold == 0.04 and estimated in verdict.advice
         return verdict.passed
 
-    assert judged(0.1, 0.15, " estimated") is judged(0.1, 0.15, "") is True
-    assert judged(0.1, 0.3, "") is False  # with a given ρ the upper limit of the bound decides
-    assert judged(0.1, 0.3, " estimated") is None
-    assert judged(0.25, 0.3, " estimated") is False
+    assert judged(0.02, 0.03, " estimated") is judged(0.02, 0.03, "") is True
+    assert judged(0.02, 0.06, "") is False  # with a given ρ the upper limit of the bound decides
+    assert judged(0.02, 0.06, " estimated") is None
+    assert judged(0.05, 0.06, " estimated") is False

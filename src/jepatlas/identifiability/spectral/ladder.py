@@ -94,8 +94,8 @@ def read_ladder(
     known: list[int] = []
     surplus = False
     for index, (value, fit) in enumerate(zip(eigenvalues, fitted, strict=True)):
-        explained = _explained(functions[:, known], functions[:, index])
-        kind = _kind(value, fit, explained, window)
+        explained, resolved = _explained(functions[:, known], functions[:, index])
+        kind = _kind(value, fit, explained, window, resolved=resolved)
         # below the minimal rate only harmonics are read: they show that the second degree is resolved at all
         if min(value.low, leading.low) <= 0 or (value.value <= min_rate and kind != "harmonic"):
             kind = "unread"
@@ -116,18 +116,23 @@ def read_ladder(
     return Ladder(tuple(steps), dim, tuple(known), min_rate, advice)
 
 
-def _kind(value: Estimate, fitted: float, explained: float, window: float) -> Kind:
+def _kind(value: Estimate, fitted: float, explained: float, window: float, *, resolved: bool) -> Kind:
+    """`resolved`: all harmonics of degree two would have been recognised, so that a function that is none is new."""
     if explained >= HARMONIC and value.low <= window:
         return "harmonic"
     if explained >= CERTAINLY_HARMONIC or 1 - value.value > OVERFIT * (1 - fitted):
         return "undecided"
-    return "direction" if explained <= DIRECTION or value.low > window else "undecided"
+    return "direction" if (explained <= DIRECTION and resolved) or value.low > window else "undecided"
 
 
-def _explained(known: np.ndarray, function: np.ndarray) -> float:
-    """Held-out R² of a function from polynomials of the known directions, fitted on the first half of the rows."""
+def _explained(known: np.ndarray, function: np.ndarray) -> tuple[float, bool]:
+    """Held-out R² of a function from polynomials of the known directions, fitted on the first half of the rows.
+
+    Also whether these are all polynomials of degree two. With too few rows for that, they are the linear ones and the
+    quadratic form of low rank that fits the function best.
+    """
     if known.shape[1] == 0:
-        return 0.0
+        return 0.0, True
     half = len(function) // 2
     degree = 1
     for candidate in (3, 2):  # degree 3 if the rows allow it: learned directions are slightly nonlinear
@@ -135,9 +140,23 @@ def _explained(known: np.ndarray, function: np.ndarray) -> float:
             degree = candidate
             break
     terms = polynomials(known, degree)
+    if degree == 1:
+        terms = np.c_[terms, _quadratic_form(known, function, half)]
     target = function[:, None]
     fit = ridge(terms[:half], target[:half], penalty=1e-3 * half)
-    return r2(target[half:], fit.apply(terms[half:]))
+    return r2(target[half:], fit.apply(terms[half:])), degree > 1
+
+
+def _quadratic_form(u: np.ndarray, function: np.ndarray, fit: int) -> np.ndarray:
+    """uᵀMu with M = E[f uuᵀ] on the first rows, for its eigenvalues beyond what sampling alone gives.
+
+    For Gaussian u this is the projection of f on degree two, f ≈ ½ uᵀMu − ½ tr M.
+    """
+    moment = (u[:fit] * function[:fit, None]).T @ u[:fit] / fit
+    values, vectors = np.linalg.eigh(moment - function[:fit].mean() * np.eye(u.shape[1]))
+    noise = 2 * np.sqrt(2 * u.shape[1] / fit)
+    kept = np.abs(values) > noise
+    return np.square(u @ vectors[:, kept]) @ values[kept]
 
 
 def polynomials(h: np.ndarray, degree: int) -> np.ndarray:

@@ -178,6 +178,11 @@ def rates_bound_verdict(found: Spectrum, source: Source) -> Verdict:
             f"Undecided: the rates of the directions, {span}, are so different that a harmonic of a slow one may be "
             "slower than a fast one. Use a shorter stride between views, or give the true states."
         )
+    elif high <= limit and found.ladder.second is None:
+        advice = (
+            f"Undecided: no nonlinear function of the {dim} latents was resolved, not even a harmonic, so others could "
+            "be missed. Give ρ, observations x and x_next, or the true states z."
+        )
     elif high <= limit:
         passed = True
         advice = (
