@@ -437,6 +437,7 @@ def test_undecided_checks_are_neither_passed_nor_failed(elsewhere: Path, capsys:
     assert call("certify", "h.npy", "h_next.npy", "--rho", "0.9", "--out", "few") == 0
     out = " ".join(capsys.readouterr().out.split())
     record = ja.load("few/records/certificate.json")
+    assert isinstance(record, ja.Result)
     states = [verdict.status for verdict in record.verdicts]
     assert states.count("undecided") > 0
     assert f"{states.count('undecided')} undecided" in out

@@ -58,7 +58,9 @@ def test_one_dimensional_latents_get_a_zero_second_axis():
 
 def test_spectrum_shows_fitted_and_raw_singular_values():
     fitted = LinearMap(np.diag([3.0, 2.0]), np.zeros(2), np.zeros(2), np.array([1.0, 4.0]), np.ones(2))
-    as_fitted, raw = spectrum_figure(fitted).series
+    figure = spectrum_figure(fitted)
+    assert figure.series is not None
+    as_fitted, raw = figure.series
     assert as_fitted.y == pytest.approx([3.0, 2.0]) and raw.y == pytest.approx([3.0, 0.5])
     assert as_fitted.x == [1, 2]
 
