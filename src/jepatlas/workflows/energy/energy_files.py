@@ -1,6 +1,7 @@
 """Saved energies: one safetensors file with weights and a plain description, and energies attached to an atlas.
 
-The description (widths, head, floor) is stored as metadata. Nothing is unpickled.
+The description (widths, head, floor) is stored as metadata, with a hash of the whole file in which the hash itself is
+replaced by zeros. Files of versions before 0.2 have none and are read without it. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from typing import Any
 import numpy as np
 import safetensors.torch
 import torch
-from safetensors import SafetensorError
 
 from jepatlas.alignment import Atlas, Attachment
 from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_bytes
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.core.parsing import parse_json, safetensors_metadata
-from jepatlas.energy import EmbeddedEnergy, HeadConfig, IQEConfig, PortedEnergy
+from jepatlas.core.parsing import parse_json, parse_tensors, safetensors_metadata
+from jepatlas.core.sealing import sha256_of_bytes
+from jepatlas.energy import HEADS, EmbeddedEnergy, HeadConfig, IQEConfig, PortedEnergy
 from jepatlas.nn import MLPConfig
 from jepatlas.recipes import EnergyRecipe
 
@@ -43,6 +44,7 @@ MAP_PREFIX = "to_source."
 LONGEST_HEADER = 1_000_000  # bytes
 MAP_FIELDS = [part.name for part in fields(LinearMap)]
 ATTACHMENT_KIND = "energy"
+NO_HASH = "0" * 64  # in place of the file's hash while it is computed
 
 
 @dataclass(frozen=True)
@@ -96,14 +98,15 @@ class SavedEnergy:
         return replace(self, to_source=composed)
 
     def to_bytes(self) -> bytes:
-        about = {"spec": to_plain(self.spec), "threshold": repr(self.threshold)}
+        about = {"spec": to_plain(self.spec), "threshold": repr(self.threshold), "sha256": NO_HASH}
         tensors = {name: tensor.contiguous() for name, tensor in self.energy.state_dict().items()}
         if self.to_source is not None:
             for name in MAP_FIELDS:
                 array = np.array(getattr(self.to_source, name), order="C")  # a fitted map may be transposed
                 tensors[f"{MAP_PREFIX}{name}"] = torch.from_numpy(array)
         # A single metadata entry, because safetensors does not fix the order of several.
-        return safetensors.torch.save(tensors, {FORMAT: json.dumps(about)})
+        data = safetensors.torch.save(tensors, {FORMAT: json.dumps(about)})
+        return data.replace(NO_HASH.encode(), sha256_of_bytes(data).encode(), 1)
 
 
 def save_energy(saved: SavedEnergy, path: Path) -> None:
@@ -122,21 +125,34 @@ def load_energy_file(path: Path) -> SavedEnergy:
 def energy_from_bytes(data: bytes, source: str) -> SavedEnergy:
     """Parse and validate an energy; `source` names its origin in errors."""
     about = _metadata(data, source)
+    _check_hash(data, about, source)
+    tensors = parse_tensors(data, source)
     try:
         spec = from_plain(EnergySpec, about["spec"], "spec")
         threshold = float(about["threshold"])
-        energy = spec.build()
-        tensors = safetensors.torch.load(data)
         parts = {}
         for name in MAP_FIELDS:
             if f"{MAP_PREFIX}{name}" in tensors:
                 parts[name] = tensors.pop(f"{MAP_PREFIX}{name}").numpy()
-        energy.load_state_dict(tensors)
+        energy = _build(spec, tensors)
         saved = SavedEnergy(energy.eval().requires_grad_(False), spec, threshold, _linear_map(parts))
-    except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{source} is not a saved energy: {str(error).splitlines()[0]}") from error
     _check_usable(saved, source)
     return saved
+
+
+def _build(spec: EnergySpec, tensors: dict[str, torch.Tensor]) -> EmbeddedEnergy:
+    """The energy with these tensors. Names and shapes are compared before memory is taken for the network."""
+    if spec.embedding.depth > len(tensors):
+        raise ValueError(f"spec declares {spec.embedding.depth} layers, but the file holds {len(tensors)} tensors.")
+    if spec.head.kind in HEADS:  # a head of the user's own need not support the meta device
+        with torch.device("meta"):
+            outline = spec.build()
+        outline.load_state_dict(tensors, assign=True)
+    energy = spec.build()
+    energy.load_state_dict(tensors)
+    return energy
 
 
 def is_energy_file(path: Path) -> bool:
@@ -186,6 +202,21 @@ def _metadata(data: bytes, source: str) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise InputError(f"{source} is not a saved energy: its header does not declare one.")
     return parsed
+
+
+def _check_hash(data: bytes, about: dict[str, Any], source: str) -> None:
+    """Raise InputError if a file does not have the hash in its header."""
+    if unknown := sorted(about.keys() - {"spec", "threshold", "sha256"}):
+        raise InputError(f"{source} is not a saved energy that this jepatlas reads: it declares '{unknown[0]}'.")
+    if "sha256" not in about:  # written before version 0.2
+        return
+    found = str(about["sha256"])
+    if len(found) != len(NO_HASH) or not found.isascii() or not found.isalnum():
+        raise InputError(f"{source} is a damaged saved energy: the hash in its header is not one.")
+    if found != sha256_of_bytes(data.replace(found.encode(), NO_HASH.encode(), 1)):
+        raise InputError(
+            f"{source} is a damaged saved energy: its hash differs from the recorded one. Copy or write it again."
+        )
 
 
 def _check_usable(saved: SavedEnergy, source: str) -> None:
