@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.measurement import Comparison, compare, peak_memory
-from jepatlas.core.intervals import union_length
+from jepatlas.core.interval_union import union_length
 from jepatlas.core.seeding import torch_generator
 from jepatlas.energy.heads import IQE, EnergyHead, IQEConfig
 from jepatlas.energy.heads.head import MaxMean

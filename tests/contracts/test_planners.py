@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -14,13 +14,13 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.records import Plan
 from jepatlas.core.seeding import torch_generator
 from jepatlas.planning import (
-    PLANNERS,
     ActionBox,
     CEMConfig,
     GradientConfig,
     ICEMConfig,
     LQRConfig,
     MPPIConfig,
+    PlannerConfig,
     ShootingConfig,
     StraightLineConfig,
 )
@@ -79,8 +79,7 @@ def test_a_straight_line_to_an_unreachable_goal_is_marked():
 
 
 def test_list_contains_every_planner():
-    assert {config.kind for config in CONFIGS} == set(PLANNERS)
-    assert all(PLANNERS[config.kind] is type(config) for config in CONFIGS)
+    assert {type(config) for config in CONFIGS} == set(get_args(PlannerConfig))
 
 
 @every_planner

@@ -13,7 +13,7 @@ from jepatlas.core.seeding import forked_rng
 from jepatlas.nn import CouplingConfig, CouplingEncoder
 from jepatlas.nn.mlp import mlp
 from jepatlas.worlds import Coupling
-from jepatlas.worlds.coupling import coupling_weights
+from jepatlas.worlds.coupling_mixing import coupling_weights
 
 Form = Literal["additive", "affine"]
 FORMS: tuple[Form, ...] = ("additive", "affine")

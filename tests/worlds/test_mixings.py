@@ -10,7 +10,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jepatlas.core.contracts import Mixing
 from jepatlas.core.errors import InputError
 from jepatlas.worlds import AnyMixing, Coupling, InvertibleMLP, Lift, ParabolicShear, SinusoidalShear, Spiral
 
@@ -26,7 +25,7 @@ def mixings(dim: int) -> list[AnyMixing]:
     return [m for m in (*(cls() for cls in EVERY_CLASS if cls is not Lift), *variants, *lifts) if takes(m, dim)]
 
 
-def takes(mixing: Mixing, dim: int) -> bool:
+def takes(mixing: AnyMixing, dim: int) -> bool:
     try:
         mixing.observed_dim(dim)
     except InputError:

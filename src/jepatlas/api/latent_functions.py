@@ -17,7 +17,7 @@ from jepatlas.workflows.align import MAIN, Alignment, MapKind, make_study, match
 from jepatlas.workflows.align import align as align_models
 from jepatlas.workflows.align.latent_files import model_names
 from jepatlas.workflows.certify import SAMPLES, Certificate, certify_arrays, certify_file
-from jepatlas.workflows.given_pairs import certify_pairs
+from jepatlas.workflows.pairs_training import certify_pairs
 from jepatlas.workflows.plan import certify_world_model
 from jepatlas.workflows.runs import certify_run
 

@@ -43,7 +43,7 @@ from jepatlas.results import Result
 from jepatlas.training import Outcome
 from jepatlas.workflows.certify import Certificate, CertificateRecord
 from jepatlas.workflows.energy import FittedEnergy, SavedEnergy, is_energy_file, load_energy_file, load_fitted
-from jepatlas.workflows.given_pairs import load_pairs_objective, train_on_pairs
+from jepatlas.workflows.pairs_training import load_pairs_objective, train_on_pairs
 from jepatlas.workflows.plan import (
     Drive,
     DrivingConfig,

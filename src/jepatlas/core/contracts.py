@@ -15,7 +15,7 @@ from jepatlas.core.records import Loss, Plan
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
-__all__ = ["Batches", "Cost", "Dynamics", "Encoder", "Energy", "Law", "Mixing", "Objective", "Planner", "World"]
+__all__ = ["Batches", "Cost", "Dynamics", "Encoder", "Energy", "Law", "Objective", "Planner", "World"]
 
 
 class Law(Protocol):
@@ -37,18 +37,6 @@ class Law(Protocol):
     def states(self, count: int, generator: Generator) -> Tensor: ...  # (b, n)
 
     def transition(self, z: Tensor, generator: Generator) -> Tensor: ...  # (b, n) → (b, n)
-
-
-class Mixing(Protocol):
-    """An injective map g from states to observations."""
-
-    def observed_dim(self, dim: int) -> int:
-        """The width of x for states of width `dim`; raises InputError for unsupported widths."""
-        ...
-
-    def __call__(self, z: Tensor) -> Tensor: ...  # (b, n) → (b, p)
-
-    def inverse(self, x: Tensor) -> Tensor: ...  # (b, p) → (b, n)
 
 
 class World(Law, Protocol):

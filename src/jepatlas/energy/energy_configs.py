@@ -139,7 +139,7 @@ class L2Config:
     kind: ClassVar[str] = "l2"
 
     def build(self, width: int) -> EnergyHead:
-        from jepatlas.energy.heads.controls import L2
+        from jepatlas.energy.heads.symmetric_energies import L2
 
         return L2(width)
 
@@ -149,7 +149,7 @@ class SquaredL2Config:
     kind: ClassVar[str] = "squared-l2"
 
     def build(self, width: int) -> EnergyHead:
-        from jepatlas.energy.heads.controls import SquaredL2
+        from jepatlas.energy.heads.symmetric_energies import SquaredL2
 
         return SquaredL2(width)
 
@@ -159,7 +159,7 @@ class CosineConfig:
     kind: ClassVar[str] = "cosine"
 
     def build(self, width: int) -> EnergyHead:
-        from jepatlas.energy.heads.controls import Cosine
+        from jepatlas.energy.heads.symmetric_energies import Cosine
 
         return Cosine(width)
 

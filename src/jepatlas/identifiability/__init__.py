@@ -17,10 +17,9 @@ from jepatlas.identifiability.isotropisation import (
 )
 from jepatlas.identifiability.linear_recovery import adjusted, recovery, recovery_null
 from jepatlas.identifiability.preconditions.audit import audit
-from jepatlas.identifiability.spectral.held_out import held_out_rates
 from jepatlas.identifiability.spectral.ladder import Ladder, read_ladder
 from jepatlas.identifiability.spectral.pair_ladder import PairLadder, fit_pair_ladder
-from jepatlas.identifiability.spectral.sfa import linear_sfa, quadratic_sfa
+from jepatlas.identifiability.spectral.sfa import linear_sfa
 from jepatlas.identifiability.spectral.solver import SpectrumSettings
 from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
 from jepatlas.identifiability.spectral.spectrum import Spectrum, fit_spectral_encoder, nonlinear_rho, spectrum
@@ -71,7 +70,6 @@ __all__ = [
     "fit_sides",
     "fit_spectral_encoder",
     "fit_warp",
-    "held_out_rates",
     "isotropic_resample",
     "isotropic_weights",
     "linear_response",
@@ -82,7 +80,6 @@ __all__ = [
     "minimal_recovery",
     "name_direction",
     "nonlinear_rho",
-    "quadratic_sfa",
     "read_ladder",
     "recovery",
     "recovery_null",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jepatlas.planning.gradient import GradientConfig
     from jepatlas.planning.lqr import LQRConfig, finite_regulator, infinite_regulator
     from jepatlas.planning.mppi import MPPIConfig
-    from jepatlas.planning.planners import PLANNERS, PlannerConfig
+    from jepatlas.planning.planners import PlannerConfig
     from jepatlas.planning.receding import ClosedLoop, receding_horizon
     from jepatlas.planning.shooting import ShootingConfig
     from jepatlas.planning.stable_worldmodel import CostModel, as_cost_model
@@ -30,7 +30,6 @@ else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
-    "PLANNERS",
     "ActionBox",
     "CEMConfig",
     "ClosedLoop",

@@ -9,12 +9,7 @@ from jepatlas.planning.mppi import MPPIConfig
 from jepatlas.planning.shooting import ShootingConfig
 from jepatlas.planning.straight_line import StraightLineConfig
 
-__all__ = ["PLANNERS", "PlannerConfig"]
+__all__ = ["PlannerConfig"]
 
 PlannerConfig = CEMConfig | ICEMConfig | MPPIConfig | GradientConfig | ShootingConfig | LQRConfig | StraightLineConfig
-
-PLANNERS: dict[str, type[PlannerConfig]] = {
-    config.kind: config
-    for config in (CEMConfig, ICEMConfig, MPPIConfig, GradientConfig, ShootingConfig, LQRConfig, StraightLineConfig)
-}
-"""Planner configs by kind; `config.build(box)` returns the planner."""
+"""The config of any planner; `config.build(box)` returns the planner."""

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
         load_weights,
         save_checkpoint,
     )
-    from jepatlas.training.config import ConstantSchedule, CosineSchedule, OneCycleSchedule, TrainingConfig
     from jepatlas.training.data_parallel import lock_for_all, wait_for_all
     from jepatlas.training.loop import Outcome, check_batch_size, train
     from jepatlas.training.metrics_log import last_metrics
-    from jepatlas.training.progress import SweepProgress
+    from jepatlas.training.progress_display import SweepProgress
     from jepatlas.training.sweeps import Job, OpenExecutor, SweepResult, dask_cluster, local_processes, sweep
+    from jepatlas.training.training_config import ConstantSchedule, CosineSchedule, OneCycleSchedule, TrainingConfig
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 

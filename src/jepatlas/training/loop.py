@@ -31,7 +31,6 @@ from jepatlas.training.checkpoint import (
     remove_superseded,
     save_checkpoint,
 )
-from jepatlas.training.config import TrainingConfig
 from jepatlas.training.data_parallel import (
     average_terms,
     gradient_accumulation,
@@ -41,8 +40,9 @@ from jepatlas.training.data_parallel import (
 )
 from jepatlas.training.health import HealthCheck, check_batches_finite
 from jepatlas.training.metrics_log import MetricsLog
-from jepatlas.training.progress import TrainingProgress
+from jepatlas.training.progress_display import TrainingProgress
 from jepatlas.training.runtime import Interruption, keep_freed_memory
+from jepatlas.training.training_config import TrainingConfig
 
 __all__ = ["Outcome", "check_batch_size", "train"]
 

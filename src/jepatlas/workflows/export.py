@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from jepatlas.core.errors import InputError, require
 from jepatlas.core.files import write_bytes
 from jepatlas.recipes import PairsRecipe, Recipe, VisionRecipe, WorldModelRecipe, any_recipe
-from jepatlas.workflows.given_pairs import load_pairs_objective
+from jepatlas.workflows.pairs_training import load_pairs_objective
 from jepatlas.workflows.plan import load_world_model
 from jepatlas.workflows.runs import load_objective
 from jepatlas.workflows.vision import load_agent

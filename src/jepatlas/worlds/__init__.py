@@ -13,7 +13,7 @@ from jepatlas.core.lazy import lazy_exports
 if TYPE_CHECKING:
     from jepatlas.worlds.action_world import ActionWorld
     from jepatlas.worlds.cameras import Camera
-    from jepatlas.worlds.coupling import Coupling
+    from jepatlas.worlds.coupling_mixing import Coupling
     from jepatlas.worlds.current_world import CurrentWorld
     from jepatlas.worlds.currents import AnyCurrent, ConstantCurrent, JetCurrent, ShearCurrent, VortexCurrent
     from jepatlas.worlds.environment import ActionEnv

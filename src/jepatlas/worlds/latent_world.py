@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from jepatlas.worlds.coupling import Coupling
+from jepatlas.worlds.coupling_mixing import Coupling
 from jepatlas.worlds.generalised_normal import AdditiveGeneralisedNormal, CopulaGeneralisedNormal
 from jepatlas.worlds.invertible_mlp import InvertibleMLP
 from jepatlas.worlds.lift import Lift

@@ -14,7 +14,7 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 from jepatlas.alignment.similarity import distance_structure
-from jepatlas.alignment.similarity.distance_structure import RankBuckets, dsc, dsc_in_tiles, dsc_sampled, ranked_product
+from jepatlas.alignment.similarity.distance_structure import RankBuckets, dsc, dsc_in_tiles, ranked_product
 from jepatlas.core.errors import InputError
 
 WAYS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])
@@ -125,35 +125,11 @@ def test_constant_latents_are_undefined():
     a = gaussian(400, 3)
     for constant in (np.zeros((400, 2)), np.full((400, 2), 0.1)):
         assert math.isnan(dsc(a, constant)) and math.isnan(dsc_in_tiles(constant, a))
-        assert math.isnan(dsc_sampled(a, constant, 500, np.random.default_rng(0)).value)
     assert math.isnan(dsc(a, np.eye(400)))
-
-
-def test_intervals_of_sampled_dsc_cover():
-    """Of 60 intervals at 95%, 57 ± 1.7 should cover the value over all pairs, also for clustered distances."""
-    for a in (gaussian(300, 5), clusters(300, 5, 6.0)):
-        b = a + gaussian(300, 5, seed=1)
-        truth, covered, widths = dsc(a, b), 0, []
-        for seed in range(60):
-            found = dsc_sampled(a, b, 4000, np.random.default_rng(seed))
-            covered += found.low <= truth <= found.high
-            widths.append(found.high - found.low)
-            assert found.n == 4000
-        assert covered >= 52
-        assert np.mean(widths) < 0.1
-        wide = dsc_sampled(a, b, 64_000, np.random.default_rng(0))
-        assert wide.high - wide.low == pytest.approx(np.mean(widths) / 4, rel=0.5)
-
-
-def test_sampled_dsc_never_pairs_a_row_with_itself():
-    a = np.eye(3)  # all distances between different rows are equal
-    assert math.isnan(dsc_sampled(a, a, 10_000, np.random.default_rng(0)).value)
 
 
 def test_invalid_input_is_rejected():
     a = gaussian(10, 2)
-    with pytest.raises(InputError, match=r"200.* 9"):
-        dsc_sampled(a, a, 9, np.random.default_rng(0))
     with pytest.raises(InputError, match=r"3 pairs of rows.* 2"):
         dsc(a[:2], a[:2])
     with pytest.raises(InputError, match="'a' has 10, 'b' has 8"):

@@ -17,9 +17,7 @@ from jepatlas.alignment.stress import (
     Score,
     StressCurve,
     capacity,
-    capacity_between,
     distribution_shift,
-    domain_shift,
     pair_budget,
     pair_noise,
 )
@@ -232,23 +230,6 @@ def test_a_shift_along_a_variable_by_groups():
     assert "–" in curve.table().rows[[row[0] for row in curve.table().rows].index("1")]
 
 
-def test_domain_with_its_own_map_scores_lower():
-    z, domains = gaussian(900, 3), np.repeat(["dawn", "day", "night"], 300)
-    a = z + np.where(domains == "night", 2.0, 0.0)[:, None]
-    b = np.where((domains == "night")[:, None], z @ rotation(3, 5), z @ rotation(3, 9)) + 0.1 * gaussian(900, 3, 2)
-    curve = domain_shift(a, b, domains, rng(), fits=PLAIN, groups=np.arange(900) // 3, protocol=FEW)
-    points = {point.label: point for point in curve.points}
-    night, day = (points[name].scores for name in ("night", "day"))
-    price = [
-        scores[f"plain{UNSHIFTED}"]["r2"].estimate.low - scores["plain"]["r2"].estimate.high for scores in (night, day)
-    ]
-    assert price[0] > 0.2 and price[1] < 0.05
-    assert curve.points[-1].label == "night" and curve.points[-1].pairs == 600
-    rest, own = a[:600], a[600:]
-    size = np.linalg.norm(own.mean(0) - rest.mean(0)) / np.sqrt(np.square(rest - rest.mean(0)).sum(1).mean())
-    assert curve.points[-1].x == pytest.approx(size, rel=0.1)
-
-
 # --- widths ---
 
 
@@ -269,17 +250,6 @@ def test_target_width_does_not_affect_r2(width: int, by, seed: int):
     a, b = linear_world(600, 5, 0.8, seed)
     curve = capacity(a, b, rng(), widths=(width,), side="b", by=by, fits=PLAIN, protocol=Protocol(seeds=2, rows=30))
     assert values(curve)[0] == pytest.approx(0.8, abs=0.06)
-
-
-def test_capacity_between_all_pairs_of_models():
-    large = gaussian(900, 4) * np.array([2.0, 1.0, 1.0, 1.0])
-    models = {"small": large[:, :2], "large": large, "odd": gaussian(900, 3, 9)}
-    curve = capacity_between(models, rng(), fits=PLAIN, protocol=FEW)
-    found = {point.label: point.scores["plain"]["r2"].estimate.value for point in curve.points}
-    assert len(found) == 6 and [point.x for point in curve.points] == sorted(point.x for point in curve.points)
-    assert found["large → small"] == pytest.approx(1) and found["small → large"] == pytest.approx(5 / 7, abs=0.03)
-    assert abs(found["odd → large"]) < 0.03
-    assert {point.label: point.x for point in curve.points}["odd → small"] == pytest.approx(2 / 3)
 
 
 # --- curves ---
@@ -371,11 +341,8 @@ A, B = linear_world(40, 2, 0.9)
         (lambda: distribution_shift(A, B, rng(), along=np.zeros((40, 2))), "shape"),
         (lambda: distribution_shift(A, B, rng(), strengths=(2,)), "'strengths'.* 2 was given"),
         (lambda: distribution_shift(A, B, rng(), groups=np.arange(40) // 10), "4 groups are too few"),
-        (lambda: domain_shift(A, B, np.zeros(40), rng()), "there is only 1"),
-        (lambda: domain_shift(A, B, np.arange(40) // 20, rng(), groups=np.arange(40) // 20), "has 1 group"),
         (lambda: capacity(A, B, rng(), widths=(3,)), "'widths'"),
         (lambda: capacity(A, B, rng(), widths=(1,), side="c"), "'side'.*'c'"),  # pyright: ignore[reportArgumentType]
-        (lambda: capacity_between({"one": A}, rng()), "at least 2 models"),
         (lambda: Protocol(seeds=0), "'seeds'"),
         (lambda: Protocol(held=1.0), "'held'"),
         (lambda: pair_noise(A, B, rng(), shares=(0,), fits=PLAIN).figure("migrated"), "has no measure 'migrated'"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from torch import Tensor
 
-from jepatlas.core.intervals import union_length, union_length_of_pairs
+from jepatlas.core.interval_union import union_length, union_length_of_pairs
 from jepatlas.core.seeding import torch_generator
 
 WAYS = pytest.mark.parametrize("compiled", [True, False], ids=["compiled", "plain"])

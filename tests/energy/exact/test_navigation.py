@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from jepatlas.core.errors import InputError
-from jepatlas.energy.exact.navigation import zermelo, zermelo_heading
+from jepatlas.energy.exact.navigation import zermelo
 
 REGIMES = {"still": 0.0, "slow": 0.5, "nearly as fast": 0.999, "as fast": 1.0, "faster": 1.5, "much faster": 4.0}
 
@@ -80,19 +80,6 @@ def test_times_are_a_quasimetric_and_reverse_with_the_current(
     if np.isfinite(detour := time(x, y) + time(y, z)):
         assert time(x, z) <= detour * (1 + 1e-6) + 1e-9
     assert float(zermelo(y, x, -current, speed)) == time(x, y)
-
-
-def test_the_heading_leads_to_the_target() -> None:
-    rng = np.random.default_rng(0)
-    x, y, current = rng.standard_normal((3, 50, 3))
-    speed = rng.uniform(0.5, 2, 50)
-    time, heading = zermelo(x, y, current, speed), zermelo_heading(x, y, current, speed)
-    there = np.isfinite(time)
-    assert 0 < there.sum() < 50
-    np.testing.assert_allclose(np.linalg.norm(heading[there], axis=1), 1)
-    arrived = x + time[:, None] * (speed[:, None] * heading + current)
-    np.testing.assert_allclose(arrived[there], y[there], atol=1e-12)
-    assert np.isnan(heading[~there]).all()
 
 
 def test_times_broadcast() -> None:

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from jepatlas.core.errors import InputError
-from jepatlas.energy.exact.registration import interval_energies, interval_path, scale_energy, strain_energies
+from jepatlas.energy.exact.registration import interval_energies, scale_energy, strain_energies
 
 PIECES = st.lists(st.floats(0.05, 5), min_size=6, max_size=6)
 SIZES = st.floats(1e-3, 1e3)
@@ -50,17 +50,6 @@ def test_the_closed_form_matches_the_least_length_over_paths():
     errors = [abs(least_length(start, end, segments) - exact) / exact for segments in (4, 8)]
     assert errors[1] < 2e-3
     assert errors[1] < errors[0] / 3  # second order
-
-
-def test_the_path_is_monotone_and_shorter_than_the_straight_one():
-    start, end = monotone([1, 1, 1, 1]), monotone([9, 1, 2, 0.2])
-    exact = interval_energies(start[None], end[None])[0, 0]
-    path = interval_path(start, end, 400)
-    np.testing.assert_allclose([path[0], path[-1]], [start, end], atol=1e-12)
-    assert (np.diff(path) > 0).all()
-    assert length(path) == pytest.approx(exact, rel=1e-4)
-    t = np.linspace(0, 1, 401)[:, None]
-    assert length((1 - t) * start + t * end) > 1.01 * exact
 
 
 def test_smooth_maps_converge_to_the_integral():
@@ -143,8 +132,6 @@ def test_sample_points_and_steps_are_checked():
     maps = monotone([1, 2])[None]
     with pytest.raises(InputError, match="3 increasing"):
         strain_energies(maps, maps, at=np.array([0.0, 1.0, 0.5]))
-    with pytest.raises(InputError, match=r"steps .*1.* 0"):
-        interval_path(maps[0], maps[0], 0)
 
 
 @pytest.mark.parametrize(("s", "s_next"), [(0.5, 4.0), (4.0, 0.5)])

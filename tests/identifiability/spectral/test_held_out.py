@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from jepatlas.core.linear_map import LinearMap
-from jepatlas.identifiability import SpectralEncoder, held_out_rates
+from jepatlas.core.records import Estimate
+from jepatlas.identifiability import SpectralEncoder
 from jepatlas.identifiability.spectral.held_out import BlockMoments
 from jepatlas.identifiability.spectral.pair_rows import SplitPairs
 from jepatlas.identifiability.spectral.spectral_encoder import Features
@@ -22,6 +25,10 @@ def turning(rows: int, angle: float, seed: int = 0) -> tuple[np.ndarray, np.ndar
     z, noise = np.random.default_rng(seed).standard_normal((2, rows, 2))
     cosine, sine = np.cos(angle), np.sin(angle)
     return z, 0.9 * z @ np.array([[cosine, sine], [-sine, cosine]]) + np.sqrt(1 - 0.81) * noise
+
+
+def held_out_rates(encoder: SpectralEncoder, x: np.ndarray, x_next: np.ndarray, **options: Any) -> tuple[Estimate, ...]:
+    return BlockMoments.of(encoder, SplitPairs(x, x_next, seed=0, **options)).rates(seed=0)
 
 
 def moments(x: np.ndarray, x_next: np.ndarray, seed: int = 0) -> BlockMoments:

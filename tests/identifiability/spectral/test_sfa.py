@@ -9,8 +9,9 @@ import scipy.signal
 from sksfa import SFA
 
 from jepatlas.core.errors import InputError
-from jepatlas.core.linear import least_squares, r2
-from jepatlas.identifiability import held_out_rates, linear_sfa, quadratic_sfa
+from jepatlas.identifiability import linear_sfa
+from jepatlas.identifiability.spectral.held_out import BlockMoments
+from jepatlas.identifiability.spectral.pair_rows import SplitPairs
 
 
 def gaussian(rows: int, rates: list[float], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -76,39 +77,16 @@ def test_linear_sfa_recovers_coordinates_with_distinct_rates():
 
 def test_latents_are_white():
     x, x_next = mixed(1000, [0.9, 0.7, 0.5])
-    for encoder in (linear_sfa(x, x_next), quadratic_sfa(x, x_next, 5)):
-        both = np.concatenate([encoder.apply(x), encoder.apply(x_next)])
-        np.testing.assert_allclose(np.cov(both.T, bias=True), np.eye(encoder.dim), atol=1e-7)
-        np.testing.assert_allclose(both.mean(0), 0, atol=1e-8)
-
-
-def parabola(z: np.ndarray) -> np.ndarray:
-    return np.c_[z[:, 0], z[:, 1] + z[:, 0] ** 2]
-
-
-def test_only_quadratic_sfa_inverts_a_parabola():
-    z, z_next = gaussian(10_000, [0.9, 0.9])
-    x, x_next = parabola(z), parabola(z_next)
-    scores = []
-    for encoder in (linear_sfa(x, x_next, 2), quadratic_sfa(x, x_next, 2)):
-        h = encoder.apply(x)
-        scores.append(r2(z[5000:], least_squares(h[:5000], z[:5000]).apply(h[5000:])))
-    assert scores[0] < 0.8
-    assert scores[1] > 0.998
-
-
-def test_harmonic_precedes_a_direction_outside_the_window():
-    """ρ₂ = .5 < ρ₁² = .81: decorrelation selects z₁² − 1 as the second feature."""
-    z, z_next = gaussian(20_000, [0.9, 0.5])
-    second = quadratic_sfa(z, z_next, 2).apply(z)[:, 1]
-    assert abs(np.corrcoef(second, z[:, 0] ** 2)[0, 1]) > 0.98
-    assert abs(np.corrcoef(second, z[:, 1])[0, 1]) < 0.05
+    encoder = linear_sfa(x, x_next)
+    both = np.concatenate([encoder.apply(x), encoder.apply(x_next)])
+    np.testing.assert_allclose(np.cov(both.T, bias=True), np.eye(3), atol=1e-7)
+    np.testing.assert_allclose(both.mean(0), 0, atol=1e-8)
 
 
 def test_fitted_rates_are_optimistic_and_held_out_rates_are_not():
     x, x_next = gaussian(300, [0.5] * 20)
     encoder = linear_sfa(x, x_next, 1)
-    (rate,) = held_out_rates(encoder, *gaussian(5000, [0.5] * 20, seed=1))
+    (rate,) = BlockMoments.of(encoder, SplitPairs(*gaussian(5000, [0.5] * 20, seed=1))).rates(seed=0)
     assert encoder.rates[0] > 0.6
     assert rate.low < 0.5 < rate.high
 
@@ -131,4 +109,4 @@ def test_nan_is_rejected():
     x, x_next = mixed(500, [0.9, 0.5])
     x[0, 0] = np.inf
     with pytest.raises(InputError, match="'x' has 1 NaN"):
-        quadratic_sfa(x, x_next, 2)
+        linear_sfa(x, x_next, 2)

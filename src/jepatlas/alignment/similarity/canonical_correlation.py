@@ -21,23 +21,7 @@ import numpy as np
 from jepatlas.alignment.paired import centred, check_pairs
 from jepatlas.core.errors import InputError
 
-__all__ = ["canonical_correlations", "cca", "pwcca", "svcca"]
-
-
-def canonical_correlations(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """All canonical correlations, largest first; their number is the smaller of the two ranks.
-
-    >>> a = np.random.default_rng(0).standard_normal((100, 3))
-    >>> canonical_correlations(a, a @ np.array([[1., 5.], [0., 2.], [4., 0.]])).round(6)
-    array([1., 1.])
-    """
-    a, b = check_pairs(a, b)
-    return _correlations(_basis(centred(a)), _basis(centred(b)))[1]
-
-
-def cca(a: np.ndarray, b: np.ndarray) -> float:
-    """Mean canonical correlation; NaN for constant latents."""
-    return _mean(canonical_correlations(a, b))
+__all__ = ["pwcca", "svcca"]
 
 
 def svcca(a: np.ndarray, b: np.ndarray, kept: float = 0.99) -> float:

@@ -16,11 +16,9 @@ import numpy as np
 import scipy.spatial.distance
 
 from jepatlas.alignment.paired import Progress, centred, check_pairs, scaled
-from jepatlas.core.errors import InputError
-from jepatlas.core.records import Estimate
-from jepatlas.core.stats import spearman, student_margin
+from jepatlas.core.stats import spearman
 
-__all__ = ["RankBuckets", "dsc", "dsc_in_tiles", "dsc_sampled", "ranked_product"]
+__all__ = ["RankBuckets", "dsc", "dsc_in_tiles", "ranked_product"]
 
 SMALL = 1 << 17  # pairs up to which sorting is faster than counting
 ROWS, COLUMNS = 256, 2048  # size of a tile: 4 MB
@@ -65,25 +63,6 @@ def dsc_in_tiles(a: np.ndarray, b: np.ndarray, *, progress: Progress | None = No
         report()
     variances = buckets[0].variance() * buckets[1].variance()
     return float(np.clip(total / np.sqrt(variances), -1, 1)) if variances > 0 else float("nan")
-
-
-def dsc_sampled(a: np.ndarray, b: np.ndarray, pairs: int, rng: np.random.Generator) -> Estimate:
-    """DSC over `pairs` random pairs of rows, with a confidence interval for the value over all pairs.
-
-    The interval comes from the values of 20 parts of the sample, without assumptions on the distances. It does not
-    cover the variation between samples of *rows*; use intervals by groups of rows for that.
-    """
-    if pairs < FEWEST_PAIRS:
-        raise InputError(f"'pairs' must be at least {FEWEST_PAIRS}, but {pairs} was given.")
-    a, b = (scaled(x) for x in check_pairs(a, b, fewest=3))
-    one = rng.integers(len(a), size=pairs)
-    other = (one + rng.integers(1, len(a), size=pairs)) % len(a)  # uniform over the other rows
-    distances = [_between(x, one, other) for x in (a, b)]
-    value = spearman(*distances).value
-    parts = [spearman(x, y).value for x, y in zip(*(np.array_split(d, BATCHES) for d in distances), strict=True)]
-    margin = student_margin(np.array(parts))
-    low, high = np.clip([value - margin, value + margin], -1, 1)
-    return Estimate(value, float(low), float(high), pairs)
 
 
 class _Distances:

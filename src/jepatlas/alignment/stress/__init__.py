@@ -5,10 +5,10 @@ compared with shuffled pairs.
 """
 
 from jepatlas.alignment.stress.pair_stress import pair_budget, pair_noise
-from jepatlas.alignment.stress.shift_stress import UNSHIFTED, distribution_shift, domain_shift
+from jepatlas.alignment.stress.shift_stress import UNSHIFTED, distribution_shift
 from jepatlas.alignment.stress.stress_curve import MEASURES, Score, StressCurve, StressPoint
 from jepatlas.alignment.stress.stress_trial import Protocol
-from jepatlas.alignment.stress.width_stress import capacity, capacity_between
+from jepatlas.alignment.stress.width_stress import capacity
 
 __all__ = [
     "MEASURES",
@@ -18,9 +18,7 @@ __all__ = [
     "StressCurve",
     "StressPoint",
     "capacity",
-    "capacity_between",
     "distribution_shift",
-    "domain_shift",
     "pair_budget",
     "pair_noise",
 ]

@@ -15,7 +15,6 @@ import numpy as np
 
 from jepatlas.alignment.controls import pca_control
 from jepatlas.alignment.paired import PairedLatents
-from jepatlas.alignment.splits import group_labels
 from jepatlas.alignment.stress.stress_curve import StressCurve
 from jepatlas.alignment.stress.stress_trial import FITS, Case, Fits, Protocol, Trial, run_cases, stress_pairs
 from jepatlas.core.arrays import check_finite
@@ -23,7 +22,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
 from jepatlas.core.stats import mean_ranks
 
-__all__ = ["STRENGTHS", "UNSHIFTED", "distribution_shift", "domain_shift"]
+__all__ = ["STRENGTHS", "UNSHIFTED", "distribution_shift"]
 
 STRENGTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
 UNSHIFTED = ", no shift"
@@ -76,48 +75,6 @@ def distribution_shift(
     seeds = protocol.draw(rng)
     points = run_cases(_by_size(cases, seeds), fits, protocol, seeds)
     return StressCurve("Distribution shift", "strength", points, protocol.seeds, x_title=SIZE)
-
-
-def domain_shift(
-    a: np.ndarray,
-    b: np.ndarray,
-    domains: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    fits: Fits = FITS,
-    labels: np.ndarray | None = None,
-    groups: np.ndarray | None = None,
-    protocol: Protocol | None = None,
-) -> StressCurve:
-    """Leave out each domain (a place, a category of objects, …) in turn: fit on the others, score on this one.
-
-    Half of the groups of the domain are scored. The fit without shift draws from the other half and the other domains.
-    """
-    latents = stress_pairs(a, b, labels, groups)
-    protocol = protocol or Protocol()
-    places, names = group_labels(domains, len(latents)), np.unique(domains)
-    if len(names) < 2:
-        raise InputError(f"'domains' must name at least 2 domains, but there is only {len(names)}.")
-    numbered = latents.groups
-    assert numbered is not None  # see `stress_pairs`
-
-    def trials(domain: int, rng: np.random.Generator) -> dict[str, Trial]:
-        own = rng.permutation(np.unique(numbered[places == domain]))
-        if len(own) < 2:
-            raise InputError(f"Domain '{names[domain]}' has 1 group, but at least 2 are needed: half are scored.")
-        scored = np.isin(numbered, own[: len(own) // 2])  # a group may have rows in several domains
-        far, near = np.flatnonzero((places != domain) & ~scored), np.flatnonzero(~scored)
-        near = np.sort(rng.choice(near, len(far), replace=False))
-        score = np.flatnonzero(scored & (places == domain))
-        return {
-            "": Trial.correct(latents, Split(far, score), rng),
-            UNSHIFTED: Trial.correct(latents, Split(near, score), rng),
-        }
-
-    cases = [Case(0.0, str(name), lambda rng, k=k: trials(k, rng)) for k, name in enumerate(names)]
-    seeds = protocol.draw(rng)
-    points = run_cases(_by_size(cases, seeds), fits, protocol, seeds)
-    return StressCurve("Domains left out", "domain", points, protocol.seeds, x_title=SIZE, joined=False)
 
 
 def _levels(latents: PairedLatents, along: np.ndarray | None) -> np.ndarray:

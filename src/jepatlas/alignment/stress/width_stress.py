@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import permutations
 from typing import Literal
 
 import numpy as np
@@ -25,7 +24,7 @@ from jepatlas.alignment.stress.stress_trial import (
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
 
-__all__ = ["capacity", "capacity_between"]
+__all__ = ["capacity"]
 
 
 def capacity(
@@ -68,37 +67,3 @@ def capacity(
     cases = [Case(width, str(width), lambda rng, width=width: trials(width, rng)) for width in within]
     points = run_cases(cases, fits, protocol, protocol.draw(rng))
     return StressCurve(f"Width of {side} ({by} directions)", f"width of {side}", points, protocol.seeds, log_x=True)
-
-
-def capacity_between(
-    models: Mapping[str, np.ndarray],
-    rng: np.random.Generator,
-    *,
-    fits: Fits = FITS,
-    labels: np.ndarray | None = None,
-    groups: np.ndarray | None = None,
-    split: Split | None = None,
-    protocol: Protocol | None = None,
-) -> StressCurve:
-    """Map every model (n, d) to every other one, ordered by the ratio of their widths."""
-    if len(models) < 2:
-        raise InputError(f"'models' must have at least 2 models, but {len(models)} was given.")
-    protocol = protocol or Protocol()
-
-    def case(source: str, target: str) -> Case:
-        latents = stress_pairs(models[source], models[target], labels, groups)
-        draw_split = split_by_seed(latents, split, protocol)
-        ratio = latents.b.h.shape[1] / latents.a.h.shape[1]
-        return Case(ratio, f"{source} → {target}", lambda rng: {"": Trial.correct(latents, draw_split(rng), rng)})
-
-    cases = sorted((case(*pair) for pair in permutations(models, 2)), key=lambda one: one.x)
-    points = run_cases(cases, fits, protocol, protocol.draw(rng))
-    return StressCurve(
-        "Models of different width",
-        "models",
-        points,
-        protocol.seeds,
-        x_title="width of the target / width of the source",
-        log_x=True,
-        joined=False,
-    )

@@ -3,7 +3,7 @@
 There are few pieces, because intervals soon overlap, so this is faster than sorting. A piece stores which u_j is its
 left end and which v_j its right end; only these have gradients, −1 and +1. An interval with v_j ≤ u_j is empty.
 Intervals that only touch are separate pieces. Of equal left ends the first interval counts, of equal right ends the one
-with the largest left end, and of these the last, as in the torch equivalent in `jepatlas.core.intervals`.
+with the largest left end, and of these the last, as in the torch equivalent in `jepatlas.core.interval_union`.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from jepatlas.energy.exact.implication import Derivation, Rules
     from jepatlas.energy.exact.landmarks import LandmarkEffort, Matching, landmark_energies, match_landmarks
     from jepatlas.energy.exact.medium import Medium
-    from jepatlas.energy.exact.navigation import zermelo, zermelo_heading
-    from jepatlas.energy.exact.registration import interval_energies, interval_path, scale_energy, strain_energies
+    from jepatlas.energy.exact.navigation import zermelo
+    from jepatlas.energy.exact.registration import interval_energies, scale_energy, strain_energies
     from jepatlas.energy.exact.shortest_paths import energy_to_set, graph_energies, shortest_path
     from jepatlas.energy.exact.zermelo_shooting import Arrivals, Shear, shoot
 else:
@@ -36,7 +36,6 @@ __all__ = [
     "energy_to_set",
     "graph_energies",
     "interval_energies",
-    "interval_path",
     "landmark_energies",
     "match_landmarks",
     "scale_energy",
@@ -44,5 +43,4 @@ __all__ = [
     "shortest_path",
     "strain_energies",
     "zermelo",
-    "zermelo_heading",
 ]

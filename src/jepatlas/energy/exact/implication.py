@@ -73,12 +73,6 @@ class Rules:
         """
         return np.isfinite(self.energies)
 
-    @property
-    def is_order(self) -> bool:
-        """Whether implication is a partial order: no two facts imply each other, so the rules have no cycle."""
-        both = self.implies & self.implies.T
-        return bool(both.sum() == len(self.facts))
-
     def derive(self, premise: str, conclusion: str) -> Derivation:
         """The cheapest derivation."""
         start, goal = self.index(premise), self.index(conclusion)

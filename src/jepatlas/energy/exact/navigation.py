@@ -15,7 +15,7 @@ import numpy as np
 
 from jepatlas.core.errors import InputError
 
-__all__ = ["zermelo", "zermelo_heading"]
+__all__ = ["zermelo"]
 
 
 def zermelo(x: np.ndarray, y: np.ndarray, current: np.ndarray, speed: float | np.ndarray = 1.0) -> np.ndarray:
@@ -31,15 +31,6 @@ def zermelo(x: np.ndarray, y: np.ndarray, current: np.ndarray, speed: float | np
     pace = _ground_speed(d / np.where(length > 0, length, 1.0)[..., None], current, speed)
     time = np.divide(length, pace, out=np.full(length.shape, np.inf), where=pace > 0)
     return np.where(length > 0, time, 0.0)
-
-
-def zermelo_heading(x: np.ndarray, y: np.ndarray, current: np.ndarray, speed: float | np.ndarray = 1.0) -> np.ndarray:
-    """The optimal heading (d/T − W)/s, a unit vector (..., d); NaN if x = y or y is unreachable."""
-    time = zermelo(x, y, current, speed)
-    d, current, speed = _broadcast(x, y, current, speed)
-    moving = (time > 0) & np.isfinite(time)
-    heading = (d / np.where(moving, time, 1.0)[..., None] - current) / speed[..., None]
-    return np.where(moving[..., None], heading, np.nan)
 
 
 def _ground_speed(n: np.ndarray, current: np.ndarray, speed: np.ndarray) -> np.ndarray:

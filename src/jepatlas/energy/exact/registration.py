@@ -26,7 +26,7 @@ import numpy as np
 
 from jepatlas.core.errors import InputError
 
-__all__ = ["interval_energies", "interval_path", "scale_energy", "strain_energies"]
+__all__ = ["interval_energies", "scale_energy", "strain_energies"]
 
 
 def scale_energy(s: np.ndarray, s_next: np.ndarray, grow: float = 1.0, shrink: float = 1.0) -> np.ndarray:
@@ -51,21 +51,6 @@ def interval_energies(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     start_pieces, end_pieces = _pieces(start, end)
     angle = _angle(np.sqrt(start_pieces)[:, None], np.sqrt(end_pieces)[None])
     return 2 * np.sqrt(start_pieces[0].sum()) * angle
-
-
-def interval_path(start: np.ndarray, end: np.ndarray, steps: int) -> np.ndarray:
-    """The shortest path from one map (k,) to another at `steps` + 1 times: (steps + 1, k)."""
-    if steps < 1:
-        raise InputError(f"steps must be at least 1, but {steps} was given.")
-    one, other = (np.sqrt(pieces[0]) for pieces in _pieces(np.atleast_2d(start), np.atleast_2d(end)))
-    angle = _angle(one, other)
-    t = np.linspace(0, 1, steps + 1)[:, None]
-    if angle < 1e-8:  # sines are too small to divide by, and the arc is straight
-        roots = (1 - t) * one + t * other
-    else:
-        roots = (np.sin((1 - t) * angle) * one + np.sin(t * angle) * other) / np.sin(angle)
-    first = np.full((steps + 1, 1), np.ravel(start)[0])
-    return np.hstack([first, first + np.cumsum(roots**2, 1)])
 
 
 def strain_energies(

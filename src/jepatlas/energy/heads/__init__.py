@@ -19,13 +19,13 @@ if TYPE_CHECKING:
         ReluSumConfig,
         SquaredL2Config,
     )
-    from jepatlas.energy.heads.controls import L2, Cosine, SquaredL2
     from jepatlas.energy.heads.deep_norm import DeepNorm
     from jepatlas.energy.heads.head import EnergyHead
     from jepatlas.energy.heads.iqe import IQE
     from jepatlas.energy.heads.mrn import MRN
     from jepatlas.energy.heads.pqe import PQE
     from jepatlas.energy.heads.relu_sum import ReluSum
+    from jepatlas.energy.heads.symmetric_energies import L2, Cosine, SquaredL2
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 

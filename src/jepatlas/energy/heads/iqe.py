@@ -6,7 +6,7 @@ The latent is split into chunks of k coordinates. A chunk's component is the len
 
 The union from u over w to v contains the union from u to v, which gives the triangle inequality. E is zero for all
 v ≤ u, so it is a pseudo-quasimetric unless it has a floor. Infinite coordinates are treated as in
-`jepatlas.core.intervals`: E = ∞ for increases to +∞ or from −∞, and decreases cost nothing.
+`jepatlas.core.interval_union`: E = ∞ for increases to +∞ or from −∞, and decreases cost nothing.
 
 Reference: "Improved Representation of Asymmetrical Distances with Interval Quasimetric Embeddings".
 """
@@ -17,7 +17,7 @@ from typing import final
 
 from torch import Tensor
 
-from jepatlas.core.intervals import union_length, union_length_of_pairs
+from jepatlas.core.interval_union import union_length, union_length_of_pairs
 from jepatlas.energy.energy_configs import IQEConfig
 from jepatlas.energy.heads.head import EnergyHead, MaxMean, chunk_size
 

@@ -13,10 +13,10 @@ import numpy as np
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.core.stats import bootstrap
-from jepatlas.identifiability.spectral.pair_rows import PairRows, SplitPairs
+from jepatlas.identifiability.spectral.pair_rows import PairRows
 from jepatlas.identifiability.spectral.spectral_encoder import SpectralEncoder
 
-__all__ = ["BlockMoments", "held_out_rates"]
+__all__ = ["BlockMoments"]
 
 BLOCKS = 200
 
@@ -116,21 +116,3 @@ class BlockMoments:
             passed=passed,
             advice=advice,
         )
-
-
-def held_out_rates(
-    encoder: SpectralEncoder,
-    x: np.ndarray,
-    x_next: np.ndarray,
-    *,
-    groups: np.ndarray | None = None,
-    weights: np.ndarray | None = None,
-    seed: int = 0,
-    replicates: int = 500,
-) -> tuple[Estimate, ...]:
-    """The correlation of each of the encoder's functions between x and x', on pairs it was not fitted on.
-
-    In expectation the first is at most the true leading eigenvalue, whatever the encoder.
-    """
-    pairs = SplitPairs(x, x_next, groups=groups, weights=weights, seed=seed)
-    return BlockMoments.of(encoder, pairs).rates(seed, replicates)

@@ -1,6 +1,6 @@
-"""Slow feature analysis, linear (= TICA) and quadratic: the classical baselines, as spectral encoders.
+"""Linear slow feature analysis (TICA), the classical baseline, as a spectral encoder.
 
-    min E‖h − h'‖²   subject to   E h = 0, E hhᵀ = I        over h linear in x, or in all products of degree two
+    min E‖h − h'‖²   subject to   E h = 0, E hhᵀ = I        over h linear in x
 
 (Wiskott & Sejnowski 2002). For stationary pairs this is C₀₁ v = λ C₀₀ v with slowness E(h−h')² = 2(1−λ), which is TICA.
 Greedy and simultaneous extraction give the same eigenvectors in the same order. If ρ₂ < ρ₁², the second slowest
@@ -20,7 +20,7 @@ from jepatlas.identifiability.spectral.pair_rows import SplitPairs
 from jepatlas.identifiability.spectral.spectral_encoder import Features, SpectralEncoder, principal_whitener
 from jepatlas.identifiability.spectral.transfer_operator import TransferMoments, eigenfunctions
 
-__all__ = ["linear_functions", "linear_sfa", "quadratic_sfa"]
+__all__ = ["linear_functions", "linear_sfa"]
 
 
 def linear_sfa(x: np.ndarray, x_next: np.ndarray, dim: int | None = None) -> SpectralEncoder:
@@ -33,32 +33,17 @@ def linear_sfa(x: np.ndarray, x_next: np.ndarray, dim: int | None = None) -> Spe
     >>> linear_sfa(x, x_next).rates.round(1)
     array([0.9, 0.5])
     """
-    return _sfa(x, x_next, dim, components=None, quadratic=0.0)
+    return linear_functions(SplitPairs(x, x_next), dim=dim)
 
 
-def quadratic_sfa(x: np.ndarray, x_next: np.ndarray, dim: int, components: int = 32) -> SpectralEncoder:
-    """The `dim` slowest functions among all polynomials of degree two in the leading principal components of x."""
-    return _sfa(x, x_next, dim, components, quadratic=1.0)
-
-
-def linear_functions(pairs: SplitPairs, below: float = 1.0) -> SpectralEncoder:
-    """All linear functions of x, slowest first, fitted on the rows with places in [0, below)."""
-    return _fit(pairs, below, dim=None, components=None, quadratic=0.0)
-
-
-def _sfa(
-    x: np.ndarray, x_next: np.ndarray, dim: int | None, components: int | None, *, quadratic: float
-) -> SpectralEncoder:
-    return _fit(SplitPairs(x, x_next), 1.0, dim, components, quadratic)
-
-
-def _fit(pairs: SplitPairs, below: float, dim: int | None, components: int | None, quadratic: float) -> SpectralEncoder:
+def linear_functions(pairs: SplitPairs, below: float = 1.0, dim: int | None = None) -> SpectralEncoder:
+    """The `dim` slowest linear functions of x, fitted on the rows with places in [0, below)."""
     input_moments = []
     for batch in pairs:
         rows = batch.within(0, below)
         input_moments += [Moments.of(torch.from_numpy(rows.x)), Moments.of(torch.from_numpy(rows.x_next))]
-    whitening = principal_whitener(reduce(Moments.merge, input_moments), components)
-    features = Features(whitening, np.zeros((0, len(whitening.weight))), quadratic)
+    whitening = principal_whitener(reduce(Moments.merge, input_moments))
+    features = Features(whitening, np.zeros((0, len(whitening.weight))))
     count = features.count if dim is None else dim
     if not 1 <= count <= features.count:
         raise InputError(f"dim must be from 1 to {features.count} for this x, but is {dim}.")

@@ -127,7 +127,7 @@ def principal_whitener(moments: Moments, components: int | None = None) -> Linea
 class SpectralEncoder:
     """h = Vᵀ(φ(x) − mean), slowest function first; on the pairs of the fit, h has mean 0 and covariance I.
 
-    `rates` are the correlations on those pairs, which are biased upwards. See `held_out_rates`.
+    `rates` are the correlations on those pairs, which are biased upwards..
     """
 
     features: Features

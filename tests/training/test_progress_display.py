@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from training.small import recipe
 
-from jepatlas.training.progress import latest_step
+from jepatlas.training.progress_display import latest_step
 from jepatlas.workflows.runs import start_run
 
 
