@@ -262,7 +262,7 @@ BAD = [
     (["ada.npy", "absent.npy"], "There is no file absent.npy"),
     (["ada.npy", "ben.txt"], "'.txt'"),
     (["ada.npy", "broken.npz"], "broken.npz could not be read"),
-    (["ada.npy", "pickled.npy"], "pickled.npy could not be read"),
+    (["ada.npy", "pickled.npy"], "pickled.npy holds Python objects"),
     (["ada.npy", "ben.npy", "--ids", "ids.npy"], "--ids takes two files, of A and of B, but 1 was given"),
     (["ada.npy", "ben.npy", "--ids", "ids.npy", "other.npy"], "1 id of a is missing in b: s0"),
     (["ada.npy", "ben.npy", "--ids", "ids.npy", "twice.npy"], "1 id occurs more than once in b: s1"),

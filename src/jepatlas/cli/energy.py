@@ -152,7 +152,8 @@ def _start(options: Fit, console: Console) -> tuple[Path, Outcome]:
         from jepatlas.workflows.runs import start_run
 
     recipe = options.recipe
-    if options.subject is None and options.recipe_file is None:
+    given = options.subject is not None or options.recipe_file is not None or recipe.source != Fit().recipe.source
+    if not given:
         say_default(console, recipe.source.kind)
     if isinstance(recipe.source, StepFile):
         recipe = replace(recipe, source=recipe.source.sealed())
