@@ -63,14 +63,19 @@ def test_lambda_rho_disables_the_collapse_stop():
     assert {t.settings["training"]["collapse"] for t in EXPERIMENTS["lambda-rho"].trials("small", 0)} == {0.0}
 
 
-def errors(excess: float, whitened: float, by: str) -> Numbers:
-    """Errors that increase from run to run, with the bound of one run changed by `excess`."""
+def errors(excess: float, whitened: float, by: str, lost: float = 0.0) -> Numbers:
+    """Errors that increase from run to run, with the bound of one run changed by `excess`.
+
+    At weights from `lost` on, ε is above 1 and δ is the smaller the larger the error.
+    """
 
     def numbers(trial: Trial) -> dict[str, float]:
         number = 1 + float(trial.at["seed"]) + 10 * float(trial.at["weight"]) + float(trial.at.get("rho", 0))
         chosen = trial.at.get("mixing") == "parabolic-shear" and trial.at["seed"] == 1
         found = {"procrustes": number, "bound": 3 * number}
-        found |= dict.fromkeys(("delta", "epsilon"), 7.3 * number % 1) | {by: number}
+        found |= dict.fromkeys(("delta", "epsilon"), 7.3 * number % 1) | {by: number / 100}
+        if lost and float(trial.at["weight"]) >= lost:
+            found |= {"delta": -number, "epsilon": number}
         found |= {"procrustes_whitened": 1.0, "bound_whitened": 3.0, "gap": 1.0, "r2": 0.9}
         if chosen:
             found |= {"bound": number - excess, "bound_whitened": 1.0 - whitened}
@@ -100,6 +105,14 @@ def test_bound(excess: float, whitened: float, by: str, outcome: str):
     assert summary["errors above the bound, whitened"] == str(int(whitened > 0))
     assert f"{beyond} errors exceed the bound" in finding.sentence
     assert finding.criteria[0].found == str(int(outcome == "does not hold"))
+
+
+def test_bound_ranks_errors_of_runs_that_kept_all_directions():
+    finding = concluded("bound", errors(-1.0, -1.0, "delta", lost=0.05), half_width=0.01)
+    assert finding.outcome == "holds"
+    rows = {row[0].split(",")[0]: row for row in finding.tables[2].rows}
+    assert rows["all directions kept"][1] + rows["a direction lost"][1] == rows["all"][1] == 63
+    assert rows["all directions kept"][2].startswith("1.000") and rows["a direction lost"][2].startswith("-1.000")
 
 
 def course(linear: float, beyond: float, gap: float) -> list[dict[str, Any]]:

@@ -108,9 +108,9 @@ def test_one_problem_above_its_cost_limit_limits_the_outcome_to_in_part():
     assert [verdict.passed for verdict in finding.verdicts] == [False, True, True, True]
 
 
-def test_planning_cost_does_not_hold_if_no_latent_is_identified():
+def test_planning_cost_is_undecided_if_no_latent_is_identified():
     finding = concluded("planning-cost", lambda trial: {"r2": 0.5, **dict.fromkeys(PROBLEMS, 1.01)})
-    assert finding.outcome == "does not hold" and "0.98" in finding.sentence
+    assert finding.outcome == "undecided" and "0.98" in finding.sentence
     assert finding.verdicts[0].passed is False and finding.verdicts[0].n == 0
 
 
@@ -121,6 +121,13 @@ def test_the_upper_confidence_limit_of_the_cost_decides():
 
     finding = concluded("planning-cost", numbers)
     assert finding.outcome == "holds in part" and "to the origin 1.060" in finding.criteria[0].found
+    assert finding.criteria[0].met is False
+
+
+@pytest.mark.parametrize(("low", "outcome"), [(1.06, "does not hold"), (1.04, "undecided")])
+def test_planning_cost_is_undecided_if_the_interval_contains_the_limit(low: float, outcome: str):
+    finding = concluded("planning-cost", lambda trial: {"r2": 0.99, **dict.fromkeys(PROBLEMS, (low, 1.07))})
+    assert finding.outcome == outcome
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ __all__ = [
     "as_verdicts",
     "combined",
     "count_met",
+    "decide",
     "exact_verdicts",
     "outcome_in_stages",
     "outcome_of",
@@ -76,6 +77,36 @@ def outcome_in_stages(essential: bool, remaining: bool) -> Outcome:
     if not essential:
         return "does not hold"
     return "holds" if remaining else "holds in part"
+
+
+def decide(
+    found: Sequence[Estimate],
+    counts: Sequence[bool] | None = None,
+    *,
+    threshold: float = 0.0,
+    direction: Direction = "higher",
+) -> Outcome:
+    """Outcome of a claim from numbers that should be above (or below) a threshold, by their intervals.
+
+    It holds if all of them are significantly, and in part if some are. If none is, it does not hold if one is
+    significantly on the other side, and is undecided if all intervals contain the threshold. Numbers with `counts`
+    False are excluded, and what rests on the remaining ones holds in part at most.
+
+    >>> sure, unsure, wrong = (Estimate(v, v - 1, v + 1, 3) for v in (2.0, 0.5, -2.0))
+    >>> decide([sure, sure]), decide([sure, wrong]), decide([unsure, wrong]), decide([unsure])
+    ('holds', 'holds in part', 'does not hold', 'undecided')
+    >>> decide([sure, wrong], [True, False]), decide([sure], [False]), decide([wrong], direction="lower")
+    ('holds in part', 'undecided', 'holds')
+    """
+    if counts is None:
+        counts = [True] * len(found)
+    counted = [estimate for estimate, count in zip(found, counts, strict=True) if count]
+    above = [estimate.low > threshold for estimate in counted]
+    below = [estimate.high < threshold for estimate in counted]
+    met, refuted = (above, below) if direction == "higher" else (below, above)
+    if any(met):
+        return "holds" if all(met) and all(counts) else "holds in part"
+    return "does not hold" if any(refuted) else "undecided"
 
 
 def combined(outcomes: Sequence[Outcome]) -> Outcome:

@@ -19,7 +19,7 @@ from jepatlas.core.records import Estimate, Verdict
 from jepatlas.energy import IQEConfig, L2Config, QRLConfig
 from jepatlas.experiments.energy.learned_energies import energy_recipe
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial, grid
-from jepatlas.experiments.engine.rules import Outcome
+from jepatlas.experiments.engine.rules import Outcome, decide
 from jepatlas.experiments.engine.seed_tables import cell, mean_cells, select
 from jepatlas.experiments.planning.door_trials import BOTH_WAYS, run_exact, run_learned
 from jepatlas.experiments.planning.planning_outcomes import (
@@ -84,23 +84,26 @@ Agent = tuple[list[Result], str]  # the trials, and the name of the outcomes in 
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    """Undecided unless the exact energy is better than its symmetrised form; then it holds if the learned quasimetric
-    is better than the best learned symmetric energy. Paired intervals must be above zero."""
+    """Whether the learned quasimetric is better than the best learned symmetric energy, by the paired interval.
+
+    Undecided if the interval contains zero, and if the exact energy is not better than its symmetrised form, because
+    the world then does not test asymmetry.
+    """
     del scale
     agents = _agents(results)
     best = max(("l2", BOTH_WAYS), key=lambda name: share(*agents[name]).value)
     exact = _gap(agents["exact"], agents["symmetrised exact"])
     learned = _gap(agents["iqe"], agents[best])
-    outcome: Outcome = "undecided"
-    if exact.low > 0:
-        outcome = "holds" if learned.low > 0 else "does not hold"
+    outcome: Outcome = decide([learned]) if exact.low > 0 else "undecided"
     ours, other = (share(*agents[name]).value for name in ("iqe", best))
     return Finding(
         outcome,
         f"The learned quasimetric completes {ours:.2f} of the tasks, the best symmetric energy {other:.2f}.",
         criteria=(
             difference_criterion("points of success, exact − symmetrised exact", exact, "> 0, else undecided"),
-            difference_criterion(f"points of success, learned iqe − {best}", learned),
+            difference_criterion(
+                f"points of success, learned iqe − {best}", learned, "> 0; undecided if it contains 0"
+            ),
         ),
         verdicts=_verdicts(exact, learned),
         figures=(_figure(agents),),

@@ -1,15 +1,9 @@
 """Decision rules of the study: how numbers over seeds decide a claim, and what collapsed agents do to it.
 
-A claim names numbers that should be above 0. With confidence intervals over seeds, it
-
-    holds           if all of them are significantly above 0
-    holds in part   if some of them are
-    does not hold   if none is, and one is significantly below 0
-    is undecided    otherwise
-
-Where any of several numbers may decide, the intervals hold for all of them at once (Bonferroni). Latents that vary
-along fewer than `MIN_DIRECTIONS` directions have collapsed. They align easily and say little about learning, so
-numbers of collapsed agents are reported but excluded, and what rests on the remaining ones holds in part at most.
+A claim names numbers that should be above 0, with confidence intervals over seeds (`decide`). Where any of several
+numbers may decide, the intervals hold for all of them at once (Bonferroni). Latents that vary along fewer than
+`MIN_DIRECTIONS` directions have collapsed. They align easily and say little about learning, so numbers of collapsed
+agents are reported but excluded, and what rests on the remaining ones holds in part at most.
 """
 
 from __future__ import annotations
@@ -23,7 +17,7 @@ from jepatlas.core.figures import Curves, Figure
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.stats import mean_interval
 from jepatlas.experiments.engine.experiment import Finding, Result
-from jepatlas.experiments.engine.rules import Outcome, combined
+from jepatlas.experiments.engine.rules import combined, decide
 from jepatlas.experiments.engine.seed_tables import grouped, mean_and_range
 from jepatlas.experiments.social.scenes import SCENES
 from jepatlas.workflows.vision import MIN_DIRECTIONS
@@ -55,25 +49,6 @@ VARIANTS = {"r2": ("r2",), "dsc": ("dsc", "dsc_there"), "nos_10": ("nos_10", "no
 first depends on where the inverse is truncated, so a statement must hold for both."""
 UNKNOWN = Estimate(np.nan, -np.inf, np.inf, 0)
 """Stands for runs without a result."""
-
-
-def decide(expected: Sequence[Estimate], counts: Sequence[bool] | None = None) -> Outcome:
-    """Outcome of a claim from numbers that should be above 0, of which those with `counts` False are excluded.
-
-    >>> sure, unsure, wrong = (Estimate(v, v - 1, v + 1, 3) for v in (2.0, 0.5, -2.0))
-    >>> decide([sure, sure]), decide([sure, wrong]), decide([unsure, wrong]), decide([unsure])
-    ('holds', 'holds in part', 'does not hold', 'undecided')
-    >>> decide([sure, wrong], [True, False]), decide([sure], [False])
-    ('holds in part', 'undecided')
-    """
-    if counts is None:
-        counts = [True] * len(expected)
-    counted = [estimate for estimate, count in zip(expected, counts, strict=True) if count]
-    above = [estimate.low > 0 for estimate in counted]
-    below = [estimate.high < 0 for estimate in counted]
-    if any(above):
-        return "holds" if all(above) and all(counts) else "holds in part"
-    return "does not hold" if any(below) else "undecided"
 
 
 def seed_differences(better: Sequence[Result], worse: Sequence[Result], key: str) -> np.ndarray:
