@@ -24,7 +24,7 @@ from jepatlas.core.stats import bootstrap, spearman
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.rules import Criterion, outcome_in_stages
 from jepatlas.experiments.engine.run_tables import run_table
-from jepatlas.experiments.engine.seed_tables import cell
+from jepatlas.experiments.engine.seed_tables import cell, scatter
 from jepatlas.experiments.identifiability import identify_2d, lambda_rho
 from jepatlas.experiments.identifiability.identify_2d import FORMS, exceeds_bound
 
@@ -124,10 +124,10 @@ def _figure(measured: Sequence[Result], runs: int) -> Curves:
     panels = []
     for form, title in (("", "as trained"), ("_whitened", "after whitening")):
         shown = [result for result in measured if np.isfinite(result.value(f"bound{form}"))]
-        error = [result.value(f"procrustes{form}") for result in shown]
-        bound = [result.value(f"bound{form}") for result in shown]
-        ends = [float(np.min(error)), float(np.max(bound))]
-        series = [Curve("runs", bound, error, points=True), Curve("error = bound", ends, ends, dash=True)]
+        kept = _points(_with_epsilon(shown, 0, KEPT), form, "all directions kept")
+        lost = _points(_with_epsilon(shown, KEPT, np.inf), form, "a direction lost")
+        ends = [float(np.min([*kept.y, *lost.y])), float(np.max([*kept.x, *lost.x]))]
+        series = [kept, lost, Curve("error = bound", ends, ends, dash=True)]
         panels.append(CurvePanel(series, f"{title}: {len(shown)} of {runs} runs"))
     return Curves(
         title="Error against bound",
@@ -137,6 +137,10 @@ def _figure(measured: Sequence[Result], runs: int) -> Curves:
         log_y=True,
         panels=panels,
     )
+
+
+def _points(results: Sequence[Result], form: str, name: str) -> Curve:
+    return scatter(name, results, f"bound{form}", f"procrustes{form}")
 
 
 def _summary_table(measured: Sequence[Result], loose: float) -> Table:

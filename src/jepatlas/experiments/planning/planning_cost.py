@@ -98,7 +98,8 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     correlations = "; ".join(f"{PROBLEMS[problem]} {cell(rank)}" for problem, rank in ranks.items())
     near = [all(_near(result, problem) for problem in JUDGED) for result in good]
     costs = [result.estimate(problem) for result, problem in product(good, JUDGED)]
-    parts = [decide(costs, threshold=1 + WITHIN, direction="lower"), decide(list(ranks.values()), threshold=MONOTONE)]
+    near_optimum = decide(costs, threshold=1 + WITHIN, direction="lower")
+    rising = decide(list(ranks.values()), threshold=MONOTONE)
     sentence = f"No latent has R² ≥ {IDENTIFIED}."
     if good:
         sentence = (
@@ -107,7 +108,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
         )
     monotone = all(rank.low > MONOTONE for rank in ranks.values())
     return Finding(
-        combined(parts),
+        combined([near_optimum, rising]),
         sentence,
         criteria=(
             Criterion(
