@@ -14,11 +14,13 @@ from scipy import stats
 
 from jepatlas.core.contracts import Law
 from jepatlas.core.errors import InputError
+from jepatlas.identifiability import sturm_liouville_generalised_normal
 from jepatlas.worlds import (
     AdditiveGeneralisedNormal,
     AnyLaw,
     BoundedWalk,
     CopulaGeneralisedNormal,
+    LangevinGeneralisedNormal,
     OrnsteinUhlenbeck,
     UniformWalk,
 )
@@ -30,6 +32,8 @@ LAWS: list[Law] = [
     AdditiveGeneralisedNormal(2, 0.7, alpha=8.0),
     CopulaGeneralisedNormal(2, (0.95, 0.3), alpha=0.5),
     CopulaGeneralisedNormal(2, 0.8, alpha=32.0),
+    LangevinGeneralisedNormal(2, (0.95, 0.8), alpha=1.0),
+    LangevinGeneralisedNormal(1, 0.9, alpha=32.0),
     UniformWalk(1, step=3.0),
     BoundedWalk(5, step=0.5),
 ]
@@ -52,7 +56,7 @@ def walk(law: Law, steps: int, count: int = 20_000) -> torch.Tensor:
 
 def marginal(law: Law):
     """The stationary distribution of one coordinate, from scipy; None if it is not known."""
-    if isinstance(law, CopulaGeneralisedNormal):
+    if isinstance(law, CopulaGeneralisedNormal | LangevinGeneralisedNormal):
         return stats.gennorm(law.alpha, scale=1 / stats.gennorm(law.alpha).std())
     if isinstance(law, BoundedWalk):
         # A coordinate of the uniform distribution on the n-ball is a scaled Beta((n+1)/2, (n+1)/2).
@@ -89,7 +93,7 @@ def test_zero_mean_and_unit_covariance_before_and_after(law: Law):
 @every_law
 def test_measured_correlation_is_the_declared_one(law: Law):
     if law.correlation is None:
-        assert isinstance(law, BoundedWalk)
+        assert isinstance(law, BoundedWalk | LangevinGeneralisedNormal)
         return
     z = walk(law, 0, 50_000)
     z_next = law.transition(z, generator(1))
@@ -180,6 +184,20 @@ def test_correlation_after_several_steps(law: AnyLaw):
     after = law.correlation_after(3)
     assert after is not None and law.correlation_after(1) == law.correlation
     assert np.corrcoef(z[:, 0], z_later[:, 0])[0, 1] == pytest.approx(after[0], abs=0.015)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 4.0, 32.0])
+def test_langevin_motion_has_the_eigenfunction_and_the_rate_of_its_generator(alpha: float):
+    """Corr(f(z), f(z')) = exp(−λ t) for the first eigenfunction f, and no less for any function."""
+    law = LangevinGeneralisedNormal(1, 0.8, alpha)
+    solved = sturm_liouville_generalised_normal(alpha, 1)
+    z = law.states(100_000, generator())
+    z_next = law.transition(z, generator(1))
+    first, shape = (
+        np.corrcoef(f(z[:, 0].double().numpy()), f(z_next[:, 0].double().numpy()))[0, 1] for f in (solved.warp, np.sign)
+    )
+    assert first == pytest.approx(0.8 ** solved.eigenvalues[0], abs=0.008)
+    assert shape < first - 0.05
 
 
 @settings(deadline=None)

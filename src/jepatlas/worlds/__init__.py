@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jepatlas.worlds.grids import OneWayGrid
     from jepatlas.worlds.gym_tables import GymTable
     from jepatlas.worlds.invertible_mlp import InvertibleMLP
+    from jepatlas.worlds.langevin import LangevinGeneralisedNormal
     from jepatlas.worlds.latent_world import AnyLaw, AnyMixing, LatentWorld
     from jepatlas.worlds.lift import Lift
     from jepatlas.worlds.linear_quadratic import LinearQuadratic
@@ -52,6 +53,7 @@ __all__ = [
     "GymTable",
     "InvertibleMLP",
     "JetCurrent",
+    "LangevinGeneralisedNormal",
     "LatentWorld",
     "Lift",
     "LinearQuadratic",

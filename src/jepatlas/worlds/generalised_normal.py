@@ -49,7 +49,7 @@ class AdditiveGeneralisedNormal:
     """z' = ρ z + √(1−ρ²) η with z, η ~ GN(α): the sampler of "When Does LeJEPA Learn a World Model?".
 
     Mean, variance and correlation are stationary, the density is not for α ≠ 2. The law is therefore outside the
-    theorems on stationary additive noise; `CopulaGeneralisedNormal` is its stationary counterpart.
+    theorems on stationary additive noise; `LangevinGeneralisedNormal` is within it.
     """
 
     kind: ClassVar[str] = "additive-generalised-normal"

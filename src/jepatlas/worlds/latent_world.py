@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from jepatlas.worlds.coupling_mixing import Coupling
 from jepatlas.worlds.generalised_normal import AdditiveGeneralisedNormal, CopulaGeneralisedNormal
 from jepatlas.worlds.invertible_mlp import InvertibleMLP
+from jepatlas.worlds.langevin import LangevinGeneralisedNormal
 from jepatlas.worlds.lift import Lift
 from jepatlas.worlds.ornstein_uhlenbeck import OrnsteinUhlenbeck
 from jepatlas.worlds.planar_mixings import ParabolicShear, SinusoidalShear, Spiral
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["AnyLaw", "AnyMixing", "LatentWorld"]
 
 # The choices of recipe files and the command line. Register a new law or mixing here.
-AnyLaw = OrnsteinUhlenbeck | AdditiveGeneralisedNormal | CopulaGeneralisedNormal | UniformWalk | BoundedWalk
+AnyLaw = (
+    OrnsteinUhlenbeck
+    | AdditiveGeneralisedNormal
+    | CopulaGeneralisedNormal
+    | LangevinGeneralisedNormal
+    | UniformWalk
+    | BoundedWalk
+)
 AnyMixing = Spiral | SinusoidalShear | ParabolicShear | Coupling | InvertibleMLP | Lift
 
 
