@@ -73,10 +73,12 @@ class Audit:
     """File with the states at which a saved energy is audited, as `points`, `h` or its only array, and optionally the
     exact `truth`. For a matrix, the states of its rows."""
     states: int = 256
-    """Maximal number of states; a larger matrix or set of points is subsampled. A run has its own states."""
+    """Maximal number of states for statistics with intervals, and of points at which a saved energy is audited. The
+    axioms of a matrix are checked on all states; above 2,000, the triangle inequality on drawn pairs with all middle
+    states. A run has its own states."""
     tolerance: float | None = None
     """Relative rounding error that is accepted, for energies of a solver with few digits. By default it follows from
-    the precision of the numbers."""
+    the precision of the numbers (their type, or their decimals), and is at most 0.02."""
     repair: Path | None = None
     """Write the closure of the matrix, the largest quasimetric below it, to this file. In .npz and .safetensors, the
     other arrays of the matrix's file are kept."""

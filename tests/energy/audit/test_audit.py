@@ -120,15 +120,76 @@ def test_equal_positions_are_one_state() -> None:
     assert failed(audit(l2(x[:, None], x[None]))) == {"indiscernibles"}  # without positions they are distinct
 
 
-def test_large_matrices_are_subsampled_by_seed() -> None:
-    x = points(300)
-    matrix = l2(x[:, None], x[None])
-    first, again, other = (audit(matrix, x, states=40, seed=seed) for seed in (0, 0, 1))
-    assert len(first.states) == 40
+def distances(n: int, seed: int = 0) -> np.ndarray:
+    x = points(n, seed=seed)
+    return l2(x[:, None], x[None])
+
+
+def test_statistics_of_large_matrices_use_a_subsample_by_seed() -> None:
+    matrix = distances(300)
+    first, again, other = (audit(matrix, points(300), states=40, seed=seed) for seed in (0, 0, 1))
+    assert len(first.states) == 40 and first.checked == 300
     assert (first.states == again.states).all() and (first.states != other.states).any()
     assert first.verdicts == again.verdicts
-    chosen = x[first.states]
-    assert first["floor"].value == pytest.approx(1) and first["triangle"].n == len(chosen) * 39
+    assert first["floor"].value == pytest.approx(1)
+    assert first["triangle"].n == 300 * 299 and first["asymmetry"].n == 40 and first.detectable == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("name", "entry", "value"),
+    [("triangle", (3, 200), 50.0), ("nonnegativity", (5, 7), -1.0), ("identity", (11, 11), 3.0)],
+)
+def test_one_wrong_entry_beyond_the_subsample_is_found(
+    name: str, entry: tuple[int, int], value: float, seed: int
+) -> None:
+    matrix = distances(260, seed)
+    assert audit(matrix, states=20, seed=seed).failed == []
+    matrix[entry] = value
+    found = audit(matrix, states=20, seed=seed)
+    assert name in found.failed_axioms and "not a quasimetric" in found.kind
+    assert f"state {entry[0]}" in found[name].advice
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_above_two_thousand_states_the_detectable_share_of_pairs_is_stated(seed: int) -> None:
+    x = np.random.default_rng(seed).standard_normal((2100, 3)).astype(np.float32)
+    squares = np.square(x).sum(1)
+    matrix = np.sqrt(np.maximum(squares[:, None] + squares - 2 * x @ x.T, 0))
+    np.fill_diagonal(matrix, 0)
+    tidy = audit(matrix, tolerance=1e-3, seed=seed)
+    assert tidy.failed == [] and 0 < tidy.detectable < 1e-4
+    assert "would have been seen" in tidy["triangle"].advice
+    rng = np.random.default_rng(seed)
+    some = rng.random(matrix.shape) < 10 * tidy.detectable
+    broken = audit(np.where(some, 10 * matrix, matrix), tolerance=1e-3, seed=seed)
+    assert broken.failed_axioms == ["triangle"]
+    negative = matrix.copy()
+    negative[2000, 17] = -1
+    assert "nonnegativity" in audit(negative, tolerance=1e-3, seed=seed).failed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_tolerance_follows_from_the_precision_of_the_numbers(seed: int) -> None:
+    matrix = distances(60, seed)
+    squared = np.square(matrix)
+    assert audit(squared.astype(np.float16))["triangle"].passed is False
+    for rounded in (matrix.astype(np.float16), matrix.round(3), matrix.round(2)):
+        found = audit(rounded)
+        assert "triangle" not in found.failed
+        assert found["triangle"].threshold is not None and found["triangle"].threshold <= 0.02
+    assert audit(squared.round(2))["triangle"].passed is False
+
+
+def test_the_identity_of_a_function_is_checked_at_all_points() -> None:
+    x = points(300)
+
+    def energy(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        odd = (np.asarray(start) == x[123]).all(-1) & (np.asarray(end) == x[123]).all(-1)
+        return np.linalg.norm(np.asarray(start) - np.asarray(end), axis=-1) + odd
+
+    found = audit(energy, x, states=10)
+    assert "identity" in found.failed and "state 123" in found["identity"].advice
 
 
 def test_the_histogram_counts_every_pair() -> None:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jepatlas.core.errors import InputError
+from jepatlas.core.kernels.min_plus import min_plus_square
 from jepatlas.energy.audit import audit, closure, repair
-from jepatlas.energy.audit.triangle import best_middle_states
 
 
 def integer_energies(size: int, seed: int) -> np.ndarray:
@@ -47,15 +47,13 @@ def test_the_closure_is_idempotent_and_nowhere_above_the_energies(size: int, see
     assert (once <= np.where(np.eye(size, dtype=bool), 0, energies)).all()
 
 
-@given(st.integers(3, 7), st.integers(0, 2**31))
-@settings(max_examples=30, deadline=None)
-def test_best_middle_states_match_enumeration(size: int, seed: int) -> None:
-    energies = integer_energies(size, seed)
-    via = best_middle_states(energies)
-    for row, column in itertools.permutations(range(size), 2):
-        detours = [energies[row, k] + energies[k, column] for k in range(size) if k not in (row, column)]
-        found = via[row, column]
-        assert (energies[row, found] + energies[found, column] if found >= 0 else np.inf) == min(detours)
+@pytest.mark.parametrize("size", [3, 8, 9, 601])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_compiled_detours_match_the_definition(size: int, dtype: type) -> None:
+    energies = integer_energies(size, size).astype(dtype)
+    expected = np.stack([(row[:, None] + energies).min(0) for row in energies])
+    found = min_plus_square(energies)
+    assert found.dtype == dtype and np.array_equal(found, expected)
 
 
 def test_a_repair_reports_its_distance() -> None:

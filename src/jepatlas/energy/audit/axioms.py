@@ -24,6 +24,8 @@ __all__ = [
 ]
 
 REPLICATES = 200
+MOST_PAIRS = 100_000  # at energy zero, whose lengths are compared
+ROWS = 1024  # rows of a matrix of lengths that are in memory at once
 
 
 def nonnegativity_verdict(sample: Sample) -> Verdict:
@@ -44,17 +46,18 @@ def nonnegativity_verdict(sample: Sample) -> Verdict:
 
 def identity_verdict(sample: Sample) -> Verdict:
     """`identity`: the largest |E(x, x)|."""
-    diagonal = np.diag(sample.energies)
+    diagonal = sample.diagonal
     state = int(np.abs(diagonal).argmax())
+    name = state if sample.pool is not None else sample.states[state]
     share = (np.abs(diagonal) > sample.rounding).mean()
     return Verdict.judge(
         "identity",
-        Estimate.exact(float(np.abs(diagonal[state])), sample.n),
+        Estimate.exact(float(np.abs(diagonal[state])), len(diagonal)),
         direction="lower",
         threshold=sample.rounding,
         null=0.0,
         good="The energy from a state to itself is zero.",
-        bad=f"The energy from state {sample.states[state]} to itself is {diagonal[state]:.4g}; it is not zero at "
+        bad=f"The energy from state {name} to itself is {diagonal[state]:.4g}; it is not zero at "
         f"{share:.1%} of the states. Look for an ε under a square root, or for different encoders of x and y.",
     )
 
@@ -87,15 +90,21 @@ def floor_verdict(sample: Sample) -> Verdict | None:
     """`floor`: the largest c with E(x, y) ≥ c‖x − y‖ on the sample; None without positions."""
     if sample.positions is None or not sample.apart.any():
         return None
-    lengths = cdist(sample.positions, sample.positions)
-    ratio = np.where(sample.apart, sample.energies / np.where(sample.apart, lengths, 1.0), np.inf)
-    flat = int(ratio.argmin())
+    least, flat, length = np.inf, 0, 0.0
+    for first in range(0, sample.n, ROWS):
+        rows = slice(first, first + ROWS)
+        lengths = cdist(sample.positions[rows], sample.positions)
+        apart = sample.apart[rows]
+        ratio = np.where(apart, sample.energies[rows] / np.where(apart, lengths, 1.0), np.inf)
+        place = int(ratio.argmin())
+        if ratio.flat[place] < least:
+            least, flat, length = float(ratio.flat[place]), first * sample.n + place, float(lengths.flat[place])
     return Verdict.judge(
         "floor",
-        Estimate.exact(float(ratio.flat[flat]), int(sample.apart.sum())),
+        Estimate.exact(least, int(sample.apart.sum())),
         direction="higher",
-        good=f"The largest c with E(x, y) ≥ c‖x − y‖ is {ratio.flat[flat]:.4g}, attained {sample.pair(flat)} at "
-        f"distance {lengths.flat[flat]:.4g}.",
+        good=f"The largest c with E(x, y) ≥ c‖x − y‖ is {least:.4g}, attained {sample.pair(flat)} at distance "
+        f"{length:.4g}.",
     )
 
 
@@ -140,6 +149,10 @@ def asymmetry_index(energies: np.ndarray) -> np.ndarray:
 
 def _farthest(sample: Sample, zero: np.ndarray) -> int:
     """The most distant pair at energy zero; pairs that are zero in both directions come first."""
-    lengths = np.ones_like(sample.energies) if sample.positions is None else cdist(sample.positions, sample.positions)
     both = zero & zero.T
-    return int(np.where(both if both.any() else zero, lengths, -1.0).argmax())
+    pairs = np.flatnonzero(both if both.any() else zero)
+    if sample.positions is None:
+        return int(pairs[0])
+    pairs = pairs[:: max(1, len(pairs) // MOST_PAIRS)]
+    rows, columns = np.divmod(pairs, sample.n)
+    return int(pairs[np.square(sample.positions[rows] - sample.positions[columns]).sum(1).argmax()])

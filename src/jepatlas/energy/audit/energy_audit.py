@@ -2,6 +2,9 @@
 
 A quasimetric is non-negative, zero from a point to itself, and satisfies E(x, z) ≤ E(x, y) + E(y, z). The advice of
 each verdict names the worst pair or triple. Further verdicts need the positions of the states or the exact energies.
+
+The axioms of a matrix are checked on all of its states; with more than 2,000 of them, the triangle inequality is
+checked on drawn pairs. Statistics with intervals, and functions, use at most `states` of the states.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from jepatlas.energy.audit.calibration_verdicts import CalibrationCurve, calibra
 from jepatlas.energy.audit.midpoints import midpoints_verdict
 from jepatlas.energy.audit.reachability_verdicts import Roc, reachability_verdicts, roc_curves
 from jepatlas.energy.audit.sample import RowFunction, draw_sample
-from jepatlas.energy.audit.triangle import GapHistogram, gap_histogram, triangle_gaps, triangle_verdict
+from jepatlas.energy.audit.triangle import GapHistogram, check_triangles, gap_histogram, triangle_verdict
 
 __all__ = ["AXIOMS", "Audit", "audit"]
 
@@ -37,7 +40,9 @@ class Audit:
     """The verdicts of an audit, and the data of its figures."""
 
     verdicts: tuple[Verdict, ...]
-    states: np.ndarray  # indices of the sampled states
+    states: np.ndarray  # indices of the states that statistics with intervals are computed from
+    checked: int  # number of states that the axioms were checked on
+    detectable: float  # share of pairs that must violate the triangle inequality to be seen; 0 if all were checked
     gaps: GapHistogram
     roc: Roc | None = None  # over all pairs, if the truth has unreachable ones
     one_way_roc: Roc | None = None
@@ -60,7 +65,7 @@ class Audit:
 
     @property
     def kind(self) -> str:
-        """What the energy is on the sample: "a quasimetric", "a pseudo-quasimetric", or not a quasimetric."""
+        """What the energy is on the checked states: "a quasimetric", "a pseudo-quasimetric", or not a quasimetric."""
         if self.failed_axioms:
             return f"not a quasimetric ({', '.join(self.failed_axioms)} failed)"
         return "a pseudo-quasimetric" if "indiscernibles" in self.failed else "a quasimetric"
@@ -85,7 +90,8 @@ def audit(
     """Audit a matrix (n, n) of E(row → column), or a function of rows (m, d), (m, d) → (m,) at points (n, d).
 
     With a matrix, `points` are the positions of its states. `pseudo` allows energy zero between distinct points; it
-    defaults to the energy's own `pseudo` attribute. The relative `tolerance` defaults to 1024 eps of its dtype.
+    defaults to the energy's own `pseudo` attribute. The relative `tolerance` follows from the precision of the numbers
+    (see `default_tolerance`).
 
     >>> x = np.random.default_rng(0).standard_normal((50, 2))
     >>> audit(lambda x, y: ((x - y) ** 2).sum(-1), x).failed
@@ -93,21 +99,22 @@ def audit(
     """
     sample = draw_sample(energy, points, truth, states=states, tolerance=tolerance, seed=seed)
     declared = bool(getattr(energy, "pseudo", False)) if pseudo is None else pseudo
-    gaps = triangle_gaps(sample)
+    whole = sample.whole
+    triangles = check_triangles(whole)
     found = [
-        nonnegativity_verdict(sample),
-        identity_verdict(sample),
-        indiscernibles_verdict(sample, declared),
-        triangle_verdict(sample, gaps),
+        nonnegativity_verdict(whole),
+        identity_verdict(whole),
+        indiscernibles_verdict(whole, declared),
+        triangle_verdict(whole, triangles),
         midpoints_verdict(sample),
-        floor_verdict(sample),
+        floor_verdict(whole),
         asymmetry_verdict(sample),
     ]
     verdicts = tuple(verdict for verdict in found if verdict is not None)
-    histogram = gap_histogram(gaps)
+    coverage = (sample.states, whole.n, triangles.detectable, gap_histogram(triangles))
     if sample.truth is None:
-        return Audit(verdicts, sample.states, histogram)
+        return Audit(verdicts, *coverage)
     verdicts += reachability_verdicts(sample, sample.truth) + calibration_verdicts(sample, sample.truth)
     roc, one_way_roc = roc_curves(sample, sample.truth)
     curve = calibration_curve(sample, sample.truth)
-    return Audit(verdicts, sample.states, histogram, roc, one_way_roc, curve)
+    return Audit(verdicts, *coverage, roc, one_way_roc, curve)

@@ -1,7 +1,7 @@
 """Input of an audit: the energies between sampled states, with positions and true energies where they are known.
 
 An energy is a matrix E (row → column) or a function of two arrays of rows, in numpy or torch. Larger inputs are
-subsampled by the seed. The relative tolerance defaults to 1024 eps of the dtype the energy was computed in.
+subsampled by the seed; all states of a matrix remain available for checks that need no more than its entries.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ __all__ = [
     "RowEnergy",
     "Sample",
     "as_row_energy",
+    "default_tolerance",
     "draw_sample",
     "energy_matrix",
     "precision_of",
@@ -31,6 +32,9 @@ __all__ = [
 ]
 
 ROUNDINGS = 1024  # times eps: sums over a few thousand dimensions have an error of about the square root of that
+LARGEST_TOLERANCE = 0.02  # a violation by 2% is one in any precision
+DECIMALS = 6
+SCALE_ENTRIES = 1 << 20  # entries, evenly spaced, whose median is the scale
 STRICT = 1 / 16  # tolerance for energies that must be zero, relative to the general tolerance
 ROWS = 16_384  # pairs evaluated at a time
 
@@ -50,6 +54,19 @@ class Sample:
     seed: int
     energy: RowEnergy | None = None  # the function, if the energy is one
     pool: np.ndarray | None = None  # (m, d) all points given with the function
+    full: Sample | None = None  # all states of a matrix, if this is a subsample
+
+    @property
+    def whole(self) -> Sample:
+        """All states of a matrix; the sample itself for a function."""
+        return self if self.full is None else self.full
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """E(x, x) of the states, or of all points that were given with a function."""
+        if self.energy is not None and self.pool is not None:
+            return self.energy(self.pool, self.pool)
+        return np.diag(self.energies)
 
     @property
     def n(self) -> int:
@@ -71,7 +88,10 @@ class Sample:
     @cached_property
     def scale(self) -> float:
         """The median of the finite positive energies."""
-        usual = self.energies[np.isfinite(self.energies) & (self.energies > 0) & self.others]
+        step = max(1, self.energies.size // SCALE_ENTRIES)
+        flat = np.arange(0, self.energies.size, step + (step % self.n == 0))  # a multiple of n would keep to one column
+        some = self.energies.ravel()[flat]
+        usual = some[np.isfinite(some) & (some > 0) & (flat // self.n != flat % self.n)]
         return float(np.median(usual)) if len(usual) else 1.0
 
     @property
@@ -110,12 +130,24 @@ def draw_sample(
     chosen = None if positions is None else positions[kept].astype(np.float64)
     known = (kept, chosen, None if exact is None else exact[np.ix_(kept, kept)])
     if matrix is not None:
-        relative = ROUNDINGS * precision_of(matrix) if tolerance is None else tolerance
-        return Sample(matrix[np.ix_(kept, kept)].astype(np.float64), *known, relative, seed)
+        relative = default_tolerance(matrix) if tolerance is None else tolerance
+        full = None
+        if len(kept) < size:
+            exact_type = matrix.dtype in (np.float32, np.float64)
+            every = None if positions is None else positions.astype(np.float64)
+            full = Sample(
+                matrix if exact_type else matrix.astype(np.float32 if matrix.dtype == np.float16 else np.float64),
+                np.arange(size),
+                every,
+                None,
+                relative,
+                seed,
+            )
+        return Sample(matrix[np.ix_(kept, kept)].astype(np.float64), *known, relative, seed, full=full)
     if positions is None or isinstance(energy, np.ndarray):
         raise InputError("points (n, d) are required to audit an energy that is a function, but none were given.")
     rows = as_row_energy(energy, positions)
-    relative = ROUNDINGS * rows.precision if tolerance is None else tolerance
+    relative = min(ROUNDINGS * rows.precision, LARGEST_TOLERANCE) if tolerance is None else tolerance
     return Sample(rows.matrix(positions[kept]), *known, relative, seed, rows, positions)
 
 
@@ -149,6 +181,32 @@ def precision_of(matrix: np.ndarray) -> float:
     with np.errstate(over="ignore"):
         single = bool((matrix.astype(np.float32) == matrix).all())
     return float(np.finfo(np.float32 if single else np.float64).eps)
+
+
+def default_tolerance(matrix: np.ndarray) -> float:
+    """Relative tolerance: 1024 eps of the numbers, or the rounding of decimals, at most 2%.
+
+    A path has two legs, so a gap relative to at least s/10 has an error of up to 15 times that of decimals, in units of
+    the median s.
+
+    >>> x = np.random.default_rng(0).uniform(1, 2, (9, 9))
+    >>> [f"{default_tolerance(one):.1g}" for one in (x, x.astype(np.float16), x.round(4))]
+    ['2e-13', '0.02', '0.001']
+    """
+    return min(max(ROUNDINGS * precision_of(matrix), _decimal_rounding(matrix)), LARGEST_TOLERANCE)
+
+
+def _decimal_rounding(matrix: np.ndarray) -> float:
+    """The error that rounding to decimals leaves in a gap; 0 for integers and for numbers that are not rounded."""
+    some = matrix.ravel()[:: max(1, matrix.size // SCALE_ENTRIES)].astype(np.float64)
+    some = some[np.isfinite(some) & (some != 0)]
+    if not len(some):
+        return 0.0
+    for digits in range(DECIMALS + 1):
+        scaled = some * 10.0**digits
+        if (np.abs(scaled - np.round(scaled)) <= 4 * precision_of(matrix) * np.abs(scaled)).all():
+            return 15 * 0.1**digits / float(np.median(np.abs(some))) if digits else 0.0
+    return 0.0
 
 
 def _square_matrix(name: str, given: np.ndarray) -> np.ndarray:

@@ -104,7 +104,12 @@ def matrix_name(path: Path, arrays: Mapping[str, np.ndarray]) -> str:
 
 
 def audit_summary(found: Audit) -> str:
-    summary = f"On {len(found.states)} states this is {found.kind}."
+    summary = f"On {found.checked} states this is {found.kind}."
+    if found.detectable:
+        summary += (
+            " All entries were checked; the triangle inequality on drawn pairs, where violations in more than "
+            f"{100 * found.detectable:.2g}% of the pairs would have been seen."
+        )
     others = [name for name in found.failed if name not in AXIOMS]
     return f"{summary} Failed: {', '.join(others)}." if others else summary
 
