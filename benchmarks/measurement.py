@@ -13,6 +13,9 @@ from typing import Self
 
 __all__ = ["Comparison", "compare", "cpu_ms", "peak_memory"]
 
+SHORT = 20.0  # milliseconds; shorter work is repeated
+MOST = 50  # repeats
+
 Prepare = Callable[[str], Callable[[], object]]
 
 
@@ -33,16 +36,23 @@ class Comparison:
 
 
 def compare(name: str, baseline: Callable[[], object], ours: Callable[[], object], turns: int = 15) -> Comparison:
-    for warm_up in (baseline, ours):
-        warm_up()
-    pairs = [(cpu_ms(baseline), cpu_ms(ours)) for _ in range(turns)]
+    repeats = [max(1, round(SHORT / max(_warm_ms(work), SHORT / MOST))) for work in (baseline, ours)]
+    pairs = [(cpu_ms(baseline, repeats[0]), cpu_ms(ours, repeats[1])) for _ in range(turns)]
     return Comparison.of(name, [pair[0] for pair in pairs], [pair[1] for pair in pairs])
 
 
-def cpu_ms(work: Callable[[], object]) -> float:
+def cpu_ms(work: Callable[[], object], repeats: int = 1) -> float:
+    """CPU time of one call, the mean over `repeats`."""
     start = time.process_time()
+    for _ in range(repeats):
+        work()
+    return 1e3 * (time.process_time() - start) / repeats
+
+
+def _warm_ms(work: Callable[[], object]) -> float:
+    """The time of the second call; the first one compiles."""
     work()
-    return 1e3 * (time.process_time() - start)
+    return cpu_ms(work)
 
 
 def peak_memory(prepare: Prepare, name: str) -> float:

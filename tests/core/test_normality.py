@@ -190,12 +190,33 @@ def test_compiled_and_plain_kernels_agree_in_value_and_gradient(
 ) -> None:
     answers = []
     for compiled in (True, False):
-        samples = (samples_of(rows, columns, dtype=torch.float32) * scale).requires_grad_()
+        samples = (samples_of(rows, columns) * scale).requires_grad_()
         cosine, sine = characteristic_function(samples, knots, 3.0, compiled=compiled)
         (gradient,) = torch.autograd.grad((cosine.square() + sine).sum(), samples)
         answers.append((cosine, sine, gradient))
     for compiled, plain in zip(*answers, strict=True):
-        torch.testing.assert_close(compiled, plain, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(compiled, plain, rtol=1e-10, atol=1e-10)
+
+
+@given(scale=st.sampled_from([1e-3, 1.0, 30.0, 1e4]))
+def test_the_compiled_kernel_is_as_accurate_in_float32_as_torch(scale: float) -> None:
+    """Of both, errors of value and gradient against float64: the compiled one's are at most 1.5 times as large."""
+    samples = samples_of(1, 2000, dtype=torch.float32) * scale
+    results = {}
+    for way, given_samples in ((True, samples), (False, samples), (None, samples.double())):
+        leaf = given_samples.clone().requires_grad_()
+        cosine, sine = characteristic_function(leaf, 17, 3.0, compiled=bool(way))
+        (gradient,) = torch.autograd.grad((cosine.square() + sine).sum(), leaf)
+        results[way] = [cosine.detach().double(), sine.detach().double(), gradient.double()]
+    for ours, plain, exact in zip(*results.values(), strict=True):
+        assert (ours - exact).abs().max() <= 1.5 * (plain - exact).abs().max()
+
+
+def test_samples_without_a_phase() -> None:
+    samples = torch.tensor([[1e9, 1e30, math.nan, math.inf]])
+    cosine, sine = characteristic_function(samples, 17, 3.0, compiled=True)
+    assert (cosine[1:, :2].abs() <= 1.01).all() and (sine[1:, :2].abs() <= 1.01).all()
+    assert cosine[1:, 2:].isnan().all() and sine[1:, 2:].isnan().all()
 
 
 @WAYS

@@ -79,9 +79,8 @@ class _CharacteristicFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, samples: Tensor, knots: int, limit: float, compiled: bool) -> tuple[Tensor, Tensor]:
         ctx.save_for_backward(samples)
-        ctx.knots, ctx.step, ctx.compiled = knots, limit / (knots - 1), compiled
-        theta = samples * ctx.step
-        cosine, sine = (_sums_compiled if compiled else _sums)(theta, knots)
+        ctx.step, ctx.compiled = limit / (knots - 1), compiled
+        cosine, sine = (_sums_compiled if compiled else _sums)(samples, ctx.step, knots)
         return cosine / len(samples), sine / len(samples)
 
     @staticmethod
@@ -89,21 +88,22 @@ class _CharacteristicFunction(torch.autograd.Function):
         (samples,) = ctx.saved_tensors
         # Double differentiation needs torch operations.
         gradient = _gradient_compiled if ctx.compiled and not torch.is_grad_enabled() else _gradient
-        return gradient(samples * ctx.step, *grads) * (ctx.step / len(samples)), None, None, None
+        grad_cosine, grad_sine = (grad / len(samples) for grad in grads)
+        return gradient(samples, ctx.step, grad_cosine, grad_sine), None, None, None
 
 
-def _sums(theta: Tensor, knots: int) -> tuple[Tensor, Tensor]:
-    sums = [(c.sum(0), s.sum(0)) for c, s in _harmonics(theta, knots)]
+def _sums(samples: Tensor, step: float, knots: int) -> tuple[Tensor, Tensor]:
+    sums = [(c.sum(0), s.sum(0)) for c, s in _harmonics(samples * step, knots)]
     cosine, sine = zip(*sums, strict=True)
     return torch.stack(cosine), torch.stack(sine)
 
 
-def _gradient(theta: Tensor, grad_cosine: Tensor, grad_sine: Tensor) -> Tensor:
-    """∂/∂θ Σ_k (g_k cos kθ + f_k sin kθ) = Σ_k k (f_k cos kθ − g_k sin kθ)"""
-    total = torch.zeros_like(theta)
-    for k, (c, s) in enumerate(_harmonics(theta, len(grad_cosine))):
+def _gradient(samples: Tensor, step: float, grad_cosine: Tensor, grad_sine: Tensor) -> Tensor:
+    """∂/∂u Σ_k (g_k cos kθ + f_k sin kθ) = step · Σ_k k (f_k cos kθ − g_k sin kθ), with θ = step · u."""
+    total = torch.zeros_like(samples)
+    for k, (c, s) in enumerate(_harmonics(samples * step, len(grad_cosine))):
         total = total + k * (grad_sine[k] * c - grad_cosine[k] * s)
-    return total
+    return step * total
 
 
 def _harmonics(theta: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -116,18 +116,20 @@ def _harmonics(theta: Tensor, count: int) -> Iterator[tuple[Tensor, Tensor]]:
         before, now = now, (double * now[0] - before[0], double * now[1] - before[1])
 
 
-def _sums_compiled(theta: Tensor, knots: int) -> tuple[Tensor, Tensor]:
+def _sums_compiled(samples: Tensor, step: float, knots: int) -> tuple[Tensor, Tensor]:
     from jepatlas.core.kernels.harmonics import harmonic_sums  # noqa: PLC0415  (numba takes a second to import)
 
-    cosine, sine = harmonic_sums(_array(theta.cos()), _array(theta.sin()), knots)
-    return torch.from_numpy(cosine), torch.from_numpy(sine)
+    cosine, sine = harmonic_sums(_columns(samples), step, knots)
+    return torch.from_numpy(cosine).T, torch.from_numpy(sine).T
 
 
-def _gradient_compiled(theta: Tensor, grad_cosine: Tensor, grad_sine: Tensor) -> Tensor:
+def _gradient_compiled(samples: Tensor, step: float, grad_cosine: Tensor, grad_sine: Tensor) -> Tensor:
     from jepatlas.core.kernels.harmonics import harmonic_gradient  # noqa: PLC0415
 
-    return torch.from_numpy(harmonic_gradient(*map(_array, (theta.cos(), theta.sin(), grad_cosine, grad_sine))))
+    gradient = harmonic_gradient(_columns(samples), step, _columns(grad_cosine), _columns(grad_sine))
+    return torch.from_numpy(gradient).T
 
 
-def _array(value: Tensor) -> Any:
-    return value.detach().contiguous().numpy()
+def _columns(values: Tensor) -> Any:
+    """The columns as contiguous rows of a numpy array; no copy if they are so in memory."""
+    return values.detach().T.contiguous().numpy()

@@ -41,8 +41,8 @@ class SIGReg:
         if c.views == "pooled":
             return sigreg(torch.cat([h_bd, h_next_bd]), slices, c.knots, c.limit)
         # The statistic is computed per column, so both views fit in one call.
-        columns = torch.cat([h_bd @ slices, h_next_bd @ slices], dim=1)
-        return epps_pulley(columns, c.knots, c.limit).mean()
+        projections = torch.cat([_project(h_bd, slices), _project(h_next_bd, slices)], dim=1)
+        return epps_pulley(projections, c.knots, c.limit).mean()
 
     def null(self, h_bd: Tensor, h_next_bd: Tensor) -> Tensor:
         """Expected value for latents from N(0, I) with the same distance between views: the floor of this term.
@@ -61,7 +61,12 @@ class SIGReg:
 
 def sigreg(h_bd: Tensor, slices_ds: Tensor, knots: int = 17, limit: float = 3.0) -> Tensor:
     """The Epps–Pulley statistic of h·a, averaged over the slices a."""
-    return epps_pulley(h_bd @ slices_ds, knots, limit).mean()
+    return epps_pulley(_project(h_bd, slices_ds), knots, limit).mean()
+
+
+def _project(h_bd: Tensor, slices_ds: Tensor) -> Tensor:
+    """h·a for all slices a, with the samples of a slice side by side in memory, as the statistic reads them."""
+    return (slices_ds.T @ h_bd.T).T
 
 
 def draw_slices(dim: int, count: int, generator: Generator, design: Design = "random") -> Tensor:
