@@ -14,11 +14,9 @@ from jepatlas.core.records import Estimate
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial
 from jepatlas.experiments.engine.rules import as_verdicts
 from jepatlas.experiments.identifiability.lambda_rho import PUBLISHED, RHOS, TOO_SMALL
-from jepatlas.experiments.identifiability.non_gaussian_trials import SCALES as GENERALISED_NORMAL_SCALES
 from jepatlas.experiments.identifiability.scaling_trials import run_raw
 from jepatlas.experiments.identifiability.sfa_trials import extract_one_by_one
 from jepatlas.objectives import CovarianceConfig, LeJEPAConfig, Parts, SIGRegConfig
-from jepatlas.worlds import CopulaGeneralisedNormal
 
 Numbers = Callable[[Trial], dict[str, float]]
 
@@ -265,38 +263,6 @@ def test_collapse_has_a_lower_loss_only_for_small_weights_or_many_dimensions(obj
     truth = loss(z[:ROWS], (RHO * z + (1 - RHO**2) ** 0.5 * noise)[:ROWS], 0).total
     constant = loss(torch.zeros(ROWS, dim), torch.zeros(ROWS, dim), 0).total
     assert bool(constant < truth) == cheaper
-
-
-def generalised_normal_results(ends: float) -> list[Result]:
-    """Results with R² .98 at α = 2, .99 at α = 1 of InfoNCE and `ends` elsewhere; seeds differ slightly."""
-    found = []
-    for trial in EXPERIMENTS["generalised-normal"].trials("small", 0):
-        alpha, name = trial.at["alpha"], trial.at["objective"]
-        value = 0.98 if alpha == 2 else 0.99 if (name, alpha) == ("InfoNCE", 1) else ends
-        value += 1e-4 * float(trial.at["seed"])
-        estimates = {n: Estimate(value, value, value, 9) for n in ("r2", "r2_unwarped", "r2_grid")}
-        estimates["gain"] = Estimate(0.0, 0.0, 0.0, 9)
-        record = {"verdicts": as_verdicts(estimates, "")}
-        found.append(Result(trial, Path(), "finished", record))
-    return found
-
-
-@pytest.mark.parametrize(("ends", "outcome", "count"), [(0.5, "holds in part", 4), (0.981, "does not hold", 0)])
-def test_generalised_normal_counts_curves_that_peak_at_the_gaussian(ends: float, outcome: str, count: int):
-    finding = EXPERIMENTS["generalised-normal"].conclude(generalised_normal_results(ends), "small")
-    assert finding.outcome == outcome
-    assert f"{count} of 6 curves" in finding.sentence
-    assert len(finding.tables[0].rows) == len(EXPERIMENTS["generalised-normal"].trials("small", 0))
-
-
-def test_predicted_r2_of_the_copula_is_its_squared_correlation_with_gaussian_scores():
-    (figure,) = EXPERIMENTS["generalised-normal"].conclude(generalised_normal_results(0.5), "small").figures
-    predicted = figure.panels[1].series[-1]
-    u = torch.randn(200_000, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    for alpha, expected in zip(GENERALISED_NORMAL_SCALES["small"].alphas, predicted.y, strict=True):
-        z = CopulaGeneralisedNormal(dim=1, alpha=alpha).from_gaussian(u)
-        drawn = np.corrcoef(u[:, 0], z[:, 0])[0, 1] ** 2
-        assert expected == pytest.approx(drawn, abs=0.05 if alpha < 1 else 0.005)
 
 
 def correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:

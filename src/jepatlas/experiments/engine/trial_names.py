@@ -30,7 +30,6 @@ _MOVED = {  # present import path, below jepatlas.experiments: name in version 0
     "identifiability.anisotropic:run_spectral": "anisotropic:run_spectral",
     "identifiability.anisotropic:run_trained": "anisotropic:run_trained",
     "identifiability.dimension_mismatch:run": "dimension_mismatch:run",
-    "identifiability.non_gaussian_trials:run": "generalised_normal_runs:run",
     "identifiability.sfa_trials:run_lejepa": "greedy_sfa_runs:run_lejepa",
     "identifiability.sfa_trials:run_spectral": "greedy_sfa_runs:run_spectral",
     "identifiability.hermite_degrees:run": "hermite_degrees_runs:run",

@@ -26,7 +26,7 @@ from jepatlas.core.seeding import numpy_generator, torch_generator
 from jepatlas.core.stats import bootstrap
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import fit_spectral, r2_of_state, recipe_for
-from jepatlas.experiments.engine.rules import Criterion, as_verdicts, combined, count_met, decide
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, decide
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import bars, mean_and_range, select
 from jepatlas.identifiability import linear_response
@@ -127,7 +127,7 @@ def _distance(h: np.ndarray, h_later: np.ndarray, rate: float, rng: np.random.Ge
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    """Errors of learned latents must be within WITHIN, and every control beyond it at some number of steps."""
+    """Errors of learned latents must be within WITHIN. Undecided unless every control is beyond it at some k."""
     del scale
     learned = [result for result in results if result.at["latents"] in LEARNERS]
     errors = [result.estimate(f"error_{k}") for result in learned for k in AHEAD]
@@ -136,7 +136,7 @@ def conclude(results: Sequence[Result], scale: Scale) -> Finding:
     fail = [any(result.estimate(f"error_{k}").low > WITHIN for k in AHEAD) for result in controls]
     largest = float(np.max([error.value for error in errors]))
     return Finding(
-        combined([decide(errors, threshold=WITHIN, direction="lower"), "holds" if all(fail) else "undecided"]),
+        decide(errors, threshold=WITHIN, direction="lower") if all(fail) else "undecided",
         f"The regression differs from ρᵏ I by at most {largest:.3f} of its size in learned latents; "
         f"{count_met(fail)} controls fail.",
         criteria=(
