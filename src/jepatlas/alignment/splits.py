@@ -11,7 +11,7 @@ import numpy as np
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, hold_out
 
-__all__ = ["group_labels", "match_ids", "plain_ids", "split_rows", "time_blocks"]
+__all__ = ["first_seen_numbers", "group_labels", "match_ids", "plain_ids", "split_rows", "time_blocks"]
 
 WHOLE = 2**53
 NAMED = 5
@@ -115,6 +115,16 @@ def group_labels(groups: np.ndarray | None, n: int) -> np.ndarray:
     if len(labels) != n:
         raise InputError(f"'groups' must have one label for each of {n} rows, but has {len(labels)}.")
     return labels
+
+
+def first_seen_numbers(labels: np.ndarray) -> np.ndarray:
+    """Groups as numbers in the order of their first rows.
+
+    >>> first_seen_numbers(np.array([7, 2, 7, 5])).tolist()
+    [0, 1, 0, 2]
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
 
 
 def _labels(name: str, labels: np.ndarray) -> np.ndarray:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from workflows.align.models import Models, study
 
-from jepatlas.alignment import METRICS, Evidence, LeastSquaresMap, Null
+from jepatlas.alignment import METRICS, Evidence, Null, ProcrustesMap
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split
 from jepatlas.core.records import Estimate
 from jepatlas.workflows.align import BRIEF, Study, fit_map, gather
+from jepatlas.workflows.align.refitted_nulls import HasMap
 
 MODELS = Models.draw()
 LEAST_SQUARES = partial(fit_map, "least-squares")
@@ -156,14 +157,40 @@ def test_invalid_studies_are_rejected(given: dict, message: str):
         Study(Split(np.arange(80), np.arange(80, 160)), **given)
 
 
+@pytest.mark.parametrize("groups", [None, MODELS.group])
+def test_nulls_from_a_shared_factorisation_equal_those_of_refits(groups: np.ndarray | None):
+    class Refitted:
+        """Hides its kind, so that maps are fitted anew."""
+
+        def __init__(self, fitted: HasMap) -> None:
+            self.map_ = fitted.map_
+
+    for kind in ("ridge", "least-squares"):
+        fit = partial(fit_map, kind)
+        one = study(160, groups, permutations=9, replicates=2)
+        quick = gather(MODELS.a, MODELS.b, fit, one, ["r2", "mse_per_dim"])
+        slow = gather(MODELS.a, MODELS.b, lambda a, b, g, fit=fit: Refitted(fit(a, b, g)), one, ["r2", "mse_per_dim"])
+        for name, found in quick.items():
+            assert found.estimate == slow[name].estimate
+            assert found.null.mean == pytest.approx(slow[name].null.mean, abs=1e-4)
+            assert found.null.std == pytest.approx(slow[name].null.std, rel=1e-3)
+
+
+def test_geometry_metrics_keep_the_map_and_permute_held_out_groups():
+    one = study(160, MODELS.group, permutations=19)
+    found = gather(MODELS.a, MODELS.b, LEAST_SQUARES, one, ["r2", "dsc_target"])
+    assert found["r2"].units == 20 and found["dsc_target"].units == 10
+    assert found["dsc_target"].passed and abs(found["dsc_target"].null.mean) < 0.1
+
+
 def test_fit_receives_the_groups_of_its_rows():
     received: list[np.ndarray | None] = []
 
-    def fit(a: np.ndarray, b: np.ndarray, groups: np.ndarray | None) -> LeastSquaresMap:
+    def fit(a: np.ndarray, b: np.ndarray, groups: np.ndarray | None) -> ProcrustesMap:
         received.append(groups)
-        return LeastSquaresMap().fit(a, b)
+        return ProcrustesMap().fit(a, b)
 
     one = study(160, MODELS.group, permutations=2, replicates=2)
     gather(MODELS.a, MODELS.b, fit, one, ["r2"])
-    assert all(np.array_equal(groups, MODELS.group[one.split.fit]) for groups in received if groups is not None)
-    assert None not in [type(groups) for groups in received] and len(received) == 4
+    assert len(received) == 4  # the map, and the null with the true and two permuted orders
+    assert all(groups is not None and np.array_equal(groups, MODELS.group[one.split.fit]) for groups in received)

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from jepatlas.alignment.maps.conditioning import Conditioning
 from jepatlas.alignment.maps.ridge_penalty import best_penalty, held_out
 from jepatlas.alignment.maps.robust_weights import robust_weights
-from jepatlas.alignment.splits import group_labels
+from jepatlas.alignment.splits import first_seen_numbers, group_labels
 from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
@@ -292,7 +292,7 @@ class RobustMap(FittedMap):
         chosen: Any = LeastSquaresMap() if self.estimator is None else clone(self.estimator)
         self.estimator_: StreamedMap = chosen
         rng = np.random.default_rng(self.random_state)
-        index = _number_groups(group_labels(groups, len(x)))
+        index = first_seen_numbers(group_labels(groups, len(x)))
         self.trust_ = robust_weights(x, targets, self.estimator_.solve, rng, groups=index, folds=self.folds)
         self.distrusted_ = np.flatnonzero(self.trust_ < 0.5)
         self._parts = self.estimator_.divide(x, targets, index, self.trust_)
@@ -306,16 +306,6 @@ class RobustMap(FittedMap):
     @property
     def limit(self) -> float:
         return self.estimator_.condition_limit
-
-
-def _number_groups(labels: np.ndarray) -> np.ndarray:
-    """Groups as numbers in the order of their first rows, as `partial_fit` numbers them.
-
-    >>> _number_groups(np.array([7, 2, 7, 5])).tolist()
-    [0, 1, 0, 2]
-    """
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
 
 
 def _checked_pairs(estimator: FittedMap, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -104,7 +104,7 @@ def align(
     a, b, rows = pairs.a.h, pairs.b.h, study.split.fit
     fitted = fit_map(kind, a[rows], b[rows], None if study.groups is None else study.groups[rows])
     names = [name for name in METRICS if name in metrics or name in MAIN]
-    evidence = gather(a, b, partial(fit_map, kind), study, names)
+    evidence = gather(a, b, partial(fit_map, kind), study, names, fitted=fitted)
     controls = _gather_controls(pairs, partial(fit_map, kind), study)
     held_out = pairs.rows(study.scored)
     scatters, arrays = projections(held_out, fitted.map_.apply(held_out.a.h), umap=umap, seed=study.seed)

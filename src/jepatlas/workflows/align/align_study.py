@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
@@ -13,23 +12,26 @@ from jepatlas.alignment import (
     METRICS,
     Evidence,
     FittedMap,
-    HeldOut,
     LeastSquaresMap,
+    Null,
     PairedLatents,
     ProcrustesMap,
     RidgeMap,
     RobustMap,
     StreamedMap,
-    measure,
+    half_sample_intervals,
     split_rows,
     time_blocks,
 )
+from jepatlas.alignment.nulls import permutation_null
 from jepatlas.alignment.splits import group_labels
 from jepatlas.core.errors import InputError
 from jepatlas.core.linear import Split, subsample
-from jepatlas.core.linear_map import CONDITION_LIMIT, LinearMap
+from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align.align_options import HALF, MapKind
+from jepatlas.workflows.align.held_out_metrics import HeldOutMetrics
+from jepatlas.workflows.align.refitted_nulls import REFITTED, Fit, HasMap, refitted_scores
 
 __all__ = [
     "BRIEF",
@@ -55,16 +57,6 @@ STRETCHES = 4
 """A single group is cut into so many stretches of neighbouring rows, one of which chooses the penalty."""
 
 
-class HasMap(Protocol):
-    """A fitted estimator with a linear map."""
-
-    @property
-    def map_(self) -> LinearMap: ...
-
-
-Fit = Callable[[np.ndarray, np.ndarray, np.ndarray | None], HasMap]
-"""Fits a map to pairs of rows (b, d_a), (b, d_b) and optional groups of rows."""
-
 BRIEF = ("r2", "cka_debiased", "dsc_common", "nos_10_common", "dsc_target", "nos_10_target")
 """Metrics that are compared with controls."""
 MAIN = (
@@ -72,7 +64,6 @@ MAIN = (
     "mse_per_dim",
     "cka_debiased",
     "cka_debiased_common",
-    "svcca",
     "dsc_common",
     "nos_10_common",
     "dsc_target",
@@ -80,6 +71,8 @@ MAIN = (
 )
 """Metrics with a verdict; the others appear in a table only."""
 
+MOST_REFITTED = 20_000
+"""Pairs to fit on up to which the null of R² fits the map anew to permuted pairs."""
 FEWEST = 4
 """Fewest rows for which every metric is defined."""
 
@@ -131,6 +124,11 @@ class Study:
         if self.block is not None:
             return n // self.block
         return None if self.groups is None else len(np.unique(self.groups))
+
+    @property
+    def held_out_groups(self) -> int | None:
+        """Number of groups among the rows to score; None if rows are independent."""
+        return None if self.groups is None else len(np.unique(self.groups[self.scored]))
 
     @property
     def scored(self) -> np.ndarray:
@@ -210,36 +208,81 @@ def marked_split(pairs: PairedLatents, share: float | None, blocks: int | None) 
 
 
 def gather(
-    a: np.ndarray, b: np.ndarray, fit: Fit, study: Study, names: Iterable[str] = tuple(METRICS)
+    a: np.ndarray,
+    b: np.ndarray,
+    fit: Fit,
+    study: Study,
+    names: Iterable[str] = tuple(METRICS),
+    *,
+    fitted: HasMap | None = None,
 ) -> dict[str, Evidence]:
-    """Held-out metrics of the fitted map, with intervals and with a null that fits the map anew."""
+    """Held-out metrics of the fitted map, with intervals and nulls.
+
+    The null of errors and R² fits the map anew to permuted pairs; that of the other metrics keeps the map and permutes
+    the held-out pairs. With more than 20,000 pairs to fit on, the map is kept for all.
+    """
     names = list(names)
+    rows, scored = study.split.fit, study.scored
+    groups = None if study.groups is None else study.groups[rows]
+    fitted = fit(a[rows], b[rows], groups) if fitted is None else fitted
+    measured = HeldOutMetrics(a[scored], b, scored, fitted.map_, names, limit=study.limit)
+    refitted = [name for name in names if name in REFITTED and len(rows) <= MOST_REFITTED]
+    kept = [name for name in names if name not in refitted]
 
-    def fit_rows(rows: np.ndarray, partners: np.ndarray) -> HasMap:
-        return fit(a[rows], b[partners], None if study.groups is None else study.groups[rows])
-
-    def score_rows(fitted: HasMap, rows: np.ndarray, partners: np.ndarray) -> dict[str, float]:
+    def part(rows: np.ndarray) -> dict[str, float]:
         study.advance()
-        return measure(a[rows], b[partners], fitted.map_, names=names, limit=study.limit)
+        return measured.of(rows)
 
-    held_out = HeldOut(
-        n=len(a),
-        split=Split(study.split.fit, study.scored),
-        fit=fit_rows,
-        score=score_rows,
-        refit=True,
-        groups=study.groups,
-    )
-    intervals = held_out.intervals(
+    intervals = half_sample_intervals(
+        part,
+        len(scored),
         numpy_generator(study.seed, "intervals"),
+        groups=None if study.groups is None else study.groups[scored],
         replicates=study.replicates,
         ranges={name: (METRICS[name].low, METRICS[name].high) for name in names},
     )
-    nulls = held_out.null(
-        numpy_generator(study.seed, "nulls"),
+    nulls: dict[str, Null] = {}
+    if refitted:
+        refit = refitted_scores(a, b, fit, fitted, study, names=refitted)
+
+        def counted(order: np.ndarray) -> Mapping[str, float]:
+            study.advance()
+            return refit(order)
+
+        nulls |= _null(counted, len(a), study, study.groups, names=refitted, stream="nulls")
+    if kept and study.block is None:
+        held_groups = None if study.groups is None else study.groups[scored]
+        nulls |= _null(
+            lambda order: measured.permuted(order, kept), len(scored), study, held_groups, names=kept, stream="kept"
+        )
+    elif kept:
+        nulls |= _null(
+            lambda order: measured.replaced(order[scored], kept), len(a), study, None, names=kept, stream="kept"
+        )
+    shifted = study.block is not None
+    found: dict[str, Evidence] = {}
+    for name in names:
+        whole = shifted or name in refitted
+        units = study.units(len(a)) if whole else study.held_out_groups
+        found[name] = Evidence(METRICS[name], intervals[name], nulls[name], shifted, units)
+    return found
+
+
+def _null(
+    statistic: Callable[[np.ndarray], Mapping[str, float]],
+    count: int,
+    study: Study,
+    groups: np.ndarray | None,
+    *,
+    names: list[str],
+    stream: str,
+) -> dict[str, Null]:
+    return permutation_null(
+        statistic,
+        count,
+        numpy_generator(study.seed, stream),
         directions={name: METRICS[name].direction for name in names},
-        permutations=study.permutations,
+        groups=groups if study.block is None else None,
         block=study.block,
+        permutations=study.permutations,
     )
-    shifted, units = study.block is not None, study.units(len(a))
-    return {name: Evidence(METRICS[name], intervals[name], nulls[name], shifted, units) for name in names}
