@@ -265,6 +265,26 @@ def test_collapse_has_a_lower_loss_only_for_small_weights_or_many_dimensions(obj
     assert bool(constant < truth) == cheaper
 
 
+@pytest.mark.parametrize(
+    ("directions", "r2", "superposition", "outcome"),
+    [
+        (0, 1.0, 0.1, "holds"),
+        (0, 1.0, -0.1, "holds in part"),  # none superposes: undecided
+        (0, 0.1, 0.1, "holds in part"),  # nothing was learned that could be superposed
+        (1, 1.0, 0.1, "holds in part"),
+        (1, 0.1, 0.1, "does not hold"),
+    ],
+)
+def test_dimension_counts_narrow_agents_that_learned(directions: int, r2: float, superposition: float, outcome: str):
+    def numbers(trial: Trial) -> dict[str, float]:
+        n, m = trial.at["n"], trial.at["m"]
+        assert isinstance(n, int) and isinstance(m, int)
+        score = min(1.0, r2 * m / n)
+        return {"r2": score, "state_directions": n + directions, "superposition": superposition, "minimal_r2_lost": 0.0}
+
+    assert concluded("dimension", numbers).outcome == outcome
+
+
 def correlation(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.abs(np.corrcoef(a.T, b.T)[: a.shape[1], a.shape[1] :])
 

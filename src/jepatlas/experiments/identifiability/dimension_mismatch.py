@@ -13,7 +13,7 @@ from jepatlas.core.figures import Curve, Curves, Table
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.experiments.engine.experiment import Claim, Experiment, Finding, Result, Scale, Trial
 from jepatlas.experiments.engine.latent_trials import LatentSample, r2_of_state, recipe_for, train_and_measure
-from jepatlas.experiments.engine.rules import Criterion, as_verdicts, count_met, outcome_in_stages
+from jepatlas.experiments.engine.rules import Criterion, as_verdicts, combined, count_met, outcome_of
 from jepatlas.experiments.engine.run_tables import run_table
 from jepatlas.experiments.engine.seed_tables import curve, mean_and_range, select
 from jepatlas.identifiability import dimension_verdicts
@@ -24,6 +24,7 @@ from jepatlas.worlds import AnyMixing, Coupling, LatentWorld, OrnsteinUhlenbeck,
 __all__ = ["EXPERIMENT", "run"]
 
 LITTLE = 0.05
+LEARNED = 0.9  # R² of the state, as a share of m/n, from which an agent with m < n has learned
 
 CLAIM = Claim(
     statement="Latents beyond the state's dimension must collapse or repeat what is there. With fewer latents than "
@@ -77,29 +78,36 @@ def _measure(recipe: Recipe, objective: PairObjective, drawn: LatentSample) -> l
 
 
 def conclude(results: Sequence[Result], scale: Scale) -> Finding:
-    """It holds if all wide runs are redundant and some narrow run collapses or superposes."""
+    """Two parts: wide latents are redundant, in all runs; narrow ones may collapse or superpose, so in some run.
+
+    An agent with m < n that learned nothing superposes nothing, so only agents that learned, or collapsed, count. If
+    none of them superposed or collapsed, the second part is undecided: the claim does not say how often they do.
+    """
     grid = SCALES[scale].grid
     wide = [result for result in results if result.at["m"] > result.at["n"]]
     narrow = [result for result in results if result.at["m"] < result.at["n"]]
     redundant = [result.value("state_directions") == result.at["n"] for result in wide]
     spared = [result for result in wide if result.estimate("minimal_r2_lost").high <= LITTLE]
-    superposed = [result for result in narrow if result.estimate("superposition").low > 0]
+    learned = [result for result in narrow if result.value("r2") >= LEARNED * result.at["m"] / result.at["n"]]
+    superposed = [result for result in learned if result.estimate("superposition").low > 0]
     collapsed = [result for result in narrow if result.status == "failed"]
     lost = len(superposed) + len(collapsed)
+    counted = len(learned) + len(collapsed)
     criteria = (
         Criterion.for_all("m > n: latents are functions of n directions", redundant),
-        Criterion("m < n: superposed or collapsed", f"{lost} of {len(narrow)}", "at least one", lost > 0),
-    )
-    outcome = outcome_in_stages(
-        any(redundant) or any(criterion.met for criterion in criteria),
-        all(criterion.met for criterion in criteria),
+        Criterion(
+            f"m < n: superposed or collapsed, of {counted} agents that learned or collapsed",
+            f"{lost} ({len(narrow) - counted} others did not learn)",
+            "at least one, else undecided",
+            lost > 0,
+        ),
     )
     return Finding(
-        outcome,
-        f"Extra latents are redundant in {count_met(redundant)} runs; too few latents superpose in "
-        f"{len(superposed)} of {len(narrow)}.",
+        combined([outcome_of(redundant), "holds" if lost else "undecided"]),
+        f"Extra latents are redundant in {count_met(redundant)} runs; of {len(learned)} agents with too few latents "
+        f"that learned, {len(superposed)} superpose.",
         criteria=criteria,
-        verdicts=_verdicts(narrow, wide),
+        verdicts=_verdicts(learned, wide),
         figures=(_figure(grid, results),),
         tables=(_table(results), _count_table(results, wide, spared)),
     )
@@ -112,7 +120,7 @@ def _verdicts(narrow: Sequence[Result], wide: Sequence[Result]) -> tuple[Verdict
             _median_and_range(narrow, "superposition"),
             direction="lower",
             null=0.0,
-            good="Directions of the state beyond the number of latents, m < n (limits: range over runs).",
+            good="State directions beyond the number of latents, m < n, of agents that learned (limits: range over runs).",
         ),
         Verdict.judge(
             "minimal_r2_lost",
