@@ -120,7 +120,7 @@ def _verdicts(narrow: Sequence[Result], wide: Sequence[Result]) -> tuple[Verdict
             _median_and_range(narrow, "superposition"),
             direction="lower",
             null=0.0,
-            good="State directions beyond the number of latents, m < n, of agents that learned (limits: range over runs).",
+            good="State directions beyond m, for agents with m < n that learned (limits: range over runs).",
         ),
         Verdict.judge(
             "minimal_r2_lost",
