@@ -120,6 +120,8 @@ def _encoder(recipe: Recipe, settings: dict[str, Any], folder: str) -> Encode:
 
 
 def _distance(h: np.ndarray, h_later: np.ndarray, rate: float, rng: np.random.Generator) -> Estimate:
+    """Resampling adds noise to a norm, so the limits are conservative; near zero they may exceed the value."""
+
     def statistic(weights: np.ndarray) -> dict[str, float]:
         return {"error": distance_from_identity(linear_response(h, h_later, weights)[0] / rate)}
 
