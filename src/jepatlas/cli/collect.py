@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from jepatlas.cli.options import parse_choices, parse_known
+from jepatlas.cli.options import mentions, parse_choices
 from jepatlas.cli.output import console_for, defer_interrupts, emit, progress_bar, say
 from jepatlas.core.config import choices, to_plain
 from jepatlas.core.errors import InputError
@@ -65,15 +65,8 @@ class Collect:
     """Write a summary as JSON to this file (- for standard output)."""
 
 
-@dataclass(frozen=True)
-class _Motion:
-    """An option of `train world-model`, which is refused here with an explanation."""
-
-    motion: str | None = None
-
-
 def main(args: list[str]) -> int:
-    if parse_known(_Motion, args)[0].motion is not None:
+    if mentions(args, "motion"):  # an option of `train world-model`
         raise InputError(
             "collect takes random actions, and the trajectories of --motion have no actions. Leave --motion out, or "
             "train on them directly: jepatlas train world-model reacher --model frames --motion scripted"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from jepatlas.cli.options import RecipeFile, parse, parse_choices, parse_known
+from jepatlas.cli.options import RecipeFile, mentions, parse, parse_choices
 from jepatlas.cli.output import console_for, defer_interrupts, emit, loops_shown, say, show_verdicts
 from jepatlas.cli.training_runs import Answer, RunOptions, resume, say_default, train_and_report
 from jepatlas.core.config import choices
@@ -124,13 +124,8 @@ class Exact:
     """Write the record as JSON to this file (- for standard output)."""
 
 
-@dataclass(frozen=True)
-class _Full:
-    full: bool = False
-
-
 def fit(args: list[str]) -> int:
-    code = resume("energy fit", args, partial(_report, full=parse_known(_Full, args)[0].full))
+    code = resume("energy fit", args, partial(_report, full=mentions(args, "full")))
     if code is not None:
         return code
     options = parse_choices(Fit(), "energy fit", args, _with_source)

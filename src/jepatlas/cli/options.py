@@ -25,7 +25,7 @@ from jepatlas.core.config import choices, choose_kind
 from jepatlas.core.errors import InputError
 from jepatlas.core.plugins import Plugin, is_plugin_name, name_plugin
 
-__all__ = ["Pairing", "RecipeFile", "parse", "parse_choices", "parse_global", "parse_known"]
+__all__ = ["Pairing", "RecipeFile", "mentions", "parse", "parse_choices", "parse_global", "parse_known"]
 
 T = TypeVar("T")
 
@@ -90,6 +90,16 @@ def _without_single_line_breaks(text: str) -> str:
     return text if isinstance(text, _Wrapped) else "\n\n".join(_paragraphs(text))
 
 
+def mentions(args: Sequence[str], *options: str) -> bool:
+    """Whether one of these options is given. Much quicker than a parse, so commands look before they parse.
+
+    >>> mentions(["rooms", "--planner=cem"], "world", "planner")
+    True
+    """
+    given = {word.split("=")[0].replace("_", "-") for word in args}
+    return any(f"--{option}" in given for option in options)
+
+
 def parse_known(cls: type[T], args: Sequence[str]) -> tuple[T, list[str]]:
     """Parse the options that `cls` has, and return the other words as they are."""
     with _admitted_plugins(cls()):
@@ -110,6 +120,8 @@ class Global:
 
 def parse_global(args: Sequence[str]) -> tuple[Global, list[str]]:
     """The options of every command, and the other words."""
+    if not mentions(args, "debug", "trust"):
+        return Global(), list(args)
     return parse_known(Global, args)
 
 
@@ -144,7 +156,7 @@ def parse_choices(default: T, command: str, args: Sequence[str], subject: Callab
     argument changes the defaults of options, such as a world, has a field `subject` and gives the function `subject`:
     (word, defaults) → defaults, which raises InputError for an unknown word. The word may stand anywhere.
     """
-    if isinstance(default, RecipeFile):
+    if isinstance(default, RecipeFile) and mentions(args, "recipe"):
         file = parse_known(RecipeFile, args)[0].recipe_file
         if file is not None:
             default = _with_recipe(default, file)
@@ -164,6 +176,8 @@ def _with_recipe(default: Any, file: Path) -> Any:
 
 def _with_subject(default: T, args: Sequence[str], subject: Callable[[str, T], T]) -> T:
     """The defaults for the first word that names a subject and is not the value of an option."""
+    if all(word.startswith("-") for word in args):
+        return default
     chosen = _choose(default, args, strict=False)
     kinds = {choice.option: choice for choice in _choices(chosen)}
     fields = [
@@ -259,6 +273,8 @@ def _choose(default: T, args: Sequence[str], *, strict: bool = True) -> T:
     done: set[str] = set()
     while True:
         available = _choices(default)
+        if not mentions(args, *(choice.option for choice in available)):
+            return default
         selected, _ = parse_known(_selector(available), args)
         remaining = [
             (choice, kind)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from jepatlas.cli.options import RecipeFile, parse_choices, parse_known
+from jepatlas.cli.options import RecipeFile, mentions, parse_choices
 from jepatlas.cli.output import defer_interrupts, say
 from jepatlas.cli.training_runs import Answer, RunOptions, resume, run_argument, say_default, train_and_report
 from jepatlas.core.config import choices
@@ -53,14 +53,9 @@ def main(args: list[str]) -> int:
     if code is not None:
         return code
     options = parse_choices(TrainWorldModel(), COMMAND, args, _with_source)
-    if options.recipe_file is None and parse_known(_EncoderOption, args)[0].encoder is None:
+    if options.recipe_file is None and not mentions(args, "encoder"):
         options = replace(options, recipe=_with_default_encoder(options.recipe))
     return train_and_report(COMMAND, options, lambda console: _start(options, console), _report)
-
-
-@dataclass(frozen=True)
-class _EncoderOption:
-    encoder: str | None = None
 
 
 def _with_source(word: str, options: TrainWorldModel) -> TrainWorldModel:

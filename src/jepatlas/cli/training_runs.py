@@ -6,11 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import tyro
-
-from jepatlas.cli.options import parse_known
+from jepatlas.cli.options import mentions, parse_known
 from jepatlas.cli.output import console_for, defer_interrupts, emit, say
 from jepatlas.core.errors import InputError
 from jepatlas.core.plugins import PLUGINS
@@ -45,7 +43,6 @@ class RunOptions:
 @dataclass(frozen=True)
 class _ResumeOptions(RunOptions):
     full: bool = False
-    help: Annotated[bool, tyro.conf.arg(aliases=["-h"])] = False
 
 
 def resume(
@@ -58,9 +55,11 @@ def resume(
 
     A run of another command is resumed by that command, so that 'jepatlas train --resume' works for all runs.
     """
+    if not mentions(args, "resume") or mentions(args, "help") or "-h" in args:
+        return None
     options, others = parse_known(_ResumeOptions, args)
     folder = options.resume
-    if folder is None or options.help:
+    if folder is None:
         return None
     from jepatlas.recipes import verb_of
 

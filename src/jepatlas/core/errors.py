@@ -8,10 +8,21 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import math
 from collections.abc import Iterable
 from types import ModuleType
 
-__all__ = ["InputError", "MissingExtra", "check_argument", "check_count", "did_you_mean", "require"]
+__all__ = [
+    "InputError",
+    "MissingExtra",
+    "check_argument",
+    "check_count",
+    "check_not_negative",
+    "check_positive",
+    "check_share",
+    "did_you_mean",
+    "require",
+]
 
 
 class InputError(ValueError):
@@ -30,6 +41,18 @@ def check_argument(name: str, value: object, valid: bool, allowed: str) -> None:
 
 def check_count(name: str, value: int, minimum: int = 1) -> None:
     check_argument(name, value, value >= minimum, f"a whole number of at least {minimum}")
+
+
+def check_positive(name: str, value: float) -> None:
+    check_argument(name, value, 0 < value < math.inf, "positive and finite")
+
+
+def check_not_negative(name: str, value: float) -> None:
+    check_argument(name, value, 0 <= value < math.inf, "at least 0 and finite")
+
+
+def check_share(name: str, value: float) -> None:
+    check_argument(name, value, 0 <= value <= 1, "between 0 and 1")
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:

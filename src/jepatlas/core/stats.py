@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from jepatlas.core.arrays import group_numbers
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.progress import track
 from jepatlas.core.records import Estimate
 
@@ -104,8 +104,7 @@ def bootstrap(
         raise InputError(f"groups must have one label for each of the {n} rows, but there are {len(labels)}.")
     if count < 2:
         raise InputError(f"A confidence interval needs at least 2 groups of samples, but there is only {count}.")
-    if replicates < 1:
-        raise InputError(f"replicates must be at least 1, but is {replicates}.")
+    check_count("replicates", replicates)
     value = statistic(np.ones(n))
     draws: dict[str, list[float]] = {name: [] for name in value}
     for _ in track("bootstrap", replicates):

@@ -22,7 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import jepatlas
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.files import finite, read_json, write_json
 from jepatlas.core.locks import writer_lock
 from jepatlas.core.processes import exit_with_parent, limited_threads
@@ -117,8 +117,7 @@ class _Collection:
 
     def __post_init__(self) -> None:
         for name in ("episodes", "length", "shard"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, but is {getattr(self, name)}.")
+            check_count(name, getattr(self, name))
 
     @property
     def shards(self) -> range:
@@ -197,8 +196,7 @@ def _run_tasks(work: Callable[[int], None], tasks: Sequence[int], processes: int
     Every task runs on one thread, because some sums depend on the number of threads. Exceptions of `work` are raised
     here; a process that dies raises BrokenExecutor.
     """
-    if processes < 1:
-        raise InputError(f"processes must be at least 1, but is {processes}.")
+    check_count("processes", processes)
     if processes == 1 or len(tasks) < 2:
         for task in tasks:
             with limited_threads():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.random import Generator
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.lazy import lazy_import
 
 if TYPE_CHECKING:
@@ -51,8 +51,7 @@ class RandomPolicy:
     def __post_init__(self) -> None:
         if not 0 <= self.persistence < 1:
             raise InputError(f"persistence must be in [0, 1), but is {self.persistence}.")
-        if self.repeat < 1:
-            raise InputError(f"repeat must be at least 1, but is {self.repeat}.")
+        check_count("repeat", self.repeat)
 
     def begin(self, space: Any) -> Policy:
         sample = _discrete_sampler if hasattr(space, "n") else _box_sampler

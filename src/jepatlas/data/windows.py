@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.records import Windows
 from jepatlas.core.seeding import torch_generator
 from jepatlas.data.batches import check_batch_split, process_rows
@@ -64,8 +64,7 @@ class WindowStream:
         check_batch_split(self.batch_size, self.rank, self.world_size)
         if self.horizon < 1 or self.skip < 1:
             raise InputError(f"horizon and skip must be at least 1, but are {self.horizon} and {self.skip}.")
-        if self.history < 1:
-            raise InputError(f"history must be at least 1, but is {self.history}.")
+        check_count("history", self.history)
         if not self.count:
             longest = self.source.lengths[self._chosen].max(initial=0)
             raise InputError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError, check_count
+from jepatlas.core.errors import InputError, check_count, check_positive
 
 if TYPE_CHECKING:
     from torch import nn
@@ -81,8 +81,7 @@ class PQEConfig:
     """Weight c of an added c‖x − y‖, which makes the energy of distinct points positive."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.bound < math.inf:
-            raise InputError(f"bound must be positive and finite, but {self.bound} was given.")
+        check_positive("bound", self.bound)
 
     def build(self, width: int) -> EnergyHead:
         from jepatlas.energy.heads.pqe import PQE
@@ -229,8 +228,7 @@ class IEJEPAConfig:
 
     def __post_init__(self) -> None:
         check_literals(self)
-        if not 0 < self.weight < math.inf:
-            raise InputError(f"weight must be positive and finite, but {self.weight} was given.")
+        check_positive("weight", self.weight)
 
     def build(self, jepa: nn.Module, objective: nn.Module) -> IEJEPA:
         from jepatlas.energy.learn.ie_jepa import IEJEPA

@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import expit
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count, check_positive
 from jepatlas.core.linear import whitener
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.seeding import numpy_generator
@@ -149,8 +149,7 @@ def fit_isotropy(
     check_same_shape(s=s, s_next=s_next)
     if units not in ("steps", "given"):
         raise InputError(f"units must be 'steps' or 'given', but is '{units}'.")
-    if not 0 < scale < np.inf:
-        raise InputError(f"scale must be positive and finite, but is {scale}.")
+    check_positive("scale", scale)
     s = s.astype(np.float64)
     s_next = s_next.astype(np.float64)
     coordinates = _coordinates(s, s_next, units, scale)
@@ -185,8 +184,7 @@ def isotropic_resample(weights: np.ndarray, rng: np.random.Generator, count: int
     check_weights(weights, len(weights))
     if count is None:
         count = len(weights)
-    if count < 1:
-        raise InputError(f"count must be at least 1, but is {count}.")
+    check_count("count", count)
     if not weights.sum() > 0:
         raise InputError("'weights' must not all be zero.")
     cumulative = np.cumsum(weights) / weights.sum()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.errors import InputError, check_argument, check_count, check_share
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,25 +32,25 @@ __all__ = [
     "ViTConfig",
     "check_momentum",
     "check_transformer",
+    "check_widths",
 ]
-
-Norm = Literal["batch", "group", "none"]
-
 
 GROUP = 8  # channels per group of group normalisation
 
-
+Norm = Literal["batch", "group", "none"]
 Pool = Literal["cls", "mean"]
-
-
 Form = Literal["additive", "affine"]
-
 Rise = Literal["cosine", "line"]
 """How the momentum of a moving average rises to 1."""
 
 
+def check_widths(name: str, widths: tuple[int, ...], *, minimum: int = 1) -> None:
+    valid = len(widths) >= minimum and min(widths, default=1) >= 1
+    check_argument(name, widths, valid, f"at least {minimum} layer(s) of at least 1 unit")
+
+
 def check_momentum(name: str, momentum: float) -> None:
-    check_argument(f"{name}'s momentum", momentum, 0 <= momentum <= 1, "in [0, 1]")
+    check_share(f"{name}'s momentum", momentum)
 
 
 def check_transformer(name: str, width: int, depth: int, heads: int) -> None:

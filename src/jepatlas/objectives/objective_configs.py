@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import tyro
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.errors import (
+    InputError,
+    check_argument,
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_share,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,16 +43,11 @@ __all__ = [
     "VICRegConfig",
     "WhiteningConfig",
     "WorldModelConfig",
-    "check_not_negative",
 ]
 
 Design = Literal["random", "low-discrepancy"]
 Gradient = Literal["joint", "separate"]
 """Whether the gradient of a term reaches the encoder."""
-
-
-def check_not_negative(name: str, value: float) -> None:
-    check_argument(name, value, 0 <= value < math.inf, "finite and not negative")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class SIGRegConfig:
         check_literals(self)
         check_count("slices", self.slices)
         check_count("knots", self.knots, minimum=2)
-        check_argument("limit", self.limit, 0 < self.limit < math.inf, "positive and finite")
+        check_positive("limit", self.limit)
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,7 @@ class CovarianceConfig:
     """Weight λ of the covariance term; the invariance has weight 1 − λ."""
 
     def __post_init__(self) -> None:
-        check_argument("weight", self.weight, 0 <= self.weight <= 1, "in [0, 1]")
+        check_share("weight", self.weight)
 
     def build(self, parts: Parts) -> CovarianceWhitening:
         from jepatlas.objectives.covariance_whitening import CovarianceWhitening
@@ -188,11 +189,11 @@ class InfoNCEConfig:
 
     def __post_init__(self) -> None:
         check_literals(self)
-        check_argument("width", self.width, 0 < self.width < math.inf, "positive and finite")
+        check_positive("width", self.width)
         if self.dose is not None:
             if self.kernel != "anisotropic":
                 raise InputError(f"dose applies to the anisotropic kernel only, but the kernel is '{self.kernel}'.")
-            check_argument("dose", self.dose, 0 <= self.dose <= 1, "between 0 and 1")
+            check_share("dose", self.dose)
 
     def build(self, parts: Parts) -> InfoNCE | AnInfoNCE:
         from jepatlas.objectives.infonce import AnInfoNCE, InfoNCE

@@ -25,7 +25,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from jepatlas.core.contracts import Cost
-from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.errors import (
+    InputError,
+    check_argument,
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_share,
+)
 from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Plan
 from jepatlas.planning.action_box import ActionBox
@@ -114,9 +121,9 @@ class ICEMConfig:
 
     def __post_init__(self) -> None:
         _check_elites(self)
-        check_argument("colour", self.colour, 0 <= self.colour < float("inf"), "at least 0 and finite")
+        check_not_negative("colour", self.colour)
         check_argument("decay", self.decay, 1 <= self.decay < float("inf"), "at least 1 and finite")
-        check_argument("kept", self.kept, 0 <= self.kept <= 1, "in [0, 1]")
+        check_share("kept", self.kept)
 
     def population(self, iteration: int) -> int:
         """
@@ -187,5 +194,5 @@ def _check_elites(config: CEMConfig | ICEMConfig) -> None:
         raise InputError(
             f"elites is {config.elites}, but it must be from 2 to the number of samples, {config.samples}."
         )
-    check_argument("spread", config.spread, 0 < config.spread < float("inf"), "positive and finite")
+    check_positive("spread", config.spread)
     check_argument("momentum", config.momentum, 0 <= config.momentum < 1, "in [0, 1)")

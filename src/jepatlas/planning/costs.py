@@ -18,7 +18,6 @@ Reference: Theorem 4 of "When Does LeJEPA Learn a World Model?".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from jepatlas.core.contracts import Dynamics
-from jepatlas.core.errors import InputError, check_argument
+from jepatlas.core.errors import InputError, check_argument, check_not_negative
 from jepatlas.core.lazy import lazy_import
 from jepatlas.core.linear_system import check_orthogonal
 from jepatlas.planning.candidates import start_and_goal
@@ -69,8 +68,7 @@ class LatentCostConfig:
 
     def __post_init__(self) -> None:
         for name in ("stage", "terminal", "action_penalty"):
-            weight = getattr(self, name)
-            check_argument(name, weight, 0 <= weight < math.inf, "at least 0 and finite")
+            check_not_negative(name, getattr(self, name))
         check_argument("discount", self.discount, 0 < self.discount <= 1, "in (0, 1]")
         if not self.stage and not self.terminal:
             raise InputError("stage and terminal are both 0, so the cost ignores the goal. Set one of them above 0.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jepatlas.core.config import check_literals
 from jepatlas.core.contracts import Cost
-from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.errors import InputError, check_count, check_positive
 from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Plan
 from jepatlas.planning.action_box import ActionBox
@@ -51,8 +51,7 @@ class GradientConfig:
         for name in ("horizon", "steps", "restarts"):
             check_count(name, getattr(self, name))
         for name in ("rate", "spread"):
-            value = getattr(self, name)
-            check_argument(name, value, 0 < value < float("inf"), "positive and finite")
+            check_positive(name, getattr(self, name))
 
     def build(self, box: ActionBox) -> Gradient:
         return Gradient(self, box)

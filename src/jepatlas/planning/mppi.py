@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from jepatlas.core.contracts import Cost
-from jepatlas.core.errors import check_argument, check_count
+from jepatlas.core.errors import check_argument, check_count, check_not_negative, check_positive
 from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Plan
 from jepatlas.planning.action_box import ActionBox
@@ -57,10 +57,9 @@ class MPPIConfig:
         check_count("samples", self.samples, 2)
         check_count("iterations", self.iterations)
         for name in ("spread", "temperature"):
-            value = getattr(self, name)
-            check_argument(name, value, 0 < value < float("inf"), "positive and finite")
+            check_positive(name, getattr(self, name))
         check_argument("narrowing", self.narrowing, 0 < self.narrowing <= 1, "in (0, 1]")
-        check_argument("colour", self.colour, 0 <= self.colour < float("inf"), "at least 0 and finite")
+        check_not_negative("colour", self.colour)
 
     def build(self, box: ActionBox) -> MPPI:
         return MPPI(self, box)

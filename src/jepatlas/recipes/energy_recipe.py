@@ -11,7 +11,7 @@ import numpy as np
 import tyro
 
 from jepatlas.core.arrays import read_arrays
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.plugins import short_name
 from jepatlas.core.records import Experience
 from jepatlas.core.sealing import check_unchanged, seal_file
@@ -146,8 +146,7 @@ class EnergyRecipe:
     )
 
     def __post_init__(self) -> None:
-        if not self.width >= 1:
-            raise InputError(f"width must be at least 1, but {self.width} was given.")
+        check_count("width", self.width)
         if isinstance(self.source, StepFile) and self.walk != WalkConfig():
             raise InputError("--walk options are for worlds, but the source is a file. Leave them out.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import tyro
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_positive
 from jepatlas.core.plugins import short_name
 from jepatlas.data.images import CropPlan, Fit, Shuffle, pipeline_named
 from jepatlas.nn import ViTConfig
@@ -178,8 +177,7 @@ class LookingRecipe:
             )
         if not 1 <= self.rounds <= self.training.steps:
             raise InputError(f"rounds must be in 1 … {self.training.steps} (steps), but {self.rounds} was given.")
-        if not 0 < self.temperature < math.inf:
-            raise InputError(f"temperature must be positive and finite, but {self.temperature} was given.")
+        check_positive("temperature", self.temperature)
 
     @property
     def seed(self) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import numpy as np
 import tyro
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.plugins import Plugin
 from jepatlas.core.records import Pairs
 from jepatlas.energy.heads import HeadConfig, IQEConfig
@@ -80,8 +80,7 @@ class Predictive:
     energy: LatentEnergy | None = None
 
     def __post_init__(self) -> None:
-        if not self.horizon >= 1:
-            raise InputError(f"horizon must be at least 1, but {self.horizon} was given.")
+        check_count("horizon", self.horizon)
 
 
 @dataclass(frozen=True)
@@ -123,8 +122,7 @@ class WorldModelRecipe:
 
     def __post_init__(self) -> None:
         for name in ("stride", "history", "latent_dim"):
-            if not getattr(self, name) >= 1:
-                raise InputError(f"{name} must be at least 1, but {getattr(self, name)} was given.")
+            check_count(name, getattr(self, name))
 
     @property
     def run_name(self) -> str:

@@ -8,7 +8,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import InputError, check_argument, check_count, require
+from jepatlas.core.errors import InputError, check_argument, check_count, check_not_negative, require
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +28,7 @@ class ConstantSchedule:
     """Steps of linear warm-up from zero."""
 
     def __post_init__(self) -> None:
-        _check_not_negative("warmup", self.warmup)
+        check_not_negative("warmup", self.warmup)
 
     def factor(self, step: int, steps: int) -> float:
         """Factor on the base learning rate at `step` of `steps`."""
@@ -49,9 +49,9 @@ class CosineSchedule:
     """Final factor, reached one step after the last."""
 
     def __post_init__(self) -> None:
-        _check_not_negative("warmup", self.warmup)
-        _check_not_negative("hold", self.hold)
-        _check_not_negative("floor", self.floor)
+        check_not_negative("warmup", self.warmup)
+        check_not_negative("hold", self.hold)
+        check_not_negative("floor", self.floor)
 
     def factor(self, step: int, steps: int) -> float:
         """Factor on the base learning rate at `step` of `steps`."""
@@ -77,8 +77,8 @@ class OneCycleSchedule:
 
     def __post_init__(self) -> None:
         check_argument("peak", self.peak, 0 < self.peak < 1, "between 0 and 1")
-        _check_not_negative("first", self.first)
-        _check_not_negative("last", self.last)
+        check_not_negative("first", self.first)
+        check_not_negative("last", self.last)
 
     def factor(self, step: int, steps: int) -> float:
         """Factor on the base learning rate at `step` of `steps`."""
@@ -97,10 +97,6 @@ def _warmup_factor(step: int, warmup: int) -> float:
 
 def _cosine_between(start: float, end: float, progress: float) -> float:
     return end + (start - end) * (1 + math.cos(math.pi * progress)) / 2
-
-
-def _check_not_negative(name: str, value: float) -> None:
-    check_argument(name, value, 0 <= value < math.inf, "finite and not negative")
 
 
 @dataclass(frozen=True)
@@ -156,7 +152,7 @@ class TrainingConfig:
             value = getattr(self, name)
             check_argument(name, value, value is None or 0 < value < math.inf, "positive and finite")
         for name in ("weight_decay", "collapse", "grace"):
-            _check_not_negative(name, getattr(self, name))
+            check_not_negative(name, getattr(self, name))
         check_argument("betas", self.betas, all(0 <= beta < 1 for beta in self.betas), "in [0, 1)")
         check_argument("ema", self.ema, self.ema is None or 0 < self.ema < 1, "between 0 and 1")
         if self.batch_size % self.accumulate:

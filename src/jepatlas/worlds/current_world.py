@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.core.errors import check_argument, check_count
+from jepatlas.core.errors import check_count, check_positive
 from jepatlas.core.records import Experience
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.currents import AnyCurrent, ShearCurrent
@@ -46,8 +46,7 @@ class CurrentWorld:
 
     def __post_init__(self) -> None:
         for name in ("speed", "half", "step"):
-            value = getattr(self, name)
-            check_argument(name, value, 0 < value < math.inf, "positive and finite")
+            check_positive(name, getattr(self, name))
 
     @property
     def observed_dim(self) -> int:

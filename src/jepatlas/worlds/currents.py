@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.core.errors import check_argument
+from jepatlas.core.errors import check_argument, check_positive
 
 __all__ = [
     "AnyCurrent",
@@ -128,7 +128,7 @@ def _check_finite(**values: float) -> None:
 
 def _check_positive(**values: float) -> None:
     for name, value in values.items():
-        check_argument(name, value, 0 < value < math.inf, "positive and finite")
+        check_positive(name, value)
 
 
 def exceeds_agent_speed(current: AnyCurrent | None) -> bool:

@@ -6,14 +6,13 @@ share p of the cells is before the wall and there is no door back, p(1 − p) of
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.errors import InputError, check_argument, check_count, check_positive
 from jepatlas.core.graphs import Graph
 from jepatlas.core.records import Experience
 from jepatlas.worlds.random_episodes import as_experience, walk_graph
@@ -62,8 +61,7 @@ class OneWayGrid:
         check_count("height", self.height, minimum=2)
         check_count("width", self.width, minimum=2)
         for name in ("costly_cost", "cliff_cost"):
-            value = getattr(self, name)
-            check_argument(name, value, 0 < value < math.inf, "positive and finite")
+            check_positive(name, getattr(self, name))
         self._check_wall()
         for name in ("obstacles", "costly", "cliffs"):
             for cell in getattr(self, name):

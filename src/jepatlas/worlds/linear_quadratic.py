@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from jepatlas.core.errors import InputError, check_argument, check_count
+from jepatlas.core.errors import InputError, check_argument, check_count, check_positive
 from jepatlas.core.lazy import lazy_import
 from jepatlas.core.linear_system import LinearSystem
 from jepatlas.core.seeding import numpy_generator
@@ -70,8 +70,7 @@ class LinearQuadratic:
         check_count("actions", self.actions)
         check_argument("radius", self.radius, 0 < self.radius < 1, "above 0 and below 1, so that states stay bounded")
         for name in ("state_cost", "action_cost", "reach"):
-            value = getattr(self, name)
-            check_argument(name, value, 0 < value < math.inf, "positive and finite")
+            check_positive(name, getattr(self, name))
         if self.mixing is not None:
             self.mixing.observed_dim(self.dim)
         _check_rows("a", self.a, (self.dim, self.dim))

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from jepatlas.core.errors import check_argument, check_count
+from jepatlas.core.errors import check_count, check_positive
 from jepatlas.core.lazy import lazy_import
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class UniformWalk:
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
-        check_argument("step", self.step, 0 < self.step < math.inf, "positive and finite")
+        check_positive("step", self.step)
 
     @property
     def gaussian(self) -> bool:
@@ -80,7 +80,7 @@ class BoundedWalk:
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
-        check_argument("step", self.step, 0 < self.step < math.inf, "positive and finite")
+        check_positive("step", self.step)
 
     @property
     def gaussian(self) -> bool:

@@ -12,24 +12,28 @@ from torch import Tensor, nn
 
 from jepatlas.core.records import Loss
 from jepatlas.objectives import LeJEPAConfig, SIGRegConfig, VICRegConfig
-from jepatlas.objectives.vision.masks import MultiBlockMasks
-from jepatlas.objectives.vision.vision_configs import (
-    AutoencoderConfig,
+from jepatlas.objectives.vision.joint_embedding_configs import (
     BarlowTwinsConfig,
     BYOLConfig,
     CropLeJEPAConfig,
     CropVICRegConfig,
+    MoCoV3Config,
+    SimCLRConfig,
+)
+from jepatlas.objectives.vision.masks import MultiBlockMasks
+from jepatlas.objectives.vision.prediction_configs import (
+    AutoencoderConfig,
     DecoderConfig,
+    IJEPAConfig,
+    MAEConfig,
+    MLPPredictorConfig,
+    NarrowPredictorConfig,
+)
+from jepatlas.objectives.vision.prototype_configs import (
     DINOConfig,
     DINOHeadConfig,
     DINOv2Config,
     IBOTConfig,
-    IJEPAConfig,
-    MAEConfig,
-    MLPPredictorConfig,
-    MoCoV3Config,
-    NarrowPredictorConfig,
-    SimCLRConfig,
     SwAVConfig,
 )
 

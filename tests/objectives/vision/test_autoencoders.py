@@ -12,7 +12,7 @@ from torch import Tensor
 from jepatlas.core.records import Crops
 from jepatlas.nn.transformer import sincos_positions
 from jepatlas.objectives.vision.masks import random_split, uniforms
-from jepatlas.objectives.vision.vision_configs import AutoencoderConfig, DecoderConfig, MAEConfig
+from jepatlas.objectives.vision.prediction_configs import AutoencoderConfig, DecoderConfig, MAEConfig
 
 DECODER = DecoderConfig(width=8, depth=2, heads=2)
 

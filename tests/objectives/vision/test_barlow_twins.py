@@ -6,7 +6,7 @@ from objectives.vision.tiny_crops import double, on_crops
 from objectives.vision.tiny_vision import crops
 
 from jepatlas.objectives.vision.barlow_twins import cross_correlation
-from jepatlas.objectives.vision.vision_configs import BarlowTwinsConfig
+from jepatlas.objectives.vision.joint_embedding_configs import BarlowTwinsConfig
 
 
 def losses_slowly(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:

@@ -5,7 +5,7 @@ import torch
 from objectives.vision.tiny_crops import double, on_crops
 from objectives.vision.tiny_vision import crops
 
-from jepatlas.objectives.vision.vision_configs import BYOLConfig
+from jepatlas.objectives.vision.joint_embedding_configs import BYOLConfig
 
 
 def normal(rows: np.ndarray) -> np.ndarray:

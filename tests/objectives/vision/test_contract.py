@@ -31,7 +31,7 @@ from jepatlas.core.seeding import forked_rng
 from jepatlas.nn import ConvConfig
 from jepatlas.objectives import LeJEPAConfig
 from jepatlas.objectives.vision.crop_objective import VisionParts
-from jepatlas.objectives.vision.vision_configs import CropLeJEPAConfig
+from jepatlas.objectives.vision.joint_embedding_configs import CropLeJEPAConfig
 
 POOLS = [(c, pool) for c in OBJECTIVES for pool in (("cls", "mean") if c in ON_VIT else ("own",))]
 

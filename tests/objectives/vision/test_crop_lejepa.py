@@ -9,7 +9,7 @@ from jepatlas.core.records import Crops, Pairs
 from jepatlas.core.seeding import torch_generator
 from jepatlas.objectives import LeJEPA, LeJEPAConfig, SIGRegConfig
 from jepatlas.objectives.sigreg import draw_slices
-from jepatlas.objectives.vision.vision_configs import CropLeJEPAConfig
+from jepatlas.objectives.vision.joint_embedding_configs import CropLeJEPAConfig
 
 SIGREG = SIGRegConfig(slices=6, knots=9, limit=2.5)
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from jepatlas.core.errors import InputError
 from jepatlas.objectives.vision.crop_objective import embed_crops
-from jepatlas.objectives.vision.vision_configs import CropLeJEPAConfig
+from jepatlas.objectives.vision.joint_embedding_configs import CropLeJEPAConfig
 
 
 def test_one_encoder_pass_per_crop_size_and_one_head_pass():

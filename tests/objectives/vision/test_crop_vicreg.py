@@ -6,7 +6,7 @@ from objectives.vision.tiny_crops import double, on_crops
 from objectives.vision.tiny_vision import crops
 
 from jepatlas.objectives import VICRegConfig
-from jepatlas.objectives.vision.vision_configs import CropVICRegConfig
+from jepatlas.objectives.vision.joint_embedding_configs import CropVICRegConfig
 
 
 def test_loss_matches_the_definition():

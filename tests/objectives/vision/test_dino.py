@@ -13,14 +13,14 @@ from objectives.vision.tiny_vision import STEPS, crops, tiny
 from torch import Tensor
 
 from jepatlas.objectives.vision.dinov2 import koleo
-from jepatlas.objectives.vision.self_distillation import MovingCentre, entropy, sinkhorn
-from jepatlas.objectives.vision.vision_configs import (
+from jepatlas.objectives.vision.prototype_configs import (
     DINOConfig,
     DINOHeadConfig,
     DINOv2Config,
     IBOTConfig,
     TemperatureConfig,
 )
+from jepatlas.objectives.vision.self_distillation import MovingCentre, entropy, sinkhorn
 
 HEAD = DINOHeadConfig(prototypes=10, width=16, bottleneck=8)
 STEP, ROWS = 9, 6  # half of the warm-up: τ_t is 0.055

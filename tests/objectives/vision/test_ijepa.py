@@ -12,7 +12,7 @@ from torch import Tensor
 
 from jepatlas.nn.ema import momentum_at
 from jepatlas.nn.transformer import sincos_positions
-from jepatlas.objectives.vision.vision_configs import (
+from jepatlas.objectives.vision.prediction_configs import (
     IJEPAConfig,
     LinearPredictorConfig,
     MLPPredictorConfig,

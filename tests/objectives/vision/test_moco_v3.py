@@ -9,8 +9,8 @@ from objectives.vision.tiny_vision import STEPS, WIDTH, crops, tiny_vit
 
 from jepatlas.core.errors import InputError
 from jepatlas.objectives.vision.crop_objective import VisionParts
+from jepatlas.objectives.vision.joint_embedding_configs import MoCoV3Config
 from jepatlas.objectives.vision.moco_v3 import key_contrast
-from jepatlas.objectives.vision.vision_configs import MoCoV3Config
 
 
 def contrast_slowly(queries: np.ndarray, keys: np.ndarray, temperature: float) -> float:

@@ -5,8 +5,8 @@ import torch
 from objectives.vision.tiny_crops import double, on_crops
 from objectives.vision.tiny_vision import crops
 
+from jepatlas.objectives.vision.joint_embedding_configs import SimCLRConfig
 from jepatlas.objectives.vision.simclr import nt_xent
-from jepatlas.objectives.vision.vision_configs import SimCLRConfig
 
 
 def nt_xent_slowly(first: np.ndarray, second: np.ndarray, temperature: float) -> float:

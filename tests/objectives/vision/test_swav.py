@@ -6,7 +6,7 @@ from objectives.vision.every_objective import descend
 from objectives.vision.tiny_crops import double, on_crops
 from objectives.vision.tiny_vision import STEPS, crops
 
-from jepatlas.objectives.vision.vision_configs import SwAVConfig
+from jepatlas.objectives.vision.prototype_configs import SwAVConfig
 
 
 def assigned_slowly(scores_bk: np.ndarray, smoothness: float, rounds: int) -> np.ndarray:

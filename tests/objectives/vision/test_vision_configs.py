@@ -8,23 +8,27 @@ import pytest
 
 from jepatlas.core.errors import InputError
 from jepatlas.objectives import LeJEPAConfig, SIGRegConfig
-from jepatlas.objectives.vision.vision_configs import (
-    AutoencoderConfig,
+from jepatlas.objectives.vision.joint_embedding_configs import (
     BarlowTwinsConfig,
     BYOLConfig,
     CropLeJEPAConfig,
     CropVICRegConfig,
+    MoCoV3Config,
+    SimCLRConfig,
+)
+from jepatlas.objectives.vision.prediction_configs import (
+    AutoencoderConfig,
     DecoderConfig,
+    IJEPAConfig,
+    MAEConfig,
+    MLPPredictorConfig,
+    NarrowPredictorConfig,
+)
+from jepatlas.objectives.vision.prototype_configs import (
     DINOConfig,
     DINOHeadConfig,
     DINOv2Config,
     IBOTConfig,
-    IJEPAConfig,
-    MAEConfig,
-    MLPPredictorConfig,
-    MoCoV3Config,
-    NarrowPredictorConfig,
-    SimCLRConfig,
     SwAVConfig,
     TemperatureConfig,
 )

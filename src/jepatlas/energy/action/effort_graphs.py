@@ -17,7 +17,7 @@ import torch
 from scipy.spatial import KDTree
 
 from jepatlas.core.arrays import check_finite
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.graphs import Graph
 from jepatlas.energy.action.effort import Effort
 from jepatlas.energy.action.effort_check import require_effort
@@ -72,8 +72,7 @@ def effort_graph(
     points = np.asarray(points, dtype=np.float64)
     if points.ndim != 2 or len(points) < 2:
         raise InputError(f"points must be (n, d) with n ≥ 2, but their shape is {points.shape}.")
-    if neighbours < 1:
-        raise InputError(f"neighbours must be at least 1, but {neighbours} was given.")
+    check_count("neighbours", neighbours)
     check_finite("points", points)
     require_effort(effort, points[:: max(1, len(points) // CHECKED)])
     source, target = _neighbour_edges(points, min(neighbours, len(points) - 1))

@@ -20,7 +20,7 @@ import scipy  # submodules load on first access
 import torch
 from torch import Tensor
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_positive
 
 __all__ = ["LandmarkEffort", "Matching", "landmark_energies", "match_landmarks"]
 
@@ -40,8 +40,7 @@ class LandmarkEffort:
     """The weight b of negative divergence at the landmarks."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.width < math.inf:
-            raise InputError(f"width must be positive and finite, but {self.width} was given.")
+        check_positive("width", self.width)
         for name, value in (("expand", self.expand), ("contract", self.contract)):
             if not 0 <= value < math.inf:
                 raise InputError(f"{name} must be finite and at least 0, but {value} was given.")

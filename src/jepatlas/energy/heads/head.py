@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count, check_not_negative
 
 __all__ = ["EnergyHead", "MaxMean", "chunk_size", "difference", "euclidean", "scaled", "where_finite"]
 
@@ -35,10 +35,8 @@ class EnergyHead(nn.Module, ABC):
         self, width: int, *, guaranteed_quasimetric: bool, pseudo: bool, symmetric: bool, floor: float = 0.0
     ) -> None:
         super().__init__()
-        if width < 1:
-            raise InputError(f"width must be at least 1, but {width} was given.")
-        if not 0 <= floor < math.inf:
-            raise InputError(f"floor must be finite and at least 0, but {floor} was given.")
+        check_count("width", width)
+        check_not_negative("floor", floor)
         self.width = width
         self.floor = floor
         self.guaranteed_quasimetric = guaranteed_quasimetric

@@ -10,7 +10,6 @@ evaluation mode). Distinct points can be at energy 0 if the map merges them.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -18,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from jepatlas.core.contracts import Energy
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_not_negative
 from jepatlas.core.linear_map import LinearMap
 
 __all__ = ["EmbeddedEnergy", "PortedEnergy"]
@@ -38,8 +37,7 @@ class EmbeddedEnergy(nn.Module):
 
     def __init__(self, head: nn.Module, embedding: nn.Module | None = None, floor: float = 0.0) -> None:
         super().__init__()
-        if not 0 <= floor < math.inf:
-            raise InputError(f"floor must be finite and at least 0, but {floor} was given.")
+        check_not_negative("floor", floor)
         self.head = head
         self.floor = floor
         self.embedding = nn.Identity() if embedding is None else embedding

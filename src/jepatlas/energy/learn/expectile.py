@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import check_positive
 from jepatlas.core.records import Loss, Steps
 from jepatlas.energy.energy_configs import ExpectileConfig
 from jepatlas.energy.learn.embedded import EmbeddedEnergy
@@ -38,8 +38,7 @@ class Expectile(nn.Module):
 
     def __init__(self, energy: EmbeddedEnergy, config: ExpectileConfig | None = None, unit: float = 1.0) -> None:
         super().__init__()
-        if not 0 < unit < math.inf:
-            raise InputError(f"unit must be positive and finite, but {unit} was given.")
+        check_positive("unit", unit)
         self.config = config or ExpectileConfig()
         self.unit = unit
         energy.scale.fill_(unit)

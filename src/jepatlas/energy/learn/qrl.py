@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import check_positive
 from jepatlas.core.records import Loss, Steps
 from jepatlas.energy.energy_configs import QRLConfig
 from jepatlas.energy.learn.embedded import EmbeddedEnergy
@@ -36,8 +36,7 @@ class QRL(nn.Module):
 
     def __init__(self, energy: EmbeddedEnergy, config: QRLConfig | None = None, unit: float = 1.0) -> None:
         super().__init__()
-        if not 0 < unit < math.inf:
-            raise InputError(f"unit must be positive and finite, but {unit} was given.")
+        check_positive("unit", unit)
         self.energy = energy
         self.config = config or QRLConfig()
         self.unit = unit

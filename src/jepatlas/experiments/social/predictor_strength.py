@@ -34,7 +34,7 @@ from jepatlas.experiments.social.pair_figures import r2_figure
 from jepatlas.experiments.social.pair_measures import EFFORT, measure_pair
 from jepatlas.experiments.social.trained_agents import agent_trial
 from jepatlas.objectives.vision import IJEPAConfig, LinearPredictorConfig, NarrowPredictorConfig
-from jepatlas.objectives.vision.vision_configs import AnyPredictor
+from jepatlas.objectives.vision.prediction_configs import AnyPredictor
 from jepatlas.recipes import VisionRecipe
 from jepatlas.training import last_metrics
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.linear_map import LinearMap
 from jepatlas.core.moments import Moments
 from jepatlas.core.seeding import numpy_generator
@@ -67,8 +67,7 @@ class SpectrumSettings:
 
     def __post_init__(self) -> None:
         for name in ("functions", "features", "components", "pilot", "replicates"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, but is {getattr(self, name)}.")
+            check_count(name, getattr(self, name))
         for name in ("length_scales", "ridges"):
             values = getattr(self, name)
             if not values or not all(0 < value < np.inf for value in values):

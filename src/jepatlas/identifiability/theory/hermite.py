@@ -20,7 +20,7 @@ import numpy as np
 import scipy.linalg
 
 from jepatlas.core.arrays import group_numbers
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count
 from jepatlas.core.linear import whitener
 from jepatlas.core.records import Estimate, Verdict
 from jepatlas.core.seeding import numpy_generator
@@ -165,8 +165,7 @@ def _thirds(rows: int, rng: np.random.Generator, groups: np.ndarray | None) -> n
 
 
 def _check_support(n: int, degree: int, parts: np.ndarray) -> None:
-    if degree < 1:
-        raise InputError(f"degree must be at least 1, but is {degree}.")
+    check_count("degree", degree)
     rows = PARTS * int(np.bincount(parts, minlength=PARTS).min())
     best = largest_degree(n, rows)
     if degree <= best:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # submodules are imported on first use
 
-from jepatlas.core.errors import InputError
+from jepatlas.core.errors import InputError, check_count, check_positive
 
 __all__ = ["SturmLiouville", "sturm_liouville", "sturm_liouville_generalised_normal"]
 
@@ -100,8 +100,7 @@ def sturm_liouville(
     >>> gaussian.eigenvalues.round(6).tolist(), round(gaussian.affinity, 6)
     ([1.0, 2.0, 3.0, 4.0], 1.0)
     """
-    if count < 1:
-        raise InputError(f"count must be at least 1, but is {count}.")
+    check_count("count", count)
     if points < 101:
         raise InputError(f"points must be at least 101, but is {points}.")
     problem = _Density(log_density, support)
@@ -126,8 +125,7 @@ def sturm_liouville(
 
 def sturm_liouville_generalised_normal(alpha: float, count: int = 4, *, points: int = 2001) -> SturmLiouville:
     """The same for p ∝ exp(−|x/s|^α) with unit variance, s² = Γ(1/α)/Γ(3/α). No eigenfunctions exist for α ≤ 1."""
-    if not 0 < alpha < math.inf:
-        raise InputError(f"alpha must be positive and finite, but is {alpha}.")
+    check_positive("alpha", alpha)
     log_scale = (math.lgamma(1 / alpha) - math.lgamma(3 / alpha)) / 2
     scale = math.exp(log_scale)
     if alpha > 1:

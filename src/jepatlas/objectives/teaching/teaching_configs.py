@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from jepatlas.core.config import check_literals
-from jepatlas.core.errors import check_argument, check_count
-from jepatlas.objectives.objective_configs import check_not_negative
+from jepatlas.core.errors import check_argument, check_count, check_not_negative, check_positive
 
 if TYPE_CHECKING:
     from jepatlas.objectives.teaching.mutual import MutualTeaching
@@ -32,7 +31,7 @@ class RunningMapConfig:
     def __post_init__(self) -> None:
         check_count("every", self.every)
         check_argument("memory", self.memory, 1 <= self.memory < math.inf, "finite and at least 1")
-        check_argument("ridge", self.ridge, 0 < self.ridge < math.inf, "positive and finite")
+        check_positive("ridge", self.ridge)
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class DistillationConfig:
     def __post_init__(self) -> None:
         check_literals(self)
         check_not_negative("weight", self.weight)
-        check_argument("temperature", self.temperature, 0 < self.temperature < math.inf, "positive and finite")
+        check_positive("temperature", self.temperature)
 
     def build(self, own: CropObjective, dim: int, target_dim: int) -> Student:
         """`dim` is the width of the student's latents, `target_dim` that of the teacher's output."""

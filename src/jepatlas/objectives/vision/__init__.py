@@ -8,30 +8,34 @@ from jepatlas.core.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts
-    from jepatlas.objectives.vision.masks import BlockMasks, MultiBlockMasks, PatchMasks
-    from jepatlas.objectives.vision.vision_configs import (
-        AnyPredictor,
-        AnyVision,
-        AutoencoderConfig,
+    from jepatlas.objectives.vision.joint_embedding_configs import (
         BarlowTwinsConfig,
         BYOLConfig,
         CropLeJEPAConfig,
         CropVICRegConfig,
+        MoCoV3Config,
+        SimCLRConfig,
+    )
+    from jepatlas.objectives.vision.masks import BlockMasks, MultiBlockMasks, PatchMasks
+    from jepatlas.objectives.vision.prediction_configs import (
+        AnyPredictor,
+        AutoencoderConfig,
         DecoderConfig,
-        DINOConfig,
-        DINOHeadConfig,
-        DINOv2Config,
-        IBOTConfig,
         IJEPAConfig,
         LinearPredictorConfig,
         MAEConfig,
         MLPPredictorConfig,
-        MoCoV3Config,
         NarrowPredictorConfig,
-        SimCLRConfig,
+    )
+    from jepatlas.objectives.vision.prototype_configs import (
+        DINOConfig,
+        DINOHeadConfig,
+        DINOv2Config,
+        IBOTConfig,
         SwAVConfig,
         TemperatureConfig,
     )
+    from jepatlas.objectives.vision.vision_configs import AnyVision
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 

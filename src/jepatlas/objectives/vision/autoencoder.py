@@ -16,7 +16,7 @@ from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.pair_objective import at_least_float32
 from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts
 from jepatlas.objectives.vision.mae import Decoder
-from jepatlas.objectives.vision.vision_configs import AutoencoderConfig
+from jepatlas.objectives.vision.prediction_configs import AutoencoderConfig
 
 __all__ = ["Autoencoder"]
 

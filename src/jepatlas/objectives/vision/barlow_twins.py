@@ -16,7 +16,7 @@ from jepatlas.core.distributed import mean_over_processes
 from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.heads import expander
-from jepatlas.objectives.vision.vision_configs import BarlowTwinsConfig
+from jepatlas.objectives.vision.joint_embedding_configs import BarlowTwinsConfig
 
 __all__ = ["BarlowTwins", "cross_correlation"]
 

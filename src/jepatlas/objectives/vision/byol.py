@@ -13,8 +13,8 @@ from torch import Tensor
 
 from jepatlas.objectives.vision.crop_objective import VisionParts
 from jepatlas.objectives.vision.heads import expander, perceptron
+from jepatlas.objectives.vision.joint_embedding_configs import BYOLConfig
 from jepatlas.objectives.vision.momentum_target import MomentumTarget
-from jepatlas.objectives.vision.vision_configs import BYOLConfig
 
 __all__ = ["BYOL"]
 

@@ -16,7 +16,7 @@ from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.shaping import sigreg_shaping
 from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, embed_crops
 from jepatlas.objectives.vision.heads import projector
-from jepatlas.objectives.vision.vision_configs import CropLeJEPAConfig
+from jepatlas.objectives.vision.joint_embedding_configs import CropLeJEPAConfig
 
 __all__ = ["CropLeJEPA", "crop_invariance"]
 

@@ -14,7 +14,7 @@ from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.vicreg import VICReg
 from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.heads import expander
-from jepatlas.objectives.vision.vision_configs import CropVICRegConfig
+from jepatlas.objectives.vision.joint_embedding_configs import CropVICRegConfig
 
 __all__ = ["CropVICReg"]
 

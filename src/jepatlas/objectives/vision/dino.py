@@ -17,8 +17,8 @@ from jepatlas.core.records import Crops, Loss
 from jepatlas.nn.ema import EMANetwork, momentum_at
 from jepatlas.objectives.pair_objective import at_least_float32
 from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, group_by_size, two_crops
+from jepatlas.objectives.vision.prototype_configs import DINOConfig
 from jepatlas.objectives.vision.self_distillation import MovingCentre, across_views, entropy
-from jepatlas.objectives.vision.vision_configs import DINOConfig
 
 __all__ = ["DINO"]
 

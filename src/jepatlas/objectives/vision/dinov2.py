@@ -18,8 +18,8 @@ from jepatlas.core.distributed import gather_rows, rank
 from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.vision.crop_objective import VisionParts
 from jepatlas.objectives.vision.masked_distillation import MaskedDistillation
+from jepatlas.objectives.vision.prototype_configs import DINOv2Config
 from jepatlas.objectives.vision.self_distillation import MovingCentre, Sinkhorn
-from jepatlas.objectives.vision.vision_configs import DINOv2Config
 
 __all__ = ["DINOv2", "koleo"]
 

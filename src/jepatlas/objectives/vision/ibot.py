@@ -10,8 +10,8 @@ from __future__ import annotations
 from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.vision.crop_objective import VisionParts
 from jepatlas.objectives.vision.masked_distillation import MaskedDistillation
+from jepatlas.objectives.vision.prototype_configs import IBOTConfig
 from jepatlas.objectives.vision.self_distillation import MovingCentre
-from jepatlas.objectives.vision.vision_configs import IBOTConfig
 
 __all__ = ["IBOT"]
 

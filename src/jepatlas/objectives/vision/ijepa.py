@@ -34,7 +34,7 @@ from jepatlas.nn.transformer import Transformer, sincos_positions
 from jepatlas.objectives.pair_objective import at_least_float32
 from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, token_encoder
 from jepatlas.objectives.vision.masks import Grid
-from jepatlas.objectives.vision.vision_configs import IJEPAConfig, MLPPredictorConfig, NarrowPredictorConfig
+from jepatlas.objectives.vision.prediction_configs import IJEPAConfig, MLPPredictorConfig, NarrowPredictorConfig
 
 __all__ = ["IJEPA", "LinearPredictor", "MLPPredictor", "NarrowPredictor"]
 

@@ -28,6 +28,7 @@ from jepatlas.objectives.vision.crop_objective import (
     two_crops,
 )
 from jepatlas.objectives.vision.masks import PatchMasks
+from jepatlas.objectives.vision.prototype_configs import TemperatureConfig
 from jepatlas.objectives.vision.self_distillation import (
     DINOHead,
     MovingCentre,
@@ -36,7 +37,6 @@ from jepatlas.objectives.vision.self_distillation import (
     cross_entropy,
     entropy,
 )
-from jepatlas.objectives.vision.vision_configs import TemperatureConfig
 
 __all__ = ["DistillationLosses", "MaskedDistillation"]
 

@@ -17,8 +17,8 @@ from jepatlas.core.errors import InputError
 from jepatlas.objectives.infonce import cosine_similarity
 from jepatlas.objectives.vision.crop_objective import VisionParts
 from jepatlas.objectives.vision.heads import perceptron
+from jepatlas.objectives.vision.joint_embedding_configs import MoCoV3Config
 from jepatlas.objectives.vision.momentum_target import MomentumTarget
-from jepatlas.objectives.vision.vision_configs import MoCoV3Config
 
 __all__ = ["MoCoV3", "key_contrast"]
 

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from jepatlas.core.distributed import gather_rows, mean_over_processes
 from jepatlas.nn.ema import ema_update
-from jepatlas.objectives.vision.vision_configs import DINOHeadConfig
+from jepatlas.objectives.vision.prototype_configs import DINOHeadConfig
 
 __all__ = ["DINOHead", "MovingCentre", "Sinkhorn", "across_views", "cross_entropy", "entropy", "sinkhorn"]
 

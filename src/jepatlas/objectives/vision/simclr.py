@@ -19,7 +19,7 @@ from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.infonce import cosine_similarity
 from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, two_crops
 from jepatlas.objectives.vision.heads import projector
-from jepatlas.objectives.vision.vision_configs import SimCLRConfig
+from jepatlas.objectives.vision.joint_embedding_configs import SimCLRConfig
 
 __all__ = ["SimCLR", "nt_xent"]
 

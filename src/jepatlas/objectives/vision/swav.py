@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from jepatlas.core.records import Crops, Loss
 from jepatlas.objectives.vision.crop_objective import CropObjective, VisionParts, embed_crops, two_crops
 from jepatlas.objectives.vision.heads import projector
+from jepatlas.objectives.vision.prototype_configs import SwAVConfig
 from jepatlas.objectives.vision.self_distillation import across_views, entropy, sinkhorn
-from jepatlas.objectives.vision.vision_configs import SwAVConfig
 
 __all__ = ["SwAV"]
 

@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from jepatlas.core.errors import check_argument, check_count
+from jepatlas.core.errors import check_argument, check_count, check_not_negative, check_positive
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.worlds.reacher.arm import Reacher
 from jepatlas.worlds.reacher.kinematics import WRIST_LIMIT, draw_targets, joint_angles
@@ -59,7 +59,7 @@ class OrnsteinUhlenbeckMotion:
 
     def __post_init__(self) -> None:
         check_argument("rho", self.rho, 0 <= self.rho < 1, "in [0, 1)")
-        check_argument("scale", self.scale, 0 < self.scale < math.inf, "positive and finite")
+        check_positive("scale", self.scale)
         allowed = f"at most 0.835, so that at most a share of {LARGEST_SHARE_OUTSIDE:g} of the images is out of range"
         check_argument("scale", self.scale, self.outside <= LARGEST_SHARE_OUTSIDE, allowed)
 
@@ -99,7 +99,7 @@ class ScriptedMotion:
     def __post_init__(self) -> None:
         check_count("steps_per_target", self.steps_per_target)
         check_argument("gain", self.gain, 0 < self.gain <= 1, "above 0 and at most 1")
-        check_argument("noise", self.noise, 0 <= self.noise < math.inf, "at least 0 and finite")
+        check_not_negative("noise", self.noise)
         check_argument("arc", self.arc, 0 < self.arc <= LARGEST_ARC, f"above 0 and at most {LARGEST_ARC}")
 
     def trajectory(self, world: Reacher, episodes: int, length: int, seed: int) -> np.ndarray:
