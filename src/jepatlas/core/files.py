@@ -154,7 +154,7 @@ def cache_folder() -> Path:
     return base / "jepatlas"
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Write plain data as JSON; numbers that are not finite become the strings "inf", "-inf" and "nan"."""
     write_text(path, json.dumps(finite(value), indent=2, allow_nan=False) + "\n")
 

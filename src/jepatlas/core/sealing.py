@@ -44,7 +44,7 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def sha256_of_json(value: Any) -> str:
+def sha256_of_json(value: object) -> str:
     """Hash of plain data, independent of the order of keys."""
     return sha256_of_bytes(json.dumps(value, sort_keys=True).encode())
 

@@ -118,7 +118,7 @@ def _row(
     return row
 
 
-def _is_image(value: Any) -> bool:
+def _is_image(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype == np.uint8 and value.ndim == 3 and value.shape[-1] == 3
 
 

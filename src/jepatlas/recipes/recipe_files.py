@@ -128,7 +128,7 @@ def _read(path: Path) -> dict[str, Any]:
     return data or {}
 
 
-def recipe_text(recipe: Any) -> str:
+def recipe_text(recipe: object) -> str:
     """The recipe as YAML.
 
     >>> recipe_text(Recipe()).splitlines()[:3]
@@ -137,7 +137,7 @@ def recipe_text(recipe: Any) -> str:
     return yaml.safe_dump(to_plain(recipe), sort_keys=False, allow_unicode=True)
 
 
-def write_recipe(recipe: Any, folder: Path) -> None:
+def write_recipe(recipe: object, folder: Path) -> None:
     """Write the recipe of a run, and the locations of the user's own classes in it."""
     write_text(folder / "recipe.yaml", recipe_text(recipe))
     files = plugin_files(recipe)
@@ -145,7 +145,7 @@ def write_recipe(recipe: Any, folder: Path) -> None:
         write_json(folder / PLUGINS, files)
 
 
-def recipe_id(recipe: Any) -> str:
+def recipe_id(recipe: object) -> str:
     """The fingerprint that a run's checkpoints carry.
 
     Settings that do not change the result and the locations of files are left out, so a run can be resumed elsewhere.

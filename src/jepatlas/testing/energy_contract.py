@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.testing.contract import check_rules, expect, expect_input_error, round_trips
@@ -15,13 +15,19 @@ __all__ = ["ENERGY_RULES", "build_head", "check_energy", "worst_triangle_violati
 WIDTH = 12
 
 
-def check_energy(config: Any, width: int = WIDTH) -> None:
+class HeadConfig(Protocol):
+    """A configuration of an energy head. What it builds is an `nn.Module` that follows `contracts.Energy`."""
+
+    def build(self, width: int) -> nn.Module: ...
+
+
+def check_energy(config: HeadConfig, width: int = WIDTH) -> None:
     """Check a configuration whose `build(width)` gives an energy head on latents of that width."""
     check_rules(config, [round_trips])
     check_rules(config, ENERGY_RULES, width)
 
 
-def build_head(config: Any, width: int = WIDTH, *, perturbed: bool = True) -> Any:
+def build_head(config: HeadConfig, width: int = WIDTH, *, perturbed: bool = True) -> Any:
     """A head with random parameters in float64; its properties must hold for all parameters."""
     with forked_rng(0, "head"):
         head = config.build(width).double()
@@ -61,7 +67,7 @@ def _violations(head: Any, triples: Tensor) -> Tensor:
     return (direct - first - second) / (direct.detach() + 1e-6)
 
 
-def is_non_negative_and_zero_at_identical_points(config: Any, width: int) -> None:
+def is_non_negative_and_zero_at_identical_points(config: HeadConfig, width: int) -> None:
     """E(x, y) ≥ 0, and E(x, x) = 0 exactly, also far from the origin."""
     head = build_head(config, width)
     x, y = _points(width, 2, 500)
@@ -71,7 +77,7 @@ def is_non_negative_and_zero_at_identical_points(config: Any, width: int) -> Non
         expect(worst == 0, f"E(x, x) is {worst} near {float(point[0, 0]):.3g}.")
 
 
-def satisfies_the_triangle_inequality_if_declared(config: Any, width: int) -> None:
+def satisfies_the_triangle_inequality_if_declared(config: HeadConfig, width: int) -> None:
     """With `guaranteed_quasimetric`, E(x, z) ≤ E(x, y) + E(y, z) for all points and parameters."""
     head = build_head(config, width)
     if head.guaranteed_quasimetric:
@@ -79,7 +85,7 @@ def satisfies_the_triangle_inequality_if_declared(config: Any, width: int) -> No
         expect(worst < 1e-8, f"E(x, z) exceeds E(x, y) + E(y, z) by {worst:.3g} of itself.")
 
 
-def distinct_points_have_positive_energy_unless_declared(config: Any, width: int) -> None:
+def distinct_points_have_positive_energy_unless_declared(config: HeadConfig, width: int) -> None:
     """Without `pseudo`, E(x, y) > 0 for distinct points, also where no coordinate of y is larger."""
     head = build_head(config, width)
     if head.pseudo:
@@ -92,7 +98,7 @@ def distinct_points_have_positive_energy_unless_declared(config: Any, width: int
         expect(smallest > 0, f"E(x, y) is {smallest}.")
 
 
-def is_symmetric_if_declared(config: Any, width: int) -> None:
+def is_symmetric_if_declared(config: HeadConfig, width: int) -> None:
     """With `symmetric`, E(x, y) = E(y, x)."""
     head = build_head(config, width)
     x, y = _points(width, 2, 100)
@@ -100,7 +106,7 @@ def is_symmetric_if_declared(config: Any, width: int) -> None:
     expect(gap < 1e-12 or not head.symmetric, f"E(x, y) and E(y, x) differ by {gap:.3g}.")
 
 
-def gradients_match_finite_differences(config: Any, width: int) -> None:
+def gradients_match_finite_differences(config: HeadConfig, width: int) -> None:
     """Gradients are those of finite differences, and every parameter has one that is not zero."""
     head = build_head(config, width)
     x, y = (point.clone().requires_grad_() for point in _points(width, 2, 4))
@@ -114,7 +120,7 @@ def gradients_match_finite_differences(config: Any, width: int) -> None:
         expect(gradient.abs().sum() > 0, f"the gradient of {name} is zero.")
 
 
-def all_pairs_match_broadcast_pairs(config: Any, width: int) -> None:
+def all_pairs_match_broadcast_pairs(config: HeadConfig, width: int) -> None:
     """`all_pairs(x, y, tile)` gives the values and gradients of all pairs, whatever the size of a tile."""
     head = build_head(config, width)
     x, y = _points(width, 7).requires_grad_(), _points(width, 6)[1:].clone().requires_grad_()
@@ -129,7 +135,7 @@ def all_pairs_match_broadcast_pairs(config: Any, width: int) -> None:
         torch.testing.assert_close(head.all_pairs(x, tile=4), head(x[:, None], x))
 
 
-def leading_dimensions_broadcast(config: Any, width: int) -> None:
+def leading_dimensions_broadcast(config: HeadConfig, width: int) -> None:
     """(..., d), (..., d) → (...), with the leading dimensions of both broadcast."""
     head = build_head(config, width)
     x, y = _points(width, 3, 1, 2), _points(width, 4, 1)
@@ -139,7 +145,7 @@ def leading_dimensions_broadcast(config: Any, width: int) -> None:
     expect(head(x[:0], y).shape == (0, 4, 2), "no points do not give an empty result.")
 
 
-def state_restores_the_head(config: Any, width: int) -> None:
+def state_restores_the_head(config: HeadConfig, width: int) -> None:
     """All of the state is in `state_dict`."""
     head, other = build_head(config, width), build_head(config, width, perturbed=False)
     other.load_state_dict(head.state_dict())
@@ -147,7 +153,7 @@ def state_restores_the_head(config: Any, width: int) -> None:
     expect(torch.equal(head(x, y), other(x, y)), "energies differ after loading.")
 
 
-def invalid_shapes_are_rejected(config: Any, width: int) -> None:
+def invalid_shapes_are_rejected(config: HeadConfig, width: int) -> None:
     """Different widths and shapes that do not broadcast raise InputError, and so does a width of 0."""
     head = build_head(config, width)
     x = _points(width, 5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -22,7 +22,13 @@ DIM = 3
 WORLD = LatentWorld(OrnsteinUhlenbeck(dim=DIM, rho=0.9), Coupling(layers=4))
 
 
-def check_objective(config: Any) -> None:
+class ObjectiveConfig(Protocol):
+    """A configuration of an objective on pairs. What it builds is an `nn.Module` that follows `contracts.Objective`."""
+
+    def build(self, parts: Parts) -> nn.Module: ...
+
+
+def check_objective(config: ObjectiveConfig) -> None:
     """Check a configuration whose `build(parts)` gives an objective on pairs."""
     check_rules(config, OBJECTIVE_RULES)
 
@@ -32,7 +38,7 @@ def _encoder(seed: int = 0) -> nn.Module:
         return mlp(DIM, DIM, width=16, depth=2)
 
 
-def _build(config: Any, encoder: nn.Module | None = None, seed: int = 0) -> Any:
+def _build(config: ObjectiveConfig, encoder: nn.Module | None = None, seed: int = 0) -> Any:
     return config.build(Parts(_encoder(seed) if encoder is None else encoder, DIM, None, seed))
 
 
@@ -57,7 +63,7 @@ def _descend(objective: Any, steps: int) -> None:
         objective.after_step(step)
 
 
-def gives_a_finite_loss_with_gradients(config: Any) -> None:
+def gives_a_finite_loss_with_gradients(config: ObjectiveConfig) -> None:
     """A loss is one finite number with named terms, and every trained parameter has a finite gradient."""
     objective = _build(config)
     loss = objective(_batch(), 0)
@@ -76,7 +82,7 @@ def gives_a_finite_loss_with_gradients(config: Any) -> None:
     expect(any(gradient.abs().sum() > 0 for gradient in found.values()), "all gradients are zero.")
 
 
-def gradients_match_finite_differences(config: Any) -> None:
+def gradients_match_finite_differences(config: ObjectiveConfig) -> None:
     """Gradients of the loss with respect to the latents are those of finite differences (`loss(h, h_next, step)`)."""
     objective = _build(config).double()
     if not hasattr(objective, "loss"):
@@ -87,7 +93,7 @@ def gradients_match_finite_differences(config: Any) -> None:
     torch.autograd.gradcheck(lambda a, b: objective.loss(a, b, 3).total, inputs)
 
 
-def training_lowers_the_loss(config: Any) -> None:
+def training_lowers_the_loss(config: ObjectiveConfig) -> None:
     """Sixty steps of AdamW lower the loss on other pairs by at least 2%."""
     objective = _build(config)
     held = PairStream(WORLD, Transitions(), 256, seed=99)(0)
@@ -97,7 +103,7 @@ def training_lowers_the_loss(config: Any) -> None:
     expect(after < before - 0.02 * abs(before), f"the loss was {before:.4g}, and is {after:.4g}.")
 
 
-def encodes_rows_independently(config: Any) -> None:
+def encodes_rows_independently(config: ObjectiveConfig) -> None:
     """`encode` gives one latent per row, which does not depend on the other rows in evaluation mode."""
     objective = _build(config).eval()
     x = _batch(rows=10).x
@@ -106,7 +112,7 @@ def encodes_rows_independently(config: Any) -> None:
     torch.testing.assert_close(objective.encode(x[3:5]), h[3:5])
 
 
-def loaded_state_gives_the_same_outputs(config: Any) -> None:
+def loaded_state_gives_the_same_outputs(config: ObjectiveConfig) -> None:
     """All of the state is in `state_dict`: loaded into another objective, it gives the same latents and losses."""
     first, second = _build(config), _build(config, _encoder(seed=5))
     _descend(first, 5)
@@ -121,7 +127,7 @@ def loaded_state_gives_the_same_outputs(config: Any) -> None:
         expect(torch.equal(term, other.terms[name]), f"the term '{name}' differs.")
 
 
-def randomness_depends_on_seed_and_step_only(config: Any) -> None:
+def randomness_depends_on_seed_and_step_only(config: ObjectiveConfig) -> None:
     """The loss of a batch follows from the seed and the step, and not from torch's global generator."""
     batch = _batch()
     encoder = _encoder()
@@ -134,7 +140,7 @@ def randomness_depends_on_seed_and_step_only(config: Any) -> None:
         expect(len(values) == 1, f"at step {step}, the same batch has the losses {values}.")
 
 
-def computes_in_float64(config: Any) -> None:
+def computes_in_float64(config: ObjectiveConfig) -> None:
     """In float64 the loss is float64, and equals that in float32 up to rounding."""
     batch = _batch()
     single, double = _build(config), _build(config).double()
@@ -147,7 +153,7 @@ def computes_in_float64(config: Any) -> None:
     expect(found == torch.float64, f"the latents of a float64 encoder are {found}.")
 
 
-def computes_losses_of_half_precision_in_float32(config: Any) -> None:
+def computes_losses_of_half_precision_in_float32(config: ObjectiveConfig) -> None:
     """Under bfloat16 autocast the loss is computed in float32, because batch statistics need the digits."""
     batch = _batch()
     exact = _build(config)(batch, 0)
@@ -162,11 +168,11 @@ def computes_losses_of_half_precision_in_float32(config: Any) -> None:
     expect(all(g.isfinite().all() for g in _gradients(mixed).values()), "gradients are not finite.")
 
 
-def accepts_its_smallest_batch(config: Any) -> None:
+def accepts_its_smallest_batch(config: ObjectiveConfig) -> None:
     """A batch of `smallest_batch(dim)` rows gives a finite loss and gradient, for every width."""
     for dim in (1, 2, 5, 6):
         network = nn.Linear(dim, dim, bias=False).double()
-        objective = config.build(Parts(network, dim)).double()
+        objective: Any = config.build(Parts(network, dim)).double()
         rows = objective.smallest_batch(dim)
         views = [
             torch.randn(rows, dim, dtype=torch.float64, generator=torch.Generator().manual_seed(i)) for i in (0, 1)
@@ -178,13 +184,13 @@ def accepts_its_smallest_batch(config: Any) -> None:
         expect(gradient is not None and gradient.isfinite().all(), f"for width {dim}, the gradient is {gradient}.")
 
 
-def rejects_views_of_different_length(config: Any) -> None:
+def rejects_views_of_different_length(config: ObjectiveConfig) -> None:
     """Two views with different numbers of rows raise InputError."""
     batch = _batch(rows=8)
     expect_input_error(lambda: _build(config)(Pairs(batch.x, batch.x_next[:6], batch.z, batch.z_next), 0))
 
 
-def rejects_latents_that_are_not_vectors(config: Any) -> None:
+def rejects_latents_that_are_not_vectors(config: ObjectiveConfig) -> None:
     """An encoder that gives one number or a matrix per row raises InputError, in training and in `encode`."""
 
     class Wrong(nn.Module):

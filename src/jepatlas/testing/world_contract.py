@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
 from jepatlas.testing.contract import check_rules, expect, round_trips
 from jepatlas.worlds import ActionEnv
-from jepatlas.worlds.action_world import draw_starts
+from jepatlas.worlds.action_world import ActionWorld, draw_starts
 
 __all__ = ["WORLD_RULES", "check_world"]
 
 ROWS = 20
 
 
-def check_world(world: Any) -> None:
+def check_world(world: ActionWorld) -> None:
     """Check a world with actions, which follows the protocol `jepatlas.worlds.ActionWorld`."""
     check_rules(world, WORLD_RULES)
 
 
-def _drawn(world: Any) -> tuple[np.ndarray, np.ndarray]:
+def _drawn(world: ActionWorld) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     return world.states(ROWS, rng), rng.uniform(-1, 1, (ROWS, world.action_dim))
 
 
-def has_a_hash(world: Any) -> None:
+def has_a_hash(world: ActionWorld) -> None:
     """A world is a frozen dataclass that can be a key: equal worlds have equal hashes."""
     hash(world)
 
 
-def states_follow_from_the_generator(world: Any) -> None:
+def states_follow_from_the_generator(world: ActionWorld) -> None:
     """`states(count, rng)` gives (count, state_dim) finite, admissible float64 rows, the same for the same seed."""
     states, again = (world.states(ROWS, np.random.default_rng(0)) for _ in range(2))
     expect(states.shape == (ROWS, world.state_dim), f"the shape is {states.shape}, not ({ROWS}, {world.state_dim}).")
@@ -42,7 +41,7 @@ def states_follow_from_the_generator(world: Any) -> None:
     expect(world.admits(states).all(), "some states are not admitted.")
 
 
-def rows_are_independent(world: Any) -> None:
+def rows_are_independent(world: ActionWorld) -> None:
     """`step` and `observe` of many rows give what they give row by row, and steps end in admissible states."""
     states, actions = _drawn(world)
     before = states.copy()
@@ -55,7 +54,7 @@ def rows_are_independent(world: Any) -> None:
     np.testing.assert_allclose(world.observe(states), seen, rtol=1e-12)
 
 
-def observations_are_pixels_or_numbers(world: Any) -> None:
+def observations_are_pixels_or_numbers(world: ActionWorld) -> None:
     """Observations are images (b, height, width, channels) in uint8, or finite numbers in float64."""
     seen = world.observe(_drawn(world)[0])
     expect(seen.dtype in (np.uint8, np.float64), f"observations are {seen.dtype}.")
@@ -63,7 +62,7 @@ def observations_are_pixels_or_numbers(world: Any) -> None:
     expect(np.isfinite(seen).all(), "observations are not finite.")
 
 
-def goals_are_ahead(world: Any) -> None:
+def goals_are_ahead(world: ActionWorld) -> None:
     """`goals` gives admissible states that are not reached yet, and every goal is reached at itself."""
     rng = np.random.default_rng(0)
     starts = draw_starts(world, ROWS, rng)
@@ -73,7 +72,7 @@ def goals_are_ahead(world: Any) -> None:
     expect(world.reached(goals, goals).all(), "some goals are not reached at themselves.")
 
 
-def passes_check_env(world: Any) -> None:
+def passes_check_env(world: ActionWorld) -> None:
     """As a gymnasium environment it passes gymnasium's check_env without warnings."""
     env = ActionEnv(world, "rgb_array" if hasattr(world, "render") else None)
     with warnings.catch_warnings():

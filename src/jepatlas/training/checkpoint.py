@@ -45,7 +45,7 @@ class Checkpoint:
     """Consecutive health checks up to this step that found collapsed latents."""
 
 
-def fingerprint(recipe: Any) -> str:
+def fingerprint(recipe: object) -> str:
     """Hash of a recipe as plain data. A checkpoint is loaded only with the recipe that produced it."""
     return sha256_of_json(recipe)
 

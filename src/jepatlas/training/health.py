@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -63,7 +62,7 @@ def check_batches_finite(batches: Batches, numbers: range, accumulate: int) -> N
             raise InputError(found)
 
 
-def _non_finite_message(batch: Any, number: int, accumulate: int) -> str | None:
+def _non_finite_message(batch: object, number: int, accumulate: int) -> str | None:
     for name in ("x", "x_next"):
         value = getattr(batch, name, None)
         if value is None:

@@ -111,7 +111,7 @@ class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         success = bool(self.world.reached(state[None], goal[None])[0])
         return {"state": state.copy(), "goal": goal.copy(), "success": success}
 
-    def _check_state(self, name: str, value: Any) -> np.ndarray:
+    def _check_state(self, name: str, value: object) -> np.ndarray:
         state, dim = np.asarray(value, dtype=np.float64), self.world.state_dim
         if state.shape != (dim,) or not np.isfinite(state).all() or not self.world.admits(state[None])[0]:
             raise InputError(

@@ -128,6 +128,6 @@ class PortedEnergy(nn.Module):
         """(..., d₂), (..., d₂) → (...)"""
         return self.energy(self.translate(x), self.translate(y))
 
-    def all_pairs(self, x: Tensor, y: Tensor, **tiles: Any) -> Tensor:
+    def all_pairs(self, x: Tensor, y: Tensor, **tiles: int) -> Tensor:
         """(a, d₂), (b, d₂) → (a, b)"""
         return cast(Any, self.energy).all_pairs(self.translate(x), self.translate(y), **tiles)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from jepatlas.core.contracts import Objective
 from jepatlas.objectives.teaching import Migration, MutualTeaching, RunningMap, Student
+from jepatlas.objectives.vision import CropObjective
 from jepatlas.recipes import MutualRecipe, TaughtRecipe, VisionRecipe
 from jepatlas.training.flops import counted_flops, step_flops
 
@@ -51,7 +51,7 @@ def _maps(objective: Objective) -> list[RunningMap]:
 
 
 @torch.no_grad()
-def encoding_flops(objective: Any, size: int, count: int) -> float:
+def encoding_flops(objective: CropObjective, size: int, count: int) -> float:
     """Operations to encode `count` images of height and width `size`."""
     device = next(objective.parameters()).device
     with counted_flops() as counter:
