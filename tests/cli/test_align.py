@@ -78,7 +78,7 @@ def test_every_format_gives_the_same_numbers(kind: str, capsys: Captured, expect
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("name", ["ids", "groups", "labels"])
-def test_what_a_column_says_of_its_rows_is_no_latent(kind: str, name: str, capsys: Captured):
+def test_columns_that_describe_rows_are_not_latents(kind: str, name: str, capsys: Captured):
     """Strangers who share nothing but the numbers of their rows."""
     rng = np.random.default_rng(4)
     about = np.arange(64) if name == "ids" else np.arange(64) // 8
@@ -89,7 +89,7 @@ def test_what_a_column_says_of_its_rows_is_no_latent(kind: str, name: str, capsy
     assert found["summary"].startswith("Nothing is aligned")
 
 
-def test_ids_among_plain_columns_bring_rows_together(capsys: Captured, expected: float):
+def test_id_columns_pair_the_rows(capsys: Captured, expected: float):
     for path, rows, h in (("a.csv", np.arange(64), MODELS.a), ("b.csv", ORDER, MODELS.b)):
         write(path, ids=rows, **{f"d{i}": column for i, column in enumerate(h[rows].T)})
     found = answer(capsys, "align", "a.csv", "b.csv", *QUICK)
@@ -134,7 +134,7 @@ def test_time_blocks(capsys: Captured):
     assert value(found, "r2") > 0.9 and found["provenance"]["pairs fitted"] == 32
 
 
-def test_few_shuffles_or_shifts_are_said_to_decide_nothing(capsys: Captured):
+def test_too_few_permutations_or_shifts_leave_the_result_undecided(capsys: Captured):
     found = answer(capsys, "align", "ada.npy", "ben.npy", "--permutations", "4", "--out", "out")
     assert found["summary"].startswith("Undecided") and found["verdicts"][0]["passed"] is None
     rng = np.random.default_rng(0)
@@ -144,7 +144,7 @@ def test_few_shuffles_or_shifts_are_said_to_decide_nothing(capsys: Captured):
     assert out.startswith("Undecided") and "at least 20" in out and "shifted pairs" in out
 
 
-def test_a_report_is_of_one_alignment(capsys: Captured):
+def test_a_report_shows_one_alignment(capsys: Captured):
     """An older stress record of other files goes, but not before there is something new."""
     assert call("align", "ada.npy", "ben.npy", *QUICK) == 0
     stale = [Path("out/records/stress.json"), Path("out/records/stress.npz")]
@@ -165,7 +165,7 @@ def test_a_share_is_held_out(capsys: Captured):
     assert (found["provenance"]["pairs fitted"], found["provenance"]["pairs held out"]) == (48, 16)
 
 
-def test_nothing_is_cut_at_80_columns(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
+def test_output_is_not_truncated_at_80_columns(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert call("align", "ada.npy", "ben.npy", *QUICK, "--full") == 0
     out = capsys.readouterr().out
@@ -182,7 +182,7 @@ def test_json_in_a_file(capsys: Captured):
     assert kept["provenance"]["seed"] == 5 and "distrusted" in {verdict["name"] for verdict in kept["verdicts"]}
 
 
-def test_nothing_aligned_is_an_answer_and_no_error(capsys: Captured):
+def test_unrelated_models_are_a_result_not_an_error(capsys: Captured):
     write("eve.npy", h=np.random.default_rng(9).standard_normal((64, 100)))
     found = answer(capsys, "align", "eve.npy", "ben.npy", *QUICK, "--full")
     assert found["summary"].startswith("Nothing is aligned")
@@ -220,12 +220,12 @@ MARKS = np.arange(64) % 2 == 0
         ({"held": MARKS[:3]}, "there are 64 latents, but 3 rows of held"),
     ],
 )
-def test_marks_that_cannot_be_followed(capsys: Captured, arrays: dict, message: str):
+def test_unusable_held_out_marks_are_rejected(capsys: Captured, arrays: dict, message: str):
     write("ada.npz", h=MODELS.a, **arrays)
     assert message in refused(capsys, "align", "ada.npz", "ben.npy", *QUICK)
 
 
-def test_a_view_that_lacks_states_is_aligned_by_those_that_are_shared(capsys: Captured):
+def test_views_are_aligned_on_their_shared_states(capsys: Captured):
     """Raw inputs, groups and ids of all rows are given; those of shared states are used."""
     files = [
         write("a.npz", h=MODELS.a[:60], ids=IDS[:60], groups=MODELS.group[:60]),
@@ -248,7 +248,7 @@ def test_a_view_that_lacks_states_is_aligned_by_those_that_are_shared(capsys: Ca
     )
 
 
-def test_what_could_not_be_measured_says_why(capsys: Captured):
+def test_measures_that_could_not_be_computed_have_a_reason(capsys: Captured):
     for name, h in (("a", MODELS.a), ("b", MODELS.b)):
         write(f"{name}.npy", h=h[:36])
     assert call("align", "a.npy", "b.npy", *QUICK) == 0
@@ -288,7 +288,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("words", "message"), BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else "")
-def test_bad_input(words: list[str], message: str, capsys: Captured):
+def test_invalid_input_is_rejected(words: list[str], message: str, capsys: Captured):
     broken = MODELS.b.copy()
     broken[3, 1] = np.nan
     write("nan.npy", h=broken)
@@ -307,7 +307,7 @@ def test_bad_input(words: list[str], message: str, capsys: Captured):
 
 
 @pytest.mark.slow
-def test_independent_gaussians_of_any_width_are_said_to_be_so(capsys: Captured):
+def test_independent_gaussians_are_not_aligned(capsys: Captured):
     rng = np.random.default_rng(0)
     paths = [write(f"{name}.npy", h=rng.standard_normal((500, 384))) for name in "xy"]
     found = answer(capsys, "align", *paths, "--permutations", "19", "--out", "out")
@@ -315,7 +315,7 @@ def test_independent_gaussians_of_any_width_are_said_to_be_so(capsys: Captured):
 
 
 @pytest.mark.slow
-def test_a_stress_test_is_a_chapter_of_the_page(capsys: Captured):
+def test_stress_tests_are_a_chapter_of_the_page(capsys: Captured):
     groups = one_array("groups.npy", MODELS.group)
     assert call("align", "ada.npy", "ben.npy", "--stress", "--groups", groups, *QUICK) == 0
     capsys.readouterr()
@@ -326,7 +326,7 @@ def test_a_stress_test_is_a_chapter_of_the_page(capsys: Captured):
 
 
 @pytest.mark.slow
-def test_umap_shows_the_target_and_what_is_told_in_one_plane(capsys: Captured):
+def test_umap_shows_target_and_prediction_in_one_plane(capsys: Captured):
     """On the page, then by its definition: in one test, for in each process the library compiles for half a minute."""
     assert call("align", "ada.npy", "ben.npy", "--umap", *QUICK) == 0
     capsys.readouterr()
@@ -343,14 +343,14 @@ def test_umap_shows_the_target_and_what_is_told_in_one_plane(capsys: Captured):
 
 
 @pytest.mark.slow
-def test_a_stress_test_that_cannot_be_made_leaves_nothing(capsys: Captured):
+def test_impossible_stress_tests_write_nothing(capsys: Captured):
     """So few pairs can be aligned, but there are no smaller budgets of them."""
     write("a.npy", h=MODELS.a[:18])
     write("b.npy", h=MODELS.b[:18])
     assert "'budgets'" in refused(capsys, "align", "a.npy", "b.npy", "--stress", *QUICK)
 
 
-def test_half_precision_is_aligned_as_single(capsys: Captured):
+def test_half_precision_is_aligned_in_single_precision(capsys: Captured):
     for name, h in (("ada", MODELS.a), ("ben", MODELS.b)):
         write(f"{name}16.npy", h=h.astype(np.float16))
         write(f"{name}32.npy", h=h.astype(np.float16).astype(np.float32))

@@ -86,7 +86,7 @@ def test_translations_in_every_format(kind: str, atlas: Path, capsys: Captured):
     assert ("ids" in arrays) == (kind != "npy")
 
 
-def test_a_newcomer_changes_nothing_of_the_others(atlas: Path, capsys: Captured):
+def test_adding_a_chart_leaves_the_others_unchanged(atlas: Path, capsys: Captured):
     before = files()
     found = answer(capsys, "atlas", "add", atlas, "cleo.npz", "--out", "larger")
     assert {path: data for path, data in files().items() if not path.startswith("larger")} == before
@@ -142,7 +142,7 @@ def test_certified_charts(capsys: Captured):
     assert "2 charts, but 1 certificates" in refused(capsys, *words[:6], "--out", "other")
 
 
-def test_ids_and_groups_from_files_of_their_own(capsys: Captured):
+def test_ids_and_groups_from_separate_files(capsys: Captured):
     plain = [write("p.npy", h=latents(1)), write("q.npy", h=latents(2)[ORDER]), write("r.npy", h=latents(3)[ORDER])]
     ids = [one_array("p.txt", IDS), one_array("q.txt", IDS[ORDER]), one_array("r.txt", IDS[ORDER])]
     groups = [one_array("pg.npy", IDS // 10), one_array("qg.npy", IDS[ORDER] // 10)]
@@ -155,7 +155,7 @@ def test_ids_and_groups_from_files_of_their_own(capsys: Captured):
     assert "2 charts, but 1 files of ids" in refused(capsys, *words)
 
 
-def test_strangers_are_said_to_be_so_first(capsys: Captured):
+def test_unrelated_charts_are_reported_first(capsys: Captured):
     write("eve.npz", h=np.random.default_rng(9).standard_normal((120, 3)), ids=IDS)
     assert call("atlas", "build", "ada.npz", "eve.npz", "--out", "apart") == 0
     assert capsys.readouterr().out.startswith("No charts translate")
@@ -163,7 +163,7 @@ def test_strangers_are_said_to_be_so_first(capsys: Captured):
     assert capsys.readouterr().out.startswith("All 2 charts translate into each other.")
 
 
-def test_who_is_mailed_an_atlas_of_strangers_is_told_so(capsys: Captured):
+def test_a_shared_atlas_reports_unrelated_charts(capsys: Captured):
     rng = np.random.default_rng(9)
     for name in ("x", "y"):
         write(f"{name}.npz", h=rng.standard_normal((200, 8)), ids=np.arange(200))
@@ -180,7 +180,7 @@ def test_who_is_mailed_an_atlas_of_strangers_is_told_so(capsys: Captured):
     assert "Warning: 'x' does not predict 'y'" in out and "Held-out R² of y from x: -" in out and "share:" not in out
 
 
-def test_what_a_layer_normalisation_takes_fails_no_check(capsys: Captured):
+def test_the_direction_removed_by_layer_normalisation_fails_no_check(capsys: Captured):
     """As with every vision transformer: Σ h is constant."""
     inner = np.random.default_rng(3).standard_normal((400, 8))
     for name, seed in (("x", 1), ("y", 2)):
@@ -193,7 +193,7 @@ def test_what_a_layer_normalisation_takes_fails_no_check(capsys: Captured):
     assert all("final layer normalisation" in one["advice"] for one in tied)
 
 
-def test_newcomers_and_verdicts_stay_with_the_atlas(atlas: Path, capsys: Captured):
+def test_added_charts_and_verdicts_are_saved_with_the_atlas(atlas: Path, capsys: Captured):
     write("eve.npz", h=np.random.default_rng(9).standard_normal((120, 3)), ids=IDS)
     added = answer(capsys, "atlas", "add", atlas, "cleo.npz", "eve.npz")
     assert answer(capsys, "atlas", "show", atlas) == added
@@ -228,7 +228,7 @@ def test_a_certificate_may_be_undecided(capsys: Captured):
     assert "undecided" in rows["ada"] and " no " in rows["ben"]
 
 
-def test_a_failed_certificate_identifies_no_chart_and_it_is_said(capsys: Captured):
+def test_a_chart_with_a_failed_certificate_is_not_identified(capsys: Captured):
     bound = Verdict.judge("bound", Estimate(0.01, 0.005, 0.02, 120), direction="lower", threshold=1, good="")
     for name, said in (("passed", {"passed": True}), ("open", {"passed": None}), ("failed", {"passed": False})):
         write_json(Path(f"{name}.json"), {"verdicts": [bound.to_json()], "provenance": {"latent_dim": 3}} | said)
@@ -297,7 +297,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("words", "message"), BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else "")
-def test_bad_input(words: list[str], message: str, atlas: Path, capsys: Captured):
+def test_invalid_input_is_rejected(words: list[str], message: str, atlas: Path, capsys: Captured):
     broken = latents(1)
     broken[5, 0] = np.inf
     write("nan.npz", h=broken, ids=IDS)
@@ -357,7 +357,7 @@ TAMPERED = {
 
 
 @pytest.mark.parametrize("message", TAMPERED)
-def test_an_atlas_that_was_damaged_or_tampered_with_is_not_used(message: str, atlas: Path, capsys: Captured):
+def test_damaged_or_modified_atlases_are_rejected(message: str, atlas: Path, capsys: Captured):
     TAMPERED[message](atlas)
     seen = [refused(capsys, "atlas", "show", atlas), refused(capsys, "atlas", "add", atlas, "cleo.npz")]
     seen.append(refused(capsys, "atlas", "translate", atlas, "ada", "ben", "ada.npz"))

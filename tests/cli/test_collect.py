@@ -60,7 +60,7 @@ def next_words(said: str) -> list[str]:
         (["rooms"], (3, 64, 64), True),
     ],
 )
-def test_the_next_step_can_be_taken(words: list[str], seen: tuple[int, ...], pictures: bool, capsys: Captured):
+def test_the_suggested_next_command_works(words: list[str], seen: tuple[int, ...], pictures: bool, capsys: Captured):
     assert call("collect", *words, *FEW, "--out", "a b.h5") == 0
     assert call(*next_words(capsys.readouterr().out), *SHORT, "--out", "run") == 0
     said, model = " ".join(capsys.readouterr().out.split()), load_world_model(Path("run"))
@@ -70,13 +70,13 @@ def test_the_next_step_can_be_taken(words: list[str], seen: tuple[int, ...], pic
     assert isinstance(model.recipe.encoder, ConvConfig if pictures else MLPConfig)
 
 
-def test_an_environment_without_a_render_mode_is_made_as_gymnasium_makes_it(capsys: Captured):
+def test_environments_without_a_render_mode_are_made_by_gymnasium(capsys: Captured):
     found = answer(capsys, "collect", "Plain-v0", "--no-pixels", *FEW, "--out", "plain.h5")
     assert found["columns"]["observation"] == [3] and "pixels" not in found["columns"]
     assert "takes no render_mode" in refused(capsys, "collect", "Plain-v0", *FEW, "--out", "drawn.h5")
 
 
-def test_few_steps_are_collected_here():
+def test_few_steps_are_collected_in_one_process():
     assert call("collect", "Plain-v0", "--no-pixels", "--episodes", "40", "--length", "2", "--out", "plain.h5") == 0
     states = EpisodeFile("plain.h5").rows("state", np.arange(120))
     assert (states == os.getpid()).all(), "three shards, and no process for them"
@@ -96,7 +96,7 @@ def test_the_truth_may_be_unknown(column: str, options: list[str], capsys: Captu
     assert "without true states" in refused(capsys, "certify", "run")
 
 
-def test_a_column_that_is_not_there_is_refused_with_its_option(capsys: Captured):
+def test_a_missing_column_is_reported_with_its_option(capsys: Captured):
     assert call("collect", "Plain-v0", "--no-pixels", *FEW, "--out", "plain.h5") == 0
     capsys.readouterr()
     for option, name in (("observation", "pixels"), ("action", "u"), ("state", "z")):
@@ -104,7 +104,7 @@ def test_a_column_that_is_not_there_is_refused_with_its_option(capsys: Captured)
         assert f"no column '{name}'" in said and f"--source.{option}" in said
 
 
-def test_a_file_is_called_as_what_is_collected_and_says_what_that_is(capsys: Captured):
+def test_the_file_is_named_after_its_world_and_describes_it(capsys: Captured):
     assert answer(capsys, "collect", "maze", "--world.cells", "3", *FEW)["file"] == "maze.h5"
     assert world_of_file(EpisodeFile("maze.h5")) == Maze(cells=3)
     assert EpisodeFile("maze.h5").about["policy"] == {"kind": "random", "persistence": 0.8, "repeat": 1}
@@ -115,14 +115,14 @@ def test_a_file_is_called_as_what_is_collected_and_says_what_that_is(capsys: Cap
     assert "maze.h5 exists already" in refused(capsys, "collect", "maze", *FEW)
 
 
-def test_the_help_tells_names_and_currents(capsys: Captured):
+def test_help_lists_worlds_and_currents(capsys: Captured):
     assert call("collect", "maze", "--help") == 0
     said = capsys.readouterr().out
     assert "maze.h5" in said and "--current {constant,shear,jet,vortex,none}" in " ".join(said.split())
 
 
 @pytest.mark.parametrize("words", [["--motion", "scripted"], ["--motion=sac"]])
-def test_motions_without_actions_are_shown_their_verb(words: list[str], capsys: Captured):
+def test_motions_without_actions_are_referred_to_train_world_model(words: list[str], capsys: Captured):
     assert "train world-model reacher --model frames --motion" in refused(capsys, "collect", "reacher", *words)
 
 
@@ -133,7 +133,7 @@ def uneven(path: str, lengths: list[int]) -> None:
             writer.append({"state": np.random.default_rng(length).normal(size=(length, 3)), "action": action})
 
 
-def test_episodes_that_nothing_is_learned_from_are_said(capsys: Captured):
+def test_unusable_episodes_are_reported(capsys: Captured):
     uneven("a.h5", [9] * 8 + [3, 2])
     assert call("train", "world-model", "a.h5", *SHORT, "--out", "run") == 0
     assert "2 of 10 episodes" in capsys.readouterr().out
@@ -141,7 +141,7 @@ def test_episodes_that_nothing_is_learned_from_are_said(capsys: Captured):
     assert "of 10 episodes" not in capsys.readouterr().out
 
 
-def test_a_certificate_of_few_held_out_frames_says_so(capsys: Captured):
+def test_a_certificate_of_few_held_out_frames_reports_it(capsys: Captured):
     uneven("a.h5", [5] * 30)
     assert call("train", "world-model", "a.h5", *SHORT, "--latent-dim", "16", "--out", "run") == 0
     capsys.readouterr()

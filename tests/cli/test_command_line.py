@@ -35,7 +35,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], env=ENV, capture_output=True, text=True, check=False)
 
 
-def test_help_loads_nothing_heavy():
+def test_help_imports_no_heavy_modules():
     """So it comes at once."""
     code = (
         "import sys; from jepatlas.cli import main; assert main(['--help']) == 0; print(*sys.modules, file=sys.stderr)"
@@ -47,7 +47,7 @@ def test_help_loads_nothing_heavy():
 
 
 @pytest.mark.parametrize("words", [(), ("-h",), ("help",)])
-def test_other_ways_to_ask_for_help(words: tuple[str, ...], capsys: Captured):
+def test_help_can_be_requested_in_several_ways(words: tuple[str, ...], capsys: Captured):
     assert call(*words) == 0
     assert "usage: jepatlas VERB" in capsys.readouterr().out
 
@@ -58,7 +58,7 @@ def test_the_version(capsys: Captured):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_explains_itself_with_an_example(verb: str, capsys: Captured):
+def test_every_command_has_help_with_an_example(verb: str, capsys: Captured):
     assert call(verb, "--help") == 0
     out, err = capsys.readouterr()
     assert f"Example: jepatlas {verb} " in out
@@ -200,7 +200,7 @@ BAD = [
 @pytest.mark.parametrize(
     ("words", "message"), BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
 )
-def test_bad_input_is_one_message_and_leaves_nothing(words: list[str], message: str, capsys: Captured, elsewhere: Path):
+def test_invalid_input_gives_one_message_and_writes_nothing(words: list[str], message: str, capsys: Captured, elsewhere: Path):
     assert call(*words) == 2
     out, err = capsys.readouterr()
     assert message in " ".join(err.split())  # some are broken into lines
@@ -233,14 +233,14 @@ def test_debug_shows_the_traceback(capsys: Captured):
     assert err.endswith("jepatlas certify: There is no run folder and no file nowhere.\n")
 
 
-def test_one_process_of_many_speaks(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
+def test_only_one_process_reports(capsys: Captured, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("RANK", "1")
     assert call("certify", "nowhere") == 2
     assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("words", [("train", "--help"), ("reproduce", "--list")])
-def test_a_reader_that_has_seen_enough_is_no_failed_check(words: tuple[str, ...], elsewhere: Path):
+def test_a_closed_pipe_is_not_a_failed_check(words: tuple[str, ...], elsewhere: Path):
     """The pipe is closed before a word is written; a shell would call that 141."""
     read, write = os.pipe()
     os.close(read)
@@ -250,7 +250,7 @@ def test_a_reader_that_has_seen_enough_is_no_failed_check(words: tuple[str, ...]
     assert (done.returncode, done.stderr) == (141, "")
 
 
-def test_the_help_claims_no_option_that_a_verb_does_not_take(capsys: Captured):
+def test_help_mentions_only_options_that_the_command_takes(capsys: Captured):
     """All take --json; atlas show writes and draws nothing, and atlas translate draws nothing."""
     assert call("--help") == 0
     said = " ".join(capsys.readouterr().out.split())
@@ -268,7 +268,7 @@ def run(elsewhere: Path, capsys: Captured) -> Path:
     return elsewhere / "run"
 
 
-def test_json_on_standard_output_stands_alone(run: Path, capsys: Captured):
+def test_json_is_the_only_standard_output(run: Path, capsys: Captured):
     answers = {}
     for words in (
         ["train", *WORDS, "--steps", "5", "--out", "other"],
@@ -282,7 +282,7 @@ def test_json_on_standard_output_stands_alone(run: Path, capsys: Captured):
     assert Path(answers["report"]["report"]).stat().st_size > 1000
 
 
-def test_json_in_a_file_and_a_place_of_ones_own(run: Path, capsys: Captured):
+def test_json_and_record_go_to_the_given_places(run: Path, capsys: Captured):
     assert call("certify", run, "--samples", "600", "--seed", "3", "--out", "kept", "--json", "kept/answer.json") == 0
     assert "r2" in capsys.readouterr().out
     answer = json.loads(Path("kept/answer.json").read_text())
@@ -293,7 +293,7 @@ def test_json_in_a_file_and_a_place_of_ones_own(run: Path, capsys: Captured):
     assert Path("page/report.html").exists()
 
 
-def test_a_run_goes_where_its_recipe_says_by_default(capsys: Captured):
+def test_the_default_run_folder_follows_from_the_recipe(capsys: Captured):
     words = ["--mixing", "coupling", "--objective", "vicreg", "--encoder.width", "8", "--steps", "2", "--seed", "7"]
     assert call("train", *words) == 0
     assert Path("runs/coupling-vicreg-s7/recipe.yaml").exists()
@@ -302,7 +302,7 @@ def test_a_run_goes_where_its_recipe_says_by_default(capsys: Captured):
     assert "--resume runs/coupling-vicreg-s7" in capsys.readouterr().err
 
 
-def test_a_recipe_given_back_gives_the_same_weights(run: Path):
+def test_a_saved_recipe_reproduces_the_weights(run: Path):
     assert call("train", "--recipe", run / "recipe.yaml", "--out", "again") == 0
     assert call("train", "--recipe", run / "recipe.yaml", "--seed", "1", "--out", "other") == 0
     states = [Path(name, "checkpoints/step-5/state.safetensors").read_bytes() for name in ("run", "again", "other")]
@@ -310,7 +310,7 @@ def test_a_recipe_given_back_gives_the_same_weights(run: Path):
     assert Path("again/recipe.yaml").read_text() == (run / "recipe.yaml").read_text()
 
 
-def test_options_change_a_recipe_that_was_given(run: Path):
+def test_options_change_a_given_recipe(run: Path):
     words = ["--recipe", run / "recipe.yaml", "--objective", "infonce", "--objective.width", "0.5", "--track"]
     assert call("train", *words, "--out", "changed") == 0
     text = Path("changed/recipe.yaml").read_text()
@@ -326,7 +326,7 @@ def test_a_run_without_a_checkpoint_cannot_be_certified(capsys: Captured, run: P
     assert f"jepatlas train --resume {run}" in error
 
 
-def test_too_few_samples_are_refused(capsys: Captured, run: Path):
+def test_too_few_samples_are_rejected(capsys: Captured, run: Path):
     for samples in ("0", "3"):
         assert call("certify", run, "--samples", samples) == 2
         assert re.search(r"samples|rows", capsys.readouterr().err)
@@ -338,7 +338,7 @@ def test_a_certificate_can_be_required(run: Path):
     assert call("certify", run, "--samples", "600", "--require") == 1  # five steps cannot pass
 
 
-def test_an_answer_that_cannot_be_written_is_no_traceback(run: Path, capsys: Captured):
+def test_an_unwritable_result_gives_no_traceback(run: Path, capsys: Captured):
     Path("file").touch()
     assert call("certify", run, "--samples", "600", "--json", "file/answer.json") == 2
     err = capsys.readouterr().err

@@ -46,7 +46,7 @@ def names(found: dict[str, Any]) -> set[str]:
     return {verdict["name"] for verdict in found["verdicts"]}
 
 
-def test_fit_says_what_came_out_and_keeps_it(capsys: Captured):
+def test_fit_reports_and_saves_its_result(capsys: Captured):
     assert call(*FIT, "--out", "run") == 0
     out = capsys.readouterr().out
     assert "On 16 states the iqe energy is a quasimetric." in out
@@ -116,7 +116,7 @@ def test_fit_from_a_recipe(run: Path, capsys: Captured):
     assert not same(run, Path("other"))
 
 
-def test_an_interrupted_fit_goes_on_to_the_same_bits(run: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch):
+def test_a_resumed_fit_is_bitwise_equal(run: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch):
     drawn = StepStream.__call__
 
     def interrupted(self: StepStream, step: int) -> Steps:
@@ -137,7 +137,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bits(run: Path, capsys: Captured
     assert "median_ratio" in capsys.readouterr().out
 
 
-def test_a_run_that_fails_says_so(capsys: Captured):
+def test_failed_runs_are_reported(capsys: Captured):
     words = [word if word != "20" else "60" for word in FIT]
     assert call(*words, "--lr", "1e30", "--log-every", "1", "--out", "run", "--json", "a.json") == 1
     assert json.loads(Path("a.json").read_text())["status"] == "failed"
@@ -183,7 +183,7 @@ FIT_BAD = [
 
 
 @pytest.mark.parametrize(("words", "message"), FIT_BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else "")
-def test_what_cannot_be_fitted_leaves_no_trace(words: list[str], message: str, capsys: Captured):
+def test_invalid_fits_write_nothing(words: list[str], message: str, capsys: Captured):
     walk = GRID.walk(30, 10, seed=0)
     write_steps("neg.npz", cost=-walk.cost)
     write_steps("nan.npz", x=np.full(walk.x.shape, np.nan))
@@ -196,7 +196,7 @@ def test_what_cannot_be_fitted_leaves_no_trace(words: list[str], message: str, c
     assert message in refused(capsys, "energy", "fit", *given)
 
 
-def test_resuming_takes_no_other_options(run: Path, capsys: Captured):
+def test_resume_rejects_other_options(run: Path, capsys: Captured):
     message = refused(capsys, "energy", "fit", "--resume", run, "--steps", "9")
     assert "leave out --steps" in message and "jepatlas energy fit --recipe run/recipe.yaml" in message
     assert "leave out gym" in refused(capsys, "energy", "fit", "gym", "--resume", run)
@@ -204,7 +204,7 @@ def test_resuming_takes_no_other_options(run: Path, capsys: Captured):
     assert "is not a run folder" in refused(capsys, "energy", "fit", "--resume", "nowhere")
 
 
-def test_a_run_whose_file_has_changed_does_not_go_on(capsys: Captured):
+def test_a_run_with_a_changed_file_is_not_resumed(capsys: Captured):
     write_steps("steps.npz")
     assert call("energy", "fit", "steps.npz", *WORDS, "--out", "run") == 0
     write_steps("steps.npz", more=np.ones(2))
@@ -277,7 +277,7 @@ AUDIT_BAD = [
 @pytest.mark.parametrize(
     ("words", "message"), AUDIT_BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else ""
 )
-def test_what_cannot_be_audited(words: list[str], message: str, capsys: Captured):
+def test_invalid_audits_are_rejected(words: list[str], message: str, capsys: Captured):
     write("rect.npy", h=np.ones((4, 3)))
     write("nan.npy", h=np.full((3, 3), np.nan))
     write("m.npy", h=BROKEN)
@@ -384,7 +384,7 @@ EXACT_BAD = [
 @pytest.mark.parametrize(
     ("words", "message"), EXACT_BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else ""
 )
-def test_what_has_no_exact_energies(words: list[str], message: str, capsys: Captured):
+def test_worlds_without_exact_energies_are_rejected(words: list[str], message: str, capsys: Captured):
     assert message in refused(capsys, "energy", "exact", *words)
 
 

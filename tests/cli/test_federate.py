@@ -64,7 +64,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     return {name: tmp_path / name / "run" for name in ("ada", "ben")}
 
 
-def test_two_processes_one_of_them_killed_and_started_again(
+def test_two_members_agree_after_one_was_killed_and_restarted(
     runs: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     meet, env = tmp_path / "meet", ENV | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -135,7 +135,7 @@ def _is_listed(meet: Path, tmp_path: Path) -> None:
     assert "random.safetensors" not in what, "all have their own before training"
 
 
-def test_files_of_latents_will_do_and_a_partner_may_not_come(
+def test_files_of_latents_suffice_and_missing_partners_time_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rng = np.random.default_rng(0)
@@ -159,7 +159,7 @@ def test_files_of_latents_will_do_and_a_partner_may_not_come(
     assert json.loads((tmp_path / "meet" / "1-states" / "ada" / "exchange.json").read_text())["member"] == "ada"
 
 
-def test_the_help_says_what_a_phrase_keeps_from_whom_and_what_partners_may_learn(
+def test_help_states_what_partners_can_learn(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert call("federate", "--help") == 0

@@ -69,7 +69,7 @@ def parsed(*args: str) -> Options:
     return parse_choices(Options(), "test", args, with_world)
 
 
-def test_options_and_positionals_stand_in_any_order():
+def test_options_and_positionals_come_in_any_order():
     groups = [
         ["maze"],
         ["--current", "jet"],
@@ -88,7 +88,7 @@ def test_options_and_positionals_stand_in_any_order():
     assert source.world.current.speed == 0.5 and model.energy.head.kind == "mrn"
 
 
-def test_options_change_a_recipe_that_is_given(tmp_path: Path):
+def test_options_change_a_given_recipe(tmp_path: Path):
     saved = WorldModelRecipe(seed=3, model=TwoFrames(VICRegConfig(covariance=2.0)), encoder=MLPConfig(7))
     (tmp_path / "recipe.yaml").write_text(recipe_text(saved))
     words = ("--recipe", str(tmp_path / "recipe.yaml"))

@@ -40,7 +40,7 @@ def value(found: dict, name: str) -> float:
     return next(verdict["value"] for verdict in found["verdicts"] if verdict["name"] == name)
 
 
-def test_a_probe_is_trained_carried_and_scored(capsys: Captured):
+def test_a_probe_is_trained_migrated_and_scored(capsys: Captured):
     groups = one_array("groups.npy", MODELS.group)
     words = ["migrate", "probe", "ada.npy", "ben.npy", "--labels", "labels.npy", "--groups", groups, "--out", "out"]
     assert call(*words) == 0
@@ -78,7 +78,7 @@ def test_every_format_gives_the_same_accuracies(kind: str, capsys: Captured):
         assert value(found, name) == value(expected, name)
 
 
-def test_between_views_of_which_one_lacks_states(capsys: Captured):
+def test_views_share_only_some_states(capsys: Captured):
     a, b = write("a.npz", h=MODELS.a, ids=IDS, labels=SIDE), write("b.npz", h=MODELS.b[:90], ids=IDS[:90])
     assert "6 ids of a are missing in b" in refused(capsys, "migrate", "probe", a, b)
     found = answer(capsys, "migrate", "probe", a, b, "--intersect", "--out", "out")
@@ -105,7 +105,7 @@ def test_a_saved_probe_and_map_are_scored_on_latents(capsys: Captured):
     assert Path("out/map.safetensors").read_bytes() == Path("map.safetensors").read_bytes()
 
 
-def test_between_unrelated_models_nothing_is_written(capsys: Captured):
+def test_unrelated_models_write_no_probe(capsys: Captured):
     write("eve.npy", h=np.random.default_rng(9).standard_normal((96, 4)))
     words = ["migrate", "probe", "ada.npy", "eve.npy", "--labels", "labels.npy", "--out", "out", "--json", "-"]
     assert call(*words) == 1
@@ -116,7 +116,7 @@ def test_between_unrelated_models_nothing_is_written(capsys: Captured):
     assert "No probe is written" in said and not Path("out").exists()
 
 
-def test_a_probe_that_is_surely_no_better_than_the_commonest_class_is_not_written(capsys: Captured):
+def test_probes_no_better_than_the_majority_class_are_not_written(capsys: Captured):
     """Of a target that does not vary, the migrated probe says one class always."""
     write("flat.npy", h=np.ones((96, 4)))
     assert call("migrate", "probe", "ada.npy", "flat.npy", "--labels", "labels.npy", "--out", "out", "--json", "-") == 1
@@ -127,14 +127,14 @@ def test_a_probe_that_is_surely_no_better_than_the_commonest_class_is_not_writte
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
-def test_a_map_of_one_group_is_fitted_too(seed: str, capsys: Captured):
+def test_a_map_of_one_group_is_fitted(seed: str, capsys: Captured):
     """Of four groups two are held out, and one is left for the probe and one for the map."""
     groups = one_array("groups.npy", np.arange(96) * 4 // 96)
     words = ["ada.npy", "ben.npy", "--labels", "labels.npy", "--groups", groups, "--seed", seed]
     assert value(answer(capsys, "migrate", "probe", *words), "probe_migrated") > 0.65
 
 
-def test_a_map_that_is_worse_than_the_mean_is_not_ticked():
+def test_a_map_worse_than_the_mean_does_not_pass():
     """Two models that see nothing in common but their scale: shuffled pairs are worse still, and that is no praise."""
     null = Null(-0.2, -1.2, 0.3, 0.01, 3.0, -0.7, 99, "higher")
     for value, passed in ((-0.2, False), (0.2, True)):
@@ -163,7 +163,7 @@ def test_time_blocks_and_a_share(capsys: Captured):
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])
-def test_of_objects_every_class_is_scored(seed: str, capsys: Captured):
+def test_grouped_rows_score_every_class(seed: str, capsys: Captured):
     """Three objects of each class but one: split without a look at the labels, the probe would lack some of them."""
     rng = np.random.default_rng(0)
     groups = np.repeat(
@@ -213,7 +213,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("words", "message"), BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else "")
-def test_bad_input(words: list[str], message: str, capsys: Captured):
+def test_invalid_input_is_rejected(words: list[str], message: str, capsys: Captured):
     write("short.npy", h=MODELS.b[:90])
     write("narrow.npy", h=MODELS.a[:, :2])
     write("wide.npy", h=np.hstack([MODELS.a, MODELS.a]))
@@ -231,7 +231,7 @@ def test_bad_input(words: list[str], message: str, capsys: Captured):
     assert message in refused(capsys, "migrate", "probe", *words)
 
 
-def test_the_answer_comes_first_with_the_interval_that_decides(capsys: Captured):
+def test_the_answer_comes_first_with_its_interval(capsys: Captured):
     one_array("random.npy", np.random.default_rng(3).permutation(SIDE))
     for labels, works in (("labels.npy", True), ("random.npy", False)):
         words = ["migrate", "probe", "ada.npy", "ben.npy", "--labels", labels, "--out", "out", "--json", "-"]

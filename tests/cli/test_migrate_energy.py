@@ -35,7 +35,7 @@ def value(found: dict, name: str) -> float:
     return next(verdict["value"] for verdict in found["verdicts"] if verdict["name"] == name)
 
 
-def test_an_energy_is_carried_audited_and_compared(capsys: Captured):
+def test_an_energy_is_migrated_audited_and_compared(capsys: Captured):
     assert call("migrate", "energy", "ada.npy", "ben.npy", "--energy", "door.safetensors", "--out", "out") == 0
     out = capsys.readouterr().out
     assert out.startswith("On ben the energy learned on ada is a quasimetric. Spearman correlation between both: 0.9")
@@ -61,14 +61,14 @@ def test_every_format_gives_the_same_agreement(kind: str, capsys: Captured):
     assert value(found, "agreement") == pytest.approx(value(expected, "agreement"), abs=1e-6)
 
 
-def test_between_views_of_which_one_lacks_states(capsys: Captured):
+def test_views_share_only_some_states(capsys: Captured):
     a, b = write("a.npz", h=MODELS.a[4:], ids=IDS[4:]), write("b.npz", h=MODELS.b, ids=IDS)
     rest = ["--energy", "door.safetensors", "--states", "16", "--out", "out"]
     found = answer(capsys, "migrate", "energy", a, b, *rest, "--intersect")
     assert found["provenance"]["left out of b"] == 4 and found["summary"].endswith("are left out: 0 of a, 4 of b.")
 
 
-def test_what_comes_out_can_be_carried_on_and_audited(capsys: Captured):
+def test_migrated_energies_can_be_migrated_and_audited(capsys: Captured):
     words = ["--energy", "door.safetensors", "--states", "16", "--out", "one"]
     found = answer(capsys, "migrate", "energy", "ada.npy", "ben.npy", *words)
     assert found["energy"] == "one/energy.safetensors" and Path(found["report"]).exists()
@@ -87,7 +87,7 @@ def test_groups_time_blocks_and_a_share(capsys: Captured):
     assert found["provenance"]["seed"] == 3 and found["provenance"]["map"] == "least-squares"
 
 
-def test_strangers_are_said_to_be_so(capsys: Captured):
+def test_unrelated_models_are_reported(capsys: Captured):
     write("eve.npy", h=np.random.default_rng(9).standard_normal((96, 3)))
     assert call("migrate", "energy", "ada.npy", "eve.npy", "--energy", "door.safetensors", "--out", "out") == 0
     assert "✗ agreement: The energies order pairs of states differently" in capsys.readouterr().out
@@ -110,7 +110,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("words", "message"), BAD, ids=lambda one: " ".join(one) if isinstance(one, list) else "")
-def test_bad_input(words: list[str], message: str, capsys: Captured):
+def test_invalid_input_is_rejected(words: list[str], message: str, capsys: Captured):
     write("narrow.npy", h=MODELS.a[:, :2])
     write("short.npy", h=MODELS.b[:90])
     write("nan.npy", h=np.where(np.arange(384).reshape(96, 4) == 7, np.nan, MODELS.b))

@@ -57,7 +57,7 @@ def test_a_student_of_another_width_is_taught(place: Path, capsys: Captured):
     assert call("encode", "out/student") == 0 and np.load("out/student/latents.npz")["h"].shape == (8, 24)
 
 
-def test_the_teacher_may_be_named_after_the_options(place: Path, capsys: Captured):
+def test_the_teacher_may_follow_the_options(place: Path, capsys: Captured):
     """They change the teacher's recipe all the same."""
     left, options = place / "left", ["--encoder.depth", "1", "--steps", "4"]
     assert call("migrate", "model", left, "--to", "right", *options, "--out", "first") == 0
@@ -67,7 +67,7 @@ def test_the_teacher_may_be_named_after_the_options(place: Path, capsys: Capture
     assert late.student.encoder.width == load_recipe(left, VisionRecipe).encoder.width
 
 
-def test_what_is_to_stand_beside_is_looked_at_before_training(place: Path, capsys: Captured):
+def test_runs_to_compare_with_are_checked_before_training(place: Path, capsys: Captured):
     """A run of points in a plane, and one whose images are gone."""
     assert call("train", "--steps", "2", "--out", "points") == 0
     shutil.copytree(place / "scenes", "moved")
@@ -79,7 +79,7 @@ def test_what_is_to_stand_beside_is_looked_at_before_training(place: Path, capsy
         assert message in " ".join(capsys.readouterr().err.split()) and not Path("late").exists()
 
 
-def test_one_class_alone_is_nothing_to_read_and_no_error(place: Path, capsys: Captured):
+def test_a_single_class_is_not_probed(place: Path, capsys: Captured):
     text = (place / "scenes/views.csv").read_text().splitlines()
     kind = text[0].split(",").index("label")
     rows = [line.split(",") for line in text[1:]]
@@ -131,7 +131,7 @@ def test_two_recipes_are_trained_together(place: Path, capsys: Captured):
     assert again["step"] == 3 and again["verdicts"] == found["verdicts"]
 
 
-def test_images_that_broke_are_told_at_the_beginning_and_later(tmp_path: Path, capsys: Captured):
+def test_broken_images_are_reported_at_the_start_and_on_resume(tmp_path: Path, capsys: Captured):
     table = write_scenes(tmp_path / "scenes")
     for seed, view in enumerate(("left", "right")):
         start_run(agent(table, view, seed=seed, steps=2), tmp_path / view)
@@ -147,7 +147,7 @@ def test_images_that_broke_are_told_at_the_beginning_and_later(tmp_path: Path, c
         assert "2 of 40 images were left out" in capsys.readouterr().out
 
 
-def test_refusals_leave_nothing(place: Path, tmp_path: Path, capsys: Captured):
+def test_rejected_commands_write_nothing(place: Path, tmp_path: Path, capsys: Captured):
     other = write_scenes(tmp_path / "other", name="x", labels=False)
     start_run(agent(other, "left", steps=1), tmp_path / "stranger")
     np.savez(tmp_path / "empty.npz", h=np.zeros((3, 2)), ids=np.array(["a", "b", "c"]))

@@ -52,7 +52,7 @@ def here(made: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     capsys.readouterr()
 
 
-def test_what_is_collected_is_said_and_can_be_learned_from(capsys: Captured):
+def test_collected_episodes_are_reported_and_can_be_trained_on(capsys: Captured):
     short = ["--episodes", "2", "--length", "5", "--processes", "1", "--out", "maze.h5"]
     found = answer(capsys, "collect", "maze", "--world.cells", "3", *short)
     assert (found["episodes"], found["rows"]) == (2, 12) and found["columns"]["pixels"] == [64, 64, 3]
@@ -68,13 +68,13 @@ def test_the_default_world_is_named_first(capsys: Captured):
     assert "default" not in capsys.readouterr().out
 
 
-def test_a_world_model_is_certified_on_what_was_held_out(capsys: Captured):
+def test_a_world_model_is_certified_on_held_out_episodes(capsys: Captured):
     found = answer(capsys, "certify", "runs/file", "--out", "certified")
     assert found["provenance"]["held-out episodes"] == 4 and {"r2"} <= {v["name"] for v in found["verdicts"]}
     assert Path("certified/records/certificate.json").is_file()
 
 
-def test_an_agent_drives_beside_chance_and_is_filmed(capsys: Captured):
+def test_an_agent_is_compared_with_random_actions_and_filmed(capsys: Captured):
     words = ["runs/day", *SHORT, "--tasks", "5", "--seed", "3", "--out", "planned"]
     found = answer(capsys, "plan", *words, "--film", "day.gif")
     assert found["report"] == "planned/report.html" and found["provenance"]["tasks"] == 5
@@ -90,7 +90,7 @@ def test_an_agent_drives_beside_chance_and_is_filmed(capsys: Captured):
     assert any("agent" in line and "+∞" in line for line in out.splitlines()), "80 columns hold the table"
 
 
-def test_which_random_actions_are_the_null_is_said(capsys: Captured):
+def test_the_random_actions_of_the_null_are_described(capsys: Captured):
     words = [*SHORT, "--tasks", "2", "--out", "null"]
     for run in ("day", "file"):  # a file that was collected tells it, too
         assert "persistence 0.8" in answer(capsys, "plan", f"runs/{run}", *words)["summary"]
@@ -98,24 +98,24 @@ def test_which_random_actions_are_the_null_is_said(capsys: Captured):
     assert "independent" in unknown["summary"]
 
 
-def test_lqr_for_ever_leads_to_what_can_be_held(capsys: Captured):
+def test_infinite_horizon_lqr_leads_to_a_holdable_latent(capsys: Captured):
     words = ["--planner", "lqr", "--planner.infinite", "--steps", "4", "--tasks", "2", "--out", "for-ever"]
     assert "LQR steers" in answer(capsys, "plan", "runs/lq", *words)["summary"]
 
 
-def test_one_task_is_driven_from_where_to_where_it_says(capsys: Captured):
+def test_a_given_start_and_goal_are_used(capsys: Captured):
     ends = ["--start", "-0.5", "0.2", "--goal", "-0.45", "0.2"]
     found = answer(capsys, "plan", "runs/day", *SHORT, *ends, "--out", "one")
     assert found["tables"][0]["rows"][0][1] == "1 of 1", "it is there already"
 
 
-def test_a_run_on_a_file_is_driven_in_the_world_that_is_named(capsys: Captured):
+def test_a_run_on_a_file_is_driven_in_the_named_world(capsys: Captured):
     words = ["plan", "runs/unknown", *SHORT, "--tasks", "2", "--out", "named"]
     found = answer(capsys, *words, "--world", "rooms")
     assert found["provenance"]["world"] == "rooms" and "does not record its world" in found["summary"]
 
 
-def test_a_run_on_a_file_knows_the_world_that_the_file_names(capsys: Captured):
+def test_a_run_on_a_file_uses_the_world_recorded_in_it(capsys: Captured):
     words = ["plan", "runs/file", *SHORT, "--tasks", "2", "--out", "own"]
     for given in ([], ["--world", "rooms"]):
         found = answer(capsys, *words, *given)
@@ -124,13 +124,13 @@ def test_a_run_on_a_file_knows_the_world_that_the_file_names(capsys: Captured):
     assert "another world: one_way False, not True" in answer(capsys, *words, *ONE_WAY[:3])["summary"]
 
 
-def test_a_planner_is_carried_between_a_world_and_a_file_of_it(capsys: Captured):
+def test_a_planner_migrates_between_a_world_and_its_file(capsys: Captured):
     words = ["migrate", "planner", "runs/file", "runs/night", *SHORT, "--tasks", "2", "--states", "20", "--out", "both"]
     assert answer(capsys, *words)["tables"][0]["rows"][0][0] == "file's planner"
 
 
 @pytest.mark.parametrize("run", ["runs/lq", "runs/day"])
-def test_lqr_drives_by_matrices_that_are_read_off_or_fitted(run: str, capsys: Captured):
+def test_lqr_uses_given_or_fitted_matrices(run: str, capsys: Captured):
     found = answer(capsys, "plan", run, "--planner", "lqr", "--tasks", "3", "--steps", "4", "--out", "lqr")
     told = {verdict["name"]: verdict for verdict in found["verdicts"]}
     assert told["linear_system"]["value"] <= 1 and told["linear_system"]["null"] <= 1
@@ -138,14 +138,14 @@ def test_lqr_drives_by_matrices_that_are_read_off_or_fitted(run: str, capsys: Ca
     assert f"LQR uses A and B {origin}" in found["summary"]
 
 
-def test_what_differs_from_the_world_of_the_run_is_said(capsys: Captured):
+def test_differences_from_the_world_of_the_run_are_reported(capsys: Captured):
     words = ["plan", "runs/day", *SHORT, "--tasks", "2", "--out", "other"]
     assert "another world" not in answer(capsys, *words, "--world", "rooms")["summary"]
     assert "another world: one_way False, not True" in answer(capsys, *words, *ONE_WAY[:3])["summary"]
     assert "another world: 'rooms', not 'maze'" in answer(capsys, *words, "--world", "maze")["summary"]
 
 
-def test_a_planner_is_carried_to_the_other_camera(capsys: Captured):
+def test_a_planner_migrates_to_the_other_camera(capsys: Captured):
     words = ["migrate", "planner", "runs/day", "runs/night", *SHORT, "--tasks", "4", "--states", "50", "--out", "port"]
     found = answer(capsys, *words, "--fit", "procrustes")
     assert [row[0] for row in found["tables"][0]["rows"]] == [
@@ -201,7 +201,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("words", "message"), BAD, ids=lambda one: " ".join(one[:4]) if isinstance(one, list) else "")
-def test_bad_input(words: list[str], message: str, capsys: Captured):
+def test_invalid_input_is_rejected(words: list[str], message: str, capsys: Captured):
     whole = Path("rooms.h5").read_bytes()
     Path("cut.h5").write_bytes(whole[: len(whole) // 2])
     assert message in refused(capsys, *words)

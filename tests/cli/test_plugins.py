@@ -190,7 +190,7 @@ def test_permission_ends_with_the_command(module: str, capsys: Captured):
     assert not Path("imported").exists()
 
 
-def test_the_file_is_found_where_it_was_when_the_run_was_trained(
+def test_plugins_are_found_where_they_were_at_training(
     module: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ):
     train(module, "--objective", f"{module}:Whitened")
@@ -218,7 +218,7 @@ def test_a_sweep_imports_plugins_in_its_processes(module: str):
     assert len(list(Path("grid").glob("*/records/certificate.json"))) == 2
 
 
-def test_a_world_of_ones_own_is_explored(module: str):
+def test_a_user_world_is_explored(module: str):
     length = ("--source.episodes", "20", "--source.length", "12", "--steps", "3")
     words = ("--source.world.speed", "0.3", "--model", "frames", "--objective", f"{module}:Whitened")
     assert call("train", "world-model", f"{module}:Segment", *length, *words) == 0
@@ -230,7 +230,7 @@ def test_a_world_of_ones_own_is_explored(module: str):
     assert recipe.encoder.kind == "mlp"
 
 
-def test_an_energy_head_of_ones_own_is_fitted_and_loaded(module: str):
+def test_a_user_energy_head_is_fitted_and_loaded(module: str):
     words = ("one-way-grid", "--head", f"{module}:Head", "--head.scale", "2", "--steps", "3")
     assert call("energy", "fit", *words, "--out", "energy") == 0
     assert any_recipe(Path("energy")).head.scale == 2
@@ -257,15 +257,15 @@ def test_a_plugin_in_a_recipe_object_round_trips(module: str):
         ("Whitend", "Did you mean 'Whitened'"),
     ],
 )
-def test_unusable_classes_are_refused_with_the_reason(module: str, name: str, complaint: str, capsys: Captured):
+def test_unusable_classes_are_rejected_with_the_reason(module: str, name: str, complaint: str, capsys: Captured):
     Path("imported").touch()
     assert complaint in refused(capsys, "train", "--objective", f"{module}:{name}", "--out", "run")
 
 
-def test_unknown_modules_are_refused(capsys: Captured):
+def test_unknown_modules_are_rejected(capsys: Captured):
     assert "no_such_file.py" in refused(capsys, "train", "--objective", "no_such_file:My", "--out", "run")
 
 
-def test_a_file_with_the_name_of_another_module_is_refused(capsys: Captured):
+def test_a_file_with_the_name_of_another_module_is_rejected(capsys: Captured):
     Path("yaml.py").write_text(SOURCE)
     assert "Rename the file" in refused(capsys, "train", "--objective", "yaml:Whitened", "--out", "run")

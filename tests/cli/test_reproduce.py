@@ -38,7 +38,7 @@ def two_experiments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 WORDS = ("--out", "out", "--workers", "1")
 
 
-def test_what_is_there_is_carried_out_and_the_record_says_what_is_not(capsys: Captured):
+def test_available_scenes_run_and_the_record_lists_missing_ones(capsys: Captured):
     assert call("reproduce", "some", *WORDS) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert out.count("images of driving") == 1 and "JEPATLAS_DATA" in out
@@ -48,7 +48,7 @@ def test_what_is_there_is_carried_out_and_the_record_says_what_is_not(capsys: Ca
     assert record["about"]["left out"] == ["driving"] and (record["about"]["runs"], record["about"]["failed"]) == (1, 0)
 
 
-def test_with_all_images_nothing_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured):
+def test_with_all_images_no_scene_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured):
     (tmp_path / "driving").mkdir()
     monkeypatch.setenv("JEPATLAS_DATA", str(tmp_path))
     (record,) = answer(capsys, "reproduce", "some", *WORDS)["records"]
@@ -64,7 +64,7 @@ def test_a_record_of_some_scenes_is_not_published(capsys: Captured):
     assert not Path("docs").exists()
 
 
-def test_an_experiment_that_has_no_scene_is_refused_where_it_was_named(capsys: Captured):
+def test_an_experiment_without_available_scenes_is_rejected(capsys: Captured):
     message = refused(capsys, "reproduce", "none", *WORDS)
     assert "driving" in message and "JEPATLAS_DATA" in message
     assert [record["about"]["name"] for record in answer(capsys, "reproduce", "all", *WORDS)["records"]] == ["some"]

@@ -58,7 +58,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_train_goes_on_as_the_verb_that_began_the_run(kind: str, place: Path, capsys: Captured):
+def test_train_resumes_with_the_command_that_started_the_run(kind: str, place: Path, capsys: Captured):
     verb, said = KINDS[kind]
     shutil.copytree(place / kind, kind)
     assert call("train", "--resume", kind) == 0
@@ -71,17 +71,17 @@ def test_train_goes_on_as_the_verb_that_began_the_run(kind: str, place: Path, ca
     assert {str(path) for path in Path(kind).rglob("*") if path.is_file()} == left
 
 
-def test_so_does_every_other_verb_that_trains(place: Path, capsys: Captured):
+def test_every_training_command_resumes_the_runs_of_others(place: Path, capsys: Captured):
     shutil.copytree(place / "vision", "vision")
     assert call("train", "world-model", "--resume", "vision") == 0
     assert "Next: jepatlas encode vision" in capsys.readouterr().out
 
 
-def test_a_run_that_no_verb_goes_on_with_is_refused(place: Path, capsys: Captured):
+def test_a_run_of_no_known_command_is_rejected(place: Path, capsys: Captured):
     said = refused(capsys, "train", "--resume", place / "looking")
     assert "'looking'" in said and "jepatlas reproduce" in said
 
 
-def test_options_beside_it_are_refused_with_the_verb_that_takes_them(place: Path, capsys: Captured):
+def test_other_options_are_rejected_with_the_command_that_takes_them(place: Path, capsys: Captured):
     said = refused(capsys, "train", "--resume", place / "vision", "--steps", "9")
     assert "leave out --steps" in said and "jepatlas train vision --recipe" in said

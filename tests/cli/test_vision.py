@@ -73,7 +73,7 @@ def test_two_agents_from_a_table_to_a_map(table: Path, tmp_path: Path, capsys: p
     assert "6 held-out rows in 2 groups are too few" in capsys.readouterr().err
 
 
-def test_all_latents_mark_what_was_held_out_and_maps_are_scored_on_that(table: Path, tmp_path: Path) -> None:
+def test_latents_mark_held_out_rows_and_maps_are_scored_on_them(table: Path, tmp_path: Path) -> None:
     for view in ("left", "right"):
         words = ["--view", view, *SMALL, "--held", "0.5", "--out", tmp_path / view]
         assert call("train", "vision", table, *words) == 0
@@ -87,7 +87,7 @@ def test_all_latents_mark_what_was_held_out_and_maps_are_scored_on_that(table: P
     assert told["held out"] == "as the files mark" and told["pairs fitted"] == told["pairs held out"] == 18
 
 
-def test_two_agents_that_learned_nothing_are_not_better_than_the_same_networks_untrained(
+def test_agents_that_learned_nothing_are_not_better_than_untrained_networks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One step of no length, on colours behind noise. A random network on the pixels sees the noise, and praises any
@@ -136,7 +136,7 @@ def test_untrained_latents_are_those_of_the_network_before_its_first_step(table:
         assert arrays["untrained"].shape == arrays["h"].shape and not np.allclose(arrays["untrained"], arrays["h"])
 
 
-def test_a_folder_of_images_that_was_moved_is_named_anew_in_the_recipe(table: Path, tmp_path: Path, capsys) -> None:
+def test_a_moved_image_folder_is_updated_in_the_recipe(table: Path, tmp_path: Path, capsys) -> None:
     run = tmp_path / "run"
     assert call("train", "vision", table, "--view", "left", *SMALL, "--out", run) == 0
     assert call("encode", run, "--out", tmp_path / "before.npz") == 0
@@ -152,7 +152,7 @@ def test_a_folder_of_images_that_was_moved_is_named_anew_in_the_recipe(table: Pa
     assert call("train", "vision", "--resume", run) == 0
 
 
-def test_agents_of_a_grid_are_trained_and_judged(table: Path, tmp_path: Path) -> None:
+def test_a_sweep_trains_and_judges_agents(table: Path, tmp_path: Path) -> None:
     """Jobs of `sweep vision`, as its processes carry them out; what is done is not done again."""
     recipe = parse_choices(SweepVision(), "sweep vision", ["--images", "table", *SMALL]).recipe
     recipe = replace(recipe, images=ImageTable(str(table)).sealed())
@@ -194,12 +194,12 @@ def test_one_image_through_two_pipelines_is_two_views(table: Path, tmp_path: Pat
         ("sweep", "vision", "--images", "objects", "--vary", "objectve=byol"),
     ],
 )
-def test_a_misspelt_choice_is_told_which_one_was_meant(words: tuple[str, ...], capsys) -> None:
+def test_a_misspelt_choice_gets_a_suggestion(words: tuple[str, ...], capsys) -> None:
     assert call(*words) == 2
     assert "--objective {" in capsys.readouterr().err
 
 
-def test_what_is_held_out_is_the_same_for_all_views_and_whole_groups(table: Path) -> None:
+def test_all_views_hold_out_the_same_whole_groups(table: Path) -> None:
     seen = {
         view: read_images(VisionRecipe(images=ImageTable(str(table)), view=view, size=16)) for view in ("left", "right")
     }
@@ -210,7 +210,7 @@ def test_what_is_held_out_is_the_same_for_all_views_and_whole_groups(table: Path
     assert not set(groups[images.held].tolist()) & set(groups[images.learnt].tolist())
 
 
-def test_a_run_that_is_resumed_is_the_same_run(table: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_equals_an_uninterrupted_one(table: Path, tmp_path: Path) -> None:
     words = ["train", "vision", table, "--view", "left", *SMALL, "--checkpoint-every", "3"]
     assert call(*words, "--out", tmp_path / "whole") == 0
     assert call(*words, "--out", tmp_path / "cut") == 0
@@ -224,7 +224,7 @@ def test_a_run_that_is_resumed_is_the_same_run(table: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("left", [0, 1])
-def test_a_view_without_held_out_states_is_refused_before_training(
+def test_a_view_without_held_out_states_is_rejected_before_training(
     table: Path, tmp_path: Path, left: int, capsys
 ) -> None:
     seen = read_images(VisionRecipe(images=ImageTable(str(table)), view="right", size=16))
@@ -236,7 +236,7 @@ def test_a_view_without_held_out_states_is_refused_before_training(
     assert not (tmp_path / "run").exists()
 
 
-def test_averaged_weights_are_what_is_encoded_by(table: Path, tmp_path: Path, capsys) -> None:
+def test_encoding_uses_averaged_weights(table: Path, tmp_path: Path, capsys) -> None:
     words = ["train", "vision", table, "--view", "left", *SMALL]
     for name, more in (("plain", []), ("averaged", ["--ema", "0.5"])):
         assert call(*words, *more, "--out", tmp_path / name) == 0
@@ -247,7 +247,7 @@ def test_averaged_weights_are_what_is_encoded_by(table: Path, tmp_path: Path, ca
     assert call(*words, *normed) == 2 and "is a running statistic" in capsys.readouterr().err
 
 
-def test_a_table_that_has_changed_is_not_learned_from_any_further(table: Path, tmp_path: Path, capsys) -> None:
+def test_a_run_with_a_changed_table_is_not_resumed(table: Path, tmp_path: Path, capsys) -> None:
     assert call("train", "vision", table, "--view", "left", *SMALL, "--out", tmp_path / "run") == 0
     images = load_recipe(tmp_path / "run", VisionRecipe).images
     assert isinstance(images, ImageTable) and images.sha256
@@ -261,7 +261,7 @@ def test_a_table_that_has_changed_is_not_learned_from_any_further(table: Path, t
     assert "broad" in np.load(tmp_path / "again.npz")["labels"]
 
 
-def test_folders_that_list_other_images_are_refused_for_others_would_be_held_out(
+def test_folders_with_other_images_are_rejected(
     table: Path, tmp_path: Path, capsys
 ) -> None:
     for path in table.glob("*.png"):
@@ -280,7 +280,7 @@ def test_folders_that_list_other_images_are_refused_for_others_would_be_held_out
         assert "71 images" in capsys.readouterr().err
 
 
-def test_what_broke_or_is_missing_later_is_told(table: Path, tmp_path: Path, capsys) -> None:
+def test_images_that_break_later_are_reported(table: Path, tmp_path: Path, capsys) -> None:
     lines = (table / "views.csv").read_text().replace("left,wide,toy0", "left,,toy0")
     (table / "views.csv").write_text(lines)
     run = tmp_path / "run"
@@ -306,7 +306,7 @@ def test_what_broke_or_is_missing_later_is_told(table: Path, tmp_path: Path, cap
         (["--view", "left", "--objective", "ijepaa"], "--objective: there is no kind 'ijepaa'. Did you mean 'ijepa'"),
     ],
 )
-def test_bad_input_is_said_before_anything_is_written(
+def test_invalid_input_is_rejected_before_anything_is_written(
     words: list[str], message: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("train", "vision", table, *SMALL, *words, "--out", tmp_path / "run") == 2
@@ -314,7 +314,7 @@ def test_bad_input_is_said_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_broken_image_costs_no_run_unless_it_is_to(table: Path, tmp_path: Path, capsys) -> None:
+def test_a_broken_image_fails_the_run_in_strict_mode_only(table: Path, tmp_path: Path, capsys) -> None:
     (table / "3-1-left.png").write_bytes(b"")
     words = ["train", "vision", table, "--view", "left", *SMALL]
     assert call(*words, "--strict", "--out", tmp_path / "strict") == 2
@@ -324,7 +324,7 @@ def test_a_broken_image_costs_no_run_unless_it_is_to(table: Path, tmp_path: Path
     assert read_json(tmp_path / "answer.json")["verdicts"][0]["name"] == "directions"
 
 
-def test_linked_images_and_empty_groups_are_trained_on_with_a_cold_cache(table: Path, tmp_path: Path, capsys) -> None:
+def test_linked_images_and_empty_groups_train_with_a_cold_cache(table: Path, tmp_path: Path, capsys) -> None:
     lines = [line.rpartition(",")[0] for line in (table / "views.csv").read_text().splitlines()[1:]]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "im").symlink_to("../toys")
@@ -343,14 +343,14 @@ def test_linked_images_and_empty_groups_are_trained_on_with_a_cold_cache(table: 
 
 
 @pytest.mark.parametrize(("data", "message"), [(b"", "is empty"), (b"\x89PNG\r\n", "UTF-8")])
-def test_a_file_that_is_no_table_is_said_to_be_none(data: bytes, message: str, tmp_path: Path, capsys) -> None:
+def test_files_that_are_no_tables_are_rejected(data: bytes, message: str, tmp_path: Path, capsys) -> None:
     (tmp_path / "views.csv").write_bytes(data)
     assert call("train", "vision", tmp_path / "views.csv", *SMALL, "--out", tmp_path / "run") == 2
     said = " ".join(capsys.readouterr().err.split())
     assert message in said and "UTF-8" in said and not (tmp_path / "run").exists()
 
 
-def test_an_agent_that_collapsed_is_told_of_uniform_assignments(table: Path, tmp_path: Path, capsys) -> None:
+def test_collapse_advice_names_uniform_assignments(table: Path, tmp_path: Path, capsys) -> None:
     words = [
         "--view",
         "left",
@@ -369,7 +369,7 @@ def test_an_agent_that_collapsed_is_told_of_uniform_assignments(table: Path, tmp
     assert "ollapsed" in advice and "nearly uniform (entropy 4.16 of ln 64 = 4.16)" in advice
 
 
-def test_a_sweep_does_not_cross_out_what_cannot_be_told() -> None:
+def test_undecided_checks_of_a_sweep_are_not_failures() -> None:
     verdicts = [{"value": 3.0, "passed": passed, "advice": "Why."} for passed in (True, False, None)]
     assert [directions_summary({"directions": one}) for one in verdicts] == [
         "3.0 directions ✓",
@@ -378,7 +378,7 @@ def test_a_sweep_does_not_cross_out_what_cannot_be_told() -> None:
     ]
 
 
-def test_an_agent_that_collapsed_is_told_of_its_slow_copy(table: Path, tmp_path: Path, capsys) -> None:
+def test_collapse_advice_names_the_slow_teacher(table: Path, tmp_path: Path, capsys) -> None:
     words = ["--view", "left", *SMALL, "--held", "0.5", "--objective", "byol", "--lr", "1", "--steps", "12"]
     assert call("train", "vision", table, *words, "--out", tmp_path / "run") == 0
     advice = read_json(tmp_path / "run" / "records" / "latents.json")["verdicts"][0]["advice"]

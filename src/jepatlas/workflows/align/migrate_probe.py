@@ -29,7 +29,7 @@ from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.seeding import numpy_generator
 from jepatlas.workflows.align.align_options import MapKind, Through
-from jepatlas.workflows.align.align_study import HasMap, Study, fit_map, gather
+from jepatlas.workflows.align.align_study import Fit, HasMap, Study, fit_map, gather
 from jepatlas.workflows.align.probe_split import (
     ProbeSplit,
     check_widths,
@@ -85,66 +85,102 @@ def migrate_between(
             "A given map A → B can only be inverted. Leave out --through backwards, or leave out --map to have maps "
             "in both directions fitted."
         )
-    backwards = fitted is None and through != "inverse"
     given = [name for name, one in (("probe", probe), ("map", fitted)) if one is not None]
-    a, b = pairs.a.h, pairs.b.h
     split = probe_split(pairs, labels, given, blocks=blocks, share=share, seed=seed)
-    groups = pairs.groups if blocks is None else time_blocks(len(a), blocks)
+    groups = pairs.groups if blocks is None else time_blocks(len(pairs), blocks)
 
     source, known = probe, split.score
     if source is None:
-        source = LinearProbe.fit(a[split.probe], labels[split.probe])
+        source = LinearProbe.fit(pairs.a.h[split.probe], labels[split.probe])
         known = known_rows(labels, split, stratified=pairs.groups is not None)
-
-    map_groups = None if groups is None else groups[split.map]
-    own: FittedMap | None = None
-    forward = fitted
-    if forward is None:
-        own = fit_map(kind, a[split.map], b[split.map], map_groups)
-        forward = own.map_
-    back = fit_map(kind, b[split.map], a[split.map], map_groups).map_ if backwards else None
-
-    refit = _GivenMap(forward) if own is None else partial(fit_map, kind)
-    r2 = gather(a, b, refit, Study(Split(split.map, split.score), groups, blocks, seed), ["r2"])["r2"]
+    maps = _fit_maps(pairs, kind, split, groups, fitted, backwards=fitted is None and through != "inverse")
+    study = Study(Split(split.map, split.score), groups, blocks, seed)
+    r2 = gather(pairs.a.h, pairs.b.h, maps.refit, study, ["r2"])["r2"]
     chance = _chance_failure(pairs, r2)
-    if back is None:
-        migrated = _migrate_inverse(source, forward, limit, a[split.probe], chance)
+    if maps.back is None:
+        migrated = _migrate_inverse(source, maps.forward, limit, pairs.a.h[split.probe], chance)
     else:
-        migrated = migrate_back(source, back)
+        migrated = migrate_back(source, maps.back)
 
-    def score(rows: np.ndarray) -> MigrationReport:
-        several = groups is None or len(np.unique(groups[split.map])) > 1
-        return migration_report(
-            source,
-            forward,
-            a,
-            b,
-            labels,
-            split=Split(split.probe, rows),
-            limit=limit,
-            back=back,
-            groups=groups,
-            distilled=split.map if several else None,  # a distilled head chooses its penalty by groups
-            rng=numpy_generator(seed, "migrate"),
-        )
-
+    score = _Scorer(pairs, labels, split, groups, source, maps, limit, seed)
     report = score(known)
     if probe is not None:
-        report = _with_all_rows(report, score(np.arange(len(a))), given)
+        report = _with_all_rows(report, score(np.arange(len(pairs))), given)
     failure, remedy = _failure(pairs, chance, report)
     notes = [*not_scored_note(labels, split.score, known), *pairs.left_out_note]
     record = Record(
         title=f"A probe of {pairs.a.name}, migrated to {pairs.b.name}",
         summary=" ".join([failure or _answer(report), _summary(pairs, report, given), *notes]),
-        provenance=provenance(seed) | _provenance(kind, given, split, known, back) | pairs.provenance,
+        provenance=provenance(seed) | _provenance(kind, given, split, known, maps.back) | pairs.provenance,
         verdicts=(
             map_verdict(r2),
             *report.verdicts(),
-            *_conditioning_verdicts(forward, own, len(split.map), limit if back is None else None),
+            *_conditioning_verdicts(maps.forward, maps.own, len(split.map), limit if maps.back is None else None),
         ),
         figures=(_accuracies(report, pairs.a.name, pairs.b.name),),
     )
-    return Migration(migrated, source, forward, report, record, back, failure, remedy)
+    return Migration(migrated, source, maps.forward, report, record, maps.back, failure, remedy)
+
+
+@dataclass(frozen=True)
+class _Maps:
+    """The map A → B, and the map B → A if the probe goes through it."""
+
+    forward: LinearMap
+    own: FittedMap | None
+    """The fit of `forward`; None for a given map."""
+    back: LinearMap | None
+    refit: Fit
+    """How `forward` is fitted to other pairs, such as permuted ones."""
+
+
+def _fit_maps(
+    pairs: PairedLatents,
+    kind: MapKind,
+    split: ProbeSplit,
+    groups: np.ndarray | None,
+    fitted: LinearMap | None,
+    *,
+    backwards: bool,
+) -> _Maps:
+    if fitted is not None:
+        return _Maps(fitted, None, None, _GivenMap(fitted))
+    a, b = pairs.a.h[split.map], pairs.b.h[split.map]
+    map_groups = None if groups is None else groups[split.map]
+    own = fit_map(kind, a, b, map_groups)
+    back = fit_map(kind, b, a, map_groups).map_ if backwards else None
+    return _Maps(own.map_, own, back, partial(fit_map, kind))
+
+
+@dataclass(frozen=True)
+class _Scorer:
+    """Scores the source probe and its migration on any rows."""
+
+    pairs: PairedLatents
+    labels: np.ndarray
+    split: ProbeSplit
+    groups: np.ndarray | None
+    source: LinearProbe
+    maps: _Maps
+    limit: float
+    seed: int
+
+    def __call__(self, rows: np.ndarray) -> MigrationReport:
+        split, groups = self.split, self.groups
+        several = groups is None or len(np.unique(groups[split.map])) > 1
+        return migration_report(
+            self.source,
+            self.maps.forward,
+            self.pairs.a.h,
+            self.pairs.b.h,
+            self.labels,
+            split=Split(split.probe, rows),
+            limit=self.limit,
+            back=self.maps.back,
+            groups=groups,
+            distilled=split.map if several else None,  # a distilled head chooses its penalty by groups
+            rng=numpy_generator(self.seed, "migrate"),
+        )
 
 
 @dataclass(frozen=True)
