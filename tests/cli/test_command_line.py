@@ -200,7 +200,9 @@ BAD = [
 @pytest.mark.parametrize(
     ("words", "message"), BAD, ids=lambda value: " ".join(value) if isinstance(value, list) else ""
 )
-def test_invalid_input_gives_one_message_and_writes_nothing(words: list[str], message: str, capsys: Captured, elsewhere: Path):
+def test_invalid_input_gives_one_message_and_writes_nothing(
+    words: list[str], message: str, capsys: Captured, elsewhere: Path
+):
     assert call(*words) == 2
     out, err = capsys.readouterr()
     assert message in " ".join(err.split())  # some are broken into lines

@@ -190,9 +190,7 @@ def test_permission_ends_with_the_command(module: str, capsys: Captured):
     assert not Path("imported").exists()
 
 
-def test_plugins_are_found_where_they_were_at_training(
-    module: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-):
+def test_plugins_are_found_where_they_were_at_training(module: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured):
     train(module, "--objective", f"{module}:Whitened")
     forget(module)
     Path("elsewhere").mkdir()

@@ -261,9 +261,7 @@ def test_a_run_with_a_changed_table_is_not_resumed(table: Path, tmp_path: Path, 
     assert "broad" in np.load(tmp_path / "again.npz")["labels"]
 
 
-def test_folders_with_other_images_are_rejected(
-    table: Path, tmp_path: Path, capsys
-) -> None:
+def test_folders_with_other_images_are_rejected(table: Path, tmp_path: Path, capsys) -> None:
     for path in table.glob("*.png"):
         view = path.stem.rpartition("-")[2]
         (tmp_path / "folders" / view).mkdir(parents=True, exist_ok=True)

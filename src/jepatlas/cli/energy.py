@@ -149,8 +149,8 @@ def _start(options: Fit, console: Console) -> tuple[Path, Outcome]:
         from jepatlas.workflows.runs import start_run
 
     recipe = options.recipe
-    given = options.subject is not None or options.recipe_file is not None or recipe.source != Fit().recipe.source
-    if not given:
+    default = recipe.source.kind == Fit().recipe.source.kind
+    if default and options.subject is None and options.recipe_file is None:
         say_default(console, recipe.source.kind)
     if isinstance(recipe.source, StepFile):
         recipe = replace(recipe, source=recipe.source.sealed())

@@ -85,12 +85,8 @@ def _start(options: TrainWorldModel, console: Console) -> tuple[Path, Outcome]:
         from jepatlas.workflows.runs import start_run
 
     recipe = options.recipe.sealed()
-    given = (
-        options.subject is not None
-        or options.recipe_file is not None
-        or recipe.source != TrainWorldModel().recipe.source
-    )
-    if not given:
+    default = recipe.source.name == TrainWorldModel().recipe.source.name
+    if default and options.subject is None and options.recipe_file is None:
         say_default(console, recipe.source.name)
     if is_main_process():
         _report_short_episodes(console, recipe)

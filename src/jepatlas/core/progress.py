@@ -1,4 +1,4 @@
-"""Progress of long loops, reported to whoever listens: the command line shows bars, and Python shows nothing."""
+"""Progress of long loops, reported to listeners: the command line shows bars, Python shows nothing."""
 
 from __future__ import annotations
 

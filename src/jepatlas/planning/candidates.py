@@ -92,7 +92,7 @@ def _amplitudes(horizon: int, colour: float) -> Tensor:
 
 
 def evaluate(cost: Cost, info: Mapping[str, Tensor], actions: Tensor) -> Tensor:
-    """Costs of candidates, (b, k, t, a) → (b, k), with +∞ in place of NaN and infinite values."""
+    """Costs of candidates, (b, k, t, a) → (b, k), with +∞ instead of NaN and infinite values."""
     costs = cost(info, actions)
     if costs.shape != actions.shape[:2]:
         raise InputError(

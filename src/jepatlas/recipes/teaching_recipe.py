@@ -77,6 +77,11 @@ class TaughtRecipe:
     def training(self) -> TrainingConfig:
         return self.student.training
 
+    @property
+    def agents(self) -> dict[str, tuple[VisionRecipe, str]]:
+        """The recipe of each agent of a run, and the name of its submodule in the objective."""
+        return {"student": (self.student, "own")}
+
     def sealed(self) -> TaughtRecipe:
         """With the hashes of the images and of the teacher's file."""
         return replace(self, student=self.student.sealed(), teacher=self.teacher.sealed())
@@ -121,6 +126,11 @@ class MutualRecipe:
     @property
     def training(self) -> TrainingConfig:
         return self.first.training
+
+    @property
+    def agents(self) -> dict[str, tuple[VisionRecipe, str]]:
+        """The recipe of each agent of a run, and the name of its submodule in the objective."""
+        return {"first": (self.first, "first"), "second": (self.second, "second")}
 
     def sealed(self) -> MutualRecipe:
         """With the hashes of the images."""

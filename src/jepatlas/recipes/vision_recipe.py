@@ -139,6 +139,11 @@ class VisionRecipe:
         view = [self.view] if self.view else []
         return "-".join([name, *view, short_name(self.objective), f"s{self.seed}"])
 
+    @property
+    def agents(self) -> dict[str, tuple[VisionRecipe, str]]:
+        """The recipe of each agent of a run, and the name of its submodule in the objective."""
+        return {"own": (self, "")}
+
     def sealed(self) -> VisionRecipe:
         """With the hashes of the files that it reads."""
         return replace(self, images=self.images.sealed())

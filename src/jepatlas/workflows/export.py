@@ -6,7 +6,7 @@ import copy
 import io
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from jepatlas.core.errors import InputError, require
 from jepatlas.core.files import write_bytes
-from jepatlas.recipes import PairsRecipe, Recipe, VisionRecipe, WorldModelRecipe, any_recipe
+from jepatlas.recipes import PairsRecipe, Recipe, VisionRecipe, WorldModelRecipe, any_recipe, load_recipe
 from jepatlas.workflows.pairs_training import load_pairs_objective
 from jepatlas.workflows.plan import load_world_model
 from jepatlas.workflows.runs import load_objective
@@ -30,24 +30,45 @@ COLOURS = 3
 
 def encoder_of(folder: Path) -> tuple[nn.Module, Tensor]:
     """The trained encoder of a run, and an example of what it takes: images (b, channels, height, width) or vectors."""
-    recipe = any_recipe(folder)
-    if isinstance(recipe, Recipe):
-        return load_objective(folder)[1].encoder, torch.zeros(ROWS, recipe.world.observed_dim)
-    if isinstance(recipe, PairsRecipe):
-        dtype = torch.uint8 if recipe.pixels else torch.float32
-        return load_pairs_objective(folder, recipe).encoder, torch.zeros(ROWS, *recipe.shape, dtype=dtype)
-    if isinstance(recipe, WorldModelRecipe):
-        model = load_world_model(folder)
-        channels, *size = model.data.shape
-        dtype = torch.uint8 if size else torch.float32
-        return model.objective.encoder, torch.zeros(ROWS, recipe.history * channels, *size, dtype=dtype)
-    if isinstance(recipe, VisionRecipe):
-        if recipe.shuffle is not None:
-            raise InputError(f"{folder} was trained on shuffled images, which an exported encoder would not shuffle.")
-        agent = load_agent(folder)
-        height, width = agent.seen.images.shape[1:3]
-        return agent.objective.encoder, torch.zeros(ROWS, COLOURS, height, width, dtype=torch.uint8)
-    raise InputError(f"{folder} is a run of kind '{recipe.kind}', which has no encoder.")
+    kind = any_recipe(folder).kind
+    if kind not in ENCODERS:
+        raise InputError(f"{folder} is a run of kind '{kind}', which has no encoder.")
+    return ENCODERS[kind](folder)
+
+
+def _of_world(folder: Path) -> tuple[nn.Module, Tensor]:
+    recipe, objective = load_objective(folder)
+    return objective.encoder, torch.zeros(ROWS, recipe.world.observed_dim)
+
+
+def _of_given_pairs(folder: Path) -> tuple[nn.Module, Tensor]:
+    recipe = load_recipe(folder, PairsRecipe)
+    dtype = torch.uint8 if recipe.pixels else torch.float32
+    return load_pairs_objective(folder, recipe).encoder, torch.zeros(ROWS, *recipe.shape, dtype=dtype)
+
+
+def _of_world_model(folder: Path) -> tuple[nn.Module, Tensor]:
+    model = load_world_model(folder)
+    channels, *size = model.data.shape
+    dtype = torch.uint8 if size else torch.float32
+    return model.objective.encoder, torch.zeros(ROWS, model.recipe.history * channels, *size, dtype=dtype)
+
+
+def _of_agent(folder: Path) -> tuple[nn.Module, Tensor]:
+    agent = load_agent(folder)
+    if agent.recipe.shuffle is not None:
+        raise InputError(f"{folder} was trained on shuffled images, which an exported encoder would not shuffle.")
+    height, width = agent.seen.images.shape[1:3]
+    return agent.objective.encoder, torch.zeros(ROWS, COLOURS, height, width, dtype=torch.uint8)
+
+
+ENCODERS: dict[str, Callable[[Path], tuple[nn.Module, Tensor]]] = {
+    Recipe.kind: _of_world,
+    PairsRecipe.kind: _of_given_pairs,
+    WorldModelRecipe.kind: _of_world_model,
+    VisionRecipe.kind: _of_agent,
+}
+"""The encoder and an example for the run of each kind of recipe."""
 
 
 def export_encoder(encoder: nn.Module, example: Tensor, path: Path) -> Path:

@@ -33,7 +33,7 @@ def compiled(function: Function | None = None, **options: Any) -> Any:
 
 
 def _temporary_cache() -> str:
-    """A folder for compiled code that lasts as long as this process. Its worker processes use it, too."""
+    """A folder for compiled code that lasts as long as this process. Its worker processes share it."""
     folder = tempfile.mkdtemp(prefix="jepatlas-numba-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ["NUMBA_CACHE_DIR"] = folder

@@ -113,19 +113,19 @@ class PairedStream:
     """Batches for teaching: each agent's own crops, and shared states.
 
     For two agents that learn together, `shared` has two streams with equal name, seed, order and batch size, so that
-    they show the same states. For a student of a stored teacher, `shared` has one stream and `told` holds the teacher's
-    outputs for the student's images, (images, k); rows outside the shared states are not used.
+    they show the same states. For a student of a stored teacher, `shared` has one stream and `targets` holds the
+    teacher's outputs for the student's images, (images, k); rows outside the shared states are not used.
     """
 
     own: tuple[Batches, ...]
     shared: tuple[ImageStream, ...]
-    told: np.ndarray | None = None
+    targets: np.ndarray | None = None
 
     def __call__(self, step: int) -> PairedCrops:
         own = tuple(crops(step) for crops in self.own)
         images = [stream(step).x for stream in self.shared]
-        if self.told is None:
+        if self.targets is None:
             return PairedCrops(own, (images[0], images[1]))
         stream = self.shared[0]
         rows = stream.rows_of(step)[process_rows(stream.batch_size, stream.rank, stream.world_size)]
-        return PairedCrops(own, (images[0], torch.from_numpy(self.told[rows]).to(stream.device)))
+        return PairedCrops(own, (images[0], torch.from_numpy(self.targets[rows]).to(stream.device)))

@@ -63,7 +63,7 @@ def _control(settings: dict[str, Any], images: np.ndarray, split: Split, number:
 
 @dataclass(frozen=True)
 class Maps:
-    """Maps between the views, as published (standardised latents) and between latents as they are."""
+    """Maps between the views, as published (standardised latents) and between raw latents."""
 
     standardised: RidgeMap
     raw: RidgeMap

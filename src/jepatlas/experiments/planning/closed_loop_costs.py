@@ -40,7 +40,7 @@ PROBLEMS = {
     "regulate": "to the origin",
     "reach": "to a goal",
     "reach_conjugated": "to a goal, uneven cost, conjugated",
-    "reach_unconjugated": "to a goal, uneven cost, as it is",
+    "reach_unconjugated": "to a goal, uneven cost, unchanged",
 }
 ACTION = 0.1  # weight of actions; that of the state is 1
 UNEVEN = (0.2, 5.0)  # weights of the state's first and last axis in an uneven cost

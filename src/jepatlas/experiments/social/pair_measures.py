@@ -3,8 +3,8 @@
 Maps are ridge maps between standardised latents, as published. They are fitted on states that the agents were trained
 on and scored on held-out objects or time blocks:
 
-    R²            of the map, between standardised latents (`r2`) and between latents as they are (`r2_raw`)
-    r2_rotation   of the best similarity between latents as they are: what an isometry would keep
+    R²            of the map, between standardised latents (`r2`) and between raw latents (`r2_raw`)
+    r2_rotation   of the best similarity between raw latents: what an isometry would keep
     DSC, NOS@k    between the first agent's latents and the (truncated) inverse image of the second's
     ..._there     between the image of the first agent's latents and the second's, without an inverse
     κ             of least squares between the principal directions with 99% of the variance on either side
@@ -70,9 +70,9 @@ class Translation:
     target: np.ndarray  # the second side
     predicted: np.ndarray  # the image of the first side
     raw_target: np.ndarray
-    raw_predicted: np.ndarray  # by a map of its own, between latents as they are
+    raw_predicted: np.ndarray  # by a map of its own, between raw latents
     rotated: np.ndarray | None
-    """Prediction of the best similarity between latents as they are; None if the widths differ."""
+    """Prediction of the best similarity between raw latents; None if the widths differ."""
 
     def scores(self, rows: np.ndarray, partners: np.ndarray) -> dict[str, float]:
         """Measures between rows of the first side and rows of the second."""
@@ -131,7 +131,7 @@ def measure_pair(pair: PairedLatents, effort: Effort, seed: int = 0) -> dict[str
     The margins are `beyond` (R²), `beyond_raw`, `beyond_dsc`, `beyond_nos_10`, `beyond_nos_10_there` (positive if
     neighbours are kept better) and `beyond_pixels`.
 
-    Standardised, the last principal component of images weighs as much as the first; as they are, the widest
+    Standardised, the last principal component of images weighs as much as the first; raw, the widest
     direction of latents outweighs all others. Neither is fair to both sides, so agents must exceed the controls in
     both.
     """

@@ -149,11 +149,11 @@ def _r2_figure(kinds: Kinds, collapsed: set[str]) -> Bars:
 def _scores_table(kinds: Kinds) -> Table:
     measures = {
         "r2": "R²",
-        "r2_raw": "R² as they are",
+        "r2_raw": "R², raw latents",
         "dsc": "DSC",
         "nos_10": "NOS@10",
         "beyond": "R² beyond the best control",
-        "beyond_raw": "R² as they are, beyond the best control",
+        "beyond_raw": "R², raw latents, beyond the best control",
         "cka": "CKA",
     }
     columns = [

@@ -49,7 +49,7 @@ from jepatlas.worlds.objects import LIGHTS
 __all__ = ["light_table", "measure_light", "measure_probe", "measure_truncation", "probe_table", "truncation_table"]
 
 Kinds = Mapping[str, Sequence[Result]]
-UNITS = {"r2": "standardised", "r2_raw": "as they are"}
+UNITS = {"r2": "standardised", "r2_raw": "raw"}
 LIMITS = (10.0, 100.0, 1e3, 1e6)
 NEIGHBOURS = 10
 READ = {"h": "trained agents", "untrained": "untrained agents", "majority": "majority class"}

@@ -183,7 +183,7 @@ def _width_figure(pairs: Sequence[Result]) -> Heatmap:
 
 
 def _width_table(pairs: Sequence[Result]) -> Table:
-    measures = {"r2": "R²", "r2_raw": "R² as they are", "dsc": "DSC", "nos_10": "NOS@10", "r2_pca": "R², PCA"}
+    measures = {"r2": "R²", "r2_raw": "R², raw latents", "dsc": "DSC", "nos_10": "NOS@10", "r2_pca": "R², PCA"}
     rows = []
     for (one, other), runs in grouped(pairs, "width", "to").items():
         scores = [extremes(mean_and_range(runs, name)) for name in measures]

@@ -34,10 +34,10 @@ __all__ = [
 
 Scenes = Mapping[str, Sequence[Result]]
 MAX_ROWS = 300
-MARGINS = {"beyond": "R²", "beyond_raw": "R² as they are", "beyond_dsc": "DSC", "beyond_nos_10": "NOS@10"}
+MARGINS = {"beyond": "R²", "beyond_raw": "R², raw latents", "beyond_dsc": "DSC", "beyond_nos_10": "NOS@10"}
 MEASURES = {
     "r2": "R², standardised",
-    "r2_raw": "R², as they are",
+    "r2_raw": "R², raw latents",
     "dsc": "DSC",
     "nos_10": "NOS@10",
     "dsc_there": "DSC, no inverse",
@@ -49,7 +49,7 @@ def scores_table(pairs: Sequence[Result]) -> Table:
     """One row per pair of agents, unfinished ones included."""
     measured = {
         "R²": "r2",
-        "R² as they are": "r2_raw",
+        "R², raw latents": "r2_raw",
         "DSC": "dsc",
         "NOS@10": "nos_10",
         **{f"{title} beyond the best control": key for key, title in MARGINS.items()},
@@ -66,7 +66,7 @@ def scores_table(pairs: Sequence[Result]) -> Table:
 
 
 def controls_table(scenes: Scenes) -> Table:
-    """Agents and controls, between standardised latents and between latents as they are."""
+    """Agents and controls, between standardised latents and between raw latents."""
     rows = []
     for scene, runs in scenes.items():
         for name in NAMES:

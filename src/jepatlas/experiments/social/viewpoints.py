@@ -165,7 +165,7 @@ def _cameras_figure(choosers: Sequence[Result]) -> list[Curves]:
 def _pairs_table(pairs: Sequence[Result]) -> Table:
     measured: dict[str, str | Callable[[Result], str]] = {
         "R²": "r2",
-        "R² as they are": "r2_raw",
+        "R², raw latents": "r2_raw",
         "DSC": "dsc",
         "NOS@10": "nos_10",
         **{f"R², {NAMES[name]}": f"r2_{name}" for name in (*CONTROLS, "pixels")},

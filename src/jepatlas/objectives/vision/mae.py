@@ -2,7 +2,7 @@
 
     L = mean over masked patches i of ‖g(f(x_V))_i − n(x_i)‖² / pixels,   n: each patch standardised
 
-The decoder g also attends to the class token, so that its output is trained too.
+The decoder g also attends to the class token, so that its output is trained as well.
 Reference: "Masked Autoencoders Are Scalable Vision Learners".
 """
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from jepatlas.workflows.vision.teaching_runs import (
         check_no_test_leak,
         extract_agents,
-        member_agents,
         start_taught,
         teacher_arrays,
     )
@@ -80,7 +79,6 @@ __all__ = [
     "load_agent",
     "load_with_cameras",
     "majority_share",
-    "member_agents",
     "milestones",
     "read_camera_images",
     "sample_cameras",

@@ -11,9 +11,8 @@ import numpy as np
 
 from jepatlas.alignment.probes import LinearProbe
 from jepatlas.core.errors import InputError
-from jepatlas.recipes import MutualRecipe, TaughtRecipe, VisionRecipe, any_recipe, read_images, recipe_id
+from jepatlas.recipes import VisionRecipe, any_recipe, read_images, recipe_id
 from jepatlas.training import load_checkpoint, load_weights
-from jepatlas.workflows.vision.teaching_runs import member_agents
 from jepatlas.workflows.vision.training_cost import TrainedRecipe
 from jepatlas.workflows.vision.vision_agent import VisionAgent
 
@@ -34,21 +33,18 @@ class Milestone:
 
 def agents_on_images(folder: Path) -> dict[str, VisionRecipe]:
     """The recipes of the agents of a run, by name; raises InputError for runs without agents on images."""
-    recipe: Any = any_recipe(folder)
-    if isinstance(recipe, VisionRecipe):
-        return {"own": recipe}
-    if isinstance(recipe, TaughtRecipe | MutualRecipe):
-        return {name: agent for name, (agent, _) in member_agents(recipe).items()}
-    raise InputError(f"{folder} is not a run of agents on images, so probes cannot be evaluated.")
+    recipe = any_recipe(folder)
+    if not isinstance(recipe, TrainedRecipe):
+        raise InputError(f"{folder} is not a run of agents on images, so probes cannot be evaluated.")
+    return {name: agent for name, (agent, _) in recipe.agents.items()}
 
 
 def milestones(recipe: TrainedRecipe, folder: Path) -> dict[str, list[Milestone]]:
     """Probe results of each agent of a run; a single agent is named "own"."""
-    members = {"own": (recipe, "")} if isinstance(recipe, VisionRecipe) else member_agents(recipe)
-    seen = {name: read_images(agent) for name, (agent, _) in members.items()}
-    found: dict[str, list[Milestone]] = {name: [] for name in members}
+    seen = {name: read_images(agent) for name, (agent, _) in recipe.agents.items()}
+    found: dict[str, list[Milestone]] = {name: [] for name in recipe.agents}
     for step, objective in checkpoint_objectives(recipe, folder):
-        for name, (agent, submodule) in members.items():
+        for name, (agent, submodule) in recipe.agents.items():
             own = objective.get_submodule(submodule).eval()
             found[name].append(Milestone(step, _probe_hits(VisionAgent(agent, own, seen[name]))))
     return found

@@ -29,7 +29,7 @@ from jepatlas.training import Checkpoint, Outcome, latest_checkpoint, load_check
 from jepatlas.workflows.runs import start_run
 from jepatlas.workflows.vision.vision_agent import latents_of, load_agent
 
-__all__ = ["check_no_test_leak", "extract_agents", "member_agents", "start_taught", "teacher_arrays"]
+__all__ = ["check_no_test_leak", "extract_agents", "start_taught", "teacher_arrays"]
 
 TEACHER_FILE = "teacher.npz"
 
@@ -75,13 +75,6 @@ def start_taught(
             raise
 
 
-def member_agents(recipe: TaughtRecipe | MutualRecipe) -> dict[str, tuple[VisionRecipe, str]]:
-    """The recipe of each agent of the run, and the name of its submodule in the objective."""
-    if isinstance(recipe, TaughtRecipe):
-        return {"student": (recipe.student, "own")}
-    return {"first": (recipe.first, "first"), "second": (recipe.second, "second")}
-
-
 def extract_agents(folder: Path) -> dict[str, Path]:
     """Write each agent of a taught run as a run of its own (recipe and weights) in a subfolder."""
     recipe = any_recipe(folder)
@@ -92,7 +85,7 @@ def extract_agents(folder: Path) -> dict[str, Path]:
         raise InputError(f"{folder} has no checkpoint yet.")
     checkpoint = load_checkpoint(newest, recipe_id(recipe))
     places = {}
-    for name, (agent, prefix) in member_agents(recipe).items():
+    for name, (agent, prefix) in recipe.agents.items():
         tensors = {}
         for key, value in checkpoint.tensors.items():
             if key.startswith((f"model.{prefix}.", f"average.{prefix}.")):
