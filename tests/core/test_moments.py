@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from core.moments_reference import assert_moments, normal
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 
 from jepatlas.core.moments import Moments, batch_covariance
-from jepatlas.core.seeding import torch_generator
-
-
-def normal(*shape: int, name: str = "x") -> Tensor:
-    return torch.randn(*shape, dtype=torch.float64, generator=torch_generator(0, name))
-
-
-def assert_moments(moments: Moments, rows: np.ndarray) -> None:
-    assert moments.count == len(rows)
-    centred = rows - rows.mean(0)
-    np.testing.assert_allclose(moments.mean, rows.mean(0), atol=1e-9)
-    np.testing.assert_allclose(moments.scatter, centred.T @ centred, atol=1e-7)
 
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(1, 4), st.integers(0, 2**32 - 1))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from core.moments_reference import assert_moments, normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from processes import run_processes
@@ -18,17 +19,6 @@ from jepatlas.core.distributed import rank, world_size
 from jepatlas.core.moments import Moments, batch_covariance
 from jepatlas.core.normality import characteristic_function, epps_pulley, epps_pulley_null
 from jepatlas.core.seeding import torch_generator
-
-
-def normal(*shape: int, name: str = "x") -> Tensor:
-    return torch.randn(*shape, dtype=torch.float64, generator=torch_generator(0, name))
-
-
-def assert_moments(moments: Moments, rows: np.ndarray) -> None:
-    assert moments.count == len(rows)
-    centred = rows - rows.mean(0)
-    np.testing.assert_allclose(moments.mean, rows.mean(0), atol=1e-9)
-    np.testing.assert_allclose(moments.scatter, centred.T @ centred, atol=1e-7)
 
 
 def slow_epps_pulley(samples: np.ndarray, knots: int, limit: float) -> np.ndarray:

@@ -12,7 +12,7 @@ from jepatlas.core.arrays import check_latents
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Pairs
 
-__all__ = ["PairObjective", "Parts", "at_least_float32"]
+__all__ = ["EncoderObjective", "PairObjective", "Parts", "at_least_float32"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,24 @@ class Parts:
     seed: int = 0
 
 
-class PairObjective(nn.Module, ABC):
+class EncoderObjective(nn.Module, ABC):
+    """What objectives with one encoder share."""
+
+    encoder: nn.Module
+
+    def encode(self, x: Tensor) -> Tensor:
+        h = self.encoder(x)
+        check_latents(h.shape, len(x))
+        return h
+
+    def after_step(self, step: int) -> None:
+        """Nothing to update for most objectives."""
+
+    def smallest_batch(self, dim: int) -> int:
+        return 2
+
+
+class PairObjective(EncoderObjective):
     """Encodes both views and passes them to `loss`, which subclasses define.
 
     The loss applies to the projector's output if there is one; `encode` returns the encoder's. Both views are one batch
@@ -50,17 +67,6 @@ class PairObjective(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, h_bd: Tensor, h_next_bd: Tensor, step: int) -> Loss: ...
-
-    def encode(self, x: Tensor) -> Tensor:
-        h = self.encoder(x)
-        check_latents(h.shape, len(x))
-        return h
-
-    def after_step(self, step: int) -> None:
-        """Nothing to update for most objectives."""
-
-    def smallest_batch(self, dim: int) -> int:
-        return 2
 
 
 def at_least_float32(h: Tensor) -> Tensor:

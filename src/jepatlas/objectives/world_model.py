@@ -21,14 +21,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from jepatlas.core.arrays import check_latents
 from jepatlas.core.contracts import Dynamics
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Loss, Steps, Windows
 from jepatlas.core.seeding import torch_generator
 from jepatlas.nn.ema import ema_network
 from jepatlas.objectives.objective_configs import WorldModelConfig
-from jepatlas.objectives.pair_objective import at_least_float32
+from jepatlas.objectives.pair_objective import EncoderObjective, at_least_float32
 
 __all__ = ["WorldModel", "WorldModelParts"]
 
@@ -46,7 +45,7 @@ class WorldModelParts:
     seed: int = 0
 
 
-class WorldModel(nn.Module):
+class WorldModel(EncoderObjective):
     def __init__(self, parts: WorldModelParts, config: WorldModelConfig | None = None) -> None:
         super().__init__()
         self.config, self.seed = config or WorldModelConfig(), parts.seed
@@ -94,11 +93,6 @@ class WorldModel(nn.Module):
     def _latents(encoder: nn.Module, frames: Tensor) -> Tensor:
         """(b, t, …) → (b, t, d), with all frames as one batch, so that batch statistics are pooled over time."""
         return at_least_float32(encoder(frames.flatten(0, 1))).unflatten(0, frames.shape[:2])
-
-    def encode(self, x: Tensor) -> Tensor:
-        h = self.encoder(x)
-        check_latents(h.shape, len(x))
-        return h
 
     @property
     def energy(self) -> nn.Module | None:

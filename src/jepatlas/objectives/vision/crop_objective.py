@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from jepatlas.core.arrays import check_latents
 from jepatlas.core.errors import InputError
 from jepatlas.core.records import Crops, Loss
-from jepatlas.objectives.pair_objective import at_least_float32
+from jepatlas.objectives.pair_objective import EncoderObjective, at_least_float32
 
 __all__ = ["CropObjective", "VisionParts", "embed_crops", "group_by_size", "token_encoder", "two_crops"]
 
@@ -32,7 +32,7 @@ class VisionParts:
     """Micro-batches per step."""
 
 
-class CropObjective(nn.Module, ABC):
+class CropObjective(EncoderObjective):
     """An objective on crops. Subclasses define the loss and own all other trained modules."""
 
     def __init__(self, parts: VisionParts) -> None:
@@ -52,18 +52,6 @@ class CropObjective(nn.Module, ABC):
         embedded = head(self.encoder(torch.cat(crops)))
         check_latents(embedded.shape, len(crops) * len(crops[0]))
         return at_least_float32(embedded).chunk(len(crops))
-
-    def encode(self, x: Tensor) -> Tensor:
-        h = self.encoder(x)
-        check_latents(h.shape, len(x))
-        return h
-
-    def after_step(self, step: int) -> None:
-        """Nothing to update for most objectives."""
-
-    def smallest_batch(self, dim: int) -> int:
-        del dim
-        return 2
 
 
 def token_encoder(encoder: nn.Module, name: str) -> Any:
