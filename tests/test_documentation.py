@@ -19,6 +19,7 @@ from forked import forked_script
 
 import jepatlas as ja
 from jepatlas.core.files import read_json
+from jepatlas.core.verdict_names import plain_name
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -116,6 +117,12 @@ def test_the_names_of_verdicts_are_explained() -> None:
         if name not in listed and not any(re.search(family, name) for family in families):
             unknown.append(name)
     assert unknown == []
+
+
+def test_verdicts_have_plain_names() -> None:
+    words = {"asymmetry"}
+    names = {name for name in listed_names() if "…" not in name and "A" not in name} | set(produced_names())
+    assert {name for name in names if plain_name(name) == name} == words
 
 
 def test_the_findings_state_the_published_outcomes() -> None:

@@ -16,6 +16,7 @@ from jepatlas.core.errors import InputError, MissingExtra
 from jepatlas.core.figures import Figure
 from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Record, Verdict
+from jepatlas.core.verdict_names import plain_name
 
 if TYPE_CHECKING:
     import pandas  # pyright: ignore[reportMissingImports]
@@ -175,5 +176,6 @@ def _chip(text: str, colour: str) -> str:
 def _row(verdict: Verdict) -> str:
     sign = "≥" if verdict.direction == "higher" else "≤"
     numbers = f"{verdict.value:.4g} [{verdict.low:.4g}, {verdict.high:.4g}], wanted {sign} {verdict.threshold:.4g}"
-    text = f"<code>{escape(verdict.name)}</code> {escape(numbers)}. {escape(verdict.advice)}"
+    name = f"<b>{escape(plain_name(verdict.name))}</b> <code>{escape(verdict.name)}</code>"
+    text = f"{name} {escape(numbers)}. {escape(verdict.advice)}"
     return f'<div style="margin:.3em 0;font-size:90%">{_chip(verdict.status, COLOURS[verdict.status])} {text}</div>'

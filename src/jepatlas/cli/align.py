@@ -12,12 +12,14 @@ import numpy as np
 import tyro
 from rich.box import SIMPLE_HEAD
 from rich.table import Column, Table
+from rich.text import Text
 
 from jepatlas.cli.options import Pairing, parse
 from jepatlas.cli.output import (
     console_for,
     defer_interrupts,
     emit,
+    named,
     progress_bar,
     say,
     say_advice,
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 
 ALWAYS_SHOWN = ("r2_trusted",)
 """Metrics without a threshold that are shown without --full."""
+SIGNS = {"_common": "*", "_target": "→"}
+"""Where a metric is computed, if not in the latents' own coordinates."""
 RECORDS = ("align", "stress")
 """Names of the records that this command writes."""
 
@@ -178,14 +182,14 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
     from jepatlas.workflows.align import MAIN
 
     say(console, found.record.summary)
-    console.print(_evidence_table(found))
+    console.print(_evidence_table(found, full))
     failed = [name for name, one in found.evidence.items() if one.passed is False]
     if failed:
         say(console, f"✗ No better than chance: {', '.join(failed)}.")
     others = [verdict for verdict in found.record.verdicts if verdict.name not in found.evidence]
     shown = [one for one in others if full or one.passed is False or one.name in ALWAYS_SHOWN]
     if shown:
-        console.print(verdict_table("The map", shown))
+        console.print(verdict_table("The map", shown, console.width))
     say_advice(console, others)
     for one in found.evidence.values():
         if not np.isfinite([one.estimate.value, one.estimate.low, one.estimate.high]).all():
@@ -194,35 +198,45 @@ def _show(console: Console, found: Alignment, full: bool) -> None:
         say(console, f"{len(METRICS) - len(MAIN)} further metrics and properties of the map: show with --full.")
 
 
-def _evidence_table(found: Alignment) -> Table:
+def _evidence_table(found: Alignment, full: bool) -> Table:
+    """The metrics of the map and of the controls; with `full`, also their distance from chance."""
     from jepatlas.workflows.align import PCA, RANDOM, UNTRAINED
 
     titles = {PCA: "PCA of raw input", UNTRAINED: "untrained networks", RANDOM: "random network"}
     null = found.evidence["r2"].null_name
     caption = (
-        f"↑ higher is better, ↓ lower; effect in standard deviations of {null}\n"
+        "↑ higher is better, ↓ lower\n"
         "* in the source's coordinates, by the inverse of the map\n→ in the target's, by the map"
     )
-    columns = (Column("held out", overflow="fold"), "value", "95% interval", null, "p", "effect")
+    columns = [Column("held out", overflow="fold"), "value", "95% interval", null, "p"]
+    if full:
+        columns.append("effect")
+        caption += f"\neffect in standard deviations of {null}"
     table = Table(
         *columns,
         box=SIMPLE_HEAD,
+        pad_edge=False,
         title=found.record.title,
         title_justify="left",
         caption=caption,
         caption_justify="left",
     )
     for one in found.evidence.values():
-        table.add_row(*_row(one))
+        table.add_row(*_row(one)[: len(columns)])
     for name, control in found.controls.items():
         table.add_section()
         table.add_row(f"[italic]{titles[name]}")
         for one in control.values():
-            table.add_row(*_row(one))
+            table.add_row(*_row(one)[: len(columns)])
     return table
 
 
-def _row(evidence: Evidence) -> list[str]:
+def _row(evidence: Evidence) -> list[Text | str]:
     """The cells of a row, with a short name, so that the numbers fit a narrow terminal."""
     name, *numbers = evidence.line
-    return [name.replace("_common", "*").replace("_target", " →"), *numbers]
+    arrow, code = name.split(" ", 1)
+    for suffix, sign in SIGNS.items():
+        if code.endswith(suffix):
+            code = code.removesuffix(suffix)
+            arrow = f"{arrow} {sign}"
+    return [Text(f"{arrow} ").append_text(named(code)), *numbers]

@@ -249,7 +249,7 @@ def _present(atlas: Atlas, place: Path, *, json: str | None, seal: str) -> None:
     for chart in atlas.charts:
         table.add_row(*_chart_cells(chart), f"{sizes[chart.name] / 1e3:.1f}")
     console.print(table)
-    console.print(verdict_table("Verdicts on the atlas", verdicts))
+    console.print(verdict_table("Verdicts on the atlas", verdicts, console.width))
     say_advice(console, verdicts)
     maps = len(atlas.charts)
     total = sum(sizes.values()) / 1e3

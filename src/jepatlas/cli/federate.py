@@ -91,7 +91,7 @@ def main(args: list[str]) -> int:
     emit(options.json, {"atlas": str(place), "report": str(page)} | record.to_json())
     say(console, record.summary)
     show_table(console, record.tables[0])
-    console.print(verdict_table("Verdicts on the atlas", record.verdicts))
+    console.print(verdict_table("Verdicts on the atlas", record.verdicts, console.width))
     say_advice(console, record.verdicts)
     say(console, f"Atlas: {place}\nReport, with all that was exchanged: {page}")
     say(console, f"Next: jepatlas atlas show {quote(str(place))}")

@@ -288,5 +288,5 @@ def _save(record: Record, fitted: LinearMap, folder: Path, seed: int) -> Path:
 
 def _show(console: Console, record: Record) -> None:
     say(console, record.summary)
-    console.print(verdict_table(record.title, record.verdicts))
+    console.print(verdict_table(record.title, record.verdicts, console.width))
     say_advice(console, record.verdicts)

@@ -6,7 +6,7 @@ import json
 import math
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill, indent
@@ -24,6 +24,7 @@ from jepatlas.core.figures import Table as RecordTable
 from jepatlas.core.files import finite, write_json
 from jepatlas.core.progress import listening
 from jepatlas.core.records import Status, Verdict
+from jepatlas.core.verdict_names import plain_name
 from jepatlas.results import count_states
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "defer_interrupts",
     "emit",
     "loops_shown",
+    "named",
     "progress_bar",
     "say",
     "say_advice",
@@ -41,8 +43,9 @@ __all__ = [
 
 MARKS: dict[Status, str] = {"passed": "[green]✓", "failed": "[red]✗", "undecided": "[yellow]?", "informational": "·"}
 
+NUMBERS = 53  # columns that the numbers of a table of verdicts take
 LONG = 2.0  # seconds: loops that take longer have a bar
-SIGNS: dict[Status, str] = {"failed": "✗", "undecided": "? undecided:"}
+SIGNS: dict[Status, str] = {"failed": "✗", "undecided": "?"}
 
 
 def console_for(json_path: str | None) -> Console:
@@ -116,27 +119,40 @@ def show_verdicts(console: Console, title: str, verdicts: Iterable[Verdict], *, 
     verdicts = list(verdicts)
     shown = [verdict for verdict in verdicts if full or verdict.threshold is not None]
     counts = ", ".join(f"{count} {state}" for state, count in count_states(verdicts).items() if count)
-    console.print(verdict_table(f"{title}: {counts}" if counts else title, shown))
+    console.print(verdict_table(f"{title}: {counts}" if counts else title, shown, console.width))
     say_advice(console, shown)
     hidden = len(verdicts) - len(shown)
     if hidden:
         say(console, f"{hidden} further metrics have no threshold (show with --full).")
 
 
-def verdict_table(title: str, verdicts: Iterable[Verdict]) -> Table:
-    columns = (Column("", overflow="fold"), "value [95% interval]", "null", "wanted", "")
-    table = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD)
-    for verdict in verdicts:
+def verdict_table(title: str, verdicts: Sequence[Verdict], width: int) -> Table:
+    """Verdicts by their plain names, beside which their codes are shown if a terminal of this width has room."""
+    names = [named(verdict.name) for verdict in verdicts]
+    if max((len(name) for name in names), default=0) > width - NUMBERS:
+        names = [Text(plain_name(verdict.name)) for verdict in verdicts]
+    columns = (Column("", overflow="fold"), Column("value [95% interval]", no_wrap=True), "null", "wanted", "")
+    table = Table(*columns, title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for name, verdict in zip(names, verdicts, strict=True):
         null = "" if verdict.null is None else f"{verdict.null:.3g}"
-        table.add_row(verdict.name, _interval(verdict), null, _wanted(verdict), MARKS[verdict.status])
+        table.add_row(name, _interval(verdict), null, _wanted(verdict), MARKS[verdict.status])
     return table
+
+
+def named(code: str) -> Text:
+    """The plain name of a verdict, and its code in dim print."""
+    plain = plain_name(code)
+    return Text(code) if plain == code else Text.assemble(plain, " ", (code, "dim"))
 
 
 def say_advice(console: Console, verdicts: Iterable[Verdict]) -> None:
     """What to do about each check that failed or is undecided."""
+    advice: dict[tuple[Status, str], list[str]] = {}
     for verdict in verdicts:
         if verdict.status in SIGNS:
-            say(console, f"{SIGNS[verdict.status]} {verdict.name}: {verdict.advice}")
+            advice.setdefault((verdict.status, verdict.advice), []).append(plain_name(verdict.name))
+    for (status, text), names in advice.items():
+        say(console, f"{SIGNS[status]} {' and '.join(names)}: {text}")
 
 
 def _wanted(verdict: Verdict) -> str:

@@ -143,7 +143,7 @@ def _run(experiment: Experiment, missing: list[str], options: Reproduce, console
     for table in record.tables:
         show_table(console, table)
     if record.verdicts:
-        console.print(verdict_table(record.title, record.verdicts))
+        console.print(verdict_table(record.title, record.verdicts, console.width))
     say(console, f"{SYMBOLS[record.about['outcome']]} {record.summary}")
     folder = options.out / options.scale
     say(

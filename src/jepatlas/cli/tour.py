@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from jepatlas.cli.options import parse
 from jepatlas.cli.output import console_for, defer_interrupts, emit, say, verdict_table
+from jepatlas.core.records import Verdict
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,19 @@ def main(args: list[str]) -> int:
     for record in records:
         judged = [verdict for verdict in record.verdicts if verdict.passed is not None]
         if judged:
-            console.print(verdict_table(record.title, judged))
-    page = write_report([options.out], options.out / "report.html", title="jepatlas: the tour", seed=options.seed)
+            console.print(verdict_table(record.title, judged, console.width))
+    page = write_report(
+        [options.out],
+        options.out / "report.html",
+        title="jepatlas: the tour",
+        headline=_headline([verdict for record in records for verdict in record.verdicts]),
+        seed=options.seed,
+    )
     say(console, f"Report: {page}")
     emit(options.json, {"report": str(page), "chapters": [record.to_json() for record in records]})
     return 0  # a claim that fails is a result, not an error
+
+
+def _headline(verdicts: Sequence[Verdict]) -> str:
+    (r2,) = (verdict.value for verdict in verdicts if verdict.name == "map.r2")
+    return f"Between two agents that never met, a linear map predicts latents with held-out R² {r2:.3f}."

@@ -37,14 +37,14 @@
     },
   };
 
-  function themed(text) {
+  function themed(text, width) {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
     const { data, layout } = JSON.parse(text);
     data.forEach((trace) => parts[trace.meta.part](trace, trace.meta, colour));
     for (const axis of [layout.xaxis, layout.yaxis]) {
       Object.assign(axis, { gridcolor: colour("--rule"), zerolinecolor: colour("--rule-strong"), linecolor: colour("--rule-strong"),
-                            tickfont: { color: colour("--muted"), size: 11 }, nticks: 6,
+                            tickfont: { color: colour("--muted"), size: 11 }, nticks: width < 200 ? 4 : 6, tickangle: 0,
                             title: { ...axis.title, font: { color: colour("--muted"), size: 12 } } });
     }
     return { data, layout: { ...layout,
@@ -57,7 +57,7 @@
   }
 
   async function paint(div) {
-    const { data, layout } = themed(specs.get(div));
+    const { data, layout } = themed(specs.get(div), div.clientWidth);
     if (matchMedia("print").matches) Object.assign(layout, { width: div.clientWidth, height: div.clientHeight });
     await Plotly.react(div, data, layout, config);
     div.dataset.drawn = "true";
@@ -81,7 +81,27 @@
     });
   }
 
+  // Links lead into folded tables, and on paper nothing is folded.
+  const folded = () => [...document.querySelectorAll("details:not([open])")];
+  let opened = [];
+  function unfoldTarget() {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const fold = target && target.closest("details");
+    if (fold && !fold.open) {
+      fold.open = true;
+      target.scrollIntoView();
+    }
+  }
+  function unfoldForPrint({ matches }) {
+    opened.forEach((fold) => (fold.open = false));
+    opened = matches ? folded() : [];
+    opened.forEach((fold) => (fold.open = true));
+  }
+
   async function start() {
+    unfoldTarget();
+    addEventListener("hashchange", unfoldTarget);
+    matchMedia("print").addEventListener("change", unfoldForPrint);
     for (const div of divs) {
       await paint(div);
       await new Promise((resume) => setTimeout(resume)); // the page stays responsive between figures

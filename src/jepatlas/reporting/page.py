@@ -23,49 +23,94 @@ from plotly.offline import get_plotlyjs
 from jepatlas import __version__
 from jepatlas.core.errors import InputError
 from jepatlas.core.files import write_text
-from jepatlas.core.records import Verdict
+from jepatlas.core.records import Status, Verdict
 from jepatlas.reporting.chapters import Chapter, overlaid_curves, read_chapters
 from jepatlas.reporting.colours import CENTRE, RAMP_STOPS, WHEEL_STOPS
 from jepatlas.reporting.drawers import draw
 from jepatlas.reporting.drawing import Drawing
+from jepatlas.reporting.first_screen import leading_figures, opening
 from jepatlas.reporting.verdict_rows import compare, number, tally, verdict_row
 
 __all__ = ["write_report"]
 
+CHECKED: tuple[Status, ...] = ("failed", "undecided", "passed")
 UNBROKEN = 40  # characters; longer words, such as hashes, may be broken
 
 
 @dataclass(frozen=True)
+class Section:
+    """A chapter with its drawings. `leads` are the numbers of those that are shown on the first screen instead."""
+
+    chapter: Chapter
+    drawings: Sequence[Drawing]
+    leads: Sequence[int] = ()
+
+    @property
+    def leading(self) -> list[Drawing]:
+        return [self.drawings[place] for place in self.leads]
+
+    @property
+    def others(self) -> list[Drawing]:
+        return [drawing for place, drawing in enumerate(self.drawings) if place not in self.leads]
+
+    @property
+    def checks(self) -> list[Verdict]:
+        """Verdicts with a threshold: failed ones first, then undecided ones."""
+        judged = [verdict for verdict in self.chapter.verdicts if verdict.status in CHECKED]
+        return sorted(judged, key=lambda verdict: CHECKED.index(verdict.status))
+
+    @property
+    def metrics(self) -> list[Verdict]:
+        """Verdicts without a threshold."""
+        return [verdict for verdict in self.chapter.verdicts if verdict.status not in CHECKED]
+
+
+@dataclass(frozen=True)
 class Run:
-    """One folder on the page, with the drawings of each of its chapters."""
+    """One folder on the page."""
 
     name: str
-    chapters: Sequence[Chapter]
-    drawings: Sequence[Sequence[Drawing]]
+    sections: Sequence[Section]
     provenance: Mapping[str, str]
+
+    @property
+    def chapters(self) -> list[Chapter]:
+        return [section.chapter for section in self.sections]
 
     @property
     def recipe(self) -> str:
         return next((chapter.recipe for chapter in self.chapters if chapter.recipe), "")
 
     @property
-    def verdicts(self) -> list[Verdict]:
-        return [verdict for chapter in self.chapters for verdict in chapter.verdicts]
+    def checks(self) -> list[Verdict]:
+        return [verdict for section in self.sections for verdict in section.checks]
+
+    @property
+    def leading(self) -> list[Drawing]:
+        """The drawings of the first screen."""
+        return [drawing for section in self.sections for drawing in section.leading]
 
 
-def write_report(folders: Sequence[Path | str], out: Path | str, *, title: str, seed: int = 0) -> Path:
-    """Write the records of one or more run folders as one page; `seed` chooses the samples in scatter plots."""
+def write_report(
+    folders: Sequence[Path | str], out: Path | str, *, title: str, headline: str = "", seed: int = 0
+) -> Path:
+    """Write the records of one or more run folders as one page; `seed` chooses the samples in scatter plots.
+
+    The page of one run opens with the `headline`, or else with the first sentence of the run's first checks.
+    """
     if not folders:
         raise InputError("A report needs at least one run folder.")
     names = _names([Path(folder) for folder in folders])
-    runs = [_run(name, read_chapters(folder), seed) for name, folder in zip(names, folders, strict=True)]
+    single = len(folders) == 1
+    runs = [_run(name, read_chapters(folder), seed, single) for name, folder in zip(names, folders, strict=True)]
     script = _asset("page.js")
     page = _template().render(
         title=title,
         runs=runs,
         comparison=compare({run.name: run.chapters for run in runs}) if len(runs) > 1 else [],
         overlays=_overlays(runs, seed),
-        verdicts=[verdict for run in runs for verdict in run.verdicts],
+        opening=opening(runs[0].chapters, headline) if single else "",
+        checks=[verdict for run in runs for verdict in run.checks],
         version=__version__,
         centre=CENTRE,
         wheel=", ".join(WHEEL_STOPS),
@@ -95,8 +140,14 @@ def _names(folders: Sequence[Path]) -> list[str]:
     raise InputError(f"The same run folder was given twice: {', '.join(map(str, folders))}.")
 
 
-def _run(name: str, chapters: Sequence[Chapter], seed: int) -> Run:
-    return Run(name, chapters, [_drawings(name, chapter, seed) for chapter in chapters], _provenance(chapters))
+def _run(name: str, chapters: Sequence[Chapter], seed: int, single: bool) -> Run:
+    """A run; the page of a `single` one shows some of its figures first."""
+    leading = leading_figures(chapters) if single else []
+    sections = []
+    for place, chapter in enumerate(chapters):
+        leads = [figure for owner, figure in leading if owner == place]
+        sections.append(Section(chapter, _drawings(name, chapter, seed), leads))
+    return Run(name, sections, _provenance(chapters))
 
 
 def _drawings(name: str, chapter: Chapter, seed: int) -> list[Drawing]:

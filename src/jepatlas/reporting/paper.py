@@ -104,7 +104,7 @@ def draw_verdicts(sheet: Sheet, verdicts: Sequence[Verdict]) -> Axes:
         ax.barh(place, end - start, 0.7, left=start, color="0.92")
         ax.hlines(place, row.gauge.low, row.gauge.high, color=colour, linewidth=1.5)
         ax.plot(row.gauge.value, place, "o", color=colour, markersize=4)
-    ax.set_yticks(range(len(rows)), [verdict.name for verdict, _ in rows], fontsize=7)
+    ax.set_yticks(range(len(rows)), [row.label for _, row in rows], fontsize=7)
     ax.set(xlim=(0, 100), ylim=(len(rows) - 0.5, -0.5), xticks=[])
     ax.set_title("Checks, each on its own scale: value, 95% interval and accepted range (grey)", fontsize=8)
     return ax

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from jepatlas.core.records import Status, Verdict
+from jepatlas.core.verdict_names import plain_name
 from jepatlas.reporting.chapters import Chapter
 
 __all__ = ["ComparisonRow", "Gauge", "VerdictRow", "compare", "number", "tally", "verdict_row"]
@@ -29,9 +30,10 @@ class Gauge:
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """A verdict as formatted text."""
+    """A verdict as formatted text; `label` is the plain name of its code, `name`."""
 
     name: str
+    label: str
     status: Status
     symbol: str
     value: str
@@ -50,6 +52,17 @@ class ComparisonRow:
     label: str
     cells: tuple[tuple[VerdictRow, ...], ...]
 
+    @property
+    def plain(self) -> str:
+        """The plain name, with the chapter if the label has it."""
+        name = next(row.name for rows in self.cells for row in rows)
+        return plain_name(name) + self.label.removeprefix(name)
+
+    @property
+    def judged(self) -> bool:
+        """Whether a run has a threshold for it."""
+        return any(row.status != "informational" for rows in self.cells for row in rows)
+
 
 def verdict_row(verdict: Verdict) -> VerdictRow:
     sign = "≥" if verdict.direction == "higher" else "≤"
@@ -59,6 +72,7 @@ def verdict_row(verdict: Verdict) -> VerdictRow:
         threshold = f"{sign} {number(verdict.threshold)}"
     return VerdictRow(
         name=verdict.name,
+        label=plain_name(verdict.name),
         status=verdict.status,
         symbol=SYMBOLS[verdict.status],
         value=number(verdict.value),

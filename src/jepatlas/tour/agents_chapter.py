@@ -84,7 +84,10 @@ def _prefixed(name: str, figure: Figure) -> Scatter:
     """A figure of one agent, with the array names of the joint record."""
     if not isinstance(figure, Scatter):
         raise TypeError(f"A certificate has scatter plots only, but '{figure.title}' is of kind '{figure.kind}'.")
-    panels = [replace(panel, x=f"{name}_{panel.x}", color=f"{name}_{panel.color}") for panel in figure.panels]
+    panels = []
+    for panel in figure.panels:
+        labels = {"label": panel.label or panel.x, "color_label": panel.color_label or panel.color}
+        panels.append(replace(panel, x=f"{name}_{panel.x}", color=f"{name}_{panel.color}", **labels))
     return replace(figure, title=f"{name}: {figure.title.lower()}", panels=panels)
 
 

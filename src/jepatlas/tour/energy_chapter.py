@@ -135,10 +135,10 @@ def _landscapes(
     goal = choose_goal(truth)
     row, column = WORLD.positions[goal]
     shown = {
-        "Exact": truth,
-        "Learned on Ada, IQE": judged["iqe"].energies,
-        "Learned on Ada, L2": judged["l2"].energies,
-        "Carried to Ben, IQE": ported.energies,
+        "Exact energy": truth,
+        "Energy learned on Ada, IQE": judged["iqe"].energies,
+        "Energy learned on Ada, L2": judged["l2"].energies,
+        "Energy carried to Ben, IQE": ported.energies,
     }
     top = 1.5 * truth[np.isfinite(truth)].max()  # larger energies are clipped
     arrays = {}

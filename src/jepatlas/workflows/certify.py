@@ -25,6 +25,7 @@ from jepatlas.core.processes import limited_threads
 from jepatlas.core.provenance import provenance
 from jepatlas.core.records import Record, Verdict
 from jepatlas.core.seeding import numpy_generator
+from jepatlas.core.verdict_names import plain_name
 from jepatlas.identifiability import (
     Diagnosis,
     PairLadder,
@@ -318,8 +319,8 @@ def _bound_sentence(verdicts: Sequence[Verdict], estimated_from: PairLadder | No
 
 def _tally(verdicts: Sequence[Verdict]) -> str:
     judged = [verdict for verdict in verdicts if verdict.threshold is not None]
-    failed = [verdict.name for verdict in judged if verdict.passed is False]
-    undecided = [verdict.name for verdict in judged if verdict.passed is None]
+    failed = [plain_name(verdict.name) for verdict in judged if verdict.passed is False]
+    undecided = [plain_name(verdict.name) for verdict in judged if verdict.passed is None]
     if judged and not failed and not undecided:
         return f"All {len(judged)} checks pass."
     parts = []
