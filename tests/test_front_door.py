@@ -29,6 +29,7 @@ from jepatlas.core.config import to_plain
 from jepatlas.core.errors import MissingExtra
 from jepatlas.core.files import finite, read_json
 from jepatlas.core.records import Estimate
+from jepatlas.core.verdict_names import plain_name
 from jepatlas.planning import MPPIConfig
 from jepatlas.recipes import WalkConfig
 from jepatlas.reporting import read_chapters
@@ -406,7 +407,7 @@ def test_the_card_names_failed_checks():
 def test_plot_draws_figures_and_verdicts(certificate: ja.Certificate, alignment: ja.Alignment):
     assert [ax.get_title() for ax in certificate.plot()] == [panel.title for panel in panels(certificate)]
     (chart,) = certificate.plot("verdicts")
-    judged = [verdict.name for verdict in certificate.verdicts if verdict.threshold is not None]
+    judged = [plain_name(verdict.name) for verdict in certificate.verdicts if verdict.threshold is not None]
     assert [label.get_text() for label in chart.get_yticklabels()] == judged
     assert len(alignment.plot("curves")) == 1
     with pytest.raises(ja.InputError, match="scatter"):

@@ -170,15 +170,15 @@ def test_output_is_not_truncated_at_80_columns(capsys: Captured, monkeypatch: py
     monkeypatch.setenv("COLUMNS", "80")
     assert call("align", "ada.npy", "ben.npy", *QUICK, "--full") == 0
     out = capsys.readouterr().out
-    assert "…" not in out and "↑ cka_debiased*" in out and "* in the source's coordinates" in out
+    assert "…" not in out and "↑ * debiased CKA" in out and "* in the source's coordinates" in out
     lines = out.splitlines()
-    count = next(line for line in lines if line.strip().startswith("pairs_beyond_dimensions"))
+    count = next(line for line in lines if line.strip().startswith("pairs minus dimensions"))
     assert "28 " in count and "28.0" not in count and " kB): out/map.safetensors" in out
 
 
 def test_json_in_a_file(capsys: Captured):
     assert call("align", "ada.npy", "ben.npy", *QUICK, "--map", "robust", "--seed", "5", "--json", "kept/a.json") == 0
-    assert "↑ r2" in capsys.readouterr().out
+    assert "↑ linear R²" in capsys.readouterr().out
     kept = json.loads(Path("kept/a.json").read_text())
     assert kept["provenance"]["seed"] == 5 and "distrusted" in {verdict["name"] for verdict in kept["verdicts"]}
 
@@ -191,7 +191,7 @@ def test_unrelated_models_are_a_result_not_an_error(capsys: Captured):
     assert value(found, "nos_50") == "nan"  # of 32 held-out rows
     write("flat.npy", h=np.ones((64, 2)))
     assert call("align", "ada.npy", "flat.npy", *QUICK) == 0
-    assert "✗ constant_target: " in capsys.readouterr().out
+    assert "✗ constant target dimensions: " in capsys.readouterr().out
 
 
 def test_rows_that_the_files_mark_are_held_out(capsys: Captured):

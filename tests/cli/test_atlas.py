@@ -171,7 +171,7 @@ def test_a_shared_atlas_reports_unrelated_charts(capsys: Captured):
     capsys.readouterr()
     assert call("atlas", "show", "apart") == 0
     out = capsys.readouterr().out
-    assert out.startswith("No charts translate") and "✗ translation.x.y: " in out
+    assert out.startswith("No charts translate") and "✗ R² from x to y" in out
     assert "✓" not in out  # that noise ties all directions is no merit
     tied = next(one for one in answer(capsys, "atlas", "show", "apart")["verdicts"] if one["name"] == "x.tied")
     assert tied["passed"] is None and tied["value"] == tied["null"] == 8
@@ -187,7 +187,7 @@ def test_the_direction_removed_by_layer_normalisation_fails_no_check(capsys: Cap
         h = inner @ rotation(8, seed)
         write(f"{name}.npz", h=(h - h.mean(1, keepdims=True)).astype(np.float32), ids=np.arange(400))
     assert call("atlas", "build", "x.npz", "y.npz", "--out", "normed") == 0
-    assert "✗ x.tied" not in capsys.readouterr().out
+    assert "✗ x: determined directions" not in capsys.readouterr().out
     tied = [one for one in answer(capsys, "atlas", "show", "normed")["verdicts"] if one["name"].endswith(".tied")]
     assert [(one["value"], one["null"], one["passed"]) for one in tied] == [(7, 7, None)] * 2
     assert all("final layer normalisation" in one["advice"] for one in tied)

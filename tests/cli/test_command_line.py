@@ -18,6 +18,7 @@ from jepatlas import __version__
 from jepatlas.cli import VERBS
 from jepatlas.core.figures import Curves
 from jepatlas.core.files import finite
+from jepatlas.core.verdict_names import plain_name
 from jepatlas.training import SweepResult
 from jepatlas.workflows.sweep_results import sweep_record
 
@@ -286,7 +287,7 @@ def test_json_is_the_only_standard_output(run: Path, capsys: Captured):
 
 def test_json_and_record_go_to_the_given_places(run: Path, capsys: Captured):
     assert call("certify", run, "--samples", "600", "--seed", "3", "--out", "kept", "--json", "kept/answer.json") == 0
-    assert "r2" in capsys.readouterr().out
+    assert "linear R²" in capsys.readouterr().out
     answer = json.loads(Path("kept/answer.json").read_text())
     assert answer["provenance"]["seed"] == 3
     assert Path("kept/records/certificate.json").exists()
@@ -445,7 +446,7 @@ def test_undecided_checks_are_neither_passed_nor_failed(elsewhere: Path, capsys:
     assert f"{states.count('undecided')} undecided" in out
     for verdict in record.verdicts:
         if verdict.status == "undecided":
-            assert f"? undecided: {verdict.name}:" in out
+            assert plain_name(verdict.name) in out and " ".join(verdict.advice.split()) in out
     page = Path("few/report.html").read_text()
     assert f"</span> {states.count('undecided')} undecided" in page
 

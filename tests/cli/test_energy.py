@@ -50,7 +50,7 @@ def test_fit_reports_and_saves_its_result(capsys: Captured):
     assert call(*FIT, "--out", "run") == 0
     out = capsys.readouterr().out
     assert "On 16 states the iqe energy is a quasimetric." in out
-    assert "one_way_auc" in out and "--full" in out and "jepatlas report run" in out
+    assert "AUC of one-way pairs" in out and "--full" in out and "jepatlas report run" in out
     assert "median_ratio" not in out
     assert {str(path.relative_to("run")) for path in Path("run").rglob("*") if path.is_file()} == {
         "recipe.yaml",
@@ -134,7 +134,7 @@ def test_a_resumed_fit_is_bitwise_equal(run: Path, capsys: Captured, monkeypatch
     found = answer(capsys, "energy", "fit", "--resume", "stopped")
     assert found["status"] == "finished" and same(run, Path("stopped"))
     assert call("energy", "fit", "--resume", "stopped", "--full") == 0  # it is finished, and is shown again
-    assert "median_ratio" in capsys.readouterr().out
+    assert "median energy / truth" in capsys.readouterr().out
 
 
 def test_failed_runs_are_reported(capsys: Captured):

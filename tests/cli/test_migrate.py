@@ -45,7 +45,11 @@ def test_a_probe_is_trained_migrated_and_scored(capsys: Captured):
     words = ["migrate", "probe", "ada.npy", "ben.npy", "--labels", "labels.npy", "--groups", groups, "--out", "out"]
     assert call(*words) == 0
     out = capsys.readouterr().out
-    assert "The migrated probe has accuracy" in out and "probe_price" in out and "probe_untranslated" in out
+    assert (
+        "The migrated probe has accuracy" in out
+        and "lost against training" in out
+        and "accuracy without the map" in out
+    )
     probe = LinearProbe.load("out/probe.safetensors")
     assert np.mean(probe.predict(MODELS.b) == MODELS.label) > 0.8
     source = LinearProbe.load("out/source_probe.safetensors")
