@@ -21,10 +21,11 @@ from jepatlas.core.lazy import after_import, lazy_exports
 if TYPE_CHECKING:
     from jepatlas import testing as testing
     from jepatlas.alignment import Atlas, ChartLatents, LinearProbe, save_atlas
+    from jepatlas.api.encode_function import encode
     from jepatlas.api.energy_functions import EnergyAudit, audit, fit_energy
     from jepatlas.api.export_function import export
     from jepatlas.api.latent_functions import align, certify
-    from jepatlas.api.run_functions import Planning, Run, drive, encode, load, load_weights, train
+    from jepatlas.api.run_functions import Planning, Run, drive, load, load_weights, train
     from jepatlas.core.errors import InputError
     from jepatlas.core.linear_map import LinearMap
     from jepatlas.core.plugins import Plugin

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args
 
 import numpy as np
-import torch
 from rich.console import Console
 from safetensors import SafetensorError, safe_open
 from torch import nn
@@ -62,13 +61,12 @@ from jepatlas.workflows.plan import (
 )
 from jepatlas.workflows.plan import drive as drive_tasks
 from jepatlas.workflows.runs import load_objective, load_weights_into, start_run
-from jepatlas.workflows.vision import encode_images, load_agent
+from jepatlas.workflows.vision import load_agent
 
-__all__ = ["Planning", "Run", "drive", "encode", "load", "load_weights", "train"]
+__all__ = ["Planning", "Run", "drive", "load", "load_weights", "train"]
 
 Loaded = nn.Module | FittedEnergy | SavedEnergy | LinearMap | LinearProbe | Atlas | Result
 TRAINABLE = Recipe | EnergyRecipe | WorldModelRecipe | VisionRecipe
-BATCH = 1024
 M = TypeVar("M", bound=nn.Module)
 PROBE = "jepatlas.LinearProbe"  # in the metadata of its file
 
@@ -231,57 +229,6 @@ def _read_record(path: Path) -> Record:
     if diagnosis is not None:
         diagnosis = Diagnosis(diagnosis["kind"], diagnosis["sentence"], tuple(diagnosis.get("also", ())))
     return CertificateRecord(**fields, diagnosis=diagnosis, passed=data.get("passed"))
-
-
-def encode(model: Path | str | nn.Module, x: Any) -> np.ndarray:
-    """Latents (n, d) of observations by the model of a run folder, or by a module.
-
-    For an agent on images, `x` are images (n, height, width, 3) in uint8; for a world model, observations of its world;
-    for others, what the module takes, as numpy or torch.
-    """
-    path = as_path("model", model) if isinstance(model, str | Path) else None
-    observations = as_array("x", x)
-    if observations.ndim < 2 or not observations.size:
-        raise InputError(f"'x' must have one row per observation, but has shape {observations.shape}.")
-    try:
-        if path is None:
-            return _encode_by_module(model, observations)
-        return _encode_by_run(path, observations)
-    except RuntimeError as error:
-        raise InputError(f"'x' of shape {observations.shape} does not suit this model: {error}") from error
-
-
-def _encode_by_run(folder: Path, x: np.ndarray) -> np.ndarray:
-    recipe = any_recipe(folder)
-    if isinstance(recipe, VisionRecipe):
-        if x.ndim != 4 or x.shape[-1] != 3 or x.dtype != np.uint8:
-            raise InputError(
-                f"'x' must be images (n, height, width, 3) in uint8, but has shape {x.shape} and type {x.dtype}."
-            )
-        agent = load_agent(folder)
-        size = agent.seen.images.shape[1:3]
-        if x.shape[1:3] != size:
-            raise InputError(
-                f"'x' must be images of {size[0]} × {size[1]} pixels, but has {x.shape[1]} × {x.shape[2]}."
-            )
-        return encode_images(agent.objective, x, np.arange(len(x)), recipe.shuffle)
-    if isinstance(recipe, WorldModelRecipe):
-        return load_world_model(folder).encode(x).float().cpu().numpy()
-    loaded = load(folder)
-    if not isinstance(loaded, nn.Module):
-        raise InputError(f"'model': {folder} is an energy, which has no encoder.")
-    return _encode_by_module(loaded, x)
-
-
-@torch.no_grad()
-def _encode_by_module(model: Any, x: np.ndarray) -> np.ndarray:
-    if not isinstance(model, nn.Module):
-        raise InputError(f"'model' must be a run folder or an nn.Module, not a {type(model).__name__}.")
-    function: Any = getattr(model, "encode", model)
-    parameter = next(model.parameters(), torch.empty(0))
-    rows = torch.from_numpy(np.ascontiguousarray(x))
-    parts = [function(part.to(parameter)).float().cpu() for part in rows.split(BATCH)]
-    return torch.cat(parts).numpy()
 
 
 @dataclass(frozen=True, repr=False)

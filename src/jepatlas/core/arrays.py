@@ -7,6 +7,7 @@ unpickled.
 from __future__ import annotations
 
 import csv
+import glob
 import io
 import lzma
 import zipfile
@@ -28,6 +29,8 @@ __all__ = [
     "check_rows",
     "group_numbers",
     "read_arrays",
+    "shard_names",
+    "shards_of",
     "write_arrays",
 ]
 
@@ -57,6 +60,9 @@ def read_arrays(path: Path | str, *, keep_half: bool = False) -> Arrays:
     kind = path.suffix.lower()
     if kind not in _READERS:
         raise InputError(f"{path}: files of type '{path.suffix}' cannot be read. Known: {', '.join(_READERS)}.")
+    if shards := shards_of(path):
+        parts = [read_arrays(shard, keep_half=keep_half) for shard in shards]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     if not path.is_file():
         raise InputError(f"There is no file {path}.")
     if not path.stat().st_size:
@@ -72,6 +78,29 @@ def read_arrays(path: Path | str, *, keep_half: bool = False) -> Arrays:
     if keep_half:
         return arrays
     return {name: a.astype(np.float32) if a.dtype == np.float16 else a for name, a in arrays.items()}
+
+
+def shard_names(path: Path, count: int) -> list[Path]:
+    """The numbered files that a large file is split into.
+
+    >>> [str(shard) for shard in shard_names(Path("a/latents.npz"), 2)]
+    ['a/latents-00001-of-00002.npz', 'a/latents-00002-of-00002.npz']
+    """
+    return [path.with_stem(f"{path.stem}-{number:05d}-of-{count:05d}") for number in range(1, count + 1)]
+
+
+def shards_of(path: Path) -> list[Path]:
+    """The numbered files of a file that was split; empty if it was not. Raises InputError if one is missing."""
+    if path.exists():
+        return []
+    first = sorted(path.parent.glob(f"{glob.escape(path.stem)}-00001-of-*{path.suffix}"))
+    if not first:
+        return []
+    shards = shard_names(path, int(first[-1].stem.rpartition("-")[2]))
+    missing = [str(shard) for shard in shards if not shard.is_file()]
+    if missing:
+        raise InputError(f"{path} was split into {len(shards)} files, but {missing[0]} is missing.")
+    return shards
 
 
 def write_arrays(path: Path | str, arrays: Mapping[str, np.ndarray]) -> None:

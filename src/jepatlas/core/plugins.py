@@ -1,4 +1,4 @@
-"""Classes of the user's own in recipes, named `module:Class`.
+"""Classes of the user's own in recipes, named `module:Class`, and other code of theirs.
 
 A recipe can name a subclass of `Plugin` instead of a kind of jepatlas. A file is data, so what it names is imported
 only if the user asked for that: by importing the module in Python, by an option such as `--objective module:Class`, or
@@ -24,6 +24,8 @@ __all__ = [
     "DEFINED",
     "PLUGINS",
     "Plugin",
+    "check_trusted",
+    "import_object",
     "is_plugin_name",
     "name_plugin",
     "plugin_class",
@@ -115,6 +117,31 @@ def plugin_class(kind: str, where: str = "") -> type:
     if kind not in DEFINED:
         _import(kind, place)
     return _checked(DEFINED[kind], place)
+
+
+def import_object(name: str) -> Any:
+    """What `module:NAME` or `file.py:NAME` names, which the user asks for by naming it."""
+    place, _, attribute = name.rpartition(":")
+    file = Path(place)
+    if file.suffix == ".py":
+        if not file.is_file():
+            raise InputError(f"'{name}': there is no file {file}.")
+        module = _import_file(file.stem, file.resolve().parent, file, f"'{name}'")
+    else:
+        module = _import_module(place, None, f"'{name}'")
+    if not hasattr(module, attribute):
+        known = [one for one in vars(module) if not one.startswith("_")]
+        raise InputError(f"'{name}': {_file(module)} has no '{attribute}'. {did_you_mean(attribute, known)}")
+    return getattr(module, attribute)
+
+
+def check_trusted(file: Path, kind: str) -> None:
+    """Raise InputError unless the user allows files to run code, as `--trust` does."""
+    if not _trusted(str(file)):
+        raise InputError(
+            f"{file} is a {kind}, and loading one can run code that it holds. If you trust where it comes from, add "
+            "--trust on the command line, or trust=True in Python."
+        )
 
 
 def _trusted(kind: str) -> bool:

@@ -1,4 +1,4 @@
-"""Models of transformers and timm as encoders with one latent per image.
+"""Models of transformers and timm as encoders with one latent per image or video clip.
 
 Neither library is imported: a transformers model is recognised by its `config` and `last_hidden_state`, a timm model by
 `forward_features`. Both return tokens (b, k + n, d) or a feature map (b, d, height, width), which is averaged.
@@ -21,6 +21,8 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.patches import unit_pixels
 
 __all__ = ["PooledEncoder", "pooled_encoder"]
+
+VIDEO_AXES = 5  # (b, frames, 3, height, width)
 
 # Modules that do not affect the tokens. They are frozen, or DDP would wait for their gradients.
 _UNUSED = ("pooler", "head", "fc", "classifier", "fc_norm", "mask_token")
@@ -63,7 +65,7 @@ def pooled_encoder(
 
 
 class PooledEncoder(nn.Module):
-    """(b, 3, height, width) → (b, d)"""
+    """(b, 3, height, width) → (b, d), and for video models (b, frames, 3, height, width) → (b, d)"""
 
     mean: Tensor
     std: Tensor
@@ -100,9 +102,12 @@ class PooledEncoder(nn.Module):
     def _transformers(self, x: Tensor, **options: Any) -> Any:
         if "interpolate_pos_encoding" in inspect.signature(self.module.forward).parameters:
             options["interpolate_pos_encoding"] = True  # accept images of any size
+        if "skip_predictor" in inspect.signature(self.module.forward).parameters:
+            options["skip_predictor"] = True  # V-JEPA 2 otherwise predicts each patch from all others
         if _kind(self.module) == "vit_mae":  # ViTMAE sorts patches by noise; keep their order
             options["noise"] = torch.arange(self._patch_count(x) or 0, device=x.device).expand(len(x), -1)
-        output = self.module(pixel_values=self._standardise(x), **options)
+        pixels = getattr(self.module, "main_input_name", "pixel_values")  # "pixel_values_videos" of V-JEPA 2
+        output = self.module(**{pixels: self._standardise(x)}, **options)
         if not hasattr(output, "last_hidden_state"):
             raise InputError(
                 f"A {type(self.module).__name__} returns no last_hidden_state, because it has a head. Use the model "
@@ -148,7 +153,9 @@ class PooledEncoder(nn.Module):
         if size is None or hasattr(config, "depths"):
             return None
         height, width = (size, size) if isinstance(size, int) else size
-        return (x.shape[-2] // height) * (x.shape[-1] // width)
+        depth = getattr(config, "tubelet_size", 1) if x.ndim == VIDEO_AXES else 1
+        frames = x.shape[1] if x.ndim == VIDEO_AXES else 1
+        return (frames // depth) * (x.shape[-2] // height) * (x.shape[-1] // width)
 
 
 def _prefix_tokens(module: nn.Module) -> tuple[int, bool]:

@@ -61,6 +61,8 @@ QUICK_NOTE = (
 )
 
 ARRAYS = ("h", "h_next", "z", "groups", "x", "x_next")
+ENCODED = ("ids", "labels", "held", "raw", "untrained", "times", "steps")
+"""What `jepatlas encode` writes for other commands."""
 MAX_POINTS = 1500  # of a scatter plot
 PANELS = {"z": "true state z", "x": "observation x", "h": "latent h", "h_rotated": "latent h, rotated to z"}
 BOUNDS = ("bound", "bound_whitened", "bound_rates")
@@ -150,7 +152,7 @@ def certify_arrays(
 
 def _warnings(arrays: Mapping[str, np.ndarray]) -> list[str]:
     """A warning about arrays that are not used, such as a misspelt `z`."""
-    unknown = [repr(name) for name in arrays if name not in ARRAYS]
+    unknown = [repr(name) for name in arrays if name not in (*ARRAYS, *ENCODED) and not name.startswith("layer")]
     problems = []
     if unknown:
         problems.append(f"{', '.join(unknown)} {'is' if len(unknown) == 1 else 'are'} unknown and ignored")

@@ -9,6 +9,7 @@ from jepatlas.core.lazy import lazy_exports
 if TYPE_CHECKING:
     from jepatlas.data.images.augment import augmented
     from jepatlas.data.images.decoding import Decoded, decode, pixel_scale
+    from jepatlas.data.images.idx_images import IDXImages, fashion_mnist_folder, has_idx_files
     from jepatlas.data.images.image_splits import official_split, split_states, time_blocks_of
     from jepatlas.data.images.image_stream import ImageStream, PairedStream
     from jepatlas.data.images.multiview import MultiViewTable, read_imagenet
@@ -26,6 +27,7 @@ __all__ = [
     "Decoded",
     "Drawn",
     "Fit",
+    "IDXImages",
     "ImageStream",
     "MultiViewTable",
     "PairedStream",
@@ -36,6 +38,8 @@ __all__ = [
     "augmented",
     "decode",
     "draw",
+    "fashion_mnist_folder",
+    "has_idx_files",
     "official_split",
     "pipeline_named",
     "pixel_scale",

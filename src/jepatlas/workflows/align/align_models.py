@@ -192,19 +192,28 @@ def _gather_controls(pairs: PairedLatents, fit: Fit, study: Study) -> dict[str, 
 
 
 def _control_latents(name: str, pairs: PairedLatents, study: Study) -> list[np.ndarray]:
-    """Control latents (b, k) of both sides."""
+    """Control latents (b, k) of both sides. Of the same raw input on both sides, the target is b itself."""
     found: list[np.ndarray] = []
+    same = name != UNTRAINED and _same_raw(pairs)
     for stream, side in (("untrained a", pairs.a), ("untrained b", pairs.b)):
         if name == UNTRAINED:
             assert side.untrained is not None  # see `control_names`
             found.append(side.untrained)
             continue
         assert side.raw is not None
-        if name == PCA:
+        if same and side is pairs.b:
+            found.append(side.h)
+        elif name == PCA:
             found.append(pca_control(side.raw, side.h.shape[1], study.split.fit))
         else:
             found.append(untrained_control(side.raw, side.h.shape[1], numpy_generator(study.seed, stream)))
     return found
+
+
+def _same_raw(pairs: PairedLatents) -> bool:
+    """Whether both models encoded the same input: controls of it would agree with themselves."""
+    a, b = pairs.a.raw, pairs.b.raw
+    return a is not None and b is not None and a.shape == b.shape and bool((a == b).all())
 
 
 def _control_verdicts(r2: Evidence, controls: Controls) -> list[Verdict]:

@@ -43,11 +43,13 @@ if TYPE_CHECKING:
     from jepatlas.workflows.vision.training_cost import Cost, cost_of, encoding_flops
     from jepatlas.workflows.vision.vision_agent import (
         VisionAgent,
+        downsample,
         encode_images,
         groups_of,
         latents_by,
         latents_of,
         load_agent,
+        untrained_objective,
     )
 else:
     __getattr__ = lazy_exports(__name__, __file__)
@@ -68,6 +70,7 @@ __all__ = [
     "choose_cameras",
     "collapse_verdict",
     "cost_of",
+    "downsample",
     "encode_images",
     "encoding_flops",
     "extract_agents",
@@ -87,4 +90,5 @@ __all__ = [
     "teacher_arrays",
     "train_and_judge",
     "train_with_cameras",
+    "untrained_objective",
 ]

@@ -22,6 +22,7 @@ from jepatlas.workflows.runs import trained
 
 __all__ = [
     "VisionAgent",
+    "downsample",
     "encode_images",
     "groups_of",
     "labels_of",
@@ -162,7 +163,7 @@ def _encode(objective: Any, batches: Iterable[np.ndarray], *, layers: bool = Fal
     for images in batches:
         x = _to_network(images).to(device)
         h.append(encode(x).float().cpu())
-        raw.append(_downsample(images))
+        raw.append(downsample(images))
         if layers:
             blocks.append([layer.float().cpu() for layer in objective.encoder.layers(x)])
     joined = [torch.cat(layer).numpy() for layer in zip(*blocks, strict=True)]
@@ -195,7 +196,7 @@ def _augment_once(images: np.ndarray, rows: np.ndarray, pipeline: str, seed: int
     return _to_bytes(augmented(images, pipeline_named(pipeline), size, rows, seed=seed, name=f"view {pipeline}") * 255)
 
 
-def _downsample(images: np.ndarray) -> np.ndarray:
+def downsample(images: np.ndarray) -> np.ndarray:
     """(b, height, width, 3) → (b, 16, 16, 3), by averaging."""
     size = (min(RAW_SIZE, images.shape[1]), min(RAW_SIZE, images.shape[2]))
     return _to_bytes(255 * torch.nn.functional.adaptive_avg_pool2d(_to_network(images), size))
