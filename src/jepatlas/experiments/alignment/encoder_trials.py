@@ -67,12 +67,12 @@ def run(settings: dict[str, Any], folder: str) -> dict[str, Any]:
     given = {"trained": first["h"], "untrained": first["untrained"], "raw": first["raw"]}
     for name, rows in given.items():
         source = pca_control(rows.reshape(len(rows), -1), settings["width"], split.fit)
-        verdicts += _measure(source, target, groups, split, settings, name)
+        verdicts += _measure(source, target, groups, split, settings=settings, name=name)
     return {"status": "finished", "verdicts": verdicts}
 
 
 def _measure(
-    a: np.ndarray, b: np.ndarray, groups: np.ndarray | None, split: Split, settings: dict[str, Any], name: str
+    a: np.ndarray, b: np.ndarray, groups: np.ndarray | None, split: Split, *, settings: dict[str, Any], name: str
 ) -> list[dict[str, Any]]:
     """R² of a ridge map on held-out rows, and the neighbours that it finds, with intervals and the null of R²."""
 
@@ -84,7 +84,7 @@ def _measure(
         return {"r2": r2(b[partners], mapped), "recall": recall(b[partners], mapped)}
 
     test = HeldOut(n=len(a), split=split, fit=fit, score=score, refit=False, groups=groups)
-    rng = numpy_generator(settings["seed"], "evidence", name)
+    rng = numpy_generator(settings["seed"], f"evidence {name}")
     found = test.intervals(rng, replicates=settings["replicates"])
     null = test.null(rng, directions="higher", permutations=settings["permutations"])["r2"]
     chance = Estimate.exact(null.p, null.n_permutations)
