@@ -32,7 +32,7 @@ COMMANDS = {
     "train world-model": Command("train_world_model", "main", "train a world model on episodes"),
     "train vision": Command("train_vision", "main", "train an agent on images"),
     "collect": Command("collect", "main", "write episodes of a world or a gymnasium environment to a file"),
-    "encode": Command("encode", "main", "write the latents of an agent on images, for align and migrate"),
+    "encode": Command("encode", "main", "write the latents of images, videos, texts or episodes, by any model"),
     "export": Command("export", "main", "write a trained encoder as ONNX or as a torch.export program"),
     "certify": Command("certify", "main", "test whether latents are the world's own coordinates"),
     "align": Command("align", "main", "test whether one model's latents can be translated into another's"),

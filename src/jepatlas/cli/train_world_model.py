@@ -41,8 +41,8 @@ class TrainWorldModel(RecipeFile, RunOptions):
     """
 
     subject: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="SOURCE")] = None
-    """A world (rooms, maze, reacher, linear-quadratic), or an HDF5 file of episodes as 'jepatlas collect' writes it. By
-    default the world 'rooms'."""
+    """A world (rooms, maze, reacher, linear-quadratic), or episodes: an HDF5 file as 'jepatlas collect' writes it, or a
+    folder of LeRobot, Minari, Lance, or of one .npz per episode. By default the world 'rooms'."""
     recipe: Annotated[WorldModelRecipe, tyro.conf.arg(name="")] = field(default_factory=WorldModelRecipe)
     out: Path | None = None
     """The run folder; by default runs/SOURCE-MODEL-sSEED."""
@@ -65,11 +65,17 @@ def _with_source(word: str, options: TrainWorldModel) -> TrainWorldModel:
         worlds[word] = name_plugin(word)
     if word in worlds:
         source: WalkedWorld | EpisodeSource = WalkedWorld(worlds[word]())
-    elif Path(word).is_file():
+    elif Path(word).is_file() or _is_episodes(Path(word)):
         source = EpisodeSource(word)
     else:
         raise InputError(f"'{word}' is neither a file nor a world. {did_you_mean(word, worlds)}")
     return replace(options, recipe=replace(options.recipe, source=source))
+
+
+def _is_episodes(path: Path) -> bool:
+    from jepatlas.data import is_episodes
+
+    return is_episodes(path)
 
 
 def _with_default_encoder(recipe: WorldModelRecipe) -> WorldModelRecipe:
@@ -95,12 +101,12 @@ def _start(options: TrainWorldModel, console: Console) -> tuple[Path, Outcome]:
 
 
 def _report_short_episodes(console: Console, recipe: WorldModelRecipe) -> None:
-    from jepatlas.data import EpisodeFile
+    from jepatlas.data import open_episodes
     from jepatlas.recipes import episodes_too_short
 
     if not isinstance(recipe.source, EpisodeSource):
         return
-    lengths = EpisodeFile(recipe.source.path).lengths
+    lengths = open_episodes(recipe.source.path).lengths
     short = episodes_too_short(recipe, lengths)
     if 0 < short < len(lengths):  # if all are too short, training fails with a message
         say(
@@ -118,7 +124,7 @@ def _report(console: Console, folder: Path, step: int) -> Answer:
 
 
 def _next_step(folder: Path, recipe: WorldModelRecipe) -> str:
-    from jepatlas.data import EpisodeFile
+    from jepatlas.data import open_episodes
     from jepatlas.recipes import world_of_file
 
     if not isinstance(recipe.model, Predictive):
@@ -126,7 +132,7 @@ def _next_step(folder: Path, recipe: WorldModelRecipe) -> str:
     command = f"Next: jepatlas plan {run_argument(folder)}"
     if isinstance(recipe.source, WalkedWorld):
         return command
-    file = EpisodeFile(recipe.source.path)
+    file = open_episodes(recipe.source.path)
     if world_of_file(file) is not None:
         return command
     python = (

@@ -50,7 +50,10 @@ def sha256_of_json(value: object) -> str:
 
 
 def seal_file(path: str) -> tuple[str, str]:
-    """The absolute path of a file that a run uses, and its hash. Links are kept, so that relative paths still work."""
+    """The absolute path of a file or folder that a run uses, and its hash.
+
+    Links are kept, so that relative paths still work.
+    """
     place = Path(os.path.abspath(_named(path)))  # noqa: PTH100  (Path.absolute would keep "..")
     return str(place), _readable_hash(place)
 
@@ -73,6 +76,9 @@ def _named(path: str) -> Path:
 
 def _readable_hash(path: Path) -> str:
     try:
+        if path.is_dir():
+            files = sorted(file for file in path.rglob("*") if file.is_file())
+            return sha256_of_json([[file.relative_to(path).as_posix(), sha256_of_file(file)] for file in files])
         return sha256_of_file(path)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}.") from error

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from jepatlas.data.batches import Prefetched
     from jepatlas.data.collecting import collect
     from jepatlas.data.episode_arrays import EpisodeArrays, Episodes, RenderedColumn, rows_of_episodes, split_episodes
+    from jepatlas.data.episode_formats import is_episodes, open_episodes
     from jepatlas.data.episode_writer import EpisodeWriter
     from jepatlas.data.episodes import Column, EpisodeFile
     from jepatlas.data.experience import experience_from_arrays
     from jepatlas.data.image_axes import channels_last, network_shape
-    from jepatlas.data.open_episodes import open_episodes
     from jepatlas.data.pairs import PairStream, Siblings, Transitions
     from jepatlas.data.policies import RandomPolicy
     from jepatlas.data.steps import StepStream
@@ -40,6 +40,7 @@ __all__ = [
     "collect",
     "experience_from_arrays",
     "history_rows",
+    "is_episodes",
     "network_shape",
     "open_episodes",
     "rows_of_episodes",

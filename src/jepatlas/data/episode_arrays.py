@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -57,6 +57,8 @@ class EpisodeArrays:
         self.columns = {name: Column(array.shape[1:], array.dtype) for name, array in arrays.items()}
         self.lengths = np.asarray(lengths, dtype=np.int64)  # (E,)
         self.offsets = np.append(0, np.cumsum(self.lengths)[:-1])  # (E,)
+        self.about: dict[str, Any] = {}
+        """Where they come from, such as the id of an environment."""
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -14,7 +14,7 @@ from jepatlas.core.errors import InputError
 from jepatlas.core.plugins import short_name
 from jepatlas.core.sealing import check_unchanged, seal_file
 from jepatlas.core.seeding import numpy_generator
-from jepatlas.data import EpisodeFile, RandomPolicy
+from jepatlas.data import EpisodeFile, RandomPolicy, open_episodes
 from jepatlas.worlds import (
     LinearQuadratic,
     Maze,
@@ -100,12 +100,13 @@ class WalkedWorld:
 
 @dataclass(frozen=True)
 class EpisodeSource:
-    """A file of episodes in the layout of stable-worldmodel, as `jepatlas collect` writes it."""
+    """Episodes that lie somewhere, in any format that `jepatlas.data.open_episodes` knows."""
 
     kind: ClassVar[str] = "file"
 
     path: str = ""
-    """The HDF5 file."""
+    """The HDF5 file, as `jepatlas collect` writes it, or a folder of LeRobot (version 3), Minari, Lance, or .npz files
+    with one episode each."""
     observation: str | None = None
     """The column of observations. By default the first of 'pixels', 'observation' and 'state' that the file has."""
     action: str = "action"
@@ -129,33 +130,33 @@ class EpisodeSource:
         file = self.open()
         return len(file.columns[self.observation_column(file)].shape) != 3
 
-    def gather(self, seed: int) -> tuple[EpisodeFile, tuple[str, str, str | None]]:
+    def gather(self, seed: int) -> tuple[EpisodeFile | EpisodeArrays, tuple[str, str, str | None]]:
         """The episodes, and their columns of observations, actions and true states."""
         file = self.open()
         return file, self.columns(file)
 
     def known_world(self, episodes: EpisodeFile | EpisodeArrays) -> AnyActionWorld | None:
         """The world that the file records, if any."""
-        return world_of_file(episodes) if isinstance(episodes, EpisodeFile) else None
+        return world_of_file(episodes)
 
     def known_policy(self, episodes: EpisodeFile | EpisodeArrays) -> RandomPolicy | None:
         """The policy that the file records, if any."""
-        return policy_of_file(episodes) if isinstance(episodes, EpisodeFile) else None
+        return policy_of_file(episodes)
 
-    def open(self) -> EpisodeFile:
-        return EpisodeFile(check_unchanged(self.path, self.sha256))
+    def open(self) -> EpisodeFile | EpisodeArrays:
+        return open_episodes(check_unchanged(self.path, self.sha256))
 
-    def observation_column(self, file: EpisodeFile) -> str:
+    def observation_column(self, file: EpisodeFile | EpisodeArrays) -> str:
         default = next((name for name in OBSERVATIONS if name in file.columns), OBSERVATIONS[0])
         return self._existing(file, "observation", self.observation or default)
 
-    def columns(self, file: EpisodeFile) -> tuple[str, str, str | None]:
+    def columns(self, file: EpisodeFile | EpisodeArrays) -> tuple[str, str, str | None]:
         """The columns of observations, actions and true states; the last is None if they are unknown."""
         unknown = self.state in (None, "none") or (self.state == STATE and STATE not in file.columns)
         state = None if unknown or self.state is None else self._existing(file, "state", self.state)
         return self.observation_column(file), self._existing(file, "action", self.action), state
 
-    def _existing(self, file: EpisodeFile, option: str, name: str) -> str:
+    def _existing(self, file: EpisodeFile | EpisodeArrays, option: str, name: str) -> str:
         if name not in file.columns:
             known = ", ".join(file.columns)
             raise InputError(
@@ -164,18 +165,18 @@ class EpisodeSource:
         return name
 
 
-def world_of_file(file: EpisodeFile) -> AnyActionWorld | None:
+def world_of_file(file: EpisodeFile | EpisodeArrays) -> AnyActionWorld | None:
     """The world that a file was collected in, or None if the file does not name a world of this version."""
     given = file.about.get("world")
     kind = choices(AnyActionWorld).get(str(given.get("kind"))) if isinstance(given, dict) else None
-    return None if kind is None else _parsed(kind, given, f"the world of {file.path}")
+    return None if kind is None else _parsed(kind, given, "the world of the episodes")
 
 
-def policy_of_file(file: EpisodeFile) -> RandomPolicy | None:
+def policy_of_file(file: EpisodeFile | EpisodeArrays) -> RandomPolicy | None:
     """The random policy that a file was collected with, or None if the file does not name one."""
     given = file.about.get("policy")
     known = isinstance(given, dict) and given.get("kind") == RandomPolicy.kind
-    return _parsed(RandomPolicy, given, f"the policy of {file.path}") if known else None
+    return _parsed(RandomPolicy, given, "the policy of the episodes") if known else None
 
 
 def _parsed(kind: type[T], given: Any, where: str) -> T | None:

@@ -229,3 +229,15 @@ def test_map_better_than_chance_can_be_worse_than_the_mean():
 def test_same_seed_gives_same_results():
     first, second = (align(matched(MODELS.a, MODELS.b), "ridge", study(160)) for _ in range(2))
     assert finite(first.record.to_json()["verdicts"]) == finite(second.record.to_json()["verdicts"])
+
+
+def test_controls_of_the_same_raw_input_predict_the_second_model():
+    """Principal components of the input of both models agree with themselves, whatever the models are."""
+    rng = np.random.default_rng(0)
+    raw = rng.standard_normal((160, 6))
+    a, b = np.tanh(2 * raw[:, :3]), np.tanh(2 * raw[:, :3][:, ::-1]) + 0.1 * rng.standard_normal((160, 3))
+    pairs = matched(a, b)
+    pairs = replace(pairs, a=replace(pairs.a, raw=raw), b=replace(pairs.b, raw=raw))
+    found = align(pairs, "ridge", study(160))
+    control = next(one for one in found.controls["PCA of the raw input"].values()).estimate
+    assert control.value < 0.9 < found.evidence["r2"].estimate.value

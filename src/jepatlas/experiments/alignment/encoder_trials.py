@@ -103,9 +103,8 @@ def recall(own: np.ndarray, mapped: np.ndarray) -> float:
 
     This is a search in a database of mapped embeddings with queries of the new model.
     """
-    nearest = [_nearest(own, database) for database in (own, mapped)]
-    k = nearest[0].shape[1]
-    return float(np.mean([len(np.intersect1d(x, y)) / k for x, y in zip(*nearest, strict=True)]))
+    wanted, found = (_nearest(own, database) for database in (own, mapped))  # each (n, k)
+    return float((wanted[:, :, None] == found[:, None, :]).any(2).mean())
 
 
 def _nearest(queries: np.ndarray, database: np.ndarray) -> np.ndarray:

@@ -47,7 +47,7 @@ class Plan:
 
 SCALES = {
     "tiny": Plan(("fashion-mnist", "texts"), 48, 32, 4, seeds=1, permutations=9, replicates=10),
-    "small": Plan(tuple(SCENES), 1200, 96, 128, seeds=3, permutations=19, replicates=50),
+    "small": Plan(tuple(SCENES), 800, 64, 128, seeds=3, permutations=19, replicates=50),
     "paper": Plan(tuple(SCENES), 10_000, 224, 128, seeds=5, permutations=199, replicates=200),
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 from jepatlas.core.errors import InputError
 from jepatlas.core.lazy import lazy_import
 from jepatlas.core.linear import subsample
-from jepatlas.data import EpisodeFile, RandomPolicy, stack_history
+from jepatlas.data import RandomPolicy, stack_history
 from jepatlas.recipes import (
     AnyActionWorld,
     EpisodeSplit,
@@ -55,7 +55,7 @@ class TrainedModel:
     def environment(self) -> str | None:
         """The id of the external environment that the episode file records, if any."""
         episodes = self.data.episodes
-        environment = episodes.about.get("environment") if isinstance(episodes, EpisodeFile) else None
+        environment = episodes.about.get("environment")
         return None if environment is None else str(environment)
 
     def encode(self, observations: np.ndarray) -> Tensor:

@@ -1,0 +1,128 @@
+"""Episodes in the formats of others have the rows that were written, whatever package wrote them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from data.formats.written import Drawn, draw, write_lance, write_lerobot, write_npz
+from training.small import call
+from workflows.plan.small import WORDS
+
+from jepatlas.core.errors import InputError
+from jepatlas.data import EpisodeArrays, EpisodeWriter, open_episodes
+from jepatlas.recipes import EpisodeSource
+
+LENGTHS = (6, 4, 7)
+FORMATS: dict[str, Callable[[Path, Drawn], None]] = {
+    "lerobot": write_lerobot,
+    "table.lance": write_lance,
+    "npz": write_npz,
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_rows_are_those_written(name: str, tmp_path: Path):
+    drawn = draw(*LENGTHS)
+    FORMATS[name](tmp_path / name, drawn)
+    found = open_episodes(tmp_path / name)
+    assert found.lengths.tolist() == list(LENGTHS) and found.offsets.tolist() == [0, 6, 10]
+    for column in ("pixels", "state"):
+        written = np.concatenate([episode[column] for episode in drawn])
+        np.testing.assert_array_equal(found.rows(column, np.arange(17)), written)
+        np.testing.assert_array_equal(found.rows(column, np.array([[16, 3]])), written[[[16, 3]]])
+    for number, episode in enumerate(drawn):
+        steps = found.offsets[number] + np.arange(len(episode["action"]) - 1)
+        np.testing.assert_array_equal(found.rows("action", steps), episode["action"][:-1])
+    again = open_episodes(tmp_path / name)
+    np.testing.assert_array_equal(again.rows("pixels", np.array([5])), drawn[0]["pixels"][5:6])
+
+
+@pytest.mark.parametrize("observed", ["images", "dict", "vector"])
+def test_datasets_that_minari_writes(observed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    minari = pytest.importorskip("minari")
+    from minari.data_collector.episode_buffer import EpisodeBuffer
+
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    drawn = draw(*LENGTHS, size=16)
+    box = gymnasium.spaces.Box
+    pixels, state = box(0, 255, (16, 16, 3), np.uint8), box(-np.inf, np.inf, (2,), np.float32)
+    space = {"images": pixels, "vector": state, "dict": gymnasium.spaces.Dict({"pixels": pixels, "state": state})}
+    buffers = []
+    for number, episode in enumerate(drawn):
+        given = {"images": episode["pixels"], "vector": episode["state"]}
+        given["dict"] = {"pixels": episode["pixels"], "state": episode["state"]}
+        steps = len(episode["action"]) - 1
+        ends = [False] * (steps - 1) + [True]
+        buffers.append(
+            EpisodeBuffer(
+                number, None, None, given[observed], episode["action"][:-1], [1.0] * steps, [False] * steps, ends
+            )
+        )
+    minari.create_dataset_from_buffers(
+        "made-v0", buffers, observation_space=space[observed], action_space=box(-1, 1, (1,), np.float32)
+    )
+    found = open_episodes(tmp_path / "made-v0")
+    assert found.lengths.tolist() == list(LENGTHS)
+    names = {"images": {"observation": "pixels"}, "vector": {"observation": "state"}}
+    for column, written in names.get(observed, {"pixels": "pixels", "state": "state"}).items():
+        expected = np.concatenate([episode[written] for episode in drawn])
+        difference = np.abs(found.rows(column, np.arange(17)).astype(float) - expected)
+        # Minari stores images as JPEG, which loses most of the noise that was drawn
+        assert difference.max() == 0 or (written == "pixels" and difference.mean() < 60)
+    np.testing.assert_array_equal(found.rows("action", np.arange(5)), drawn[0]["action"][:-1])
+    assert np.isnan(found.rows("action", np.array([5]))).all() and np.isnan(found.rows("reward", np.array([0]))).all()
+    assert found.rows("truncated", np.array([4, 5])).tolist() == [False, True]
+
+
+def test_a_lerobot_folder_trains_a_world_model_which_is_certified(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    write_lerobot(tmp_path / "robot", draw(*[12] * 8, size=16))
+    assert call("train", "world-model", tmp_path / "robot", *WORDS[:6], *WORDS[10:], "--out", tmp_path / "run") == 0
+    assert call("certify", tmp_path / "run", "--quick") == 0
+    capsys.readouterr()
+
+
+def test_a_changed_folder_is_noticed(tmp_path: Path):
+    write_npz(tmp_path / "npz", draw(*LENGTHS))
+    sealed = EpisodeSource(str(tmp_path / "npz")).sealed()
+    assert isinstance(sealed.open(), EpisodeArrays)
+    (tmp_path / "npz" / "001.npz").unlink()
+    with pytest.raises(InputError, match="has changed"):
+        sealed.open()
+
+
+def test_wrong_folders_are_refused(tmp_path: Path):
+    drawn = draw(*LENGTHS)
+    write_lerobot(tmp_path / "old", drawn)
+    info = tmp_path / "old/meta/info.json"
+    whole = json.loads(info.read_text())
+    for change, words in (
+        ({"codebase_version": "v2.1"}, "version 3"),
+        ({"video_path": "../{video_key}.mp4"}, "outside the folder"),
+        ({"video_path": "{video_key}.mp4"}, "no video"),
+    ):
+        info.write_text(json.dumps(whole | change))
+        with pytest.raises(InputError, match=words):
+            open_episodes(tmp_path / "old")
+    write_npz(tmp_path / "npz", drawn)
+    np.savez(tmp_path / "npz" / "003.npz", **drawn[0] | {"state": np.zeros((6, 3))})
+    with pytest.raises(InputError, match="'state' has rows of shape"):
+        open_episodes(tmp_path / "npz")
+    np.savez(tmp_path / "npz" / "003.npz", **drawn[0] | {"state": np.zeros((5, 2))})
+    with pytest.raises(InputError, match="needs 6 rows"):
+        open_episodes(tmp_path / "npz")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no known format"):
+        open_episodes(tmp_path / "empty")
+    with EpisodeWriter(tmp_path / "own.h5") as file:
+        file.append(drawn[0])
+    assert len(open_episodes(tmp_path / "own.h5")) == 1
