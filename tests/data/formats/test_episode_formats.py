@@ -85,7 +85,7 @@ def test_datasets_that_minari_writes(observed: str, tmp_path: Path, monkeypatch:
 
 
 def test_a_lerobot_folder_trains_a_world_model_which_is_certified(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    write_lerobot(tmp_path / "robot", draw(*[12] * 8, size=16))
+    write_lerobot(tmp_path / "robot", draw(*[10] * 60, size=16))
     assert call("train", "world-model", tmp_path / "robot", *WORDS[:6], *WORDS[10:], "--out", tmp_path / "run") == 0
     assert call("certify", tmp_path / "run", "--quick") == 0
     capsys.readouterr()
