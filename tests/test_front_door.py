@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import pkgutil
 import subprocess
@@ -28,7 +29,7 @@ from jepatlas.core.arrays import read_arrays, write_arrays
 from jepatlas.core.config import to_plain
 from jepatlas.core.errors import MissingExtra
 from jepatlas.core.files import finite, read_json
-from jepatlas.core.records import Estimate
+from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.verdict_names import plain_name
 from jepatlas.planning import MPPIConfig
 from jepatlas.recipes import WalkConfig
@@ -107,8 +108,11 @@ def test_the_import_is_light():
 def test_all_names_exist_and_shadow_no_module():
     names = [name for name in dir(ja) if name != "__version__"]
     assert sorted(names) == sorted(ja.__all__)
-    assert not {module.name for module in pkgutil.iter_modules(ja.__path__)} & set(names)
-    assert all(callable(getattr(ja, name)) for name in names)
+    assert len(names) <= 30, "the front door is small: other names are imported from their packages"
+    modules = {module.name for module in pkgutil.iter_modules(ja.__path__)}
+    assert modules & set(names) == {"testing"}
+    assert inspect.ismodule(ja.testing)
+    assert all(callable(getattr(ja, name)) for name in names if name != "testing")
     assert callable(ja.align)
     with pytest.raises(AttributeError, match="alignn"):
         _ = ja.alignn  # pyright: ignore[reportAttributeAccessIssue]
@@ -454,14 +458,30 @@ def test_an_alignment_maps_latents_and_probes(alignment: ja.Alignment):
     assert np.corrcoef(moved.logits(b)[:, 1], a[:, 0])[0, 1] > 0.9
 
 
+def test_a_page_of_results_and_runs(certificate: ja.Certificate, alignment: ja.Alignment):
+    page = TextOf(ja.report(certificate, certificate, alignment, out="page.html", title="Two models").read_text())
+    assert "Two models" in page.text and page.text.count("certificate") >= 2 and alignment.record.title in page.text
+    certificate.save("run")
+    assert ja.report("run") == Path("run/report.html")
+    assert call("report", "run", "--out", "again") == 0
+    assert Path("again/report.html").read_text() == Path("run/report.html").read_text()
+    assert ja.report(alignment) == Path("report.html")
+
+
+@pytest.mark.parametrize("runs", [(), (3,), ("missing",), (__file__,)])
+def test_report_names_the_bad_argument(runs: tuple[Any, ...]):
+    with pytest.raises(ja.InputError, match="'runs'"):
+        ja.report(*runs)
+
+
 @pytest.mark.parametrize(
     ("passed", "expected"),
     [([], None), ([True, True], True), ([True, None], None), ([None, False], False)],
 )
 def test_three_states(passed: list[bool | None], expected: bool | None):
     estimate = Estimate(1.0, 0.0, 2.0, 9)
-    verdicts = [ja.Verdict("v", 1.0, 0.0, 2.0, estimate.n, None, 1.0, "higher", answer, "advice") for answer in passed]
-    result = ja.Result(ja.Record("t", "s", {}, tuple(verdicts)))
+    verdicts = [Verdict("v", 1.0, 0.0, 2.0, estimate.n, None, 1.0, "higher", answer, "advice") for answer in passed]
+    result = ja.Result(Record("t", "s", {}, tuple(verdicts)))
     assert result.passed is expected
     word = {True: "passed", False: "failed", None: "undecided"}[expected]
     assert word in repr(result) and word in result._repr_html_()

@@ -18,6 +18,7 @@ from matplotlib import pyplot as plt
 import jepatlas as ja
 from jepatlas.core.seeding import forked_rng, torch_generator
 from jepatlas.data import PairStream, Transitions
+from jepatlas.monitoring import LinearR2
 from jepatlas.nn import MLPConfig
 from jepatlas.objectives import LeJEPA
 from jepatlas.training import OneCycleSchedule
@@ -34,7 +35,7 @@ HERE = Path(__file__).parent
 def r2(encoder: torch.nn.Module) -> float:
     """R² of the state on pairs that were not trained on."""
     pairs = Transitions().draw(WORLD, 40_000, torch_generator(1, "test"))
-    metric = ja.LinearR2()
+    metric = LinearR2()
     with torch.no_grad():
         metric.update(encoder(pairs.x), pairs.z)
     return metric.compute()

@@ -25,50 +25,33 @@ if TYPE_CHECKING:
     from jepatlas.api.energy_functions import EnergyAudit, audit, fit_energy
     from jepatlas.api.export_function import export
     from jepatlas.api.latent_functions import align, certify
+    from jepatlas.api.report_function import report
     from jepatlas.api.run_functions import Planning, Run, drive, load, load_weights, train
     from jepatlas.core.errors import InputError
     from jepatlas.core.linear_map import LinearMap
     from jepatlas.core.plugins import Plugin
-    from jepatlas.core.records import Record, Verdict
-    from jepatlas.monitoring import (
-        CKA,
-        EffectiveRank,
-        LightningMonitor,
-        LinearR2,
-        Monitor,
-        MutualKNN,
-        SIGRegStatistic,
-    )
+    from jepatlas.monitoring import LightningMonitor, Monitor
     from jepatlas.results import Result
     from jepatlas.workflows.align import Alignment
     from jepatlas.workflows.certify import Certificate
-    from jepatlas.workflows.energy import EnergyEvaluation
 else:
     __getattr__ = lazy_exports(__name__, __file__)
 
 __all__ = [
-    "CKA",
     "Alignment",
     "Atlas",
     "Certificate",
     "ChartLatents",
-    "EffectiveRank",
     "EnergyAudit",
-    "EnergyEvaluation",
     "InputError",
     "LightningMonitor",
     "LinearMap",
     "LinearProbe",
-    "LinearR2",
     "Monitor",
-    "MutualKNN",
     "Planning",
     "Plugin",
-    "Record",
     "Result",
     "Run",
-    "SIGRegStatistic",
-    "Verdict",
     "align",
     "audit",
     "certify",
@@ -78,7 +61,9 @@ __all__ = [
     "fit_energy",
     "load",
     "load_weights",
+    "report",
     "save_atlas",
+    "testing",
     "train",
 ]
 

@@ -123,10 +123,14 @@ class Result:
     def report(self, path: Path | str) -> Path:
         """Write a self-contained HTML page."""
         with tempfile.TemporaryDirectory() as place:
-            folder = Path(place, self.record_name)
-            self.record.save(folder, self.record_name)
             seed = self.record.provenance.get("seed") or 0
-            return reporting.write_report([folder], path, title=self.record.title, seed=seed)
+            return reporting.write_report([self.report_folder(Path(place))], path, title=self.record.title, seed=seed)
+
+    def report_folder(self, place: Path) -> Path:
+        """The folder that pages are drawn from: a new one in `place`, with the record."""
+        folder = place / self.record.title.replace("/", "-")
+        self.record.save(folder, self.record_name)
+        return folder
 
     def _repr_html_(self) -> str:
         """A card for notebooks: the answer, the counts, the summary, a figure, and failed checks to unfold."""

@@ -78,6 +78,16 @@ def test_one_run(run, tmp_path):
     assert str(tmp_path) not in page
 
 
+def test_the_page_may_load_submit_and_rebase_nothing(run, tmp_path):
+    found = Tags(write_report([run], tmp_path / "report.html", title="T").read_text()).found
+    (policy,) = [tag["content"] for name, tag in found if tag.get("http-equiv") == "Content-Security-Policy"]
+    assert policy is not None
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert all(rules[name] == "'none'" for name in ("default-src", "form-action", "base-uri"))
+    assert "unsafe" not in rules["script-src"]
+    assert set(re.findall(r"https?:", policy)) == set()
+
+
 def test_same_records_give_identical_pages(run, tmp_path):
     pages = [write_report([run], tmp_path / name, title="T", seed=3).read_bytes() for name in ("a.html", "b.html")]
     assert pages[0] == pages[1]
@@ -134,6 +144,12 @@ def test_gauge_orders_value_interval_null_and_threshold():
     assert gauge is not None and gauge.null is not None and gauge.threshold is not None
     assert 0 < gauge.null < gauge.threshold < gauge.low < gauge.value < gauge.high < 100
     assert gauge.good == (gauge.threshold, 100)
+
+
+def test_a_count_that_equals_its_threshold_has_a_gauge():
+    gauge = verdict_row(Verdict("coverage", 2.0, 2.0, 2.0, 9, None, 2.0, "higher", True, "")).gauge
+    assert gauge is not None and gauge.good is not None
+    assert gauge.good[0] == gauge.value == gauge.threshold < gauge.good[1]
 
 
 def test_duplicate_verdict_names_are_compared_by_chapter():

@@ -97,6 +97,11 @@ class Run(Result):
         """Write a page with all records of the run and its training curves."""
         return write_report([self.folder], path, title=self.folder.name)
 
+    def report_folder(self, place: Path) -> Path:
+        """The run folder."""
+        del place
+        return self.folder
+
 
 def train(
     recipe: AnyRecipe | Mapping[str, Any] | Path | str,

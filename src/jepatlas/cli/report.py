@@ -35,15 +35,10 @@ def main(args: list[str]) -> int:
     options = parse(Report, "report", args)
     if not options.runs:
         raise InputError("name at least one run folder. Example: jepatlas report runs/spiral-lejepa-s0")
-    from jepatlas.reporting import write_report
+    from jepatlas.api.report_function import PAGE, report
 
-    folder = Path()
-    if options.out is not None:
-        folder = options.out
-    elif len(options.runs) == 1:
-        folder = options.runs[0]
-    title = options.title or ", ".join(run.name for run in options.runs)
-    page = write_report(options.runs, folder / "report.html", title=title, seed=options.seed)
+    out = None if options.out is None else options.out / PAGE
+    page = report(*options.runs, out=out, title=options.title, seed=options.seed)
     say(console_for(options.json), f"Report: {page}")
     emit(options.json, {"report": str(page)})
     return 0

@@ -129,12 +129,12 @@ def _gauge(verdict: Verdict) -> Gauge | None:
     marks = [verdict.low, verdict.high, verdict.value, verdict.null, verdict.threshold]
     known = [mark for mark in marks if mark is not None]
     has_reference = verdict.null is not None or verdict.threshold is not None
-    if not has_reference or not all(map(math.isfinite, known)) or max(known) == min(known):
+    if not has_reference or not all(map(math.isfinite, known)):
         return None
     start, span = min(known), max(known) - min(known)
 
     def place(mark: float) -> float:
-        return round(8 + 84 * (mark - start) / span, 2)
+        return round(8 + 84 * (mark - start) / span, 2) if span else 50.0
 
     threshold = None if verdict.threshold is None else place(verdict.threshold)
     good = None
