@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import json
 import pkgutil
@@ -15,6 +14,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import pandas
 import pytest
 import torch
 import yaml
@@ -27,7 +27,6 @@ from workflows.vision.tiny_scenes import SIZE, agent, write_scenes
 import jepatlas as ja
 from jepatlas.core.arrays import read_arrays, write_arrays
 from jepatlas.core.config import to_plain
-from jepatlas.core.errors import MissingExtra
 from jepatlas.core.files import finite, read_json
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.verdict_names import plain_name
@@ -42,7 +41,6 @@ matplotlib.use("Agg")
 HEAVY = ("torch", "numba", "sklearn", "scipy.stats", "matplotlib", "plotly", "pandas")
 TITLE = "Certificate of latents.npz"
 SKEWED = np.array([[0.0, 1.0, 5.0], [1.0, 0.0, 1.0], [np.inf, 1.0, 0.0]])
-PANDAS = importlib.util.find_spec("pandas") is not None
 
 
 @pytest.fixture(autouse=True)
@@ -178,18 +176,13 @@ def test_fit_energy_agrees_with_the_command_line():
 # --- arguments ---
 
 
-def frames(array: np.ndarray) -> Any:
-    import pandas  # pyright: ignore[reportMissingImports]
-
-    return pandas.DataFrame(array)
-
-
 FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "list of rows": lambda array: array.tolist(),
     "tensor": torch.from_numpy,
     "tensor with gradient": lambda array: torch.from_numpy(array).requires_grad_(),
     "list of tensors": lambda array: list(torch.from_numpy(array)),
-} | ({"frame": frames} if PANDAS else {})
+    "frame": pandas.DataFrame,
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -439,10 +432,6 @@ def test_save_and_report(certificate: ja.Certificate):
 
 
 def test_the_frame_has_a_row_for_each_verdict(certificate: ja.Certificate):
-    if not PANDAS:
-        with pytest.raises(MissingExtra, match="pandas"):
-            certificate.to_frame()
-        return
     frame: Any = certificate.to_frame()
     assert list(frame.index) == [verdict.name for verdict in certificate.verdicts]
     assert frame.loc["r2", "value"] == certificate["r2"].value

@@ -12,19 +12,20 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jepatlas.core.errors import InputError, MissingExtra
+from jepatlas.core.errors import InputError
 from jepatlas.core.figures import Figure
 from jepatlas.core.lazy import lazy_import
 from jepatlas.core.records import Record, Verdict
 from jepatlas.core.verdict_names import plain_name
 
 if TYPE_CHECKING:
-    import pandas  # pyright: ignore[reportMissingImports]
+    import pandas
     from matplotlib.axes import Axes
 
     from jepatlas import reporting
     from jepatlas.reporting import paper
 else:
+    pandas = lazy_import("pandas")
     reporting = lazy_import("jepatlas.reporting")
     paper = lazy_import("jepatlas.reporting.paper")
 
@@ -47,11 +48,7 @@ def overall(verdicts: Sequence[Verdict]) -> bool | None:
 
 def data_frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> pandas.DataFrame:
     """These columns of rows as a pandas DataFrame; the first is the index."""
-    try:
-        library = importlib.import_module("pandas")
-    except ImportError as error:
-        raise MissingExtra("to_frame() needs the package 'pandas'. Run: pip install pandas") from error
-    return library.DataFrame(rows, columns=list(columns)).set_index(columns[0])
+    return pandas.DataFrame(rows, columns=list(columns)).set_index(columns[0])
 
 
 @dataclass(frozen=True, repr=False)

@@ -24,7 +24,7 @@ from jepatlas.results import Result, data_frame
 from jepatlas.training.metrics_log import Tracker, open_tracker
 
 if TYPE_CHECKING:
-    import pandas  # pyright: ignore[reportMissingImports]
+    import pandas
     from matplotlib.axes import Axes
 
 __all__ = ["Monitor"]
