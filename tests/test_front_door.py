@@ -18,6 +18,7 @@ import pandas
 import pytest
 import torch
 import yaml
+from sklearn.linear_model import LogisticRegression
 from training.small import call, recipe
 from workflows.energy.tiny import GRID, TRUTH, saved, step_arrays
 from workflows.energy.tiny import recipe as energy_recipe
@@ -31,8 +32,9 @@ from jepatlas.core.files import finite, read_json
 from jepatlas.core.records import Estimate, Record, Verdict
 from jepatlas.core.verdict_names import plain_name
 from jepatlas.planning import MPPIConfig
-from jepatlas.recipes import WalkConfig
+from jepatlas.recipes import PairsRecipe, WalkConfig
 from jepatlas.reporting import read_chapters
+from jepatlas.training import TrainingConfig
 from jepatlas.workflows.plan import DrivingConfig
 from jepatlas.worlds import Rooms
 
@@ -265,6 +267,9 @@ def with_nan() -> np.ndarray:
         (bad("groups", [None] * 60), "'groups'"),
         (bad("groups", np.zeros(60)), "'groups'"),
         (bad("rho", 1.5), "rho"),
+        (bad("rho", "0.9"), "rho"),
+        (bad("h", torch.zeros(60, 2, device="meta")), "'h'.*meta"),
+        (bad("h", np.ma.masked_greater(pairs(60)["h"], 1)), "'h'.*masked"),
         (bad("h", np.split(pairs(60)["h"], 3)), "'groups'"),
         ({"h": pairs(10)["h"], "h_next": pairs(10)["h_next"]}, "10"),
     ],
@@ -295,6 +300,8 @@ A, B = models()
         ({"a": A, "b": B, "raw": (A, None)}, "'raw'"),
         ({"a": A, "b": B, "kind": "rigde"}, "ridge"),
         ({"a": A, "b": B, "permutations": 1}, "permutations"),
+        ({"a": A, "b": B, "permutations": "99"}, "permutations"),
+        ({"a": A, "b": B, "names": "ab"}, "'names'"),
         ({"a": A, "b": B, "share": 1.5}, "share"),
     ],
 )
@@ -336,6 +343,7 @@ STEPS = step_arrays()
         (STEPS["x"], {}, "'source'"),
         ("missing.npz", {}, "'source'"),
         (STEPS, {"head": "iqee"}, "iqe"),
+        (STEPS, {"head": 3}, "'head'"),
         (STEPS, {"steps": 0}, "steps"),
         ({"x": [STEPS["x"][:5], STEPS["x"][5:9]], "cost": [STEPS["cost"][:5]]}, {}, "'cost'"),
     ],
@@ -356,6 +364,53 @@ def test_an_energy_is_learned_from_arrays_of_steps():
     assert ja.audit(energy, points, truth=TRUTH).passed is not None
     with pytest.raises(ja.InputError, match="'out'"):
         ja.fit_energy(STEPS, "run", recipe=base)
+
+
+@pytest.mark.parametrize(
+    "x", [B.astype(str), B.astype(object), B[:, :1], B[0], np.where(B > 2, np.nan, B), [[1.0], [2, 3]]]
+)
+def test_encode_names_the_bad_argument(x: Any):
+    with pytest.raises(ja.InputError, match="'x'"):
+        ja.encode(torch.nn.Linear(4, 2), x)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"data": (A, A[:9])}, "'data'"),
+        ({"data": (A.astype(str), A)}, "'data'"),
+        ({"data": (A.astype(object), A)}, "'data'"),
+        ({"data": (A, np.where(A > 2, np.nan, A))}, "'data'"),
+        ({"data": (A[:3], A[:3])}, "'data'"),
+        ({"data": (torch.zeros(120, 3, device="meta"),) * 2}, "'data'.*meta"),
+        ({"data": (A, A), "encoder": 3}, "'encoder'"),
+        ({"data": (A, A), "device": "cuda:77"}, "device 'cuda:77'"),
+        ({"data": (A, A), "device": "gpu"}, "device 'gpu'"),
+    ],
+)
+def test_train_names_the_bad_argument(options: dict[str, Any], name: str):
+    training = TrainingConfig(steps=2, batch_size=16, device=options.pop("device", "cpu"))
+    with pytest.raises(ja.InputError, match=name):
+        ja.train(PairsRecipe(training=training), "run", **options)
+    assert not Path("run").exists()
+
+
+def test_a_fitted_map_names_bad_latents_and_probes(alignment: ja.Alignment):
+    with pytest.raises(ja.InputError, match="'x'"):
+        alignment.map.apply(A[:, :2])
+    with pytest.raises(ja.InputError, match="linear classifier"):
+        alignment.migrate(3)
+    labels = A[:, 0] > 0
+    probe = alignment.migrate(LogisticRegression().fit(A, labels))
+    assert np.mean(probe.predict(B.astype(float)) == labels) > 0.9
+    with pytest.raises(ja.InputError, match="'charts'"):
+        ja.Atlas.build([A, B])  # pyright: ignore[reportArgumentType]
+
+
+def test_a_sparse_tensor_is_read():
+    a, b = (torch.from_numpy(array) for array in models())
+    expected = ja.align(a, b, permutations=19)
+    assert answer(ja.align(a.to_sparse(), b, permutations=19)) == answer(expected)
 
 
 # --- results ---

@@ -12,6 +12,7 @@ from torch import nn
 
 from jepatlas.api.inputs import as_array, as_path
 from jepatlas.api.run_functions import load
+from jepatlas.core.arrays import check_finite
 from jepatlas.core.errors import InputError
 from jepatlas.core.plugins import trusting
 from jepatlas.recipes import VisionRecipe, WorldModelRecipe, any_recipe
@@ -128,6 +129,7 @@ def _encode_array(model: Path | str | nn.Module, x: Any) -> np.ndarray:
     observations = as_array("x", x)
     if observations.ndim < 2 or not observations.size:
         raise InputError(f"'x' must have one row per observation, but has shape {observations.shape}.")
+    check_finite("x", observations)
     try:
         if path is None:
             return _encode_by_module(model, observations)

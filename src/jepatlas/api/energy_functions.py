@@ -168,9 +168,11 @@ def fit_energy(
 def _head(given: str | HeadConfig | None, default: HeadConfig) -> HeadConfig:
     if given is None:
         return default
-    if not isinstance(given, str):
-        return given
     known = choices(HeadConfig)
+    if isinstance(given, tuple(known.values())) or hasattr(given, "build"):
+        return given
+    if not isinstance(given, str):
+        raise InputError(f"'head' must be a name or a configuration of a head, not a {type(given).__name__}.")
     if given not in known:
         raise InputError(f"head is '{given}', which is unknown. {did_you_mean(given, known)}")
     return known[given]()

@@ -126,20 +126,24 @@ def _to_numpy(name: str, given: Any) -> np.ndarray:
     if isinstance(given, Mapping):
         raise InputError(f"'{name}' must be {ARRAY_KINDS}, not a {type(given).__name__}. Give one of its arrays.")
     if hasattr(given, "detach"):
-        given = _from_tensor(given)
+        given = _from_tensor(name, given)
     elif hasattr(given, "to_numpy"):  # a DataFrame or a Series
         given = given.to_numpy()
     elif isinstance(given, list | tuple) and any(hasattr(item, "detach") for item in given):
-        given = [_from_tensor(item) if hasattr(item, "detach") else item for item in given]
+        given = [_from_tensor(name, item) if hasattr(item, "detach") else item for item in given]
+    if np.ma.is_masked(given):
+        raise InputError(f"'{name}' has {np.ma.count_masked(given)} masked values. Remove those rows.")
     try:
         return np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged rows
         raise InputError(f"'{name}' cannot be converted to an array: {error} Give {ARRAY_KINDS}.") from error
 
 
-def _from_tensor(tensor: Any) -> Any:
+def _from_tensor(name: str, tensor: Any) -> Any:
     """A tensor of any device; types that numpy lacks, such as bfloat16, become float32."""
-    tensor = tensor.detach().cpu()
+    if tensor.device.type == "meta":
+        raise InputError(f"'{name}' is on the device 'meta', where tensors hold no numbers.")
+    tensor = tensor.detach().to_dense().cpu()
     try:
         return tensor.numpy()
     except TypeError:

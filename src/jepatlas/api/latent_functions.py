@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from jepatlas.alignment import METRICS, Latents, PairedLatents
 from jepatlas.api.inputs import Matrix, as_array, as_column, as_folder, as_matrix, as_path, combine_groups
-from jepatlas.core.errors import InputError, check_count, did_you_mean
+from jepatlas.core.errors import InputError, check_argument, check_count, did_you_mean
 from jepatlas.core.linear_map import CONDITION_LIMIT
 from jepatlas.recipes import PairsRecipe, WorldModelRecipe, any_recipe
 from jepatlas.workflows.align import MAIN, Alignment, MapKind, make_study, match, read_latents
@@ -59,6 +60,7 @@ def certify(
     >>> certificate.passed, certificate.diagnosis.kind
     (True, 'rotation')
     """
+    check_argument("rho", rho, rho is None or (isinstance(rho, Real) and 0 < rho < 1), "between 0 and 1")
     path = as_path("h", h)
     if path is not None and h_next is None:
         _refuse_arrays(path, z=z, groups=groups, x=x, x_next=x_next)
@@ -142,6 +144,8 @@ def align(
     (True, 1.0)
     """
     _check_options(kind, permutations, rows, share, blocks)
+    if names is not None and (isinstance(names, str) or len(names) != 2):
+        raise InputError(f"'names' must be a pair of texts, for a and for b, but {names!r} was given.")
     name_a, name_b = names or _names(a, b)
     rows_a, rows_b = _episodes("a", a), _episodes("b", b)
     first = _latents("a", a, rows_a, name_a)

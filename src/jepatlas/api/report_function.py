@@ -27,7 +27,8 @@ def report(*runs: Result | Path | str, out: Path | str | None = None, title: str
     with tempfile.TemporaryDirectory() as place:
         folders = [_folder(given, Path(place, str(number))) for number, given in enumerate(runs)]
         if out is None:
-            out = Path(PAGE) if len(runs) > 1 or isinstance(runs[0], Result) else folders[0] / PAGE
+            own = [given for given in runs if isinstance(given, Result)]
+            out = Path(PAGE) if len(runs) > 1 or own else folders[0] / PAGE
         return write_report(folders, out, title=title or ", ".join(folder.name for folder in folders), seed=seed)
 
 

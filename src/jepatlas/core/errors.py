@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import math
+import numbers
 from collections.abc import Iterable
 from types import ModuleType
 
@@ -40,19 +41,20 @@ def check_argument(name: str, value: object, valid: bool, allowed: str) -> None:
 
 
 def check_count(name: str, value: int, minimum: int = 1) -> None:
-    check_argument(name, value, value >= minimum, f"a whole number of at least {minimum}")
+    whole = isinstance(value, numbers.Integral) and value >= minimum
+    check_argument(name, value, whole, f"a whole number of at least {minimum}")
 
 
 def check_positive(name: str, value: float) -> None:
-    check_argument(name, value, 0 < value < math.inf, "positive and finite")
+    check_argument(name, value, isinstance(value, numbers.Real) and 0 < value < math.inf, "positive and finite")
 
 
 def check_not_negative(name: str, value: float) -> None:
-    check_argument(name, value, 0 <= value < math.inf, "at least 0 and finite")
+    check_argument(name, value, isinstance(value, numbers.Real) and 0 <= value < math.inf, "at least 0 and finite")
 
 
 def check_share(name: str, value: float) -> None:
-    check_argument(name, value, 0 <= value <= 1, "between 0 and 1")
+    check_argument(name, value, isinstance(value, numbers.Real) and 0 <= value <= 1, "between 0 and 1")
 
 
 def require(module: str, extra: str, purpose: str) -> ModuleType:

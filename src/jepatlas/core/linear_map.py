@@ -49,6 +49,8 @@ class LinearMap:
         return self.y_scale[:, None] * self.weight / self.x_scale
 
     def apply(self, x: np.ndarray) -> np.ndarray:
+        if np.shape(x)[-1:] != np.shape(self.x_mean):
+            raise InputError(f"'x' must have {len(self.x_mean)} columns for this map, but has shape {np.shape(x)}.")
         return (x - self.x_mean) @ self.raw_weight.T + self.y_mean
 
     def invert(self, limit: float | None = None) -> LinearMap:

@@ -55,6 +55,8 @@ def _tensor(name: str, value: Any, device: torch.device | str) -> Tensor:
         tensor = torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"'data': {name} cannot be converted to a tensor: {error}") from error
+    if tensor.is_meta:
+        raise InputError(f"'data': {name} is on the device 'meta', where tensors hold no numbers.")
     if tensor.ndim == 1:
         tensor = tensor[:, None]
     if tensor.ndim < 1 or (tensor.is_floating_point() and not tensor.isfinite().all()):

@@ -50,6 +50,9 @@ def train_on_pairs(
 
     `held` are pairs that are not learned from. By default they are the last tenth of the data; of a DataLoader none.
     """
+    if encoder is not None and not isinstance(encoder, nn.Module):
+        raise InputError(f"'encoder' must be an nn.Module, not a {type(encoder).__name__}.")
+    recipe.training.check_machine()
     with process_group(recipe.training.device):
         learnt, kept = _split(data, held)
         recipe, batches = _batches(recipe, learnt, encoder)

@@ -62,6 +62,9 @@ class Atlas:
         """Fit the frame on shared states and keep up to `anchors` of them as anchors."""
         if len(charts) < 2:
             raise InputError(f"An atlas needs at least 2 charts, but {len(charts)} was given.")
+        for chart in charts:
+            if not isinstance(chart, ChartLatents):
+                raise InputError(f"'charts' must be ChartLatents(name, latents, ids), not a {type(chart).__name__}.")
         names, ids = [chart.name for chart in charts], [chart.ids for chart in charts]
         _check_ids(ids)
         maps = [standardiser(chart) for chart in charts]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -78,9 +78,10 @@ class Alignment(Result):
         r2 = self.evidence["r2"]
         return r2.estimate.low > 0 if r2.passed else r2.passed
 
-    def migrate(self, probe: LinearProbe) -> LinearProbe:
-        """A probe of a as a probe of b, through the inverse of the map."""
-        return migrate(probe, self.map)
+    def migrate(self, probe: Any) -> LinearProbe:
+        """A probe of a, or a linear classifier of scikit-learn, as a probe of b, through the inverse of the map."""
+        known = isinstance(probe, LinearProbe)
+        return migrate(probe if known else LinearProbe.from_sklearn(probe), self.map)
 
     def save(self, folder: Path | str) -> Path:
         """Write the record, and the map as `map.safetensors`."""
