@@ -145,6 +145,12 @@ def test_nulls_of_epsilon_match_rotations():
         assert math.sqrt(np.mean(squares)) == pytest.approx(null[name], rel=0.15)
 
 
+def test_bounds_do_not_depend_on_the_truth():
+    with_truth = verdicts_of(np.tanh)
+    without = verdicts_of(np.tanh, z=None)
+    assert {name: with_truth[name] for name in without} == without
+
+
 def test_verdict_to_json():
     plain = verdicts_of(lambda z: z)["r2"].to_json()
     names = ["name", "value", "low", "high", "n", "null", "threshold", "direction", "passed", "advice"]

@@ -34,7 +34,7 @@ from jepatlas.identifiability.resampling import Halves
 from jepatlas.identifiability.spectral.pair_ladder import PairLadder, fit_pair_ladder
 from jepatlas.identifiability.spectral.spectrum import nonlinear_rho
 from jepatlas.identifiability.standards import epsilon_of_sampling
-from jepatlas.identifiability.theory.bound import bound, bound_verdicts, theorem_verdicts
+from jepatlas.identifiability.theory.bound import bound, bound_verdicts, theorem_verdicts, whitened_bound
 from jepatlas.identifiability.theory.hermite import degree_verdicts
 from jepatlas.identifiability.validation import as_arrays, check_halves, check_pairs
 from jepatlas.identifiability.warps.warp import fit_sides
@@ -79,9 +79,6 @@ def certify(
     white = whitener(np.concatenate([h[split.fit], h_next[split.fit]]))
     sample = _Sample(h, h_next, white, split, groups, seed, replicates)
     if z is None:
-        everything = Split(np.arange(len(h)), np.arange(len(h)))  # nothing is fitted but the whitening map
-        white = whitener(np.concatenate([h, h_next]))
-        sample = _Sample(h, h_next, white, everything, groups, seed, replicates)
         return sample.bound_verdicts(sample.estimate_rho() if rho is None else rho)[1]
     terms, bounded = ({}, []) if rho is None else sample.bound_verdicts(rho)
     halves = Halves(h, z.astype(np.float64), split, groups)
@@ -117,22 +114,19 @@ class _Sample:
         """The terms of Theorem 3 and their verdicts, for latents as they are ("") and whitened ("_whitened")."""
         rate = rho.high if isinstance(rho, Estimate) else rho
         source = _source_of(rho) if isinstance(rho, Estimate) else ""
-        fit, score = self.split
-        groups = None if self.groups is None else self.groups[score]
-        h = self.h[score]
-        h_next = self.h_next[score]
-        dim = h.shape[1]
-        terms = {}
+        rows, dim = self.h.shape
+        rng = self.rng("bound")
+        chosen = {"groups": self.groups, "replicates": self.replicates}
+        terms = {
+            "": bound(self.h, self.h_next, rho, rng, **chosen),
+            "_whitened": whitened_bound(self.h, self.h_next, rho, self.split, rng, **chosen),
+        }
+        fit, score = (len(side) for side in self.split)
+        pairs = {"": rows, "_whitened": 1 / (1 / fit + 1 / score)}  # the map has the noise of the other half
         verdicts = []
-        for form in ("", "_whitened"):
-            pairs = float(len(score))
-            if form:
-                h = self.white.apply(h)
-                h_next = self.white.apply(h_next)
-                pairs = 1 / (1 / len(score) + 1 / len(fit))  # the whitening map adds the noise of the other half
-            terms[form] = bound(h, h_next, rho, self.rng("bound"), groups=groups, replicates=self.replicates)
-            null = epsilon_of_sampling(dim, pairs, rate)
-            verdicts += bound_verdicts(terms[form], dim, null, form=form, estimated=source)
+        for form, found in terms.items():
+            null = epsilon_of_sampling(dim, pairs[form], rate)
+            verdicts += bound_verdicts(found, dim, null, form=form, estimated=source)
         return terms, verdicts
 
     def recovery_verdicts(self, halves: Halves, ladder: PairLadder | None) -> tuple[dict[str, Estimate], list[Verdict]]:

@@ -210,14 +210,17 @@ def test_estimated_rho_is_used_at_its_limits():
         assert found[name].low == pytest.approx(low[name].low, rel=0.3, abs=2e-3) and found[name].low < high[name].low
 
 
-def test_bound_is_undecided_if_rho_is_uncertain():
-    def judged(low: float, high: float, estimated: str) -> bool | None:
-        terms = {name: Estimate(high, low, high, 100) for name in ("epsilon", "delta", "gap", "bound")}
-        (verdict,) = (v for v in bound_verdicts(terms, 2, 0.0, estimated=estimated) if v.name == "bound")
-        assert verdict.threshold == 0.04 and estimated in verdict.advice
+def test_bound_is_undecided_if_rho_or_sampling_makes_it_loose():
+    def judged(epsilon: tuple[float, float], gap: tuple[float, float], null: float) -> bool | None:
+        low, high = ((gap[i] + (epsilon[i] + gap[i]) ** 2) for i in (0, 1))
+        limits = {"epsilon": epsilon, "gap": gap, "delta": gap, "bound": (low, high)}
+        terms = {name: Estimate(high, low, high, 100) for name, (low, high) in limits.items()}
+        (verdict,) = (v for v in bound_verdicts(terms, 2, null, estimated=" estimated") if v.name == "bound")
+        assert verdict.threshold == 0.04 and "estimated" in verdict.advice
         return verdict.passed
 
-    assert judged(0.02, 0.03, " estimated") is judged(0.02, 0.03, "") is True
-    assert judged(0.02, 0.06, "") is False  # with a given ρ the upper limit of the bound decides
-    assert judged(0.02, 0.06, " estimated") is None
-    assert judged(0.05, 0.06, " estimated") is False
+    assert judged((0.1, 0.1), (0.01, 0.02), 0.1) is True
+    assert judged((0.1, 0.1), (0.01, 0.06), 0.1) is None  # ρ is uncertain
+    assert judged((0.3, 0.4), (0.01, 0.02), 0.3) is None  # few rows in many dimensions
+    assert judged((0.3, 0.4), (0.01, 0.02), 0.1) is False
+    assert judged((0.1, 0.1), (0.05, 0.06), 0.1) is False

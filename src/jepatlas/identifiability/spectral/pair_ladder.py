@@ -171,6 +171,7 @@ def rates_bound_verdict(found: Spectrum, source: Source) -> Verdict:
     excess = found.excess
     null = epsilon_of_sampling(dim, excess.n, found.rates[0].value)
     low, value, high = (_rates_bound(part, window, null) for part in (excess.low, excess.value, excess.high))
+    least = _rates_bound(excess.low, window, 0.0)  # without the ε of sampling
     span = f"{min(rate.value for rate in found.rates):.3f} to {max(rate.value for rate in found.rates):.3f}"
     passed: bool | None = None
     if window <= 0:
@@ -189,7 +190,7 @@ def rates_bound_verdict(found: Spectrum, source: Source) -> Verdict:
             f"Theorem 3, with one estimated rate for each direction ({span}), certifies the whitened latents, provided "
             f"that the {source} determine the state: no function of them is slower than their linear functions."
         )
-    elif low > limit:
+    elif least > limit:
         passed = False
         advice = (
             f"Nonlinear functions of the {source} are slower than all linear functions of the latents, so the latents "
