@@ -16,6 +16,7 @@ from jepatlas.core.records import Estimate
 from jepatlas.data.images import MultiViewTable
 from jepatlas.experiments import EXPERIMENTS, Finding, Result, Trial, reproduce
 from jepatlas.experiments.alignment.alignment_nulls import smoother
+from jepatlas.experiments.alignment.encoder_trials import recall
 from jepatlas.experiments.alignment.gl_symmetry import changed_losses
 from jepatlas.experiments.alignment.latent_pairs import add_noise, random_chart
 from jepatlas.experiments.alignment.pair_budget import METHODS, budgets
@@ -159,6 +160,34 @@ def test_image_controls_compare_the_untrained_encoder_with_pca(
 
     rows = concluded("image-controls", numbers).tables[1].rows
     assert [row[-1] for row in rows] == [better, better_raw] * 2, "for both scenes"
+
+
+@pytest.mark.parametrize(
+    ("trained", "untrained", "raw", "p", "outcome"),
+    [
+        (0.8, 0.5, 0.4, 0.05, "holds"),
+        (0.8, 0.9, 0.4, 0.05, "holds in part"),  # random weights predict as well
+        (0.8, 0.5, 0.9, 0.05, "holds in part"),  # so does the input
+        (0.3, 0.5, 0.4, 0.50, "does not hold"),
+    ],
+)
+def test_real_encoders(trained: float, untrained: float, raw: float, p: float, outcome: str):
+    values = {"r2": trained, "r2_untrained": untrained, "r2_raw": raw, "p_r2": p - 0.01}
+    assert concluded("real-encoders", lambda trial: values).outcome == outcome
+
+
+def test_neighbours_found_by_an_exact_map_an_unrelated_one_and_a_reference():
+    rng = np.random.default_rng(0)
+    own = rng.standard_normal((60, 4))
+    assert recall(own, own) == 1.0
+    assert recall(own, 2 * own + 1e-3) < 1.0, "the database is searched with the queries as they are"
+    mapped = own + rng.standard_normal(own.shape)
+    shares = []
+    for i, query in enumerate(own):
+        near = [np.argsort(np.linalg.norm(rows - query, axis=1)) for rows in (own, mapped)]
+        wanted, found = (set([j for j in order if j != i][:10]) for order in near)
+        shares.append(len(wanted & found) / 10)
+    assert recall(own, mapped) == pytest.approx(np.mean(shares))
 
 
 def test_missing_images_name_the_environment_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

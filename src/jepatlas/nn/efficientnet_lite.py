@@ -39,6 +39,7 @@ class EfficientNetLite(nn.Module):
             with torch.random.fork_rng():
                 torch.manual_seed(0)
                 network = code.EfficientNet.from_name(name, image_size=self.size)
+                _set_statistics(network, self.size)
         else:
             network = code.EfficientNet.from_name(name, image_size=self.size)
             folder = Path(_package(package, name).__file__).parent / "models"
@@ -47,6 +48,19 @@ class EfficientNetLite(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self.network.extract_features(x.contiguous(memory_format=torch.channels_last)).mean((2, 3))
+
+
+@torch.no_grad()
+def _set_statistics(network: nn.Module, size: int) -> None:
+    """Statistics of batch normalisation from smooth noise. Without any, latents of random weights are about 1e-9."""
+    network.eval()
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.momentum = 1.0
+            module.train()
+    noise = nn.functional.interpolate(torch.randn(16, 3, 8, 8), size=(size, size), mode="bilinear")
+    network.extract_features(noise)
+    network.eval()
 
 
 def _package(module: str, name: str) -> Any:

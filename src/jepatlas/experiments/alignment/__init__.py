@@ -8,6 +8,7 @@ from jepatlas.experiments.alignment import (
     orthogonal_maps,
     pair_budget,
     pair_noise,
+    real_encoders,
 )
 
 __all__ = ["CLAIMS"]
@@ -20,5 +21,6 @@ CLAIMS = (
     pair_noise,
     alignment_nulls,
     image_controls,
+    real_encoders,
 )
 """Modules with an experiment, in the order of the claims page."""

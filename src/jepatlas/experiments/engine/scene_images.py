@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jepatlas.core.errors import InputError
+from jepatlas.data.images import fashion_mnist_folder
 
 __all__ = ["IMAGE_FOLDER_VARIABLE", "image_folder", "missing_scenes"]
 
 IMAGE_FOLDER_VARIABLE = "JEPATLAS_DATA"
+FASHION_MNIST = "fashion-mnist"
 
 
 def image_folder() -> Path:
@@ -23,8 +25,19 @@ def image_folder() -> Path:
     return Path(os.environ[IMAGE_FOLDER_VARIABLE])
 
 
+def has_fashion_mnist() -> bool:
+    try:
+        fashion_mnist_folder()
+    except InputError:
+        return False
+    return True
+
+
 def missing_scenes(scenes: Iterable[str]) -> list[str]:
-    """The scenes whose image files are not available. The rendered scene needs no files."""
+    """The scenes whose files are not available. The rendered scene and the texts need none."""
     given = os.environ.get(IMAGE_FOLDER_VARIABLE)
-    folders = {scene: scene.split("-", maxsplit=1)[0] for scene in scenes if scene != "rendered"}
+    scenes = list(scenes)
+    if FASHION_MNIST in scenes and has_fashion_mnist():
+        scenes.remove(FASHION_MNIST)
+    folders = {scene: scene.split("-", maxsplit=1)[0] for scene in scenes if scene not in ("rendered", "texts")}
     return [scene for scene, name in folders.items() if not given or not (Path(given) / name).is_dir()]
