@@ -1,4 +1,4 @@
-"""`jepatlas collect`: write episodes of a world, or of any gymnasium environment, to one HDF5 file."""
+"""`jepatlas collect`: write episodes of a world, or of any gymnasium environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -21,18 +21,20 @@ from jepatlas.data import RandomPolicy
 from jepatlas.recipes import AnyActionWorld
 
 if TYPE_CHECKING:
-    from jepatlas.data import EpisodeFile
+    from jepatlas.data import EpisodeArrays, EpisodeFile
 
 FEW = 10_000  # steps: one process collects them in the time that another one needs to start
 
 
 @dataclass(frozen=True)
 class Collect:
-    """Collect episodes by random actions, in the file layout of stable-worldmodel.
+    """Collect episodes by random actions, in the file layout of stable-worldmodel or as a Minari dataset.
 
     Example: jepatlas collect rooms --episodes 200 --out rooms.h5
 
     Example: jepatlas collect Pendulum-v1 --no-pixels --length 100 --out pendulum.h5
+
+    Example: jepatlas collect maze --format minari --out maze-random-v0
 
     Pixels, actions and true states are written. To continue an interrupted collection, repeat the command.
 
@@ -59,8 +61,10 @@ class Collect:
     """Compress the file: smaller for rendered worlds, and slightly slower to read."""
     seed: int = 0
     """Seed of all episodes."""
+    format: Literal["hdf5", "minari"] = "hdf5"
+    """One HDF5 file, or the folder of a dataset that Minari loads."""
     out: Path | None = None
-    """The HDF5 file; by default NAME.h5."""
+    """The HDF5 file, by default NAME.h5; or the folder of the dataset, by default NAME-v0."""
     json: str | None = None
     """Write a summary as JSON to this file (- for standard output)."""
 
@@ -86,11 +90,15 @@ def main(args: list[str]) -> int:
         reset_options = None
         about = {"environment": name}
     place = _out(options, name)
-    was_complete = place.exists()
-    file = _collect(options, name, make, reset_options, about | {"policy": to_plain(options.policy)})
     console = console_for(options.json)
-    if was_complete:
-        say(console, f"{place} is already complete; nothing was collected.")
+    described = about | {"policy": to_plain(options.policy)}
+    if options.format == "minari":
+        file = _collect_minari(options, place, make, reset_options, described)
+    else:
+        was_complete = place.exists()
+        file = _collect(options, place, make, reset_options, described)
+        if was_complete:
+            say(console, f"{place} is already complete; nothing was collected.")
     say(console, _summary(file, place))
     columns = {column: [*found.shape] for column, found in file.columns.items()}
     emit(
@@ -107,12 +115,41 @@ def _with_world(word: str, options: Collect) -> Collect:
 
 
 def _out(options: Collect, name: str) -> Path:
-    return options.out or Path(f"{re.sub(r'[^A-Za-z0-9._-]', '-', name)}.h5")
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", name)
+    file = Path(f"{plain}.h5")
+    if options.format == "hdf5":
+        return options.out or file
+    folder = Path(plain if re.search(r"-v\d+$", plain) else f"{plain}-v0")
+    return folder if options.out in (None, file) else options.out
+
+
+def _collect_minari(
+    options: Collect,
+    folder: Path,
+    make: Callable[[], Any],
+    reset_options: dict[str, Any] | None,
+    about: dict[str, Any],
+) -> EpisodeFile | EpisodeArrays:
+    """Collect to a hidden file beside the folder, so that an interrupted collection goes on, then rewrite it."""
+    from jepatlas.core.errors import require
+    from jepatlas.data import EpisodeFile, open_episodes, write_minari
+
+    require("minari", "interop", "Writing a Minari dataset")
+    if folder.exists():
+        raise InputError(f"{folder} exists already. Delete it or choose another folder.")
+    hidden = folder.with_name(f".{folder.name}.h5")
+    if not hidden.with_name(f"{hidden.name}.parts").exists():
+        hidden.unlink(missing_ok=True)  # left by a command that was killed while it rewrote
+    _collect(options, hidden, make, reset_options, about)
+    with EpisodeFile(hidden) as file:
+        write_minari(file, folder)
+    hidden.unlink()
+    return open_episodes(folder)
 
 
 def _collect(
     options: Collect,
-    name: str,
+    place: Path,
     make: Callable[[], Any],
     reset_options: dict[str, Any] | None,
     about: dict[str, Any],
@@ -141,7 +178,7 @@ def _collect(
                 options.episodes,
                 options.length,
                 options.seed,
-                out=_out(options, name),
+                out=place,
                 processes=processes,
                 options=reset_options,
                 compressed=options.compressed,
@@ -149,7 +186,9 @@ def _collect(
                 about=about,
             )
         except gymnasium.error.DependencyNotInstalled as error:  # found when the first frame is rendered
-            raise InputError(f"'{name}' cannot be rendered: {error}. Or leave out pixels: --no-pixels.") from error
+            raise InputError(
+                f"'{options.subject or place.stem}' cannot be rendered: {error}. Or leave out pixels: --no-pixels."
+            ) from error
 
 
 def _environment_maker(name: str, pixels: bool) -> Callable[[], Any]:
@@ -177,7 +216,7 @@ def _environment_maker(name: str, pixels: bool) -> Callable[[], Any]:
     return make
 
 
-def _summary(file: EpisodeFile, out: Path) -> str:
+def _summary(file: EpisodeFile | EpisodeArrays, out: Path) -> str:
     columns = ", ".join(f"{name} {found.shape}" if found.shape else name for name, found in file.columns.items())
     return (
         f"{len(file)} episodes, {int(file.lengths.sum())} frames: {out}\nColumns: {columns}\n"

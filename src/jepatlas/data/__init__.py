@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from jepatlas.data.episode_writer import EpisodeWriter
     from jepatlas.data.episodes import Column, EpisodeFile
     from jepatlas.data.experience import experience_from_arrays
+    from jepatlas.data.formats.minari_writer import write_minari
     from jepatlas.data.image_axes import channels_last, network_shape
     from jepatlas.data.pairs import PairStream, Siblings, Transitions
     from jepatlas.data.policies import RandomPolicy
@@ -46,4 +47,5 @@ __all__ = [
     "rows_of_episodes",
     "split_episodes",
     "stack_history",
+    "write_minari",
 ]

@@ -51,7 +51,7 @@ class EfficientNetLite(nn.Module):
 
 
 @torch.no_grad()
-def _set_statistics(network: nn.Module, size: int) -> None:
+def _set_statistics(network: Any, size: int) -> None:
     """Statistics of batch normalisation from smooth noise. Without any, latents of random weights are about 1e-9."""
     network.eval()
     for module in network.modules():

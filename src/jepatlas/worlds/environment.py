@@ -14,9 +14,10 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.spaces import Box
 
+from jepatlas.core.config import from_plain, to_plain
 from jepatlas.core.errors import InputError, check_argument, check_count, did_you_mean
 from jepatlas.worlds.action_world import ActionWorld, draw_starts
-from jepatlas.worlds.gym_registration import REGISTERED, environment_id
+from jepatlas.worlds.gym_registration import REGISTERED, environment_id, environment_of
 
 __all__ = ["ActionEnv", "make_environment"]
 
@@ -24,7 +25,10 @@ OPTIONS = ("state", "goal")
 
 
 def make_environment(kind: str, render_mode: str | None = None, **fields: Any) -> ActionEnv:
-    return ActionEnv(REGISTERED[kind](**fields), render_mode)
+    """The environment of a world with these settings, which may be plain data, as in a file."""
+    plain = {name: to_plain(value) for name, value in fields.items()}
+    world: Any = from_plain(REGISTERED[kind], plain, f"the settings of {kind}")
+    return ActionEnv(world, render_mode)
 
 
 class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
@@ -41,11 +45,7 @@ class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             "render_mode", render_mode, render_mode in (None, *modes), f"one of {[None, *modes]} for '{world.kind}'"
         )
         # Lets tools copy the environment with gymnasium.make.
-        self.spec = EnvSpec(
-            environment_id(type(world)),
-            entry_point="jepatlas.worlds.environment:ActionEnv",
-            kwargs={"world": world},
-        )
+        self.spec = _spec_of(world)
         check_count("action_dim", world.action_dim)
         self.action_space = Box(-1.0, 1.0, (world.action_dim,), np.float32)
         self.observation_space = _observation_space(world)
@@ -119,6 +119,14 @@ class ActionEnv(gymnasium.Env[np.ndarray, np.ndarray]):
                 f"Give {dim} finite numbers inside the world and outside its walls; world.states draws such states."
             )
         return state
+
+
+def _spec_of(world: ActionWorld) -> EnvSpec:
+    """With settings as plain data, which files can record, unless the class of the world is the user's own."""
+    if type(world) in REGISTERED.values():
+        return environment_of(to_plain(world))
+    entry_point = "jepatlas.worlds.environment:ActionEnv"
+    return EnvSpec(environment_id(type(world)), entry_point=entry_point, kwargs={"world": world})
 
 
 def _observation_space(world: ActionWorld) -> Box:

@@ -5,16 +5,23 @@ Apart from `jepatlas.worlds.environment`, whose import of gymnasium may be what 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import gymnasium
+from gymnasium.envs.registration import EnvSpec
 
 from jepatlas.worlds.linear_quadratic import LinearQuadratic
 from jepatlas.worlds.maze import Maze
 from jepatlas.worlds.reacher import Reacher
 from jepatlas.worlds.rooms import Rooms
 
-__all__ = ["REGISTERED", "environment_id", "register_environments"]
+__all__ = ["REGISTERED", "environment_id", "environment_of", "register_environments", "world_settings"]
 
 REGISTERED = {world.kind: world for world in (Rooms, Maze, Reacher, LinearQuadratic)}
+
+
+ENTRY_POINT = "jepatlas.worlds.environment:make_environment"
 
 
 def register_environments() -> None:
@@ -22,10 +29,21 @@ def register_environments() -> None:
     for kind, world in REGISTERED.items():
         gymnasium.register(
             environment_id(world),
-            entry_point="jepatlas.worlds.environment:make_environment",
+            entry_point=ENTRY_POINT,
             kwargs={"kind": kind},
         )
 
 
 def environment_id(world: type) -> str:
     return f"jepatlas/{world.__name__}-v0"
+
+
+def environment_of(settings: Mapping[str, Any]) -> EnvSpec:
+    """The registered environment with these settings of a world, among them its kind, as plain data."""
+    return EnvSpec(environment_id(REGISTERED[settings["kind"]]), entry_point=ENTRY_POINT, kwargs=dict(settings))
+
+
+def world_settings(name: str, keywords: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The settings of the world that an environment of this id and keywords is made of; None for other environments."""
+    kinds = [kind for kind, world in REGISTERED.items() if environment_id(world) == name]
+    return {"kind": kinds[0], **keywords} if kinds else None

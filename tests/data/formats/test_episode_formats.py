@@ -14,8 +14,17 @@ from training.small import call
 from workflows.plan.small import WORDS
 
 from jepatlas.core.errors import InputError
-from jepatlas.data import EpisodeArrays, EpisodeWriter, open_episodes
-from jepatlas.recipes import EpisodeSource
+from jepatlas.data import (
+    EpisodeArrays,
+    EpisodeFile,
+    EpisodeWriter,
+    RandomPolicy,
+    collect,
+    open_episodes,
+    write_minari,
+)
+from jepatlas.recipes import EpisodeSource, world_of_file
+from jepatlas.worlds import Maze
 
 LENGTHS = (6, 4, 7)
 FORMATS: dict[str, Callable[[Path, Drawn], None]] = {
@@ -126,3 +135,57 @@ def test_wrong_folders_are_refused(tmp_path: Path):
     with EpisodeWriter(tmp_path / "own.h5") as file:
         file.append(drawn[0])
     assert len(open_episodes(tmp_path / "own.h5")) == 1
+
+
+@pytest.mark.parametrize("words", [["rooms"], ["Pendulum-v1", "--no-pixels"]], ids=["images", "vectors"])
+def test_what_collect_writes_is_loaded_by_minari(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    minari = pytest.importorskip("minari")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    common = ["--episodes", "3", "--length", "5", "--processes", "1"]
+    assert call("collect", *words, *common, "--out", tmp_path / "own.h5") == 0
+    assert call("collect", *words, *common, "--format", "minari", "--out", "theirs-v0") == 0
+    assert call("collect", *words, *common, "--format", "minari", "--out", tmp_path / "theirs-v0") == 2
+    capsys.readouterr()
+    own, found = EpisodeFile(tmp_path / "own.h5"), minari.load_dataset("theirs-v0")
+    assert found.total_episodes == 3 and found.total_steps == 15
+    column = "pixels" if "pixels" in own.columns else "state"
+    for number, episode in enumerate(found.iterate_episodes()):
+        written = own.episode(number)
+        np.testing.assert_array_equal(episode.observations, written[column])
+        np.testing.assert_array_equal(episode.actions, written["action"][:-1])
+        np.testing.assert_array_equal(episode.rewards, written["reward"][1:])
+        assert episode.truncations.tolist() == [False] * 4 + [True]
+        if column == "pixels":
+            np.testing.assert_array_equal(episode.infos["state"], written["state"])
+    env = found.recover_environment()
+    assert env.reset(seed=0)[0].shape == found.observation_space.shape == own.columns[column].shape
+    again = open_episodes(tmp_path / "theirs-v0")
+    assert again.about == own.about
+    np.testing.assert_array_equal(again.rows("action", np.arange(18)), own.rows("action", np.arange(18)))
+    assert [path.name for path in tmp_path.iterdir() if "theirs" in path.name] == ["theirs-v0"]
+
+
+def test_an_agent_plans_in_the_world_that_minari_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Episodes that Minari's own recorder wrote name the world by the id and settings of its environment."""
+    pytest.importorskip("minari")
+    world = Maze(cells=3)
+    collect(world.make, RandomPolicy(), 30, 8, 0, out=tmp_path / "own.h5", options={"goal": None})
+    own = EpisodeFile(tmp_path / "own.h5")
+    write_minari(own, tmp_path / "written-v0")
+    metadata = tmp_path / "written-v0/data/metadata.json"
+    plain = json.loads(metadata.read_text())
+    spec = world.make().spec
+    assert spec is not None
+    metadata.write_text(
+        json.dumps({key: plain[key] for key in plain if key != "jepatlas"} | {"env_spec": spec.to_json()})
+    )
+    assert world_of_file(open_episodes(tmp_path / "written-v0")) == world
+    run = tmp_path / "run"
+    assert call("train", "world-model", tmp_path / "written-v0", *WORDS[:6], *WORDS[10:], "--out", run) == 0
+    assert call("plan", run, "--tasks", "2") == 0
+    capsys.readouterr()

@@ -23,6 +23,7 @@ from jepatlas.core.parsing import parse_json
 from jepatlas.data.episode_arrays import EpisodeArrays
 from jepatlas.data.formats.frame_cache import decode_image
 from jepatlas.data.formats.npz_episodes import join_episodes, padded
+from jepatlas.worlds.gym_registration import world_settings
 
 __all__ = ["is_minari", "read_minari"]
 
@@ -86,10 +87,17 @@ def _columns(h5py: Any, item: Any, name: str, where: str) -> Iterator[tuple[str,
 
 
 def _about(data: Path) -> dict[str, Any]:
-    """The environment that the episodes were recorded in, if it is known."""
+    """What `write_minari` recorded, or the environment that the episodes were recorded in, if it is known."""
     if not (data / "metadata.json").is_file():
         return {}
     metadata = read_json(data / "metadata.json")
-    spec = metadata.get("env_spec") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict):
+        return {}
+    if isinstance(metadata.get("jepatlas"), dict):
+        return metadata["jepatlas"]
+    spec = metadata.get("env_spec")
     given = parse_json(spec, "The environment of the dataset") if isinstance(spec, str) else None
-    return {"environment": given["id"]} if isinstance(given, dict) and "id" in given else {}
+    if not isinstance(given, dict) or "id" not in given:
+        return {}
+    world = world_settings(given["id"], given.get("kwargs") or {})
+    return {"environment": given["id"]} if world is None else {"world": world}
