@@ -120,14 +120,15 @@ def _gradients_compiled(roles: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _UnionLengthOfPairs(torch.autograd.Function):
-    """Keeps only its two inputs; the backward pass merges the intervals of each pair again."""
+    """Keeps only its two inputs; the backward pass finds the roles of each pair's intervals again."""
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
         from jepatlas.core.kernels.intervals import union_lengths_of_pairs  # noqa: PLC0415
 
         ctx.save_for_backward(left, right)
-        return torch.from_numpy(union_lengths_of_pairs(_array(left), _array(right)))
+        total = torch.from_numpy(union_lengths_of_pairs(*_sorted_pairs(left, right)))
+        return total.masked_fill_(_pairs_with_nan(left, right), math.nan)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
@@ -138,8 +139,19 @@ class _UnionLengthOfPairs(torch.autograd.Function):
             roles = _lengths_compiled(*torch.broadcast_tensors(left[:, None], right))[1]
             grad_left, grad_right = _gradients(roles, *grads)
             return grad_left.sum(1), grad_right.sum(0)
-        found = union_lengths_gradient(_array(left), _array(right), _array(grads[0]))
-        return torch.from_numpy(found[0]), torch.from_numpy(found[1])
+        grad = grads[0].masked_fill(_pairs_with_nan(left, right), 0).transpose(1, 2)
+        found = union_lengths_gradient(*_sorted_pairs(left, right), _array(grad))
+        return torch.from_numpy(found[0]), torch.from_numpy(found[1]).permute(2, 0, 1)
+
+
+def _sorted_pairs(left_nck: Tensor, right_mck: Tensor) -> tuple[Any, Any, Any]:
+    """Left ends, right ends with the pairs last, and the order of the left ends."""
+    order = left_nck.argsort(dim=-1, stable=True)
+    return _array(left_nck), _array(right_mck.permute(1, 2, 0)), _array(order)
+
+
+def _pairs_with_nan(left_nck: Tensor, right_mck: Tensor) -> Tensor:
+    return left_nck.isnan().any(-1)[:, None] | right_mck.isnan().any(-1)
 
 
 def _array(value: Tensor) -> Any:

@@ -107,6 +107,35 @@ def test_compiled_and_plain_kernels_agree_with_ties_and_infinities(
             assert length == by_cells(u, v)
 
 
+@settings(max_examples=100)
+@given(data=st.data(), k=st.integers(1, 6), few=st.booleans(), dtype=st.sampled_from([np.float32, np.float64]))
+def test_all_pairs_agree_with_plain_torch_with_ties_and_infinities(
+    data: st.DataObject, k: int, few: bool, dtype: type
+) -> None:
+    ends = [arrays(dtype, (rows, 2, k), elements=FEW if few else ANY) for rows in (3, 4)]
+    left, right = (torch.from_numpy(data.draw(end)).requires_grad_() for end in ends)
+    one, other = (pairs_and_gradients(left, right, compiled) for compiled in (True, False))
+    for a, b in zip(one, other, strict=True):
+        assert a.dtype == b.dtype == left.dtype
+        torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-4 if dtype is np.float32 else 1e-12)
+
+
+def test_many_pairs_and_nan() -> None:
+    left, right = normal(3, 2, 5), normal(700, 2, 5)
+    left[1, 0, 3] = right[600, 1, 2] = math.nan
+    one, other = (pairs_and_gradients(left.requires_grad_(), right.requires_grad_(), way) for way in (True, False))
+    for a, b in zip(one, other, strict=True):
+        torch.testing.assert_close(a, b, equal_nan=True)
+    assert one[0][1, :, 0].isnan().all() and one[0][:, 600, 1].isnan().all()
+    assert int(one[0].isnan().sum()) == 700 + 3
+
+
+def pairs_and_gradients(left: Tensor, right: Tensor, compiled: bool) -> tuple[Tensor, Tensor, Tensor]:
+    total = union_length_of_pairs(left, right, compiled=compiled)
+    weight = torch.linspace(1, 2, total.numel(), dtype=total.dtype).reshape(total.shape)
+    return total.detach(), *torch.autograd.grad(total, (left, right), weight.masked_fill(total.isnan(), 0))
+
+
 @settings(max_examples=60)
 @given(data=st.data(), k=st.integers(1, 8))
 def test_triangle_inequality_holds(data: st.DataObject, k: int) -> None:

@@ -1,9 +1,12 @@
-"""Length of a union of intervals [u_j, v_j], by merging intervals one by one into the pieces found so far.
+"""Length of a union of intervals [u_j, v_j].
 
-There are few pieces, because intervals soon overlap, so this is faster than sorting. A piece stores which u_j is its
-left end and which v_j its right end; only these have gradients, −1 and +1. An interval with v_j ≤ u_j is empty.
-Intervals that only touch are separate pieces. Of equal left ends the first interval counts, of equal right ends the one
-with the largest left end, and of these the last, as in the torch equivalent in `jepatlas.core.interval_union`.
+Of single unions, intervals are merged one by one into the pieces found so far. There are few pieces, because intervals
+soon overlap, so this is faster than sorting. Of all pairs, left ends are sorted once for many right ends.
+
+A piece stores which u_j is its left end and which v_j its right end; only these have gradients, −1 and +1. An interval
+with v_j ≤ u_j is empty. Intervals that only touch are separate pieces. Of equal left ends the first interval counts, of
+equal right ends the one with the largest left end, and of these the last, as in the torch equivalent in
+`jepatlas.core.interval_union`.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from jepatlas.core.kernels import compiled
 __all__ = ["ENDS", "STARTS", "role_gradients", "union_lengths", "union_lengths_gradient", "union_lengths_of_pairs"]
 
 STARTS, ENDS = 1, 2  # roles of an interval in its piece; 3 is both
+TILE = 256  # pairs at a time
 
 Pieces = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """Left ends, right ends and their intervals, in ascending order, and a list of the intervals that are not empty."""
@@ -40,40 +44,98 @@ def role_gradients(roles: np.ndarray, grad: np.ndarray) -> tuple[np.ndarray, np.
     """−grad for an interval that starts a piece, +grad for one that ends it: two (rows, k) arrays."""
     rows, k = roles.shape
     grad_left, grad_right = np.empty((rows, k), grad.dtype), np.empty((rows, k), grad.dtype)
+    zero = grad.dtype.type(0)
     for row in range(rows):
         weight = grad[row]
         for j in range(k):
-            grad_left[row, j] = -weight if roles[row, j] & STARTS else 0
-            grad_right[row, j] = weight if roles[row, j] & ENDS else 0
+            grad_left[row, j] = -weight if roles[row, j] & STARTS else zero
+            grad_right[row, j] = weight if roles[row, j] & ENDS else zero
     return grad_left, grad_right
 
 
-@compiled
-def union_lengths_of_pairs(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Lengths of all pairs, (n, m, chunks), for left ends (n, chunks, k) and right ends (m, chunks, k)."""
+@compiled(error_model="numpy")
+def union_lengths_of_pairs(left: np.ndarray, right: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Lengths of all pairs, (n, m, chunks), for left ends (n, chunks, k) and right ends (chunks, k, m).
+
+    `order` (n, chunks, k) sorts the left ends, stably. With l_1 ≤ l_2 ≤ … and m_i the largest right end of the first i
+    intervals, the length is Σ_i max(0, v_i − max(l_i, m_{i−1})). The innermost loop runs over right ends, so it is
+    vectorised.
+    """
     n, chunks, k = left.shape
-    total = np.empty((n, len(right), chunks), left.dtype)
-    pieces, one, other = _room(left), left.reshape(-1, k), right.reshape(-1, k)
-    for i in range(n):
-        for j in range(len(right)):
-            for c in range(chunks):
-                total[i, j, c] = _length(pieces, _merge(one, i * chunks + c, other, j * chunks + c, pieces))
+    total = np.empty((n, right.shape[2], chunks), left.dtype)
+    reach, length = np.empty(TILE, left.dtype), np.empty(TILE, left.dtype)
+    for start in range(0, right.shape[2], TILE):
+        tile = right[:, :, start : start + TILE]
+        width = tile.shape[2]
+        for c in range(chunks):
+            for i in range(n):
+                reach[:] = -np.inf
+                length[:] = 0
+                for place in range(k):
+                    j = order[i, c, place]
+                    _add_interval(left[i, c, j], tile[c, j], reach[:width], length[:width])
+                for t in range(width):
+                    total[i, start + t, c] = length[t]
     return total
 
 
 @compiled
-def union_lengths_gradient(left: np.ndarray, right: np.ndarray, grad: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient of the lengths of all pairs, accumulated without any array of size n·m·k."""
+def _add_interval(begin: float, ends: np.ndarray, reach: np.ndarray, length: np.ndarray) -> None:
+    zero = ends.dtype.type(0)
+    for t in range(len(ends)):
+        known = max(begin, reach[t])
+        length[t] += ends[t] - known if ends[t] > known else zero
+        reach[t] = max(reach[t], ends[t])
+
+
+@compiled(error_model="numpy")
+def union_lengths_gradient(
+    left: np.ndarray, right: np.ndarray, order: np.ndarray, grad: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Gradient of the lengths of all pairs for `grad` (n, chunks, m), without any array of size n·m·k."""
     n, chunks, k = left.shape
     grad_left, grad_right = np.zeros_like(left), np.zeros_like(right)
-    pieces, one, other = _room(left), left.reshape(-1, k), right.reshape(-1, k)
-    for i in range(n):
-        for j in range(len(right)):
-            for c in range(chunks):
-                for piece in range(_merge(one, i * chunks + c, other, j * chunks + c, pieces)):
-                    grad_left[i, c, pieces[2][piece]] -= grad[i, j, c]
-                    grad_right[j, c, pieces[3][piece]] += grad[i, j, c]
+    reach, roles = np.empty(TILE, left.dtype), np.empty((k, TILE), np.int32)
+    last = np.empty(TILE, np.int32)  # ENDS until the last interval of the current piece is found, from the right
+    for start in range(0, right.shape[2], TILE):
+        tile = right[:, :, start : start + TILE]
+        width = tile.shape[2]
+        for c in range(chunks):
+            for i in range(n):
+                weight = grad[i, c, start : start + width]
+                reach[:] = -np.inf
+                for place in range(k):
+                    j = order[i, c, place]
+                    _find_roles(left[i, c, j], tile[c, j], reach[:width], roles[place, :width])
+                last[:] = ENDS
+                for place in range(k - 1, -1, -1):
+                    j = order[i, c, place]
+                    ends = grad_right[c, j, start : start + width]
+                    grad_left[i, c, j] -= _add_gradient(roles[place, :width], last[:width], weight, ends)
     return grad_left, grad_right
+
+
+@compiled
+def _find_roles(begin: float, ends: np.ndarray, reach: np.ndarray, roles: np.ndarray) -> None:
+    """STARTS for an interval that starts a piece, and ENDS for one that reaches as far as any before it."""
+    for t in range(len(ends)):
+        opened = ends[t] > begin
+        starts, extends = opened & (begin >= reach[t]), opened & (ends[t] >= reach[t])
+        roles[t] = STARTS * starts | ENDS * extends
+        reach[t] = max(reach[t], ends[t])
+
+
+@compiled(fastmath={"reassoc"})  # so that the sum is vectorised
+def _add_gradient(roles: np.ndarray, last: np.ndarray, weight: np.ndarray, grad_ends: np.ndarray) -> float:
+    """Add the gradient of right ends, and return the sum over the pairs whose piece this interval starts."""
+    zero = weight.dtype.type(0)
+    total = zero
+    for t in range(len(roles)):
+        starts, extends = roles[t] & STARTS, roles[t] & ENDS
+        grad_ends[t] += weight[t] if extends & last[t] else zero
+        total += weight[t] if starts else zero
+        last[t] = 2 * starts if extends else last[t]
+    return total
 
 
 @compiled
